@@ -61,11 +61,12 @@ class MemberTraining:
 
     def last_epoch(self) -> list[EpochLosses]:
         """The epoch that has just ended; none where training diverged in it."""
-        result = self.result
-        if result.failure is not None:
-            return []
-        losses = (result.train_losses[-1], result.validation_losses[-1])
-        return [EpochLosses(self._number, result.epochs, *losses)]
+        return [] if self.result.failure is not None else self.epochs()[-1:]
+
+    def epochs(self) -> list[EpochLosses]:
+        """All that have ended, those before one in which training diverged."""
+        losses = zip(self.result.train_losses, self.result.validation_losses, strict=True)
+        return [EpochLosses(self._number, epoch, *pair) for epoch, pair in enumerate(losses, 1)]
 
 
 def learning_rate(problem: Problem, epoch: int) -> float:

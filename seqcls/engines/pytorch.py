@@ -62,12 +62,17 @@ class _PyTorch(ABC):
         """As `Engine.train`."""
         from seqcls.engines.initial import draw_initial
         from seqcls.engines.stacked import GroupTraining, choose_device
+        from seqcls.engines.unfinished import Unfinished
 
         torch_device = choose_device(device)
         weights = draw_initial(members) if initial is None else initial
+        where = f"{self.name} {torch_device}"
+        unfinished = Unfinished(where, members, weights, every_epoch=every_epoch)
+        if content := unfinished.read():
+            return GroupTraining.unpacked(content).run(progress, unfinished)
         group, computation = self._training(members[0][0], weights, torch_device)
         training = GroupTraining(members, group, computation, torch_device, every_epoch=every_epoch)
-        return training.run(progress)
+        return training.run(progress, unfinished)
 
     def logits(
         self,

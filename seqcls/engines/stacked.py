@@ -4,10 +4,11 @@ Members' losses are summed, never averaged over members, so that no member's gra
 who trains beside it. A member that has stopped is dropped from the group.
 """
 
+import io
 import time
 from collections.abc import Sequence
 from functools import partial
-from typing import TypedDict
+from typing import Any, TypedDict
 
 import torch
 from jaxtyping import Num
@@ -16,6 +17,7 @@ from torch import Tensor
 from seqcls.engines.base import Member, Progress
 from seqcls.engines.computation import Computation, Losses, Members
 from seqcls.engines.member import MemberTraining, learning_rate, warm_up
+from seqcls.engines.unfinished import Unfinished
 from seqcls.errors import DeviceError
 from seqcls.kinds import Examples
 from seqcls.problem import Problem
@@ -61,21 +63,50 @@ class GroupTraining:
         self.rows = list(self.members)
         self.group = group
         self.computation = computation
-        self.training = stream(problem.train)
-        self.validation = stream(problem.validation).epoch(0)
-        self._steps = 0
+        self._epoch = self._steps = 0
+        self._find_strings()
 
-    def run(self, progress: Progress) -> list[TrainedMember]:
-        """Trains to the end of every member."""
-        epoch = 0
+    def _find_strings(self) -> None:
+        self.training = stream(self.problem.train)
+        self.validation = stream(self.problem.validation).epoch(0)
+
+    def __getstate__(self) -> dict[str, Any]:
+        drawn = ("training", "validation")
+        return {name: value for name, value in self.__dict__.items() if name not in drawn}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._find_strings()
+        # Gradients are not kept, nor what shares memory with them.
+        self._keep(range(len(self.rows)))
+
+    def packed(self) -> bytes:
+        """All that training goes on from."""
+        file = io.BytesIO()
+        torch.save(self, file)
+        return file.getvalue()
+
+    @staticmethod
+    def unpacked(content: bytes) -> "GroupTraining":
+        """The training of which this was kept."""
+        training: GroupTraining = torch.load(io.BytesIO(content), weights_only=False)
+        return training
+
+    def run(self, progress: Progress, unfinished: Unfinished) -> list[TrainedMember]:
+        """Trains to the end of every member, and keeps what is not finished."""
+        ended = [epoch for member in self.members for epoch in member.epochs()]
         while self.rows:
             started = time.perf_counter()
-            epoch += 1
+            self._epoch += 1
+            epoch = self._epoch
             self.group.set_learning_rate(learning_rate(self.problem, epoch))
             train_losses = self._train_epoch(self.training.epoch(epoch - 1), epoch)
-            ended = self._end_epoch(train_losses, *self._validate(), started)
+            ended += self._end_epoch(train_losses, *self._validate(), started)
             stopped = len(self.members) - len(self.rows)
             progress(stopped + len(self.rows) * epoch / self.config.max_num_epochs, ended)
+            ended = []
+            unfinished.keep(self.packed)
+        unfinished.forget()
         return [member.result for member in self.members]
 
     def _losses(self, targets: Num[Tensor, "string ..."]) -> Losses:
@@ -148,8 +179,11 @@ class GroupTraining:
             return
         self.rows = [self.rows[row] for row in rows]
         if rows:
-            self.group.keep(rows)
-            self.computation.keep(rows)
+            self._keep(rows)
+
+    def _keep(self, rows: Sequence[int]) -> None:
+        self.group.keep(rows)
+        self.computation.keep(rows)
 
 
 class Optimized(TypedDict):

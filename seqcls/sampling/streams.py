@@ -36,7 +36,9 @@ class Stream:
         self._source: Iterator[Examples] = sampler.epochs()
         self._drawn = 0
         key = hashlib.sha256(f"{VERSION} {sampler!r}{_code(sampler.task)}".encode()).hexdigest()
-        self._folder = cache_folder() / STRINGS / key[:32]
+        self.key = key[:32]
+        """By what its strings are found in the cache: it says all that they depend on."""
+        self._folder = cache_folder() / STRINGS / self.key
 
     def epoch(self, index: int) -> Examples:
         """The strings of an epoch; the first has the index 0."""

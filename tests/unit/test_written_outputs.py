@@ -28,6 +28,7 @@ from seqcls.engines.strings.batches import Batch, trimmed_ids
 from seqcls.engines.strings.flat_group import FlatGroup
 from seqcls.engines.strings.one_by_one import OneByOne, plain_logits
 from seqcls.engines.strings.stacked import Stacked
+from seqcls.engines.unfinished import Unfinished
 from seqcls.errors import ConfigError, InvalidStringError
 from seqcls.evaluation import evaluate
 from seqcls.kinds import Examples
@@ -236,7 +237,9 @@ def test_a_group_that_writes_trains_stacked_as_one_by_one(problem: Problem) -> N
     assert isinstance(flat, FlatGroup)
     assert isinstance(stacked, StackedGroup)
     together, alone = (
-        GroupTraining(members, group, computation, device, every_epoch=True).run(lambda *_: None)
+        GroupTraining(members, group, computation, device, every_epoch=True).run(
+            lambda *_: None, Unfinished("", members, weights, every_epoch=True)
+        )
         for group, computation in (
             (stacked, Stacked(stacked, *settings)),
             (flat, OneByOne(flat, *settings)),

@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from seqcls.engines.base import Member, Progress
 from seqcls.problem import Problem
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 class CompiledEngine(ABC):
     """One member after another, on the CPU. To name an engine loads no Numba."""
 
+    name: ClassVar[str]
     one_thread = True
     wants_initial = True
 
@@ -49,7 +50,12 @@ class CompiledEngine(ABC):
         from seqcls.engines.compiled.training import train_one_by_one
 
         return train_one_by_one(
-            members, initial, self._programs(), every_epoch=every_epoch, progress=progress
+            members,
+            initial,
+            self._programs(),
+            engine=self.name,
+            every_epoch=every_epoch,
+            progress=progress,
         )
 
     @abstractmethod

@@ -3,9 +3,10 @@
 A member's result depends on nothing but its configuration and seed, to the last bit on one machine.
 """
 
+import pickle
 import time
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 import numpy as np
@@ -14,6 +15,7 @@ from jaxtyping import Float
 from seqcls.engines.base import Member, Progress
 from seqcls.engines.compiled.adamw import Update
 from seqcls.engines.member import MemberTraining, learning_rate
+from seqcls.engines.unfinished import Unfinished
 from seqcls.problem import Problem
 from seqcls.results import EpochLosses, TrainedMember, Weights
 
@@ -24,6 +26,9 @@ Flat = Float[np.ndarray, " parameter"]
 @runtime_checkable
 class Program(Protocol):
     """One member's epochs and validation."""
+
+    rng: np.random.Generator | None
+    """What training draws places from, where it draws any."""
 
     def pack(self, weights: Weights) -> Flat:
         """The parameters as compiled code takes them."""
@@ -46,51 +51,73 @@ class Program(Protocol):
         ...
 
 
+@dataclass
+class _Underway:
+    """One member between two epochs."""
+
+    training: MemberTraining
+    flat: Flat
+    moments: np.ndarray
+    rng: np.random.Generator | None
+    steps: int = 0
+    goes_on: bool = True
+
+
 def train_one_by_one(
     members: Sequence[Member],
     initial: Sequence[Weights] | None,
     program_of: Callable[[Problem], Program],
     *,
+    engine: str,
     every_epoch: bool,
     progress: Progress,
 ) -> list[TrainedMember]:
     """Trains members from their initial parameters, in their order.
 
-    Drawing these, where they are missing, loads PyTorch.
+    Drawing these, where they are missing, loads PyTorch. What is not finished is kept under the
+    engine's name.
     """
     if initial is None:
         from seqcls.engines.initial import draw_initial
 
         initial = draw_initial(members)
-    results = []
+    unfinished = Unfinished(engine, members, initial, every_epoch=every_epoch)
+    content = unfinished.read()
+    begun: list[_Underway] = pickle.loads(content) if content else []
+    before = [epoch for member in begun for epoch in member.training.epochs()]
     for number, (member, start) in enumerate(zip(members, initial, strict=True)):
-        training = MemberTraining(number, *member, every_epoch)
-        program = program_of(training.problem)
-        results.append(_train(training, program, start, partial(_add, progress, number)))
-    return results
+        if number < len(begun) and not begun[number].goes_on:
+            continue
+        program = program_of(member[0])
+        if number == len(begun):
+            training = MemberTraining(number, *member, every_epoch)
+            flat = program.pack(start)
+            moments = np.zeros((2, len(flat)), flat.dtype)
+            begun.append(_Underway(training, flat, moments, program.rng))
+        else:
+            program.rng = begun[number].rng
+        for done, ended in _train(begun[number], program):
+            progress(number + done, before + ended)
+            before = []
+            unfinished.keep(lambda: pickle.dumps(begun))
+    unfinished.forget()
+    return [member.training.result for member in begun]
 
 
-def _add(progress: Progress, before: int, done: float, epochs: Sequence[EpochLosses]) -> None:
-    progress(before + done, epochs)
-
-
-def _train(
-    training: MemberTraining, program: Program, initial: Weights, progress: Progress
-) -> TrainedMember:
-    started = time.perf_counter()
-    config = training.problem.config
-    flat = program.pack(initial)
-    moments = np.zeros((2, len(flat)), flat.dtype)
-    epoch, steps, goes_on = 0, 0, True
-    while goes_on:
+def _train(member: _Underway, program: Program) -> Iterator[tuple[float, list[EpochLosses]]]:
+    """Trains a member to its end; after every epoch how much is done, and what has ended."""
+    training, flat = member.training, member.flat
+    config, result = training.problem.config, training.result
+    while member.goes_on:
+        started = time.perf_counter()
+        epoch = result.epochs
         rate = learning_rate(training.problem, epoch + 1)
         update = Update(rate, config.weight_decay, config.gradient_clip)
-        train_loss, done = program.epoch(flat, moments, steps, update, epoch)
-        epoch, steps = epoch + 1, steps + done
+        train_loss, steps = program.epoch(flat, member.moments, member.steps, update, epoch)
+        member.steps += steps
         validation_loss, all_right = program.validation(flat)
-        goes_on = training.goes_on_after(
+        member.goes_on = training.goes_on_after(
             train_loss, validation_loss, lambda: program.unpack(flat), all_right=all_right
         )
-        progress(epoch / config.max_num_epochs if goes_on else 1.0, training.last_epoch())
-    training.result.train_seconds = time.perf_counter() - started
-    return training.result
+        result.train_seconds += time.perf_counter() - started
+        yield (epoch + 1) / config.max_num_epochs if member.goes_on else 1.0, training.last_epoch()

@@ -26,6 +26,11 @@ def compile_ahead(precision: str, part: str) -> None:
     from seqcls.engines.fused.training import program_of
 
     train_one_by_one(
-        [(resolve(config), 0)], None, program_of, every_epoch=False, progress=lambda *_: None
+        [(resolve(config), 0)],
+        None,
+        program_of,
+        engine="fused",
+        every_epoch=False,
+        progress=lambda *_: None,
     )
     mark_compiled(precision, part)

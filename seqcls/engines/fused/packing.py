@@ -84,6 +84,8 @@ def _has(config: NetworkConfig, name: str) -> bool:
 class Packed:
     """How a network's parameters are packed for the fused engine."""
 
+    rng: np.random.Generator | None = None
+
     def __init__(self, network: NetworkConfig) -> None:
         self._network = network
 

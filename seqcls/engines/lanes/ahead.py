@@ -45,7 +45,12 @@ def compile_ahead(part: str) -> None:
 
     problem = resolve(config)
     (trained,) = train_one_by_one(
-        [(problem, 0)], None, program_of, every_epoch=False, progress=lambda *_: None
+        [(problem, 0)],
+        None,
+        program_of,
+        engine="lanes",
+        every_epoch=False,
+        progress=lambda *_: None,
     )
     if problem.writes:
         inputs = stream(problem.validation).epoch(0).strings

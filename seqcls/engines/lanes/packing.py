@@ -82,6 +82,8 @@ class PackedProgram:
         size: of all.
     """
 
+    rng: np.random.Generator | None = None
+
     def __init__(self, network: NetworkConfig, slots: Slots, size: int) -> None:
         self._network, self._slots, self._size = network, slots, size
 

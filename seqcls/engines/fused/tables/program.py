@@ -44,7 +44,7 @@ class TableProgram(Packed):
         self._shape = training_shape(problem)
         self._train = problem.train
         self._validation = validation_questions(self._network, problem.validation)
-        self._rng = training_generator(problem.config.train_seed)
+        self.rng = training_generator(problem.config.train_seed)
         self._scratch = np.empty(TILE, integers(self._network))
 
     def epoch(
@@ -78,7 +78,8 @@ class TableProgram(Packed):
             return places_of(self._network, fixed_places(self._network, most))
         starts = np.concatenate([[0], tiles.ends[:-1]])
         longest = tiles.slots[starts].tolist()
-        drawn = training_places(self._network, self._rng, longest, most)
+        assert self.rng is not None
+        drawn = training_places(self._network, self.rng, longest, most)
         return places_of(self._network, drawn)
 
 

@@ -43,7 +43,7 @@ class TransformerProgram(PackedProgram):
         super().__init__(network, slots_of(network), parameters_of(network).size)
         self._train = problem.train
         self._scaled = problem.config.train_loss == "sigmoid_scaled"
-        self._rng = training_generator(problem.config.train_seed)
+        self.rng = training_generator(problem.config.train_seed)
         self._validation = validation_groups(
             self._network.readout, problem.validation, GROUPS, alike=_alike(self._network)
         )
@@ -72,7 +72,8 @@ class TransformerProgram(PackedProgram):
         starts = np.concatenate([[0], strings.ends[:-1]])
         # The longest strings of a batch stand in its first group.
         longest = strings.lengths[starts].max(axis=1).tolist()
-        drawn = [drawn_places(self._rng, self._network.position_range, x) for x in longest]
+        assert self.rng is not None
+        drawn = [drawn_places(self.rng, self._network.position_range, x) for x in longest]
         rows = np.repeat(np.arange(len(drawn)), np.diff(strings.ends, prepend=0))
         return make_places(self._network, rows, drawn, tokens)
 

@@ -52,15 +52,16 @@ class TransformerOutputs(OutputProgram):
     def __init__(self, problem: Problem) -> None:
         network = problem.network
         super().__init__(problem, slots_of(network), parameters_of(network).size, GROUPS)
-        self._rng = training_generator(problem.config.train_seed)
+        self.rng = training_generator(problem.config.train_seed)
 
     def taught(self, flat: Flat, lesson: Lesson, steps: Steps | None) -> Results:
         """As `OutputProgram.taught`."""
         network = self._network
         if steps is None or not needs_lanes(network):
             return taught(network, flat, lesson, tested_lanes(network, lesson), steps)
+        assert self.rng is not None
         places = places_without_draws(lesson)
-        offsets = drawn_offsets(network, self._rng, places, lesson, self._train.batch_size)
+        offsets = drawn_offsets(network, self.rng, places, lesson, self._train.batch_size)
         moved = shifted(network, places, offsets)
         by_lane = in_lanes(network, moved, *lesson.lanes_of_strings)
         return taught(network, flat, lesson, by_lane, steps)

@@ -1,0 +1,190 @@
+"""Training that was ended in the middle goes on where it was kept, to the same last bit."""
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from itertools import chain
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from seqcls.engines import unfinished
+from seqcls.problem import configuration, resolve
+from seqcls.results import EpochLosses, TrainedMember
+from seqcls.training import train_group
+from tests.conftest import ROOT
+
+SMALL = {
+    "train_size": 64,
+    "train_batch_size": 16,
+    "validation_size": 64,
+    "max_num_epochs": 6,
+    "min_num_epochs": 6,
+}
+WRITES = {"task": "copy", "hidden_size": 8, "num_blocks": 1, "feed_forward_size": 16} | {
+    "attention_head_size": 8,
+    "num_attention_heads": 1,
+    "train_max_length": 6,
+    "validation_max_length": 6,
+    "test_max_length": 12,
+}
+DRAWN = {"positions": "learned", "position_range": 220, "num_blocks": 2}
+SHIFTED = {"positions": "learned", "position_draw": "shifted"}
+LSTM = {"architecture": "lstm", "readout": "last"}
+CASES = [
+    ("fused", {}),
+    ("fused", {"positions": "learned", "position_range": 220}),
+    ("lanes", DRAWN),
+    ("lanes", WRITES | SHIFTED),
+    ("lanes", LSTM | {"hidden_size": 8}),
+    ("counts", {"num_blocks": 2}),
+    ("strings", {"num_blocks": 2, "dropout_rate": 0.2}),
+    ("strings", WRITES | SHIFTED | {"warm_up_steps": 5, "gradient_clip": 1.0}),
+    ("strings", WRITES | {"architecture": "encoder_decoder"}),
+    ("strings", LSTM | {"hidden_size": 8, "dropout_rate": 0.1}),
+]
+
+
+class EndedError(Exception):
+    """What a signal would do."""
+
+
+@pytest.fixture(autouse=True)
+def kept(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """The folder of what is unfinished, in a cache of its own; all is kept after every epoch."""
+    monkeypatch.setattr(unfinished, "SECONDS", 0.0)
+    monkeypatch.setattr(unfinished, "cache_folder", lambda: tmp_path)
+    return tmp_path / unfinished.FOLDER
+
+
+def trained(
+    engine: str, fields: dict[str, object], ends_after: int | None = None
+) -> tuple[list[TrainedMember], list[list[EpochLosses]]]:
+    """Two members, and what progress said; ended after so many epochs."""
+    problem = resolve(configuration({**SMALL, **fields}))
+    said: list[list[EpochLosses]] = []
+
+    def progress(_done: float, epochs: Sequence[EpochLosses]) -> None:
+        if len(said) == ends_after:
+            raise EndedError
+        said.append(list(epochs))
+
+    members = [(problem, 1), (problem, 2)]
+    return train_group(members, engine=engine, device="cpu", progress=progress), said
+
+
+def assert_same(found: list[TrainedMember], expected: list[TrainedMember]) -> None:
+    for one, other in zip(found, expected, strict=True):
+        assert one.train_losses == other.train_losses
+        assert one.validation_losses == other.validation_losses
+        assert one.best_epoch == other.best_epoch
+        assert one.weights.keys() == other.weights.keys()
+        for epoch, weights in one.weights.items():
+            for name, values in weights.items():
+                np.testing.assert_array_equal(values, other.weights[epoch][name])
+
+
+@pytest.mark.parametrize(("engine", "fields"), CASES)
+def test_it_goes_on_to_the_same_last_bit(
+    engine: str, fields: dict[str, object], kept: Path
+) -> None:
+    whole, all_said = trained(engine, fields)
+    assert not any(kept.iterdir())
+
+    # The second time it is ended after it has gone on.
+    for ends_after in (2, len(all_said) - 4):
+        with pytest.raises(EndedError):
+            trained(engine, fields, ends_after)
+    assert len(list(kept.iterdir())) == 1
+    found, said = trained(engine, fields)
+
+    assert_same(found, whole)
+    # It went on from the last epoch that was kept, and first says again what was before.
+    assert len(said) == 2
+    assert sorted(chain(*said)) == sorted(chain(*all_said))
+    assert not any(kept.iterdir())
+
+
+def test_what_is_damaged_is_trained_from_the_beginning(kept: Path) -> None:
+    whole, all_said = trained("lanes", WRITES)
+    with pytest.raises(EndedError):
+        trained("lanes", WRITES, 3)
+    (file,) = kept.iterdir()
+    content = file.read_bytes()
+    middle = len(content) // 2
+    flipped = content[:middle] + bytes([content[middle] ^ 1]) + content[middle + 1 :]
+    for damaged in (b"", content[:-1], flipped):
+        file.write_bytes(damaged)
+        found, said = trained("lanes", WRITES)
+        assert_same(found, whole)
+        assert said == all_said
+    file.write_bytes(content)
+    assert len(trained("lanes", WRITES)[1]) < len(all_said)
+
+
+@pytest.mark.parametrize(
+    "change", [{"learning_rate": 0.02}, {"train_seed": 7}, {"task": "reverse"}]
+)
+def test_other_runs_never_go_on_from_it(change: dict[str, object], kept: Path) -> None:
+    whole, all_said = trained("lanes", WRITES | change)
+    with pytest.raises(EndedError):
+        trained("lanes", WRITES, 3)
+    found, said = trained("lanes", WRITES | change)
+    assert_same(found, whole)
+    assert said == all_said
+    assert len(list(kept.iterdir())) == 1
+
+
+def test_what_nobody_goes_on_with_is_removed(kept: Path) -> None:
+    kept.mkdir()
+    old, new = kept / "old", kept / "new"
+    for file in (old, new):
+        file.touch()
+    os.utime(old, (1e9, 1e9))
+    trained("lanes", WRITES)
+    assert list(kept.iterdir()) == [new]
+
+
+def test_short_training_is_not_kept(kept: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(unfinished, "SECONDS", 60.0)
+    with pytest.raises(EndedError):
+        trained("lanes", WRITES, 3)
+    assert not kept.exists()
+
+
+KILLED = """
+import sys
+import time
+from pathlib import Path
+from seqcls.engines import unfinished
+from tests.unit.test_unfinished import WRITES, trained
+
+def slowly(self, packed, keep=unfinished.Unfinished.keep):
+    keep(self, packed)
+    time.sleep(0.5)
+
+unfinished.SECONDS = 0.0
+unfinished.cache_folder = lambda: Path(sys.argv[1])
+unfinished.Unfinished.keep = slowly
+trained("lanes", WRITES)
+"""
+
+
+def test_what_is_killed_goes_on(kept: Path) -> None:
+    whole, all_said = trained("lanes", WRITES)
+    process = subprocess.Popen([sys.executable, "-c", KILLED, kept.parent], cwd=ROOT)
+    try:
+        until = time.monotonic() + 60
+        while not any(len(path.name) == 32 for path in kept.iterdir()):
+            assert process.poll() is None
+            assert time.monotonic() < until
+            time.sleep(0.01)
+    finally:
+        process.kill()
+        process.wait()
+    found, said = trained("lanes", WRITES)
+    assert_same(found, whole)
+    assert len(said) < len(all_said)
