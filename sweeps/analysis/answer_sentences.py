@@ -66,13 +66,18 @@ def nearest_sentence(nearest: Nearest, given: Answer, words: Words) -> str:
         return (
             f"no {words.string} within {nearest.edits} edits is {words.hit} ({tried}{all_of_them})"
         )
-    edits = "1 edit" if nearest.edits == 1 else f"{nearest.edits} edits"
-    same = ""
-    if nearest.answer.predicted == given.predicted:
-        same = "; same prediction, different label"
-    elif nearest.answer.label == given.label:
-        same = "; same label, different prediction"
     return (
-        f"nearest {words.hit} {words.string}: {named(nearest.answer)}, {edits} away: "
-        f"{label_and_answer(nearest.answer)}{same}"
+        f"nearest {words.hit} {words.string}: {named(nearest.answer)}, {how_near(nearest, given)}: "
+        f"{label_and_answer(nearest.answer)}"
     )
+
+
+def how_near(nearest: Nearest, given: Answer) -> str:
+    """How far the string that was found is from the given one, and what both have in common."""
+    away = "1 edit away" if nearest.edits == 1 else f"{nearest.edits} edits away"
+    answer = nearest.answer
+    if answer is None:
+        return away
+    if answer.predicted == given.predicted:
+        return f"{away}, same prediction, different label"
+    return f"{away}, same label, different prediction" if answer.label == given.label else away

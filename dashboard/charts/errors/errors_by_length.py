@@ -25,8 +25,8 @@ def errors_by_length(errors: pd.DataFrame, words: Words = MISCLASSIFIED) -> alt.
         alt.Chart(errors)
         .mark_bar()
         .encode(
-            x=alt.X("first_length:Q", bin="binned", title=length, axis=alt.Axis(tickMinStep=1)),
-            x2="after:Q",
+            x=alt.X("begins:Q", bin="binned", title=length, axis=alt.Axis(tickMinStep=1)),
+            x2="ends:Q",
             y=alt.Y(
                 "strings:Q",
                 title=f"{missed} {tested}",
@@ -42,6 +42,7 @@ def errors_by_length(errors: pd.DataFrame, words: Words = MISCLASSIFIED) -> alt.
                 alt.Tooltip("rate:Q", title="Share", format=".2%"),
             ],
         )
-        .transform_calculate(after=alt.datum.last_length + 1)
+        # A bar of one length stands in the middle above it.
+        .transform_calculate(begins=alt.datum.first_length - 0.5, ends=alt.datum.last_length + 0.5)
         .properties(height=HEIGHT, title=titled("Errors by length"))
     )

@@ -9,7 +9,7 @@ from seqcls.errors import SeqclsError
 from seqcls.interpretability.minimal.minimal import minimal_failing, shortest_failing
 from seqcls.interpretability.minimal.nearest import nearest_right
 from seqcls.interpretability.model.trained_model import Answer, Letters
-from sweeps.analysis.answer_sentences import nearest_sentence, said_of, shortest_sentences
+from sweeps.analysis.answer_sentences import how_near, nearest_sentence, said_of, shortest_sentences
 
 minimal_of = remembered(minimal_failing)
 nearest_of = remembered(nearest_right)
@@ -34,7 +34,9 @@ def show(opened: AnyModel, letters: Letters) -> None:
         st.subheader(f"Nearest {words.hit} {words.string}")
         if nearest.answer is not None:
             _string(nearest.answer, "nearest")
-        st.caption(verbatim(nearest_sentence(nearest, given, words)))
+            st.caption(f"{how_near(nearest, given)}.")
+        else:
+            st.caption(verbatim(nearest_sentence(nearest, given, words)))
         _shortest(opened)
     except SeqclsError as error:
         say(error)

@@ -158,7 +158,7 @@ def _attention(shown: _Shown) -> None:
         more = f" They follow from the state before that token is read.{more}"
     st.caption(
         "Each row is a token as it is written: the weights are those of the token read last before "
-        f"it, SEP for the first.{more} Cells are white where the weight rounds to 0.0000."
+        f"it, SEP for the first.{more} Cells are empty where the weight rounds to 0.0000."
     )
 
 
@@ -222,9 +222,9 @@ def _others(shown: _Shown) -> None:
     if any(leaf.tokens > len(places) for leaf in tree.leaves):
         st.caption(f"Drawn are the tokens {places[0] + 1} to {places[-1] + 1}; outputs have more.")
     st.caption(
-        f"Beam search with a beam of {WIDTH}. The darker a token, the likelier it is after those "
-        "before it; where outputs part its probability stands above it. At the end of each row is "
-        "the probability of the whole output."
+        f"Beam search with a beam of {WIDTH}. The stronger a token's color, the likelier it is "
+        "after those before it; where outputs part its probability stands above it. At the end of "
+        "each row is the probability of the whole output."
     )
     with st.expander("Show data"):
         st.dataframe(
