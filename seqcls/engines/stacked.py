@@ -94,20 +94,24 @@ class GroupTraining:
 
     def run(self, progress: Progress, unfinished: Unfinished) -> list[TrainedMember]:
         """Trains to the end of every member, and keeps what is not finished."""
-        ended = [epoch for member in self.members for epoch in member.epochs()]
+        if before := [epoch for member in self.members for epoch in member.epochs()]:
+            progress(self._done(), before)
         while self.rows:
             started = time.perf_counter()
             self._epoch += 1
             epoch = self._epoch
             self.group.set_learning_rate(learning_rate(self.problem, epoch))
             train_losses = self._train_epoch(self.training.epoch(epoch - 1), epoch)
-            ended += self._end_epoch(train_losses, *self._validate(), started)
-            stopped = len(self.members) - len(self.rows)
-            progress(stopped + len(self.rows) * epoch / self.config.max_num_epochs, ended)
-            ended = []
+            ended = self._end_epoch(train_losses, *self._validate(), started)
+            progress(self._done(), ended)
             unfinished.keep(self.packed)
         unfinished.forget()
         return [member.result for member in self.members]
+
+    def _done(self) -> float:
+        """How many members' worth of training is done."""
+        stopped = len(self.members) - len(self.rows)
+        return stopped + len(self.rows) * self._epoch / self.config.max_num_epochs
 
     def _losses(self, targets: Num[Tensor, "string ..."]) -> Losses:
         of = partial(self.kind.losses, targets=targets, train_loss=self.config.train_loss)

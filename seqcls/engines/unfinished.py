@@ -18,6 +18,9 @@ from pathlib import Path
 
 from seqcls.caching.cache import cache_folder, keep, use
 from seqcls.engines.base import Member
+from seqcls.models import MODELS
+from seqcls.models.positions import POSITIONS
+from seqcls.problem import Problem
 from seqcls.results import Weights
 from seqcls.sampling.streams import stream
 
@@ -89,12 +92,23 @@ class Unfinished:
         key = hashlib.sha256(f"{self._engine} {self._every_epoch} {_computing()}".encode())
         for problem, model_seed in self._members:
             drawn = [stream(problem.sampler(part)).key for part in ("train", "validation")]
-            key.update(f"{problem.config!r} {model_seed} {drawn}".encode())
+            key.update(f"{problem.config!r} {_code(problem)} {model_seed} {drawn}".encode())
         for weights in self._initial:
             for name, values in weights.items():
                 key.update(name.encode())
                 key.update(values.tobytes())
         return cache_folder() / FOLDER / key.hexdigest()[:32]
+
+
+def _code(problem: Problem) -> list[str]:
+    """The code of parts of the network that are from outside, which may change in one version."""
+    config = problem.config
+    parts = ((MODELS, config.architecture), (POSITIONS, config.positions))
+    return [
+        registry.code_of(registry[name].load())
+        for registry, name in parts
+        if not registry.is_own(name)
+    ]
 
 
 @lru_cache(maxsize=1)

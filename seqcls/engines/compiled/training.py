@@ -62,6 +62,12 @@ class _Underway:
     steps: int = 0
     goes_on: bool = True
 
+    @property
+    def done(self) -> float:
+        """The share of its training that is done."""
+        most = self.training.problem.config.max_num_epochs
+        return self.training.result.epochs / most if self.goes_on else 1.0
+
 
 def train_one_by_one(
     members: Sequence[Member],
@@ -84,7 +90,8 @@ def train_one_by_one(
     unfinished = Unfinished(engine, members, initial, every_epoch=every_epoch)
     content = unfinished.read()
     begun: list[_Underway] = pickle.loads(content) if content else []
-    before = [epoch for member in begun for epoch in member.training.epochs()]
+    if before := [epoch for member in begun for epoch in member.training.epochs()]:
+        progress(sum(member.done for member in begun), before)
     for number, (member, start) in enumerate(zip(members, initial, strict=True)):
         if number < len(begun) and not begun[number].goes_on:
             continue
@@ -96,16 +103,15 @@ def train_one_by_one(
             begun.append(_Underway(training, flat, moments, program.rng))
         else:
             program.rng = begun[number].rng
-        for done, ended in _train(begun[number], program):
-            progress(number + done, before + ended)
-            before = []
+        for ended in _train(begun[number], program):
+            progress(number + begun[number].done, ended)
             unfinished.keep(lambda: pickle.dumps(begun))
     unfinished.forget()
     return [member.training.result for member in begun]
 
 
-def _train(member: _Underway, program: Program) -> Iterator[tuple[float, list[EpochLosses]]]:
-    """Trains a member to its end; after every epoch how much is done, and what has ended."""
+def _train(member: _Underway, program: Program) -> Iterator[list[EpochLosses]]:
+    """Trains a member to its end; what has ended, after every epoch."""
     training, flat = member.training, member.flat
     config, result = training.problem.config, training.result
     while member.goes_on:
@@ -120,4 +126,4 @@ def _train(member: _Underway, program: Program) -> Iterator[tuple[float, list[Ep
             train_loss, validation_loss, lambda: program.unpack(flat), all_right=all_right
         )
         result.train_seconds += time.perf_counter() - started
-        yield (epoch + 1) / config.max_num_epochs if member.goes_on else 1.0, training.last_epoch()
+        yield training.last_epoch()
