@@ -1,6 +1,7 @@
 """Where this machine keeps what it would otherwise make again: machine code and drawn strings."""
 
 import contextlib
+import hashlib
 import os
 import shutil
 import tempfile
@@ -10,6 +11,8 @@ from pathlib import Path
 from platformdirs import user_cache_path
 
 CACHE_VARIABLE = "SEQCLS_CACHE"
+
+HASH_BYTES = hashlib.sha256().digest_size
 
 STRINGS = "strings"
 """The folder of drawn strings, which alone would grow without end: every seed draws its own."""
@@ -67,6 +70,21 @@ def keep(path: Path, content: bytes) -> None:
             os.replace(unfinished, path)
         except OSError:
             os.unlink(unfinished)
+
+
+def keep_checked(path: Path, content: bytes) -> None:
+    """As `keep`; the hash at its end tells later whether a file is as it was written."""
+    keep(path, content + hashlib.sha256(content).digest())
+
+
+def read_checked(path: Path) -> bytes | None:
+    """What stands before the hash at a file's end; None where it is damaged or cannot be read."""
+    try:
+        data = path.read_bytes()
+    except OSError:
+        return None
+    content, digest = data[:-HASH_BYTES], data[-HASH_BYTES:]
+    return content if hashlib.sha256(content).digest() == digest else None
 
 
 def use(path: Path) -> None:

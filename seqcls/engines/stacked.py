@@ -63,20 +63,10 @@ class GroupTraining:
         self.rows = list(self.members)
         self.group = group
         self.computation = computation
-        self._epoch = self._steps = 0
-        self._find_strings()
-
-    def _find_strings(self) -> None:
-        self.training = stream(self.problem.train)
-        self.validation = stream(self.problem.validation).epoch(0)
-
-    def __getstate__(self) -> dict[str, Any]:
-        drawn = ("training", "validation")
-        return {name: value for name, value in self.__dict__.items() if name not in drawn}
+        self._steps = 0
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
-        self._find_strings()
         # Gradients are not kept, nor what shares memory with them.
         self._keep(range(len(self.rows)))
 
@@ -98,20 +88,20 @@ class GroupTraining:
             progress(self._done(), before)
         while self.rows:
             started = time.perf_counter()
-            self._epoch += 1
-            epoch = self._epoch
+            epoch = self.rows[0].result.epochs + 1
             self.group.set_learning_rate(learning_rate(self.problem, epoch))
-            train_losses = self._train_epoch(self.training.epoch(epoch - 1), epoch)
+            train_losses = self._train_epoch(stream(self.problem.train).epoch(epoch - 1), epoch)
             ended = self._end_epoch(train_losses, *self._validate(), started)
             progress(self._done(), ended)
-            unfinished.keep(self.packed)
+            if self.rows:
+                unfinished.keep(self.packed)
         unfinished.forget()
         return [member.result for member in self.members]
 
     def _done(self) -> float:
         """How many members' worth of training is done."""
-        stopped = len(self.members) - len(self.rows)
-        return stopped + len(self.rows) * self._epoch / self.config.max_num_epochs
+        trained = sum(member.result.epochs for member in self.rows)
+        return len(self.members) - len(self.rows) + trained / self.config.max_num_epochs
 
     def _losses(self, targets: Num[Tensor, "string ..."]) -> Losses:
         of = partial(self.kind.losses, targets=targets, train_loss=self.config.train_loss)
@@ -142,11 +132,12 @@ class GroupTraining:
     def _validate(self) -> tuple[list[float], list[bool]]:
         """Each member's loss of the validation strings, and whether it gets all of them right."""
         # Dropout is off here.
-        targets = self._targets(self.validation)
+        strings = stream(self.problem.validation).epoch(0)
+        targets = self._targets(strings)
         dtype = getattr(torch, self.config.precision)
         sums = torch.zeros(len(self.group), dtype=dtype, device=self.device)
         right = torch.ones(len(self.group), dtype=torch.bool, device=self.device)
-        for rows, piece in self.computation.pieces(self._read(self.validation)):
+        for rows, piece in self.computation.pieces(self._read(strings)):
             piece_targets = targets[torch.from_numpy(rows).to(self.device)]
             outputs = self.computation.logits(piece)
             sums += self._losses(piece_targets)(outputs).sum(dim=1)

@@ -16,7 +16,7 @@ from functools import cached_property, lru_cache
 from importlib.metadata import version
 from pathlib import Path
 
-from seqcls.caching.cache import cache_folder, keep, use
+from seqcls.caching.cache import cache_folder, keep_checked, read_checked, use
 from seqcls.engines.base import Member
 from seqcls.models import MODELS
 from seqcls.models.positions import POSITIONS
@@ -32,8 +32,6 @@ SECONDS = 60.0
 
 FORGOTTEN_SECONDS = 30 * 24 * 3600.0
 """After so long without use a file makes room: nobody went on."""
-
-HASH_BYTES = hashlib.sha256().digest_size
 
 
 class Unfinished:
@@ -66,18 +64,15 @@ class Unfinished:
         # To name the file takes longer than to train a small group for an epoch.
         with contextlib.suppress(OSError):
             if any(folder.iterdir()):
-                content = self._path.read_bytes()
-                if hashlib.sha256(content[:-HASH_BYTES]).digest() == content[-HASH_BYTES:]:
-                    use(self._path)
-                    return content[:-HASH_BYTES]
+                use(self._path)
+                return read_checked(self._path)
         return None
 
     def keep(self, packed: Callable[[], bytes]) -> None:
         """Keeps what training goes on from, where `SECONDS` have passed."""
         if time.monotonic() - self._kept_at < SECONDS:
             return
-        content = packed()
-        keep(self._path, content + hashlib.sha256(content).digest())
+        keep_checked(self._path, packed())
         _remove_forgotten()
         self._kept_at = time.monotonic()
 

@@ -1,7 +1,7 @@
 """Each stream of strings is drawn once on a machine, however many processes and groups read it.
 
 Epochs are kept as files in the cache folder: counts or letters as they were drawn, and labels, with
-a hash before them that is checked when they are read. A file is written beside its place and moved
+a hash behind them that is checked when they are read. A file is written beside its place and moved
 there, so no process sees half of one; where it is missing, damaged or cannot be written, the
 strings are drawn.
 """
@@ -15,17 +15,15 @@ from uuid import uuid4
 
 import numpy as np
 
-from seqcls.caching.cache import STRINGS, cache_folder, keep, make_room, use
+from seqcls.caching.cache import STRINGS, cache_folder, keep_checked, make_room, read_checked, use
 from seqcls.caching.remembered import MEMORY
 from seqcls.kinds.base import Examples
 from seqcls.sampling.base import Sampler
 from seqcls.tasks import TASKS, Task
 from seqcls.tokens.strings import TokenStrings
 
-VERSION = 3
+VERSION = 4
 """To be raised with every change of what a sampler draws or how a file is written."""
-
-HASH_BYTES = hashlib.sha256().digest_size
 
 
 class Stream:
@@ -109,17 +107,13 @@ def _write(path: Path, drawn: Examples) -> None:
     else:
         np.savez(file, lengths=strings.lengths, labels=labels, letters=strings.letters)
     content = file.getvalue()
-    keep(path, hashlib.sha256(content).digest() + content)
+    keep_checked(path, content)
     make_room(len(content))
 
 
 def _read(path: Path) -> dict[str, np.ndarray] | None:
-    try:
-        data = path.read_bytes()
-    except OSError:
-        return None
-    digest, content = data[:HASH_BYTES], data[HASH_BYTES:]
-    if hashlib.sha256(content).digest() != digest:
+    content = read_checked(path)
+    if content is None:
         return None
     use(path)
     with np.load(io.BytesIO(content), allow_pickle=False) as arrays:

@@ -66,18 +66,16 @@ def nearest_sentence(nearest: Nearest, given: Answer, words: Words) -> str:
         return (
             f"no {words.string} within {nearest.edits} edits is {words.hit} ({tried}{all_of_them})"
         )
+    near = how_near(nearest.edits, nearest.answer, given)
     return (
-        f"nearest {words.hit} {words.string}: {named(nearest.answer)}, {how_near(nearest, given)}: "
+        f"nearest {words.hit} {words.string}: {named(nearest.answer)}, {near}: "
         f"{label_and_answer(nearest.answer)}"
     )
 
 
-def how_near(nearest: Nearest, given: Answer) -> str:
-    """How far the string that was found is from the given one, and what both have in common."""
-    away = "1 edit away" if nearest.edits == 1 else f"{nearest.edits} edits away"
-    answer = nearest.answer
-    if answer is None:
-        return away
-    if answer.predicted == given.predicted:
+def how_near(edits: int, found: Answer, given: Answer) -> str:
+    """How many edits a string that was found is away, and what it has in common with the given."""
+    away = "1 edit away" if edits == 1 else f"{edits} edits away"
+    if found.predicted == given.predicted:
         return f"{away}, same prediction, different label"
-    return f"{away}, same label, different prediction" if answer.label == given.label else away
+    return f"{away}, same label, different prediction" if found.label == given.label else away

@@ -34,7 +34,7 @@ def show(opened: AnyModel, letters: Letters) -> None:
         st.subheader(f"Nearest {words.hit} {words.string}")
         if nearest.answer is not None:
             _string(nearest.answer, "nearest")
-            st.caption(f"{how_near(nearest, given)}.")
+            st.caption(f"{how_near(nearest.edits, nearest.answer, given)}.")
         else:
             st.caption(verbatim(nearest_sentence(nearest, given, words)))
         _shortest(opened)

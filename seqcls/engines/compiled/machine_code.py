@@ -8,7 +8,7 @@ import hashlib
 from collections.abc import Mapping
 from pathlib import Path
 
-from seqcls.caching.cache import cache_folder
+from seqcls.caching.cache import cache_folder, read_checked
 
 FUSED = "fused"
 """The part of the fused engine for networks that know letter counts alone."""
@@ -72,12 +72,7 @@ def is_ready(precision: str, part: str) -> bool:
 
 def is_whole(path: Path) -> bool:
     """Whether a file of machine code is as it was written: its hash stands at its end."""
-    try:
-        content = path.read_bytes()
-    except OSError:
-        return False
-    size = hashlib.sha256().digest_size
-    return hashlib.sha256(content[:-size]).digest() == content[-size:]
+    return read_checked(path) is not None
 
 
 def mark_compiled(precision: str, part: str) -> None:

@@ -105,7 +105,8 @@ def train_one_by_one(
             program.rng = begun[number].rng
         for ended in _train(begun[number], program):
             progress(number + begun[number].done, ended)
-            unfinished.keep(lambda: pickle.dumps(begun))
+            if begun[number].goes_on or number + 1 < len(members):
+                unfinished.keep(lambda: pickle.dumps(begun))
     unfinished.forget()
     return [member.training.result for member in begun]
 
