@@ -21,11 +21,13 @@ def errors_by_length(errors: pd.DataFrame, words: Words = MISCLASSIFIED) -> alt.
     missed, tested = words.missed.capitalize(), words.plural("test")
     length = f"{words.string.capitalize()} length (letters)"
     labelled = " with that label" if set(errors["kind"]) <= set(KIND_COLORS) else ""
+    # A label at the end of the axis stays within the chart.
+    axis = alt.Axis(tickMinStep=1, labelFlush=12)
     return (
         alt.Chart(errors)
         .mark_bar()
         .encode(
-            x=alt.X("begins:Q", bin="binned", title=length, axis=alt.Axis(tickMinStep=1)),
+            x=alt.X("begins:Q", bin="binned", title=length, axis=axis),
             x2="ends:Q",
             y=alt.Y(
                 "strings:Q",
