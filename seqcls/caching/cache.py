@@ -73,17 +73,17 @@ def keep(path: Path, content: bytes) -> None:
 
 
 def keep_checked(path: Path, content: bytes) -> None:
-    """As `keep`; the hash at its end tells later whether a file is as it was written."""
-    keep(path, content + hashlib.sha256(content).digest())
+    """As `keep`; the hash that it begins with tells later whether a file is as it was written."""
+    keep(path, hashlib.sha256(content).digest() + content)
 
 
 def read_checked(path: Path) -> bytes | None:
-    """What stands before the hash at a file's end; None where it is damaged or cannot be read."""
+    """What stands behind a file's hash; None where it is damaged or cannot be read."""
     try:
         data = path.read_bytes()
     except OSError:
         return None
-    content, digest = data[:-HASH_BYTES], data[-HASH_BYTES:]
+    digest, content = data[:HASH_BYTES], data[HASH_BYTES:]
     return content if hashlib.sha256(content).digest() == digest else None
 
 

@@ -3,7 +3,7 @@
 A process that is killed, a machine that goes down and a sweep that is stopped then cost what was
 trained since, not all of it. What is trained after that is the same to the last bit. A file is
 found by all that its training depends on: members and their initial parameters, the strings, the
-engine, and the source and the libraries that compute. It ends with its hash, and a damaged one is
+engine, and the source and the libraries that compute. It begins with its hash, and a damaged one is
 as good as none.
 """
 

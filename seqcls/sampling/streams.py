@@ -1,7 +1,7 @@
 """Each stream of strings is drawn once on a machine, however many processes and groups read it.
 
 Epochs are kept as files in the cache folder: counts or letters as they were drawn, and labels, with
-a hash behind them that is checked when they are read. A file is written beside its place and moved
+a hash before them that is checked when they are read. A file is written beside its place and moved
 there, so no process sees half of one; where it is missing, damaged or cannot be written, the
 strings are drawn.
 """
@@ -22,7 +22,7 @@ from seqcls.sampling.base import Sampler
 from seqcls.tasks import TASKS, Task
 from seqcls.tokens.strings import TokenStrings
 
-VERSION = 4
+VERSION = 3
 """To be raised with every change of what a sampler draws or how a file is written."""
 
 
