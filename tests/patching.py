@@ -3,10 +3,12 @@
 from collections.abc import Sequence
 
 import torch
+from torch import Tensor
 
 from seqcls.errors import ConfigError
 from seqcls.interpretability.model.readable_model import ids_of
 from seqcls.interpretability.model.trained_model import TrainedModel
+from seqcls.interpretability.model.written_output import Output
 from seqcls.interpretability.patching import _opened, _replaced
 from seqcls.models.parts import Site
 
@@ -14,7 +16,20 @@ from seqcls.models.parts import Site
 def patch_everywhere(
     model: TrainedModel, base: Sequence[int], source: Sequence[int], site: Site
 ) -> float:
-    """The base string's logit with one state at all places at once.
+    """The base string's logit, likewise."""
+    return float(outputs_patched_everywhere(model, base, source, site))
+
+
+def outputs_patched_everywhere(
+    model: TrainedModel,
+    base: Sequence[int],
+    source: Sequence[int],
+    site: Site,
+    output: Output | None = None,
+) -> Tensor:
+    """What the head gives of the base string with one state at all places at once.
+
+    Both are read with this output, if one is given.
 
     Raises:
         InvalidStringError: as `patch`.
@@ -24,9 +39,8 @@ def patch_everywhere(
     if site not in sites:
         known = ", ".join(each.text for each in sites)
         raise ConfigError(f"{site.text!r} is none of the model's sites; expected one of {known}")
-    ids, others = ids_of(model, [base]), ids_of(model, [source])
+    read = output and [output]
+    ids, others = (ids_of(model, [letters], read) for letters in (base, source))
     everywhere = torch.ones(1, ids.shape[1], dtype=torch.bool)
     with torch.no_grad():
-        return float(
-            _replaced(network, ids, site, sites[site], network.activations(others), everywhere)
-        )
+        return _replaced(network, ids, site, sites[site], network.activations(others), everywhere)

@@ -3,9 +3,10 @@
 The model reads the *base* string; one state at one place is that which it has for the *source*
 string of the same length. Where the answer turns into the source's, that state carried it.
 
-Of a model that writes, states of the input and of `SEP` are carried over, and what they move is the
-log-probability of the base's target; where the model writes something else for the base, that of
-the target minus that of what it writes. Both are teacher forced, whatever the states.
+Of a model that writes, states of the input and of `SEP` are carried over (an encoder's and a
+decoder's), and what they move is the log-probability of the base's target; where the model writes
+something else for the base, that of the target minus that of what it writes. Both are teacher
+forced, whatever the states.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -37,6 +38,7 @@ from seqcls.interpretability.states.by_strings import check_length
 from seqcls.kinds.transduction import writable
 from seqcls.models.base import Classifier
 from seqcls.models.parts import Site
+from seqcls.models.two_streams.two_streams import TwoStreams, split
 from seqcls.tokens.strings import TokenStrings
 
 LOGIT = "logit"
@@ -53,6 +55,7 @@ class Patched:
     source_logit: float
     sites: tuple[Site, ...]
     logits: Float[np.ndarray, "site position"]
+    """NaN where the place is none of the site's: of two streams each has places of its own."""
     answers: Bool[np.ndarray, "site position"]
     """The answer with each patch: whether the logit is positive; of a log-probability, whether
     every token of the target is the likeliest."""
@@ -104,7 +107,8 @@ def patch(model: TrainedModel, base: Sequence[int], source: Sequence[int]) -> Pa
 
     Of a recurrent network what a layer keeps after a token is replaced: all of it, which gives the
     answer to the source's tokens so far followed by the base's; each unit alone; and of an LSTM the
-    states alone and the cells alone.
+    states alone and the cells alone. Of two streams a decoder's states are replaced after `SEP`,
+    an encoder's before it.
 
     Raises:
         InvalidStringError: the strings have different lengths, or are too long.
@@ -123,11 +127,16 @@ def patch(model: TrainedModel, base: Sequence[int], source: Sequence[int]) -> Pa
     )
     with torch.no_grad():
         kept = [network.activations(each) for each in others]
-        rows = []
-        for site, states in sites.items():
+        of_base, of_source = (
+            measured.measure([network(each) for each in both]) for both in (ids, others)
+        )
+        shape = len(sites), len(measured.tokens(model, base))
+        logits, answers = np.full(shape, np.nan), np.full(shape, of_base.answers[0])
+        for row, (site, states) in enumerate(sites.items()):
+            stream = _stream(network, ids[0], states[0])
             outputs = []
             for each, states_of_source in zip(ids, kept, strict=True):
-                every = torch.eye(each.shape[1], dtype=torch.bool)[: measured.places]
+                every = torch.eye(each.shape[1], dtype=torch.bool)[: measured.places][stream]
                 parts = [
                     _replaced(
                         network,
@@ -140,18 +149,15 @@ def patch(model: TrainedModel, base: Sequence[int], source: Sequence[int]) -> Pa
                     for places in every.split(at_once)
                 ]
                 outputs.append(torch.cat(parts) if parts else network(each)[:0])
-            rows.append(measured.measure(outputs))
-        of_base, of_source = (
-            measured.measure([network(each) for each in both]) for both in (ids, others)
-        )
+            logits[row, stream], answers[row, stream] = measured.measure(outputs)
     return Patched(
         base_tokens=measured.tokens(model, base),
         source_tokens=measured.tokens(model, source),
         base_logit=float(of_base.numbers[0]),
         source_logit=float(of_source.numbers[0]),
         sites=tuple(sites),
-        logits=np.stack([row.numbers for row in rows]),
-        answers=np.stack([row.answers for row in rows]),
+        logits=logits,
+        answers=answers,
         base_answer=bool(of_base.answers[0]),
         source_answer=bool(of_source.answers[0]),
         number=measured.number,
@@ -227,8 +233,10 @@ def _opened(
     network = plain_model(model)
     sites = network.sites()
     if not sites:
+        of_pictures = " of pictures" if network.config.picture else ""
         raise ConfigError(
-            f"architecture={model.config.architecture!r} names no states that could be carried over"
+            f"architecture={model.config.architecture!r}{of_pictures} names no states that could "
+            "be carried over"
         )
     return network, sites
 
@@ -252,11 +260,23 @@ def _replaced(
         at = slice(None) if position is None else slice(position, position + 1)
         changed = state.clone()
         target, other = site.within(changed), site.within(kept[name])[:, at]
-        here = places[:, at] if target.dim() == 2 else places[:, at, None]
+        own = places[:, _stream(model, ids, name)]
+        here = own[:, at] if target.dim() == 2 else own[:, at, None]
         target[...] = torch.where(here, other, target)
         return changed
 
     return model.run(ids, Changing(change), None)
+
+
+def _stream(model: Classifier, ids: Tensor, name: str) -> slice:
+    """The places of a state that is so called: of all that is read, or of one stream.
+
+    `ids` are of strings of one length.
+    """
+    if not isinstance(model, TwoStreams):
+        return slice(ids.shape[1])
+    inputs = split(model.config, ids).inputs.shape[1]
+    return slice(inputs, ids.shape[1]) if name.startswith("decoder.") else slice(inputs)
 
 
 def _check_pair(model: TrainedModel, base: Sequence[int], source: Sequence[int]) -> None:

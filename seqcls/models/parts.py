@@ -51,12 +51,17 @@ class Site:
 
     name: str
     """`embedding`, `head`, `attention`, `feed-forward` or `block` (its output) of a Transformer;
-    `mixer` instead of `attention` where a memory mixes tokens;
+    `mixer` instead of `attention` where a memory mixes tokens, `cross-attention` beside it in a
+    decoder;
     `layer` (all that a layer keeps), `state` or `cell` (the one or the other of an LSTM's), or
     `unit` (all that one unit keeps) of a recurrent network."""
     block: int | None = None
     head: int | None = None
     unit: int | None = None
+    side: str = ""
+    """`encoder` or `decoder`, where a model has both."""
+    which: str = ""
+    """As `Part.which`."""
 
     @property
     def is_whole(self) -> bool:
@@ -65,7 +70,11 @@ class Site:
 
     @property
     def text(self) -> str:
-        """What the site is called, such as `block 0, head 1`."""
+        """What the site is called, such as `block 0, head 1`, or `decoder block 0, head 1`."""
+        return f"{self.side} {self._of_side}" if self.side else self._of_side
+
+    @property
+    def _of_side(self) -> str:
         if self.block is None:
             return self.name
         if self.name == "layer":
@@ -75,7 +84,7 @@ class Site:
             return f"layer {self.block}, {self.name}{number}"
         if self.name == "block":
             return f"block {self.block}"
-        part = f"head {self.head}" if self.head is not None else self.name
+        part = self.name if self.head is None else f"{self.which}head {self.head}"
         return f"block {self.block}, {part}"
 
     def within(self, state: "Tensor") -> "Tensor":

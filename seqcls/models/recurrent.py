@@ -63,6 +63,12 @@ class Cell(nn.Module):
         self, states: Float[Tensor, "string position hidden"], record: Recorder
     ) -> Float[Tensor, "string position hidden"]:
         """The state after every token."""
+        return self.passed(states, record)[0]
+
+    def passed(
+        self, states: Float[Tensor, "string position hidden"], record: Recorder
+    ) -> tuple[Hidden, Hidden]:
+        """The state and the cell after every token."""
         given = self.from_input(states)
         state = cell = states.new_zeros(len(states), states.shape[2])
         steps = []
@@ -79,9 +85,10 @@ class Cell(nn.Module):
 
         for gate in self.gates:
             record(gate, stacked(step.gates[gate] for step in steps))
+        cells = stacked(step.cell for step in steps)
         if self.has_cell:
-            record("cell", stacked(step.cell for step in steps))
-        return record("state", stacked(step.state for step in steps))
+            cells = record("cell", cells)
+        return record("state", stacked(step.state for step in steps)), cells
 
 
 class RNNCell(Cell):
@@ -146,24 +153,11 @@ class Recurrent(BodyAndHead):
 
     def parts(self) -> Mapping[Part, str]:
         """As `Classifier.parts`: units, layer by layer."""
-        return {
-            Part(layer, "unit", unit, True): f"layers.{layer}.state"
-            for layer in range(self.config.num_blocks)
-            for unit in range(self.config.hidden_size)
-        }
+        return layer_parts(self.config)
 
     def sites(self) -> Mapping[Site, tuple[str, ...]]:
-        """As `Classifier.sites`: all that a layer keeps, then parts of it."""
-        sites = dict[Site, tuple[str, ...]]()
-        for layer in range(self.config.num_blocks):
-            kept = ("state", "cell") if self.cell.has_cell else ("state",)
-            names = {name: f"layers.{layer}.{name}" for name in kept}
-            sites[Site("layer", layer)] = tuple(names.values())
-            if self.cell.has_cell:
-                sites |= {Site(name, layer): (activation,) for name, activation in names.items()}
-            for unit in range(self.config.hidden_size):
-                sites[Site("unit", layer, unit=unit)] = tuple(names.values())
-        return sites
+        """As `Classifier.sites`."""
+        return layer_sites(self.config, self.cell)
 
     def units(self) -> tuple[Mapping[str, str], ...]:
         """As `Classifier.units`: the state, every gate, and an LSTM's cell."""
@@ -172,6 +166,35 @@ class Recurrent(BodyAndHead):
             {name: f"layers.{layer}.{name}" for name in names}
             for layer in range(self.config.num_blocks)
         )
+
+
+def layer_parts(config: NetworkConfig, side: str = "") -> Mapping[Part, str]:
+    """As `Classifier.parts`: units, layer by layer; `side` as `block_parts` takes it."""
+    return {
+        Part(layer, "unit", unit, True, side): f"{_inside(layer, side)}state"
+        for layer in range(config.num_blocks)
+        for unit in range(config.hidden_size)
+    }
+
+
+def layer_sites(
+    config: NetworkConfig, cell: type[Cell], side: str = ""
+) -> Mapping[Site, tuple[str, ...]]:
+    """As `Classifier.sites`: all that a layer keeps, then parts of it; `side` likewise."""
+    sites = dict[Site, tuple[str, ...]]()
+    for layer in range(config.num_blocks):
+        kept = ("state", "cell") if cell.has_cell else ("state",)
+        names = {name: f"{_inside(layer, side)}{name}" for name in kept}
+        sites[Site("layer", layer, side=side)] = tuple(names.values())
+        if cell.has_cell:
+            sites |= {Site(name, layer, side=side): (state,) for name, state in names.items()}
+        for unit in range(config.hidden_size):
+            sites[Site("unit", layer, unit=unit, side=side)] = tuple(names.values())
+    return sites
+
+
+def _inside(layer: int, side: str) -> str:
+    return f"{side}.layers.{layer}." if side else f"layers.{layer}."
 
 
 class RNN(Recurrent):

@@ -14,6 +14,7 @@ from torch import Tensor, nn
 
 from seqcls.config import NetworkConfig
 from seqcls.models.base import Ids, Outputs, Places, Recorder
+from seqcls.models.block_parts import block_parts, block_sites
 from seqcls.models.heads import BodyAndHead, make_head
 from seqcls.models.layers import (
     Dropout,
@@ -205,30 +206,12 @@ class Transformer(BodyAndHead):
         return super().head(self.dropout(read))
 
     def parts(self) -> Mapping[Part, str]:
-        """As `Classifier.parts`: heads, feed-forwards, and units of these, block by block."""
-        config, parts = self.config, dict[Part, str]()
-        for block in range(config.num_blocks):
-            inside = f"blocks.{block}."
-            for head in range(config.num_attention_heads):
-                parts[Part(block, "head", head)] = f"{inside}attention.mixed_value"
-            if config.feed_forward_size:
-                parts[Part(block, "feed-forward")] = f"{inside}feed_forward.output"
-            for unit in range(config.feed_forward_size):
-                parts[Part(block, "unit", unit)] = f"{inside}feed_forward.activation"
-        return parts
+        """As `Classifier.parts`."""
+        return block_parts(self.config)
 
     def sites(self) -> Mapping[Site, tuple[str, ...]]:
         """As `Classifier.sites`."""
-        sites = {Site("embedding"): ("embedding",)}
-        for number, block in enumerate(self.blocks):
-            inside = f"blocks.{number}."
-            for head in range(self.config.num_attention_heads):
-                sites[Site("head", number, head)] = (f"{inside}attention.mixed_value",)
-            last = "after_feed_forward" if block.norms_first else "feed_forward_norm"
-            sites[Site("attention", number)] = (f"{inside}attention.output",)
-            sites[Site("feed-forward", number)] = (f"{inside}feed_forward.output",)
-            sites[Site("block", number)] = (f"{inside}{last}",)
-        return sites
+        return {Site("embedding"): ("embedding",), **block_sites(self.config)}
 
     def attention(self) -> tuple[str, ...]:
         """As `Classifier.attention`."""

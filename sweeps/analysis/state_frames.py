@@ -122,7 +122,7 @@ def path_frame(path: Path, tokens: tuple[str, ...]) -> pd.DataFrame:
 
 
 def patched_frame(patched: Patched, most_units: int | None = None) -> pd.DataFrame:
-    """site, place, base_token, source_token, logit, restored (0 to 1), flips.
+    """site, place (of those that it has), base_token, source_token, logit, restored, flips.
 
     Args:
         patched: the patches.
@@ -142,7 +142,7 @@ def patched_frame(patched: Patched, most_units: int | None = None) -> pd.DataFra
         )
         for row, site in enumerate(patched.sites)
         if site.name != "unit" or row in units
-        for place in range(len(patched.base_tokens))
+        for place in np.flatnonzero(~np.isnan(patched.logits[row])).tolist()
     ]
     columns = ["site", "place", "base_token", "source_token", "logit", "restored", "flips"]
     return pd.DataFrame(rows, columns=columns)

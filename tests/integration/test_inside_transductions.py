@@ -6,6 +6,7 @@ import shutil
 from pathlib import Path
 from typing import Any, get_args
 
+import numpy as np
 import pandas as pd
 import pytest
 from streamlit.dataframe_util import convert_arrow_bytes_to_pandas_df
@@ -123,7 +124,7 @@ def test_states_are_those_of_input_and_output(db: str, run: str) -> None:
     assert "log-probability of the target" in table
 
 
-@pytest.mark.parametrize("run", [BLOCKS, LSTM])
+@pytest.mark.parametrize("run", [BLOCKS, LSTM, ENCODER_DECODER, ADDITIVE])
 def test_patches_are_of_the_input_and_sep(db: str, run: str) -> None:
     found = data(db, "patch", run, STRING, "--source", "abda")
     assert found["tokens"] == {
@@ -133,13 +134,20 @@ def test_patches_are_of_the_input_and_sep(db: str, run: str) -> None:
     assert found["number"].startswith("log-probability of the target")
     assert all(len(row) == 6 for row in found["logits"])
     first = api.patch(open_reader(db), run, STRING, "abda").patched
-    assert first.logits.tolist() == found["logits"]
+    given = np.array(found["logits"], dtype=float)
+    np.testing.assert_array_equal(given, first.logits)
+    # An encoder has no state at SEP, and a decoder none before it.
+    nowhere = np.zeros(given.shape, dtype=bool)
+    for row, site in enumerate(found["sites"]):
+        nowhere[row] = np.array([site.startswith("decoder")] * 5 + [site.startswith("encoder")])
+    np.testing.assert_array_equal(np.isnan(given), nowhere)
+    assert nowhere.any() == (run in (ENCODER_DECODER, ADDITIVE))
     assert invoke(db, "patch", run, STRING, "--source", "abda").exit_code == 0
     refused = invoke(db, "patch", run, STRING, "--source", "abd")
     assert "expected as many" in str(refused.exception)
 
 
-@pytest.mark.parametrize("run", [BLOCKS, LSTM])
+@pytest.mark.parametrize("run", [BLOCKS, LSTM, ADDITIVE])
 def test_ablation_begins_with_the_whole_model(db: str, run: str) -> None:
     found = data(db, "ablate", run)
     whole = found["parts"][0]
@@ -257,6 +265,23 @@ def test_what_hides_attention_hides_no_outputs(monkeypatch: pytest.MonkeyPatch, 
 def test_an_input_that_is_none_is_said(monkeypatch: pytest.MonkeyPatch, db: str) -> None:
     app = open_app(monkeypatch, Path(db), "model", run=BLOCKS, view="Writing", string="xyz")
     assert "unknown letter" in said(app)
+
+
+@pytest.mark.parametrize("run", [ENCODER_DECODER, ADDITIVE])
+def test_states_of_both_streams_are_patched_on_the_page(
+    monkeypatch: pytest.MonkeyPatch, db: str, run: str
+) -> None:
+    app = model(monkeypatch, db, run, "Patching")
+    app.text_input[0].set_value("abda")
+    app.run()
+    assert "the decoder's at SEP alone" in said(app)
+    (chart,) = app.get("vega_lite_chart")
+    cells = convert_arrow_bytes_to_pandas_df(chart.proto.datasets[0].data.data)
+    sides = cells["site"].str.split().str[0]
+    assert set(sides) == {"encoder", "decoder"}
+    assert cells[sides == "decoder"]["letter"].nunique() == 1
+    assert cells[sides == "encoder"]["letter"].nunique() == 5
+    assert not cells["logit"].isna().any()
 
 
 @pytest.mark.parametrize("run", [BLOCKS, LSTM])

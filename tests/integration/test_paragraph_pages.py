@@ -195,14 +195,24 @@ def test_the_decoders_states_are_drawn(monkeypatch: pytest.MonkeyPatch, db: Path
     app = open_app(monkeypatch, db, "model", run=run, view="States", string="12/3")
     assert "The decoder reads SEP and the output that it writes" in said(app)
     drawn = str([x.proto for x in app.get("vega_lite_chart")])
-    assert "block of the decoder" in drawn
+    assert f"Decoder {'block' if run == READER_RUN else 'layer'} " in drawn
 
 
-def test_heads_of_the_decoder_are_ablated(monkeypatch: pytest.MonkeyPatch, db: Path) -> None:
+def test_parts_of_the_decoder_are_ablated(monkeypatch: pytest.MonkeyPatch, db: Path) -> None:
     query = {"view": "Ablation", "ablate": "true"}
     app = open_app(monkeypatch, db, "model", run=READER_RUN, **query)
     drawn = str([x.proto for x in app.get("vega_lite_chart")])
     assert "decoder block 1, cross-attention head 0" in drawn
     assert "The encoder of pictures has no heads" in said(app)
     app = open_app(monkeypatch, db, "model", run=RECURRENT_RUN, **query)
-    assert "names no parts that it could do without" in said(app)
+    assert "decoder layer 0, unit 0" in str([x.proto for x in app.get("vega_lite_chart")])
+
+
+@pytest.mark.parametrize("run", [READER_RUN, RECURRENT_RUN])
+def test_no_states_of_pictures_are_patched(
+    monkeypatch: pytest.MonkeyPatch, db: Path, run: str
+) -> None:
+    app = open_app(monkeypatch, db, "model", run=run, view="Patching", string="12/3")
+    app.text_input[0].set_value("12/4")
+    app.run()
+    assert "of pictures names no states that could be carried over" in said(app)

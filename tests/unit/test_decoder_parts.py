@@ -1,5 +1,6 @@
-"""Parts and states of encoder-decoders: what they can do without, and what they keep."""
+"""Parts and states of encoder-decoders: what they can do without, keep, and carry over."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -11,11 +12,20 @@ from seqcls.interpretability.ablation.ablation import judge_of, rank
 from seqcls.interpretability.ablation.by_strings import main_parts, parts_of
 from seqcls.interpretability.model.readable_model import ids_of, plain_model
 from seqcls.interpretability.model.trained_model import TrainedModel
+from seqcls.interpretability.model.written_output import (
+    Output,
+    log_probabilities,
+    target,
+    written,
+)
+from seqcls.interpretability.patching import patch
 from seqcls.interpretability.states.by_strings import recurrent_units
-from seqcls.models.parts import Part
+from seqcls.models.parts import Part, Site
 from seqcls.problem import configuration, resolve
+from tests.patching import outputs_patched_everywhere
 from tests.unit.streams import random_values
 from tests.unit.test_paragraph import RECURRENT, SMALL, trained_of
+from tests.unit.test_recurrent_attention import Kept, transcribed, unchanged
 
 COPY: dict[str, Any] = {
     "task": "copy", "architecture": "encoder_decoder", "hidden_size": 8, "num_blocks": 2,
@@ -23,10 +33,19 @@ COPY: dict[str, Any] = {
     "train_max_length": 4, "validation_max_length": 4, "test_max_length": 6, "test_size": 40,
 }  # fmt: skip
 CROSSING = Part(1, "head", 1, side="decoder", which="cross-attention ")
+LAYERS: dict[str, Any] = {
+    "architecture": "recurrent_attention", "hidden_size": 6, "num_blocks": 2, "num_tokens": 5,
+    "biases": True,
+}  # fmt: skip
+BASE, SOURCE = (0, 2, 1), (0, 1, 1)
 
 
 def copying(**fields: Any) -> TrainedModel:
-    problem = resolve(configuration({**COPY, **fields}))
+    blocks = fields.get("architecture", COPY["architecture"]) == COPY["architecture"]
+    settings = {name: COPY[name] for name in COPY if blocks or "head" not in name}
+    if not blocks:
+        del settings["feed_forward_size"]
+    problem = resolve(configuration({**settings, **fields}))
     values = random_values(problem.network)
     return TrainedModel(problem, {name: value.numpy() for name, value in values.items()})
 
@@ -95,9 +114,138 @@ def test_reading_a_picture_hangs_on_heads_that_can_be_ranked() -> None:
     assert {outcome.loss for outcome in ranked} != {judge.without({}).loss}
 
 
-def test_a_recurrent_reader_says_that_it_names_no_parts() -> None:
-    with pytest.raises(ConfigError, match="'recurrent_attention' names no parts"):
-        parts_of(trained_of(RECURRENT))
+def test_a_recurrent_reader_of_pictures_can_do_without_units_of_its_decoder() -> None:
+    texts = [part.text for part in parts_of(trained_of(RECURRENT))]
+    assert len(texts) == 16
+    assert texts[0] == "decoder layer 0, unit 0"
+    judge = judge_of(trained_of(RECURRENT), 20)
+    (ablated, *_) = rank(judge, judge.parts[:2], "mean")
+    assert ablated.logit_change > 0
+
+
+@pytest.mark.parametrize("fields", [SMALL, RECURRENT])
+def test_of_pictures_no_states_are_carried_over(fields: dict[str, Any]) -> None:
+    with pytest.raises(ConfigError, match="of pictures names no states that could be carried"):
+        patch(trained_of(fields), (1, 2), (1, 3))
+
+
+Change = Callable[[str, int, int, Kept], Kept]
+
+
+def transcription(
+    model: TrainedModel, letters: tuple[int, ...], output: Output, change: Change = unchanged
+) -> torch.Tensor:
+    """What a recurrent model's head gives from `SEP` on, by the transcribed equations."""
+    weights = {name: torch.from_numpy(value).double() for name, value in model.weights.items()}
+    (ids,) = ids_of(model, [letters], [output]).tolist()
+    with torch.no_grad():
+        return transcribed(weights, ids, True, change)
+
+
+@pytest.mark.parametrize("side", ["encoder", "decoder"])
+def test_a_units_ablation_is_that_of_the_transcribed_equations(side: str) -> None:
+    model = copying(**LAYERS)
+    judge = judge_of(model, 12)
+    part = Part(side == "decoder", "unit", 3, of_layer=True, side=side)
+
+    def without(of_side: str, layer: int, place: int, kept: Kept) -> Kept:
+        del place
+        if (of_side, layer) == (side, part.block):
+            kept[0][:, part.number] = 0
+        return kept
+
+    inputs = [
+        tuple(row[:length].tolist())
+        for row, length in zip(judge.strings.letters, judge.strings.lengths, strict=True)
+    ]
+    expected = [transcription(model, x, target(model, x), without) for x in inputs]
+    np.testing.assert_allclose(judge.outputs({part: "zero"}), torch.cat(expected), atol=1e-12)
+    assert abs(judge.outputs({part: "zero"}) - judge.outputs({})).max() > 1e-3
+
+
+def test_what_is_carried_over_is_that_of_the_transcribed_equations() -> None:
+    model = copying(**LAYERS)
+    outputs = target(model, BASE), written(model, BASE)
+    assert outputs[0] != outputs[1]
+    of_source: dict[tuple[str, int, int], Kept] = {}
+
+    def keep(side: str, layer: int, place: int, kept: Kept) -> Kept:
+        of_source[side, layer, place] = kept
+        return kept
+
+    transcription(model, SOURCE, outputs[0], keep)
+
+    def number(site: Site, at: int) -> float:
+        def change(side: str, layer: int, place: int, kept: Kept) -> Kept:
+            if (side, layer, place) != (site.side, site.block, at):
+                return kept
+            state, cell = (value.clone() for value in kept)
+            units = slice(None) if site.unit is None else site.unit
+            if site.name != "cell":
+                state[:, units] = of_source[side, layer, place][0][:, units]
+            if site.name != "state":
+                cell[:, units] = of_source[side, layer, place][1][:, units]
+            return state, cell
+
+        right, said = (
+            float(log_probabilities(model, transcription(model, BASE, x, change)[None], 0, x)[0])
+            for x in outputs
+        )
+        return right - said
+
+    found = patch(model, BASE, SOURCE)
+    assert found.base_tokens == ("CLS", "a", "c", "b", "SEP")
+    # Of two layers of either side all, states, cells and six units.
+    assert len(found.sites) == 2 * 2 * (3 + 6)
+    for row, site in enumerate(found.sites):
+        places = range(4) if site.side == "encoder" else range(4, 5)
+        expected = [number(site, place) if place in places else np.nan for place in range(5)]
+        np.testing.assert_allclose(found.logits[row], expected, rtol=1e-9, atol=1e-9)
+    moved = np.nanmax(abs(found.logits - found.base_logit), axis=1)
+    assert (moved > 1e-6).all()
+
+
+def test_all_that_an_encoder_gives_carries_the_whole_difference() -> None:
+    model = copying(biases=True, num_tokens=3)
+    found = patch(model, BASE, SOURCE)
+    names = [site.text for site in found.sites]
+    assert names[:3] == ["encoder embedding", "encoder block 0, head 0", "encoder block 0, head 1"]
+    assert names[-4:] == [
+        "decoder block 1, cross-attention head 1", "decoder block 1, cross-attention",
+        "decoder block 1, feed-forward", "decoder block 1",
+    ]  # fmt: skip
+    for site in (Site("embedding", side="encoder"), Site("block", 1, side="encoder")):
+        read = target(model, BASE)
+        carried = outputs_patched_everywhere(model, BASE, SOURCE, site, read)
+        with torch.no_grad():
+            of_source, of_base = (
+                plain_model(model)(ids_of(model, [letters], [read])) for letters in (SOURCE, BASE)
+            )
+        torch.testing.assert_close(carried, of_source, rtol=1e-12, atol=1e-12)
+        assert abs(of_source - of_base).max() > 1e-3
+    # Of the embeddings one alone differs.
+    assert found.logits[0, 2] == pytest.approx(found.source_logit, abs=1e-9)
+    np.testing.assert_allclose(found.logits[0, [0, 1, 3]], found.base_logit, atol=1e-9)
+
+
+def test_the_last_states_at_sep_decide_the_first_token_alone() -> None:
+    model = copying(biases=True, num_tokens=3, norm_placement="post")
+    outputs = target(model, BASE), written(model, BASE)
+    assert outputs[0] != outputs[1]
+    with torch.no_grad():
+        plain = plain_model(model)
+        of_base = [plain(ids_of(model, [BASE], [x]))[:, 4:].clone() for x in outputs]
+        for given, output in zip(of_base, outputs, strict=True):
+            given[:, 0] = plain(ids_of(model, [SOURCE], [output]))[:, 4]
+    right, said = (
+        float(log_probabilities(model, given, 0, output)[0])
+        for given, output in zip(of_base, outputs, strict=True)
+    )
+    found = patch(model, BASE, SOURCE)
+    assert found.sites[-1] == Site("block", 1, side="decoder")
+    assert np.isnan(found.logits[-1, :4]).all()
+    assert found.logits[-1, 4] == pytest.approx(right - said, abs=1e-9)
+    assert abs(right - said - found.base_logit) > 1e-3
 
 
 @pytest.mark.parametrize("placement", ["pre", "post"])
@@ -114,7 +262,7 @@ def test_the_decoders_states_are_those_after_each_token_that_is_written(placemen
     np.testing.assert_allclose(found.states[-1] @ head.T, outputs, atol=1e-9)
 
 
-@pytest.mark.parametrize(("fields", "layers"), [(SMALL, 2), (RECURRENT, 1)])
+@pytest.mark.parametrize(("fields", "layers"), [(SMALL, 2), (RECURRENT, 2)])
 def test_readers_of_pictures_have_states_of_their_decoders(
     fields: dict[str, Any], layers: int
 ) -> None:

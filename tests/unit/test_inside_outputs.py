@@ -190,14 +190,6 @@ def test_an_input_patched_with_itself_is_answered_as_before(model: TrainedModel)
 
 
 @pytest.mark.parametrize("network", TWO_STREAMS)
-def test_of_two_streams_it_is_said_what_does_not_hold(network: str) -> None:
-    model = model_of(**NETWORKS[network])
-    with pytest.raises(ConfigError, match="names no states that could be carried over"):
-        patch(model, INPUT, SOURCE)
-    assert output_tokens(model, INPUT)[-1].probability > 0
-
-
-@pytest.mark.parametrize("network", TWO_STREAMS)
 def test_what_is_written_attends_to_the_inputs_tokens(network: str) -> None:
     model = model_of(**NETWORKS[network])
     found = attention_patterns(model, INPUT, Output((1, 0)))

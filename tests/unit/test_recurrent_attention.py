@@ -1,6 +1,6 @@
 """The recurrent encoder-decoder, against PyTorch's cells one token after another."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
@@ -47,8 +47,26 @@ def drawn(config: NetworkConfig) -> Classifier:
     return plain_model(config, random_values(config))
 
 
-def transcribed(weights: Mapping[str, Tensor], ids: list[int], attends: bool) -> Tensor:
-    """The outputs of one string from `SEP` on, by `torch.nn.LSTMCell` and the paper's equations."""
+Kept = tuple[Tensor, Tensor]
+"""What a layer keeps of one string: state and cell."""
+
+
+def unchanged(side: str, layer: int, place: int, kept: Kept) -> Kept:
+    del side, layer, place
+    return kept
+
+
+def transcribed(
+    weights: Mapping[str, Tensor],
+    ids: list[int],
+    attends: bool,
+    change: Callable[[str, int, int, Kept], Kept] = unchanged,
+) -> Tensor:
+    """The outputs of one string from `SEP` on, by `torch.nn.LSTMCell` and the paper's equations.
+
+    What a layer of the encoder or decoder keeps after the token at a place is what `change` makes
+    of it.
+    """
 
     def cell(name: str) -> nn.LSTMCell:
         inputs = weights[f"{name}.input_weight"].shape[1]
@@ -69,14 +87,14 @@ def transcribed(weights: Mapping[str, Tensor], ids: list[int], attends: bool) ->
     kept = [(torch.zeros(1, HIDDEN).double(), torch.zeros(1, HIDDEN).double())] * LAYERS
     end = ids.index(SEP)
     annotations = []
-    for token in ids[:end]:
+    for place, token in enumerate(ids[:end]):
         x = embedding[[token]]
         for layer in range(LAYERS):
-            kept[layer] = encoder[layer](x, kept[layer])
+            kept[layer] = change("encoder", layer, place, encoder[layer](x, kept[layer]))
             x = kept[layer][0]
         annotations.append(x[0])
     outputs = []
-    for token in ids[end:]:
+    for place, token in enumerate(ids[end:], end):
         x = embedding[[token]]
         if attends:
             query = weights["additive.query.weight"] @ kept[-1][0][0]
@@ -92,7 +110,7 @@ def transcribed(weights: Mapping[str, Tensor], ids: list[int], attends: bool) ->
             assert isinstance(context, Tensor)
             x = torch.cat([x, context[None]], dim=1)
         for layer in range(LAYERS):
-            kept[layer] = decoder[layer](x, kept[layer])
+            kept[layer] = change("decoder", layer, place, decoder[layer](x, kept[layer]))
             x = kept[layer][0]
         outputs.append(weights["classifier.weight"] @ x[0] + weights["classifier.bias"])
     return torch.stack(outputs)

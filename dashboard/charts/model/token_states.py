@@ -178,10 +178,20 @@ def compact(frame: pd.DataFrame, row: str, column: str, value: str) -> pd.DataFr
 
 
 def _grid(
-    tokens: Places, cells: alt.Chart, *above: alt.Chart, rows: int, most: int = 10_000
+    tokens: Places,
+    cells: alt.Chart,
+    *above: alt.Chart,
+    rows: int,
+    most: int = 10_000,
+    outlined: bool = False,
 ) -> Layers:
-    """Cells that can be pointed at, in so many rows, and what lies above them."""
-    rectangles = cells.mark_rect().add_params(pointed())
+    """Cells that can be pointed at, in so many rows, and what lies above them.
+
+    They are outlined where some are missing, which would look like those of color white.
+    """
+    rectangles = cells.mark_rect(
+        stroke=GREY if outlined else alt.Undefined, strokeWidth=0.3
+    ).add_params(pointed())
     return alt.layer(rectangles, *above, marked()).properties(
         width=width_of(tokens.number), height=min(max(ROW * rows, 60), most)
     )
@@ -314,11 +324,16 @@ def _patched(tokens: Places, sites: tuple[str, ...], reach: float, unit: str) ->
             "site:N",
             title=None,
             sort=list(sites),
-            axis=alt.Axis(labelLimit=200, labelOverlap=False),
+            axis=alt.Axis(labelLimit=200, labelOverlap=False, labelFlush=False),
         ),
     )
     colored = cells.encode(
-        color=alt.Color("logit:Q", title=unit.capitalize(), scale=scale),
+        color=alt.Color(
+            "logit:Q",
+            title=f"Patched {unit}",
+            scale=scale,
+            legend=alt.Legend(orient="top", titleLimit=300, gradientLength=120, tickCount=3),
+        ),
         tooltip=[
             alt.Tooltip("site:N", title="State"),
             alt.Tooltip("base_token:N", title="Token"),
@@ -328,7 +343,7 @@ def _patched(tokens: Places, sites: tuple[str, ...], reach: float, unit: str) ->
         ],
     )
     turned = cells.transform_filter("datum.flips").mark_text(text="●", fontSize=9, color="black")
-    return _grid(tokens, colored, turned, rows=len(sites))
+    return _grid(tokens, colored, turned, rows=len(sites), outlined=True)
 
 
 def _outcome(label: int | None, predicted: bool) -> str:

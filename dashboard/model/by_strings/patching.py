@@ -75,9 +75,14 @@ def _say_how_to_read(patched: Patched, writes: bool) -> None:
             "log-probability, and the prediction flips where another token is likelier; else the "
             "log-probability of what the model writes is subtracted, and the sign decides."
         )
+    if any(site.side for site in patched.sites):
+        st.caption(
+            "The encoder's states stand at the tokens that it reads, the decoder's at SEP alone: "
+            "states at later tokens of the output are not replaced."
+        )
     if any(site.is_whole for site in patched.sites):
         st.caption(
-            "A layer's whole state carries over everything read so far; the rows of single units "
-            f"show which of them decide. Up to {UNITS} units are drawn, those that restore most of "
+            "A layer's whole state carries over all that the layer has read so far; the rows of "
+            f"single units show which of them decide. Up to {UNITS} units are drawn, those that restore most of "
             "the source's logit."
         )

@@ -237,14 +237,13 @@ def _units(results: StringResults, look: Look) -> None:
         state = one_of("State", ["state", *units.gates], "state", "state", look)
     layers = [str(layer) for layer in range(len(units.states))]
     with right:
-        block = "Block of the decoder" if results.has_decoder else "Layer"
-        layer = int(one_of(block, layers, layers[-1], "layer", look))
+        layer = int(one_of(results.layer_word, layers, layers[-1], "layer", look))
     frame = state_frames.layer_frame(units, state, layer)
     frame = frame.assign(letter=with_letters(model, frame["place"]))
     path = principal_path(units.states[layer])
     points = state_frames.path_frame(path, units.tokens)
     points = points.assign(letter=with_letters(model, points["place"]))
-    title = f"{block.lower()} {layer}: {verbatim(state.replace('_', ' '))}"
+    title = f"{results.layer_word} {layer}: {verbatim(state.replace('_', ' '))}"
     drawn = token_states.unit_states(frame, results.names, title, look.reaches.get(state))
     with layout.grid(f"units {look.name}"):
         stretch_part(drawn, f"network units {look.name}")

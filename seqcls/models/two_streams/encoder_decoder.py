@@ -14,13 +14,17 @@ from torch import nn
 
 from seqcls.config import NetworkConfig
 from seqcls.models.base import Ids, Outputs, Places, Recorder
+from seqcls.models.block_parts import ONLY_SELF, block_parts, block_sites
 from seqcls.models.heads import make_head
 from seqcls.models.layers import Dropout, Embedding, Linear, make_norm
-from seqcls.models.parts import Part
+from seqcls.models.parts import Part, Site
 from seqcls.models.positions import POSITIONS
 from seqcls.models.positions.base import Positions
 from seqcls.models.transformer import Attending, Attention, Block, attending_of
 from seqcls.models.two_streams.two_streams import Hidden, Streams, TwoStreams
+
+BOTH: Mapping[str, str] = {**ONLY_SELF, "cross-attention ": "cross_attention"}
+"""The attentions of a decoder's block, as `block_parts` takes them."""
 
 
 class DecoderBlock(Block):
@@ -149,27 +153,18 @@ class EncoderDecoder(TwoStreams):
 
     def parts(self) -> Mapping[Part, str]:
         """As `Classifier.parts`: of the encoder's blocks, where it has any, and the decoder's."""
-        parts = dict[Part, str]()
-        if isinstance(self.encoder, Side):
-            parts |= self._parts_of("encoder", {"": "attention"})
-        crossing = {"": "attention", "cross-attention ": "cross_attention"}
-        return parts | self._parts_of("decoder", crossing)
+        of_encoder = block_parts(self.config, "encoder") if isinstance(self.encoder, Side) else {}
+        return {**of_encoder, **block_parts(self.config, "decoder", BOTH)}
 
-    def _parts_of(self, side: str, attentions: Mapping[str, str]) -> dict[Part, str]:
-        config, parts = self.config, dict[Part, str]()
-        for block in range(config.num_blocks):
-            inside = f"{side}.blocks.{block}."
-            for which, name in attentions.items():
-                for head in range(config.num_attention_heads):
-                    part = Part(block, "head", head, side=side, which=which)
-                    parts[part] = f"{inside}{name}.mixed_value"
-            if config.feed_forward_size:
-                part = Part(block, "feed-forward", side=side)
-                parts[part] = f"{inside}feed_forward.output"
-            for unit in range(config.feed_forward_size):
-                part = Part(block, "unit", unit, side=side)
-                parts[part] = f"{inside}feed_forward.activation"
-        return parts
+    def sites(self) -> Mapping[Site, tuple[str, ...]]:
+        """As `Classifier.sites`; none where the encoder sees a picture, which has other places."""
+        if not isinstance(self.encoder, Side):
+            return {}
+        return {
+            Site("embedding", side="encoder"): ("encoder.embedding",),
+            **block_sites(self.config, "encoder"),
+            **block_sites(self.config, "decoder", BOTH),
+        }
 
     def _reading(self, streams: Streams, places: Places | None) -> Attending:
         assert isinstance(self.encoder, Side)

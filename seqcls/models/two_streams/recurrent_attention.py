@@ -11,7 +11,7 @@ state alone. Where the task draws pictures of its inputs, a network that sees th
 and the decoder starts from the mean of its memory.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple, cast
 
 import torch
@@ -22,7 +22,8 @@ from seqcls.config import NetworkConfig
 from seqcls.models.base import Places, Recorder
 from seqcls.models.heads import make_head
 from seqcls.models.layers import Dropout, Embedding, Linear, masked_softmax
-from seqcls.models.recurrent import Cell, LSTMCell, State
+from seqcls.models.parts import Part, Site
+from seqcls.models.recurrent import Cell, LSTMCell, State, layer_parts, layer_sites
 from seqcls.models.two_streams.pictures import PictureEncoder
 from seqcls.models.two_streams.two_streams import Hidden, Streams, TwoStreams
 from seqcls.tokens.tokenizer import PAD
@@ -88,13 +89,18 @@ class RecurrentAttention(TwoStreams):
         encoded, kept = self.encoded(streams, record.within("encoder"))
         inside = record.within("decoder")
         embedded = inside("embedding", self.dropout(self.embedding(streams.outputs)))
-        states, weights = [embedded[:, :0]], []
+        states, weights, steps = [embedded[:, :0]], [], list[Kept]()
         for place in range(embedded.shape[1]):
-            state, weight, kept = self.step(embedded[:, place], encoded, kept)
+            state, weight, kept = self.step(embedded[:, place], encoded, kept, inside, place)
             states.append(state.unsqueeze(1))
             weights += [] if weight is None else [weight]
+            steps.append(kept)
         if weights:
             inside("weights", torch.stack(weights, dim=1).unsqueeze(1))
+        for number in range(self.config.num_blocks if steps else 0):
+            of_layer = inside.within(f"layers.{number}")
+            of_layer("state", torch.stack([after.states[number] for after in steps], dim=1))
+            of_layer("cell", torch.stack([after.cells[number] for after in steps], dim=1))
         return inside("state", torch.cat(states, dim=1))
 
     def encoded(self, streams: Streams, record: Recorder) -> tuple[Encoded, Kept]:
@@ -105,12 +111,9 @@ class RecurrentAttention(TwoStreams):
         states = record("embedding", self.dropout(self.embedding(streams.inputs)))
         kept = Kept([], [])
         for number, layer in enumerate(self.encoder):
-            within: dict[str, Tensor] = {}
-            states = layer(states, Recorder(kept=within))
-            for name, value in within.items():
-                record(f"layers.{number}.{name}", value)
-            kept.states.append(within["state"][last])
-            kept.cells.append(within["cell"][last])
+            states, cells = layer.passed(states, record.within(f"layers.{number}"))
+            kept.states.append(states[last])
+            kept.cells.append(cells[last])
             states = self.dropout(states)
         return self._keyed(states, streams.inputs != PAD), kept
 
@@ -125,25 +128,45 @@ class RecurrentAttention(TwoStreams):
         return Encoded(states, keys, is_read)
 
     def step(
-        self, embedded: State, encoded: Encoded, kept: Kept
+        self,
+        embedded: State,
+        encoded: Encoded,
+        kept: Kept,
+        record: Recorder | None = None,
+        place: int = 0,
     ) -> tuple[State, Float[Tensor, "string input_position"] | None, Kept]:
         """One token of the output: the state that the head reads, what is attended to, all kept."""
+        record = Recorder() if record is None else record
         read, weights = embedded, None
         if self.additive is not None:
             context, weights = self.additive(kept.states[-1], encoded)
             read = torch.cat([embedded, context], dim=1)
         after = Kept([], [])
-        for layer, state, cell in zip(self.decoder, kept.states, kept.cells, strict=True):
+        layers = enumerate(zip(self.decoder, kept.states, kept.cells, strict=True))
+        for number, (layer, state, cell) in layers:
             step = layer.step(layer.from_input(read), state, cell)
-            after.states.append(step.state)
-            after.cells.append(step.cell)
-            read = self.dropout(step.state)
+            inside = record.within(f"layers.{number}")
+            after.states.append(inside.step("state", place, step.state))
+            after.cells.append(inside.step("cell", place, step.cell))
+            read = self.dropout(after.states[-1])
         return read, weights, after
 
     def decoder_states(self) -> tuple[str, ...]:
-        """As `Classifier.decoder_states`, of the last layer."""
-        return ("decoder.state",)
+        """As `Classifier.decoder_states`."""
+        return tuple(f"decoder.layers.{layer}.state" for layer in range(self.config.num_blocks))
 
     def attention(self) -> tuple[str, ...]:
         """As `Classifier.attention`: of one head, over the decoder's positions by the encoder's."""
         return () if self.additive is None else ("decoder.weights",)
+
+    def parts(self) -> Mapping[Part, str]:
+        """As `Classifier.parts`: the units of the encoder, where it reads tokens, and decoder."""
+        of_encoder = layer_parts(self.config, "encoder") if self.pictures is None else {}
+        return {**of_encoder, **layer_parts(self.config, "decoder")}
+
+    def sites(self) -> Mapping[Site, tuple[str, ...]]:
+        """As `Classifier.sites`; none where the encoder sees a picture, which has other places."""
+        if self.pictures is not None:
+            return {}
+        sides = (layer_sites(self.config, LSTMCell, side) for side in ("encoder", "decoder"))
+        return {site: names for of_side in sides for site, names in of_side.items()}

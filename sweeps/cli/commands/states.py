@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import astuple
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pandas as pd
 import typer
 
@@ -126,6 +127,9 @@ def _patches_record(patches: Patches) -> dict[str, Any]:
         "source": answer_record(patches.source),
         "tokens": {"base": patched.base_tokens, "source": patched.source_tokens},
         "sites": [site.text for site in patched.sites],
-        "logits": patched.logits.tolist(),
+        "logits": [
+            [None if np.isnan(logit) else logit for logit in logits]
+            for logits in patched.logits.tolist()
+        ],
         "flips": patched.flips.tolist(),
     }
