@@ -19,7 +19,6 @@ from sweeps.store.results.explained import SHORT_TRIED
 from sweeps.store.schema.tables import Base
 from sweeps.work.options import WorkOptions
 from sweeps.work.worker import work
-from tests import transductions
 from tests.conftest import SHORT
 
 SPEC: dict[str, Any] = {
@@ -66,8 +65,20 @@ COLUMNS = [
 OTHER = {**SPEC, "name": "other", "axes": {}, "fixed": {**SPEC["fixed"], "test_seed": 5}}
 """A sweep whose runs share no row with those of the first."""
 
-OUTPUTS: dict[str, Any] = {"model_seeds": [0, 1], "fixed": {**SPEC["fixed"], "test_seed": 6}}
-"""One whose results are as those of a transduction: a run without errors, and one with some."""
+COPIES: dict[str, Any] = {
+    "name": "copies",
+    "model_seeds": [0, 1],
+    "checkpoints": "every_epoch",
+    "fixed": {
+        **SHORT, "task": "copy", "num_tokens": 2, "architecture": "recurrent_attention",
+        "hidden_size": 4, "train_max_length": 3, "validation_max_length": 3, "test_max_length": 5,
+        "test_size": 64, "max_num_epochs": 2,
+    },
+}  # fmt: skip
+"""One of a transduction, which no model of it has learned."""
+
+WRITES = 6
+"""A run of it."""
 
 OTHERS = {
     "cause": f"(SELECT min(id) FROM run), 0, 'constant answer{SHORT_TRIED}', NULL, '', 1.0, 5, 0.5",
@@ -89,7 +100,7 @@ def make(path: Path) -> Path:
     """Three sweeps whose runs are done, and one of which one failed and one waits."""
     store = open_writer(str(path))
     work(store, [writer.submit(store, parse_spec(SPEC))], WorkOptions(0))
-    transductions.filled(store, **OUTPUTS)
+    work(store, [writer.submit(store, parse_spec(COPIES))], WorkOptions(0))
     work(store, [writer.submit(store, parse_spec(OTHER))], WorkOptions(0))
     writer.submit(store, parse_spec({**SPEC, "name": "waiting", "model_seeds": [7]}))
     with store.begin() as connection:

@@ -9,6 +9,7 @@ import time
 import traceback
 from collections.abc import Callable
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -23,7 +24,16 @@ from sweeps.store.reading import queries
 from sweeps.store.schema.tables import Base
 from sweeps.store.verification import verify
 from tests.app import INSIDE, PAGES, run
-from tests.chaos.damaged import COLUMNS, VALUES, cases, make, replace, seeming, unchecked
+from tests.chaos.damaged import (
+    COLUMNS,
+    VALUES,
+    WRITES,
+    cases,
+    make,
+    replace,
+    seeming,
+    unchecked,
+)
 from tests.conftest import ROOT
 from tests.databases import rows
 
@@ -52,6 +62,12 @@ READING = (
     ["states", "1", "abb"],
     ["patch", "1", "abb"],
     ["ablate", "1"],
+    ["errors", str(WRITES)],
+    ["verdict", str(WRITES)],
+    ["predict", str(WRITES), "ab", "--beam", "2"],
+    ["family", str(WRITES), "ab{n}"],
+    ["states", str(WRITES), "ab"],
+    ["patch", str(WRITES), "ab", "--source", "bb"],
     ["helps", "1"],
     ["status", "--json"],
     ["sensitive"],
@@ -156,7 +172,12 @@ def merged_by(path: Path, to: Path, at_least: int) -> str | None:
 
 
 def shown_by(
-    path: Path, page: str, monkeypatch: pytest.MonkeyPatch, sound: int | None = None
+    path: Path,
+    page: str,
+    monkeypatch: pytest.MonkeyPatch,
+    sound: int | None = None,
+    shown_run: int = 1,
+    view: str = "",
 ) -> str | None:
     """What a page does that none may do.
 
@@ -165,11 +186,15 @@ def shown_by(
         page: which page.
         monkeypatch: pytest's.
         sound: a run that is not damaged, whose page has its content, as all other pages have.
+        shown_run: else the run that the page is asked for.
+        view: the section of the page, if one is asked for.
     """
     monkeypatch.setenv("SEQCLS_DB", str(path))
     began = time.process_time()
     shown = AppTest.from_file(str(ROOT / "dashboard" / "app.py"), default_timeout=PATIENCE_SECONDS)
-    shown.query_params["run"] = str(sound or 1)
+    shown.query_params["run"] = str(sound or shown_run)
+    if view:
+        shown.query_params["view"] = view
     shown.query_params["sweep_id"] = "1"
     if page != "compare":
         shown.switch_page(f"screens/{page}.py")
@@ -242,7 +267,9 @@ def test_every_page_shows_what_can_be_trusted(
     whole: Path, tmp_path: Path, long: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def look(path: Path, _: Path, __: Case) -> list[str | None]:
-        return [shown_by(path, page, monkeypatch) for page in (*PAGES, *INSIDE)]
+        shown = [shown_by(path, page, monkeypatch) for page in (*PAGES, *INSIDE)]
+        of_outputs = partial(shown_by, path, "model", monkeypatch, shown_run=WRITES)
+        return [*shown, of_outputs(view="Writing"), of_outputs(view="Patching")]
 
     chosen, before = some(long), most_bytes()
     assert campaign(whole, tmp_path, chosen if long else chosen[:1], look) == []
@@ -314,8 +341,8 @@ COUNTS_DIFFER = "its tested and wrong are not those of its tn, fp, fn and tp"
             f"run 2 (length_score length 9): {COUNTS_DIFFER}",
         ),
         (
-            "UPDATE output_pack SET outputs = substr(outputs, 1, 20)",
-            "run 6 (output_pack): outputs is ",
+            f"UPDATE output_pack SET outputs = substr(outputs, 1, 20) WHERE run_id = {WRITES}",
+            f"run {WRITES} (output_pack): outputs is ",
         ),
         (
             "UPDATE length_score SET wrong = NULL WHERE run_id = 2 AND length = 9",
