@@ -83,6 +83,6 @@ def _say_how_to_read(patched: Patched, writes: bool) -> None:
     if any(site.is_whole for site in patched.sites):
         st.caption(
             "A layer's whole state carries over all that the layer has read so far; the rows of "
-            f"single units show which of them decide. Up to {UNITS} units are drawn, those that restore most of "
-            "the source's logit."
+            f"single units show which of them decide. Up to {UNITS} units are drawn, those that "
+            "restore most of the source's logit."
         )

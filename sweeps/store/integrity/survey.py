@@ -309,7 +309,11 @@ def _errors_of_no_string(connection: sqlite3.Connection, survey: Survey) -> None
 def _outputs_of_no_error(connection: sqlite3.Connection, survey: Survey) -> None:
     """Runs that have not one output for each error, where they are of a transduction, else none."""
     known = survey.ids.get("run", set())
-    counted = "run.id IN (SELECT run_id FROM main.length_score WHERE edits IS NOT NULL)"
+    # Beside a null `IN` is neither true nor false.
+    counted = (
+        "run.id IN (SELECT run_id FROM main.length_score WHERE edits IS NOT NULL "
+        "AND run_id IS NOT NULL)"
+    )
     packs = (
         f"SELECT run.id, {counted}, coalesce(length(pack.numbers) / 3, 0), said.outputs "
         "FROM main.run LEFT JOIN main.error_pack AS pack ON pack.run_id = run.id "
