@@ -334,6 +334,10 @@ COUNTS_DIFFER = "its tested and wrong are not those of its tn, fp, fn and tp"
             "run 2: wrong is 'many', expected a whole number",
         ),
         ("UPDATE run SET tested = NULL WHERE id = 2", "run 2: it is done and has no results"),
+        (
+            "UPDATE run SET solved_length = NULL WHERE id = 2",
+            "run 2: it is done and has no results",
+        ),
         ("UPDATE run SET tested = tested + 1 WHERE id = 2", f"run 2: {COUNTS_DIFFER}"),
         ("UPDATE run SET tp = NULL WHERE id = 2", f"run 2: {COUNTS_DIFFER}"),
         (
@@ -343,10 +347,6 @@ COUNTS_DIFFER = "its tested and wrong are not those of its tn, fp, fn and tp"
         (
             f"UPDATE output_pack SET outputs = substr(outputs, 1, 20) WHERE run_id = {WRITES}",
             f"run {WRITES} (output_pack): outputs is ",
-        ),
-        (
-            f"UPDATE length_score SET run_id = NULL WHERE run_id = {WRITES}",
-            f"run {WRITES} (output_pack): 34 outputs of 0 misclassified strings",
         ),
         (
             "UPDATE length_score SET wrong = NULL WHERE run_id = 2 AND length = 9",
@@ -365,13 +365,42 @@ def test_a_damaged_run_is_named_and_all_others_are_shown(
     store = open_reader(str(path))
     assert len(queries.runs(store)) == everything - 1
     assert store.survey is not None
-    assert any(said in line for line in store.survey.lines)
+    assert said in store.survey.lines[0]
     run_id = said.split()[1].rstrip(":")
     named = said if said.startswith("run 2: ") else f"run {run_id}: damaged"
     with pytest.raises(SeqclsError, match=named):
         queries.find_run(store, run_id)
     shown = CliRunner().invoke(app, ["runs", "--json", "--db", str(path)])
     assert shown.exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("change", "said", "lost"),
+    [
+        (
+            f"UPDATE length_score SET run_id = NULL WHERE run_id = {WRITES}",
+            f"run {WRITES} (output_pack): 34 outputs of 0 misclassified strings",
+            1,
+        ),
+        (
+            "UPDATE test_string SET target = NULL WHERE label IS NULL AND number = 3",
+            "(test_string number 3): it has neither a label nor a target",
+            2,
+        ),
+    ],
+)
+def test_runs_without_scores_or_targets_are_left_out(
+    whole: Path, tmp_path: Path, change: str, said: str, lost: int
+) -> None:
+    path = unchecked(whole, tmp_path / "x.db")
+    everything = len(queries.runs(open_reader(str(path))))
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute(change)
+        connection.commit()
+    store = open_reader(str(path))
+    assert len(queries.runs(store)) == everything - lost
+    assert store.survey is not None
+    assert any(said in line for line in store.survey.lines)
 
 
 def test_an_export_without_a_torn_run_says_which(

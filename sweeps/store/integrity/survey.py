@@ -54,17 +54,18 @@ NOTES = ("sweep_note", "sweep_tag")
 
 _COUNTS = "its tested and wrong are not those of its tn, fp, fn and tp"
 _OUTPUT_COUNTS = "its tested, right_length_given, edits and target_tokens contradict each other"
-COUNTED = (
+CONTRADICTED = (
     ("run", CONTRADICTING, _COUNTS),
     ("length_score", CONTRADICTING, _COUNTS),
     ("length_score", CONTRADICTING_OUTPUTS, _OUTPUT_COUNTS),
+    ("test_string", "label IS NULL AND target IS NULL", "it has neither a label nor a target"),
 )
-"""Tables whose counts of strings may say different things: when, and what is said of it."""
+"""Tables whose values may contradict each other: when, and what is said of it."""
 
 SUMS = "length_sum"
 """Holds nothing of its own: it is summed anew over the runs that can be trusted."""
 
-_OF_DONE = ("tested", "wrong", "digest")
+_OF_DONE = ("tested", "wrong", "solved_length", "digest")
 """What a run has once it is done."""
 
 _OF_TRAINED = ("epochs", "best_epoch", "best_validation_loss")
@@ -167,9 +168,9 @@ def _values(connection: sqlite3.Connection, table: Table, survey: Survey) -> Non
         _leave_out(survey, table, values, line)
     if table.name == "run":
         _unfinished_results(connection, survey)
-    for name, condition, said in COUNTED:
+    for name, condition, said in CONTRADICTED:
         if name == table.name:
-            _miscounted(connection, table, condition, said, survey)
+            _contradicted(connection, table, condition, said, survey)
 
 
 def _unfinished_results(connection: sqlite3.Connection, survey: Survey) -> None:
@@ -184,15 +185,17 @@ def _unfinished_results(connection: sqlite3.Connection, survey: Survey) -> None:
         survey.add("run", run_id, f"run {run_id}: it is done and has no results")
 
 
-def _miscounted(
+def _contradicted(
     connection: sqlite3.Connection, table: Table, condition: str, said: str, survey: Survey
 ) -> None:
-    """Rows whose counts of strings say different things."""
+    """Rows whose values contradict each other."""
     query = f"SELECT {keys_of(table)} FROM main.{table.name} WHERE {condition}"
-    known = survey.ids.get("run", set())
+    known = survey.ids.get("test_set" if table.name == "test_string" else "run", set())
+    keys = [column.name for column in table.primary_key]
     for row in connection.execute(f"{query} LIMIT {MOST_DAMAGED + 1}"):
         if row[0] not in known:
-            survey.add("run", row[0], f"{row_name(table, row)}: {said}")
+            values = dict(zip(keys, row, strict=True))
+            _leave_out(survey, table, values, f"{named(table, values)}: {said}")
 
 
 def _twice(connection: sqlite3.Connection, table: Table, survey: Survey) -> None:
