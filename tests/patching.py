@@ -16,7 +16,7 @@ from seqcls.models.parts import Site
 def patch_everywhere(
     model: TrainedModel, base: Sequence[int], source: Sequence[int], site: Site
 ) -> float:
-    """The base string's logit, likewise."""
+    """The base string's logit with one state at all places at once."""
     return float(outputs_patched_everywhere(model, base, source, site))
 
 

@@ -21,6 +21,7 @@ from seqcls.interpretability.states.by_strings import (
     has_attention,
     has_decoder,
     has_units,
+    layer_word,
     prefix_logits,
     principal_path,
     recurrent_units,
@@ -145,8 +146,9 @@ def _units(model: TrainedModel, letters: Letters, names: Sequence[str]) -> Itera
     units = recurrent_units(model, letters)
     frame = state_frames.units_frame(units)
     frame = frame.assign(letter=with_letters(model, frame["place"]))
+    word = layer_word(model)
     for (layer, state), of_layer in frame.groupby(["layer", "state"]):
-        title = f"layer {layer}: {str(state).replace('_', ' ')}"
+        title = f"{word} {layer}: {str(state).replace('_', ' ')}"
         chart = token_states.unit_states(of_layer, names, title).chart
         note = "Each unit after every token."
         yield Figure(None, "Units", f"{title}, {text}", note, of_layer, chart)
@@ -156,4 +158,4 @@ def _units(model: TrainedModel, letters: Letters, names: Sequence[str]) -> Itera
         points = points.assign(letter=with_letters(model, points["place"]))
         chart = token_states.state_path(points, path.shares).chart
         note = "The state after every token, in its first two principal components."
-        yield Figure(None, "Path of the state", f"layer {layer}, {text}", note, points, chart)
+        yield Figure(None, "Path of the state", f"{word} {layer}, {text}", note, points, chart)

@@ -135,14 +135,15 @@ def _attention(model: TrainedModel, letters: Letters) -> Iterator[Map]:
 
 
 def _units(model: TrainedModel, letters: Letters) -> Iterator[Map]:
-    from seqcls.interpretability.states.by_strings import recurrent_units
+    from seqcls.interpretability.states.by_strings import layer_word, recurrent_units
 
+    word = layer_word(model).capitalize()
     units = recurrent_units(model, letters)
     for layer, states in enumerate(units.states):
         shown = states.T[:MOST_UNITS]
         reach = max(1.0, float(np.abs(shown).max(initial=0.0)))
         yield Map(
-            name=f"Layer {layer}, units",
+            name=f"{word} {layer}, units",
             rows=[f"unit {unit}" for unit in range(len(shown))],
             columns=list(units.tokens),
             cells=_parts(shown, reach),

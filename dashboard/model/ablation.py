@@ -188,9 +188,7 @@ def show_by_strings(opened: AnyModel) -> None:
             "target is the likeliest. What changes is the log-probability of the targets."
         )
     if model.problem.network.picture:
-        st.caption(
-            "The encoder of pictures has no heads: its convolutions are no parts that are ablated."
-        )
+        st.caption("The encoder of pictures is not ablated: its convolutions are not parts.")
     st.subheader("Without each part alone")
     frame = ranking_frame({how: ranked}, TEXT)
     texts = _texts(model)

@@ -38,8 +38,12 @@ from seqcls.interpretability.states.by_strings import check_length
 from seqcls.kinds.transduction import writable
 from seqcls.models.base import Classifier
 from seqcls.models.parts import Site
+from seqcls.models.two_streams.recurrent_attention import RecurrentAttention
 from seqcls.models.two_streams.two_streams import TwoStreams, split
 from seqcls.tokens.strings import TokenStrings
+
+NUMBERS_AT_ONCE = 2**24
+"""In the widest state of one token, where attention is additive: keeps it within 128 MiB."""
 
 LOGIT = "logit"
 """What patching moves of a model that answers at once; margins of other kinds are called so too."""
@@ -55,10 +59,13 @@ class Patched:
     source_logit: float
     sites: tuple[Site, ...]
     logits: Float[np.ndarray, "site position"]
-    """NaN where the place is none of the site's: of two streams each has places of its own."""
+    """NaN where the site has no such place."""
     answers: Bool[np.ndarray, "site position"]
     """The answer with each patch: whether the logit is positive; of a log-probability, whether
-    every token of the target is the likeliest."""
+    every token of the target is the likeliest. The base's where the site has no such place."""
+    is_place: Bool[np.ndarray, "site position"]
+    """Which places a site has: of two streams an encoder's are `CLS` and the input, a decoder's
+    `SEP`."""
     base_answer: bool
     source_answer: bool
     number: str
@@ -79,7 +86,7 @@ class Patched:
     def ranked(self) -> list[tuple[int, int]]:
         """Site and place of the patches that flip the answer, most of the way restored first.
 
-        All that a recurrent layer keeps comes behind its parts, since it restores the most.
+        All that a recurrent layer keeps comes behind its parts, which it contains.
         """
         restored = np.abs(self.restored)
         flipping = [(int(site), int(place)) for site, place in np.argwhere(self.flips)]
@@ -95,7 +102,7 @@ class Patched:
     def restored(self) -> Float[np.ndarray, "site position"]:
         """The share of the way from the base's logit to the source's: 0 at the one, 1 at the other.
 
-        NaN where the two logits are the same.
+        NaN where the two logits are the same, and where the site has no such place.
         """
         distance = self.source_logit - self.base_logit
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -105,14 +112,14 @@ class Patched:
 def patch(model: TrainedModel, base: Sequence[int], source: Sequence[int]) -> Patched:
     """Every state of the source at every place, put into the base's computation one at a time.
 
-    Of a recurrent network what a layer keeps after a token is replaced: all of it, which gives the
-    answer to the source's tokens so far followed by the base's; each unit alone; and of an LSTM the
-    states alone and the cells alone. Of two streams a decoder's states are replaced after `SEP`,
-    an encoder's before it.
+    Of a recurrent network what a layer keeps after a token is replaced: all of it, each unit alone,
+    and of an LSTM the states alone and the cells alone. All of it, in a network of one layer and
+    one stream, gives the answer to the source's tokens so far followed by the base's. Of two
+    streams an encoder's states are replaced at `CLS` and the input, a decoder's at `SEP`.
 
     Raises:
         InvalidStringError: the strings have different lengths, or are too long.
-        ConfigError: an architecture whose states are not known.
+        ConfigError: an architecture whose states are not known, or one that reads pictures.
     """
     network, sites = _opened(model, base, source)
     measured = _of_output(model, base) if model.writes else _of_answer(model, base)
@@ -121,10 +128,7 @@ def patch(model: TrainedModel, base: Sequence[int], source: Sequence[int]) -> Pa
         for letters in (base, source)
     )
     width = max(each.shape[1] for each in ids)
-    # What reads one token after another takes as long for many strings as for one.
-    at_once = (
-        max(PAIRS_AT_ONCE // max(width * width, 1), 1) if network.attention() else max(width, 1)
-    )
+    at_once = _rows_at_once(network, width)
     with torch.no_grad():
         kept = [network.activations(each) for each in others]
         of_base, of_source = (
@@ -132,8 +136,10 @@ def patch(model: TrainedModel, base: Sequence[int], source: Sequence[int]) -> Pa
         )
         shape = len(sites), len(measured.tokens(model, base))
         logits, answers = np.full(shape, np.nan), np.full(shape, of_base.answers[0])
+        is_place = np.zeros(shape, dtype=bool)
         for row, (site, states) in enumerate(sites.items()):
             stream = _stream(network, ids[0], states[0])
+            is_place[row, stream] = True
             outputs = []
             for each, states_of_source in zip(ids, kept, strict=True):
                 every = torch.eye(each.shape[1], dtype=torch.bool)[: measured.places][stream]
@@ -158,6 +164,7 @@ def patch(model: TrainedModel, base: Sequence[int], source: Sequence[int]) -> Pa
         sites=tuple(sites),
         logits=logits,
         answers=answers,
+        is_place=is_place,
         base_answer=bool(of_base.answers[0]),
         source_answer=bool(of_source.answers[0]),
         number=measured.number,
@@ -233,12 +240,22 @@ def _opened(
     network = plain_model(model)
     sites = network.sites()
     if not sites:
-        of_pictures = " of pictures" if network.config.picture else ""
+        with_pictures = " with pictures" if network.config.picture else ""
         raise ConfigError(
-            f"architecture={model.config.architecture!r}{of_pictures} names no states that could "
+            f"architecture={model.config.architecture!r}{with_pictures} names no states that could "
             "be carried over"
         )
     return network, sites
+
+
+def _rows_at_once(network: Classifier, width: int) -> int:
+    """How many strings of a width are run at once.
+
+    What reads one token after another takes as long for many strings as for one.
+    """
+    if isinstance(network, RecurrentAttention):
+        return max(min(width, NUMBERS_AT_ONCE // (width * network.config.hidden_size)), 1)
+    return max(PAIRS_AT_ONCE // max(width * width, 1) if network.attention() else width, 1)
 
 
 def _replaced(

@@ -91,7 +91,8 @@ class Classifier(nn.Module, ABC):
         """The parts that can be ablated, and the name of the recorded state that each is in.
 
         A state has the shape (string, position, hidden), or (string, head, position, head_size)
-        where a part is a head.
+        where a part is a head. Of two streams (`TwoStreams`) the positions are those of one; a
+        decoder's states, and no others, have names that begin with `decoder.`.
         """
         return {}
 

@@ -21,15 +21,15 @@ def block_parts(
     """
     parts = dict[Part, str]()
     for block in range(config.num_blocks):
-        inside = _inside(block, side)
+        within = inside("blocks", block, side)
         for which, name in attentions.items():
             for head in range(config.num_attention_heads):
                 part = Part(block, "head", head, side=side, which=which)
-                parts[part] = f"{inside}{name}.mixed_value"
+                parts[part] = f"{within}{name}.mixed_value"
         if config.feed_forward_size:
-            parts[Part(block, "feed-forward", side=side)] = f"{inside}feed_forward.output"
+            parts[Part(block, "feed-forward", side=side)] = f"{within}feed_forward.output"
         for unit in range(config.feed_forward_size):
-            parts[Part(block, "unit", unit, side=side)] = f"{inside}feed_forward.activation"
+            parts[Part(block, "unit", unit, side=side)] = f"{within}feed_forward.activation"
     return parts
 
 
@@ -40,16 +40,17 @@ def block_sites(
     last = "after_feed_forward" if config.norm_placement == "pre" else "feed_forward_norm"
     sites = dict[Site, tuple[str, ...]]()
     for block in range(config.num_blocks):
-        inside = _inside(block, side)
+        within = inside("blocks", block, side)
         for which, name in attentions.items():
             for head in range(config.num_attention_heads):
                 site = Site("head", block, head, side=side, which=which)
-                sites[site] = (f"{inside}{name}.mixed_value",)
-            sites[Site(name.replace("_", "-"), block, side=side)] = (f"{inside}{name}.output",)
-        sites[Site("feed-forward", block, side=side)] = (f"{inside}feed_forward.output",)
-        sites[Site("block", block, side=side)] = (f"{inside}{last}",)
+                sites[site] = (f"{within}{name}.mixed_value",)
+            sites[Site(name.replace("_", "-"), block, side=side)] = (f"{within}{name}.output",)
+        sites[Site("feed-forward", block, side=side)] = (f"{within}feed_forward.output",)
+        sites[Site("block", block, side=side)] = (f"{within}{last}",)
     return sites
 
 
-def _inside(block: int, side: str) -> str:
-    return f"{side}.blocks.{block}." if side else f"blocks.{block}."
+def inside(what: str, number: int, side: str = "") -> str:
+    """How the names of states within one of the `blocks` or `layers` begin."""
+    return f"{side}.{what}.{number}." if side else f"{what}.{number}."

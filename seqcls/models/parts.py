@@ -51,8 +51,7 @@ class Site:
 
     name: str
     """`embedding`, `head`, `attention`, `feed-forward` or `block` (its output) of a Transformer;
-    `mixer` instead of `attention` where a memory mixes tokens, `cross-attention` beside it in a
-    decoder;
+    `mixer` instead of `attention` where a memory mixes tokens; a decoder's `cross-attention`;
     `layer` (all that a layer keeps), `state` or `cell` (the one or the other of an LSTM's), or
     `unit` (all that one unit keeps) of a recurrent network."""
     block: int | None = None
@@ -65,7 +64,7 @@ class Site:
 
     @property
     def is_whole(self) -> bool:
-        """Whether it is all that a recurrent layer has read, which trivially carries everything."""
+        """Whether it is all that a recurrent layer keeps, and so all of what the layer has read."""
         return self.name == "layer"
 
     @property

@@ -14,6 +14,7 @@ from torch.nn import functional
 
 from seqcls.config import NetworkConfig
 from seqcls.models.base import Ids, Places, Recorder
+from seqcls.models.block_parts import inside
 from seqcls.models.heads import BodyAndHead, Hidden, make_head
 from seqcls.models.layers import Dropout, Embedding
 from seqcls.models.parts import Part, Site
@@ -68,7 +69,7 @@ class Cell(nn.Module):
     def passed(
         self, states: Float[Tensor, "string position hidden"], record: Recorder
     ) -> tuple[Hidden, Hidden]:
-        """The state and the cell after every token."""
+        """The state and the cell after every token; a cell that is none is zero."""
         given = self.from_input(states)
         state = cell = states.new_zeros(len(states), states.shape[2])
         steps = []
@@ -85,9 +86,9 @@ class Cell(nn.Module):
 
         for gate in self.gates:
             record(gate, stacked(step.gates[gate] for step in steps))
-        cells = stacked(step.cell for step in steps)
+        cells = torch.zeros_like(states)
         if self.has_cell:
-            cells = record("cell", cells)
+            cells = record("cell", stacked(step.cell for step in steps))
         return record("state", stacked(step.state for step in steps)), cells
 
 
@@ -171,7 +172,7 @@ class Recurrent(BodyAndHead):
 def layer_parts(config: NetworkConfig, side: str = "") -> Mapping[Part, str]:
     """As `Classifier.parts`: units, layer by layer; `side` as `block_parts` takes it."""
     return {
-        Part(layer, "unit", unit, True, side): f"{_inside(layer, side)}state"
+        Part(layer, "unit", unit, True, side): f"{inside('layers', layer, side)}state"
         for layer in range(config.num_blocks)
         for unit in range(config.hidden_size)
     }
@@ -184,17 +185,13 @@ def layer_sites(
     sites = dict[Site, tuple[str, ...]]()
     for layer in range(config.num_blocks):
         kept = ("state", "cell") if cell.has_cell else ("state",)
-        names = {name: f"{_inside(layer, side)}{name}" for name in kept}
+        names = {name: f"{inside('layers', layer, side)}{name}" for name in kept}
         sites[Site("layer", layer, side=side)] = tuple(names.values())
         if cell.has_cell:
             sites |= {Site(name, layer, side=side): (state,) for name, state in names.items()}
         for unit in range(config.hidden_size):
             sites[Site("unit", layer, unit=unit, side=side)] = tuple(names.values())
     return sites
-
-
-def _inside(layer: int, side: str) -> str:
-    return f"{side}.layers.{layer}." if side else f"layers.{layer}."
 
 
 class RNN(Recurrent):

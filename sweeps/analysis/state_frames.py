@@ -142,7 +142,7 @@ def patched_frame(patched: Patched, most_units: int | None = None) -> pd.DataFra
         )
         for row, site in enumerate(patched.sites)
         if site.name != "unit" or row in units
-        for place in np.flatnonzero(~np.isnan(patched.logits[row])).tolist()
+        for place in np.flatnonzero(patched.is_place[row]).tolist()
     ]
     columns = ["site", "place", "base_token", "source_token", "logit", "restored", "flips"]
     return pd.DataFrame(rows, columns=columns)

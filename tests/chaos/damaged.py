@@ -75,10 +75,10 @@ COPIES: dict[str, Any] = {
         "test_size": 64, "max_num_epochs": 2,
     },
 }  # fmt: skip
-"""One of a transduction, which no model of it has learned."""
+"""A sweep of a transduction whose models have not learned it."""
 
 WRITES = 6
-"""A run of it."""
+"""The number of one of these runs."""
 
 OTHERS = {
     "cause": f"(SELECT min(id) FROM run), 0, 'constant answer{SHORT_TRIED}', NULL, '', 1.0, 5, 0.5",

@@ -274,7 +274,7 @@ def test_states_of_both_streams_are_patched_on_the_page(
     app = model(monkeypatch, db, run, "Patching")
     app.text_input[0].set_value("abda")
     app.run()
-    assert "the decoder's at SEP alone" in said(app)
+    assert "decoder states only at SEP" in said(app)
     (chart,) = app.get("vega_lite_chart")
     cells = convert_arrow_bytes_to_pandas_df(chart.proto.datasets[0].data.data)
     sides = cells["site"].str.split().str[0]

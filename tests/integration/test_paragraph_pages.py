@@ -203,7 +203,7 @@ def test_parts_of_the_decoder_are_ablated(monkeypatch: pytest.MonkeyPatch, db: P
     app = open_app(monkeypatch, db, "model", run=READER_RUN, **query)
     drawn = str([x.proto for x in app.get("vega_lite_chart")])
     assert "decoder block 1, cross-attention head 0" in drawn
-    assert "The encoder of pictures has no heads" in said(app)
+    assert "The encoder of pictures is not ablated" in said(app)
     app = open_app(monkeypatch, db, "model", run=RECURRENT_RUN, **query)
     assert "decoder layer 0, unit 0" in str([x.proto for x in app.get("vega_lite_chart")])
 
@@ -215,4 +215,4 @@ def test_no_states_of_pictures_are_patched(
     app = open_app(monkeypatch, db, "model", run=run, view="Patching", string="12/3")
     app.text_input[0].set_value("12/4")
     app.run()
-    assert "of pictures names no states that could be carried over" in said(app)
+    assert "with pictures names no states that could be carried over" in said(app)

@@ -125,7 +125,7 @@ def test_a_recurrent_reader_of_pictures_can_do_without_units_of_its_decoder() ->
 
 @pytest.mark.parametrize("fields", [SMALL, RECURRENT])
 def test_of_pictures_no_states_are_carried_over(fields: dict[str, Any]) -> None:
-    with pytest.raises(ConfigError, match="of pictures names no states that could be carried"):
+    with pytest.raises(ConfigError, match="with pictures names no states that could be carried"):
         patch(trained_of(fields), (1, 2), (1, 3))
 
 
@@ -139,12 +139,13 @@ def transcription(
     weights = {name: torch.from_numpy(value).double() for name, value in model.weights.items()}
     (ids,) = ids_of(model, [letters], [output]).tolist()
     with torch.no_grad():
-        return transcribed(weights, ids, True, change)
+        return transcribed(weights, ids, model.config.attention == "additive", change)
 
 
+@pytest.mark.parametrize("attention", ["additive", "none"])
 @pytest.mark.parametrize("side", ["encoder", "decoder"])
-def test_a_units_ablation_is_that_of_the_transcribed_equations(side: str) -> None:
-    model = copying(**LAYERS)
+def test_a_units_ablation_is_that_of_the_transcribed_equations(side: str, attention: str) -> None:
+    model = copying(**LAYERS, attention=attention)
     judge = judge_of(model, 12)
     part = Part(side == "decoder", "unit", 3, of_layer=True, side=side)
 
@@ -163,8 +164,9 @@ def test_a_units_ablation_is_that_of_the_transcribed_equations(side: str) -> Non
     assert abs(judge.outputs({part: "zero"}) - judge.outputs({})).max() > 1e-3
 
 
-def test_what_is_carried_over_is_that_of_the_transcribed_equations() -> None:
-    model = copying(**LAYERS)
+@pytest.mark.parametrize("attention", ["additive", "none"])
+def test_what_is_carried_over_is_that_of_the_transcribed_equations(attention: str) -> None:
+    model = copying(**LAYERS, attention=attention)
     outputs = target(model, BASE), written(model, BASE)
     assert outputs[0] != outputs[1]
     of_source: dict[tuple[str, int, int], Kept] = {}
@@ -203,6 +205,10 @@ def test_what_is_carried_over_is_that_of_the_transcribed_equations() -> None:
         np.testing.assert_allclose(found.logits[row], expected, rtol=1e-9, atol=1e-9)
     moved = np.nanmax(abs(found.logits - found.base_logit), axis=1)
     assert (moved > 1e-6).all()
+    own = patch(model, BASE, BASE)
+    np.testing.assert_allclose(own.logits[own.is_place], own.base_logit, atol=1e-10)
+    assert np.isnan(own.logits[~own.is_place]).all()
+    assert not own.flips.any()
 
 
 def test_all_that_an_encoder_gives_carries_the_whole_difference() -> None:

@@ -187,11 +187,10 @@ def _grid(
 ) -> Layers:
     """Cells that can be pointed at, in so many rows, and what lies above them.
 
-    They are outlined where some are missing, which would look like those of color white.
+    Outlined where some are missing: white ones would look like these.
     """
-    rectangles = cells.mark_rect(
-        stroke=GREY if outlined else alt.Undefined, strokeWidth=0.3
-    ).add_params(pointed())
+    drawn = cells.mark_rect(stroke=GREY, strokeWidth=0.3) if outlined else cells.mark_rect()
+    rectangles = drawn.add_params(pointed())
     return alt.layer(rectangles, *above, marked()).properties(
         width=width_of(tokens.number), height=min(max(ROW * rows, 60), most)
     )
@@ -310,12 +309,16 @@ def patched(
     """
     reach = max(abs(base), abs(source), 1e-9)
     sites = tuple(dict.fromkeys(frame["site"]))
+    some_missing = len(frame) < len(sites) * len(base_names)
     columns = ["site", "letter", "base_token", "source_token", "logit", "flips"]
     data = {"patched": frame[columns], TOKENS: tokens_frame(base_names)}
-    return Part(_patched, (places_of(base_names), sites, reach, unit), data, True)
+    shape = places_of(base_names), sites, reach, unit, some_missing
+    return Part(_patched, shape, data, True)
 
 
-def _patched(tokens: Places, sites: tuple[str, ...], reach: float, unit: str) -> Layers:
+def _patched(
+    tokens: Places, sites: tuple[str, ...], reach: float, unit: str, some_missing: bool
+) -> Layers:
     colors = [AWAY, "#ffffff", TOWARDS]
     scale = alt.Scale(domain=[-reach, 0, reach], range=colors, interpolate="rgb", clamp=True)
     cells = chart_of("patched").encode(
@@ -324,7 +327,7 @@ def _patched(tokens: Places, sites: tuple[str, ...], reach: float, unit: str) ->
             "site:N",
             title=None,
             sort=list(sites),
-            axis=alt.Axis(labelLimit=200, labelOverlap=False, labelFlush=False),
+            axis=alt.Axis(labelLimit=240, labelOverlap=False, labelFlush=False),
         ),
     )
     colored = cells.encode(
@@ -343,7 +346,7 @@ def _patched(tokens: Places, sites: tuple[str, ...], reach: float, unit: str) ->
         ],
     )
     turned = cells.transform_filter("datum.flips").mark_text(text="●", fontSize=9, color="black")
-    return _grid(tokens, colored, turned, rows=len(sites), outlined=True)
+    return _grid(tokens, colored, turned, rows=len(sites), outlined=some_missing)
 
 
 def _outcome(label: int | None, predicted: bool) -> str:

@@ -77,12 +77,12 @@ def _say_how_to_read(patched: Patched, writes: bool) -> None:
         )
     if any(site.side for site in patched.sites):
         st.caption(
-            "The encoder's states stand at the tokens that it reads, the decoder's at SEP alone: "
-            "states at later tokens of the output are not replaced."
+            "Encoder states are replaced at CLS and the input, decoder states only at SEP; those "
+            "at later tokens of the output are left as they are."
         )
     if any(site.is_whole for site in patched.sites):
         st.caption(
             "A layer's whole state carries over all that the layer has read so far; the rows of "
             f"single units show which of them decide. Up to {UNITS} units are drawn, those that "
-            "restore most of the source's logit."
+            f"restore most of the source's {patched.unit}."
         )

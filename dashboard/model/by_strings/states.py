@@ -19,7 +19,7 @@ from dashboard.model.opened import say
 from dashboard.text import verbatim
 from seqcls.errors import SeqclsError
 from seqcls.interpretability.model.trained_model import Letters
-from seqcls.interpretability.states.by_strings import principal_path
+from seqcls.interpretability.states.by_strings import has_attention, layer_word, principal_path
 from sweeps.analysis import state_frames
 
 NARROW = 320
@@ -151,11 +151,14 @@ def _read_by(models: Sequence[StringResults]) -> str:
     """What is along the axis of models that write."""
     if not any(results.has_decoder for results in models):
         return "The model reads the input, SEP, and the output that it writes."
-    attended = "over the picture" if models[0].model.problem.network.picture else "to the input"
-    return (
+    said = (
         "The decoder reads SEP and the output that it writes; its states are those after each "
-        f"token. Writing shows its attention {attended}."
+        "token."
     )
+    if not any(has_attention(results.model) for results in models):
+        return said
+    attended = "over the picture" if models[0].model.problem.network.picture else "to the input"
+    return f"{said} Writing shows its attention {attended}."
 
 
 def _looks(models: Sequence[StringResults], names: Sequence[str]) -> list[Look]:
@@ -237,13 +240,14 @@ def _units(results: StringResults, look: Look) -> None:
         state = one_of("State", ["state", *units.gates], "state", "state", look)
     layers = [str(layer) for layer in range(len(units.states))]
     with right:
-        layer = int(one_of(results.layer_word, layers, layers[-1], "layer", look))
+        word = layer_word(model).capitalize()
+        layer = int(one_of(word, layers, layers[-1], "layer", look))
     frame = state_frames.layer_frame(units, state, layer)
     frame = frame.assign(letter=with_letters(model, frame["place"]))
     path = principal_path(units.states[layer])
     points = state_frames.path_frame(path, units.tokens)
     points = points.assign(letter=with_letters(model, points["place"]))
-    title = f"{results.layer_word} {layer}: {verbatim(state.replace('_', ' '))}"
+    title = f"{word} {layer}: {verbatim(state.replace('_', ' '))}"
     drawn = token_states.unit_states(frame, results.names, title, look.reaches.get(state))
     with layout.grid(f"units {look.name}"):
         stretch_part(drawn, f"network units {look.name}")

@@ -9,7 +9,6 @@ import pandas as pd
 from dashboard.figures.string_axes import DRAWN, steps_frame, token_names
 from dashboard.model.opened import AnyModel, remembered
 from seqcls.interpretability.attribution.by_strings import has_residual_stream, logit_steps
-from seqcls.interpretability.model.readable_model import plain_model
 from seqcls.interpretability.model.trained_model import Letters, TrainedModel
 from seqcls.interpretability.states.by_strings import (
     Patterns,
@@ -51,14 +50,6 @@ class StringResults:
     @cached_property
     def has_decoder(self) -> bool:
         return has_decoder(self.model)
-
-    @property
-    def layer_word(self) -> str:
-        """What the layers of `units` are called."""
-        if not self.has_decoder:
-            return "Layer"
-        in_layers = any(part.of_layer for part in plain_model(self.model).parts())
-        return "Decoder layer" if in_layers else "Decoder block"
 
     @cached_property
     def has_units(self) -> bool:

@@ -45,9 +45,11 @@ def prune(judge: Judge, parts: Sequence[Part], how: AblationMethod = "zero") -> 
         ConfigError: more than the judge's `max_pruned` parts.
     """
     if len(parts) > judge.max_pruned:
+        others = any(part.kind != "unit" for part in judge.parts)
         raise ConfigError(
             f"{len(parts)} parts are too many to prune one by one: expected at most "
-            f"{judge.max_pruned}; take heads, or feed-forwards"
+            f"{judge.max_pruned}; "
+            + ("take heads, or feed-forwards" if others else "ablate each on its own instead")
         )
     best = judge.without({})
     yield best

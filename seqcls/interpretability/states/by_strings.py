@@ -87,6 +87,14 @@ def has_decoder(model: TrainedModel) -> bool:
     return bool(plain_model(model).decoder_states())
 
 
+def layer_word(model: TrainedModel) -> str:
+    """What each layer of `recurrent_units` is called: layer, decoder layer, or decoder block."""
+    if not has_decoder(model):
+        return "layer"
+    in_layers = any(part.of_layer for part in plain_model(model).parts())
+    return "decoder layer" if in_layers else "decoder block"
+
+
 def attention_kinds(model: TrainedModel) -> tuple[Kind, ...]:
     """What a decoder attends to of tokens; none of a model that reads all in one stream."""
     if not has_decoder(model):

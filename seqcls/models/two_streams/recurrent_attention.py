@@ -101,7 +101,7 @@ class RecurrentAttention(TwoStreams):
             of_layer = inside.within(f"layers.{number}")
             of_layer("state", torch.stack([after.states[number] for after in steps], dim=1))
             of_layer("cell", torch.stack([after.cells[number] for after in steps], dim=1))
-        return inside("state", torch.cat(states, dim=1))
+        return torch.cat(states, dim=1)
 
     def encoded(self, streams: Streams, record: Recorder) -> tuple[Encoded, Kept]:
         """What the encoder makes of the inputs, and from what the decoder's layers start."""
