@@ -155,7 +155,7 @@ def _read_by(models: Sequence[StringResults]) -> str:
         "The decoder reads SEP and the output that it writes; its states are those after each "
         "token."
     )
-    if not any(has_attention(results.model) for results in models):
+    if not any(results.has_decoder and has_attention(results.model) for results in models):
         return said
     attended = "over the picture" if models[0].model.problem.network.picture else "to the input"
     return f"{said} Writing shows its attention {attended}."
@@ -191,7 +191,9 @@ def _prefixes(results: StringResults, look: Look) -> None:
 def _attention(results: StringResults, look: Look) -> None:
     if not results.has_attention:
         st.caption(
-            "Writing shows its attention." if results.has_decoder else "It has no attention."
+            "Writing shows its attention."
+            if has_attention(results.model)
+            else "It has no attention."
         )
         return
     if results.is_long:
