@@ -33,6 +33,9 @@ REPORT_SAMPLER = "variable_length"
 IMPORTED = "imported"
 """The architecture of models that were trained elsewhere: of them only results are known."""
 
+COUPLED = ("coupled_marks", "coupled")
+"""The position schemes in which tokens of input and output share places, as the task says."""
+
 ANY_SAMPLER = "balanced_strings"
 """Draws the strings of any task."""
 
@@ -168,8 +171,8 @@ class NetworkConfig(_NetworkFields):
     """What the head answers: one thing of each string, every token of its output, or in training
     those of its input too."""
     coupling: str = ""
-    """The task and its fields as JSON, with positions `coupled`: it says which tokens belong
-    together."""
+    """The task and its fields as JSON, with positions `coupled` or `coupled_marks`: it says which
+    tokens belong together; and whether marks are moved along."""
     picture: str = ""
     """The task and its fields as JSON, where it draws what models see."""
     place_seed: Annotated[int, Field(ge=0, lt=2**32)] = 0

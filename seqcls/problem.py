@@ -15,6 +15,7 @@ from jaxtyping import Bool
 from seqcls.canonical import canonical_json
 from seqcls.config import (
     ANY_SAMPLER,
+    COUPLED,
     IMPORTED,
     PARTS,
     REPORT_TASK,
@@ -485,7 +486,7 @@ def _network(
 ) -> NetworkConfig:
     settings = {x: getattr(config, x) for x in NetworkConfig.model_fields if x in _SHARED}
     tested = kind.longest_reading(task, test.lengths[-1])
-    shifted = config.position_draw == "shifted" or config.positions == "coupled"
+    shifted = config.position_draw == "shifted" or config.positions in COUPLED
     return NetworkConfig(
         **{
             **settings,
@@ -505,17 +506,17 @@ def _coupling(config: RunConfig, task: Any) -> str:
     Raises:
         ConfigError: it does not say.
     """
-    if config.positions != "coupled" or kind_name(task) != "transduction":
+    if config.positions not in COUPLED or kind_name(task) != "transduction":
         return ""
     obstacle = getattr(task, "coupling_obstacle", lambda: "the task does not say which do")()
     if obstacle is not None:
-        raise ConfigError(f"positions='coupled' with task={config.task!r}: {obstacle}")
-    return _task_as_json(config)
+        raise ConfigError(f"positions={config.positions!r} with task={config.task!r}: {obstacle}")
+    return _task_as_json(config, **({"marks": True} if config.positions == "coupled_marks" else {}))
 
 
-def _task_as_json(config: RunConfig) -> str:
+def _task_as_json(config: RunConfig, **more: Any) -> str:
     names = ("task", *sorted(TASKS[config.task].reads))
-    return canonical_json({name: getattr(config, name) for name in names})
+    return canonical_json({**{name: getattr(config, name) for name in names}, **more})
 
 
 _SHARED = set(RunConfig.model_fields)

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from seqcls.config import NetworkConfig
+from seqcls.config import COUPLED, NetworkConfig
 from seqcls.models.entries import Entry, entry_of
 from seqcls.models.reading import special_tokens
 from seqcls.plugins import Registry, UnfitError
@@ -36,12 +36,12 @@ def _longest(config: NetworkConfig) -> int:
 def _no_coupling(config: NetworkConfig) -> str | None:
     if config.head == "string":
         return (
-            "positions='coupled': tokens of input and output share places, and the strings of a "
+            f"positions={config.positions!r}: tokens of input and output share places, and the strings of a "
             "language have no output"
         )
     if config.architecture != "transformer":
         return (
-            f"positions='coupled' with architecture={config.architecture!r}: places are shared in "
+            f"positions={config.positions!r} with architecture={config.architecture!r}: places are shared in "
             "one stream; use 'transformer'"
         )
     return None
@@ -64,7 +64,10 @@ _OWN: Mapping[str, Entry] = {
     "learned": Entry(
         f"{_HERE}.learned:Learned", _RANDOMIZED | {"position_draw"}, _drawn_once, _longest
     ),
-    "coupled": Entry(f"{_HERE}.coupled:Coupled", obstacle=_no_coupling, table_size=_longest),
+    **{
+        name: Entry(f"{_HERE}.coupled:Coupled", obstacle=_no_coupling, table_size=_longest)
+        for name in COUPLED
+    },
     "rotary": Entry(f"{_HERE}.rotary:Rotary", _RANDOMIZED, _even_head_size),
     "alibi": Entry(f"{_HERE}.alibi:Alibi", _RANDOMIZED),
     "relative": Entry(f"{_HERE}.relative:Relative"),

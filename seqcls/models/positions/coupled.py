@@ -1,13 +1,16 @@
 """A learned vector for every place, shared by the tokens of input and output that belong together.
 
 Digits of one weight have one place, and an input token and its copy (position coupling, Cho et al.
-2024); the task says which. Tokens that belong to no others, `CLS` and `SEP` among them, have place
-0. Training moves all other places of a string by one offset, drawn anew every time, uniform among
-those with which they still fit the table.
+2024); the task says which. Training moves the places of a string by one offset, drawn anew every
+time, uniform among those with which they still fit the table.
+
+`CLS` has place 0, which nothing moves. With `coupled_marks`, as in that paper, the marks of an input
+stand one place before the ones, and `SEP` one step before the first token of the output: both are
+moved along. With `coupled` they have place 0 like `CLS`; at `SEP` a model then cannot tell by how
+much the input was moved, and so not where the first token of its output is to be found.
 """
 
 import json
-from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
@@ -31,10 +34,10 @@ def coupled_places(
     """The tokens' places, 0 for those that stand alone and for padding.
 
     Args:
-        coupling: the task, as `NetworkConfig.coupling` has it.
+        coupling: the task, as `NetworkConfig.coupling` has it, and whether marks are moved along.
         ids: what a model reads: `CLS`, an input, `SEP`, and some of its output.
     """
-    task = _task(coupling)
+    task, moves_marks = _task(coupling)
     separator = FIRST_LETTER + len(task.alphabet)
     places = np.zeros(tuple(ids.shape), dtype=np.int64)
     for row, tokens in zip(places, ids.cpu().numpy(), strict=True):
@@ -42,12 +45,17 @@ def coupled_places(
         middle, end = int(separators[0]), int((tokens != PAD).sum())
         letters = (tokens - FIRST_LETTER).astype(np.uint8)
         of_input, of_output = task.couples(letters[1:middle], letters[middle + 1 : end])
+        if moves_marks:
+            # Places from 1 on are those of marks too; output beyond any target still has none.
+            row[middle] = task.separator_place(letters[1:middle]) + 1
+            of_input, of_output = of_input + 1, of_output + (of_output > 0)
         row[1:middle], row[middle + 1 : end] = of_input, of_output
     return torch.from_numpy(places).to(ids.device)
 
 
 @lru_cache(maxsize=16)
-def _task(coupling: str) -> Any:
-    settings: Mapping[str, Any] = json.loads(coupling)
-    made: Any = TASKS[settings["task"]]
-    return made(**{name: value for name, value in settings.items() if name != "task"})
+def _task(coupling: str) -> tuple[Any, bool]:
+    settings: dict[str, Any] = json.loads(coupling)
+    made: Any = TASKS[settings.pop("task")]
+    moves_marks = bool(settings.pop("marks", False))
+    return made(**settings), moves_marks

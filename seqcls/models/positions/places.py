@@ -6,7 +6,7 @@ length and on a seed of their own, so they are the same whichever strings are te
 
 With `position_draw` `shifted` training moves each string's places by one offset, drawn anew every
 time, uniform among those with which they still fit the table; testing moves none. So does training
-with places that tokens share (`coupled`).
+with places that tokens share (`coupled`, `coupled_marks`).
 """
 
 import numpy as np
@@ -36,7 +36,7 @@ class TrainingPlaces:
             return torch.from_numpy(drawn).unsqueeze(0)
         places = places_of(config, ids)
         size = table_size(config)
-        if config.positions == "coupled":
+        if config.coupling:
             assert size is not None
             left = size - 1 - places.max(dim=1).values.numpy()
             moved = torch.from_numpy(self._rng.integers(0, left, endpoint=True))
@@ -53,7 +53,7 @@ def places_of(
     config: NetworkConfig, ids: Integer[Tensor, "string position"]
 ) -> Int64[Tensor, "#string position"]:
     """The tokens' places when nothing is learned; nothing reads those of padding."""
-    if config.positions == "coupled":
+    if config.coupling:
         return coupled_places(config.coupling, ids)
     if not config.position_range:
         counted = torch.arange(ids.shape[1], device=ids.device).unsqueeze(0)

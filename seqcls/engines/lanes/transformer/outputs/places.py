@@ -44,7 +44,7 @@ def drawn_offsets(
     """By how much training moves each string's places, batch after batch."""
     size = table_size(network)
     assert size is not None
-    if network.positions == "coupled":
+    if network.coupling:
         left = size - 1 - places.max(axis=1)
     elif network.position_draw == "shifted":
         left = size - lesson.taught.strings.lengths.reshape(-1)[lesson.groups.places]
@@ -60,7 +60,7 @@ def shifted(
     network: NetworkConfig, places: Places, offsets: Int64[np.ndarray, " string"]
 ) -> Places:
     """Places moved by an offset each; those that tokens share with none stay at 0."""
-    if network.positions == "coupled":
+    if network.coupling:
         return np.where(places > 0, places + offsets[:, None], 0)
     return np.asarray(places + offsets[:, None])
 

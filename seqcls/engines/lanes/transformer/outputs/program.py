@@ -119,7 +119,7 @@ def _places_written(network: NetworkConfig, blank: Blank, inputs: TokenStrings) 
     """The places of inputs and of all tokens that may be written."""
     if not needs_lanes(network):
         return NONE
-    if network.positions == "coupled":
+    if network.coupling:
         places = coupled_with_outputs(network, inputs, blank.tokens)
     else:
         places = np.broadcast_to(np.arange(blank.tokens), (len(inputs), blank.tokens))
