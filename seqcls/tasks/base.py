@@ -19,6 +19,8 @@ class NotRegular(NamedTuple):
     source: str
     counts: bool = False
     """Whether a program of C-RASP and a single counter each recognize it."""
+    share: bool = False
+    """Whether its strings are those of which a weighted sum of the letter counts is above 0."""
 
 
 FLARE = "Butoi et al. 2025, Training Neural Networks as Recognizers of Formal Languages"
