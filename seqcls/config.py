@@ -276,7 +276,8 @@ class RunConfig(_NetworkFields):
     """Whether a candidate that is positive is drawn again length and all, or a negative string's
     length is uniform among those that have one, and kept."""
     disjoint: bool = False
-    """Whether strings that were trained on are kept out of a `balanced_strings` test set."""
+    """Whether strings that were trained on are kept out of a test set of `balanced_strings` or
+    `uniform_inputs`."""
 
     dataset: Annotated[str, Field(pattern=r"^([0-9a-f]{64})?$")] = ""
     """The digest of a file's content; specifications name the file, as `path`."""

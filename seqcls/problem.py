@@ -34,7 +34,7 @@ from seqcls.models.fitting import check_network
 from seqcls.models.positions import POSITIONS, longest_readable
 from seqcls.plugins import check_packages, packages_of
 from seqcls.sampling import SAMPLERS, Sampler
-from seqcls.sampling.balanced import Training
+from seqcls.sampling.drawn import Training
 from seqcls.spelling import nearest
 from seqcls.tasks import TASKS, CountTask, InputTask, LanguageTask, Task
 from seqcls.tasks.base import PartlyKnown

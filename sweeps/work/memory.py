@@ -9,7 +9,7 @@ from seqcls.config import COUPLED, PARTS, REPORT_SAMPLER
 from seqcls.models import MODELS
 from seqcls.models.positions import table_size
 from seqcls.problem import Problem
-from seqcls.sampling.balanced import Training
+from seqcls.sampling.drawn import Training
 from sweeps.grid.cost import engine_of, mean_length
 
 _BYTES = {"float32": 4, "float64": 8}

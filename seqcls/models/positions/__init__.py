@@ -36,13 +36,13 @@ def _longest(config: NetworkConfig) -> int:
 def _no_coupling(config: NetworkConfig) -> str | None:
     if config.head == "string":
         return (
-            f"positions={config.positions!r}: tokens of input and output share places, and the strings of a "
-            "language have no output"
+            f"positions={config.positions!r}: tokens of input and output share places, and the "
+            "strings of a language have no output"
         )
     if config.architecture != "transformer":
         return (
-            f"positions={config.positions!r} with architecture={config.architecture!r}: places are shared in "
-            "one stream; use 'transformer'"
+            f"positions={config.positions!r} with architecture={config.architecture!r}: places are "
+            "shared in one stream; use 'transformer'"
         )
     return None
 

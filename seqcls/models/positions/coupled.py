@@ -4,10 +4,10 @@ Digits of one weight have one place, and an input token and its copy (position c
 2024); the task says which. Training moves the places of a string by one offset, drawn anew every
 time, uniform among those with which they still fit the table.
 
-`CLS` has place 0, which nothing moves. With `coupled_marks`, as in that paper, the marks of an input
-stand one place before the ones, and `SEP` one step before the first token of the output: both are
-moved along. With `coupled` they have place 0 like `CLS`; at `SEP` a model then cannot tell by how
-much the input was moved, and so not where the first token of its output is to be found.
+`CLS` has place 0, which nothing moves. With `coupled_marks`, as in that paper, the marks of an
+input stand one place before the ones, and `SEP` one step before the first token of the output: both
+are moved along. With `coupled` they have place 0 like `CLS`; at `SEP` a model then cannot tell by
+how much the input was moved, and so not where the first token of its output is to be found.
 """
 
 import json
