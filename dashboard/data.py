@@ -15,7 +15,7 @@ from dashboard.text import told
 from seqcls.errors import SeqclsError, StoreDamagedError, StoreMissingError, VisitorError
 from sweeps.analysis import remedy_trials, tried_remedies
 from sweeps.grid.spec import parse_spec
-from sweeps.questions import sweeping
+from sweeps.questions import overlaps, sweeping
 from sweeps.statistics import importance as weighed
 from sweeps.statistics import medians as summed
 from sweeps.store.databases.engine import Store
@@ -224,6 +224,19 @@ def estimated(
     del timed
     specs = [parse_spec(json.loads(text)) for text in submitted]
     return sweeping.estimate(store, specs, workers, timer)
+
+
+@shared
+def trained_on(config_ids: tuple[int, ...], epochs: int | None = None) -> str | None:
+    """As `sweeps.questions.overlaps.trained_on`, of stored configurations."""
+    return overlaps.trained_on(some_configs(config_ids).values(), epochs=epochs)
+
+
+@shared
+def offered_trained_on(submitted: tuple[str, ...]) -> str | None:
+    """As `sweeps.questions.overlaps.trained_on`, of specifications as they were submitted."""
+    specs = [parse_spec(json.loads(text)) for text in submitted]
+    return overlaps.trained_on(config for spec in specs for config in spec.configs())
 
 
 @shared

@@ -183,11 +183,13 @@ def _worst_first(table: pd.DataFrame) -> str:
     words = kind_words.of(table["config_id"]).words
     waiting = int(table["unfinished"].sum() + table["failed"].sum())
     unfinished = f" {waiting:,} runs are not trained and count in no number." if waiting else ""
+    trained_on = data.trained_on(tuple(table["config_id"].tolist()))
+    tested = f" {trained_on}" if trained_on else ""
     more = len(table) - MOST_LISTED
     cut = f" The table has the first {MOST_LISTED} of {len(table):,}." if more > 0 else ""
     return quiet(
         "Worst first. Accuracy and solved length are medians over seeds; intervals are 95%. "
-        f"Solved length: {measures.solved_length(words)}{unfinished}{cut}"
+        f"Solved length: {measures.solved_length(words)}{unfinished}{tested}{cut}"
     )
 
 

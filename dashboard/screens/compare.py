@@ -64,6 +64,8 @@ def show() -> None:
         if not drawn_models.counts(view, _ids(chosen)):
             st.info("None of the selected configurations has a model that is trained and tested.")
             return
+        if said := data.trained_on(_ids(chosen)):
+            st.caption(verbatim(said))
         theory.show(chosen, _names(chosen))
         _by_length(chosen, view)
         _by_seed(chosen, view)

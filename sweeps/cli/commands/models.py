@@ -24,12 +24,16 @@ from sweeps.cli.commands.printing import (
     show,
 )
 from sweeps.questions.models import config, predict, verdict
+from sweeps.questions.overlaps import trained_on
 from sweeps.questions.runs import errors_of_run, stored_runs
 from sweeps.questions.sweeping import engines
 from sweeps.results.summaries import differing_fields
 from sweeps.store.opening import open_reader
-from sweeps.store.reading.queries import find_run
+from sweeps.store.reading.queries import configs, find_run
 from sweeps.store.schema.tables import RunState
+
+MOST_ASKED = 1_000
+"""Configurations of which it is said how much of their tests they were trained on."""
 
 
 def list_runs(
@@ -65,6 +69,11 @@ def list_runs(
         # Of tasks that are no languages there are no such counts.
         shown = shown.drop(columns=["fp", "fn", "tn", "tp"])
     print_table(shown, f"{count(len(frame), 'run')} in {store.name}", look)
+    config_ids = frame["config_id"].unique().tolist()
+    if len(config_ids) <= MOST_ASKED:
+        said = trained_on(configs(store, config_ids).values())
+        if said:
+            typer.echo(said)
 
 
 def list_errors(
