@@ -493,15 +493,21 @@ def _network(
             **kind.network(task, dict(config)),
             "trained_length": kind.longest_reading(task, train.lengths[-1]),
             "tested_length": tested if shifted else 0,
-            "coupling": _coupling(config, task),
+            "coupling": _coupling(config, task, kind, max(train.lengths[-1], test.lengths[-1])),
             "picture": _task_as_json(config) if hasattr(task, "page") else "",
             "place_seed": config.test_seed if config.position_range else 0,
         }
     )
 
 
-def _coupling(config: RunConfig, task: Any) -> str:
-    """Which task says which tokens belong together, where positions ask.
+def _coupling(config: RunConfig, task: Any, kind: Kind, longest: int) -> str:
+    """Which task says which tokens belong together, where positions ask, and how tests move them.
+
+    Args:
+        config: the configuration.
+        task: its task.
+        kind: the task's.
+        longest: tokens of the longest input.
 
     Raises:
         ConfigError: it does not say.
@@ -511,7 +517,13 @@ def _coupling(config: RunConfig, task: Any) -> str:
     obstacle = getattr(task, "coupling_obstacle", lambda: "the task does not say which do")()
     if obstacle is not None:
         raise ConfigError(f"positions={config.positions!r} with task={config.task!r}: {obstacle}")
-    return _task_as_json(config, **({"marks": True} if config.positions == "coupled_marks" else {}))
+    if config.positions == "coupled":
+        return _task_as_json(config)
+    # A table has room for input and output, one after the other. The places that the longest of
+    # either takes, and one before and behind it, stand in its middle.
+    read = kind.longest_reading(task, longest)
+    free = read - (max(longest, read - longest - 1) + 2)
+    return _task_as_json(config, marks=True, tested_offset=max(0, free // 2))
 
 
 def _task_as_json(config: RunConfig, **more: Any) -> str:

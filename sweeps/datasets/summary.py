@@ -46,6 +46,8 @@ class Summary:
     """Rows whose string stands in a row before them."""
     overlaps: Sequence[tuple[str, str, int]] = ()
     """Two splits, and how many distinct strings stand in both."""
+    test_rows_trained_on: int | None = None
+    """Rows of the split `test` whose string stands in `train`; None where either is missing."""
 
     @property
     def sentences(self) -> list[str]:
@@ -54,10 +56,16 @@ class Summary:
         overlaps = [
             f"{n:,} strings stand in {split} and in {other}" for split, other, n in self.overlaps
         ]
+        known = self.test_rows_trained_on
+        tested = sum(part.rows for part in self.parts if part.split == "test")
+        trained_on = (
+            [] if known is None else [f"{known:,} of the {tested:,} test rows are trained on too"]
+        )
         return [
             f"{len(self.tokens)} tokens: {tokens}{f' and {more} more' if more > 0 else ''}",
             f"{self.duplicates:,} rows repeat the string of another",
             *overlaps,
+            *trained_on,
             *([f"columns left out: {', '.join(self.left_out)[:200]}"] if self.left_out else []),
         ]
 
@@ -95,6 +103,9 @@ def summary_of(content: FileContent, path: str) -> Summary:
         _parts(dataset),
         len(dataset) - len(set().union(*distinct.values())),
         [(a, b, len(common)) for a, b in pairs if (common := distinct[a] & distinct[b])],
+        sum(x in distinct["train"] for x in strings["test"])
+        if {"train", "test"} <= strings.keys()
+        else None,
     )
 
 

@@ -8,6 +8,7 @@ from seqcls.config import COUPLED
 from seqcls.errors import ConfigError
 from seqcls.kinds import examples_of
 from seqcls.models.positions import table_size
+from seqcls.models.positions.coupled import coupled_places
 from seqcls.models.positions.places import TrainingPlaces, places_of
 from seqcls.models.reading import read_ids
 from seqcls.problem import Problem, configuration, resolve
@@ -26,7 +27,8 @@ def problem_of(task: str, positions: str = "coupled", **fields: object) -> Probl
 
 
 def places_of_text(problem: Problem, text: str) -> list[int]:
-    (row,) = places_of(problem.network, ids_of(problem, text)).tolist()
+    """Before training or tests move them."""
+    (row,) = coupled_places(problem.network.coupling, ids_of(problem, text)).tolist()
     return list(row)
 
 
@@ -86,16 +88,54 @@ def test_what_is_written_beyond_a_target_has_no_place(positions: str) -> None:
 def test_marks_are_moved_along_to_every_offset_and_cls_is_not() -> None:
     problem = problem_of("addition", "coupled_marks", digit_order="least_first")
     ids = ids_of(problem, *["11+1="] * 4000)
-    alone = places_of(problem.network, ids)
+    alone = coupled_places(problem.network.coupling, ids)
     offsets = TrainingPlaces(problem.network, 0).draw(ids) - alone
     assert (offsets[:, 0] == 0).all()
     assert (offsets[:, 1:] == offsets[:, 1:2]).all()
     size = table_size(problem.network)
     assert size is not None
-    # Those of the tests, 0, and of the end of the table are no rarer than others.
+    # Those at the ends of the table are no rarer than others.
     counts = np.bincount(offsets[:, 1].numpy())
     assert len(counts) == size - int(alone.max())
     assert counts.min() > 0.6 * len(ids) / len(counts)
+
+
+@pytest.mark.parametrize(
+    ("task", "fields", "text"),
+    [
+        ("addition", {"digit_order": "least_first"}, "101010101+="),
+        ("copy", {}, "a" * 11),
+        ("reverse", {}, "a" * 11),
+        ("duplicate", {}, "a" * 11),
+    ],
+)
+def test_tests_stand_where_training_has_seen_every_place_in_every_role(
+    task: str, fields: dict[str, object], text: str
+) -> None:
+    problem = problem_of(task, "coupled_marks", **fields)
+    size = table_size(problem.network)
+    assert size is not None
+    text = text.replace("+=", "+1=")[-11:]
+    (tested,) = places_of(problem.network, ids_of(problem, text)).numpy()
+    (alone,) = coupled_places(problem.network.coupling, ids_of(problem, text)).numpy()
+    (offset,) = set((tested - alone)[1:].tolist())
+    assert tested[0] == 0
+    # Of the longest strings, with as much room before them as behind; 1 is the least place.
+    before, behind = tested[1:].min() - 1, size - 1 - tested.max()
+    assert before >= offset > 0
+    assert behind >= before - 1
+    # A shorter string is moved by as much: its places do not depend on who is tested with it.
+    shorter = places_of(problem.network, ids_of(problem, text, text[-4:]))[1].numpy()
+    unmoved = coupled_places(problem.network.coupling, ids_of(problem, text, text[-4:]))[1].numpy()
+    assert set((shorter - unmoved)[unmoved > 0].tolist()) == {offset}
+
+
+def test_tests_of_places_without_marks_move_none() -> None:
+    problem = problem_of("copy")
+    ids = ids_of(problem, "abab")
+    assert (places_of(problem.network, ids) == coupled_places(problem.network.coupling, ids)).all()
+    # As it always was, so that stored runs mean what they meant.
+    assert problem.network.coupling == '{"distinct":false,"num_tokens":2,"task":"copy"}'
 
 
 def test_a_separator_knows_by_how_much_its_input_was_moved_only_with_its_marks() -> None:
