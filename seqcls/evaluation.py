@@ -13,6 +13,7 @@ from seqcls.engines.base import Writer
 from seqcls.engines.choice import choose_engine, engine_named
 from seqcls.errors import ConfigError
 from seqcls.kinds import KINDS, Examples, kind_name
+from seqcls.kinds.base import are_unanswered
 from seqcls.kinds.transduction import output_texts, target_lengths
 from seqcls.models.positions import longest_readable
 from seqcls.problem import Problem
@@ -152,11 +153,17 @@ def evaluate(
 def evaluation_of(
     problem: Problem, test: DistinctStrings, outputs: Float[np.ndarray, "string *output"]
 ) -> Evaluation:
-    """What these outputs for the test strings make of one model."""
+    """What these outputs for the test strings make of one model.
+
+    Where an output is NaN the model gives no answer, which is never right.
+    """
     kind, targets = problem.kind, test.targets
     readable = readable_strings(problem, test.strings)
-    answers = kind.answers(outputs)
-    is_wrong = (answers != targets) & readable
+    answers, unanswered = kind.answers(outputs), are_unanswered(outputs)
+    if answers.dtype == np.bool_:
+        # Without an answer a string is misclassified, whatever its label.
+        answers = np.where(unanswered, ~targets, answers)
+    is_wrong = ((answers != targets) | unanswered) & readable
     lengths, times = test.strings.lengths, test.occurrences * readable
     # Counts at each length: of right and wrong ones, or of the kind's own cells.
     cell = kind.cell(answers, targets) if kind.cells else is_wrong.astype(np.int64)

@@ -13,6 +13,8 @@ ANY_WORDS = Words(
     "rightly answered",
 )
 
+_SIGNS = ("negative", "positive")
+
 
 def words_of(*configs: RunConfig) -> Words:
     """What errors are called; as those of languages where no task's kind is known here."""
@@ -32,12 +34,15 @@ def named(answer: Answer) -> str:
 
 def label_and_answer(answer: Answer) -> str:
     """What is right of a string, and what the model says."""
+    if not answer.is_answered:
+        right = answer.label if isinstance(answer.label, str) else _SIGNS[int(answer.label)]
+        return f"is {right or EMPTY}, and has no answer: what the model computes for it is NaN"
     if isinstance(answer.label, str):
         return (
             f"is {answer.label or EMPTY}, predicted {answer.predicted or EMPTY} "
             f"({answer.number} {answer.logit:.4f})"
         )
-    label, predicted = (("negative", "positive")[int(x)] for x in (answer.label, answer.predicted))
+    label, predicted = (_SIGNS[int(x)] for x in (answer.label, answer.predicted))
     return f"is {label}, predicted {predicted} (logit {answer.logit:.4f})"
 
 

@@ -63,9 +63,8 @@ def _opened(model: TrainedModel, budget: Budget, stepped: bool) -> ModelAnswers:
     try:
         return ModelAnswers(model, budget, stepped=stepped)
     except EndedError as reason:
-        raise ConfigError(
-            f"{reason} before the first hypothesis: raise the seconds or lower the strings"
-        ) from None
+        advice = "" if "NaN" in str(reason) else ": raise the seconds or lower the strings"
+        raise ConfigError(f"{reason} before the first hypothesis{advice}") from None
 
 
 def _kearns_vazirani(oracle: "_Oracle", answers: ModelAnswers) -> None:

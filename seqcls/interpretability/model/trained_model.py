@@ -1,5 +1,6 @@
 """A trained model of any architecture, asked about strings of its language."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
@@ -9,8 +10,9 @@ from jaxtyping import Bool, Float
 
 from seqcls.config import RunConfig
 from seqcls.errors import InvalidStringError
-from seqcls.evaluation import logits_of
+from seqcls.evaluation import logits_of, readable_strings
 from seqcls.kinds import Examples
+from seqcls.kinds.base import are_unanswered
 from seqcls.problem import Problem
 from seqcls.results import Weights
 from seqcls.tasks import Task
@@ -41,9 +43,14 @@ class Answer:
     """What the logit is, where it is none."""
 
     @property
+    def is_answered(self) -> bool:
+        """Whether the model says anything: NaN is no answer, and so is wrong."""
+        return not math.isnan(self.logit)
+
+    @property
     def is_wrong(self) -> bool:
         """Whether the model misclassifies it."""
-        return self.predicted != self.label
+        return self.predicted != self.label or not self.is_answered
 
 
 class OutputAnswer(Answer):
@@ -64,16 +71,23 @@ class Answers:
     logits: Float[np.ndarray, " string"]
     """Or the margins of another kind; of outputs the targets' log-probabilities.
 
-    NaN where the model has no places for so long a string: it is neither right nor wrong.
+    NaN where there is no answer.
+    """
+    unanswered: Bool[np.ndarray, " string"]
+    """For which strings the model computes NaN: they are wrong.
+
+    Of a string so long that the model has no places for it the logit is NaN too, but that one is
+    neither right nor wrong.
     """
 
     @property
     def known(self) -> Bool[np.ndarray, " string"]:
+        """Which strings are answered."""
         return np.asarray(~np.isnan(self.logits))
 
     @property
     def wrong(self) -> Bool[np.ndarray, " string"]:
-        return np.asarray(self.known & self._differ)
+        return np.asarray((self.known & self._differ) | self.unanswered)
 
     @property
     def right(self) -> Bool[np.ndarray, " string"]:
@@ -155,7 +169,10 @@ class TrainedModel:
         predicted = kind.answers(outputs)
         targets = self.problem.targets_or(strings, predicted)
         margins = kind.margins(outputs, targets).astype(np.float64)
-        return Answers(strings, targets, predicted, margins)
+        unanswered = are_unanswered(outputs) & readable_strings(self.problem, strings)
+        if predicted.dtype == np.bool_:
+            predicted = np.where(unanswered, ~targets, predicted)
+        return Answers(strings, targets, predicted, margins, unanswered)
 
     def _outputs(self, strings: TokenStrings) -> Answers:
         """As `ask`, of a transduction; the logits are the targets' log-probabilities."""
@@ -173,7 +190,9 @@ class TrainedModel:
         predicted[known[judged.is_wrong]] = _widened(wrong, width)
         logits = np.full(len(strings), np.nan)
         logits[known] = judged.log_probability
-        return Answers(strings, targets, predicted, logits)
+        unanswered = np.zeros(len(strings), dtype=bool)
+        unanswered[known] = judged.is_wrong & np.isnan(judged.log_probability)
+        return Answers(strings, targets, predicted, logits, unanswered)
 
     def inputs_among(self, strings: TokenStrings) -> tuple[Bool[np.ndarray, " string"], np.ndarray]:
         """Which strings are inputs of the task, and the targets, empty of the others."""
@@ -201,7 +220,7 @@ class TrainedModel:
             InvalidStringError: the model has no places for so long a string.
         """
         answers = self.ask_all([letters])
-        if not answers.known[0]:
+        if not (answers.known[0] or answers.unanswered[0]):
             raise InvalidStringError(
                 f"{self.text(letters)[:60]!r} is longer than the model has places for "
                 f"(positions={self.config.positions!r}); shorten it"

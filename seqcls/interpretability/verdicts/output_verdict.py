@@ -70,8 +70,9 @@ def output_verdict_text(verdict: OutputVerdict) -> tuple[str, ...]:
         )
     if verdict.wrong:
         first = verdict.shortest[0]
+        output = f"output {first.predicted or 'empty'}" if first.is_answered else "output NaN"
         said.append(
             f"The shortest with a wrong output: {first.string or 'the empty input'}, whose target "
-            f"is {first.label or 'empty'}, output {first.predicted or 'empty'}."
+            f"is {first.label or 'empty'}, {output}."
         )
     return tuple(said)

@@ -51,6 +51,8 @@ def show(as_json: bool, said: Sequence[str], record: Mapping[str, Any]) -> None:
 
 
 def answer_record(answer: "Answer") -> dict[str, Any]:
+    if not answer.is_answered:
+        return {**asdict(answer), "logit": None, "predicted": None}
     return {**asdict(answer), "predicted": answer.predicted}
 
 

@@ -113,7 +113,7 @@ def learns_of_damage() -> bool:
 
 def known_damage() -> str | None:
     """What is known to be damaged of the files that were read, in one line; None where nothing."""
-    for path in _opened:
+    for path in list(_opened):
         if path in _unreadable:
             return f"{str(path)!r}: {_unreadable[path]}; {ADVICE}"
         if path in _surveys and _surveys[path][1].lines:
