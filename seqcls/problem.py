@@ -325,6 +325,17 @@ def _kind(task: Task) -> Kind:
     return made
 
 
+def tokenizer_of(config: RunConfig) -> Tokenizer | None:
+    """What reads and writes the strings of a stored configuration's task.
+
+    None where the task is not known here: the package that it is from is not installed, say.
+    """
+    try:
+        return resolve(config).tokenizer
+    except ConfigError:
+        return None
+
+
 def language(name: str, settings: Mapping[str, Any]) -> Task:
     """The language of a name with its settings, which may stand among others.
 

@@ -1,12 +1,21 @@
 """A model's answers in sentences, and what was found by asking for many."""
 
+from typing import TYPE_CHECKING
+
 from seqcls.config import RunConfig
 from seqcls.interpretability.minimal.minimal import Shortest
 from seqcls.interpretability.minimal.nearest import Nearest
 from seqcls.interpretability.model.trained_model import Answer
 from seqcls.interpretability.wording import EMPTY
 from seqcls.kinds import MISCLASSIFIED, Words
-from seqcls.problem import obstacle_of, resolve
+from seqcls.problem import obstacle_of, resolve, tokenizer_of
+
+if TYPE_CHECKING:
+    # Imported where frames are made: a sweep begins half a second sooner without.
+    import pandas as pd
+
+TEXTS = ("string", "target", "output")
+"""The columns of tables whose texts are strings of the alphabet."""
 
 ANY_WORDS = Words(
     *("string", "get {} wrong", "gets {} wrong", "wrongly answered", "task", "label or target"),
@@ -20,6 +29,21 @@ def words_of(*configs: RunConfig) -> Words:
     return ANY_WORDS if len(known) > 1 else next(iter(known), MISCLASSIFIED)
 
 
+def displayed(frame: "pd.DataFrame", *configs: RunConfig) -> "pd.DataFrame":
+    """A table of strings as it is shown; what is looked up stays as it is stored.
+
+    Args:
+        frame: with any of the columns `TEXTS`.
+        configs: of the models that it is about; their tasks have one alphabet.
+    """
+    tokenizer = next(filter(None, map(tokenizer_of, configs)), None)
+    texts = [name for name in TEXTS if name in frame] if tokenizer is not None else []
+    if tokenizer is None or not texts:
+        return frame
+    shown = frame[texts].map(tokenizer.display, na_action="ignore")
+    return frame.assign(**{name: shown[name] for name in texts})
+
+
 def said_of(answer: Answer) -> str:
     """One string's label and the model's answer."""
     return f"{named(answer)}: {label_and_answer(answer)}"
@@ -27,16 +51,17 @@ def said_of(answer: Answer) -> str:
 
 def named(answer: Answer) -> str:
     """A string as it is shown; the empty one needs a name."""
-    return answer.string or "the empty string"
+    return answer.tokenizer.display(answer.string) or "the empty string"
 
 
 def label_and_answer(answer: Answer) -> str:
     """What is right of a string, and what the model says."""
     if isinstance(answer.label, str):
-        return (
-            f"is {answer.label or EMPTY}, predicted {answer.predicted or EMPTY} "
-            f"({answer.number} {answer.logit:.4f})"
+        right, said = (
+            answer.tokenizer.display(str(text)) or EMPTY
+            for text in (answer.label, answer.predicted)
         )
+        return f"is {right}, predicted {said} ({answer.number} {answer.logit:.4f})"
     label, predicted = (("negative", "positive")[int(x)] for x in (answer.label, answer.predicted))
     return f"is {label}, predicted {predicted} (logit {answer.logit:.4f})"
 

@@ -57,8 +57,8 @@ def minimal_failing(model: TrainedModel, letters: Sequence[int]) -> Minimal:
     given = model.answer(letters)
     if not given.is_wrong:
         raise InvalidStringError(
-            f"{given.string[:60]!r} is {model.problem.kind.words.hit}; expected a string that the "
-            "model gets wrong, such as `seqcls errors` lists"
+            f"{model.display(letters)[:60]!r} is {model.problem.kind.words.hit}; expected a string "
+            "that the model gets wrong, such as `seqcls errors` lists"
         )
     tried = 0
     least = 0 if model.problem.tries_empty else 1

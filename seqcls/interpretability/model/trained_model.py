@@ -1,7 +1,7 @@
 """A trained model of any architecture, asked about strings of its language."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
@@ -15,7 +15,7 @@ from seqcls.problem import Problem
 from seqcls.results import Weights
 from seqcls.tasks import Task
 from seqcls.tokens.strings import NO_LETTER, TokenStrings
-from seqcls.tokens.tokenizer import FIRST_LETTER, Tokenizer, raw
+from seqcls.tokens.tokenizer import FIRST_LETTER, Tokenizer
 
 Letters = tuple[int, ...]
 """One string by the numbers of its letters."""
@@ -36,6 +36,8 @@ class Answer:
     """Or the margin of another kind."""
     predicted: bool | str
     """What the model says, likewise."""
+    tokenizer: Tokenizer = field(repr=False, compare=False)
+    """Of the alphabet: it writes texts as they are shown."""
 
     number: ClassVar[str] = "margin"
     """What the logit is, where it is none."""
@@ -143,8 +145,12 @@ class TrainedModel:
         return tuple(x - FIRST_LETTER for x in self.tokenizer.encode(text)[1:])
 
     def text(self, letters: Sequence[int]) -> str:
-        """The string with these letters, in the usual notation; brackets and other signs raw."""
-        return raw(self.tokenizer.decode([FIRST_LETTER + letter for letter in letters]))
+        """The string with these letters, in the notation in which strings are stored."""
+        return self.tokenizer.decode([FIRST_LETTER + letter for letter in letters])
+
+    def display(self, letters: Sequence[int]) -> str:
+        """The same as it is shown; no string is looked up by it."""
+        return self.tokenizer.display(self.text(letters))
 
     def ask(self, strings: TokenStrings) -> Answers:
         """Labels and answers of strings; where a file does not say the label, what is answered."""
@@ -203,19 +209,19 @@ class TrainedModel:
         answers = self.ask_all([letters])
         if not answers.known[0]:
             raise InvalidStringError(
-                f"{self.text(letters)[:60]!r} is longer than the model has places for "
+                f"{self.display(letters)[:60]!r} is longer than the model has places for "
                 f"(positions={self.config.positions!r}); shorten it"
             )
         label, predicted = self.said(answers.targets)[0], self.said(answers.predicted)[0]
         logit = float(answers.logits[0])
         made = OutputAnswer if self.writes else Answer
-        return made(self.text(letters), len(letters), label, logit, predicted)
+        return made(self.text(letters), len(letters), label, logit, predicted, self.tokenizer)
 
     def said(self, answers: np.ndarray) -> Sequence[bool | str]:
         """Targets or answers as they are told: bits of a language, else text."""
         texts = self.problem.kind.texts(self.task, answers)
         bits: list[bool] = answers.tolist()
-        return bits if texts is None else list(map(raw, texts))
+        return bits if texts is None else texts
 
 
 def _rows_differ(one: np.ndarray, other: np.ndarray) -> Bool[np.ndarray, " string"]:

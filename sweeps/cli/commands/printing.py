@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -51,7 +51,8 @@ def show(as_json: bool, said: Sequence[str], record: Mapping[str, Any]) -> None:
 
 
 def answer_record(answer: "Answer") -> dict[str, Any]:
-    return {**asdict(answer), "predicted": answer.predicted}
+    """An answer as programs read it: its texts as they are stored."""
+    return {name: value for name, value in vars(answer).items() if name != "tokenizer"}
 
 
 def print_json(frame: "pd.DataFrame") -> None:

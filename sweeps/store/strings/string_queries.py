@@ -12,9 +12,10 @@ from jaxtyping import Int64
 from sqlalchemy import ColumnElement, Connection, func, select
 
 from seqcls.fields.fields_read import language_of
-from seqcls.tokens.tokenizer import raw
+from seqcls.problem import tokenizer_of
 from sweeps.store.databases.engine import Store
 from sweeps.store.databases.statements import one_of
+from sweeps.store.reading import queries
 from sweeps.store.reading.selection import KINDS, Kind, View, in_scope, picked
 from sweeps.store.schema.packing import unpacked_numbers
 from sweeps.store.schema.tables import Config, ErrorPack, Run, RunState, TestSet, TestString
@@ -32,7 +33,7 @@ class ErrorSearch:
     """Which misclassified strings to read."""
 
     text: str = ""
-    """Text that the string contains, in the notation `ab{100}`."""
+    """Text that the string contains, as it is stored, such as `ab{100}`, or as it is shown."""
     kind: Kind | None = None
 
 
@@ -163,7 +164,6 @@ def _most_broken(
     }
     pairs = zip(first["language"], first["string"], strict=True)
     first["of"] = [tested[language][string] for language, string in pairs]
-    first["string"] = first["string"].map(raw)
     return first[columns], ordered
 
 
@@ -217,13 +217,21 @@ def _kinds(labels: "pd.Series[int]") -> list[str]:
 def _matching(store: Store, run_id: int, search: ErrorSearch) -> pd.DataFrame:
     with store.begin() as connection:
         errors = errors_of_runs(connection, [run_id])
-    texts = [name for name in ("string", "target", "output") if name in errors]
-    errors[texts] = errors[texts].map(raw, na_action="ignore")
     if search.text:
-        errors = errors[errors["string"].str.contains(raw(search.text), regex=False)]
+        errors = errors[_contain(store, run_id, errors["string"], search.text)]
     if search.kind is not None:
         errors = errors[errors["label"] == KINDS.index(search.kind)]
     return errors
+
+
+def _contain(store: Store, run_id: int, strings: "pd.Series[str]", text: str) -> "pd.Series[bool]":
+    """Which strings contain a text as they are stored, or as pages show them."""
+    contain = strings.str.contains(text, regex=False)
+    tokenizer = tokenizer_of(queries.run_config(store, run_id))
+    if tokenizer is None:
+        return contain
+    shown = strings.map(tokenizer.display)
+    return contain | shown.str.contains(tokenizer.display(text), regex=False)
 
 
 def errors_of(store: Store, run_ids: Sequence[int]) -> pd.DataFrame:
