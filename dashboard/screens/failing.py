@@ -133,7 +133,8 @@ def _in_short(errors: pd.DataFrame, model: "pd.Series[Any]", words: Words) -> No
         st.caption("Shortest error", help="The first one of that length.")
         st.code(errors["string"].iloc[0], language=None, wrap_lines=True)
     solved = measures.solved_length(words)
-    row.metric("Solved length", int(model["solved_length"]), help=solved, width="content")
+    length = measures.solved_or_none(model["solved_length"])
+    row.metric("Solved length", length, help=solved, width="content")
     counted: dict[str, str] = dict(zip(KINDS, KINDS_OF_ERRORS, strict=True))
     if pd.isna(model[KINDS_OF_ERRORS[0]]):
         # Of a task that is no language there is one kind of error.

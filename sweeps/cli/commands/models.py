@@ -26,8 +26,9 @@ from sweeps.cli.commands.printing import (
 from sweeps.questions.models import config, predict, verdict
 from sweeps.questions.runs import errors_of_run, stored_runs
 from sweeps.questions.sweeping import engines
-from sweeps.results.summaries import differing_fields
+from sweeps.results.summaries import differing_fields, solved_or_none
 from sweeps.store.opening import open_reader
+from sweeps.store.reading.overview import shortest_tested
 from sweeps.store.reading.queries import find_run
 from sweeps.store.schema.tables import RunState
 
@@ -50,6 +51,11 @@ def list_runs(
         return
     # In the order of their weight: a narrow terminal leaves the last out.
     shown = frame[["id", "sweeps", "model_seed", "accuracy", "fp", "fn", "solved_length"]].copy()
+    shortest = shortest_tested(store, set(frame["config_id"]))
+    solved = solved_or_none(frame["solved_length"], frame["config_id"].map(shortest).fillna(-1))
+    none = frame["solved_length"].notna() & solved.isna()
+    if none.any():
+        shown["solved_length"] = solved.astype(object).mask(none, "none")
     shown["sweeps"] = shown["sweeps"].map(_in_short if is_fitted(look) else ", ".join)
     shown["accuracy"] = [_percent(value) for value in shown["accuracy"]]
     if (frame["state"] != RunState.DONE).any():
