@@ -176,10 +176,12 @@ def _in_order(tokenizer: Tokenizer, strings: Sequence[str], counted: TokenString
 
 def no_answer(problem: Problem, string: str) -> str:
     """Why a model that has no places for so long a string does not answer."""
+    end = longest_readable(problem.network)
+    # Of a model that writes, `SEP` follows the string.
+    longest = None if end is None else end - problem.writes
     return (
         f"{string[:60]!r} is longer than the model has places for "
-        f"(positions={problem.network.positions!r}): expected at most "
-        f"{longest_readable(problem.network)} tokens"
+        f"(positions={problem.network.positions!r}): expected at most {longest} tokens"
     )
 
 

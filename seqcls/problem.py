@@ -246,6 +246,11 @@ class Problem:
         return targets
 
     @property
+    def known_strings(self) -> TokenStrings | None:
+        """The only strings of which anybody knows what is right; None where the task says it."""
+        return self.task.known_strings() if isinstance(self.task, OfRows | PartlyKnown) else None
+
+    @property
     def unknown_labels(self) -> str | None:
         """Why nobody knows what is right of every string; None where the task says it."""
         if not isinstance(self.task, OfRows):

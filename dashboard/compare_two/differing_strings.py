@@ -151,6 +151,9 @@ def _right(answers: pd.DataFrame) -> "pd.Series[bool]":
 
 
 def _say(answers: pd.DataFrame) -> None:
+    if answers["label" if "label" in answers else "target"].isna().all():
+        st.markdown("**What is right of it is not known**")
+        return
     right, of = int(_right(answers).sum()), len(answers)
     if of == 1:
         st.markdown("**right**" if right else "**wrong**")

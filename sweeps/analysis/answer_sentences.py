@@ -8,7 +8,7 @@ from seqcls.interpretability.minimal.nearest import Nearest
 from seqcls.interpretability.model.trained_model import Answer
 from seqcls.interpretability.wording import EMPTY
 from seqcls.kinds import MISCLASSIFIED, Words
-from seqcls.problem import obstacle_of, resolve, tokenizer_of
+from seqcls.problem import Problem, obstacle_of, resolve, tokenizer_of
 
 if TYPE_CHECKING:
     # Imported where frames are made: a sweep begins half a second sooner without.
@@ -56,6 +56,9 @@ def named(answer: Answer) -> str:
 
 def label_and_answer(answer: Answer) -> str:
     """What is right of a string, and what the model says."""
+    if answer.label is None:
+        said = "positive" if answer.predicted else "negative"
+        return f"has no known label, predicted {said} (logit {answer.logit:.4f})"
     if isinstance(answer.label, str):
         right, said = (
             answer.tokenizer.display(str(text)) or EMPTY
@@ -66,34 +69,40 @@ def label_and_answer(answer: Answer) -> str:
     return f"is {label}, predicted {predicted} (logit {answer.logit:.4f})"
 
 
-def shortest_sentences(shortest: Shortest, words: Words) -> list[str]:
-    """What trying all strings has found."""
+def whose_known(problem: Problem) -> str:
+    """Which strings are meant by all, where nobody knows what is right of the others."""
+    return "" if problem.known_strings is None else f" whose {problem.kind.words.right} is known"
+
+
+def shortest_sentences(shortest: Shortest, words: Words, whose: str = "") -> list[str]:
+    """What trying all strings, or those of `whose_known`, has found."""
     if shortest.length is None:
         return [
-            f"all {shortest.tried:,} {words.plural('')} of up to {shortest.max_length} tokens are "
-            f"{words.hit}"
+            f"all {shortest.tried:,} {words.plural('')}{whose} of up to {shortest.max_length} "
+            f"tokens are {words.hit}"
         ]
     said = [
         f"the shortest failing {words.plural('')} have {shortest.length} tokens: "
-        f"{shortest.count:,} of them ({shortest.tried:,} {words.plural('')} tried, all up to that "
-        "length)"
+        f"{shortest.count:,} of them ({shortest.tried:,} {words.plural('')} tried, all{whose} up "
+        "to that length)"
     ]
     said += [f"  {named(answer)}: {label_and_answer(answer)}" for answer in shortest.answers]
     left = shortest.count - len(shortest.answers)
     return [*said, f"  and {left:,} more"] if left else said
 
 
-def nearest_sentence(nearest: Nearest, given: Answer, words: Words) -> str:
-    """What the search for the nearest right string has found."""
+def nearest_sentence(nearest: Nearest, given: Answer, words: Words, whose: str = "") -> str:
+    """What the search for the nearest right string, of all or of `whose_known`, has found."""
     tried = f"{nearest.tried:,} {words.plural('')} tried"
     if nearest.answer is None:
         all_of_them = "" if nearest.complete else ", not all of them"
         return (
-            f"no {words.string} within {nearest.edits} edits is {words.hit} ({tried}{all_of_them})"
+            f"no {words.string}{whose} within {nearest.edits} edits is {words.hit} "
+            f"({tried}{all_of_them})"
         )
     near = how_near(nearest.edits, nearest.answer, given)
     return (
-        f"nearest {words.hit} {words.string}: {named(nearest.answer)}, {near}: "
+        f"nearest {words.hit} {words.string}{whose}: {named(nearest.answer)}, {near}: "
         f"{label_and_answer(nearest.answer)}"
     )
 
@@ -101,6 +110,8 @@ def nearest_sentence(nearest: Nearest, given: Answer, words: Words) -> str:
 def how_near(edits: int, found: Answer, given: Answer) -> str:
     """How many edits a string that was found is away, and what it has in common with the given."""
     away = "1 edit away" if edits == 1 else f"{edits} edits away"
+    if given.label is None:
+        return f"{away}, {'same' if found.predicted == given.predicted else 'different'} prediction"
     if found.predicted == given.predicted:
         return f"{away}, same prediction, different label"
     return f"{away}, same label, different prediction" if found.label == given.label else away

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from seqcls.interpretability.automata.learned_automaton import Learned
 from seqcls.interpretability.model.trained_model import Answer
 from seqcls.interpretability.rounded import percent
+from seqcls.interpretability.wording import sign
 from seqcls.tokens.tokenizer import Tokenizer
 
 if TYPE_CHECKING:
@@ -57,9 +58,9 @@ def _of_language(learned: Learned) -> str:
 
 
 def _of_error(learned: Learned, error: Answer) -> str:
-    label, predicted = (("negative", "positive")[int(x)] for x in (error.label, error.predicted))
     if not error.is_wrong:
         return f"It differs from the language first on {named(learned, error.string)}."
+    label, predicted = (sign(bool(x)) for x in (error.label, error.predicted))
     tested = "the test has it" if learned.error_is_tested else "the test does not have it"
     what = "of the strings asked, the model is wrong first on"
     if learned.found and learned.language is not None:

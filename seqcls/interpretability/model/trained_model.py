@@ -30,8 +30,9 @@ class Answer:
 
     string: str
     length: int
-    label: bool | str
-    """What is right: of a language its label, else the target as text."""
+    label: bool | str | None
+    """What is right: of a language its label, else the target as text; None where it is not
+    known, as of a string that is not in the file."""
     logit: float
     """Or the margin of another kind."""
     predicted: bool | str
@@ -45,7 +46,7 @@ class Answer:
     @property
     def is_wrong(self) -> bool:
         """Whether the model misclassifies it."""
-        return self.predicted != self.label
+        return self.label is not None and self.predicted != self.label
 
 
 class OutputAnswer(Answer):
@@ -124,11 +125,16 @@ class TrainedModel:
         return self.problem.writes
 
     def is_input(self, letters: Sequence[int]) -> bool:
-        """Whether anything is right of a string; of a language it always is."""
-        if not self.writes:
-            return True
+        """Whether anything is known to be right of a string."""
+        return self.why_no_input(letters) is None
+
+    def why_no_input(self, letters: Sequence[int]) -> str | None:
+        """Why nothing is known to be right of a string: it is no input, or not in the file."""
+        if not self.writes and self.problem.known_strings is None:
+            return None
         string = TokenStrings.of_lists(self.num_letters, [letters])
-        return not isinstance(self.problem.targets_or_reason(string), str)
+        targets = self.problem.targets_or_reason(string)
+        return targets if isinstance(targets, str) else None
 
     def letters(self, text: str) -> Letters:
         """The letters of a string in the usual notation.
@@ -204,15 +210,20 @@ class TrainedModel:
         """Label and answer of one string.
 
         Raises:
-            InvalidStringError: the model has no places for so long a string.
+            InvalidStringError: it is no input of the task, or the model has no places for it.
         """
+        unknown = self.why_no_input(letters)
+        if self.writes and unknown is not None:
+            raise InvalidStringError(unknown)
         answers = self.ask_all([letters])
         if not answers.known[0]:
+            target = " with its target" if self.writes else ""
             raise InvalidStringError(
-                f"{self.display(letters)[:60]!r} is longer than the model has places for "
+                f"{self.display(letters)[:60]!r}{target} is longer than the model has places for "
                 f"(positions={self.config.positions!r}); shorten it"
             )
-        label, predicted = self.said(answers.targets)[0], self.said(answers.predicted)[0]
+        label = None if unknown else self.said(answers.targets)[0]
+        predicted = self.said(answers.predicted)[0]
         logit = float(answers.logits[0])
         made = OutputAnswer if self.writes else Answer
         return made(self.text(letters), len(letters), label, logit, predicted, self.tokenizer)

@@ -274,9 +274,11 @@ def check_length(model: TrainedModel, letters: Sequence[int], output: Output | N
         output: what is read after it; of a model that writes what it writes, if none is given.
 
     Raises:
-        InvalidStringError: it is longer than `MAX_TOKENS`, or than the model has places for; with
-            its output, where it has one.
+        InvalidStringError: it is no input of the task, or longer than `MAX_TOKENS` or than the
+            model has places for; with its output, where it has one.
     """
+    if model.writes and output is None and (reason := model.why_no_input(letters)) is not None:
+        raise InvalidStringError(reason)
     _check_tokens(model, letters, len(letters) + model.writes, "")
     if model.writes:
         read = (written(model, tuple(letters)) if output is None else output).read
