@@ -16,7 +16,12 @@ if TYPE_CHECKING:
 def learned_text(learned: Learned) -> list[str]:
     """What was found of a model, a sentence each."""
     said = [_finding(learned)]
-    if learned.empty_given:
+    if learned.empty_given and not learned.empty_known:
+        said.append(
+            "The test has no empty string, so the model was not asked about it: it is taken for "
+            "negative."
+        )
+    elif learned.empty_given:
         said.append(
             "The test has no empty string, so of that the language's label was taken, not the "
             "model's answer."

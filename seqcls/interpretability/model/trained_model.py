@@ -11,6 +11,8 @@ from seqcls.config import RunConfig
 from seqcls.errors import InvalidStringError
 from seqcls.evaluation import logits_of
 from seqcls.kinds import Examples
+from seqcls.kinds.transduction import target_lengths
+from seqcls.models.positions import longest_readable
 from seqcls.problem import Problem
 from seqcls.results import Weights
 from seqcls.tasks import Task
@@ -217,9 +219,13 @@ class TrainedModel:
             raise InvalidStringError(unknown)
         answers = self.ask_all([letters])
         if not answers.known[0]:
-            target = " with its target" if self.writes else ""
+            tokens, what = len(letters), ""
+            if self.writes:
+                tokens += 1 + int(target_lengths(answers.targets)[0])
+                what = " with SEP and its target"
             raise InvalidStringError(
-                f"{self.display(letters)[:60]!r}{target} is longer than the model has places for "
+                f"{self.display(letters)[:60]!r} has {tokens:,} tokens{what}, more than the "
+                f"{longest_readable(self.problem.network)} places that the model has "
                 f"(positions={self.config.positions!r}); shorten it"
             )
         label = None if unknown else self.said(answers.targets)[0]
