@@ -258,6 +258,8 @@ def importance(view: View, config_ids: tuple[int, ...], measure: str) -> pd.Data
     # Of all seeds in scope: shares of those that were picked for failing would all be 100%.
     seeds = models(view)
     seeds = seeds[seeds["config_id"].isin(config_ids)]
+    # No length is less than the shortest that is tested: what solves none of those counts as none.
+    seeds = seeds.assign(solved_length=seeds["solved_length"].fillna(0))
     return weighed.importance(seeds, read_settings(config_ids), weighed.MEASURES[measure])
 
 

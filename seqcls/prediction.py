@@ -182,14 +182,15 @@ def _in_order(tokenizer: Tokenizer, strings: Sequence[str], counted: TokenString
 
 def no_answer(problem: Problem, string: str) -> str:
     """Why a model does not answer: it has too few places, or what it computes is NaN."""
-    longest = longest_readable(problem.network)
+    end = longest_readable(problem.network)
+    # Of a model that writes, `SEP` follows the string.
+    longest = None if end is None else end - problem.writes
     tokens = sum(count for _, count in problem.tokenizer.pieces(string))
-    if longest is None or tokens + problem.writes <= longest:
+    if longest is None or tokens <= longest:
         return not_a_number(string)
     return (
         f"{string[:60]!r} is longer than the model has places for "
-        f"(positions={problem.network.positions!r}): expected at most "
-        f"{longest} tokens"
+        f"(positions={problem.network.positions!r}): expected at most {longest} tokens"
     )
 
 

@@ -247,6 +247,11 @@ class Problem:
         return targets
 
     @property
+    def known_strings(self) -> TokenStrings | None:
+        """The only strings of which anybody knows what is right; None where the task says it."""
+        return self.task.known_strings() if isinstance(self.task, OfRows | PartlyKnown) else None
+
+    @property
     def unknown_labels(self) -> str | None:
         """Why nobody knows what is right of every string; None where the task says it."""
         if not isinstance(self.task, OfRows):
@@ -324,6 +329,17 @@ def _kind(task: Task) -> Kind:
         with KINDS.guarded(name):
             check_kind(made, task)
     return made
+
+
+def tokenizer_of(config: RunConfig) -> Tokenizer | None:
+    """What reads and writes the strings of a stored configuration's task.
+
+    None where the task is not known here: the package that it is from is not installed, say.
+    """
+    try:
+        return resolve(config).tokenizer
+    except ConfigError:
+        return None
 
 
 def language(name: str, settings: Mapping[str, Any]) -> Task:

@@ -8,8 +8,10 @@ from dashboard.compare_two.choosing import STRING, Pair
 from dashboard.text import verbatim
 from dashboard.words import kind_words, measures
 from dashboard.words.languages import first_strings
+from seqcls.config import RunConfig
 from seqcls.errors import SeqclsError
 from seqcls.problem import obstacle_of, resolve
+from sweeps.analysis.answer_sentences import displayed
 from sweeps.questions import models as questions
 from sweeps.store.reading.selection import View
 
@@ -61,7 +63,7 @@ def _table(pair: Pair, strings: pd.DataFrame, what: str) -> str | None:
     }
     known = shown.dropna(axis="columns", how="all")
     return links.texts(
-        known,
+        displayed(known, *_configs(pair)),
         known["string"].tolist(),
         STRING,
         columns={**measures.string_columns(kind), **counted},
@@ -74,7 +76,7 @@ def ask(pair: Pair, selected: str | None, strings: pd.DataFrame | None) -> None:
     st.subheader("Both on a string")
     text = st.text_input(
         "String to ask about",
-        selected or _first(pair, strings),
+        _display(pair, selected or _first(pair, strings)),
         key=f"two_asked {selected} {pair.config_ids} {pair.run_ids}",
         help="a{100} is the letter a, a hundred times; <ab>{50} is ab, fifty times.",
     )
@@ -88,6 +90,16 @@ def _first(pair: Pair, strings: pd.DataFrame | None) -> str:
         return str(strings["string"].iloc[0])
     config = data.some_configs((pair.config_ids[0],))[pair.config_ids[0]]
     return "" if obstacle_of(config) else next(iter(first_strings(resolve(config).task, 1)), "")
+
+
+def _configs(pair: Pair) -> list[RunConfig]:
+    return list(data.some_configs(pair.config_ids).values())
+
+
+def _display(pair: Pair, text: str) -> str:
+    """A string as it is shown, by the alphabet of the two."""
+    (shown,) = displayed(pd.DataFrame({"string": [text]}), *_configs(pair))["string"]
+    return str(shown)
 
 
 def _side(pair: Pair, place: int, text: str) -> None:
@@ -139,6 +151,9 @@ def _right(answers: pd.DataFrame) -> "pd.Series[bool]":
 
 
 def _say(answers: pd.DataFrame) -> None:
+    if answers["label" if "label" in answers else "target"].isna().all():
+        st.markdown("**What is right of it is not known**")
+        return
     right, of = int(_right(answers).sum()), len(answers)
     if of == 1:
         st.markdown("**right**" if right else "**wrong**")

@@ -20,7 +20,7 @@ from seqcls.config import RunConfig
 from seqcls.errors import SeqclsError
 from seqcls.prediction import Prediction
 from seqcls.problem import Problem, resolve
-from seqcls.tokens.tokenizer import raw
+from sweeps.analysis.answer_sentences import displayed
 from sweeps.store.opening import open_reader
 from sweeps.store.reading import queries
 from sweeps.store.strings.string_queries import ErrorSearch
@@ -47,7 +47,7 @@ def _ask(run_id: int, config: RunConfig, errors: pd.DataFrame) -> None:
     st.subheader("Ask the model")
     problem = resolve(config)
     tokenizer = problem.tokenizer
-    first = [*errors["string"].head(3), *first_strings(problem.task, 3)]
+    first = [*map(tokenizer.display, errors["string"].head(3)), *first_strings(problem.task, 3)]
     typed = st.text_input(
         f"Strings, separated by {separated_by(config)}",
         tokenizer.line_of(dict.fromkeys(first)),
@@ -78,15 +78,15 @@ def _answers(
     problem: Problem, strings: Sequence[str], targets: np.ndarray, predicted: Sequence[Prediction]
 ) -> pd.DataFrame:
     """What is right of each string, and what the model says."""
-    said = problem.kind.texts(problem.task, targets)
+    said, display = problem.kind.texts(problem.task, targets), problem.tokenizer.display
     if said is not None:
         pairs = list(zip(said, predicted, strict=True))
         answer, margin = (column.name for column in problem.kind.answer_columns)
         return pd.DataFrame(
             {
                 "string": strings,
-                "target": list(map(raw, said)),
-                answer: [raw(str(prediction.answer)) for prediction in predicted],
+                "target": list(map(display, said)),
+                answer: [display(str(prediction.answer)) for prediction in predicted],
                 "correct": [target == prediction.answer for target, prediction in pairs],
                 margin: [prediction.logit for prediction in predicted],
             }
@@ -121,7 +121,7 @@ def _errors(run_id: int, config: RunConfig, errors: pd.DataFrame) -> None:
         return
     error_places.show(run_id, errors, config)
     st.dataframe(
-        measures.ordered(errors.head(LISTED), kind),
+        measures.ordered(displayed(errors.head(LISTED), config), kind),
         hide_index=True,
         column_config=measures.string_columns(kind),
         height=layout.table_height(len(errors)),

@@ -19,7 +19,7 @@ from seqcls.errors import SeqclsError
 from seqcls.interpretability.automata.budget import MOST_LETTERS
 from seqcls.interpretability.automata.exported import dot
 from seqcls.interpretability.automata.learned_automaton import Learned, Round
-from seqcls.interpretability.automata.text import counted, learned_text, states
+from seqcls.interpretability.automata.text import counted, learned_text, named, states
 from seqcls.problem import resolve
 from seqcls.tasks.automata.automaton import Automaton
 from sweeps.questions.automata import automaton, automaton_inside
@@ -118,7 +118,7 @@ def _of_round(learned: Learned, made: Round) -> str:
     if learned.wrong:
         said += f", and makes {made.explained:,} of its {learned.wrong:,} test errors"
     if made.counterexample is not None:
-        return f"{said}. The model answers {made.counterexample or 'the empty string'} differently."
+        return f"{said}. The model answers {named(learned, made.counterexample)} differently."
     return f"{said}. No string tried refutes it."
 
 

@@ -98,7 +98,7 @@ def _show_any(run_id: int, config: RunConfig) -> None:
             sections[name] = partial(_of_inputs, run_id, name)
     sections[ABLATION] = lambda: ablation.show_by_strings(open_any(run_id))
     string = string_of_link(config, data.string_errors(run_id, ErrorSearch()))
-    sections[LIVE] = partial(_live, run_id, string)
+    sections[LIVE] = partial(_live, run_id, resolve(config).tokenizer.display(string))
     _show_tabs(run_id, sections | _automaton(run_id, config))
 
 

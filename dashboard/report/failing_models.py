@@ -11,6 +11,7 @@ from dashboard.report.causes_and_remedies import causes_list
 from dashboard.report.document import kept, quiet
 from dashboard.words import kind_words, measures
 from seqcls.kinds import Kind
+from sweeps.analysis.answer_sentences import displayed
 from sweeps.store.strings.string_queries import ErrorSearch
 
 MOST_MODELS = 200
@@ -39,8 +40,10 @@ def models(
             continue
         yield f"<h3>{html.escape(name)}</h3>"
         (kind,) = kind_words.kinds_of((config_id,))
+        config = data.some_configs((config_id,))[config_id]
         for model in of_configuration.to_dict("records"):
             errors = data.string_errors(int(model["run_id"]), ErrorSearch())
+            errors = displayed(errors, config)
             most = min(left, MOST_STRINGS)
             left -= min(most, len(errors))
             causes_of_it = causes[causes["run_id"] == model["run_id"]]

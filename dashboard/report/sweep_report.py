@@ -207,7 +207,7 @@ def _table(table: pd.DataFrame) -> str:
         "failing seeds": table["failing_seeds"],
         "median accuracy": table["median_accuracy"].map("{:.2%}".format),
         "95% interval": table["interval"].fillna(""),
-        "solved length": table["median_solved_length"].map("{:.0f}".format),
+        "solved length": table["median_solved_length"].map(measures.solved_or_none),
     }
     shown = table[naming].assign(**{name: x.where(tested, "") for name, x in results.items()})
     if (table["predicted"] != NOT_KNOWN).any():

@@ -48,7 +48,8 @@ def _model(run_id: int, config: RunConfig, header: DeltaGenerator) -> None:
         errors = partial(data.string_errors, run_id, EVERY_ERROR)
         share.offer(header, f"model_{run_id}", errors, view, title=f"Model {run_id}")
         st.caption(verbatim(task_sentence(config)))
-        st.markdown(verbatim(verdict_sentence(rows.iloc[0], config)))
+        scores = queries.length_scores(open_reader(), [run_id])
+        st.markdown(verbatim(verdict_sentence(model, config, scores)))
         epochs = None if pd.isna(model["epochs"]) else int(model["epochs"])
         if said := data.trained_on((int(model["config_id"]),), epochs):
             st.caption(verbatim(said))

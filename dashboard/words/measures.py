@@ -32,8 +32,13 @@ def solved_length(words: Words = MISCLASSIFIED) -> str:
     return (
         f"The greatest length up to which a model {words.misses.format(f'no test {words.string}')}."
         f" {strings.capitalize()} that are not in the test set may be {words.missed} at a shorter "
-        "length; -1: not even the empty string."
+        f"length; none: some of the shortest test {strings} are {words.missed}."
     )
+
+
+def solved_or_none(length: float) -> str:
+    """A solved length, or a median of some, as text."""
+    return "none" if pd.isna(length) else f"{length:.0f}"
 
 
 def failing(below: float, words: Words = MISCLASSIFIED) -> str:

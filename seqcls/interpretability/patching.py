@@ -299,7 +299,8 @@ def _stream(model: Classifier, ids: Tensor, name: str) -> slice:
 def _check_pair(model: TrainedModel, base: Sequence[int], source: Sequence[int]) -> None:
     if len(base) != len(source):
         raise InvalidStringError(
-            f"{model.text(base)[:40]!r} has {len(base)} tokens and {model.text(source)[:40]!r} "
-            f"{len(source)}: states are carried over place by place, so expected as many"
+            f"{model.display(base)[:40]!r} has {len(base)} tokens and "
+            f"{model.display(source)[:40]!r} {len(source)}: states are carried over place "
+            "by place, so expected as many"
         )
     check_length(model, base)

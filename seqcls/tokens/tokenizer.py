@@ -51,17 +51,6 @@ _FIRST_RUN = 0xF0000
 """Characters that no alphabet needs stand for runs while repetitions are looked for."""
 
 
-def raw(text: str) -> str:
-    """A text with its repeated brackets and other signs written out: `((` for `({2}`.
-
-    A count in braces is easily read behind a letter, but not among brackets. Texts of named tokens
-    stay as they are.
-    """
-    if "{" not in text or any(map(str.isspace, text)):
-        return text
-    return _SIGNS.sub(_written_signs, text)
-
-
 def _written_signs(run: re.Match[str]) -> str:
     sign, count = run[1], run[2]
     # What has more digits is larger; it need not be read.
@@ -99,6 +88,15 @@ class Tokenizer:
     def spelled(self, letters: Iterable[int]) -> str:
         """The text of letters by their numbers, with every repetition spelled out."""
         return self.separator.join([self.alphabet[letter] for letter in letters])
+
+    def display(self, text: str) -> str:
+        """A text as it is shown, its repeated signs written out: `((` for `({2}`.
+
+        A count in braces is easily read behind a letter, but not among brackets. Texts of named
+        tokens stay as they are. What is shown can be read, but it is stored as it was: look up no
+        string by it.
+        """
+        return text if self.separator else _SIGNS.sub(_written_signs, text)
 
     def line_of(self, strings: Iterable[str]) -> str:
         """Texts of several strings in one line: a space between, two where texts have one."""

@@ -72,16 +72,19 @@ def compare_configs(store: Store, ids: tuple[int, int], names: tuple[str, str]) 
     sides = [_finished(frame, config_id, name) for config_id, name in zip(ids, names, strict=True)]
     lengths = [_with_seeds(queries.length_scores(store, _ids(runs)), runs) for runs in sides]
     same_strings = len(queries.test_set_digests(store, ids)) == 1
-    strings = (
-        [string_queries.errors_of(store, _ids(runs)) for runs in sides] if same_strings else []
-    )
+    strings = None
+    if same_strings:
+        # What only one of them has places for, the other was never asked.
+        both = set.intersection(*(string_queries.tested_strings(store, each) for each in ids))
+        errors = [string_queries.errors_of(store, _ids(runs)) for runs in sides]
+        strings = string_differences(*(each[each["string"].isin(both)] for each in errors))
     return Compared(
         names=names,
         config_ids=ids,
         fields=fields_apart(store, [runs.head(1) for runs in sides]),
         comparison=seed_by_seed.compare(*(outcomes_of(runs) for runs in sides)),
         lengths=by_length(*lengths),
-        strings=string_differences(strings[0], strings[1]) if same_strings else None,
+        strings=strings,
     )
 
 

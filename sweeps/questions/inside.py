@@ -16,6 +16,7 @@ from seqcls.interpretability.minimal.minimal import (
 from seqcls.interpretability.minimal.nearest import Nearest, nearest_right
 from seqcls.interpretability.model.trained_model import Answer, Letters, TrainedModel
 from seqcls.interpretability.rules import Rules, fitting_rules
+from sweeps.analysis.answer_sentences import whose_known
 from sweeps.questions.models import model
 from sweeps.store.databases.engine import Store
 from sweeps.store.reading import queries
@@ -211,7 +212,7 @@ def _nearest(opened: TrainedModel, letters: Letters) -> Letters:
     if nearest_one.answer is None:
         words = opened.problem.kind.words
         raise InvalidStringError(
-            f"no {words.string} of the same length within two substitutions is {words.hit} with "
-            "the other prediction; name one with --source"
+            f"no {words.string}{whose_known(opened.problem)} of the same length within two "
+            f"substitutions is {words.hit} with the other prediction; name one with --source"
         )
     return nearest_one.letters

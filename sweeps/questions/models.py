@@ -216,9 +216,12 @@ def _network(store: Store, run: int | str, epoch: int | None, command: str) -> N
     if problem.no_language:
         raise ConfigError(f"run {run_id}: `{command}` is of languages, and {problem.no_language}")
     if reason is not None:
+        others = (
+            "`states` and `patch`" if problem.unknown_labels else "`states`, `patch` and `family`"
+        )
         raise ConfigError(
             f"run {run_id}: `{command}` does not hold for this model: {reason}; try `seqcls rules "
-            f"{run_id}`, `seqcls minimal {run_id}`, or `states`, `patch` and `family` with a string"
+            f"{run_id}`, `seqcls minimal {run_id}`, or {others} with a string"
         )
     weights = queries.weights(reader, run_id, epoch)
     with of_run(run_id):

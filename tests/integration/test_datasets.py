@@ -21,6 +21,7 @@ from seqcls.errors import DatasetError, StoreDamagedError
 from seqcls.evaluation import distinct_test_strings
 from seqcls.interpretability.automata.budget import Budget
 from seqcls.interpretability.automata.learning import learn
+from seqcls.interpretability.automata.text import learned_text
 from seqcls.interpretability.model.trained_model import TrainedModel
 from seqcls.problem import Problem, configuration, resolve
 from seqcls.tokens.strings import TokenStrings
@@ -226,6 +227,9 @@ def test_an_automaton_is_learned_of_what_a_file_does_not_say(tmp_path: Path) -> 
     wrong = model.ask(test).predicted != problem.language.labels(test)
     assert learned.wrong == wrong.sum() > 0
     assert learned.error is not None
+    said = " ".join(learned_text(learned))
+    assert "empty string, so the model was not asked about it: it is taken for negative" in said
+    assert "label" not in said
     assert problem.knows(TokenStrings.of_lists(2, [model.letters(learned.error.string)])).all()
 
 

@@ -224,6 +224,7 @@ def _learned(oracle: _Oracle, ended: str | None) -> Learned:
         budget=oracle.budget,
         tried_length=answers.tried_length,
         empty_given=answers.empty_given,
+        empty_known=bool(model.problem.knows(TokenStrings.of_lists(model.num_letters, [()]))[0]),
         asked=answers.asked,
         longer=longer,
         longest=longest,

@@ -42,7 +42,7 @@ def first_difference(model: TrainedModel, automaton: Automaton, short: Tried) ->
     if not len(rows):
         return None
     row = rows[int(short.strings.lengths[rows].argmin())]
-    return model.text([x for x in short.strings.letters[row].tolist() if x != NO_LETTER])
+    return model.display([x for x in short.strings.letters[row].tolist() if x != NO_LETTER])
 
 
 def _holds(automaton: Automaton, tried: Tried, agrees: float, explains: float) -> bool:

@@ -3,16 +3,21 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
+from operator import ne
 from typing import Any
 
 import numpy as np
 
+from seqcls.decoding.measures import edits as edit_distance
 from seqcls.interpretability.model.trained_model import Answer, Answers, Letters, TrainedModel
+from seqcls.tokens.strings import TokenStrings
 
 MAX_TRIED = 20_000
 """Strings that are tried at most: two edits of a long string are more than anyone waits for."""
 
 AT_ONCE = 256
+
+MAX_EDITS = 2
 
 
 @dataclass(frozen=True)
@@ -41,7 +46,8 @@ def nearest_right(
 ) -> Nearest:
     """The nearest string that is answered rightly, its label asked of the language anew.
 
-    Tokens are replaced first, then deleted, then inserted, from left to right.
+    Tokens are replaced first, then deleted, then inserted, from left to right. Where what is right
+    is known of some strings alone, as of those of a file, only these are tried.
 
     Args:
         model: the model.
@@ -59,9 +65,13 @@ def nearest_right(
     was = model.ask_all([start]).predicted[0]
     least = 0 if model.problem.tries_empty else 1
     tried = 0
-    rings = islice(_rings(start, model.num_letters, same_length), max_edits)
+    known = model.problem.known_strings
+    all_rings = _rings(start, model.num_letters, same_length)
+    if known is not None:
+        all_rings = _rings_among(known, start, same_length)
+    rings = islice(all_rings, max_edits)
     for edits, candidates in enumerate(rings, start=1):
-        wanted = (x for x in candidates if len(x) >= least and model.is_input(x))
+        wanted = (x for x in candidates if len(x) >= least and (known or model.is_input(x)))
         second: Letters | None = None
         while batch := list(islice(wanted, min(AT_ONCE, max_tried - tried))):
             tried += len(batch)
@@ -109,6 +119,27 @@ def _rings(string: Letters, num_letters: int, same_length: bool) -> Iterator[Ite
     """The strings one edit away, then those two edits away, none of them twice."""
     yield edited(string, num_letters, same_length)
     yield _twice(string, num_letters, same_length)
+
+
+def _rings_among(
+    known: TokenStrings, string: Letters, same_length: bool
+) -> Iterator[Iterator[Letters]]:
+    """The same of some strings alone: each is so many edits away."""
+    counts = known.counts
+    own = np.bincount(string, minlength=counts.shape[1])
+    # An edit changes the counts of two letters at most, each by one.
+    near = np.flatnonzero(np.abs(counts - own).sum(axis=1) <= 2 * MAX_EDITS)
+    pairs = zip(known.letters[near].tolist(), known.lengths[near].tolist(), strict=True)
+    rows = [tuple(row[:length]) for row, length in pairs]
+    if same_length:
+        rows = [row for row in rows if len(row) == len(string)]
+    rows.sort(key=lambda row: (len(row) != len(string), len(row) > len(string)))
+    away = {
+        row: sum(map(ne, row, string)) if same_length else edit_distance(row, string)
+        for row in rows
+    }
+    for distance in range(1, MAX_EDITS + 1):
+        yield iter([row for row, edits in away.items() if edits == distance])
 
 
 def _twice(string: Letters, num_letters: int, same_length: bool) -> Iterator[Letters]:

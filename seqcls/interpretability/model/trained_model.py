@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
@@ -13,11 +13,13 @@ from seqcls.errors import InvalidStringError
 from seqcls.evaluation import logits_of, readable_strings
 from seqcls.kinds import Examples
 from seqcls.kinds.base import are_unanswered
+from seqcls.kinds.transduction import target_lengths
+from seqcls.models.positions import longest_readable
 from seqcls.problem import Problem
 from seqcls.results import Weights
 from seqcls.tasks import Task
 from seqcls.tokens.strings import NO_LETTER, TokenStrings
-from seqcls.tokens.tokenizer import FIRST_LETTER, Tokenizer, raw
+from seqcls.tokens.tokenizer import FIRST_LETTER, Tokenizer
 
 Letters = tuple[int, ...]
 """One string by the numbers of its letters."""
@@ -32,12 +34,15 @@ class Answer:
 
     string: str
     length: int
-    label: bool | str
-    """What is right: of a language its label, else the target as text."""
+    label: bool | str | None
+    """What is right: of a language its label, else the target as text; None where it is not
+    known, as of a string that is not in the file."""
     logit: float
     """Or the margin of another kind."""
     predicted: bool | str
     """What the model says, likewise."""
+    tokenizer: Tokenizer = field(repr=False, compare=False)
+    """Of the alphabet: it writes texts as they are shown."""
 
     number: ClassVar[str] = "margin"
     """What the logit is, where it is none."""
@@ -50,7 +55,7 @@ class Answer:
     @property
     def is_wrong(self) -> bool:
         """Whether the model misclassifies it."""
-        return self.predicted != self.label or not self.is_answered
+        return self.label is not None and (self.predicted != self.label or not self.is_answered)
 
 
 class OutputAnswer(Answer):
@@ -136,11 +141,16 @@ class TrainedModel:
         return self.problem.writes
 
     def is_input(self, letters: Sequence[int]) -> bool:
-        """Whether anything is right of a string; of a language it always is."""
-        if not self.writes:
-            return True
+        """Whether anything is known to be right of a string."""
+        return self.why_no_input(letters) is None
+
+    def why_no_input(self, letters: Sequence[int]) -> str | None:
+        """Why nothing is known to be right of a string: it is no input, or not in the file."""
+        if not self.writes and self.problem.known_strings is None:
+            return None
         string = TokenStrings.of_lists(self.num_letters, [letters])
-        return not isinstance(self.problem.targets_or_reason(string), str)
+        targets = self.problem.targets_or_reason(string)
+        return targets if isinstance(targets, str) else None
 
     def letters(self, text: str) -> Letters:
         """The letters of a string in the usual notation.
@@ -157,8 +167,12 @@ class TrainedModel:
         return tuple(x - FIRST_LETTER for x in self.tokenizer.encode(text)[1:])
 
     def text(self, letters: Sequence[int]) -> str:
-        """The string with these letters, in the usual notation; brackets and other signs raw."""
-        return raw(self.tokenizer.decode([FIRST_LETTER + letter for letter in letters]))
+        """The string with these letters, in the notation in which strings are stored."""
+        return self.tokenizer.decode([FIRST_LETTER + letter for letter in letters])
+
+    def display(self, letters: Sequence[int]) -> str:
+        """The same as it is shown; no string is looked up by it."""
+        return self.tokenizer.display(self.text(letters))
 
     def ask(self, strings: TokenStrings) -> Answers:
         """Labels and answers of strings; where a file does not say the label, what is answered."""
@@ -217,24 +231,33 @@ class TrainedModel:
         """Label and answer of one string.
 
         Raises:
-            InvalidStringError: the model has no places for so long a string.
+            InvalidStringError: it is no input of the task, or the model has no places for it.
         """
+        unknown = self.why_no_input(letters)
+        if self.writes and unknown is not None:
+            raise InvalidStringError(unknown)
         answers = self.ask_all([letters])
         if not (answers.known[0] or answers.unanswered[0]):
+            tokens, what = len(letters), ""
+            if self.writes:
+                tokens += 1 + int(target_lengths(answers.targets)[0])
+                what = " with SEP and its target"
             raise InvalidStringError(
-                f"{self.text(letters)[:60]!r} is longer than the model has places for "
+                f"{self.display(letters)[:60]!r} has {tokens:,} tokens{what}, more than the "
+                f"{longest_readable(self.problem.network)} places that the model has "
                 f"(positions={self.config.positions!r}); shorten it"
             )
-        label, predicted = self.said(answers.targets)[0], self.said(answers.predicted)[0]
+        label = None if unknown else self.said(answers.targets)[0]
+        predicted = self.said(answers.predicted)[0]
         logit = float(answers.logits[0])
         made = OutputAnswer if self.writes else Answer
-        return made(self.text(letters), len(letters), label, logit, predicted)
+        return made(self.text(letters), len(letters), label, logit, predicted, self.tokenizer)
 
     def said(self, answers: np.ndarray) -> Sequence[bool | str]:
         """Targets or answers as they are told: bits of a language, else text."""
         texts = self.problem.kind.texts(self.task, answers)
         bits: list[bool] = answers.tolist()
-        return bits if texts is None else list(map(raw, texts))
+        return bits if texts is None else texts
 
 
 def _rows_differ(one: np.ndarray, other: np.ndarray) -> Bool[np.ndarray, " string"]:

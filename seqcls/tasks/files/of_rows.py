@@ -8,6 +8,7 @@ from seqcls.datasets import Dataset
 from seqcls.datasets.known import dataset_of
 from seqcls.errors import ConfigError
 from seqcls.tasks.base import Task
+from seqcls.tokens.strings import TokenStrings
 
 
 @dataclass(frozen=True)
@@ -35,6 +36,10 @@ class OfRows:
     def content(self) -> Dataset:
         """The rows."""
         return dataset_of(self.dataset)
+
+    def known_strings(self) -> TokenStrings:
+        """The rows of the file."""
+        return self.content.strings
 
     @property
     def alphabet(self) -> Sequence[str]:

@@ -11,7 +11,7 @@ import typer
 from seqcls.interpretability.verdicts.output_verdict import OutputVerdict, output_verdict_text
 from seqcls.problem import resolve
 from seqcls.theory.table import NOT_KNOWN
-from sweeps.analysis.answer_sentences import words_of
+from sweeps.analysis.answer_sentences import displayed, words_of
 from sweeps.analysis.configuration_lookup import condition
 from sweeps.cli.commands.opening import opened
 from sweeps.cli.commands.printing import (
@@ -27,8 +27,9 @@ from sweeps.questions.models import config, predict, verdict
 from sweeps.questions.overlaps import trained_on
 from sweeps.questions.runs import errors_of_run, stored_runs
 from sweeps.questions.sweeping import engines
-from sweeps.results.summaries import differing_fields
+from sweeps.results.summaries import differing_fields, solved_or_none
 from sweeps.store.opening import open_reader
+from sweeps.store.reading.overview import shortest_tested
 from sweeps.store.reading.queries import configs, find_run
 from sweeps.store.schema.tables import RunState
 
@@ -54,6 +55,11 @@ def list_runs(
         return
     # In the order of their weight: a narrow terminal leaves the last out.
     shown = frame[["id", "sweeps", "model_seed", "accuracy", "fp", "fn", "solved_length"]].copy()
+    shortest = shortest_tested(store, set(frame["config_id"]))
+    solved = solved_or_none(frame["solved_length"], frame["config_id"].map(shortest).fillna(-1))
+    none = frame["solved_length"].notna() & solved.isna()
+    if none.any():
+        shown["solved_length"] = solved.astype(object).mask(none, "none")
     shown["sweeps"] = shown["sweeps"].map(_in_short if is_fitted(look) else ", ".join)
     shown["accuracy"] = [_percent(value) for value in shown["accuracy"]]
     if (frame["state"] != RunState.DONE).any():
@@ -87,10 +93,11 @@ def list_errors(
     if as_json:
         print_json(frame)
         return
-    frame = _readable(frame)
+    of = config(store, find_run(store, reference))
+    frame = _readable(displayed(frame, of))
     part = f"; the first {limit:,} by {sort}" if limit else ""
     run_id = find_run(store, reference)
-    words = words_of(config(store, run_id))
+    words = words_of(of)
     strings = f"{number:,} {words.plural('distinct')}, {tested:,} in the test set"
     title = f"{words.missed} by run {run_id}: {strings}{part}"
     columns = ["string", "kind", "length", "logit", "occurrences"]
@@ -117,7 +124,7 @@ def predict_strings(
     if as_json:
         print_json(frame)
         return
-    print_table(_readable(frame), f"run {run_id}")
+    print_table(_readable(displayed(frame, config(store, run_id))), f"run {run_id}")
 
 
 def _readable(frame: pd.DataFrame) -> pd.DataFrame:
@@ -150,13 +157,15 @@ def show_verdict(db: str | None, reference: str, as_json: bool) -> None:
     if as_json:
         print_json(pd.DataFrame([asdict(checked)]))
         return
-    empty = "with" if resolve(config(store, run_id)).tries_empty else "without"
+    problem = resolve(config(store, run_id))
+    empty = "with" if problem.tries_empty else "without"
+    shortest = problem.tokenizer.display(checked.shortest_error or "") or "the empty string"
     wrong = checked.false_positives + checked.false_negatives
     typer.echo(
         f"run {run_id}: of {checked.inputs:,} {checked.unit}s up to length {checked.max_length}, "
         f"{empty} the empty string, {wrong:,} are misclassified ({checked.false_positives:,} false "
         f"positives, {checked.false_negatives:,} false negatives)"
-        + (f"; the shortest is {checked.shortest_error or 'the empty string'}" if wrong else "")
+        + (f"; the shortest is {shortest}" if wrong else "")
     )
 
 

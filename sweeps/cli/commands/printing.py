@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -51,9 +51,9 @@ def show(as_json: bool, said: Sequence[str], record: Mapping[str, Any]) -> None:
 
 
 def answer_record(answer: "Answer") -> dict[str, Any]:
-    if not answer.is_answered:
-        return {**asdict(answer), "logit": None, "predicted": None}
-    return {**asdict(answer), "predicted": answer.predicted}
+    """An answer as programs read it: its texts as they are stored."""
+    record = {name: value for name, value in vars(answer).items() if name != "tokenizer"}
+    return record if answer.is_answered else {**record, "logit": None, "predicted": None}
 
 
 def print_json(frame: "pd.DataFrame") -> None:
