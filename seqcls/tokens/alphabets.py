@@ -1,5 +1,6 @@
 """What may be the tokens of an alphabet: characters, or names, and how a message lists them."""
 
+import unicodedata
 from collections.abc import Sequence
 
 from seqcls.errors import ConfigError
@@ -38,6 +39,24 @@ def alphabet_obstacle(alphabet: Sequence[str]) -> str | None:
                 f"expected no token {token!r}: {NOTATION} write repetitions, and the others must "
                 "be visible"
             )
+    return None
+
+
+def unseen_character(text: str, allowed: str = "") -> str | None:
+    """The first character of a text that cannot be seen, for a message; None where all can be.
+
+    A plain space counts as seen, and so do the allowed characters.
+    """
+    for place, character in enumerate(text, 1):
+        if character.isprintable() or character in allowed:
+            continue
+        kind, code = unicodedata.category(character), f"U+{ord(character):04X}"
+        if kind == "Cc":
+            return f"a control character ({code}) at character {place}; remove it"
+        name = f"{unicodedata.name(character, 'a character without a name')} ({code})"
+        if kind[0] == "Z":
+            return f"{name} at character {place}, which is no plain space; write one, or none"
+        return f"{name} at character {place}, which cannot be seen; remove it"
     return None
 
 

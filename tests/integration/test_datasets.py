@@ -125,7 +125,7 @@ MALFORMED: dict[str, tuple[str | bytes, str]] = {
     "latin.csv": ("tokens,label\né,1\n".encode("latin-1"), "line 2 is no text in UTF-8"),
     "utf16.csv": ("tokens,label\nab,1\n".encode("utf-16"), "UTF-8"),
     "zero.csv": ("tokens,label\na\0b,1\n", "zero byte"),
-    "long.csv": ("tokens,label\n" + "a" * 1_000_001 + ",1\n", "line 2 has more than 1,000,000"),
+    "long.csv": ("tokens,label\n" + "a" * 10_000_001 + ",1\n", "line 2 has more than 10,000,000"),
     "tokens.csv": ("tokens,label\n" + "a" * 10_001 + ",1\n", "10,001 tokens"),
     "label.csv": ("tokens,label\nab,2\n", "line 2: label is '2'"),
     "nan.csv": ("tokens,label\nab,NaN\n", "line 2: label is 'NaN'"),
@@ -137,7 +137,7 @@ MALFORMED: dict[str, tuple[str | bytes, str]] = {
     "id.csv": ("tokens,label,id\nab,1,x\nba,1,x\n", "line 3: id 'x' stands before"),
     "markup.csv": ("tokens,label\n<b>x</b>,1\n", "line 2: tokens: expected no token '<'"),
     "control.csv": ("tokens,label\na\x07b,1\n", "line 2: 'a\\x07b' has a control character"),
-    "quote.csv": ('tokens,label\n"ab,1\n', "unexpected end of data"),
+    "quote.csv": ('tokens,label\n"ab,1\n', "line 2: a quotation mark opens a cell and none closes it"),
     "all_empty.csv": ("tokens,label\n,1\n", "every string is empty"),
     "many.csv": (
         "tokens,label\n" + "".join(f"{chr(0x4E00 + i)},1\n" for i in range(300)),
