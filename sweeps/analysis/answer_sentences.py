@@ -32,6 +32,14 @@ def named(answer: Answer) -> str:
 
 def label_and_answer(answer: Answer) -> str:
     """What is right of a string, and what the model says."""
+    if answer.label is None and isinstance(answer.predicted, str):
+        return (
+            f"is not in the file, predicted {answer.predicted or EMPTY} "
+            f"(log-probability {answer.logit:.4f})"
+        )
+    if answer.label is None:
+        predicted = "positive" if answer.predicted else "negative"
+        return f"is not in the file, predicted {predicted} (logit {answer.logit:.4f})"
     if isinstance(answer.label, str):
         return (
             f"is {answer.label or EMPTY}, predicted {answer.predicted or EMPTY} "

@@ -11,10 +11,10 @@ import io
 import lzma
 import re
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import IO, Any
 
 from seqcls.errors import DatasetError
 
@@ -26,7 +26,11 @@ MAX_LINE = 10_000_000
 
 SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "vertical bars"}
 
-COMPRESSED = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
+COMPRESSED: dict[str, Callable[[Path, str], Any]] = {
+    ".gz": gzip.open,
+    ".bz2": bz2.open,
+    ".xz": lzma.open,
+}
 
 _FIRST_BYTES = {
     b"\x1f\x8b": "compressed by gzip: end its name in .gz",
@@ -50,7 +54,8 @@ def compression_of(ending: str) -> str:
 
 def _opened(path: Path) -> IO[bytes]:
     suffix = compression_of(path.name.lower())
-    return cast("IO[bytes]", COMPRESSED[suffix](path, "rb") if suffix else path.open("rb"))
+    opened: IO[bytes] = COMPRESSED[suffix](path, "rb") if suffix else path.open("rb")
+    return opened
 
 
 def lines_of(path: Path) -> Iterator[str]:

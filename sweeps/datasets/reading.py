@@ -131,13 +131,17 @@ class _Texts:
         """Keeps a text, or a list of tokens as one."""
         if not isinstance(value, str | list):
             raise DatasetError(f"{value!r:.60}, expected text or a list of tokens")
-        text = value.strip(SPACES) if isinstance(value, str) else ""
-        kind, items = "list", value
+        text, kind = "", "list" if isinstance(value, list) else None
+        items = value if isinstance(value, list) else None
         if isinstance(value, str):
+            text = value.strip(SPACES)
             items = _written_list(text)
-            kind = "text" if items is None else "written"
-            if _ANY_TEXT.fullmatch(text):
-                kind = self._kind if self._kind in ("text", "written") else None
+            if not _ANY_TEXT.fullmatch(text):
+                kind = "text" if items is None else "written"
+            elif self._kind != "list":
+                kind = self._kind
+            else:
+                kind = "text"
         if None not in (kind, self._kind) and kind != self._kind:
             raise DatasetError(
                 f"texts and lists of tokens stand in one column, but {value!r:.60} is "
@@ -325,7 +329,7 @@ class _Rows:
                 if not tokens and self._targets.texts and column is self._tokens:
                     self._refuse(place, "tokens is empty: a pair needs an input")
                 for token in sorted(set(tokens) - known):
-                    if obstacle := alphabet_obstacle((token,)):
+                    if obstacle := alphabet_obstacle((token,), notation=True):
                         self._refuse(place, f"{column.name}: {obstacle}")
                         continue
                     known.add(token)

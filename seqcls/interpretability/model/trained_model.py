@@ -30,8 +30,9 @@ class Answer:
 
     string: str
     length: int
-    label: bool | str
-    """What is right: of a language its label, else the target as text."""
+    label: bool | str | None
+    """What is right: of a language its label, else the target as text; None where a file does not
+    say it."""
     logit: float
     """Or the margin of another kind."""
     predicted: bool | str
@@ -43,7 +44,7 @@ class Answer:
     @property
     def is_wrong(self) -> bool:
         """Whether the model misclassifies it."""
-        return self.predicted != self.label
+        return self.label is not None and self.predicted != self.label
 
 
 class OutputAnswer(Answer):
@@ -160,7 +161,7 @@ class TrainedModel:
     def _outputs(self, strings: TokenStrings) -> Answers:
         """As `ask`, of a transduction; the logits are the targets' log-probabilities."""
         # PyTorch, which takes a second or two to load.
-        from seqcls.decoding.judging import judge, letter_rows, readable_inputs
+        from seqcls.decoding.judging import best_written, judge, letter_rows, readable_inputs
 
         is_input, inputs = self.inputs_among(strings)
         every = Examples(strings, inputs)
@@ -173,6 +174,15 @@ class TrainedModel:
         predicted[known[judged.is_wrong]] = _widened(wrong, width)
         logits = np.full(len(strings), np.nan)
         logits[known] = judged.log_probability
+        unknown = np.flatnonzero(
+            readable_inputs(self.problem, every) & ~self.problem.knows(strings)
+        )
+        if len(unknown):
+            written = best_written(self.problem, self.weights, strings.take(unknown))
+            rows = letter_rows([[x - FIRST_LETTER for x in output.tokens] for output in written])
+            targets, predicted = _of_one_width(targets, predicted, rows)[:2]
+            targets[unknown] = predicted[unknown] = _widened(rows, targets.shape[1])
+            logits[unknown] = [output.log_probability for output in written]
         return Answers(strings, targets, predicted, logits)
 
     def inputs_among(self, strings: TokenStrings) -> tuple[Bool[np.ndarray, " string"], np.ndarray]:
@@ -206,8 +216,9 @@ class TrainedModel:
                 f"{self.text(letters)[:60]!r} is longer than the model has places for "
                 f"(positions={self.config.positions!r}); shorten it"
             )
-        label, predicted = self.said(answers.targets)[0], self.said(answers.predicted)[0]
-        logit = float(answers.logits[0])
+        predicted, logit = self.said(answers.predicted)[0], float(answers.logits[0])
+        is_known = self.problem.knows(answers.strings)[0]
+        label = self.said(answers.targets)[0] if is_known else None
         made = OutputAnswer if self.writes else Answer
         return made(self.text(letters), len(letters), label, logit, predicted)
 
