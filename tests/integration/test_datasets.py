@@ -135,7 +135,7 @@ MALFORMED: dict[str, tuple[str | bytes, str]] = {
     "input.csv": ("tokens,target\n,1\n", "line 2: tokens is empty"),
     "split.csv": ("tokens,label,split\nab,1,exam\n", "split is 'exam', expected one of train"),
     "id.csv": ("tokens,label,id\nab,1,x\nba,1,x\n", "line 3: id 'x' stands before"),
-    "markup.csv": ("tokens,label\n<b>x</b>,1\n", "line 2: tokens: expected no token '<'"),
+    "cls.csv": ("tokens,label\nCLS x,1\n", "line 2: tokens: expected no token 'CLS'"),
     "control.csv": ("tokens,label\na\x07b,1\n", "line 2: 'a\\x07b' has a control character"),
     "quote.csv": ('tokens,label\n"ab,1\n', "line 2: a quotation mark opens a cell and none closes it"),
     "all_empty.csv": ("tokens,label\n,1\n", "every string is empty"),
