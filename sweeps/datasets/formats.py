@@ -138,7 +138,8 @@ def _loaded(what: str, text: str | bytes) -> Any:
     try:
         return json.loads(text, object_pairs_hook=_unique)
     except (ValueError, RecursionError) as error:
-        raise DatasetError(f"{what} is no JSON: {str(error)[:100]}") from None
+        said = "a number has too many digits" if "digits" in str(error) else str(error)[:100]
+        raise DatasetError(f"{what} is no JSON: {said}") from None
     except _TwiceError as error:
         raise DatasetError(f"{what} has {error.args[0]!r:.60} twice; keep one") from None
 

@@ -186,7 +186,7 @@ class _Texts:
             return f"{self.name}: read as words, with spaces between"
         some = f"{len(rows):,} of {number:,} texts {'has' if len(rows) == 1 else 'have'} a space"
         first = f"{places[rows[0]]}, {self.texts[rows[0]]!r:.60}"
-        advice = "; remove it there if characters are tokens" if len(rows) < number / 2 else ""
+        advice = "; remove it there if characters are tokens" if len(rows) <= number / 2 else ""
         return f"{self.name}: read as words, since {some}, first {first}{advice}"
 
 
