@@ -223,9 +223,17 @@ class Problem:
 
     def knows(self, strings: TokenStrings) -> Bool[np.ndarray, " string"]:
         """Of which strings the task says what is right; it refuses those that are no inputs."""
-        if isinstance(self.task, PartlyKnown):
+        if isinstance(self.task, PartlyKnown | OfRows):
             return self.task.knows(strings)
         return np.ones(len(strings), dtype=bool)
+
+    def check_inputs(self, strings: TokenStrings) -> None:
+        """Refuses strings that are no inputs; any input that a file lacks may be asked.
+
+        Raises:
+            InvalidStringError: there is one.
+        """
+        self.kind.targets(self.task, strings.take(np.flatnonzero(self.knows(strings))))
 
     def targets_or_reason(self, strings: TokenStrings) -> Targets | str:
         """The targets of strings; the reason where nothing is right of one: it is no input."""

@@ -23,7 +23,7 @@ from seqcls.sampling.base import Sampler
 from seqcls.tasks import TASKS, Task
 from seqcls.tokens.strings import TokenStrings
 
-VERSION = 3
+VERSION = 4
 """To be raised with every change of what a sampler draws or how a file is written."""
 
 

@@ -58,10 +58,15 @@ def named(answer: Answer) -> str:
 
 def label_and_answer(answer: Answer) -> str:
     """What is right of a string, and what the model says."""
-    right = "has no known label" if answer.label is None else f"is {_shown(answer, answer.label)}"
+    what = "target" if isinstance(answer.predicted, str) else "label"
+    right = (
+        f"is {_shown(answer, answer.label)}"
+        if answer.label is not None
+        else (f"has no known {what}")
+    )
     if not answer.is_answered:
         return f"{right}, and has no answer: what the model computes for it is NaN"
-    number = answer.number if isinstance(answer.label, str) else "logit"
+    number = answer.number if what == "target" else "logit"
     return f"{right}, predicted {_shown(answer, answer.predicted)} ({number} {answer.logit:.4f})"
 
 

@@ -9,22 +9,12 @@ from seqcls.config import MAX_MODEL_SEED
 from seqcls.datasets.content import MAX_ROWS
 from seqcls.errors import DatasetError
 from seqcls.spelling import nearest
-from sweeps.datasets.formats import (
-    MAX_BYTES,
-    SPLIT_NAMES,
-    full_row,
-    json_object,
-    lines_of,
-    separated_lines,
-)
-from sweeps.datasets.parquet import open_parquet, parquet_rows
+from sweeps.datasets.formats import SPLIT_NAMES, is_index, table_of
 
 NEEDED = ("model", "seed", "prediction")
 COLUMNS = (*NEEDED, "id", "tokens", "score", "split", "config")
 SETTING = "config."
 """What columns begin with that are settings of the model."""
-
-ENDINGS = (".csv", ".tsv", ".jsonl", ".parquet")
 
 
 class PredictionRow(NamedTuple):
@@ -143,48 +133,10 @@ def _check_columns(names: Sequence[str]) -> None:
             )
 
 
-Cells = Iterator[tuple[str, dict[str, Any]]]
-
-
-def _rows(path: Path) -> Cells:
-    ending = path.suffix.lower()
-    if ending not in ENDINGS:
-        raise DatasetError(f"a name that ends in {ending!r}, expected one of {', '.join(ENDINGS)}")
-    try:
-        if not path.is_file():
-            raise DatasetError(f"no file {str(path)!r:.200}")
-        if path.stat().st_size > MAX_BYTES:
-            raise DatasetError(f"more than {MAX_BYTES:,} bytes; import it in parts")
-        if ending == ".jsonl":
-            yield from _json_rows(path)
-        elif ending == ".parquet":
-            yield from _parquet_rows(path)
-        else:
-            yield from _separated_rows(path, "\t" if ending == ".tsv" else ",")
-    except OSError as error:
-        raise DatasetError(f"cannot be read: {error.strerror or error}") from None
-
-
-def _separated_rows(path: Path, separator: str) -> Cells:
-    names: list[str] = []
-    for place, cells in separated_lines(path, separator):
-        if not names:
-            names = [name.strip() for name in cells]
-            if not any(names) or len(set(names)) < len(names):
-                raise DatasetError(f"{place}: expected names of columns, each once")
-        elif cells:
-            yield place, dict(zip(names, full_row(place, cells, len(names)), strict=True))
-
-
-def _json_rows(path: Path) -> Cells:
-    for number, line in enumerate(lines_of(path), 1):
-        if line.strip():
-            yield f"line {number}", dict(json_object(number, line))
-
-
-def _parquet_rows(path: Path) -> Cells:
-    file = open_parquet(path)
-    # Pandas writes a frame's index as one more column.
-    names = [x for x in file.schema_arrow.names if not x.startswith("__index_level_")]
-    for number, cells in parquet_rows(file, names):
-        yield f"row {number}", dict(zip(names, cells, strict=True))
+def _rows(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    table = table_of(path)
+    names = [name for name in table.names if not is_index(name)]
+    if not names or len(set(names)) < len(names):
+        raise DatasetError(f"{table.heading}: expected names of columns, each once")
+    for place, cells in table.rows(names):
+        yield place, {name: cell for name, cell in cells.items() if not is_index(name)}

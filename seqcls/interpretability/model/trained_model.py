@@ -191,7 +191,7 @@ class TrainedModel:
     def _outputs(self, strings: TokenStrings) -> Answers:
         """As `ask`, of a transduction; the logits are the targets' log-probabilities."""
         # PyTorch, which takes a second or two to load.
-        from seqcls.decoding.judging import judge, letter_rows, readable_inputs
+        from seqcls.decoding.judging import best_written, judge, letter_rows, readable_inputs
 
         is_input, inputs = self.inputs_among(strings)
         every = Examples(strings, inputs)
@@ -206,6 +206,16 @@ class TrainedModel:
         logits[known] = judged.log_probability
         unanswered = np.zeros(len(strings), dtype=bool)
         unanswered[known] = judged.is_wrong & np.isnan(judged.log_probability)
+        unknown = np.flatnonzero(
+            readable_inputs(self.problem, every) & ~self.problem.knows(strings)
+        )
+        if len(unknown):
+            written = best_written(self.problem, self.weights, strings.take(unknown))
+            rows = letter_rows([[x - FIRST_LETTER for x in output.tokens] for output in written])
+            targets, predicted = _of_one_width(targets, predicted, rows)[:2]
+            targets[unknown] = predicted[unknown] = _widened(rows, targets.shape[1])
+            logits[unknown] = [output.log_probability for output in written]
+            unanswered[unknown] = np.isnan(logits[unknown])
         return Answers(strings, targets, predicted, logits, unanswered)
 
     def inputs_among(self, strings: TokenStrings) -> tuple[Bool[np.ndarray, " string"], np.ndarray]:
@@ -234,7 +244,8 @@ class TrainedModel:
             InvalidStringError: it is no input of the task, or the model has no places for it.
         """
         unknown = self.why_no_input(letters)
-        if self.writes and unknown is not None:
+        # What a file does not have is an input all the same.
+        if self.writes and unknown is not None and self.problem.known_strings is None:
             raise InvalidStringError(unknown)
         answers = self.ask_all([letters])
         if not (answers.known[0] or answers.unanswered[0]):

@@ -131,7 +131,7 @@ def _readable(frame: pd.DataFrame) -> pd.DataFrame:
     """Strings and numbers as a table shows them: an empty string is seen, a number is short."""
     frame = frame.copy()
     for name in frame.columns.intersection(["string", "target", "output"]):
-        frame[name] = frame[name].replace("", '""')
+        frame[name] = frame[name].replace("", '""').fillna("not known")
     for name in frame.columns.intersection(["probability", "logit", "margin", "log_probability"]):
         form = "{:.6f}" if name == "probability" else "{:.4f}"
         frame[name] = frame[name].map(form.format)
