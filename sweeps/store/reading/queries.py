@@ -10,7 +10,7 @@ from sqlalchemy.orm import InstrumentedAttribute
 from seqcls import results
 from seqcls.config import IMPORTED, MAX_MODEL_SEED, RunConfig, default_fields
 from seqcls.errors import UnknownRunError
-from seqcls.fields.imported import PREFIX, fields_known
+from seqcls.fields.imported import PREFIX, fields_known, in_columns
 from sweeps.results.digest import OUTPUT_COUNTS
 from sweeps.results.summaries import accuracy
 from sweeps.store.databases.engine import Store
@@ -83,10 +83,10 @@ def runs(
         columns=list(default_fields()),
         index=runs.index,
     )
-    foreign = [
+    foreign = in_columns(
         {name: value for name, value in known[config_id].items() if name.startswith(PREFIX)}
         for config_id in runs["config_id"]
-    ]
+    )
     if not any(foreign):
         return runs.join(settings)
     return runs.join(settings.convert_dtypes()).join(
