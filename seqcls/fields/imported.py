@@ -27,6 +27,8 @@ MODEL, PREFIX = "config.model", "config."
 
 MAX_NAME = 200
 MAX_SETTINGS = 200
+MAX_TEXT = 100_000
+"""Characters of a name and its settings as JSON at most, as `RunConfig.imported` may have."""
 
 
 def imported_config(
@@ -44,7 +46,8 @@ def imported_config(
     Raises:
         ConfigError: there are no such test strings, or a setting is none of these.
     """
-    if not isinstance(model, str) or not 1 <= len(model) <= MAX_NAME or not model.isprintable():
+    is_name = isinstance(model, str) and model.isprintable() and 1 <= len(model) <= MAX_NAME
+    if not is_name or not model.strip():
         raise ConfigError(
             f"model={_shown(model)}: expected a name of 1 to {MAX_NAME} printable characters"
         )
@@ -54,6 +57,11 @@ def imported_config(
     except (ValueError, RecursionError) as error:
         reason = "nested too deep" if isinstance(error, RecursionError) else str(error)
         raise ConfigError(f"config of model {model!r:.60}: {reason[:300]}") from None
+    if len(text) > MAX_TEXT:
+        raise ConfigError(
+            f"config of model {model!r:.60}: {len(text):,} characters as JSON, expected at most "
+            f"{MAX_TEXT:,}"
+        )
     config = RunConfig.from_mapping(
         {**with_samplers(fields), "architecture": IMPORTED, "imported": text}
     )
@@ -141,7 +149,8 @@ def _plain(value: Any, path: str) -> Any:
         return _plain(as_list(), path)
     raise ValueError(
         f"{path!r:.100} is {_shown(value)}, of type {type(value).__name__}, which is no JSON: "
-        "expected a number, text, true or false, None, or a list or mapping of these"
+        "expected a number, text, true or false, None, or a list or mapping of these; give it as "
+        "text"
     )
 
 

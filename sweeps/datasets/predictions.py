@@ -124,7 +124,12 @@ def seed_of(value: Any) -> int:
     Raises:
         DatasetError: it is no whole number, or none that a seed can be.
     """
-    text = str(value).strip()
+    if callable(item := getattr(value, "item", None)):
+        # A number of NumPy or PyTorch.
+        value = item()
+    if isinstance(value, int) and not isinstance(value, bool) and value > MAX_MODEL_SEED:
+        raise DatasetError(f"seed is too large, expected at most {MAX_MODEL_SEED}")
+    text = str(value).strip() if isinstance(value, str | int | float) else ""
     if not isinstance(value, bool) and (whole := _WHOLE.fullmatch(text)):
         # A longer number need not be read.
         if len(whole[1]) > 19 or int(whole[1]) > MAX_MODEL_SEED:
@@ -194,8 +199,10 @@ def _typed(rows: Rows) -> list[tuple[str, Mapping[str, Any]]]:
     """
     names = [name for name in rows[0][1] if name.startswith(SETTING)]
     readers = {name: _reader({cells[name].strip() for _, cells in rows} - {""}) for name in names}
+    # An empty cell may be a missing value, and nothing tells the empty output from it.
+    readers["prediction"] = lambda text: text or None
     return [
-        (place, {**cells, **{x: read(cells[x].strip()) for x, read in readers.items() if cells[x]}})
+        (place, {**cells, **{name: read(cells[name].strip()) for name, read in readers.items()}})
         for place, cells in rows
     ]
 

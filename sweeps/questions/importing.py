@@ -70,7 +70,7 @@ def _pairs(losses: Any) -> list[tuple[float, float]]:
     pairs = []
     for epoch, given in enumerate(losses, 1):
         try:
-            train, validation = map(float, given)
+            train, validation = map(float, () if isinstance(given, str) else given)
         except (TypeError, ValueError, OverflowError):
             said = " ".join(repr(given).split())[:60]
             raise ConfigError(f"losses: epoch {epoch} is {said}, {LOSSES}") from None

@@ -154,7 +154,8 @@ class TestedStrings:
             DatasetError: it is none.
         """
         if _is_missing(value):
-            raise DatasetError("prediction is missing; the empty output is '', and not None or NaN")
+            said = "; the empty output is '', and not None or NaN" * self.problem.writes
+            raise DatasetError(f"prediction is missing{said}")
         if not self.problem.writes:
             return label_of(value, "prediction")
         try:

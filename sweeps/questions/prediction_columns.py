@@ -37,14 +37,12 @@ def prediction_rows(predictions: Any) -> tuple[bool, list[Prediction]]:
             said = ", ".join(map(str, columns))[:100]
             missing = "id or tokens" if name == "id" else name
             raise DatasetError(f"predictions have the columns {said!r}, not {missing}: {EXPECTED}")
-    strings = _column("id" if by_id else "tokens", columns["id" if by_id else "tokens"])
-    answers = _column("prediction", columns["prediction"])
-    scores = _column("score", columns["score"]) if "score" in columns else [None] * len(strings)
-    lengths = {"id" if by_id else "tokens": strings, "prediction": answers, "score": scores}
-    if len({len(values) for values in lengths.values()}) > 1:
-        said = ", ".join(f"{name} {len(values):,}" for name, values in lengths.items())
+    names = ["id" if by_id else "tokens", "prediction", *(["score"] if "score" in columns else [])]
+    given = {name: _column(name, columns[name]) for name in names}
+    if len({len(values) for values in given.values()}) > 1:
+        said = ", ".join(f"{name} {len(values):,}" for name, values in given.items())
         raise DatasetError(f"predictions have columns of different lengths: {said}")
-    rows = zip(strings, answers, scores, strict=True)
+    rows = zip(*given.values(), strict=True)
     return by_id, [Prediction(f"row {number}", *row) for number, row in enumerate(rows, 1)]
 
 
