@@ -48,6 +48,9 @@ def _model(run_id: int, config: RunConfig, header: DeltaGenerator) -> None:
         share.offer(header, f"model_{run_id}", errors, view, title=f"Model {run_id}")
         st.caption(verbatim(task_sentence(config)))
         st.markdown(verbatim(verdict_sentence(rows.iloc[0], config)))
+        diverged = queries.run_status(open_reader(), run_id).engine_reason
+        if diverged and queries.why_no_weights(config):
+            st.caption(verbatim(f"Its training {diverged}."))
         remedies.rounding(run_id)
         links.to_compare_two("run", [run_id], "Compare with another model")
     sections.show(run_id, config)

@@ -552,7 +552,9 @@ def test_what_is_no_whole_number_is_no_seed(log: ResultLog, seed: Any) -> None:
         log.run(model="m", seed=seed, predictions=FRAME)
 
 
-def test_training_that_diverged_is_logged_up_to_there(log: ResultLog) -> None:
+def test_training_that_diverged_is_logged_up_to_there(
+    log: ResultLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
     nan = float("nan")
     log.run(model="m", seed=0, predictions=FRAME, losses=((x, x) for x in (2.0, 1.0, nan, nan)))
     log.run(model="m", seed=1, predictions=FRAME, losses=[(nan, nan)])
@@ -562,6 +564,8 @@ def test_training_that_diverged_is_logged_up_to_there(log: ResultLog) -> None:
     assert found["epochs"].fillna(0).tolist() == [2, 0, 2]
     said = "diverged in epoch 3: the train loss became nan"
     assert found["engine_reason"].tolist() == [said, said.replace("3", "1"), ""]
+    shown = open_app(monkeypatch, str(log.opened.path), "model", run="1")
+    assert any("Its training diverged in epoch 3" in caption.value for caption in shown.caption)
     for losses in ([1.0], [(1.0,)], [(1, 1.0, 1.0)], pd.DataFrame([(1.0, 1.0)]), 3, "12"):
         with pytest.raises(ConfigError, match="losses"):
             log.run(model="m", seed=3, predictions=FRAME, losses=losses)

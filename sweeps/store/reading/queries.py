@@ -186,13 +186,15 @@ class RunStatus:
     state: str
     best_epoch: int | None
     error: str | None
+    engine_reason: str | None
+    """Why this engine trained it; of a model trained elsewhere, in which epoch it diverged."""
 
 
 def run_status(store: Store, run_id: int) -> RunStatus:
     """The status of a run that exists."""
-    query = select(Run.state, Run.best_epoch, Run.error).where(Run.id == run_id)
+    query = select(Run.state, Run.best_epoch, Run.error, Run.engine_reason)
     with store.begin() as connection:
-        return RunStatus(*connection.execute(query).one())
+        return RunStatus(*connection.execute(query.where(Run.id == run_id)).one())
 
 
 def configs(store: Store, config_ids: Sequence[int] | None = None) -> dict[int, RunConfig]:
