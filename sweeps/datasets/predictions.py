@@ -32,6 +32,10 @@ SETTING = "config."
 ENDINGS = (".csv", ".tsv", ".jsonl", ".parquet")
 
 
+Row = tuple[str, dict[str, Any]]
+"""Where a row stands, and its cells by column."""
+
+
 class PredictionRow(NamedTuple):
     """One prediction, as a file has it."""
 
@@ -51,7 +55,7 @@ def read_predictions(path: Path) -> tuple[bool, list[PredictionRow]]:
     Raises:
         DatasetError: it cannot be read, or a row of it is refused: with the line named.
     """
-    tested: list[tuple[str, Mapping[str, Any]]] = []
+    tested: list[Row] = []
     name, checked = "", set[tuple[str, ...]]()
     for place, cells in _rows(path):
         if not name:
@@ -188,10 +192,8 @@ def _is_text(path: Path) -> bool:
 
 PACKED = (".gz", ".bz2", ".xz")
 
-Rows = Sequence[tuple[str, Mapping[str, Any]]]
 
-
-def _typed(rows: Rows) -> list[tuple[str, Mapping[str, Any]]]:
+def _typed(rows: Sequence[Row]) -> list[Row]:
     """Rows of text whose settings are numbers in the columns in which all are.
 
     A cell is a number where the number is written as the cell is: 1.10, 007, 1_000 and 5500e03 are
@@ -249,7 +251,7 @@ def _check_columns(names: Sequence[str]) -> None:
             )
 
 
-Cells = Iterator[tuple[str, dict[str, Any]]]
+Cells = Iterator[Row]
 
 
 def _rows(path: Path) -> Cells:

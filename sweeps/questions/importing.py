@@ -60,7 +60,9 @@ def _pairs(losses: Any) -> list[tuple[float, float]]:
     if losses is None:
         return []
     if isinstance(losses, Mapping | pd.DataFrame):
-        columns = [losses.get(x, losses.get(f"{x}_loss")) for x in ("train", "validation")]
+        columns: list[Any] = [
+            losses.get(x, losses.get(f"{x}_loss")) for x in ("train", "validation")
+        ]
         if any(column is None for column in columns):
             said = ", ".join(map(str, losses))[:60]
             raise ConfigError(f"losses have the columns {said!r}, expected train and validation")

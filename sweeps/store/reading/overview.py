@@ -46,7 +46,7 @@ def settings(store: Store) -> pd.DataFrame:
     index = pd.Index(list(texts), name="config_id")
     columns = None if fields else list(defaults)
     table = pd.DataFrame(in_columns(fields), index=index, columns=columns, dtype=object)
-    foreign = [name for name in table if name.startswith(PREFIX)]
+    foreign = table.columns[table.columns.str.startswith(PREFIX)]
     # One missing value, whether a model has no such setting or has None.
     table[foreign] = table[foreign].fillna(np.nan)
     varying = table[differing_fields(table)]
