@@ -260,7 +260,10 @@ def import_predictions(
                     log.prepared(model, seed, some, by_id=by_id, config=json.loads(settings))
                 )
             except DatasetError as error:
-                who = f"model {model!r:.60}, seed {seed}: "
+                who = f"model {model!r:.60}, seed {seed}"
+                # Rows of one model, one of which has another setting, are two runs.
+                several = sum(key[:2] == (model, seed) for key in runs) > 1
+                who += f", config {settings[:80]}: " if several else ": "
                 raise DatasetError(f"{who if len(runs) > 1 else ''}{error}") from None
     except DatasetError as error:
         raise DatasetError(f"{named}: {error}") from None

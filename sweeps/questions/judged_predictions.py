@@ -162,7 +162,8 @@ class TestedStrings:
             tokens = self._tokens(value, "target")
         except DatasetError as error:
             raise DatasetError(f"prediction: {error}") from None
-        if isinstance(value, str) and any(sign in value for sign in NOTATION):
+        are_known = all(token in self._alphabet for token in tokens)
+        if not are_known and isinstance(value, str) and any(x in value for x in NOTATION):
             extended = self.tokenizer.with_tokens_of(value)
             with suppress(DatasetError):
                 letters = self._encoded(extended, value, tokens)
@@ -181,7 +182,10 @@ class TestedStrings:
         A token that a text cannot have, such as one with a space, is written as U+FFFD.
         """
         is_one = re.compile(self.tokenizer.pattern).fullmatch
-        others = [x if is_one(x) and x.isprintable() else UNWRITABLE for x in self._others]
+        others = [
+            x if is_one(x) and x.isprintable() and not x.isspace() else UNWRITABLE
+            for x in self._others
+        ]
         return Tokenizer((*self.problem.task.alphabet, *others))
 
 

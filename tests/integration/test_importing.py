@@ -469,7 +469,7 @@ def test_an_empty_cell_is_no_output(tmp_path: Path) -> None:
 
 
 def test_outputs_of_other_tokens_are_wrong_and_shown_as_they_are(pairs: ResultLog) -> None:
-    odd: list[Any] = ["abc", "c{300}", "x y", ["a", "no text", "b"]]
+    odd: list[Any] = ["abc", "c{300}", "x y", ["a", " ", "b"]]
     outputs = [*odd, *(x[::-1] for x in TOKENS[4:])]
     pairs.run(model="m", seed=0, predictions={"tokens": TOKENS, "prediction": outputs})
     wrong = api.errors(pairs.opened, [1])
@@ -609,7 +609,7 @@ def test_a_column_that_a_later_line_has_is_read_or_refused(tmp_path: Path) -> No
     for last, reason in (
         ({"configs": 1}, "line 21: column 'configs' means nothing"),
         ({"id": "s1"}, "line 21: columns .* expected either 'id' or 'tokens'"),
-        ({"config.v": "1.10"}, "no prediction for 1 of 21"),
+        ({"config.v": "1.10"}, "seed 0, config {}: no prediction for 1 of 21"),
     ):
         path.write_text("\n".join(json.dumps(x) for x in [*first[:-1], {**first[-1], **last}]))
         with pytest.raises(DatasetError, match=reason):
