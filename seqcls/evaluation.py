@@ -14,7 +14,7 @@ from seqcls.engines.choice import choose_engine, engine_named
 from seqcls.errors import ConfigError
 from seqcls.kinds import KINDS, Examples, kind_name
 from seqcls.kinds.base import are_unanswered
-from seqcls.kinds.transduction import output_texts, target_lengths
+from seqcls.kinds.transduction import target_lengths
 from seqcls.models.positions import longest_readable
 from seqcls.problem import Problem
 from seqcls.results import Evaluation, Outputs, StringErrors, Weights
@@ -22,7 +22,7 @@ from seqcls.sampling import Sampler
 from seqcls.sampling.streams import stream
 from seqcls.testset import TestSet
 from seqcls.tokens.strings import TokenStrings
-from seqcls.tokens.tokenizer import Tokenizer
+from seqcls.tokens.tokenizer import FIRST_LETTER, Tokenizer
 
 if TYPE_CHECKING:
     from seqcls.decoding.judging import Judged
@@ -202,16 +202,26 @@ def _written(
 
 
 def judged_evaluation(
-    problem: Problem, test: DistinctStrings, rows: Int64[np.ndarray, " row"], judged: "Judged"
+    problem: Problem,
+    test: DistinctStrings,
+    rows: Int64[np.ndarray, " row"],
+    judged: "Judged",
+    writer: Tokenizer | None = None,
 ) -> Evaluation:
-    """What outputs for some test strings, held against their targets, make of a model."""
-    from seqcls.decoding.judging import letter_rows
+    """What outputs for some test strings, held against their targets, make of a model.
 
+    Args:
+        problem: what is asked of it.
+        test: the strings.
+        rows: those of them that it was asked about.
+        judged: its outputs for them.
+        writer: writes outputs that may have tokens beyond the alphabet; by default the problem's.
+    """
+    write = (writer or problem.tokenizer).decode
     examples = Examples(test.strings, test.targets).take(rows)
     lengths, times = examples.strings.lengths, test.occurrences[rows]
     tested = np.unique(lengths)
     order = np.argsort(test.numbers[rows[judged.is_wrong]])
-    outputs = letter_rows([judged.outputs[error] for error in order])
     wrong = rows[judged.is_wrong][order]
     return Evaluation(
         lengths=tested,
@@ -225,7 +235,7 @@ def judged_evaluation(
             right_length_given=_per_length(lengths, times * judged.right_length_given, tested),
             edits=_per_length(lengths, times * judged.edits, tested),
             target_tokens=_per_length(lengths, times * target_lengths(examples.targets), tested),
-            texts=output_texts(problem.tokenizer, outputs),
+            texts=[write([FIRST_LETTER + x for x in judged.outputs[each]]) for each in order],
             first_wrong=judged.first_wrong[order],
             error_kinds=[judged.error_kinds[error] for error in order],
         ),

@@ -56,8 +56,10 @@ def aligned(tokenizer: Tokenizer, error: "pd.Series[Any]") -> dict[str, list[str
     Raises:
         InvalidStringError: one is not of this alphabet.
     """
+    # A model that was trained elsewhere may write tokens that the task does not have.
+    known = tokenizer.with_tokens_of(error["output"])
     rows = {
-        name: [tokenizer.alphabet[x - FIRST_LETTER] for x in tokenizer.encode(error[column])[1:]]
+        name: [known.alphabet[x - FIRST_LETTER] for x in known.encode(error[column])[1:]]
         for name, column in (("Input", "string"), ("Target", "target"), ("Output", "output"))
     }
     target, output = rows["Target"], rows["Output"]

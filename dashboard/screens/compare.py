@@ -120,7 +120,9 @@ def _table(table: pd.DataFrame, view: View) -> pd.DataFrame:
     """The table of configurations; returns the rows to draw."""
     st.subheader("Configurations")
     named, settings = _identified(table)
-    first = [named] if named == SWEEPS or len(settings) > FEW_SETTINGS else settings
+    # Two may be the same in all settings: what they are called still tells them apart.
+    by_settings = named != SWEEPS and 0 < len(settings) <= FEW_SETTINGS
+    first = settings if by_settings else [named]
     others = [name for name in settings if name not in first]
     results = _results(table)
     with st.container(horizontal=True, vertical_alignment="center"):

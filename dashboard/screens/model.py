@@ -50,6 +50,9 @@ def _model(run_id: int, config: RunConfig, header: DeltaGenerator) -> None:
         st.caption(verbatim(task_sentence(config)))
         scores = queries.length_scores(open_reader(), [run_id])
         st.markdown(verbatim(verdict_sentence(model, config, scores)))
+        diverged = queries.run_status(open_reader(), run_id).engine_reason
+        if diverged and queries.why_no_weights(config):
+            st.caption(verbatim(f"Its training {diverged}."))
         epochs = None if pd.isna(model["epochs"]) else int(model["epochs"])
         if said := data.trained_on((int(model["config_id"]),), epochs):
             st.caption(verbatim(said))

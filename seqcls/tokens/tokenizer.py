@@ -39,6 +39,7 @@ MIN_REPEATED = 8
 """No fewer pieces hold a repetition that is shorter as a group."""
 
 _COUNT = re.compile(r"[1-9][0-9]*")
+_COUNTED = re.compile(r"\{[1-9][0-9]*\}")
 
 _IN_BRACES = re.compile(r"\{([<>{}])\}")
 
@@ -197,6 +198,12 @@ class Tokenizer:
 
     def _piece(self, letter: int, count: int) -> str:
         return self._written[letter] + (f"{{{count}}}" if count > 1 else "")
+
+    def with_tokens_of(self, text: str) -> "Tokenizer":
+        """The same that knows each token of a text, those that are not its own after the others."""
+        words = dict.fromkeys(re.findall(self.pattern, _COUNTED.sub("", text)))
+        others = [word for word in words if word not in self._numbers and not word.isspace()]
+        return Tokenizer((*self.alphabet, *others))
 
     def letter(self, text: str, letter: str) -> int:
         """A letter's number.

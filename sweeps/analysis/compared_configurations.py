@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import pandas as pd
 
 from seqcls.errors import UnknownRunError
-from seqcls.fields.imported import fields_known
+from seqcls.fields.imported import fields_known, in_columns
 from sweeps.analysis.configuration_lookup import config_named
 from sweeps.results.summaries import differing_fields
 from sweeps.statistics import seed_by_seed
@@ -96,7 +96,7 @@ def fields_apart(store: Store, runs: Sequence[pd.DataFrame]) -> dict[str, tuple[
         runs: the row of each, as `queries.runs` has it.
     """
     known = queries.configs(store)
-    each = [fields_known(known[int(row["config_id"].iloc[0])]) for row in runs]
+    each = in_columns(fields_known(known[int(row["config_id"].iloc[0])]) for row in runs)
     return {x: (each[0].get(x), each[1].get(x)) for x in differing_fields(pd.concat(runs))}
 
 

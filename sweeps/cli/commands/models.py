@@ -134,7 +134,8 @@ def _readable(frame: pd.DataFrame) -> pd.DataFrame:
         frame[name] = frame[name].replace("", '""').fillna("not known")
     for name in frame.columns.intersection(["probability", "logit", "margin", "log_probability"]):
         form = "{:.6f}" if name == "probability" else "{:.4f}"
-        frame[name] = frame[name].map(form.format)
+        # Models that were trained elsewhere may have given no scores.
+        frame[name] = ["" if pd.isna(x) else form.format(x) for x in frame[name]]
     return frame
 
 

@@ -4,12 +4,13 @@ import json
 from collections.abc import Collection, Sequence
 from typing import Any
 
+import numpy as np
 import pandas as pd
 from sqlalchemy import BigInteger, Float, Select, cast, func, select
 
 from seqcls.config import IMPORTED, default_fields
 from seqcls.fields.fields_read import language_of
-from seqcls.fields.imported import fields_known
+from seqcls.fields.imported import PREFIX, fields_known, in_columns
 from seqcls.theory.predictions import Prediction, theory_of
 from sweeps.results.digest import OUTPUT_COUNTS
 from sweeps.results.summaries import differing_fields, solved_or_none
@@ -45,7 +46,10 @@ def settings(store: Store) -> pd.DataFrame:
         fields.append(fields_known(config_of(config_id, text)) if imported else stored)
     index = pd.Index(list(texts), name="config_id")
     columns = None if fields else list(defaults)
-    table = pd.DataFrame(fields, index=index, columns=columns, dtype=object)
+    table = pd.DataFrame(in_columns(fields), index=index, columns=columns, dtype=object)
+    foreign = table.columns[table.columns.str.startswith(PREFIX)]
+    # One missing value, whether a model has no such setting or has None.
+    table[foreign] = table[foreign].fillna(np.nan)
     varying = table[differing_fields(table)]
     # A whole number stays one where others are missing.
     whole = [name for name in varying if not varying[name].hasnans]

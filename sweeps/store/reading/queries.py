@@ -10,7 +10,7 @@ from sqlalchemy.orm import InstrumentedAttribute
 from seqcls import results
 from seqcls.config import IMPORTED, MAX_MODEL_SEED, RunConfig, default_fields
 from seqcls.errors import UnknownRunError
-from seqcls.fields.imported import PREFIX, fields_known
+from seqcls.fields.imported import PREFIX, fields_known, in_columns
 from sweeps.results.digest import OUTPUT_COUNTS
 from sweeps.results.summaries import accuracy
 from sweeps.store.databases.engine import Store
@@ -83,10 +83,10 @@ def runs(
         columns=list(default_fields()),
         index=runs.index,
     )
-    foreign = [
+    foreign = in_columns(
         {name: value for name, value in known[config_id].items() if name.startswith(PREFIX)}
         for config_id in runs["config_id"]
-    ]
+    )
     if not any(foreign):
         return runs.join(settings)
     return runs.join(settings.convert_dtypes()).join(
@@ -186,13 +186,15 @@ class RunStatus:
     state: str
     best_epoch: int | None
     error: str | None
+    engine_reason: str | None
+    """Why this engine trained it; of a model trained elsewhere, in which epoch it diverged."""
 
 
 def run_status(store: Store, run_id: int) -> RunStatus:
     """The status of a run that exists."""
-    query = select(Run.state, Run.best_epoch, Run.error).where(Run.id == run_id)
+    query = select(Run.state, Run.best_epoch, Run.error, Run.engine_reason)
     with store.begin() as connection:
-        return RunStatus(*connection.execute(query).one())
+        return RunStatus(*connection.execute(query.where(Run.id == run_id)).one())
 
 
 def configs(store: Store, config_ids: Sequence[int] | None = None) -> dict[int, RunConfig]:
