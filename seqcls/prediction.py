@@ -118,7 +118,7 @@ def outputs(
 
     tokenizer = problem.tokenizer
     inputs = _in_order(tokenizer, strings, _by_counts(tokenizer, strings))
-    problem.kind.targets(problem.task, inputs)
+    problem.refuse_no_inputs(inputs)
     parameters = weights_of(problem, weights)
     end = longest_readable(problem.network)
     rows = np.flatnonzero(inputs.lengths + 1 <= (np.inf if end is None else end))

@@ -220,6 +220,15 @@ class Problem:
             return None
         return f"task={self.config.task!r} is no language: its answers are not yes or no"
 
+    def refuse_no_inputs(self, strings: TokenStrings) -> None:
+        """Refuses strings that a model cannot be asked about.
+
+        Raises:
+            InvalidStringError: one is no input of the task. Of a file any string may be one.
+        """
+        if not isinstance(self.task, PartlyKnown):
+            self.kind.targets(self.task, strings)
+
     def knows(self, strings: TokenStrings) -> Bool[np.ndarray, " string"]:
         """Of which strings the task says what is right; it refuses those that are no inputs."""
         if isinstance(self.task, PartlyKnown):

@@ -8,6 +8,7 @@ import streamlit as st
 
 from dashboard import data, links
 from dashboard.words import names
+from seqcls.interpretability.rounded import percent
 from sweeps.store.reading.selection import View
 
 CONFIGURATIONS, MODELS = "Configurations", "Models"
@@ -175,7 +176,7 @@ def _seed(place: int, models: pd.DataFrame, pair: Sequence[int]) -> None:
         f"{SIDES[place]} model",
         rows.index.tolist(),
         format_func=lambda run_id: (
-            f"seed {rows.loc[run_id, 'model_seed']}: {rows.loc[run_id, 'accuracy']:.2%} right"
+            f"seed {rows.loc[run_id, 'model_seed']}: {percent(rows.loc[run_id, 'accuracy'])} right"
         ),
         key=key,
         on_change=change,

@@ -10,6 +10,7 @@ from dashboard import data
 from dashboard.report.causes_and_remedies import causes_list
 from dashboard.report.document import kept, quiet
 from dashboard.words import kind_words, measures
+from seqcls.interpretability.rounded import percent
 from seqcls.kinds import Kind
 from sweeps.store.strings.string_queries import ErrorSearch
 
@@ -63,7 +64,7 @@ def _model(
     )
     cause = "" if causes.empty else f", mostly {causes['mechanism'].iloc[0]}"
     head = (
-        f"Seed {int(model['model_seed'])} <small>run {run_id}: accuracy {model['accuracy']:.2%}, "
+        f"Seed {int(model['model_seed'])} <small>run {run_id}: accuracy {percent(model['accuracy'])}, "
         f"{len(errors):,} different {html.escape(words.plural(words.missed))}"
         f"{html.escape(cause)}</small>"
     )

@@ -9,6 +9,7 @@ from streamlit.column_config import ListColumn, NumberColumn, TextColumn
 
 from dashboard.words.kind_words import KindWords
 from seqcls import kinds
+from seqcls.interpretability.rounded import percent
 from seqcls.kinds import MISCLASSIFIED, Words
 
 TESTED = "Models that are trained and tested, of all configurations that match the filters."
@@ -41,7 +42,7 @@ def failing(below: float, words: Words = MISCLASSIFIED) -> str:
     if below >= 1:
         missed = words.miss.format(f"at least one of their {words.plural('test')}")
         return f"Models that {missed}."
-    return f"Models with an accuracy below {below:.1%}, as set in the sidebar."
+    return f"Models with an accuracy below {percent(below, 1)}, as set in the sidebar."
 
 
 def configuration_columns(below: float, spoken: KindWords) -> dict[str, Any]:
@@ -67,7 +68,7 @@ def configuration_columns(below: float, spoken: KindWords) -> dict[str, Any]:
         ),
         "interval": TextColumn("95%", help=INTERVAL, width=120),
         "median_solved_length": NumberColumn(
-            "Solved", help=f"Median solved length. {solved}", format="%.0f", width=64
+            "Solved", help=f"Median solved length. {solved}", width=64
         ),
         "false_positives": NumberColumn("False positives", help=f"{FALSE_POSITIVES}; all seeds."),
         "false_negatives": NumberColumn("False negatives", help=f"{FALSE_NEGATIVES}; all seeds."),

@@ -32,13 +32,19 @@ def named(answer: Answer) -> str:
 
 def label_and_answer(answer: Answer) -> str:
     """What is right of a string, and what the model says."""
-    if isinstance(answer.label, str):
-        return (
-            f"is {answer.label or EMPTY}, predicted {answer.predicted or EMPTY} "
-            f"({answer.number} {answer.logit:.4f})"
-        )
-    label, predicted = (("negative", "positive")[int(x)] for x in (answer.label, answer.predicted))
-    return f"is {label}, predicted {predicted} (logit {answer.logit:.4f})"
+    writes = isinstance(answer.predicted, str)
+    if answer.label is None:
+        right = f"{'target' if writes else 'label'} not known"
+    else:
+        right = f"is {_shown(answer.label)}"
+    number = answer.number if writes else "logit"
+    return f"{right}, predicted {_shown(answer.predicted)} ({number} {answer.logit:.4f})"
+
+
+def _shown(answer: bool | str) -> str:
+    if isinstance(answer, str):
+        return answer or EMPTY
+    return ("negative", "positive")[int(answer)]
 
 
 def shortest_sentences(shortest: Shortest, words: Words) -> list[str]:
@@ -76,6 +82,9 @@ def nearest_sentence(nearest: Nearest, given: Answer, words: Words) -> str:
 def how_near(edits: int, found: Answer, given: Answer) -> str:
     """How many edits a string that was found is away, and what it has in common with the given."""
     away = "1 edit away" if edits == 1 else f"{edits} edits away"
+    if given.label is None:
+        same = "same" if found.predicted == given.predicted else "different"
+        return f"{away}, {same} prediction"
     if found.predicted == given.predicted:
         return f"{away}, same prediction, different label"
     return f"{away}, same label, different prediction" if found.label == given.label else away

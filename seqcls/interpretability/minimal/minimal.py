@@ -56,9 +56,14 @@ def minimal_failing(model: TrainedModel, letters: Sequence[int]) -> Minimal:
     """
     given = model.answer(letters)
     if not given.is_wrong:
+        words = model.problem.kind.words
+        is_so = f"is {words.hit}"
+        if given.label is None:
+            right = "target" if model.writes else "label"
+            is_so = f"is not in the file, so its {right} is not known"
         raise InvalidStringError(
-            f"{given.string[:60]!r} is {model.problem.kind.words.hit}; expected a string that the "
-            "model gets wrong, such as `seqcls errors` lists"
+            f"{given.string[:60]!r} {is_so}; expected a string that the model gets wrong, such as "
+            "`seqcls errors` lists"
         )
     tried = 0
     least = 0 if model.problem.tries_empty else 1
@@ -110,7 +115,7 @@ def shortest_failing(model: TrainedModel, limit: int = MAX_STRINGS) -> Shortest:
         tokens = int(strings.lengths[0])
         if length is not None and tokens > length:
             break
-        if model.writes:
+        if model.writes or model.problem.unknown_labels:
             rows = [row for row, x in enumerate(strings.letters) if model.is_input(x.tolist())]
             strings = strings.take(np.array(rows, dtype=np.int64))
         tried += len(strings)

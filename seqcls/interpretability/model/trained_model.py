@@ -30,8 +30,9 @@ class Answer:
 
     string: str
     length: int
-    label: bool | str
-    """What is right: of a language its label, else the target as text."""
+    label: bool | str | None
+    """What is right: of a language its label, else the target as text; None where a file does not
+    say it."""
     logit: float
     """Or the margin of another kind."""
     predicted: bool | str
@@ -43,7 +44,7 @@ class Answer:
     @property
     def is_wrong(self) -> bool:
         """Whether the model misclassifies it."""
-        return self.predicted != self.label
+        return self.label is not None and self.predicted != self.label
 
 
 class OutputAnswer(Answer):
@@ -52,13 +53,19 @@ class OutputAnswer(Answer):
     number: ClassVar[str] = "log-probability of the target"
 
 
+class UnjudgedOutput(OutputAnswer):
+    """Of a model that writes, where no target is known: the output and its log-probability."""
+
+    number: ClassVar[str] = "log-probability of the output"
+
+
 @dataclass(frozen=True, eq=False)
 class Answers:
     """What the language and the model say of many strings."""
 
     strings: TokenStrings
     targets: np.ndarray
-    """What is right: of languages their labels."""
+    """What is right: of languages their labels; where a file does not say it, what is predicted."""
     predicted: np.ndarray
     """What the model says: of languages whether the logit is positive."""
     logits: Float[np.ndarray, " string"]
@@ -122,8 +129,8 @@ class TrainedModel:
         return self.problem.writes
 
     def is_input(self, letters: Sequence[int]) -> bool:
-        """Whether anything is right of a string; of a language it always is."""
-        if not self.writes:
+        """Whether anything is known to be right of a string; of a language that is no file it is."""
+        if not (self.writes or self.problem.unknown_labels):
             return True
         string = TokenStrings.of_lists(self.num_letters, [letters])
         return not isinstance(self.problem.targets_or_reason(string), str)
@@ -173,10 +180,30 @@ class TrainedModel:
         predicted[known[judged.is_wrong]] = _widened(wrong, width)
         logits = np.full(len(strings), np.nan)
         logits[known] = judged.log_probability
+        if self.problem.unknown_labels and not is_input.all():
+            return self._with_unknown(Answers(strings, targets, predicted, logits), ~is_input)
+        return Answers(strings, targets, predicted, logits)
+
+    def _with_unknown(self, answers: Answers, unknown: Bool[np.ndarray, " string"]) -> Answers:
+        """Answers with the outputs for inputs whose targets a file does not say, as far as there
+        are places for them.
+        """
+        from seqcls.decoding.judging import best_written, letter_rows, readable_inputs
+
+        strings = answers.strings
+        no_targets = Examples(strings, np.zeros((len(strings), 0), dtype=np.uint8))
+        rows = np.flatnonzero(unknown & readable_inputs(self.problem, no_targets))
+        written = best_written(self.problem, self.weights, strings.take(rows))
+        outputs = letter_rows([[x - FIRST_LETTER for x in one.tokens] for one in written])
+        width = max(answers.targets.shape[1], outputs.shape[1])
+        targets, predicted = (_widened(x, width) for x in (answers.targets, answers.predicted))
+        targets[rows] = predicted[rows] = _widened(outputs, width)
+        logits = answers.logits.copy()
+        logits[rows] = [one.log_probability for one in written]
         return Answers(strings, targets, predicted, logits)
 
     def inputs_among(self, strings: TokenStrings) -> tuple[Bool[np.ndarray, " string"], np.ndarray]:
-        """Which strings are inputs of the task, and the targets, empty of the others."""
+        """Which strings are inputs whose target is known, and the targets, empty of the others."""
         targets = self.problem.targets_or_reason(strings)
         if not isinstance(targets, str):
             return np.ones(len(strings), dtype=bool), targets
@@ -206,9 +233,12 @@ class TrainedModel:
                 f"{self.text(letters)[:60]!r} is longer than the model has places for "
                 f"(positions={self.config.positions!r}); shorten it"
             )
-        label, predicted = self.said(answers.targets)[0], self.said(answers.predicted)[0]
+        predicted = self.said(answers.predicted)[0]
+        label = self.said(answers.targets)[0] if self.problem.knows(answers.strings)[0] else None
         logit = float(answers.logits[0])
-        made = OutputAnswer if self.writes else Answer
+        made = Answer
+        if self.writes:
+            made = UnjudgedOutput if label is None else OutputAnswer
         return made(self.text(letters), len(letters), label, logit, predicted)
 
     def said(self, answers: np.ndarray) -> Sequence[bool | str]:
