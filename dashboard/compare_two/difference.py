@@ -90,8 +90,8 @@ def _sentence(table: Table, p_value: float, what: str, verb: str) -> None:
     )
     st.markdown(
         f"**{chance}** ({p_value_text(p_value)}, exact McNemar): of {table.pairs:,} {what}, "
-        f"{unlike:,} {verb} in one alone, {table.only_first:,} in the first and {table.only_second:,} in the "
-        "second."
+        f"{unlike:,} {verb} in one alone, {table.only_first:,} in the first and "
+        f"{table.only_second:,} in the second."
     )
 
 

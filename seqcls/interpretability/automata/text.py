@@ -90,14 +90,15 @@ def inside_text(inside: "Inside") -> list[str]:
     for probe in inside.probes:
         beyond = "" if probe.beyond is None else f", {percent(probe.beyond, 1)} in longer ones"
         said.append(
-            f"  {probe.layer} is right after {percent(probe.trained, 1)} in strings of the training's "
-            f"lengths{beyond}"
+            f"  {probe.layer} is right after {percent(probe.trained, 1)} in strings of the "
+            f"training's lengths{beyond}"
         )
     if inside.clusters is not None:
         clusters = inside.clusters
         said.append(
             f"What the last layer keeps after prefixes falls into {clusters.count} clusters, which "
-            f"tell the automaton's state of {percent(clusters.purity, 1)} of them: {_split(clusters)}."
+            f"tell the automaton's state of {percent(clusters.purity, 1)} of them: "
+            f"{_split(clusters)}."
         )
     return said
 

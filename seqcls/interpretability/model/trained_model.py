@@ -129,7 +129,7 @@ class TrainedModel:
         return self.problem.writes
 
     def is_input(self, letters: Sequence[int]) -> bool:
-        """Whether anything is known to be right of a string; of a language that is no file it is."""
+        """Whether it is known what is right of a string; of a language that is no file it is."""
         if not (self.writes or self.problem.unknown_labels):
             return True
         string = TokenStrings.of_lists(self.num_letters, [letters])
