@@ -65,7 +65,8 @@ def _model(
     cause = "" if causes.empty else f", mostly {causes['mechanism'].iloc[0]}"
     head = (
         f"Seed {int(model['model_seed'])} <small>run {run_id}: "
-        f"accuracy {percent(model['accuracy'])}, {len(errors):,} different {html.escape(words.plural(words.missed))}"
+        f"accuracy {percent(model['accuracy'])}, {len(errors):,} different "
+        f"{html.escape(words.plural(words.missed))}"
         f"{html.escape(cause)}</small>"
     )
     return (
