@@ -67,6 +67,8 @@ def shortest_sentences(shortest: Shortest, words: Words) -> list[str]:
 def nearest_sentence(nearest: Nearest, given: Answer, words: Words) -> str:
     """What the search for the nearest right string has found."""
     tried = f"{nearest.tried:,} {words.plural('')} tried"
+    if nearest.answer is None and not nearest.tried:
+        return f"of no {words.string} within {nearest.edits} edits is it known what is right"
     if nearest.answer is None:
         all_of_them = "" if nearest.complete else ", not all of them"
         return (

@@ -1,12 +1,15 @@
 """Every section of every page, opened for a model of every kind there can be."""
 
+import json
 from pathlib import Path
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
 from dashboard.model.answers import NOT_KNOWN
-from tests.app import PAGES, open_app, said
+from sweeps.api import predict
+from sweeps.store.opening import open_reader
+from tests.app import PAGES, open_app, rerun, said
 from tests.every_kind import IMPORTED, NAMES, SWEEPS, WRITTEN, every_kind, every_kind_file, spelled
 
 __all__ = ["every_kind", "every_kind_file"]
@@ -25,7 +28,7 @@ def check(app: AppTest, where: str) -> None:
     errors = [own.value for own in app.error if "but the model predicts" not in own.value]
     assert not errors, (where, errors)
     assert any(len(app.get(part)) for part in CONTENT), where
-    instead = [own.value for own in app.info if "not in the file" in own.value]
+    instead = [own.value for own in app.info if "is not in the file" in own.value]
     assert not instead, (where, instead)
 
 
@@ -89,3 +92,28 @@ def test_the_guide_is_drawn_where_no_model_is_the_reports(
     app = open_app(monkeypatch, every_kind, "guide")
     assert not app.error
     assert NAMES["a"] not in said(app)
+
+
+@pytest.mark.parametrize("sweep", ["counted", "file", "pairs of names"])
+def test_the_page_answers_what_the_command_answers(
+    monkeypatch: pytest.MonkeyPatch, every_kind: Path, sweep: str
+) -> None:
+    # So many letters are counted, not spelled out.
+    strings = ["0{2000000}1"] if sweep == "counted" else [spelled(UNKNOWN, WRITTEN[sweep])]
+    asked = predict(open_reader(str(every_kind)), run_of(sweep), strings)
+    app = open_app(monkeypatch, every_kind, "model", run=run_of(sweep), view="Answers")
+    app.text_input(f"asked {run_of(sweep)}").set_value("  ".join(strings))
+    shown = rerun(app).dataframe[0].value
+    assert not app.error
+    assert shown["string"].tolist() == strings
+    number = asked.select_dtypes("float").columns[0]
+    assert shown[number].tolist() == pytest.approx(asked[number].tolist())
+
+
+def test_the_bar_of_a_sweep_is_full_where_all_of_it_is_done(
+    monkeypatch: pytest.MonkeyPatch, every_kind: Path
+) -> None:
+    table = open_app(monkeypatch, every_kind, "sweeps").dataframe[0]
+    bar = json.loads(table.proto.columns)["done"]["type_config"]
+    assert (bar["min_value"], bar["max_value"]) == (0, 1)
+    assert set(table.value["done"]) == {1.0}

@@ -17,8 +17,8 @@ from dashboard.compare import configurations
 from dashboard.report import failing_models
 from sweeps.analysis import causes
 from sweeps.analysis.remedy_trials import trial_sentence
-from sweeps.grid.spec import parse_spec
 from sweeps.api import log_results
+from sweeps.grid.spec import parse_spec
 from sweeps.questions.runs import helps
 from sweeps.store import writer
 from sweeps.store.opening import open_reader, open_writer
