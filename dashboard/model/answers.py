@@ -15,20 +15,13 @@ from dashboard.words import measures
 from dashboard.words.languages import first_strings
 from seqcls.config import RunConfig
 from seqcls.errors import SeqclsError
-from seqcls.interpretability.wording import EMPTY
 from seqcls.problem import resolve
-from seqcls.tokens.tokenizer import raw
 from sweeps.store.opening import open_reader
 from sweeps.store.reading import queries
 from sweeps.store.strings.string_queries import ErrorSearch
 
 LISTED = 200
 MOST_ASKED = 50
-
-NOT_KNOWN = "not known"
-"""What is right of a string that is not in the file, or too long to be read token by token."""
-NO_ANSWER = "no answer"
-"""Of a model that has no places for so long a string."""
 
 
 def show(run_id: int, config: RunConfig) -> None:
@@ -67,7 +60,7 @@ def _ask(run_id: int, config: RunConfig, errors: pd.DataFrame) -> None:
         say_of_input(error)
         return
     st.dataframe(
-        _shown(answers),
+        measures.answers_frame(answers),
         hide_index=True,
         column_config={
             **measures.string_columns(problem.kind),
@@ -75,31 +68,6 @@ def _ask(run_id: int, config: RunConfig, errors: pd.DataFrame) -> None:
             "correct": st.column_config.CheckboxColumn("Correct"),
         },
     )
-
-
-def _shown(answers: pd.DataFrame) -> pd.DataFrame:
-    """Strings, what is right of each and what the model says, as a table shows them."""
-    right = "label" if "label" in answers else "target"
-    answer, number = [x for x in answers if x not in ("string", right, "probability")]
-    known, answered = answers[right].notna(), answers[answer].notna()
-    correct = (answers[right] == answers[answer]).astype("boolean")
-    texts = {name: answers[name].map(_text) for name in (right, answer)}
-    return pd.DataFrame(
-        {
-            "string": answers["string"],
-            right: texts[right].where(known, NOT_KNOWN),
-            answer: texts[answer].where(answered, NO_ANSWER),
-            "correct": correct.where(known & answered),
-            number: answers[number],
-        }
-    )
-
-
-def _text(value: bool | str | None) -> str:
-    """A label as it is stored, or an output, which may be empty."""
-    if isinstance(value, str):
-        return raw(value) or EMPTY
-    return "" if value is None else str(int(value))
 
 
 def _predictions(run_id: int, strings: tuple[str, ...]) -> pd.DataFrame:

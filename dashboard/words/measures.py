@@ -10,7 +10,9 @@ from streamlit.column_config import ListColumn, NumberColumn, TextColumn
 from dashboard.words.kind_words import KindWords
 from seqcls import kinds
 from seqcls.interpretability.rounded import percent
+from seqcls.interpretability.wording import EMPTY
 from seqcls.kinds import MISCLASSIFIED, Words
+from seqcls.tokens.tokenizer import raw
 
 TESTED = "Models that are trained and tested, of all configurations that match the filters."
 SEEDS = "Trained and tested models with the same settings but different initial values."
@@ -25,6 +27,10 @@ PREDICTED = (
     "under conditions that `seqcls theory` names; it does not say what training finds."
 )
 OCCURRENCES = "How often the string is in the test set."
+NOT_KNOWN = "not known"
+"""What is right of a string that is not in the file, or too long to be read token by token."""
+NO_ANSWER = "no answer"
+"""Of a model that has no places for so long a string."""
 
 
 def solved_length(words: Words = MISCLASSIFIED) -> str:
@@ -158,6 +164,39 @@ def ordered(errors: pd.DataFrame, kind: kinds.Kind | None) -> pd.DataFrame:
         return errors
     named = [column.name for column in kind.error_columns()]
     return errors[["string", *named, "length", "occurrences"]]
+
+
+def answers_frame(answers: pd.DataFrame) -> pd.DataFrame:
+    """Strings, what is right of each and what the model says, as a table shows them.
+
+    Args:
+        answers: as `sweeps.questions.models.predict` gives them.
+
+    Returns:
+        string, label or target, predicted or output, correct (missing where it is not known, or
+        there is no answer), and the number that says how sure the model is.
+    """
+    right = "label" if "label" in answers else "target"
+    answer, number = [x for x in answers if x not in ("string", right, "probability")]
+    known, answered = answers[right].notna(), answers[answer].notna()
+    correct = (answers[right] == answers[answer]).astype("boolean")
+    texts = {name: answers[name].map(_answer_text) for name in (right, answer)}
+    return pd.DataFrame(
+        {
+            "string": answers["string"],
+            right: texts[right].where(known, NOT_KNOWN),
+            answer: texts[answer].where(answered, NO_ANSWER),
+            "correct": correct.where(known & answered),
+            number: answers[number],
+        }
+    )
+
+
+def _answer_text(value: bool | str | None) -> str:
+    """A label as it is stored, or an output, which may be empty."""
+    if isinstance(value, str):
+        return raw(value) or EMPTY
+    return "" if value is None else str(int(value))
 
 
 def answer_columns(kind: kinds.Kind) -> dict[str, Any]:

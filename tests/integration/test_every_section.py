@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from dashboard.model.answers import NOT_KNOWN
+from dashboard.words.measures import NOT_KNOWN
 from sweeps.api import predict
 from sweeps.store.opening import open_reader
 from tests.app import PAGES, open_app, rerun, said
@@ -108,6 +108,19 @@ def test_the_page_answers_what_the_command_answers(
     assert shown["string"].tolist() == strings
     number = asked.select_dtypes("float").columns[0]
     assert shown[number].tolist() == pytest.approx(asked[number].tolist())
+
+
+def test_of_a_string_that_is_not_in_the_file_compare_two_says_neither_right_nor_wrong(
+    monkeypatch: pytest.MonkeyPatch, every_kind: Path
+) -> None:
+    for sweep in ("file", "pairs"):
+        run = run_of(sweep)
+        app = open_app(monkeypatch, every_kind, "compare_two", run=[run, run])
+        (asked,) = (box for box in app.text_input if str(box.key).startswith("two_asked"))
+        asked.set_value(UNKNOWN)
+        rerun(app)
+        assert "not known what is right" in said(app)
+        assert "**wrong**" not in said(app)
 
 
 def test_the_bar_of_a_sweep_is_full_where_all_of_it_is_done(
