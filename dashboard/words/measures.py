@@ -55,7 +55,10 @@ def configuration_columns(below: float, spoken: KindWords) -> dict[str, Any]:
     """How the columns of a table of configurations are shown."""
     fail = failing(below, spoken.words)
     median = f"{spoken.accuracy} The median over seeds: half of the models are better."
-    solved = f"{solved_length(spoken.words)} The median over seeds."
+    solved = (
+        f"{solved_length(spoken.words)} The median over seeds: of an even number of seeds it may "
+        "lie between two lengths, as 2.5."
+    )
     return {
         "seeds": NumberColumn("Seeds", help=SEEDS, width=55),
         "unfinished": NumberColumn("Unfinished", help="Queued or in training."),

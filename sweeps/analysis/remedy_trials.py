@@ -162,7 +162,7 @@ def trial_sentence(trial: Trial) -> str:
 def _came_of_it(comparison: Comparison) -> str:
     (a, b), (n, m) = comparison.failing, comparison.runs
     said = f"trained: {round(a.value * n)} of {n} seeds fail, against {round(b.value * m)} of {m}"
-    if not comparison.paired:
+    if comparison.p_value is None:
         return f"{said}; no seed is in both"
     table = comparison.table
     helped = f"of {table.pairs} seeds in both it mends {table.only_second}"

@@ -56,7 +56,7 @@ def _of_language(learned: Learned) -> str:
 
 
 def _of_error(learned: Learned, error: Answer) -> str:
-    label, predicted = (("negative", "positive")[int(x)] for x in (error.label, error.predicted))
+    label, predicted = (("negative", "positive")[bool(x)] for x in (error.label, error.predicted))
     if not error.is_wrong:
         return f"It differs from the language first on {named(error.string)}."
     tested = "the test has it" if learned.error_is_tested else "the test does not have it"

@@ -115,7 +115,9 @@ def shortest_failing(model: TrainedModel, limit: int = MAX_STRINGS) -> Shortest:
         tokens = int(strings.lengths[0])
         if length is not None and tokens > length:
             break
-        if model.writes or model.problem.unknown_labels:
+        if model.problem.unknown_labels:
+            strings = strings.take(np.flatnonzero(model.problem.knows(strings)))
+        elif model.writes:
             rows = [row for row, x in enumerate(strings.letters) if model.is_input(x.tolist())]
             strings = strings.take(np.array(rows, dtype=np.int64))
         tried += len(strings)

@@ -44,7 +44,7 @@ def comparison_sentences(compared: Compared, words: Words) -> list[str]:
     said += [f"{name}: {a} in a, {b} in b" for name, (a, b) in compared.fields.items()]
     for side, share, runs in zip("ab", comparison.failing, comparison.runs, strict=True):
         said.append(f"failing seeds of {side}: {_percent(share)} of {runs}")
-    if comparison.paired:
+    if comparison.p_value is not None:
         table = comparison.table
         said.append(
             f"{table.pairs} seeds in both: {table.both} fail in both, {table.only_first} only in "
