@@ -81,7 +81,9 @@ def at_one_revision() -> Iterator[None]:
     before = _revisions.set({})
     try:
         with suppress(SeqclsError):
-            revision(reader())
+            store = reader()
+            revision(store)
+            revision(store, which_file)
         yield
     finally:
         _revisions.reset(before)
@@ -94,7 +96,10 @@ def is_outdated() -> bool:
         return False
     try:
         store = reader()
-        return seen.get((store.location, queries.revision)) != queries.revision(store)
+        return any(
+            (store.location, of) in seen and seen[store.location, of] != of(store)
+            for of in (queries.revision, which_file)
+        )
     except SeqclsError:
         return bool(seen)
 
@@ -110,16 +115,26 @@ def revision(store: Store, of: Callable[[Store], Any] = queries.revision) -> Any
     return seen[key]
 
 
+def which_file(store: Store) -> tuple[Any, ...]:
+    """Which file is read, whatever is written into it: one that takes its place is another."""
+    number = None
+    if store.path is not None:
+        # Where it is gone by now, its query says so.
+        with suppress(OSError):
+            number = store.path.stat().st_ino
+    return store.location, number
+
+
 def _which(store: Store) -> tuple[Any, ...]:
     """The database as it is read: another file in its place, or with more left out, is another."""
     file = None
     if store.path is not None:
-        # Where it is gone by now, its query says so.
         with suppress(OSError):
             status = store.path.stat()
             # A copy over it keeps its number.
-            file = (status.st_ino, status.st_size, status.st_mtime_ns)
-    return store.location, file, () if store.survey is None else tuple(store.survey.lines)
+            file = (status.st_size, status.st_mtime_ns)
+    lines = () if store.survey is None else tuple(store.survey.lines)
+    return *which_file(store), file, lines
 
 
 def state_shown(of: Callable[[Store], Any] = queries.revision) -> tuple[Any, ...]:

@@ -33,7 +33,7 @@ WIDTH = 10
 """Lengths in one point, until others are chosen."""
 
 FEW_LENGTHS = 40
-"""That are drawn one by one, where inputs of no other lengths are tested."""
+"""That are drawn one by one, where strings of no other lengths are tested."""
 
 MAX_POINTS = 1_000
 """Points of thin lines that are sent to a browser."""
@@ -48,12 +48,7 @@ def offered(config_ids: Sequence[int]) -> dict[str, Measure]:
 
 
 def first_width(config_ids: Sequence[int]) -> int:
-    """Lengths in one point until others are chosen: one by one where no longer inputs are tested.
-
-    A language keeps its ten.
-    """
-    if kind_words.has_cells(config_ids):
-        return WIDTH
+    """Lengths in one point until others are chosen: one by one where none longer is tested."""
     configs = data.some_configs(tuple(config_ids)).values()
     here = [config for config in configs if obstacle_of(config) is None]
     longest = max((resolve(config).test.lengths[-1] for config in here), default=FEW_LENGTHS + 1)

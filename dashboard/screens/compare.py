@@ -15,6 +15,7 @@ from dashboard.elements import placement
 from dashboard.every_page import filters, share
 from dashboard.words import kind_words, measures, names
 from seqcls.errors import SeqclsError
+from seqcls.interpretability.rounded import percent
 from seqcls.kinds import Measure
 from seqcls.theory.table import NOT_KNOWN
 from sweeps.results.summaries import setting_names
@@ -98,7 +99,7 @@ def _glance(counts: pd.DataFrame, view: View) -> bool:
             )
         st.metric(
             "Failing models",
-            f"{failing:,} ({failing / done:.0%})" if done else "none yet",
+            f"{failing:,} ({percent(failing / done, 0)})" if done else "none yet",
             help=measures.failing(view.below, kind_words.of(counts["config_id"]).words),
             width="content",
         )

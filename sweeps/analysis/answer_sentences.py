@@ -58,15 +58,14 @@ def named(answer: Answer) -> str:
 
 def label_and_answer(answer: Answer) -> str:
     """What is right of a string, and what the model says."""
-    what = "target" if isinstance(answer.predicted, str) else "label"
-    right = (
-        f"is {_shown(answer, answer.label)}"
-        if answer.label is not None
-        else (f"has no known {what}")
-    )
+    writes = isinstance(answer.predicted, str)
+    if answer.label is None:
+        right = f"{'target' if writes else 'label'} not known"
+    else:
+        right = f"is {_shown(answer, answer.label)}"
     if not answer.is_answered:
         return f"{right}, and has no answer: what the model computes for it is NaN"
-    number = answer.number if what == "target" else "logit"
+    number = answer.number if writes else "logit"
     return f"{right}, predicted {_shown(answer, answer.predicted)} ({number} {answer.logit:.4f})"
 
 
@@ -102,6 +101,8 @@ def shortest_sentences(shortest: Shortest, words: Words, whose: str = "") -> lis
 def nearest_sentence(nearest: Nearest, given: Answer, words: Words, whose: str = "") -> str:
     """What the search for the nearest right string, of all or of `whose_known`, has found."""
     tried = f"{nearest.tried:,} {words.plural('')} tried"
+    if nearest.answer is None and not nearest.tried:
+        return f"of no {words.string} within {nearest.edits} edits is it known what is right"
     if nearest.answer is None:
         all_of_them = "" if nearest.complete else ", not all of them"
         return (
@@ -119,7 +120,8 @@ def how_near(edits: int, found: Answer, given: Answer) -> str:
     """How many edits a string that was found is away, and what it has in common with the given."""
     away = "1 edit away" if edits == 1 else f"{edits} edits away"
     if given.label is None:
-        return f"{away}, {'same' if found.predicted == given.predicted else 'different'} prediction"
+        same = "same" if found.predicted == given.predicted else "different"
+        return f"{away}, {same} prediction"
     if found.predicted == given.predicted:
         return f"{away}, same prediction, different label"
     return f"{away}, same label, different prediction" if found.label == given.label else away

@@ -7,6 +7,7 @@ import pandas as pd
 
 from seqcls.errors import UnknownRunError
 from seqcls.fields.imported import fields_known, in_columns
+from seqcls.interpretability.rounded import percent
 from sweeps.analysis.configuration_lookup import config_named
 from sweeps.results.summaries import differing_fields
 from sweeps.statistics import seed_by_seed
@@ -34,7 +35,7 @@ class Compared:
 
     def __repr__(self) -> str:
         a, b = (
-            f"{share.value:.0%} of {runs}"
+            f"{percent(share.value, 0)} of {runs}"
             for share, runs in zip(self.comparison.failing, self.comparison.runs, strict=True)
         )
         return f"<Compared {self.names[0]}: {a} fail; {self.names[1]}: {b} fail>"

@@ -10,6 +10,7 @@ from seqcls.config import RunConfig
 from seqcls.fields.fields_read import fields_unread
 from seqcls.interpretability.causes.mechanisms import ORDER
 from seqcls.interpretability.remedies import Suggestion, changed, named_fields, suggestions
+from seqcls.interpretability.rounded import p_value_text, percent
 from seqcls.problem import obstacle_of, resolve
 from sweeps.analysis.compared_configurations import outcomes_of
 from sweeps.analysis.tried_remedies import loops, ranked
@@ -161,14 +162,14 @@ def trial_sentence(trial: Trial) -> str:
 def _came_of_it(comparison: Comparison) -> str:
     (a, b), (n, m) = comparison.failing, comparison.runs
     said = f"trained: {round(a.value * n)} of {n} seeds fail, against {round(b.value * m)} of {m}"
-    if not comparison.paired:
+    if comparison.p_value is None:
         return f"{said}; no seed is in both"
     table = comparison.table
     helped = f"of {table.pairs} seeds in both it mends {table.only_second}"
-    medians = " against ".join(f"{value:.2%}" for value in comparison.medians)
+    medians = " against ".join(percent(value) for value in comparison.medians)
     return (
         f"{said}; {helped} and breaks {table.only_first} (exact McNemar "
-        f"p = {comparison.p_value:.2g}); median accuracy {medians}"
+        f"{p_value_text(comparison.p_value)}); median accuracy {medians}"
     )
 
 

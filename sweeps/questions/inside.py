@@ -208,7 +208,7 @@ def ablate(
 
 
 def _nearest(opened: TrainedModel, letters: Letters) -> Letters:
-    nearest_one = nearest_right(opened, letters, other_answer=True, same_length=True)
+    nearest_one = nearest_right(opened, letters, other_answer=True, same_length=True, known=False)
     if nearest_one.answer is None:
         words = opened.problem.kind.words
         raise InvalidStringError(

@@ -92,19 +92,20 @@ def inside_text(inside: "Inside") -> list[str]:
     """How far an automaton's states are to be read from a model's own, a sentence a layer."""
     said = [
         f"Held-out strings: the most frequent of the {states(inside.states)} is right after "
-        f"{inside.commonest:.1%} of their tokens. A linear probe of"
+        f"{percent(inside.commonest, 1)} of their tokens. A linear probe of"
     ]
     for probe in inside.probes:
-        beyond = "" if probe.beyond is None else f", {probe.beyond:.1%} in longer ones"
+        beyond = "" if probe.beyond is None else f", {percent(probe.beyond, 1)} in longer ones"
         said.append(
-            f"  {probe.layer} is right after {probe.trained:.1%} in strings of the training's "
-            f"lengths{beyond}"
+            f"  {probe.layer} is right after {percent(probe.trained, 1)} in strings of the "
+            f"training's lengths{beyond}"
         )
     if inside.clusters is not None:
         clusters = inside.clusters
         said.append(
             f"What the last layer keeps after prefixes falls into {clusters.count} clusters, which "
-            f"tell the automaton's state of {clusters.purity:.1%} of them: {_split(clusters)}."
+            f"tell the automaton's state of {percent(clusters.purity, 1)} of them: "
+            f"{_split(clusters)}."
         )
     return said
 

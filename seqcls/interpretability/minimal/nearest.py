@@ -41,6 +41,7 @@ def nearest_right(
     other_answer: bool = False,
     prefer_other_answer: bool = False,
     same_length: bool = False,
+    known: bool = True,
     max_edits: int = 2,
     max_tried: int = MAX_TRIED,
 ) -> Nearest:
@@ -58,6 +59,8 @@ def nearest_right(
             otherwise: of a failing string one with its own label, which tells what the model goes
             by. The answer to one with another label is the same, only right by now.
         same_length: only replacements.
+        known: only strings whose label or target is known. Of a file, any other will do without it:
+            nobody knows that it is answered wrongly.
         max_edits: 1 or 2.
         max_tried: after so many strings the search is given up.
     """
@@ -65,13 +68,15 @@ def nearest_right(
     was = model.ask_all([start]).predicted[0]
     least = 0 if model.problem.tries_empty else 1
     tried = 0
-    known = model.problem.known_strings
+    among = model.problem.known_strings if known else None
+    # Of a file, what is known is among its strings; any other is an input all the same.
+    any_input = model.problem.known_strings is not None
     all_rings = _rings(start, model.num_letters, same_length)
-    if known is not None:
-        all_rings = _rings_among(known, start, same_length)
+    if among is not None:
+        all_rings = _rings_among(among, start, same_length)
     rings = islice(all_rings, max_edits)
     for edits, candidates in enumerate(rings, start=1):
-        wanted = (x for x in candidates if len(x) >= least and (known or model.is_input(x)))
+        wanted = (x for x in candidates if len(x) >= least and (any_input or model.is_input(x)))
         second: Letters | None = None
         while batch := list(islice(wanted, min(AT_ONCE, max_tried - tried))):
             tried += len(batch)

@@ -64,13 +64,19 @@ class OutputAnswer(Answer):
     number: ClassVar[str] = "log-probability of the target"
 
 
+class UnjudgedOutput(OutputAnswer):
+    """Of a model that writes, where no target is known: the output and its log-probability."""
+
+    number: ClassVar[str] = "log-probability of the output"
+
+
 @dataclass(frozen=True, eq=False)
 class Answers:
     """What the language and the model say of many strings."""
 
     strings: TokenStrings
     targets: np.ndarray
-    """What is right: of languages their labels."""
+    """What is right: of languages their labels; where a file does not say it, what is predicted."""
     predicted: np.ndarray
     """What the model says: of languages whether the logit is positive."""
     logits: Float[np.ndarray, " string"]
@@ -219,7 +225,7 @@ class TrainedModel:
         return Answers(strings, targets, predicted, logits, unanswered)
 
     def inputs_among(self, strings: TokenStrings) -> tuple[Bool[np.ndarray, " string"], np.ndarray]:
-        """Which strings are inputs of the task, and the targets, empty of the others."""
+        """Which strings are inputs whose target is known, and the targets, empty of the others."""
         targets = self.problem.targets_or_reason(strings)
         if not isinstance(targets, str):
             return np.ones(len(strings), dtype=bool), targets
@@ -261,7 +267,9 @@ class TrainedModel:
         label = None if unknown else self.said(answers.targets)[0]
         predicted = self.said(answers.predicted)[0]
         logit = float(answers.logits[0])
-        made = OutputAnswer if self.writes else Answer
+        made = Answer
+        if self.writes:
+            made = UnjudgedOutput if unknown else OutputAnswer
         return made(self.text(letters), len(letters), label, logit, predicted, self.tokenizer)
 
     def said(self, answers: np.ndarray) -> Sequence[bool | str]:

@@ -4,7 +4,7 @@ from dataclasses import asdict
 from typing import Any
 
 from seqcls.config import RunConfig
-from seqcls.interpretability.rounded import percent
+from seqcls.interpretability.rounded import p_value_text, percent, percents
 from seqcls.interpretability.rules import Rules
 from seqcls.kinds import Words
 from sweeps.analysis.answer_sentences import displayed, words_of
@@ -52,17 +52,17 @@ def comparison_sentences(compared: Compared, words: Words, *configs: RunConfig) 
     said += [f"{name}: {a} in a, {b} in b" for name, (a, b) in compared.fields.items()]
     for side, share, runs in zip("ab", comparison.failing, comparison.runs, strict=True):
         said.append(f"failing seeds of {side}: {_percent(share)} of {runs}")
-    if comparison.paired:
+    if comparison.p_value is not None:
         table = comparison.table
         said.append(
             f"{table.pairs} seeds in both: {table.both} fail in both, {table.only_first} only in "
             f"a, {table.only_second} only in b, {table.none} in none (exact McNemar "
-            f"p = {comparison.p_value:.3g})"
+            f"{p_value_text(comparison.p_value)})"
         )
     else:
         said.append("no seed is in both: the two are compared as independent samples")
     said.append(f"difference of failing shares: {_percent(comparison.difference, 'Newcombe')}")
-    medians = " and ".join(f"{value:.2%}" for value in comparison.medians)
+    medians = " and ".join(percent(value) for value in comparison.medians)
     apart = _percent(comparison.median_difference, "bootstrap over seeds")
     said.append(f"median accuracy: {medians}; difference {apart}")
     if comparison.is_same:
@@ -117,5 +117,5 @@ def _record(compared: Compared) -> dict[str, Any]:
 
 def _percent(interval: Interval, by: str = "Wilson") -> str:
     if interval.low != interval.low:
-        return f"{interval.value:.2%} (no interval: fewer than {FEWEST} seeds)"
-    return f"{interval.value:.2%} (95%, {by}: {interval.low:.2%} to {interval.high:.2%})"
+        return f"{percent(interval.value)} (no interval: fewer than {FEWEST} seeds)"
+    return f"{percent(interval.value)} (95%, {by}: {percents(interval.low, interval.high, 2)})"

@@ -8,6 +8,7 @@ from typing import Any
 import pandas as pd
 import typer
 
+from seqcls.interpretability.rounded import percent
 from seqcls.interpretability.verdicts.output_verdict import OutputVerdict, output_verdict_text
 from seqcls.problem import resolve
 from seqcls.theory.table import NOT_KNOWN
@@ -191,4 +192,4 @@ def _in_short(sweeps: Sequence[str]) -> str:
 
 
 def _percent(value: Any) -> str:
-    return "" if pd.isna(value) else f"{value:.2%}"
+    return "" if pd.isna(value) else percent(value)
