@@ -15,6 +15,7 @@ from dashboard.words import names
 from seqcls.canonical import canonical_json
 from seqcls.config import ANY_SAMPLER, PARTS, RunConfig
 from sweeps.grid.spec import load_specs
+from sweeps.grid.written_spec import MAX_NAME
 from sweeps.store.opening import open_reader, why_unreadable
 from sweeps.store.reading import queries, sweep_queries
 
@@ -167,7 +168,12 @@ def free_name(name: str) -> str:
         return name
     stem, _, number = name.rpartition("_")
     stem = stem if stem and number.isdecimal() else name
-    return next(free for n in count(2) if (free := f"{stem}_{n}") not in stored)
+    # Cut, where it would be longer than names may be.
+    return next(
+        free
+        for n in count(2)
+        if (free := f"{stem[: MAX_NAME - len(str(n)) - 1]}_{n}") not in stored
+    )
 
 
 def of_sweep(name: str) -> str:

@@ -17,15 +17,27 @@ COLORS = "colors of configurations"
 """Those that the session has seen."""
 
 
-@partial(data.shared, of=sweep_queries.members_revision)
 def configuration_names(config_ids: Sequence[int]) -> dict[int, str]:
     """What each configuration is called, beside these others."""
-    return told_apart(config_ids, data.memberships(), data.settings())
+    return {key: ", ".join(parts) for key, parts in _parts(config_ids).items()}
+
+
+@partial(data.shared, of=sweep_queries.members_revision)
+def _parts(config_ids: Sequence[int]) -> dict[int, list[str]]:
+    return parts_apart(config_ids, data.memberships(), data.settings())
 
 
 def told_apart(
     config_ids: Sequence[int], memberships: pd.DataFrame, settings: pd.DataFrame
 ) -> dict[int, str]:
+    """As `parts_apart`, each in one text."""
+    apart = parts_apart(config_ids, memberships, settings)
+    return {config_id: ", ".join(parts) for config_id, parts in apart.items()}
+
+
+def parts_apart(
+    config_ids: Sequence[int], memberships: pd.DataFrame, settings: pd.DataFrame
+) -> dict[int, list[str]]:
     """Each configuration's sweeps, with the settings that tell it from others of the same sweeps.
 
     Where all are of the same sweeps, their settings alone are named.
@@ -36,7 +48,9 @@ def told_apart(
         settings: the fields that differ, indexed by config_id.
     """
     sweeps = sweep_names(config_ids, memberships)
-    names: dict[int, str] = {}
+    chosen = memberships[memberships["config_id"].isin(config_ids)]
+    each = chosen.groupby("config_id")["sweep"].agg(list).to_dict()
+    names: dict[int, list[str]] = {}
     alike = sweeps.groupby(sweeps, sort=False)
     for label, group in alike:
         varied = settings.loc[group.index]
@@ -44,8 +58,9 @@ def told_apart(
         for row in varied.itertuples():
             known = zip(varied.columns, row[1:], strict=True)
             settled = [f"{name}={value}" for name, value in known if not pd.isna(value)]
-            parts = settled if settled and len(alike) == 1 else [str(label), *settled]
-            names[int(str(row.Index))] = ", ".join(parts)
+            config_id = int(str(row.Index))
+            own = [] if settled and len(alike) == 1 else each.get(config_id, [label])
+            names[config_id] = [*map(str, own), *settled]
     return {config_id: names[config_id] for config_id in config_ids}
 
 
@@ -64,8 +79,8 @@ def settings_that_differ(config_ids: Sequence[int]) -> pd.DataFrame:
 
 def chips_of(config_ids: Sequence[int]) -> list[list[str]]:
     """The names of configurations, row by row, in the parts that are shown as chips."""
-    named = configuration_names(list(dict.fromkeys(config_ids)))
-    return [named[config_id].split(", ") for config_id in config_ids]
+    named = _parts(list(dict.fromkeys(config_ids)))
+    return [named[config_id] for config_id in config_ids]
 
 
 def colors(config_ids: Sequence[int]) -> dict[int, str]:

@@ -3,9 +3,10 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
 import pandas as pd
 
-from seqcls.config import RunConfig, check_model_seed, default_fields
+from seqcls.config import check_model_seed, default_fields
 from seqcls.errors import ConfigError, UnknownRunError
 from seqcls.fields.imported import PREFIX
 from seqcls.interpretability.causes.mechanisms import SAMPLE
@@ -14,12 +15,13 @@ from seqcls.theory.predictions import theory_of
 from sweeps.analysis import remedy_trials, rounding
 from sweeps.analysis.causes import attribute
 from sweeps.analysis.compared_configurations import compare as compare
+from sweeps.analysis.configuration_lookup import checked_value, condition, is_setting
 from sweeps.analysis.rounding import in_both_precisions as in_both_precisions
 from sweeps.results.summaries import differing_fields
 from sweeps.store.databases.engine import Store
 from sweeps.store.opening import to_write
 from sweeps.store.reading import queries, sweep_queries
-from sweeps.store.reading.selection import View
+from sweeps.store.reading.selection import View, Written, is_value
 from sweeps.store.results import explained
 from sweeps.store.schema.tables import RunState
 from sweeps.store.strings import string_queries
@@ -37,6 +39,7 @@ def stored_runs(
     *,
     failing: bool = False,
     fields: Mapping[str, Any] | None = None,
+    conditions: Sequence[str] = (),
 ) -> pd.DataFrame:
     """Runs, their results and configurations as they are stored, and what is predicted of them.
 
@@ -45,22 +48,74 @@ def stored_runs(
         sweeps: only those of these sweeps; all where it is empty.
         model_seeds: likewise.
         failing: only runs with at least one misclassified test string.
-        fields: values that fields of the configuration must have.
+        fields: values that columns must have: fields of the configuration, or results.
+        conditions: likewise, as a user writes them: `hidden_size=16`, `model_seed=0`.
 
     Raises:
         UnknownRunError: there is no such sweep.
-        ConfigError: there is no such field, or a seed is no seed.
+        ConfigError: there is no such column, or a seed is no seed.
     """
     reader = store.reader()
     for name in sweeps:
         sweep_queries.find_sweep(reader, name)
-    for name in fields or {}:
-        if name not in RunConfig.model_fields and not name.startswith(PREFIX):
-            raise ConfigError(f"unknown field {name!r}: {nearest(name, list(default_fields()))}")
-    for seed in model_seeds:
+    seeds = tuple(map(_plain, model_seeds))
+    for seed in seeds:
         check_model_seed(seed)
-    view = View(tuple(sweeps), tuple(model_seeds), failing=failing)
-    return _with_predictions(queries.runs(reader, view, fields))
+    view = View(tuple(sweeps), seeds, failing=failing)
+    settings: dict[str, Any] = {}
+    results: list[tuple[str, Any, str]] = []
+    for name, value, said in [
+        *((name, value, f"{name}={value!r:.60}") for name, value in (fields or {}).items()),
+        *(_condition(reader, text) for text in conditions),
+    ]:
+        if not is_setting(name):
+            results.append((name, value, said))
+        elif settings.setdefault(name, value) != value:
+            raise ConfigError(f"{said}: {name} has another value before; leave one of them out")
+        elif not isinstance(value, Written):
+            settings[name] = checked_value(name, value)
+    frame = _with_predictions(queries.runs(reader, view, settings))
+    for name, value, said in results:
+        frame = frame[_has_value(frame, name, value, said)]
+    return frame.reset_index(drop=True)
+
+
+def _plain(value: Any) -> Any:
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _condition(store: Store, text: str) -> tuple[str, Any, str]:
+    """A condition's column and value, and where it was written."""
+    said, name = f"--where {text}", text.partition("=")[0]
+    if name.startswith(PREFIX):
+        return *condition(text, said, queries.foreign_settings(store)), said
+    if is_setting(name) or "=" not in text:
+        return *condition(text, said), said
+    return name, Written(text.partition("=")[2]), said
+
+
+def _has_value(frame: pd.DataFrame, name: str, value: Any, said: str) -> "pd.Series[bool]":
+    """Which runs have this value in a column of results."""
+    if name not in frame:
+        columns = [*frame.columns, *default_fields()]
+        raise ConfigError(f"{said}: {nearest(name, list(dict.fromkeys(map(str, columns))))}")
+    if name == "sweeps":
+        wanted = value.text if isinstance(value, Written) else value
+        named = {wanted} if isinstance(wanted, str) else set(wanted)
+        # As the table writes them where there are several, too.
+        return frame[name].map(lambda each: bool(named & {*each, ", ".join(each)})).astype(bool)
+    if not isinstance(value, Written):
+        return frame[name].map(lambda each: is_value(each, _plain(value))).astype(bool)
+    if not pd.api.types.is_numeric_dtype(frame[name]):
+        return frame[name].map(lambda each: not pd.isna(each) and str(each) == value.text)
+    try:
+        number = float(value.text.removesuffix("%"))
+    except ValueError:
+        raise ConfigError(f"{said}: expected a number, as in {name}=0") from None
+    if value.text.endswith("%"):
+        # As the table rounds it.
+        return frame[name].map(lambda each: not pd.isna(each) and f"{each:.2%}" == value.text)
+    return frame[name].map(lambda each: not pd.isna(each) and float(each) == number)
 
 
 def _with_predictions(frame: pd.DataFrame) -> pd.DataFrame:
@@ -237,8 +292,15 @@ def sensitive(
 
 def _finished(store: Store, reference: str) -> Iterator[int]:
     """The finished runs of a sweep, or the one run of that reference."""
-    if reference in sweep_queries.specifications(store):
-        members = queries.runs(store, View((reference,)))
+    named = sweep_queries.sweeps_that_begin(store, reference)
+    sweep = next((name for name in named if reference in (name, f"{name}:")), None)
+    if sweep is not None:
+        if runs := queries.runs_named(store, reference):
+            raise UnknownRunError(
+                f"{reference!r} means the sweep of that name or run {runs[0]}; write "
+                f"{reference + ':'!r} for the sweep, or name the run as SWEEP/SEED or by its id"
+            )
+        members = queries.runs(store, View((sweep,)))
         yield from (int(x) for x in members.loc[members["state"] == RunState.DONE, "id"])
         return
     if "/" not in reference and not reference.isdecimal():

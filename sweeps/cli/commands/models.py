@@ -8,11 +8,11 @@ from typing import Any
 import pandas as pd
 import typer
 
+from seqcls.fields.imported import MODEL
 from seqcls.interpretability.verdicts.output_verdict import OutputVerdict, output_verdict_text
 from seqcls.problem import resolve
 from seqcls.theory.table import NOT_KNOWN
 from sweeps.analysis.answer_sentences import words_of
-from sweeps.analysis.configuration_lookup import condition
 from sweeps.cli.commands.opening import opened
 from sweeps.cli.commands.printing import (
     Look,
@@ -42,9 +42,8 @@ def list_runs(
     look: Look,
 ) -> None:
     """Prints the runs that meet all conditions."""
-    fields = dict(condition(text, f"--where {text}") for text in conditions)
     store = open_reader(db)
-    frame = stored_runs(store, sweeps, model_seeds, failing=failing, fields=fields)
+    frame = stored_runs(store, sweeps, model_seeds, failing=failing, conditions=conditions)
     if as_json:
         print_json(frame.drop(columns="config_id"))
         return
@@ -54,8 +53,9 @@ def list_runs(
     shown["accuracy"] = [_percent(value) for value in shown["accuracy"]]
     if (frame["state"] != RunState.DONE).any():
         shown.insert(3, "state", frame["state"])
-    for name in differing_fields(frame):
-        shown[name] = frame[name].map(toml_value)
+    named = [MODEL] if MODEL in frame else []
+    for name in dict.fromkeys([*named, *differing_fields(frame)]):
+        shown[name] = frame[name].map(toml_value, na_action="ignore")
     if (frame["predicted"] != NOT_KNOWN).any():
         shown["predicted"] = frame["predicted"]
     for name in ("state", "epochs", "best_epoch", "tn", "tp"):
@@ -64,6 +64,10 @@ def list_runs(
     if len(tested) and tested["fp"].isna().all():
         # Of tasks that are no languages there are no such counts.
         shown = shown.drop(columns=["fp", "fn", "tn", "tp"])
+    if look.columns is not None:
+        # Asked for, any is shown: a setting that is the same in all of them, too.
+        for name in frame.columns.difference([*shown, "config_id"], sort=False):
+            shown[name] = frame[name].map(toml_value, na_action="ignore")
     print_table(shown, f"{count(len(frame), 'run')} in {store.name}", look)
 
 

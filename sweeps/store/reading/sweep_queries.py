@@ -29,10 +29,19 @@ def find_sweep(store: Store, name: str) -> int:
         UnknownRunError: there is none.
     """
     with store.begin() as connection:
-        known = dict(connection.execute(select(Sweep.name, Sweep.id)).all())
-    if name not in known:
-        raise UnknownRunError(f"no sweep {name!r} in {store.name!r}: {nearest(name, list(known))}")
-    return known[name]
+        sweep_id = connection.scalar(select(Sweep.id).where(Sweep.name == name))
+        if sweep_id is None:
+            known = list(connection.scalars(select(Sweep.name).order_by(Sweep.id)))
+            raise UnknownRunError(f"no sweep {name!r} in {store.name!r}: {nearest(name, known)}")
+    return sweep_id
+
+
+def sweeps_that_begin(store: Store, text: str) -> list[str]:
+    """The names of the sweeps that a text is, or that stand in it before a colon."""
+    # Few texts have a colon: each name is looked up, and not all are read.
+    heads = [text, *(text[:place] for place, sign in enumerate(text) if sign == ":")]
+    with store.begin() as connection:
+        return list(connection.scalars(select(Sweep.name).where(Sweep.name.in_(heads))))
 
 
 def missing_runs(store: Store, specs: Iterable[SweepSpec]) -> int | None:
