@@ -163,7 +163,7 @@ def take_over(taken: Callable[[Start], None]) -> None:
 def free_name(name: str) -> str:
     """A name that no sweep has: with the next number, where it is taken."""
     # What is wrong with the database is said elsewhere.
-    stored = [] if why_unreadable() is not None else sweep_queries.specifications(open_reader())
+    stored = set() if why_unreadable() is not None else {*data.sweep_names().values()}
     if name not in stored:
         return name
     stem, _, number = name.rpartition("_")

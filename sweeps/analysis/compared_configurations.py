@@ -13,6 +13,7 @@ from sweeps.statistics import seed_by_seed
 from sweeps.statistics.seed_by_seed import Comparison, by_length, string_differences
 from sweeps.store.databases.engine import Store
 from sweeps.store.reading import queries
+from sweeps.store.reading.selection import View
 from sweeps.store.schema.tables import RunState
 from sweeps.store.strings import string_queries
 
@@ -67,7 +68,7 @@ def compare_configs(store: Store, ids: tuple[int, int], names: tuple[str, str]) 
     Raises:
         UnknownRunError: no run of one is finished.
     """
-    frame = queries.runs(store)
+    frame = queries.runs(store, View(config_ids=ids))
     frame = frame[frame["state"] == RunState.DONE]
     sides = [_finished(frame, config_id, name) for config_id, name in zip(ids, names, strict=True)]
     lengths = [_with_seeds(queries.length_scores(store, _ids(runs)), runs) for runs in sides]
@@ -92,8 +93,9 @@ def fields_apart(store: Store, runs: Sequence[pd.DataFrame]) -> dict[str, tuple[
         store: the database.
         runs: the row of each, as `queries.runs` has it.
     """
-    known = queries.configs(store)
-    each = [fields_known(known[int(row["config_id"].iloc[0])]) for row in runs]
+    ids = [int(row["config_id"].iloc[0]) for row in runs]
+    known = queries.configs(store, ids)
+    each = [fields_known(known[config_id]) for config_id in ids]
     return {x: (each[0].get(x), each[1].get(x)) for x in differing_fields(pd.concat(runs))}
 
 

@@ -277,7 +277,7 @@ def sensitive(
         if reason := queries.why_no_weights(queries.run_config(reader, run_id)):
             raise ConfigError(f"run {run_id} cannot be trained again: {reason}")
     known = explained.perturbations(reader, ids).groupby("run_id").size()
-    precision = queries.runs(reader).set_index("id")["precision"]
+    precision = queries.runs(reader, View(run_ids=tuple(ids))).set_index("id")["precision"]
     waiting = [
         run_id
         for run_id in ids
@@ -286,8 +286,7 @@ def sensitive(
     ]
     if waiting:
         rounding.perturb(to_write(store), waiting, times)
-    outcomes = explained.sensitivity(reader)
-    return outcomes[outcomes["run_id"].isin(ids)]
+    return explained.sensitivity(reader, ids)
 
 
 def _finished(store: Store, reference: str) -> Iterator[int]:

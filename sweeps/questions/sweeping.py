@@ -17,7 +17,7 @@ from sweeps.work import estimate as estimating
 from sweeps.work import memory
 from sweeps.work.executors.dask_cluster import check_address
 from sweeps.work.options import WorkOptions, WorkSummary
-from sweeps.work.progress import SweepProgress, progress
+from sweeps.work.progress import SweepProgress, counts, progress
 from sweeps.work.timing.process import time_groups
 from sweeps.work.warm_up import check_device
 from sweeps.work.worker import work as work_on
@@ -155,8 +155,8 @@ def status(store: Store, sweeps: Sweeps | None = None) -> list[SweepProgress]:
         UnknownRunError: there is no such sweep.
     """
     reader = store.reader()
-    ids = sweep_ids(reader, sweeps or ())
-    return [each for each in progress(reader) if not ids or each.id in ids]
+    ids = sweep_ids(reader, sweeps or ()) or None
+    return progress(reader, counts(reader, ids))
 
 
 def runs_by_state(store: Store, sweeps: Sweeps | None = None) -> dict[str, int]:

@@ -2,7 +2,7 @@
 
 import socket
 import statistics
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from math import ceil, sqrt
@@ -98,7 +98,8 @@ class _Judge:
 
     def __init__(self, store: Store | None, groups: list[RunGroup], timer: Timer | None) -> None:
         self._groups = groups
-        self._measured = _measured(store) if store is not None else None
+        keys = {run.config.key for group in groups for run in group}
+        self._measured = _measured(store, keys) if store is not None else None
         to_time = [] if timer is None else self._to_time()
         self._times = timer(to_time) if timer is not None and to_time else Times()
         self._rates = self._timed_rates()
@@ -276,8 +277,8 @@ def _stopping(config: RunConfig) -> str:
     return repr([getattr(config, name) for name in names])
 
 
-def _measured(store: Store) -> _Measured | None:
-    measured, known = timings(store)
+def _measured(store: Store, keys: Collection[str]) -> _Measured | None:
+    measured, known = timings(store, keys)
     here = [run for run in measured if run.host == socket.gethostname()]
     used = here or measured
     if not used:

@@ -28,6 +28,7 @@ class View:
     sweeps: tuple[str, ...] = ()
     model_seeds: tuple[int, ...] = ()
     config_ids: tuple[int, ...] | None = None
+    run_ids: tuple[int, ...] | None = None
     below: float = 1.0
     """A run fails where its accuracy is below this; at 1, where it misclassified any string."""
     failing: bool = False
@@ -120,6 +121,8 @@ def in_scope(view: View) -> ColumnElement[bool]:
         conditions.append(one_of(Run.model_seed, view.model_seeds))
     if view.config_ids is not None:
         conditions.append(one_of(Run.config_id, view.config_ids))
+    if view.run_ids is not None:
+        conditions.append(one_of(Run.id, view.run_ids))
     return and_(true(), *conditions)
 
 
