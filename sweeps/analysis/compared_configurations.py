@@ -41,7 +41,7 @@ class Compared:
         return f"<Compared {self.names[0]}: {a} fail; {self.names[1]}: {b} fail>"
 
 
-def compare(store: Store, a: str, b: str) -> Compared:
+def compare(store: Store, a: int | str, b: int | str) -> Compared:
     """Two configurations, seed by seed where seeds agree; differences are the first less the other.
 
     Args:
@@ -53,8 +53,9 @@ def compare(store: Store, a: str, b: str) -> Compared:
         UnknownRunError: there is no such configuration, or no run of it is finished.
         ConfigError: a field or a value that there is not.
     """
-    store = store.reader()
-    return compare_configs(store, (config_named(store, a), config_named(store, b)), (a, b))
+    store, names = store.reader(), (str(a), str(b))
+    ids = (config_named(store, names[0]), config_named(store, names[1]))
+    return compare_configs(store, ids, names)
 
 
 def compare_configs(store: Store, ids: tuple[int, int], names: tuple[str, str]) -> Compared:

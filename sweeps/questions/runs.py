@@ -1,6 +1,7 @@
 """Many runs: their results, why they fail, what would help, whether rounding decides."""
 
-from collections.abc import Iterator, Mapping, Sequence
+import numbers
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -35,7 +36,7 @@ SORTS = ("length", "string", "logit", "occurrences")
 def stored_runs(
     store: Store,
     sweeps: Sequence[str] = (),
-    model_seeds: Sequence[int] = (),
+    model_seeds: int | Sequence[int] | None = (),
     *,
     failing: bool = False,
     fields: Mapping[str, Any] | None = None,
@@ -58,7 +59,9 @@ def stored_runs(
     reader = store.reader()
     for name in sweeps:
         sweep_queries.find_sweep(reader, name)
-    seeds = tuple(map(_plain, model_seeds))
+    if isinstance(model_seeds, numbers.Integral):
+        model_seeds = (int(model_seeds),)
+    seeds = tuple(map(_plain, model_seeds if model_seeds is not None else ()))
     for seed in seeds:
         check_model_seed(seed)
     view = View(tuple(sweeps), seeds, failing=failing)
@@ -128,8 +131,8 @@ def _with_predictions(frame: pd.DataFrame) -> pd.DataFrame:
 
 def runs(
     store: Store,
-    sweep: str | None = None,
-    model_seeds: Sequence[int] = (),
+    sweep: str | Sequence[str] | None = None,
+    model_seeds: int | Sequence[int] | None = (),
     *,
     failing: bool = False,
     **fields: Any,
@@ -142,37 +145,55 @@ def runs(
 
     Args:
         store: the database.
-        sweep: only this sweep's.
-        model_seeds: only these; all where it is empty.
+        sweep: only this sweep's, or these sweeps'.
+        model_seeds: only this, or these; all where it is empty.
         failing: only runs with at least one misclassified test string.
-        fields: values that fields of the configuration must have, as `hidden_size=16`.
+        fields: values that columns must have, as `hidden_size=16` or `state="failed"`.
 
     Raises:
         UnknownRunError: there is no such sweep.
         ConfigError: there is no such field, or a seed is no seed.
     """
-    sweeps = () if sweep is None else (sweep,)
+    several = isinstance(sweep, Iterable) and not isinstance(sweep, str)
+    sweeps = () if sweep is None else tuple(sweep) if several else (sweep,)
     frame = stored_runs(store, sweeps, model_seeds, failing=failing, fields=fields)
     frame["finished_at"] = pd.to_datetime(frame["finished_at"], utc=True, format="ISO8601")
     first = [*FIRST, *differing_fields(frame)]
     return frame[[*first, *(name for name in frame if name not in first)]]
 
 
-def lengths(store: Store, run_ids: Sequence[int]) -> pd.DataFrame:
+Runs = int | str | Iterable[int | str]
+"""A run by its id or as `heads/2`, or several."""
+
+
+def _run_ids(store: Store, runs: Runs) -> list[int]:
+    several = isinstance(runs, Iterable) and not isinstance(runs, str)
+    given = list(runs) if several else [runs]
+    return [
+        int(run)
+        if isinstance(run, numbers.Integral) and not isinstance(run, bool)
+        else queries.find_run(store, str(run))
+        for run in given
+    ]
+
+
+def lengths(store: Store, run_ids: Runs) -> pd.DataFrame:
     """Results of runs at every length: run_id, length, tn, fp, fn, tp, tested, wrong (strings).
 
     Of transductions right_length_given (strings), edits and target_tokens besides.
     """
-    return queries.length_scores(store.reader(), [int(run_id) for run_id in run_ids])
+    reader = store.reader()
+    return queries.length_scores(reader, _run_ids(reader, run_ids))
 
 
-def errors(store: Store, run_ids: Sequence[int]) -> pd.DataFrame:
+def errors(store: Store, run_ids: Runs) -> pd.DataFrame:
     """Misclassified test strings: run_id, string, length, label, logit (nats), occurrences.
 
     Of tasks that are no languages target besides; of transductions output, first_wrong (tokens),
     log_probability (of the target, in nats) and error_kind.
     """
-    return string_queries.errors_of(store.reader(), [int(run_id) for run_id in run_ids])
+    reader = store.reader()
+    return string_queries.errors_of(reader, _run_ids(reader, run_ids))
 
 
 def errors_of_run(store: Store, run: int | str, sort: str = "length") -> pd.DataFrame:
@@ -252,9 +273,7 @@ def helps(store: Store, run: int | str) -> Help:
     return Help(mechanisms, remedy_trials.trials(reader, run_id, mechanisms))
 
 
-def sensitive(
-    store: Store, runs: Sequence[int | str] = (), times: int = rounding.TIMES
-) -> pd.DataFrame:
+def sensitive(store: Store, runs: Runs = (), times: int = rounding.TIMES) -> pd.DataFrame:
     """Which runs hang on rounding: trained again with other rounding where that is not stored.
 
     Args:
@@ -270,9 +289,11 @@ def sensitive(
         UnknownRunError: there is neither such a sweep nor such a run, or the run is not finished.
     """
     reader = store.reader()
-    if not runs:
+    several = isinstance(runs, Iterable) and not isinstance(runs, str)
+    named = list(map(str, runs)) if several else [str(runs)]
+    if not named:
         return explained.sensitivity(reader)
-    ids = list(dict.fromkeys(run_id for each in runs for run_id in _finished(reader, str(each))))
+    ids = list(dict.fromkeys(run_id for each in named for run_id in _finished(reader, each)))
     for run_id in ids:
         if reason := queries.why_no_weights(queries.run_config(reader, run_id)):
             raise ConfigError(f"run {run_id} cannot be trained again: {reason}")

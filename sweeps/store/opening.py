@@ -164,13 +164,14 @@ def _missing(said: str, name: str) -> StoreMissingError:
     return StoreMissingError(message, command=command)
 
 
-def pack(db: str | None = None) -> Path:
+def pack(db: Store | str | Path | None = None) -> Path:
     """Makes the database one small file that can be copied: vacuumed, in DELETE mode.
 
     Raises:
         StoreError: it is no file, cannot be written, or another process has it open.
     """
-    located = open_reader(db).path
+    named = db.address if isinstance(db, Store) else None if db is None else str(db)
+    located = open_reader(named).path
     if located is None:
         raise StoreError("a PostgreSQL database is no file; `seqcls merge` copies it into one")
     store = open_writer(located.as_posix())

@@ -97,7 +97,7 @@ class _Judge:
     """Says what groups will take, by what was measured and timed."""
 
     def __init__(self, store: Store | None, groups: list[RunGroup], timer: Timer | None) -> None:
-        self._groups = groups
+        self._groups, self._timer = groups, timer
         keys = {run.config.key for group in groups for run in group}
         self._measured = _measured(store, keys) if store is not None else None
         to_time = [] if timer is None else self._to_time()
@@ -198,7 +198,12 @@ class _Judge:
         problem, measured = resolve(group[0].config), self._measured
         engine = engine_of(problem)
         if measured is None:
-            self._unknown = "No run was measured yet, so the training time is unknown."
+            self._unknown = (
+                "Timing it on this machine came to nothing, and no run was measured yet, so the "
+                "training time is unknown."
+                if self._timer
+                else "No run was measured yet, so the training time is unknown."
+            )
             return None
         known = [measured.by_key.get(run.config.key) for run in group]
         rate = measured.per_unit.get(engine.name)

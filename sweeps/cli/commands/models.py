@@ -27,7 +27,7 @@ from sweeps.questions.models import config, predict, verdict
 from sweeps.questions.runs import errors_of_run, stored_runs
 from sweeps.questions.sweeping import engines
 from sweeps.results.summaries import differing_fields
-from sweeps.store.opening import open_reader
+from sweeps.store.opening import existing, open_reader
 from sweeps.store.reading.queries import find_run
 from sweeps.store.schema.tables import RunState
 
@@ -126,9 +126,9 @@ def _readable(frame: pd.DataFrame) -> pd.DataFrame:
     return frame
 
 
-def show_engines(reference: str, engine: str, device: str, look: Look) -> None:
+def show_engines(db: str | None, reference: str, engine: str, device: str, look: Look) -> None:
     """Prints which engine trains each configuration of the chosen sweeps, and why."""
-    frame = engines(reference, engine, device)
+    frame = engines(reference, engine, device, existing(db))
     for name in frame.columns.difference(["sweep", "engine", "reason"]):
         frame[name] = frame[name].map(toml_value, na_action="ignore")
     print_table(frame, count(len(frame), "configuration"), look)
