@@ -11,8 +11,15 @@ import pandas as pd
 import streamlit as st
 
 from dashboard.server.shared_answers import ANSWERS
-from dashboard.text import told
-from seqcls.errors import SeqclsError, StoreDamagedError, StoreMissingError, VisitorError
+from dashboard.text import told, without_folder
+from seqcls.errors import (
+    PluginError,
+    PluginMissingError,
+    SeqclsError,
+    StoreDamagedError,
+    StoreMissingError,
+    VisitorError,
+)
 from sweeps.analysis import remedy_trials, tried_remedies
 from sweeps.grid.spec import parse_spec
 from sweeps.questions import overlaps, sweeping
@@ -322,10 +329,14 @@ def say(error: SeqclsError) -> None:
             "own, from the sidebar; or train the report's, in about a minute, with:"
         )
         # It names the database, too.
-        st.code(told(error).split("`")[1], language="bash", wrap_lines=True)
+        st.code(without_folder(error.command), language="bash", wrap_lines=True)
         return
     if isinstance(error, VisitorError):
         st.info(str(error))
+        return
+    if isinstance(error, PluginMissingError | PluginError):
+        st.warning("These models need a plug-in that is not installed here.")
+        st.code(told(error), language=None, wrap_lines=True)
         return
     st.error("The database cannot be shown.")
     # As code: the path and the reason appear as they are, whatever characters they hold.

@@ -23,7 +23,7 @@ from seqcls.config import (
     RunConfig,
     default_fields,
 )
-from seqcls.errors import ConfigError, InvalidStringError, PluginError
+from seqcls.errors import ConfigError, InvalidStringError, PluginError, PluginMissingError
 from seqcls.kinds import KINDS, Kind, kind_name
 from seqcls.kinds.base import Targets
 from seqcls.kinds.membership import Membership
@@ -85,18 +85,29 @@ def usual_sampler(task: type[Task]) -> str:
 
 def plugins_of(config: RunConfig) -> str:
     """Names and versions of the installed packages that a configuration's parts are from."""
-    return packages_of(
-        {
-            "task": (TASKS, config.task),
-            **_architecture(config),
-            "positions": (POSITIONS, config.positions),
-        }
-    )
+    return packages_of(_parts(config))
 
 
-def _architecture(config: RunConfig) -> dict[str, tuple[Any, str]]:
+def _parts(config: RunConfig) -> dict[str, tuple[Any, str]]:
+    """The parts that packages may bring, by the fields that name them."""
     imported = config.architecture == IMPORTED
-    return {} if imported else {"architecture": (MODELS, config.architecture)}
+    return {
+        "task": (TASKS, config.task),
+        **({} if imported else {"architecture": (MODELS, config.architecture)}),
+        "positions": (POSITIONS, config.positions),
+    }
+
+
+def missing_plugin(config: RunConfig) -> str | None:
+    """Which plug-in a stored configuration needs that cannot be used here; None where none."""
+    try:
+        check_packages(config.plugins, plugins_of(config), _parts(config))
+    except (PluginError, PluginMissingError) as error:
+        return str(error)
+    lost = [
+        f"{field}={name!r}" for field, (known, name) in _parts(config).items() if name not in known
+    ]
+    return f"{' and '.join(lost)}: no package that is installed here brings it" if lost else None
 
 
 def check(config: RunConfig) -> None:
@@ -308,7 +319,7 @@ def resolve(config: RunConfig) -> Problem:
 
 @lru_cache(maxsize=4096)
 def _resolved(config: RunConfig) -> Problem:
-    check_packages(config.plugins, plugins_of(config))
+    check_packages(config.plugins, plugins_of(config), _parts(config))
     task = language(config.task, dict(config))
     kind = _kind(task)
     if config.architecture == IMPORTED and isinstance(task, OfRows):

@@ -2,8 +2,12 @@
 
 import difflib
 import math
+import shlex
 
 from pydantic import BaseModel, ValidationError
+
+LISTED = 40
+"""Known names that a hint lists at most."""
 
 OTHER_NAMES = {
     **dict.fromkeys(("seed", "seeds", "model_seed", "num_seeds", "n_seeds"), "model_seeds"),
@@ -31,9 +35,18 @@ OTHER_NAMES = {
 
 
 def nearest(name: str, known: list[str]) -> str:
-    """A hint at the known name that looks most like this one."""
-    match = closest(name, known)
-    return f"did you mean {match!r}?" if match else f"known are {', '.join(known)}"
+    """A hint at the known name that looks most like this one; else the first that are known."""
+    if match := closest(name, known):
+        return f"did you mean {match!r}?"
+    if not known:
+        return "none is known"
+    more = f" and {len(known) - LISTED} more" if len(known) > LISTED else ""
+    return f"known are {', '.join(known[:LISTED])}{more}"
+
+
+def as_argument(name: str) -> str:
+    """A name as it is typed after a command, in quotes where a shell needs them."""
+    return f"-- {shlex.quote(name)}" if name.startswith("-") else shlex.quote(name)
 
 
 def closest(name: str, known: list[str]) -> str | None:

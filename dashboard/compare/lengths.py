@@ -7,7 +7,7 @@ import pandas as pd
 from dashboard import data
 from dashboard.words import kind_words, names
 from seqcls.kinds import Measure
-from seqcls.problem import obstacle_of, resolve
+from seqcls.problem import Problem, obstacle_of, resolve
 from sweeps.store.reading import curves
 from sweeps.store.reading.selection import View
 
@@ -49,10 +49,15 @@ def offered(config_ids: Sequence[int]) -> dict[str, Measure]:
 
 def first_width(config_ids: Sequence[int]) -> int:
     """Lengths in one point until others are chosen: one by one where none longer is tested."""
-    configs = data.some_configs(tuple(config_ids)).values()
-    here = [config for config in configs if obstacle_of(config) is None]
-    longest = max((resolve(config).test.lengths[-1] for config in here), default=FEW_LENGTHS + 1)
+    problems = _problems(config_ids)
+    longest = max((problem.test.lengths[-1] for problem in problems), default=FEW_LENGTHS + 1)
     return 1 if longest <= FEW_LENGTHS else WIDTH
+
+
+def _problems(config_ids: Sequence[int]) -> list[Problem]:
+    """What these configurations ask for, but those of plug-ins that are not installed here."""
+    configs = data.some_configs(tuple(config_ids)).values()
+    return [resolve(config) for config in configs if obstacle_of(config) is None]
 
 
 def drawable(seeds: "pd.Series[int]", most: int, models: int) -> int:
@@ -135,7 +140,7 @@ def limits(config_ids: Sequence[int]) -> pd.DataFrame:
 
     What ended beyond all tested lengths has no line: there is nothing left of it to see.
     """
-    problems = [resolve(config) for config in data.some_configs(tuple(config_ids)).values()]
+    problems = _problems(config_ids)
     tested = max((problem.test.lengths[-1] for problem in problems), default=0)
     # Of models trained elsewhere nobody knows on what.
     trained = [problem for problem in problems if not problem.is_imported]

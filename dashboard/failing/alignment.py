@@ -10,7 +10,7 @@ import streamlit as st
 from dashboard.elements import pictures, placement
 from seqcls.config import RunConfig
 from seqcls.errors import InvalidStringError
-from seqcls.problem import resolve
+from seqcls.problem import missing_plugin, resolve
 from seqcls.tokens.tokenizer import FIRST_LETTER, Tokenizer
 
 MOST_TOKENS = 300
@@ -30,7 +30,7 @@ def show(config: RunConfig, errors: pd.DataFrame) -> None:
         config: of the model.
         errors: string, target, output, first_wrong and error_kind, where they are of outputs.
     """
-    if "output" not in errors or errors.empty:
+    if "output" not in errors or errors.empty or missing_plugin(config) is not None:
         return
     error = errors.iloc[0]
     try:

@@ -13,8 +13,9 @@ from dashboard.charts.style.keys import told_once
 from dashboard.compare.lengths import FEW_LENGTHS, named
 from dashboard.elements import placement
 from dashboard.failing import outputs
+from dashboard.text import verbatim
 from seqcls.config import REPORT_TASK, RunConfig
-from seqcls.problem import resolve
+from seqcls.problem import missing_plugin, resolve
 from seqcls.tokens.strings import TokenStrings
 from seqcls.tokens.tokenizer import FIRST_LETTER
 
@@ -33,6 +34,9 @@ def show(run_id: int, errors: pd.DataFrame, config: RunConfig) -> None:
         errors: its misclassified test strings, the shortest first.
         config: its configuration.
     """
+    if reason := missing_plugin(config):
+        st.caption(verbatim(f"Where in these strings the errors lie is not known here: {reason}."))
+        return
     if "output" in errors:
         outputs.show(run_id, config)
         return

@@ -21,7 +21,6 @@ COLORS = "colors of configurations"
 """Those that the session has seen."""
 
 
-@partial(data.shared, of=sweep_queries.members_revision)
 def configuration_names(config_ids: Sequence[int]) -> dict[int, str]:
     """What each configuration is called, beside these others: no two the same."""
     return told_apart(config_ids, data.memberships(), data.settings())
@@ -57,6 +56,8 @@ def parts_apart(
         The parts of each name.
     """
     sweeps = sweep_names(config_ids, memberships)
+    chosen = memberships[memberships["config_id"].isin(config_ids)]
+    each = chosen.groupby("config_id")["sweep"].agg(list).to_dict()
     names: dict[int, list[str]] = {}
     alike = sweeps.groupby(sweeps, sort=False)
     for label, group in alike:
@@ -64,8 +65,9 @@ def parts_apart(
         for row in varied.itertuples():
             known = zip(varied.columns, row[1:], strict=True)
             settled = [f"{name}={_short(value)}" for name, value in known if not pd.isna(value)]
-            parts = settled if settled and len(alike) == 1 else [str(label), *settled]
-            names[int(str(row.Index))] = parts
+            config_id = int(str(row.Index))
+            own = [] if settled and len(alike) == 1 else each.get(config_id, [label])
+            names[config_id] = [*map(str, own), *settled]
     while len(twice := _called_the_same(names)):
         for config_id in twice:
             names[config_id] = [*names[config_id], f"configuration {config_id}"]

@@ -132,6 +132,29 @@ class Tokenizer:
         """
         return _written_out(_parse(self, text), text)
 
+    def notation(self, string: object) -> str:
+        """A string in the notation: text as it is, a sequence of tokens spelled out.
+
+        Raises:
+            InvalidStringError: it is neither, or a token is not of the alphabet.
+        """
+        if isinstance(string, str):
+            return string
+        tokens = list(string) if isinstance(string, Iterable) else [string]
+        if not isinstance(string, Iterable) or isinstance(string, set | frozenset | dict | bytes):
+            raise InvalidStringError(
+                f"{string!r:.60} is no string: expected text such as 'ab{{100}}', or a list of "
+                "tokens"
+            )
+        numbers = [self._numbers.get(str(token)) for token in tokens]
+        for token, number in zip(tokens, numbers, strict=True):
+            if number is None:
+                known = " ".join(self.alphabet[:20])
+                raise InvalidStringError(
+                    f"{string!r:.60} has the token {token!r:.60}; the tokens are {known}"
+                )
+        return self.decode([FIRST_LETTER + number for number in numbers if number is not None])
+
     def counts(self, text: str) -> tuple[int, ...]:
         """How often each letter of the alphabet occurs; the length does not matter.
 

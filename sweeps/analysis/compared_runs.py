@@ -10,6 +10,7 @@ from sweeps.statistics.intervals import Interval, Table, mcnemar, newcombe, pair
 from sweeps.statistics.seed_by_seed import string_differences
 from sweeps.store.databases.engine import Store
 from sweeps.store.reading import queries
+from sweeps.store.reading.selection import View
 from sweeps.store.schema.tables import RunState
 from sweeps.store.strings import string_queries
 
@@ -43,7 +44,7 @@ def compare_runs(store: Store, a: int, b: int) -> ComparedRuns:
         UnknownRunError: there is no such run, or it is not finished.
     """
     store = store.reader()
-    frame = queries.runs(store)
+    frame = queries.runs(store, View(run_ids=(a, b)))
     rows = [_row(frame, run_id) for run_id in (a, b)]
     ids = [int(row["config_id"].iloc[0]) for row in rows]
     errors = [string_queries.errors_of(store, [run_id]) for run_id in (a, b)]

@@ -18,6 +18,7 @@ from sweeps.grid.spec import SweepSpec, parse_spec
 from sweeps.statistics.seed_by_seed import Comparison, compare
 from sweeps.store.databases.engine import Store
 from sweeps.store.reading import queries
+from sweeps.store.reading.selection import View
 from sweeps.store.schema.tables import RunState
 
 
@@ -51,8 +52,7 @@ def trials(store: Store, run_id: int, mechanisms: Sequence[str]) -> tuple[Trial,
         run_id: a run of the configuration; all its finished runs are compared.
         mechanisms: the most frequent first.
     """
-    runs = queries.runs(store)
-    alike = runs[runs["config_id"] == runs.set_index("id").loc[run_id, "config_id"]]
+    alike = queries.runs(store, View(config_ids=(queries.config_id_of(store, run_id),)))
     config = queries.run_config(store, run_id)
     seeds = sorted(int(seed) for seed in alike["model_seed"])
     before = outcomes_of(alike)
@@ -60,7 +60,8 @@ def trials(store: Store, run_id: int, mechanisms: Sequence[str]) -> tuple[Trial,
     trials = []
     for suggestion, mended in ranked(loops(store), suggestions(resolve(config), mechanisms)):
         other = changed(config, suggestion.fields)
-        tried = runs[runs["config_id"].isin(by_meaning.get(_meaning(other), []))]
+        same = tuple(by_meaning.get(_meaning(other), []))
+        tried = queries.runs(store, View(config_ids=same))
         spec = trial_spec(other, suggestion, seeds)
         states = tried["state"].value_counts()
         waiting = int(states.get(RunState.QUEUED, 0) + states.get(RunState.RUNNING, 0))

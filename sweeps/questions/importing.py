@@ -303,7 +303,9 @@ def log_results(
         content = _all_tested(content)
         fields: Mapping[str, Any] = {"task": content.task, "dataset": remember(content)}
     else:
-        given = {"task": task} if isinstance(task, str) else dict(task or {})
+        given = {"task": task} if isinstance(task, str) else task
+        if not isinstance(given, Mapping):
+            raise ConfigError(f"task={task!r:.60}: expected a task's name, or a table of fields")
         fields = with_digests({"fixed": given})["fixed"]
     return ResultLog(store, sweep, fields, replace=replace)
 

@@ -68,7 +68,9 @@ class Ablations(NamedTuple):
     """The whole model first."""
 
 
-def minimal(store: Store, run: int | str, string: str, epoch: int | None = None) -> Reduced:
+def minimal(
+    store: Store, run: int | str, string: str | Sequence[str], epoch: int | None = None
+) -> Reduced:
     """A string that a model gets wrong, reduced until no deletion fails, and the nearest right one.
 
     Raises:
@@ -99,7 +101,9 @@ def rules(store: Store, run: int | str, epoch: int | None = None) -> Rules:
     return fitting_rules(model(store, run, epoch))
 
 
-def states(store: Store, run: int | str, string: str, epoch: int | None = None) -> States:
+def states(
+    store: Store, run: int | str, string: str | Sequence[str], epoch: int | None = None
+) -> States:
     """What each part of a model adds to a string's logit, and where along it the answer is made.
 
     Raises:
@@ -129,7 +133,11 @@ def states(store: Store, run: int | str, string: str, epoch: int | None = None) 
 
 
 def patch(
-    store: Store, run: int | str, base: str, source: str | None = None, epoch: int | None = None
+    store: Store,
+    run: int | str,
+    base: str | Sequence[str],
+    source: str | Sequence[str] | None = None,
+    epoch: int | None = None,
 ) -> Patches:
     """Which states, carried over from another string, turn a model's answer.
 
@@ -186,6 +194,7 @@ def ablate(
     from seqcls.interpretability.ablation.by_strings import main_parts, parts_of
     from seqcls.models.parts import PART_KINDS
 
+    kinds = [kinds] if isinstance(kinds, str) else kinds
     for text in kinds:
         if text not in PART_KINDS:
             raise ConfigError(f"--part {text}: expected {', '.join(PART_KINDS)}")

@@ -4,7 +4,7 @@ Where letter counts decide they are asked, exactly; else strings are, one by one
 `seqcls.interpretability` choose.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import pandas as pd
 
@@ -60,7 +60,7 @@ def model(store: Store, run: int | str, epoch: int | None = None) -> TrainedMode
 def predict(
     store: Store,
     run: int | str,
-    strings: Sequence[str],
+    strings: str | Sequence[str | Sequence[str]],
     epoch: int | None = None,
     *,
     partial: bool = True,
@@ -71,7 +71,7 @@ def predict(
     Args:
         store: the database.
         run: as `model` takes it.
-        strings: as `ab{100}c{55}`.
+        strings: as `ab{100}c{55}`, or as a list of tokens; one, or several.
         epoch: as `model` takes it.
         partial: answer the others where the model has no places for so long a string; else refuse.
         beam: of a transduction, the width of a beam, which finds that many outputs at most.
@@ -92,6 +92,9 @@ def predict(
     reader = store.reader()
     run_id = queries.find_run(reader, str(run))
     problem = resolve(queries.run_config(reader, run_id))
+    # A single string is one, too, and a list of tokens in a list of strings.
+    listed = [strings] if isinstance(strings, str) or not isinstance(strings, Iterable) else strings
+    strings = [problem.tokenizer.notation(string) for string in listed]
     weights = queries.weights(reader, run_id, epoch)
     if beam is not None:
         with of_run(run_id):
@@ -137,7 +140,9 @@ def _beams(
     return pd.DataFrame(rows, columns=["string", "target", "output", "ended", "log_probability"])
 
 
-def explain(store: Store, run: int | str, string: str, epoch: int | None = None) -> Explanation:
+def explain(
+    store: Store, run: int | str, string: str | Sequence[str], epoch: int | None = None
+) -> Explanation:
     """The cause of a model's answer; `seqcls.interpretability.explanations.text` tells it.
 
     Raises:
@@ -145,7 +150,8 @@ def explain(store: Store, run: int | str, string: str, epoch: int | None = None)
         ConfigError: of this model or task the explanation would not be true.
         InvalidStringError: the string is not of this alphabet.
     """
-    return explaining.explain(_network(store, run, epoch, "explain"), string)
+    network = _network(store, run, epoch, "explain")
+    return explaining.explain(network, network.tokenizer.notation(string))
 
 
 def proofs(store: Store, run: int | str) -> Certification:
@@ -172,6 +178,7 @@ def family(
         InvalidStringError: it is no family of this alphabet.
     """
     opened = model(store, run, epoch)
+    strings = opened.tokenizer.notation(strings)
     if reason := opened.problem.unknown_labels:
         raise ConfigError(f"no family is judged: {reason}")
     return output_family(opened, strings) if opened.writes else answers(opened, strings)

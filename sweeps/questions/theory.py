@@ -47,7 +47,7 @@ def theory(task: str, **fields: Any) -> TheoryOfTask:
     """
     settings = {"task": task, **fields}
     if task not in TASKS:
-        raise ConfigError(f"task={task!r}: {nearest(task, list(TASKS))}")
+        raise ConfigError(f"task={task!r:.60}: {nearest(str(task), list(TASKS))}")
     reads = TASKS[task].reads
     for name in fields:
         if name not in reads and name not in NETWORK_FIELDS:

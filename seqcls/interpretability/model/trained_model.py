@@ -1,7 +1,7 @@
 """A trained model of any architecture, asked about strings of its language."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar
 
@@ -158,12 +158,13 @@ class TrainedModel:
         targets = self.problem.targets_or_reason(string)
         return targets if isinstance(targets, str) else None
 
-    def letters(self, text: str) -> Letters:
-        """The letters of a string in the usual notation.
+    def letters(self, string: str | Sequence[str]) -> Letters:
+        """The letters of a string in the usual notation, or of a list of its tokens.
 
         Raises:
             InvalidStringError: it is not of this alphabet, or longer than `MAX_LENGTH`.
         """
+        text = self.tokenizer.notation(string)
         length = sum(count for _, count in self.tokenizer.pieces(text))
         if length > MAX_LENGTH:
             raise InvalidStringError(
@@ -239,16 +240,20 @@ class TrainedModel:
         width = max(row.shape[1] for row in rows)
         return is_input, np.concatenate([_widened(row, width) for row in rows])
 
-    def ask_all(self, strings: Sequence[Sequence[int]]) -> Answers:
-        """Labels and answers of strings given by their letters."""
-        return self.ask(TokenStrings.of_lists(self.num_letters, strings))
+    def ask_all(self, strings: Sequence[str | Sequence[str] | Sequence[int]]) -> Answers:
+        """Labels and answers of strings: as text, or by their tokens or the letters' numbers."""
+        listed = [strings] if isinstance(strings, str) else strings
+        rows = [self.letters(x) if _is_text(x) else x for x in listed]  # type: ignore[arg-type]
+        return self.ask(TokenStrings.of_lists(self.num_letters, rows))  # type: ignore[arg-type]
 
-    def answer(self, letters: Sequence[int]) -> Answer:
-        """Label and answer of one string.
+    def answer(self, string: str | Sequence[str] | Sequence[int]) -> Answer:
+        """Label and answer of one string: text, its tokens, or the numbers of its letters.
 
         Raises:
-            InvalidStringError: it is no input of the task, or the model has no places for it.
+            InvalidStringError: it is not of this alphabet, no input of the task, or longer than the
+                model has places for.
         """
+        letters = self._numbers(string)
         unknown = self.why_no_input(letters)
         # What a file does not have is an input all the same.
         if self.writes and unknown is not None and self.problem.known_strings is None:
@@ -272,11 +277,29 @@ class TrainedModel:
             made = UnjudgedOutput if unknown else OutputAnswer
         return made(self.text(letters), len(letters), label, logit, predicted, self.tokenizer)
 
+    def _numbers(self, string: str | Sequence[str] | Sequence[int]) -> Letters:
+        if isinstance(string, str) or not isinstance(string, Iterable):
+            return self.letters(string)
+        listed = list(string)
+        if any(not isinstance(x, int | np.integer) or isinstance(x, bool) for x in listed):
+            return self.letters([str(x) for x in listed])
+        numbers = tuple(int(x) for x in listed if not isinstance(x, str))
+        if beyond := [x for x in numbers if not 0 <= x < self.num_letters]:
+            raise InvalidStringError(
+                f"there is no letter number {beyond[0]}: expected 0 to {self.num_letters - 1}, or "
+                "the string as text"
+            )
+        return numbers
+
     def said(self, answers: np.ndarray) -> Sequence[bool | str]:
         """Targets or answers as they are told: bits of a language, else text."""
         texts = self.problem.kind.texts(self.task, answers)
         bits: list[bool] = answers.tolist()
         return bits if texts is None else texts
+
+
+def _is_text(string: str | Sequence[str] | Sequence[int]) -> bool:
+    return isinstance(string, str) or (len(string) > 0 and isinstance(string[0], str))
 
 
 def _rows_differ(one: np.ndarray, other: np.ndarray) -> Bool[np.ndarray, " string"]:

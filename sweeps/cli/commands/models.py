@@ -8,12 +8,12 @@ from typing import Any
 import pandas as pd
 import typer
 
+from seqcls.fields.imported import MODEL
 from seqcls.interpretability.rounded import percent
 from seqcls.interpretability.verdicts.output_verdict import OutputVerdict, output_verdict_text
 from seqcls.problem import resolve
 from seqcls.theory.table import NOT_KNOWN
 from sweeps.analysis.answer_sentences import displayed, words_of
-from sweeps.analysis.configuration_lookup import condition
 from sweeps.cli.commands.opening import opened
 from sweeps.cli.commands.printing import (
     Look,
@@ -29,7 +29,7 @@ from sweeps.questions.overlaps import trained_on
 from sweeps.questions.runs import errors_of_run, stored_runs
 from sweeps.questions.sweeping import engines
 from sweeps.results.summaries import differing_fields, solved_or_none
-from sweeps.store.opening import open_reader
+from sweeps.store.opening import existing, open_reader
 from sweeps.store.reading.overview import shortest_tested
 from sweeps.store.reading.queries import configs, find_run
 from sweeps.store.schema.tables import RunState
@@ -48,9 +48,8 @@ def list_runs(
     look: Look,
 ) -> None:
     """Prints the runs that meet all conditions."""
-    fields = dict(condition(text, f"--where {text}") for text in conditions)
     store = open_reader(db)
-    frame = stored_runs(store, sweeps, model_seeds, failing=failing, fields=fields)
+    frame = stored_runs(store, sweeps, model_seeds, failing=failing, conditions=conditions)
     if as_json:
         print_json(frame.drop(columns="config_id"))
         return
@@ -65,8 +64,9 @@ def list_runs(
     shown["accuracy"] = [_percent(value) for value in shown["accuracy"]]
     if (frame["state"] != RunState.DONE).any():
         shown.insert(3, "state", frame["state"])
-    for name in differing_fields(frame):
-        shown[name] = frame[name].map(toml_value)
+    named = [MODEL] if MODEL in frame else []
+    for name in dict.fromkeys([*named, *differing_fields(frame)]):
+        shown[name] = frame[name].map(toml_value, na_action="ignore")
     if (frame["predicted"] != NOT_KNOWN).any():
         shown["predicted"] = frame["predicted"]
     for name in ("state", "epochs", "best_epoch", "tn", "tp"):
@@ -75,6 +75,10 @@ def list_runs(
     if len(tested) and tested["fp"].isna().all():
         # Of tasks that are no languages there are no such counts.
         shown = shown.drop(columns=["fp", "fn", "tn", "tp"])
+    if look.columns is not None:
+        # Asked for, any is shown: a setting that is the same in all of them, too.
+        for name in frame.columns.difference([*shown, "config_id"], sort=False):
+            shown[name] = frame[name].map(toml_value, na_action="ignore")
     print_table(shown, f"{count(len(frame), 'run')} in {store.name}", look)
     config_ids = frame["config_id"].unique().tolist()
     if len(config_ids) <= MOST_ASKED:
@@ -140,9 +144,9 @@ def _readable(frame: pd.DataFrame) -> pd.DataFrame:
     return frame
 
 
-def show_engines(reference: str, engine: str, device: str, look: Look) -> None:
+def show_engines(db: str | None, reference: str, engine: str, device: str, look: Look) -> None:
     """Prints which engine trains each configuration of the chosen sweeps, and why."""
-    frame = engines(reference, engine, device)
+    frame = engines(reference, engine, device, existing(db))
     for name in frame.columns.difference(["sweep", "engine", "reason"]):
         frame[name] = frame[name].map(toml_value, na_action="ignore")
     print_table(frame, count(len(frame), "configuration"), look)

@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.live import Live
 
 from seqcls.errors import ConfigError
+from seqcls.spelling import as_argument
 from sweeps.bars import progress_bar
 from sweeps.cli.commands.printing import Look, count, print_json, print_table, table_of
 from sweeps.cli.exit_codes import INTERRUPTED, RUNS_FAILED, RUNS_LEFT
@@ -112,7 +113,7 @@ def stop_sweeps(db: str | None, sweeps: Sequence[str]) -> None:
         else:
             typer.echo(
                 f"{sweep.name} is stopped: {sweep.done} of {count(sweep.total, 'run')} done; "
-                f"`seqcls resume {sweep.name}` lifts the stop."
+                f"`seqcls resume {as_argument(sweep.name)}` lifts the stop."
             )
 
 

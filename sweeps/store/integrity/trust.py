@@ -2,6 +2,7 @@
 
 import logging
 import os
+import shlex
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -83,7 +84,8 @@ def why_not_written(path: Path, name: str) -> str | None:
         return None
     return (
         f"{name!r} has tables that check nothing, so seqcls did not make it and writes nothing "
-        f"into it; `seqcls merge {name} --db NEW.db` takes what is sound into a new database"
+        f"into it; `seqcls merge {shlex.quote(name)} --db NEW.db` takes what is sound into a new "
+        "database"
     )
 
 

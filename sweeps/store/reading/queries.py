@@ -16,9 +16,9 @@ from sweeps.results.summaries import accuracy
 from sweeps.store.databases.engine import Store
 from sweeps.store.databases.frames import frame, read
 from sweeps.store.databases.statements import one_of
-from sweeps.store.reading.selection import View, in_scope, picked
+from sweeps.store.reading.selection import View, Written, in_scope, is_value, picked
 from sweeps.store.reading.sweep_queries import find_sweep
-from sweeps.store.results.stored import config_of
+from sweeps.store.results.stored import IMPORTED_JSON, config_of
 from sweeps.store.schema.tables import (
     COUNTS,
     Base,
@@ -56,22 +56,25 @@ def runs(
     Args:
         store: where to read.
         view: which runs; all where none is named.
-        fields: values that fields of the configuration must have.
+        fields: values that fields of the configuration must have, as they are or `Written`.
     """
     import pandas as pd
 
+    chosen = view or View()
     with store.begin() as connection:
-        known = {
-            config_id: fields_known(config) for config_id, config in _configs(connection).items()
-        }
-        runs = read(connection, _runs_query(view or View(), fields or {}, known))
-        memberships = connection.execute(
+        ids = None if chosen == View() else _config_ids(connection, chosen)
+        known = {x: fields_known(config) for x, config in _configs(connection, ids).items()}
+        query = _runs_query(chosen, fields or {}, known)
+        runs = read(connection, query.order_by(Run.id))
+        members = (
             select(SweepRun.run_id, Sweep.name)
             .join(Sweep, Sweep.id == SweepRun.sweep_id)
             .order_by(Sweep.id)
         )
+        if chosen != View() or fields:
+            members = members.where(SweepRun.run_id.in_(query.with_only_columns(Run.id)))
         names: dict[int, list[str]] = {}
-        for run_id, name in memberships:
+        for run_id, name in connection.execute(members):
             names.setdefault(run_id, []).append(name)
     integers = ["epochs", "best_epoch", *COUNTS, "solved_length"]
     runs[integers] = runs[integers].astype("Int64")
@@ -210,6 +213,14 @@ def _configs(
     return {config_id: config_of(config_id, text) for config_id, text in texts.items()}
 
 
+def foreign_settings(store: Store) -> set[str]:
+    """The names of all settings of models trained elsewhere, as `config.d_model`."""
+    query = select(Config.id, Config.json).where(Config.json.contains(IMPORTED_JSON))
+    with store.begin() as connection:
+        configs = [config_of(*row) for row in connection.execute(query)]
+    return {name for config in configs for name in fields_known(config) if name.startswith(PREFIX)}
+
+
 def config_texts(connection: Connection, config_ids: Sequence[int] | None = None) -> dict[int, str]:
     """The fields that are stored of these configurations, or of all, as JSON, in order of ids."""
     query = select(Config.id, Config.json).order_by(Config.id)
@@ -282,15 +293,43 @@ def _runs_query(
     view: View, fields: Mapping[str, Any], configs: Mapping[int, Mapping[str, Any]]
 ) -> Select[*tuple[Any, ...]]:
     columns = [c for c in _columns(Run) if c.key not in ("worker_id", "started_at")]
-    query = select(*columns).where(in_scope(view), picked(view)).order_by(Run.id)
-    if not fields:
-        return query
-    alike = [
-        config_id
+    query = select(*columns).where(in_scope(view), picked(view))
+    alike = configs
+    for name, value in fields.items():
+        alike = with_value(alike, name, value)
+    return query.where(one_of(Run.config_id, alike)) if fields else query
+
+
+def with_value(
+    configs: Mapping[int, Mapping[str, Any]], name: str, value: Any
+) -> dict[int, Mapping[str, Any]]:
+    """Those of these configurations, given by their fields, of which a field has this value."""
+    wanted = [value]
+    if isinstance(value, Written):
+        wanted = value.meant(stored.get(name) for stored in configs.values())
+    return {
+        config_id: stored
         for config_id, stored in configs.items()
-        if all(stored.get(name) == value for name, value in fields.items())
-    ]
-    return query.where(Run.config_id.in_(alike))
+        if any(is_value(stored.get(name), each) for each in wanted)
+    }
+
+
+def config_ids_of_sweep(store: Store, sweep_id: int) -> list[int]:
+    """The configurations that a sweep has runs of."""
+    query = select(Run.config_id).join(SweepRun, SweepRun.run_id == Run.id).distinct()
+    with store.begin() as connection:
+        return sorted(connection.scalars(query.where(SweepRun.sweep_id == sweep_id)))
+
+
+def config_id_of(store: Store, run_id: int) -> int:
+    """The configuration of a run that exists."""
+    with store.begin() as connection:
+        return connection.scalars(select(Run.config_id).where(Run.id == run_id)).one()
+
+
+def _config_ids(connection: Connection, view: View) -> list[int]:
+    query = select(Run.config_id).where(in_scope(view), picked(view)).distinct()
+    return list(connection.scalars(query))
 
 
 def _columns(table: type[Base]) -> list[InstrumentedAttribute[Any]]:
