@@ -16,21 +16,20 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+import numpy as np
+import pandas as pd
 import pytest
 
 from seqcls.engines.initial import draw_initial
 from seqcls.evaluation import evaluate
 from seqcls.weights import to_bytes
-import numpy as np
 from sweeps.api import log_results, open_store, submit, work
 from sweeps.grid.grouping import PlannedRun, make_groups
 from sweeps.results.run_result import RunResult
 from sweeps.store import writer
 from sweeps.store.databases.engine import Store
 from sweeps.store.runs import queued
-from tests.conftest import ASSETS
 from tests.databases import rows
-from tests.plugins import forget_parts
 
 COUNTS = {"tested", "wrong", "tn", "fp", "fn", "tp"}
 OF_RUNS = {
@@ -169,7 +168,12 @@ def _import(store: Store, folder: Path, kind: Kind) -> None:
                 for number in range(width + seed):
                     said[number] = "" if right == "target" else not said[number]
                 predictions = {"tokens": log.strings["tokens"], "prediction": said}
-                log.run(model="theirs", seed=seed, config={"d": width, "l": 9 - width}, predictions=predictions)
+                log.run(
+                    model="theirs",
+                    seed=seed,
+                    config={"d": width, "l": 9 - width},
+                    predictions=predictions,
+                )
 
 
 def _record(store: Store, kind: Kind) -> None:
@@ -299,8 +303,10 @@ class Compared:
     def equal(self, what: str, shown: Any, true: Any) -> None:
         """Holds one number against the truth; one that is missing has to be missing there too."""
         if isinstance(shown, str):
-            shown = float(shown.replace(",", "")) if shown.strip() else None
-        shown = None if shown is None or shown != shown else float(shown)
+            number = shown.replace(",", "").strip()
+            share = number.endswith("%")
+            shown = float(number.rstrip("%")) / (100 if share else 1) if number else None
+        shown = None if shown is None or pd.isna(shown) else float(shown)
         if true is not None:
             true = pytest.approx(float(true), abs=6e-5)
         assert shown == true, f"{what} is shown as {shown}, and is {true}"
@@ -310,13 +316,22 @@ class Compared:
         """Rows that are shown, printed or exported: those of whose columns SQL knows the truth."""
         rows = list(rows)
         for row in rows:
-            self._row(row, what)
+            if {"pairs", "medians"} <= set(row):
+                self._pair(row, what)
+            else:
+                self._row(row, what)
         self._wrong_strings(rows, what)
 
     def _row(self, row: Mapping[str, Any], what: str) -> None:
         run_id = self._run_of(row)
         if run_id is None:
-            if "failing" in row and ({"seeds", "median_accuracy"} & set(row)) and "name" not in row:
+            if "mechanism" in row:
+                return
+            if {"sweep", "submitted"} <= set(row):
+                self._sweep_of_report(row, what)
+            elif (
+                "failing" in row and ({"seeds", "median_accuracy"} & set(row)) and "name" not in row
+            ):
                 self._configuration(row, what)
             elif {"models", "of", "string"} <= set(row):
                 self._breaking(row, what)
@@ -329,7 +344,9 @@ class Compared:
         elif {"lengths", "strings", "middle"} <= set(row):
             first, *last = map(int, re.findall(r"\d+", str(row["lengths"])))
             strings = self.facts.at(run_id, "tested", first, (last or [first])[0])
-            self.equal(f"{what}: run {run_id}, strings of {row['lengths']}", row["strings"], strings)
+            self.equal(
+                f"{what}: run {run_id}, strings of {row['lengths']}", row["strings"], strings
+            )
         elif "length" in row and "string" not in row and "tested" in row:
             true = self.facts.lengths[run_id][int(row["length"])]
             for name in COUNTS & set(row):
@@ -364,7 +381,7 @@ class Compared:
         for shown in (*of, *seeds):
             self.equal(said + "seeds", shown, true["seeds"])
         for name in (set(true) & set(row)) - {"seeds"}:
-            self.equal(said + name, _fraction(row[name]), true[name])
+            self.equal(said + name, row[name], true[name])
 
     def _is_of(self, run: Mapping[str, Any], row: Mapping[str, Any]) -> bool:
         if "config_id" in row:
@@ -374,6 +391,25 @@ class Compared:
         own = [name for name in ("learning_rate", "config.d") if row.get(name) not in (None, "")]
         assert own, f"no configuration is named by {sorted(row)}"
         return all(float(row[name]) == known[name] for name in own)
+
+    def _pair(self, row: Mapping[str, Any], what: str) -> None:
+        """The first and the last configuration of the sweep, compared."""
+        runs = self.facts.sweeps[self.sweep]
+        done: list[list[dict[str, Any]]] = []
+        for end in (runs[0], runs[-1]):
+            own = [run for run in runs if run["config_id"] == end["config_id"]]
+            done.append([run for run in own if run["state"] == "done"])
+        for place, own in enumerate(done):
+            failing = sum(run["wrong"] > 0 for run in own) / len(own)
+            self.equal(f"{what}: runs", row["runs"][place], len(own))
+            self.equal(f"{what}: failing", row["failing"][place]["value"], failing)
+            middle = median(run["accuracy"] for run in own)
+            self.equal(f"{what}: median", row["medians"][place], middle)
+        wrong = [[self.facts.wrong_strings(run["run_id"]) for run in own] for own in done]
+        for found in row["strings"]:
+            for name, own in zip(("wrong_a", "wrong_b"), wrong, strict=True):
+                models = sum(found["string"] in strings for strings in own)
+                self.equal(f"{what}: {name} of {found['string']!r}", found[name], models)
 
     def _breaking(self, row: Mapping[str, Any], what: str) -> None:
         done = [run for run in self.facts.sweeps[self.sweep] if run["state"] == "done"]
@@ -399,6 +435,15 @@ class Compared:
         elif "done" in row:
             self.equal(said + "done", row["done"], len(done))
 
+    def _sweep_of_report(self, row: Mapping[str, Any], what: str) -> None:
+        done = [run for run in self.facts.sweeps[row["sweep"]] if run["state"] == "done"]
+        failing, of = re.findall(r"\d+", row["failing"])
+        said = f"{what}: sweep {row['sweep']}, "
+        self.equal(said + "failing", failing, sum(run["wrong"] > 0 for run in done))
+        self.equal(said + "finished", of, len(done))
+        middle = median(run["accuracy"] for run in done)
+        self.equal(said + "median", row["median_accuracy"], middle)
+
     def _wrong_strings(self, rows: list[Mapping[str, Any]], what: str) -> None:
         """All strings that runs get wrong, each with how often it occurs."""
         found: dict[int, list[Mapping[str, Any]]] = {}
@@ -411,13 +456,6 @@ class Compared:
             assert shown == self.facts.wrong_strings(run_id), f"{what}: strings of run {run_id}"
             occurring = sum(shown.values())
             self.equal(f"{what}: wrong of run {run_id}", occurring, self._true(run_id)["wrong"])
-
-
-def _fraction(shown: Any) -> Any:
-    """A share, which may be written as percents."""
-    if isinstance(shown, str) and shown.endswith("%"):
-        return float(shown.removesuffix("%")) / 100
-    return shown
 
 
 def stored_counts_agree(facts: Facts) -> None:
