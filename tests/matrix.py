@@ -1,8 +1,6 @@
 """One database with tiny models of every kind, and what SQL alone says of it.
 
-A kind is a sweep of two configurations by two seeds. Which of its models have weights, write outputs or
-failed in training is not written down: it is read from the database, and says which refusals
-are right.
+A kind is a sweep of two configurations by two seeds.
 """
 
 import json
@@ -312,7 +310,7 @@ class Compared:
         assert shown == true, f"{what} is shown as {shown}, and is {true}"
         self.number += 1
 
-    def rows(self, rows: Iterable[Mapping[str, Any]], what: str) -> None:
+    def rows(self, rows: Iterable[Mapping[Any, Any]], what: str) -> None:
         """Rows that are shown, printed or exported: those of whose columns SQL knows the truth."""
         rows = list(rows)
         for row in rows:
@@ -342,11 +340,10 @@ class Compared:
                 tested = self.facts.at(self.run_id, "tested", first, last)
                 self.equal(f"{what}: tested from {first} to {last}", row["tested"], tested)
         elif {"lengths", "strings", "middle"} <= set(row):
-            first, *last = map(int, re.findall(r"\d+", str(row["lengths"])))
-            strings = self.facts.at(run_id, "tested", first, (last or [first])[0])
-            self.equal(
-                f"{what}: run {run_id}, strings of {row['lengths']}", row["strings"], strings
-            )
+            ends = [int(end) for end in re.findall(r"\d+", str(row["lengths"]))]
+            strings = self.facts.at(run_id, "tested", ends[0], ends[-1])
+            said = f"{what}: run {run_id}, strings of {row['lengths']}"
+            self.equal(said, row["strings"], strings)
         elif "length" in row and "string" not in row and "tested" in row:
             true = self.facts.lengths[run_id][int(row["length"])]
             for name in COUNTS & set(row):

@@ -1,15 +1,16 @@
-"""Every command and every section of every page on every kind of model, generated from the program.
+"""Every command and section of every page on every kind of model, generated from the program.
 
-Commands and their options come from Typer, pages from the navigation, sections from the page itself,
-formats from the exporter: what is added there is tried here, without a line of this file. A cell may
-do what it is asked, and then every number that SQL knows is that of SQL; or refuse in one line, for a
-reason that follows from the kind.
+Commands and their options come from Typer, pages from their folder, sections and controls from the
+page itself, formats from the exporter: what is added there is tried here, without a line of this
+file. A cell may do what it is asked, and then every number that SQL knows is that of SQL; or refuse
+in one line, for a reason that follows from the kind. All cells are tried in `make chaos`, a part of
+them where all tests run.
 """
 
 import json
 import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cached_property
 from html.parser import HTMLParser
 from pathlib import Path
@@ -56,7 +57,7 @@ NOT_ALONE = {"watch", "force", "replace", "columns", "engine", "device", "dask",
 """Options that have no cell: they say how and not what, or have a command wait for more."""
 
 LONG_ALONE = {"sensitive references", "site "}
-"""What takes half a minute, as it trains again or goes through all sweeps: for `make chaos` alone."""
+"""What trains again, or goes through all sweeps, and so takes long."""
 
 PART = 1 if LONG else 7
 """One cell of so many is tried: each kind of model with other options than the next."""
@@ -168,7 +169,7 @@ class Cell:
 
     def value(self, command: str, name: str) -> str | None:
         """What is given for a parameter of a command; None where it has nothing to be given."""
-        own = {
+        own: dict[str, Callable[[], str | None]] = {
             "theory task": lambda: str(self.kind.task["task"]),
             "import task": lambda: (
                 None if self.kind.file else json.dumps({**TESTED, **self.kind.task})
@@ -186,7 +187,7 @@ class Cell:
         }
         if (given := own.get(f"{command} {name}")) is not None:
             return given()
-        values = {
+        values: dict[str, Callable[[], str | None]] = {
             "run": lambda: str(self.run_id), "references": lambda: str(self.run_id),
             "string": lambda: self.string, "strings": lambda: self.string,
             "source": lambda: self.string,
@@ -202,6 +203,7 @@ class Cell:
             "rounds": lambda: "4", "states": lambda: "9", "workers": lambda: "0",
             "precision": lambda: "float64", "kind": lambda: "csv",
         }  # fmt: skip
+        assert name in values, f"{command}: say here what is given for {name!r}"
         return values[name]()
 
 
@@ -231,9 +233,8 @@ def variants(command: str) -> Iterator[tuple[str, ...]]:
         name = str(parameter.name)
         if name == "kind":
             yield from ((name, known) for known in [*WRITERS, JSONL])
-        elif not is_always(command, parameter) and name not in NOT_ALONE:
-            if LONG or f"{command} {name}" not in LONG_ALONE:
-                yield (name,)
+        elif not (is_always(command, parameter) or name in NOT_ALONE):
+            yield from [(name,)] * (LONG or f"{command} {name}" not in LONG_ALONE)
 
 
 def arguments(cell: Cell, command: str, variant: tuple[str, ...]) -> list[str]:
@@ -517,13 +518,13 @@ def test_sections_of_the_page_model(
 
 def check_controls(cell: Cell, app: AppTest) -> None:
     """Every option of the controls that a page offers."""
-    for control in app.get("button_group"):
-        for option in getattr(control, "options", ()):
-            control.set_value(option)
+    for key, options in [(control.key, control.options) for control in app.segmented_control]:
+        for option in options:
+            app.segmented_control(key=key).set_value(option)
             check_page(cell, rerun(app))
 
 
 def test_all_commands_are_in_the_matrix() -> None:
     tried = {command for (command, _), _ in CELLS}
+    assert tried.isdisjoint(ENDLESS)
     assert tried | ENDLESS == set(COMMANDS)
-    assert not {command for command in ENDLESS if command not in COMMANDS}
