@@ -518,7 +518,7 @@ def test_sections_of_the_page_model(
 
 def check_controls(cell: Cell, app: AppTest) -> None:
     """Every option of the controls that a page offers."""
-    for key, options in [(control.key, control.options) for control in app.segmented_control]:
+    for key, options in [(str(x.key), x.options) for x in app.segmented_control]:
         for option in options:
             app.segmented_control(key=key).set_value(option)
             check_page(cell, rerun(app))
