@@ -91,6 +91,16 @@ def test_verdicts_are_counted_as_those_of_trained_runs(both: Store) -> None:
     assert api.verify(both).damages == []
 
 
+def test_fields_of_trained_runs_keep_their_types_beside_imported_ones(both: Store) -> None:
+    alone, beside = (api.runs(both, sweep) for sweep in ("ours", None))
+    for name in ("train_alpha", "dropout_rate", "learning_rate"):
+        assert str(beside[name].dtype) == "Float64", name
+    assert str(beside["hidden_size"].dtype) == "Int64"
+    of_ours = beside[beside["id"].isin(alone["id"])]
+    for name in RunConfig.model_fields:
+        assert list(map(str, of_ours[name])) == list(map(str, alone[name])), name
+
+
 def test_settings_of_others_are_never_fields_of_ours(both: Store) -> None:
     frame = api.runs(both)
     assert frame["config.d_model"].dropna().tolist() == [32, 64, 32, 64]

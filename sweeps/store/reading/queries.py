@@ -46,6 +46,10 @@ def revision(store: Store) -> int:
         return connection.scalars(select(Revision.runs)).one()
 
 
+_NULLABLE = {bool: "boolean", int: "Int64", float: "Float64", str: "string"}
+"""What pandas calls the types of fields where some runs have no value of them."""
+
+
 def runs(
     store: Store, view: View | None = None, fields: Mapping[str, Any] | None = None
 ) -> "pd.DataFrame":
@@ -81,18 +85,21 @@ def runs(
     runs["errors"] = runs["wrong"]
     runs["accuracy"] = accuracy(runs)
     runs["sweeps"] = [tuple(names.get(run_id, ())) for run_id in runs["id"]]
-    settings = pd.DataFrame(
-        [known[config_id] for config_id in runs["config_id"]],
-        columns=list(default_fields()),
-        index=runs.index,
-    )
     foreign = in_columns(
         {name: value for name, value in known[config_id].items() if name.startswith(PREFIX)}
         for config_id in runs["config_id"]
     )
+    settings = pd.DataFrame(
+        [known[config_id] for config_id in runs["config_id"]],
+        columns=list(default_fields()),
+        index=runs.index,
+        dtype=object if any(foreign) else None,
+    )
     if not any(foreign):
         return runs.join(settings)
-    return runs.join(settings.convert_dtypes()).join(
+    # Of every field what it is: whole values of a field of fractions stay fractions.
+    types = {name: _NULLABLE[type(default)] for name, default in default_fields().items()}
+    return runs.join(settings.astype(types)).join(
         pd.DataFrame(foreign, index=runs.index).convert_dtypes()
     )
 
