@@ -12,7 +12,6 @@ from seqcls import kinds
 from seqcls.interpretability.rounded import length_text, percent
 from seqcls.interpretability.wording import EMPTY
 from seqcls.kinds import MISCLASSIFIED, Words
-from seqcls.tokens.tokenizer import raw
 
 TESTED = "Models that are trained and tested, of all configurations that match the filters."
 SEEDS = "Trained and tested models with the same settings but different initial values."
@@ -178,7 +177,7 @@ def answers_frame(answers: pd.DataFrame) -> pd.DataFrame:
     """Strings, what is right of each and what the model says, as a table shows them.
 
     Args:
-        answers: as `sweeps.questions.models.predict` gives them.
+        answers: as `sweeps.questions.models.predict` gives them, written out to be shown.
 
     Returns:
         string, label or target, predicted or output, correct (missing where it is not known, or
@@ -203,7 +202,7 @@ def answers_frame(answers: pd.DataFrame) -> pd.DataFrame:
 def _answer_text(value: bool | str | None) -> str:
     """A label as it is stored, or an output, which may be empty."""
     if isinstance(value, str):
-        return raw(value) or EMPTY
+        return value or EMPTY
     return "" if value is None else str(int(value))
 
 
