@@ -278,7 +278,7 @@ class TrainedModel:
         return made(self.text(letters), len(letters), label, logit, predicted, self.tokenizer)
 
     def _numbers(self, string: str | Sequence[str] | Sequence[int]) -> Letters:
-        if isinstance(string, str) or not isinstance(string, Iterable):
+        if isinstance(string, str | set | frozenset) or not isinstance(string, Iterable):
             return self.letters(string)
         listed = list(string)
         if any(not isinstance(x, int | np.integer) or isinstance(x, bool) for x in listed):
