@@ -24,7 +24,7 @@ MAX_BYTES = 4_000_000_000
 MAX_LINE = 10_000_000
 """Bytes of one line at most: 10,000 tokens of 40 characters, each escaped in JSON."""
 
-SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "vertical bars"}
+SEPARATORS = ",;\t|"
 
 COMPRESSED: dict[str, Callable[[Path, str], Any]] = {
     ".gz": gzip.open,
@@ -49,6 +49,7 @@ def ending_of(name: str) -> str:
 
 
 def compression_of(ending: str) -> str:
+    """How a name says that a file is compressed, such as `.gz`; empty where it is not."""
     return next((suffix for suffix in COMPRESSED if ending.endswith(suffix)), "")
 
 
@@ -113,6 +114,7 @@ def _unreadable(path: Path, error: Exception) -> DatasetError:
 
 
 def whole_content(path: Path, most: int) -> bytes:
+    """All bytes of a file, unpacked, of which there may be so many."""
     try:
         with _opened(path) as file:
             content = file.read(most + 1)

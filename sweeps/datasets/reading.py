@@ -216,7 +216,7 @@ def _written_list(text: str) -> list[Any] | None:
         items = _ITEMS.findall(text[1:-1])
         if "..." in items:
             raise DatasetError(f"{text!r:.60} was shortened to '...' when it was written")
-        return [ast.literal_eval(x) if x[0] in "'\"" else x for x in items]
+        return [x[1:-1] if x[0] in "'\"" else x for x in items]
     if "," not in text:
         return None
     for parse in (json.loads, ast.literal_eval):
