@@ -11,6 +11,8 @@ from seqcls.config import RunConfig
 from seqcls.errors import ConfigError, InvalidStringError
 from seqcls.evaluation import drawn_test_set, evaluate
 from seqcls.interpretability.automata.learning import learn
+from seqcls.interpretability.causes.another_language import smallest_automaton
+from seqcls.interpretability.causes.tried_strings import short_strings
 from seqcls.interpretability.minimal.minimal import shortest_failing
 from seqcls.interpretability.model.trained_model import TrainedModel
 from seqcls.interpretability.verdicts.by_counts import verdicts
@@ -156,8 +158,10 @@ def test_a_string_without_a_number_is_asked_and_has_no_answer(
         return
     verdict = string_verdict(model, 100)
     assert verdict.false_positives + verdict.false_negatives == verdict.inputs
+    asked = short_strings(model)
     with pytest.raises(ConfigError, match="no answer: its logit is NaN"):
         learn(model)
+    assert smallest_automaton(model, asked, asked, 0.9, 0.9) is None
 
 
 def test_a_check_by_letter_counts_takes_no_number_for_an_error() -> None:

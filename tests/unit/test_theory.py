@@ -112,7 +112,14 @@ def test_the_automaton_of_a_task_is_minimal_and_has_its_labels(fields: dict[str,
     assert len(np.unique(apart)) == len(automaton.table)
 
 
-FORMS = ["{0}{1}", "({0}|{1})", "({0}{1})*", "({0}|{1})*", "({0}{{2}})*", "({1}*{0}{1}*{0})*{1}*"]
+FORMS = [
+    "{0}{1}",
+    "({0}|{1})",
+    "({0}{1})*",
+    "({0}|{1})*",
+    "(({0}){{2}})*",
+    "(({1})*{0}({1})*{0})*({1})*",
+]
 
 
 def random_patterns() -> Iterator[tuple[str, str]]:

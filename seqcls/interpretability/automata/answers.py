@@ -122,7 +122,8 @@ class ModelAnswers:
         parts = [self.model.ask(strings.take(slice(start, start + CHUNK))) for start in starts]
         for part in parts:
             if len(rows := np.flatnonzero(part.unanswered)):
-                string = self.model.text(part.strings.take(rows[:1]).letters[0].tolist())
+                first = part.strings.take(rows[:1])
+                string = self.model.text(first.letters[0, : first.lengths[0]].tolist())
                 raise EndedError(f"{string[:60]!r} has no answer: its logit is NaN")
         return np.concatenate([np.asarray(part.predicted, dtype=bool) for part in parts])
 
