@@ -13,6 +13,7 @@ from dashboard.compare import configurations, drawn_models, importance, lengths,
 from dashboard.compare.drawn_models import MAX_MODELS, MAX_ROWS
 from dashboard.elements import placement
 from dashboard.every_page import filters, share
+from dashboard.text import verbatim
 from dashboard.words import kind_words, measures, names
 from seqcls.errors import SeqclsError
 from seqcls.kinds import Measure
