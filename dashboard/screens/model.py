@@ -2,7 +2,6 @@
 
 from functools import partial
 
-import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
@@ -53,8 +52,9 @@ def _model(run_id: int, config: RunConfig, header: DeltaGenerator) -> None:
         diverged = queries.run_status(open_reader(), run_id).engine_reason
         if diverged and queries.why_no_weights(config):
             st.caption(verbatim(f"Its training {diverged}."))
-        epochs = None if pd.isna(model["epochs"]) else int(model["epochs"])
-        if said := data.trained_on((int(model["config_id"]),), epochs):
+        # Of a run that stopped early no more than its own epochs.
+        epochs = len(queries.epochs(open_reader(), run_id))
+        if said := data.trained_on((int(model["config_id"]),), epochs or None):
             st.caption(verbatim(said))
         remedies.rounding(run_id)
         links.to_compare_two("run", [run_id], "Compare with another model")

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from seqcls.config import COUPLED, NetworkConfig
+from seqcls.config import NetworkConfig
 from seqcls.models.entries import Entry, entry_of
 from seqcls.models.reading import special_tokens
 from seqcls.plugins import Registry, UnfitError
@@ -58,16 +58,16 @@ def _two_streams(config: NetworkConfig) -> str | None:
 
 _HERE = "seqcls.models.positions"
 
+_COUPLED = Entry(f"{_HERE}.coupled:Coupled", obstacle=_no_coupling, table_size=_longest)
+
 _OWN: Mapping[str, Entry] = {
     "none": Entry(f"{_HERE}.base:Positions"),
     "sinusoidal": Entry(f"{_HERE}.sinusoidal:Sinusoidal", _RANDOMIZED),
     "learned": Entry(
         f"{_HERE}.learned:Learned", _RANDOMIZED | {"position_draw"}, _drawn_once, _longest
     ),
-    **{
-        name: Entry(f"{_HERE}.coupled:Coupled", obstacle=_no_coupling, table_size=_longest)
-        for name in COUPLED
-    },
+    "coupled_marks": _COUPLED,
+    "coupled": _COUPLED,
     "rotary": Entry(f"{_HERE}.rotary:Rotary", _RANDOMIZED, _even_head_size),
     "alibi": Entry(f"{_HERE}.alibi:Alibi", _RANDOMIZED),
     "relative": Entry(f"{_HERE}.relative:Relative"),
