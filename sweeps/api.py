@@ -44,6 +44,7 @@ from sweeps.questions.sweeping import (
 )
 from sweeps.questions.theory import theory
 from sweeps.store.databases.engine import Store
+from sweeps.store.reading.selection import listed
 
 __all__ = [
     "ablate", "automaton", "automaton_inside", "causes", "compare", "config", "data", "delete",
@@ -72,8 +73,8 @@ def figures(
         InvalidStringError: a string that is not of this alphabet, or too long to be drawn.
         PluginError: the dashboard, whose charts these are, is not installed.
     """
-    listed = [strings] if isinstance(strings, str) else list(strings)
-    charts: list[Any] = _of_the_dashboard("figures")(store.reader(), run, listed, epoch)
+    drawn = listed(strings)
+    charts: list[Any] = _of_the_dashboard("figures")(store.reader(), run, drawn, epoch)
     return charts
 
 
@@ -84,8 +85,7 @@ def report(store: Store, sweep: str | Sequence[str], *more: str) -> str:
         UnknownRunError: there is no such sweep, or none of their runs is finished.
         PluginError: the dashboard, whose charts these are, is not installed.
     """
-    named = [sweep] if isinstance(sweep, str) else list(sweep)
-    page: str = _of_the_dashboard("report")(store.reader(), *named, *more)
+    page: str = _of_the_dashboard("report")(store.reader(), *listed(sweep), *more)
     return page
 
 

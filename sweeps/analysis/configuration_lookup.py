@@ -135,8 +135,9 @@ def checked_value(field: str, value: Any) -> Any:
     value = value.item() if isinstance(value, np.generic) else value
     if field.startswith(PREFIX):
         return value
+    annotation: Any = RunConfig.model_fields[field].annotation
     try:
-        return TypeAdapter(RunConfig.model_fields[field].annotation).validate_python(value)
+        return TypeAdapter(annotation).validate_python(value)
     except ValidationError as error:
         expected = error.errors()[0]["msg"].removeprefix("Input should be ")
         raise ConfigError(f"{field}={value!r:.60}: expected {expected}") from None

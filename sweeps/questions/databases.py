@@ -12,7 +12,7 @@ from sweeps.store.integrity import trust
 from sweeps.store.migrate import Upgraded, upgrade_with_backup
 from sweeps.store.opening import open_reader, open_writer, pack, to_write
 from sweeps.store.reading import sweep_queries
-from sweeps.store.reading.selection import View
+from sweeps.store.reading.selection import View, listed
 from sweeps.store.verification import Verification
 from sweeps.store.verification import verify as verify_all
 
@@ -74,7 +74,7 @@ def export(
     from sweeps.analysis.export import export as export_of
 
     reader = store.reader()
-    sweeps = [sweeps] if isinstance(sweeps, str) else list(sweeps)
+    sweeps = listed(sweeps)
     for name in sweeps:
         sweep_queries.find_sweep(reader, name)
     view = View(sweeps=tuple(sweeps))

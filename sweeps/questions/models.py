@@ -4,7 +4,7 @@ Where letter counts decide they are asked, exactly; else strings are, one by one
 `seqcls.interpretability` choose.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 import pandas as pd
 
@@ -30,6 +30,7 @@ from sweeps.store.databases.engine import Store
 from sweeps.store.opening import to_write
 from sweeps.store.reading import queries
 from sweeps.store.reading.models import of_run
+from sweeps.store.reading.selection import listed
 
 
 def config(store: Store, run: int | str) -> RunConfig:
@@ -93,20 +94,19 @@ def predict(
     run_id = queries.find_run(reader, str(run))
     problem = resolve(queries.run_config(reader, run_id))
     # A single string is one, too, and a list of tokens in a list of strings.
-    listed = [strings] if isinstance(strings, str) or not isinstance(strings, Iterable) else strings
-    strings = [problem.tokenizer.notation(string) for string in listed]
+    texts = [problem.tokenizer.notation(string) for string in listed(strings)]
     weights = queries.weights(reader, run_id, epoch)
     if beam is not None:
         with of_run(run_id):
-            return _beams(problem, weights, strings, beam, partial=partial)
+            return _beams(problem, weights, texts, beam, partial=partial)
     with of_run(run_id):
-        answers = prediction.predict(problem, weights, strings, partial=partial)
-    targets = [prediction.target_of(problem, string) for string in strings]
+        answers = prediction.predict(problem, weights, texts, partial=partial)
+    targets = [prediction.target_of(problem, string) for string in texts]
     if problem.no_language:
         answer, margin = (column.name for column in problem.kind.answer_columns)
         return pd.DataFrame(
             {
-                "string": list(strings),
+                "string": texts,
                 "target": targets,
                 answer: [x.answer for x in answers],
                 margin: [x.logit for x in answers],
@@ -114,7 +114,7 @@ def predict(
         )
     return pd.DataFrame(
         {
-            "string": list(strings),
+            "string": texts,
             "label": targets,
             "predicted": [x.logit > 0 if x.logit == x.logit else None for x in answers],
             "logit": [x.logit for x in answers],

@@ -22,7 +22,7 @@ from sweeps.results.summaries import differing_fields
 from sweeps.store.databases.engine import Store
 from sweeps.store.opening import to_write
 from sweeps.store.reading import queries, sweep_queries
-from sweeps.store.reading.selection import View, Written, is_value
+from sweeps.store.reading.selection import View, Written, is_value, listed
 from sweeps.store.results import explained
 from sweeps.store.schema.tables import RunState
 from sweeps.store.strings import string_queries
@@ -59,9 +59,7 @@ def stored_runs(
     reader = store.reader()
     for name in sweeps:
         sweep_queries.find_sweep(reader, name)
-    if isinstance(model_seeds, numbers.Integral):
-        model_seeds = (int(model_seeds),)
-    seeds = tuple(map(_plain, model_seeds if model_seeds is not None else ()))
+    seeds = tuple(map(_plain, [] if model_seeds is None else listed(model_seeds)))
     for seed in seeds:
         check_model_seed(seed)
     view = View(tuple(sweeps), seeds, failing=failing)
@@ -154,8 +152,7 @@ def runs(
         UnknownRunError: there is no such sweep.
         ConfigError: there is no such field, or a seed is no seed.
     """
-    several = isinstance(sweep, Iterable) and not isinstance(sweep, str)
-    sweeps = () if sweep is None else tuple(sweep) if several else (sweep,)
+    sweeps = [] if sweep is None else listed(sweep)
     frame = stored_runs(store, sweeps, model_seeds, failing=failing, fields=fields)
     frame["finished_at"] = pd.to_datetime(frame["finished_at"], utc=True, format="ISO8601")
     first = [*FIRST, *differing_fields(frame)]
@@ -167,13 +164,11 @@ Runs = int | str | Iterable[int | str]
 
 
 def _run_ids(store: Store, runs: Runs) -> list[int]:
-    several = isinstance(runs, Iterable) and not isinstance(runs, str)
-    given = list(runs) if several else [runs]
     return [
         int(run)
         if isinstance(run, numbers.Integral) and not isinstance(run, bool)
         else queries.find_run(store, str(run))
-        for run in given
+        for run in listed(runs)
     ]
 
 
@@ -289,8 +284,7 @@ def sensitive(store: Store, runs: Runs = (), times: int = rounding.TIMES) -> pd.
         UnknownRunError: there is neither such a sweep nor such a run, or the run is not finished.
     """
     reader = store.reader()
-    several = isinstance(runs, Iterable) and not isinstance(runs, str)
-    named = list(map(str, runs)) if several else [str(runs)]
+    named = [str(run) for run in listed(runs)]
     if not named:
         return explained.sensitivity(reader)
     ids = list(dict.fromkeys(run_id for each in named for run_id in _finished(reader, each)))

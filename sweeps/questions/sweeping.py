@@ -16,6 +16,7 @@ from sweeps.store import writer
 from sweeps.store.databases.engine import Store
 from sweeps.store.opening import to_write
 from sweeps.store.reading import sweep_queries
+from sweeps.store.reading.selection import listed
 from sweeps.work import estimate as estimating
 from sweeps.work import memory
 from sweeps.work.executors.dask_cluster import check_address
@@ -50,15 +51,15 @@ def read_specs(spec: Spec, precision: str | None = None) -> list[SweepSpec]:
     """
     if isinstance(spec, str | Path):
         specs = load_specs(str(spec))
-    elif not isinstance(spec, Mapping | Sequence) or not all(
-        isinstance(each, str if isinstance(spec, Mapping) else SweepSpec) for each in spec
-    ):
-        raise SpecError(
-            f"{spec!r:.60} is no specification: expected a TOML file, a folder of them, the name "
-            "of one that is shipped, or a table with the same keys"
-        )
+    elif isinstance(spec, Mapping):
+        specs = [parse_spec(spec)]
     else:
-        specs = [parse_spec(spec)] if isinstance(spec, Mapping) else list(spec)
+        specs = [each for each in listed(spec) if isinstance(each, SweepSpec)]
+        if len(specs) < len(listed(spec)):
+            raise SpecError(
+                f"{spec!r:.60} is no specification: expected a TOML file, a folder of them, the "
+                "name of one that is shipped, or a table with the same keys"
+            )
     return specs if precision is None else [at_precision(each, precision) for each in specs]
 
 
@@ -68,9 +69,8 @@ def sweep_ids(store: Store, sweeps: Sweeps) -> list[int]:
     Raises:
         UnknownRunError: there is no sweep of such a name or id.
     """
-    several = isinstance(sweeps, Iterable) and not isinstance(sweeps, str)
     ids = []
-    for each in sweeps if several else [sweeps]:
+    for each in listed(sweeps):
         if isinstance(each, numbers.Integral) and not isinstance(each, bool):
             ids.append(sweep_queries.check_sweep_id(store, int(each)))
         else:

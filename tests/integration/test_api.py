@@ -201,12 +201,15 @@ def test_a_string_is_text_or_a_list_of_tokens_wherever_one_is_asked_about(store:
 def test_sweeps_and_runs_are_named_as_one_likes(store: Store) -> None:
     sweep = RUN.split("/")[0]
     run_id = int(api.runs(store, sweep, 2)["id"].iloc[0])
-    for named in (sweep, [sweep], {sweep}, np.int64(api.status(store, sweep)[0].id)):
+    sweep_id: Any = np.int64(api.status(store, sweep)[0].id)
+    for named in (sweep, [sweep], {sweep}, sweep_id):
         assert [x.name for x in api.status(store, named)] == [sweep]
-    for runs in (run_id, np.int64(run_id), RUN, [RUN], {run_id}):
+    number: Any = np.int64(run_id)
+    for runs in (run_id, number, RUN, [RUN], {run_id}):
         assert set(api.lengths(store, runs)["run_id"]) == {run_id}
         assert set(api.errors(store, runs)["run_id"]) == {run_id}
-    assert api.runs(store, sweep, np.int64(2))["id"].tolist() == [run_id]
+    seed: Any = np.int64(2)
+    assert api.runs(store, sweep, seed)["id"].tolist() == [run_id]
     assert api.runs(store, [sweep], model_seed=2)["id"].tolist() == [run_id]
     assert len(api.runs(store, sweep, hidden_size="2")) == len(api.runs(store, sweep))
     assert api.compare(store, run_id, RUN).comparison.is_same

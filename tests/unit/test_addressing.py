@@ -157,7 +157,7 @@ def counted_rows() -> Iterator[list[int]]:
         if sql.lstrip().startswith("SELECT"):
             with closing(connection.connection.cursor()) as cursor:
                 cursor.execute(f"SELECT count(*) FROM ({sql})", values)
-                counts.append(cursor.fetchone()[0])
+                counts.extend(found for (found,) in cursor.fetchall())
 
     event.listen(Engine, "before_cursor_execute", count)
     yield counts

@@ -280,16 +280,15 @@ class TrainedModel:
     def _numbers(self, string: str | Sequence[str] | Sequence[int]) -> Letters:
         if isinstance(string, str | set | frozenset) or not isinstance(string, Iterable):
             return self.letters(string)
-        listed = list(string)
-        if any(not isinstance(x, int | np.integer) or isinstance(x, bool) for x in listed):
-            return self.letters([str(x) for x in listed])
-        numbers = tuple(int(x) for x in listed if not isinstance(x, str))
+        numbers = [x for x in string if isinstance(x, int | np.integer)]
+        if len(numbers) < len(string):
+            return self.letters([str(x) for x in string])
         if beyond := [x for x in numbers if not 0 <= x < self.num_letters]:
             raise InvalidStringError(
                 f"there is no letter number {beyond[0]}: expected 0 to {self.num_letters - 1}, or "
                 "the string as text"
             )
-        return numbers
+        return tuple(map(int, numbers))
 
     def said(self, answers: np.ndarray) -> Sequence[bool | str]:
         """Targets or answers as they are told: bits of a language, else text."""

@@ -37,6 +37,12 @@ class View:
     """Only runs that made at least one error of this kind."""
 
 
+def listed(given: Any) -> list[Any]:
+    """What a user gives as one or as several: a name, a number, or any collection of these."""
+    several = isinstance(given, Iterable) and not isinstance(given, str | bytes)
+    return list(given) if several else [given]
+
+
 @dataclass(frozen=True)
 class Written:
     """A value as a user writes it, whose type is that of the stored values it may mean."""
