@@ -338,7 +338,7 @@ class Compared:
             elif self.run_id is not None and {"first_length", "strings", "tested"} <= set(row):
                 self._errors_of_lengths(self.run_id, row, what)
         elif {"lengths", "strings", "middle"} <= set(row):
-            ends = [int(end) for end in re.findall(r"\d+", str(row["lengths"]))]
+            ends = [int(x) for x in re.findall(r"\d+", row["lengths"].replace("up to", "0 to"))]
             strings = self.facts.at(run_id, "tested", ends[0], ends[-1])
             said = f"{what}: run {run_id}, strings of {row['lengths']}"
             self.equal(said, row["strings"], strings)
@@ -388,8 +388,10 @@ class Compared:
         return all(float(row[name]) == known[name] for name in own)
 
     def _errors_of_lengths(self, run_id: int, row: Mapping[str, Any], what: str) -> None:
-        """Errors of one kind from one length to another: of a language, among those of one label."""
+        """Errors of one kind in a span of lengths: of a language, among strings of one label."""
         first, last = int(row["first_length"]), int(row["last_length"])
+        # The first of several lengths holds the empty string, too.
+        first = 0 if first == 1 < last else first
         of = {"false positive": ("fp", "tn"), "false negative": ("fn", "tp")}
         cells = of.get(row.get("kind", ""), ())
         tested = sum(self.facts.at(run_id, name, first, last) for name in cells or ("tested",))
