@@ -104,9 +104,12 @@ _PAIRS = "\n".join(
 )
 _LSTM = {"architecture": "lstm", "readout": "last"}
 _PICTURES = {
-    "line_length": 3, "max_lines": 2, "hidden_size": 8, "picture_channels": 4, "picture_blocks": 1,
-    "test_min_length": 1, "train_min_length": 1, "validation_min_length": 1, "test_max_length": 4,
-    "test_size": 12, "alphabet": "12",
+    "line_length": 3, "max_lines": 2, "alphabet": "12", "test_min_length": 1,
+    "test_max_length": 4, "test_size": 12,
+}  # fmt: skip
+_READER = {
+    "architecture": "recurrent_attention", "hidden_size": 8, "picture_channels": 4,
+    "picture_blocks": 1, "train_min_length": 1, "validation_min_length": 1,
 }  # fmt: skip
 
 KINDS = (
@@ -117,7 +120,7 @@ KINDS = (
     Kind("pairs", {"task": "pairs"}, DECODER, file=("pairs.jsonl", _PAIRS)),
     Kind("transduction", {"task": "reverse"}, DECODER),
     Kind("addition", {"task": "addition"}, DECODER),
-    Kind("pictures", {"task": "paragraph", **_PICTURES}, {"architecture": "recurrent_attention"}),
+    Kind("pictures", {"task": "paragraph", **_PICTURES}, _READER),
     Kind("from_outside", {"task": "ones_modulo"}, _LSTM),
     Kind("imported", {"task": "file"}, file=("labeled.csv", _LABELED), imported=True),
     Kind("imported_outputs", {"task": "pairs"}, file=("pairs.jsonl", _PAIRS), imported=True),
@@ -297,6 +300,8 @@ class Compared:
     """The run that is looked at, where its rows do not name it."""
     number: int = 0
     """How many were compared."""
+    of_all: bool = True
+    """Whether lines are shares of all strings, and not of those of one label, or of tokens."""
 
     def equal(self, what: str, shown: Any, true: Any) -> None:
         """Holds one number against the truth; one that is missing has to be missing there too."""
@@ -336,11 +341,11 @@ class Compared:
             elif {"name", "state"} <= set(row):
                 self._sweep(row, what)
             elif self.run_id is not None and {"first_length", "strings", "tested"} <= set(row):
-                first, last = int(row["first_length"]), int(row["last_length"])
-                tested = self.facts.at(self.run_id, "tested", first, last)
-                self.equal(f"{what}: tested from {first} to {last}", row["tested"], tested)
+                self._errors_of_lengths(self.run_id, row, what)
         elif {"lengths", "strings", "middle"} <= set(row):
-            ends = [int(end) for end in re.findall(r"\d+", str(row["lengths"]))]
+            if not self.of_all:
+                return
+            ends = [int(x) for x in re.findall(r"\d+", row["lengths"].replace("up to", "0 to"))]
             strings = self.facts.at(run_id, "tested", ends[0], ends[-1])
             said = f"{what}: run {run_id}, strings of {row['lengths']}"
             self.equal(said, row["strings"], strings)
@@ -389,6 +394,19 @@ class Compared:
         assert own, f"no configuration is named by {sorted(row)}"
         return all(float(row[name]) == known[name] for name in own)
 
+    def _errors_of_lengths(self, run_id: int, row: Mapping[str, Any], what: str) -> None:
+        """Errors of one kind in a span of lengths: of a language, among strings of one label."""
+        first, last = int(row["first_length"]), int(row["last_length"])
+        # The first of several lengths holds the empty string, too.
+        first = 0 if first == 1 < last else first
+        of = {"false positive": ("fp", "tn"), "false negative": ("fn", "tp")}
+        cells = of.get(row.get("kind", ""), ())
+        tested = sum(self.facts.at(run_id, name, first, last) for name in cells or ("tested",))
+        self.equal(f"{what}: tested from {first} to {last}", row["tested"], tested)
+        if cells:
+            wrong = self.facts.at(run_id, cells[0], first, last)
+            self.equal(f"{what}: {row['kind']}s", row["strings"], wrong)
+
     def _pair(self, row: Mapping[str, Any], what: str) -> None:
         """The first and the last configuration of the sweep, compared."""
         runs = self.facts.sweeps[self.sweep]
@@ -410,8 +428,8 @@ class Compared:
 
     def _breaking(self, row: Mapping[str, Any], what: str) -> None:
         done = [run for run in self.facts.sweeps[self.sweep] if run["state"] == "done"]
-        wrong = [self.facts.wrong_strings(run["run_id"]) for run in done]
-        models = sum(row["string"] in strings for strings in wrong)
+        wrong = [map(spelled_out, self.facts.wrong_strings(run["run_id"])) for run in done]
+        models = sum(spelled_out(row["string"]) in strings for strings in wrong)
         self.equal(f"{what}: models wrong on {row['string']!r}", row["models"], models)
         self.equal(f"{what}: models asked", row["of"], len(done))
 
@@ -449,10 +467,18 @@ class Compared:
             if run_id is not None and {"string", "occurrences"} <= set(row):
                 found.setdefault(run_id, []).append(row)
         for run_id, own in found.items():
-            shown = {row["string"]: int(row["occurrences"]) for row in own}
-            assert shown == self.facts.wrong_strings(run_id), f"{what}: strings of run {run_id}"
+            shown = {spelled_out(row["string"]): int(row["occurrences"]) for row in own}
+            wrong = self.facts.wrong_strings(run_id).items()
+            true = {spelled_out(string): times for string, times in wrong}
+            assert shown == true, f"{what}: strings of run {run_id}"
             occurring = sum(shown.values())
             self.equal(f"{what}: wrong of run {run_id}", occurring, self._true(run_id)["wrong"])
+
+
+def spelled_out(string: str) -> str:
+    """A string without repetitions, which pages may write otherwise than they are stored."""
+    written = re.sub(r"<([^<>]*)>\{(\d+)\}", lambda x: x[1] * int(x[2]), string)
+    return re.sub(r"(.)\{(\d+)\}", lambda x: x[1] * int(x[2]), written)
 
 
 def stored_counts_agree(facts: Facts) -> None:

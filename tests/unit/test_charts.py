@@ -32,6 +32,7 @@ from dashboard.charts.model.token_states import last_turn
 from dashboard.charts.style.colors import FALSE_NEGATIVE, FALSE_POSITIVE, GREY
 from dashboard.charts.style.legend import legend
 from dashboard.charts.style.scales import LABEL_LETTERS, row_height, rows
+from dashboard.compare.lengths import named
 
 MODELS = pd.DataFrame(
     {
@@ -407,3 +408,8 @@ def test_the_last_change_of_sign_along_a_string_is_found(
 ) -> None:
     prefixes = pd.DataFrame({"letter": range(len(logits)), "logit": logits})
     assert last_turn(prefixes)["said"].tolist() == expected
+
+
+def test_the_first_of_several_lengths_is_said_to_hold_the_empty_string_too() -> None:
+    bins = pd.DataFrame({"first_length": [0, 1, 1, 11], "last_length": [0, 1, 10, 20]})
+    assert named(bins) == ["0", "1", "up to 10", "11 to 20"]
