@@ -41,6 +41,7 @@ from tests.matrix import (
     Matrix,
     fill,
     records,
+    spelled_out,
     stored_counts_agree,
 )
 from tests.plugins import forget_parts
@@ -147,7 +148,8 @@ class Cell:
                 found = log.strings.to_dict("records")
         except ConfigError:
             # Of kinds whose results cannot be imported: the command has to say so.
-            found = [{"tokens": text, "label": 0} for text in self.facts.test_strings(self.run_id)]
+            strings = map(spelled_out, self.facts.test_strings(self.run_id))
+            found = [{"tokens": list(text), "label": 0} for text in strings]
         return [{str(name): value for name, value in row.items()} for row in found]
 
     def data(self) -> str:
