@@ -25,6 +25,7 @@ from streamlit.testing.v1 import AppTest
 
 from dashboard.cli import app as seqcls
 from seqcls.config import RunConfig
+from seqcls.errors import ConfigError
 from sweeps.analysis.export import JSONL, WRITERS
 from sweeps.api import log_results
 from sweeps.cli.exit_codes import BAD_INPUT, RUNS_FAILED
@@ -40,6 +41,7 @@ from tests.matrix import (
     Matrix,
     fill,
     records,
+    spelled_out,
     stored_counts_agree,
 )
 from tests.plugins import forget_parts
@@ -84,6 +86,7 @@ REASONS = (
     ("imported", "it was trained elsewhere and imported, so its weights are not in this database"),
     ("imported", "'imported' cannot be trained here|holds imported results"),
     ("no language", "task='[a-z_]+' is no language: its answers are not yes or no"),
+    ("outside", "results are imported of languages, whose answers are labels"),
     ("language", "is no transduction: its models write no outputs"),
     ("outside", "is no transduction: its models write no outputs"),
     ("reads order", "(positions|architecture|readout)='[a-z]+' (reads tokens|makes equal tokens)"),
@@ -140,8 +143,14 @@ class Cell:
         fields = {**TESTED, **self.kind.task}
         own = self.matrix.folder / self.kind.file[0] if self.kind.file else None
         of: dict[str, Any] = {"dataset": own} if own else {"task": fields}
-        with log_results(str(self.folder / "other.db"), sweep="other", **of) as log:
-            return [{str(k): v for k, v in row.items()} for row in log.strings.to_dict("records")]
+        try:
+            with log_results(str(self.folder / "other.db"), sweep="other", **of) as log:
+                found = log.strings.to_dict("records")
+        except ConfigError:
+            # Of kinds whose results cannot be imported: the command has to say so.
+            strings = map(spelled_out, self.facts.test_strings(self.run_id))
+            found = [{"tokens": list(text), "label": 0} for text in strings]
+        return [{str(name): value for name, value in row.items()} for row in found]
 
     def data(self) -> str:
         """The file of the kind; of one that has none, its test strings."""
