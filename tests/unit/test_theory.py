@@ -308,7 +308,10 @@ CASES: list[tuple[str, str, str, str, str]] = [
     ("signed_counting", "Z5", "deep", "signed", "can"),
     ("automaton_by_mean", "parity", "rnn mean", "positive", "can"),
     ("automaton_by_mean", "A5", "lstm mean", "positive", "can"),
-    *(("share_by_mean", "majority", f"{x} mean", "positive", "can") for x in table.FINITE_STATE),
+    *(
+        ("share_by_mean", "majority", f"{x} mean", "positive", "can")
+        for x in sorted(table.FINITE_STATE)
+    ),
     ("share_by_mean", "majority", "mean", "positive", "can"),
     ("share_by_mean", "majority", "causal mean", "positive", "can"),
     ("transformer_tc0", "A5", "causal mean", "positive", "cannot"),
