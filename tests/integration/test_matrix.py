@@ -13,6 +13,7 @@ import shutil
 from collections.abc import Callable, Iterator
 from functools import cached_property
 from html.parser import HTMLParser
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -94,6 +95,7 @@ REASONS = (
     ("language", "the analysis is of required letters, and task='[a-z_]+' requires none"),
     ("own strings", "of strings that are not in the file nobody knows what is right"),
     ("own strings", "dataset='': expected strings; name a file as path='data.csv'"),
+    ("no numbers", "has no answer: its logit is NaN"),
     ("any", "within two substitutions"),
     ("any", "none of the report's models"),
     ("language", "No finite machine was found within the budget"),
@@ -307,6 +309,7 @@ def natures(cell: Cell) -> set[str]:
         "language": is_language,
         "no language": not is_language,
         "outside": not is_language and not writes,
+        "no numbers": cell.kind.overflows,
         "structured": "=" in cell.string or "/" in cell.string,
     }
     return {name for name, holds in known.items() if holds}
@@ -320,7 +323,7 @@ def printed_rows(text: str) -> list[dict[str, str]]:
     ]
     if not rules or not rules[0]:
         return []
-    body = [line for line in lines[rules[0] + 1 :] if line.strip()]
+    body = list(takewhile(str.strip, lines[rules[0] + 1 :]))
     head = lines[rules[0] - 1]
     width = max(map(len, [head, *body]))
     blank = [all(line.ljust(width)[x] == " " for line in [head, *body]) for x in range(width)]
@@ -480,7 +483,8 @@ def check_metrics(compared: Compared, shown: dict[str, str]) -> None:
     }
     if compared.run_id is not None:
         run = compared.facts.runs[compared.run_id]
-        true |= {"Solved length": run["solved_length"], "Misclassified": run["wrong"]}
+        solved = run["solved_length"] if run["is_solved"] else "none"
+        true |= {"Solved length": solved, "Misclassified": run["wrong"]}
         true |= {"False positives": run["fp"], "False negatives": run["fn"]}
         true |= {"Wrongly answered": run["wrong"]}
     for name in set(true) & set(shown):

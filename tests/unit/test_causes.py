@@ -61,6 +61,15 @@ def found_by(says: Says, **fields: object) -> list[Cause]:
     return summed_up(attributions(*saying(says, **fields), 50))
 
 
+class Silent(Saying):
+    """A model whose logits are NaN."""
+
+    def ask(self, strings: TokenStrings) -> Answers:
+        labels = self.problem.language.labels(strings)
+        nothing = np.full(len(strings), np.nan)
+        return Answers(strings, labels, ~labels, nothing, np.isnan(nothing))
+
+
 def ones(strings: TokenStrings) -> np.ndarray:
     return np.asarray(strings.counts[:, 1])
 
@@ -101,6 +110,13 @@ def test_what_errors_have_in_common_is_found(positive: str, mechanism: str, toke
     assert found.strings == min(50, len(wrong))
     agreement = None if mechanism == "errors beyond a bound" else 1.0
     assert found.agreement == agreement
+
+
+def test_no_rule_is_claimed_of_a_model_without_answers() -> None:
+    model = Silent(resolve(configuration({**PARITY, **LSTM})), {})
+    wrong = distinct_test_strings(model.problem.test).texts
+    found = summed_up(attributions(model, wrong, 20))
+    assert {own.mechanism for own in found}.isdisjoint({"simple rule", "constant answer"})
 
 
 def test_a_rule_that_is_the_language_explains_no_error() -> None:

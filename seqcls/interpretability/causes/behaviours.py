@@ -172,7 +172,9 @@ def _rule(model: TrainedModel, test: Tried, short: Tried) -> Iterator[_Group]:
         explained = [
             alike for alike in (same[test.wrong], same_of_short[short.wrong]) if len(alike)
         ]
-        if same_of_short.mean() >= AGREES and all(alike.mean() >= EXPLAINS for alike in explained):
+        # Of a model that answers no short string, since its logits are NaN, no rule is claimed.
+        agrees = len(same_of_short) > 0 and same_of_short.mean() >= AGREES
+        if agrees and all(alike.mean() >= EXPLAINS for alike in explained):
             best = Attribution("", CONSTANT if constant else RULE, None, text, share), same
             most = share
     if best is not None:

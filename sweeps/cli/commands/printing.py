@@ -1,6 +1,7 @@
 """How commands print tables, JSON, times and counts."""
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -38,8 +39,16 @@ class Look:
 
 
 def print_record(record: Mapping[str, Any]) -> None:
-    """Prints an object as JSON."""
-    typer.echo(json.dumps(record, indent=1, allow_nan=False))
+    """Prints an object as JSON; a number that is NaN is null, as JSON has none."""
+    typer.echo(json.dumps(_with_nulls(record), indent=1, allow_nan=False))
+
+
+def _with_nulls(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {name: _with_nulls(inner) for name, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_with_nulls(inner) for inner in value]
+    return None if isinstance(value, float) and math.isnan(value) else value
 
 
 def show(as_json: bool, said: Sequence[str], record: Mapping[str, Any]) -> None:
