@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
@@ -23,7 +22,7 @@ from sweeps.questions.judged_predictions import Prediction, TestedStrings, evalu
 from sweeps.results.run_result import RunResult
 from sweeps.store.databases.engine import Store
 from sweeps.store.opening import open_writer, to_write
-from sweeps.store.runs.importing import check_sweep, record_imported, refuse_known
+from sweeps.store.runs.importing import ImportedRun, check_sweep, record_imported
 
 
 def _losses(losses: Sequence[Sequence[float]] | None) -> tuple[list[float], list[float]]:
@@ -101,7 +100,7 @@ class ResultLog:
             for number, ((string, answer), score) in enumerate(zip(rows, scores, strict=True), 1)
         ]
         made = self.prepared(model, seed, given, by_id=by_id, config=config, losses=losses)
-        return self.store(made)
+        return self.store([made])[0]
 
     def prepared(
         self,
@@ -112,7 +111,7 @@ class ResultLog:
         by_id: bool,
         config: Mapping[str, Any] | None = None,
         losses: Sequence[Sequence[float]] | None = None,
-    ) -> "Prepared":
+    ) -> ImportedRun:
         """Checks a run; nothing is written. Raises as `run`."""
         seed = seed.item() if isinstance(seed, np.generic) else seed
         check_model_seed(seed)
@@ -126,14 +125,16 @@ class ResultLog:
             best_epoch=int(np.argmin(validation)) + 1 if validation else None,
             evaluation=evaluated(self._strings, given, by_id=by_id),
         )
-        return Prepared(made, seed, result.sealed(made.key, seed))
+        return ImportedRun(made, seed, result.sealed(made.key, seed))
 
-    def store(self, made: "Prepared") -> int:
-        """Stores a run that was checked. Raises `ConfigError` where it is there already."""
+    def store(self, runs: Sequence[ImportedRun]) -> list[int]:
+        """Stores runs that were checked, all or none.
+
+        Raises:
+            ConfigError: one of them is there already.
+        """
         drawn = self._strings.test.test_set
-        return record_imported(
-            self.opened, self.sweep, made.config, made.seed, made.result, drawn, self._replace
-        )
+        return record_imported(self.opened, self.sweep, runs, drawn, self._replace)
 
     def close(self) -> None:
         """Ends the log; every run is stored already."""
@@ -143,15 +144,6 @@ class ResultLog:
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-
-@dataclass(frozen=True)
-class Prepared:
-    """A run that was checked, ready to be stored."""
-
-    config: Any
-    seed: int
-    result: RunResult
 
 
 def import_predictions(
@@ -165,8 +157,9 @@ def import_predictions(
 ) -> list[int]:
     """Stores the predictions in a file: `model, seed, id|tokens, prediction`.
 
-    All rows are checked before anything is written. Besides there may be the columns `score`,
-    `split` (others than those of testing are left out), `config` (JSON) and `config.NAME`.
+    All rows are checked before anything is written, and all runs are stored or none. Besides there
+    may be the columns `score`, `split` (others than those of testing are left out), `config` (JSON)
+    and `config.NAME`.
 
     Returns:
         The runs' ids, in the order of the file.
@@ -194,9 +187,7 @@ def import_predictions(
                 raise DatasetError(f"{who if len(runs) > 1 else ''}{error}") from None
     except DatasetError as error:
         raise DatasetError(f"{named}: {error}") from None
-    if not replace:
-        refuse_known(log.opened, [(run.config, run.seed) for run in made])
-    return [log.store(run) for run in made]
+    return log.store(made)
 
 
 def log_results(

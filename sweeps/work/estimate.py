@@ -278,7 +278,8 @@ def _stopping(config: RunConfig) -> str:
 
 def _measured(store: Store) -> _Measured | None:
     measured, known = timings(store)
-    here = [run for run in measured if run.host == socket.gethostname()]
+    name = socket.gethostname()
+    here = [run for run in measured if (run.host or "").partition(" ")[0] == name]
     used = here or measured
     if not used:
         return None

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from sweeps.store.databases import sqlite
+from sweeps.store.opening import open_reader
 from tests.chaos.contents import contents
 from tests.commands import run_main
 from tests.conftest import ASSETS, SHORT
@@ -172,7 +173,9 @@ def main(folder: Path, every: int, names: Sequence[str]) -> dict[str, Any]:
                 tried = _copy(prepared, folder / "tried")
                 in_fork(tried, [command], at, how)
                 for fault in _faults(tried, name, wanted):
-                    seen["faults"].append(f"{name}, {'full' if how > 1 else 'killed'} {at}: {fault}")
+                    seen["faults"].append(
+                        f"{name}, {'full' if how > 1 else 'killed'} {at}: {fault}"
+                    )
     return seen
 
 
@@ -201,10 +204,10 @@ def _faults(folder: Path, name: str, wanted: Any) -> list[str]:
 
 def _result(folder: Path, command: Sequence[str]) -> dict[str, Any]:
     """What a command should have brought about: contents of a database, names of files."""
-    from sweeps.store.opening import open_reader
-
     db = command[command.index("--db") + 1]
-    files = sorted(str(path.relative_to(folder)) for path in folder.rglob("*.*") if not _beside(path))
+    files = sorted(
+        str(path.relative_to(folder)) for path in folder.rglob("*.*") if not _beside(path)
+    )
     return {"files": files, **contents(open_reader(str(folder / db)))}
 
 
