@@ -93,6 +93,16 @@ def _show_log() -> None:
     handler = logging.StreamHandler()
     handler.setFormatter(logging.Formatter("seqcls: %(message)s"))
     logging.getLogger("sweeps").addHandler(handler)
+    # SQLAlchemy reports whatever ends the closing of a connection; that a signal did is no news.
+    others = logging.StreamHandler()
+    others.addFilter(lambda record: not _is_ending(record))
+    logging.getLogger("sqlalchemy").addHandler(others)
+
+
+def _is_ending(record: logging.LogRecord) -> bool:
+    return record.exc_info is not None and isinstance(
+        record.exc_info[1], KeyboardInterrupt | SystemExit
+    )
 
 
 def _show_warning(message: Warning | str, *_: object, **__: object) -> None:

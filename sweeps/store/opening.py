@@ -14,6 +14,7 @@ from seqcls.errors import (
     StoreDamagedError,
     StoreError,
     StoreMissingError,
+    StoreUnavailableError,
     StoreVersionError,
 )
 from sweeps.files import undo_unfinished
@@ -115,6 +116,8 @@ def open_writer(db: str | None = None, *, any_version: bool = False) -> Store:
     if store.path is not None:
         undo_unfinished(store.path.parent)
     if store.path is not None and store.path.exists():
+        if (reason := sqlite.why_not_permitted(store.path)) is not None:
+            raise StoreUnavailableError(f"{store.name!r}: {reason}")
         # Write-ahead mode would change a file that may be another program's.
         writable = Store(store.name, sqlite.connect(store.path, mode="rw"), store.path)
     version = schema_version(writable)

@@ -66,7 +66,7 @@ READING: list[list[str]] = [
     ["errors", "done/0"],
     ["predict", "done/0", "aab"],
     ["explain", "done/0", "ab{20}"],
-    ["verdict", "done/0", "--length", "6"],
+    ["verdict", "done/0"],
     ["verify"],
     ["db", "check"],
     ["runs", "--json"],

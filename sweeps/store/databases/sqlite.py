@@ -9,6 +9,7 @@ import filecmp
 import os
 import shlex
 import sqlite3
+import stat
 import time
 import warnings
 from collections.abc import Sequence
@@ -245,16 +246,32 @@ def back_up(engine: Engine, name: str, to: Path) -> None:
         ) from error
 
 
+def why_not_permitted(path: Path) -> str | None:
+    """Why this user may not write the file; None where that is allowed."""
+    folder = path.absolute().parent
+    if not os.access(path, os.W_OK):
+        mode = stat.S_IMODE(path.stat().st_mode)
+        return f"it may not be written; check its permissions (mode {mode:04o})"
+    if not os.access(folder, os.W_OK):
+        # SQLite says nothing of it until the first write.
+        return (
+            f"its folder {str(folder)!r} may not be written, where SQLite keeps a journal; check "
+            "the folder's permissions"
+        )
+    return None
+
+
 def why_not_writable(path: Path) -> str | None:
     """Why the file is not writable at the moment; None if it is."""
-    location = f"file:{quote(str(path.absolute()))}?mode=rw"
+    if (reason := why_not_permitted(path)) is not None:
+        return reason
     try:
-        with closing(sqlite3.connect(location, uri=True, timeout=1)) as connection:
+        with closing(_open(f"file:{quote(str(path.absolute()))}?mode=rw", 1.0)) as connection:
             # Takes the lock that a write takes, and changes nothing.
             connection.execute("BEGIN IMMEDIATE")
             connection.rollback()
     except sqlite3.Error as error:
-        return str(error)
+        return str(explained(str(path), error)).partition(": ")[2]
     return None
 
 
