@@ -11,11 +11,18 @@ import pandas as pd
 import streamlit as st
 
 from dashboard.server.shared_answers import ANSWERS
-from dashboard.text import told
-from seqcls.errors import SeqclsError, StoreDamagedError, StoreMissingError, VisitorError
+from dashboard.text import told, without_folder
+from seqcls.errors import (
+    PluginError,
+    PluginMissingError,
+    SeqclsError,
+    StoreDamagedError,
+    StoreMissingError,
+    VisitorError,
+)
 from sweeps.analysis import remedy_trials, tried_remedies
 from sweeps.grid.spec import parse_spec
-from sweeps.questions import sweeping
+from sweeps.questions import overlaps, sweeping
 from sweeps.statistics import importance as weighed
 from sweeps.statistics import medians as summed
 from sweeps.store.databases.engine import Store
@@ -81,7 +88,9 @@ def at_one_revision() -> Iterator[None]:
     before = _revisions.set({})
     try:
         with suppress(SeqclsError):
-            revision(reader())
+            store = reader()
+            revision(store)
+            revision(store, which_file)
         yield
     finally:
         _revisions.reset(before)
@@ -94,7 +103,10 @@ def is_outdated() -> bool:
         return False
     try:
         store = reader()
-        return seen.get((store.location, queries.revision)) != queries.revision(store)
+        return any(
+            (store.location, of) in seen and seen[store.location, of] != of(store)
+            for of in (queries.revision, which_file)
+        )
     except SeqclsError:
         return bool(seen)
 
@@ -110,16 +122,26 @@ def revision(store: Store, of: Callable[[Store], Any] = queries.revision) -> Any
     return seen[key]
 
 
+def which_file(store: Store) -> tuple[Any, ...]:
+    """Which file is read, whatever is written into it: one that takes its place is another."""
+    number = None
+    if store.path is not None:
+        # Where it is gone by now, its query says so.
+        with suppress(OSError):
+            number = store.path.stat().st_ino
+    return store.location, number
+
+
 def _which(store: Store) -> tuple[Any, ...]:
     """The database as it is read: another file in its place, or with more left out, is another."""
     file = None
     if store.path is not None:
-        # Where it is gone by now, its query says so.
         with suppress(OSError):
             status = store.path.stat()
             # A copy over it keeps its number.
-            file = (status.st_ino, status.st_size, status.st_mtime_ns)
-    return store.location, file, () if store.survey is None else tuple(store.survey.lines)
+            file = (status.st_size, status.st_mtime_ns)
+    lines = () if store.survey is None else tuple(store.survey.lines)
+    return *which_file(store), file, lines
 
 
 def state_shown(of: Callable[[Store], Any] = queries.revision) -> tuple[Any, ...]:
@@ -227,6 +249,19 @@ def estimated(
 
 
 @shared
+def trained_on(config_ids: tuple[int, ...], epochs: int | None = None) -> str | None:
+    """As `sweeps.questions.overlaps.trained_on`, of stored configurations."""
+    return overlaps.trained_on(some_configs(config_ids).values(), epochs=epochs)
+
+
+@shared
+def offered_trained_on(submitted: tuple[str, ...]) -> str | None:
+    """As `sweeps.questions.overlaps.trained_on`, of specifications as they were submitted."""
+    specs = [parse_spec(json.loads(text)) for text in submitted]
+    return overlaps.trained_on(config for spec in specs for config in spec.configs())
+
+
+@shared
 def medians(view: View, listed: int) -> pd.DataFrame:
     """As `sweeps.statistics.medians.medians`, of the models of a view."""
     # Of what the page has read already: a hundred thousand rows.
@@ -245,6 +280,8 @@ def importance(view: View, config_ids: tuple[int, ...], measure: str) -> pd.Data
     # Of all seeds in scope: shares of those that were picked for failing would all be 100%.
     seeds = models(view)
     seeds = seeds[seeds["config_id"].isin(config_ids)]
+    # No length is less than the shortest that is tested: what solves none of those counts as none.
+    seeds = seeds.assign(solved_length=seeds["solved_length"].fillna(0))
     return weighed.importance(seeds, read_settings(config_ids), weighed.MEASURES[measure])
 
 
@@ -292,10 +329,14 @@ def say(error: SeqclsError) -> None:
             "own, from the sidebar; or train the report's, in about a minute, with:"
         )
         # It names the database, too.
-        st.code(told(error).split("`")[1], language="bash", wrap_lines=True)
+        st.code(without_folder(error.command), language="bash", wrap_lines=True)
         return
     if isinstance(error, VisitorError):
         st.info(str(error))
+        return
+    if isinstance(error, PluginMissingError | PluginError):
+        st.warning("These models need a plug-in that is not installed here.")
+        st.code(told(error), language=None, wrap_lines=True)
         return
     st.error("The database cannot be shown.")
     # As code: the path and the reason appear as they are, whatever characters they hold.

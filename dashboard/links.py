@@ -141,7 +141,7 @@ def texts(
     """A table of which one row may be selected; the text that it is known by is in the link.
 
     Args:
-        frame: what is shown.
+        frame: what is shown; the link may name its `string`, too.
         values: what each row is called in the link.
         param: the parameter of the link.
         columns: how the columns are shown.
@@ -150,7 +150,8 @@ def texts(
     Returns:
         The selected text; None where no row is selected.
     """
-    rows = [place for place, value in enumerate(values) if value == st.query_params.get(param)]
+    linked, shown = st.query_params.get(param), frame["string"]
+    rows = [row for row, known in enumerate(zip(values, shown, strict=True)) if linked in known]
     chosen = [values[x] for x in _selected(frame, rows[:1], "single-row", columns, key)]
     if chosen:
         st.query_params[param] = chosen[0]

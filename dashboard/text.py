@@ -22,7 +22,12 @@ def verbatim(text: str) -> str:
 
 def told(error: Exception) -> str:
     """What is wrong; to visitors of a read-only page without the folder of the database."""
-    text, named = str(error), os.environ.get(DB_VARIABLE, "")
+    return without_folder(str(error))
+
+
+def without_folder(text: str) -> str:
+    """A text as visitors of a read-only page see it: without the folder of the database."""
+    named = os.environ.get(DB_VARIABLE, "")
     if not is_read_only() or not named or "://" in named:
         return text
     folder = Path(named).parent

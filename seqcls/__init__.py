@@ -1,3 +1,3 @@
 """Tiny sequence classifiers: strings in, trained and measured models out."""
 
-__version__ = "0.2.0"
+__version__ = "0.3.0"

@@ -33,6 +33,9 @@ REPORT_SAMPLER = "variable_length"
 IMPORTED = "imported"
 """The architecture of models that were trained elsewhere: of them only results are known."""
 
+COUPLED = ("coupled_marks", "coupled")
+"""The position schemes in which tokens of input and output share places, as the task says."""
+
 ANY_SAMPLER = "balanced_strings"
 """Draws the strings of any task."""
 
@@ -168,8 +171,8 @@ class NetworkConfig(_NetworkFields):
     """What the head answers: one thing of each string, every token of its output, or in training
     those of its input too."""
     coupling: str = ""
-    """The task and its fields as JSON, with positions `coupled`: it says which tokens belong
-    together."""
+    """The task and its fields as JSON, with positions `coupled` or `coupled_marks`: it says which
+    tokens belong together; and whether marks are moved along."""
     picture: str = ""
     """The task and its fields as JSON, where it draws what models see."""
     place_seed: Annotated[int, Field(ge=0, lt=2**32)] = 0
@@ -273,7 +276,8 @@ class RunConfig(_NetworkFields):
     """Whether a candidate that is positive is drawn again length and all, or a negative string's
     length is uniform among those that have one, and kept."""
     disjoint: bool = False
-    """Whether strings that were trained on are kept out of a `balanced_strings` test set."""
+    """Whether strings that were trained on are kept out of a test set of `balanced_strings` or
+    `uniform_inputs`."""
 
     dataset: Annotated[str, Field(pattern=r"^([0-9a-f]{64})?$")] = ""
     """The digest of a file's content; specifications name the file, as `path`."""

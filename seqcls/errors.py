@@ -2,7 +2,8 @@
 
     SeqclsError
     ├── ConfigError            a configuration that cannot be trained
-    │   └── HostError              an address at which a page may not be served
+    │   ├── HostError              an address at which a page may not be served
+    │   └── PluginMissingError     its parts are of a plug-in that is not installed here
     ├── InvalidStringError     text that is no string of the alphabet
     ├── GroupError             runs that cannot train together
     ├── EngineError            an engine that is unknown or cannot train what it is asked to
@@ -43,6 +44,10 @@ class ConfigError(SeqclsError):
 
 class HostError(ConfigError):
     """No address of this machine, or one that others reach while a page can write."""
+
+
+class PluginMissingError(ConfigError):
+    """Parts of a plug-in that is not installed here, or not in the version that is recorded."""
 
 
 class InvalidStringError(SeqclsError):
@@ -97,7 +102,11 @@ class StoreError(SeqclsError):
 
 
 class StoreMissingError(StoreError):
-    """There is no database, or nothing in it yet."""
+    """There is no database, or nothing in it yet; which command makes one."""
+
+    def __init__(self, message: str, *, command: str = "") -> None:
+        super().__init__(message)
+        self.command = command
 
 
 class StoreVersionError(StoreError):

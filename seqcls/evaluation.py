@@ -13,7 +13,8 @@ from seqcls.engines.base import Writer
 from seqcls.engines.choice import choose_engine, engine_named
 from seqcls.errors import ConfigError
 from seqcls.kinds import KINDS, Examples, kind_name
-from seqcls.kinds.transduction import output_texts, target_lengths
+from seqcls.kinds.base import are_unanswered
+from seqcls.kinds.transduction import target_lengths
 from seqcls.models.positions import longest_readable
 from seqcls.problem import Problem
 from seqcls.results import Evaluation, Outputs, StringErrors, Weights
@@ -21,7 +22,7 @@ from seqcls.sampling import Sampler
 from seqcls.sampling.streams import stream
 from seqcls.testset import TestSet
 from seqcls.tokens.strings import TokenStrings
-from seqcls.tokens.tokenizer import Tokenizer
+from seqcls.tokens.tokenizer import FIRST_LETTER, Tokenizer
 
 if TYPE_CHECKING:
     from seqcls.decoding.judging import Judged
@@ -152,11 +153,17 @@ def evaluate(
 def evaluation_of(
     problem: Problem, test: DistinctStrings, outputs: Float[np.ndarray, "string *output"]
 ) -> Evaluation:
-    """What these outputs for the test strings make of one model."""
+    """What these outputs for the test strings make of one model.
+
+    Where an output is NaN the model gives no answer, which is never right.
+    """
     kind, targets = problem.kind, test.targets
     readable = readable_strings(problem, test.strings)
-    answers = kind.answers(outputs)
-    is_wrong = (answers != targets) & readable
+    answers, unanswered = kind.answers(outputs), are_unanswered(outputs)
+    if answers.dtype == np.bool_:
+        # Without an answer a string is misclassified, whatever its label.
+        answers = np.where(unanswered, ~targets, answers)
+    is_wrong = ((answers != targets) | unanswered) & readable
     lengths, times = test.strings.lengths, test.occurrences * readable
     # Counts at each length: of right and wrong ones, or of the kind's own cells.
     cell = kind.cell(answers, targets) if kind.cells else is_wrong.astype(np.int64)
@@ -195,16 +202,26 @@ def _written(
 
 
 def judged_evaluation(
-    problem: Problem, test: DistinctStrings, rows: Int64[np.ndarray, " row"], judged: "Judged"
+    problem: Problem,
+    test: DistinctStrings,
+    rows: Int64[np.ndarray, " row"],
+    judged: "Judged",
+    writer: Tokenizer | None = None,
 ) -> Evaluation:
-    """What outputs for some test strings, held against their targets, make of a model."""
-    from seqcls.decoding.judging import letter_rows
+    """What outputs for some test strings, held against their targets, make of a model.
 
+    Args:
+        problem: what is asked of it.
+        test: the strings.
+        rows: those of them that it was asked about.
+        judged: its outputs for them.
+        writer: writes outputs that may have tokens beyond the alphabet; by default the problem's.
+    """
+    write = (writer or problem.tokenizer).decode
     examples = Examples(test.strings, test.targets).take(rows)
     lengths, times = examples.strings.lengths, test.occurrences[rows]
     tested = np.unique(lengths)
     order = np.argsort(test.numbers[rows[judged.is_wrong]])
-    outputs = letter_rows([judged.outputs[error] for error in order])
     wrong = rows[judged.is_wrong][order]
     return Evaluation(
         lengths=tested,
@@ -218,7 +235,7 @@ def judged_evaluation(
             right_length_given=_per_length(lengths, times * judged.right_length_given, tested),
             edits=_per_length(lengths, times * judged.edits, tested),
             target_tokens=_per_length(lengths, times * target_lengths(examples.targets), tested),
-            texts=output_texts(problem.tokenizer, outputs),
+            texts=[write([FIRST_LETTER + x for x in judged.outputs[each]]) for each in order],
             first_wrong=judged.first_wrong[order],
             error_kinds=[judged.error_kinds[error] for error in order],
         ),

@@ -15,7 +15,7 @@ from typing import Any, Generic, TypeVar
 from uuid import uuid4
 
 from seqcls.config import default_fields
-from seqcls.errors import ConfigError, PluginError, SeqclsError, named
+from seqcls.errors import PluginError, PluginMissingError, SeqclsError, named
 
 Part = TypeVar("Part")
 
@@ -172,21 +172,30 @@ def packages_of(parts: Mapping[str, tuple[Registry[Any], str]]) -> str:
     return ", ".join(sorted(package for package in packages if package))
 
 
-def check_packages(recorded: str, installed: str) -> None:
+def check_packages(
+    recorded: str, installed: str, parts: Mapping[str, tuple[Registry[Any], str]]
+) -> None:
     """Refuses to go on with other packages than those that a configuration names.
 
+    Args:
+        recorded: what the configuration names.
+        installed: what its parts are from here, as `packages_of` gives it.
+        parts: of the configuration, by the fields that name them.
+
     Raises:
-        ConfigError: one is missing, or there in another version.
+        PluginMissingError: one is missing, or there in another version.
     """
     if not recorded or recorded == installed:
         return
+    lost = [f"{field}={name!r}" for field, (there, name) in parts.items() if name not in there]
+    needs = f", which {' and '.join(lost)} need{'s' * (len(lost) == 1)}" if lost else ""
     versions = dict(package.partition("==")[::2] for package in installed.split(", ") if package)
     for package in recorded.split(", "):
         name, _, version = package.partition("==")
         if versions.get(name) != version:
             there = f"{versions[name]} is" if name in versions else "it is not"
-            raise ConfigError(
-                f"plugins={recorded!r}: {there} installed; install {package}, or ask anew without "
-                "plugins, as another configuration"
+            raise PluginMissingError(
+                f"plugins={recorded!r}: {there} installed; install {package}{needs}, or ask anew "
+                "without plugins, as another configuration"
             )
-    raise ConfigError(f"plugins={recorded!r}: expected {installed!r}; leave it out")
+    raise PluginMissingError(f"plugins={recorded!r}: expected {installed!r}; leave it out")

@@ -3,13 +3,13 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import repeat
 
 import numpy as np
 
 from seqcls.counts.invariance import counts_suffice
 from seqcls.errors import ConfigError, InvalidStringError
 from seqcls.evaluation import logits_of
+from seqcls.kinds.base import are_unanswered
 from seqcls.models.positions import longest_readable
 from seqcls.parameters import weights_of
 from seqcls.problem import Problem
@@ -58,7 +58,8 @@ def predict(
         problem: what the model was trained for.
         weights: its parameters, as safetensors bytes.
         strings: in the notation of `seqcls.tokens.tokenizer`.
-        partial: answer NaN where the model has no places for so long a string, and do not refuse.
+        partial: where the model has no answer, as it has no places for so long a string or its
+            logit is NaN, answer NaN and do not refuse.
 
     Raises:
         InvalidStringError: a string not of this alphabet, or one that the model cannot be asked.
@@ -81,20 +82,24 @@ def predict(
         typed = _in_order(tokenizer, strings, typed)
     given = logits_of(problem.without_dropout, [weights_of(problem, weights)], typed)[0]
     answers = problem.kind.answers(given)
-    logits = problem.kind.margins(given, answers).tolist()
+    margins = problem.kind.margins(given, answers).astype(np.float64)
+    logits = np.where(are_unanswered(given), np.nan, margins).tolist()
     for string, logit in zip(strings, logits, strict=True):
         if math.isnan(logit) and not partial:
             raise InvalidStringError(no_answer(problem, string))
     texts = problem.kind.texts(problem.task, answers)
     if texts is None:
         return [Prediction(logit, _sigmoid(logit)) for logit in logits]
-    return [Prediction(*fields) for fields in zip(logits, repeat(math.nan), texts, strict=False)]
+    return [
+        Prediction(logit, math.nan, None if math.isnan(logit) else text)
+        for logit, text in zip(logits, texts, strict=True)
+    ]
 
 
 def outputs(
     problem: Problem, weights: bytes, strings: Sequence[str], beam_width: int | None = None
 ) -> list[list[WrittenOutput]]:
-    """What a model writes for each input, the likeliest first; nothing where it has no places.
+    """What a model writes for each input, the likeliest first; nothing where it has no answer.
 
     Args:
         problem: what the model was trained for.
@@ -118,7 +123,7 @@ def outputs(
 
     tokenizer = problem.tokenizer
     inputs = _in_order(tokenizer, strings, _by_counts(tokenizer, strings))
-    problem.kind.targets(problem.task, inputs)
+    problem.check_inputs(inputs)
     parameters = weights_of(problem, weights)
     end = longest_readable(problem.network)
     rows = np.flatnonzero(inputs.lengths + 1 <= (np.inf if end is None else end))
@@ -135,6 +140,7 @@ def outputs(
         by_input[row] = [
             WrittenOutput(text, output.ended, output.log_probability)
             for text, output in zip(texts, some, strict=True)
+            if not math.isnan(output.log_probability)
         ]
     return by_input
 
@@ -175,11 +181,24 @@ def _in_order(tokenizer: Tokenizer, strings: Sequence[str], counted: TokenString
 
 
 def no_answer(problem: Problem, string: str) -> str:
-    """Why a model that has no places for so long a string does not answer."""
+    """Why a model does not answer: it has too few places, or what it computes is NaN."""
+    end = longest_readable(problem.network)
+    # Of a model that writes, `SEP` follows the string.
+    longest = None if end is None else end - problem.writes
+    tokens = sum(count for _, count in problem.tokenizer.pieces(string))
+    if longest is None or tokens <= longest:
+        return not_a_number(string)
     return (
         f"{string[:60]!r} is longer than the model has places for "
-        f"(positions={problem.network.positions!r}): expected at most "
-        f"{longest_readable(problem.network)} tokens"
+        f"(positions={problem.network.positions!r}): expected at most {longest} tokens"
+    )
+
+
+def not_a_number(string: str) -> str:
+    """What is said of a string for which a model's numbers are none."""
+    return (
+        f"{string[:60]!r} has no answer: what the model computes for it is NaN; expected a string "
+        "for which it is finite, such as a shorter one"
     )
 
 

@@ -15,6 +15,7 @@ from jaxtyping import Bool
 from seqcls.canonical import canonical_json
 from seqcls.config import (
     ANY_SAMPLER,
+    COUPLED,
     IMPORTED,
     PARTS,
     REPORT_TASK,
@@ -22,7 +23,7 @@ from seqcls.config import (
     RunConfig,
     default_fields,
 )
-from seqcls.errors import ConfigError, InvalidStringError, PluginError
+from seqcls.errors import ConfigError, InvalidStringError, PluginError, PluginMissingError
 from seqcls.kinds import KINDS, Kind, kind_name
 from seqcls.kinds.base import Targets
 from seqcls.kinds.membership import Membership
@@ -33,7 +34,7 @@ from seqcls.models.fitting import check_network
 from seqcls.models.positions import POSITIONS, longest_readable
 from seqcls.plugins import check_packages, packages_of
 from seqcls.sampling import SAMPLERS, Sampler
-from seqcls.sampling.balanced import Training
+from seqcls.sampling.drawn import Training
 from seqcls.spelling import nearest
 from seqcls.tasks import TASKS, CountTask, InputTask, LanguageTask, Task
 from seqcls.tasks.base import PartlyKnown
@@ -84,18 +85,29 @@ def usual_sampler(task: type[Task]) -> str:
 
 def plugins_of(config: RunConfig) -> str:
     """Names and versions of the installed packages that a configuration's parts are from."""
-    return packages_of(
-        {
-            "task": (TASKS, config.task),
-            **_architecture(config),
-            "positions": (POSITIONS, config.positions),
-        }
-    )
+    return packages_of(_parts(config))
 
 
-def _architecture(config: RunConfig) -> dict[str, tuple[Any, str]]:
+def _parts(config: RunConfig) -> dict[str, tuple[Any, str]]:
+    """The parts that packages may bring, by the fields that name them."""
     imported = config.architecture == IMPORTED
-    return {} if imported else {"architecture": (MODELS, config.architecture)}
+    return {
+        "task": (TASKS, config.task),
+        **({} if imported else {"architecture": (MODELS, config.architecture)}),
+        "positions": (POSITIONS, config.positions),
+    }
+
+
+def missing_plugin(config: RunConfig) -> str | None:
+    """Which plug-in a stored configuration needs that cannot be used here; None where none."""
+    try:
+        check_packages(config.plugins, plugins_of(config), _parts(config))
+    except (PluginError, PluginMissingError) as error:
+        return str(error)
+    lost = [
+        f"{field}={name!r}" for field, (known, name) in _parts(config).items() if name not in known
+    ]
+    return f"{' and '.join(lost)}: no package that is installed here brings it" if lost else None
 
 
 def check(config: RunConfig) -> None:
@@ -222,9 +234,17 @@ class Problem:
 
     def knows(self, strings: TokenStrings) -> Bool[np.ndarray, " string"]:
         """Of which strings the task says what is right; it refuses those that are no inputs."""
-        if isinstance(self.task, PartlyKnown):
+        if isinstance(self.task, PartlyKnown | OfRows):
             return self.task.knows(strings)
         return np.ones(len(strings), dtype=bool)
+
+    def check_inputs(self, strings: TokenStrings) -> None:
+        """Refuses strings that are no inputs; any input that a file lacks may be asked.
+
+        Raises:
+            InvalidStringError: there is one.
+        """
+        self.kind.targets(self.task, strings.take(np.flatnonzero(self.knows(strings))))
 
     def targets_or_reason(self, strings: TokenStrings) -> Targets | str:
         """The targets of strings; the reason where nothing is right of one: it is no input."""
@@ -244,6 +264,11 @@ class Problem:
         targets = others.copy()
         targets[known] = self.kind.targets(self.task, strings.take(np.flatnonzero(known)))
         return targets
+
+    @property
+    def known_strings(self) -> TokenStrings | None:
+        """The only strings of which anybody knows what is right; None where the task says it."""
+        return self.task.known_strings() if isinstance(self.task, OfRows | PartlyKnown) else None
 
     @property
     def unknown_labels(self) -> str | None:
@@ -294,7 +319,7 @@ def resolve(config: RunConfig) -> Problem:
 
 @lru_cache(maxsize=4096)
 def _resolved(config: RunConfig) -> Problem:
-    check_packages(config.plugins, plugins_of(config))
+    check_packages(config.plugins, plugins_of(config), _parts(config))
     task = language(config.task, dict(config))
     kind = _kind(task)
     if config.architecture == IMPORTED and isinstance(task, OfRows):
@@ -323,6 +348,17 @@ def _kind(task: Task) -> Kind:
         with KINDS.guarded(name):
             check_kind(made, task)
     return made
+
+
+def tokenizer_of(config: RunConfig) -> Tokenizer | None:
+    """What reads and writes the strings of a stored configuration's task.
+
+    None where the task is not known here: the package that it is from is not installed, say.
+    """
+    try:
+        return resolve(config).tokenizer
+    except ConfigError:
+        return None
 
 
 def language(name: str, settings: Mapping[str, Any]) -> Task:
@@ -485,37 +521,49 @@ def _network(
 ) -> NetworkConfig:
     settings = {x: getattr(config, x) for x in NetworkConfig.model_fields if x in _SHARED}
     tested = kind.longest_reading(task, test.lengths[-1])
-    shifted = config.position_draw == "shifted" or config.positions == "coupled"
+    shifted = config.position_draw == "shifted" or config.positions in COUPLED
     return NetworkConfig(
         **{
             **settings,
             **kind.network(task, dict(config)),
             "trained_length": kind.longest_reading(task, train.lengths[-1]),
             "tested_length": tested if shifted else 0,
-            "coupling": _coupling(config, task),
+            "coupling": _coupling(config, task, kind, max(train.lengths[-1], test.lengths[-1])),
             "picture": _task_as_json(config) if hasattr(task, "page") else "",
             "place_seed": config.test_seed if config.position_range else 0,
         }
     )
 
 
-def _coupling(config: RunConfig, task: Any) -> str:
-    """Which task says which tokens belong together, where positions ask.
+def _coupling(config: RunConfig, task: Any, kind: Kind, longest: int) -> str:
+    """Which task says which tokens belong together, where positions ask, and how tests move them.
+
+    Args:
+        config: the configuration.
+        task: its task.
+        kind: the task's.
+        longest: tokens of the longest input.
 
     Raises:
         ConfigError: it does not say.
     """
-    if config.positions != "coupled" or kind_name(task) != "transduction":
+    if config.positions not in COUPLED or kind_name(task) != "transduction":
         return ""
     obstacle = getattr(task, "coupling_obstacle", lambda: "the task does not say which do")()
     if obstacle is not None:
-        raise ConfigError(f"positions='coupled' with task={config.task!r}: {obstacle}")
-    return _task_as_json(config)
+        raise ConfigError(f"positions={config.positions!r} with task={config.task!r}: {obstacle}")
+    if config.positions == "coupled":
+        return _task_as_json(config)
+    # A table has room for input and output, one after the other. The places that the longest of
+    # either takes, and one before and behind it, stand in its middle.
+    read = kind.longest_reading(task, longest)
+    free = read - (max(longest, read - longest - 1) + 2)
+    return _task_as_json(config, marks=True, tested_offset=max(0, free // 2))
 
 
-def _task_as_json(config: RunConfig) -> str:
+def _task_as_json(config: RunConfig, **more: Any) -> str:
     names = ("task", *sorted(TASKS[config.task].reads))
-    return canonical_json({name: getattr(config, name) for name in names})
+    return canonical_json({**{name: getattr(config, name) for name in names}, **more})
 
 
 _SHARED = set(RunConfig.model_fields)

@@ -44,6 +44,7 @@ from sweeps.questions.sweeping import (
 )
 from sweeps.questions.theory import theory
 from sweeps.store.databases.engine import Store
+from sweeps.store.reading.selection import listed
 
 __all__ = [
     "ablate", "automaton", "automaton_inside", "causes", "compare", "config", "data", "delete",
@@ -57,7 +58,7 @@ __all__ = [
 
 
 def figures(
-    store: Store, run: int | str, strings: Sequence[str], epoch: int | None = None
+    store: Store, run: int | str, strings: str | Sequence[str], epoch: int | None = None
 ) -> list[Any]:
     """Every figure of a model for some strings, as charts that a notebook shows.
 
@@ -72,18 +73,19 @@ def figures(
         InvalidStringError: a string that is not of this alphabet, or too long to be drawn.
         PluginError: the dashboard, whose charts these are, is not installed.
     """
-    charts: list[Any] = _of_the_dashboard("figures")(store.reader(), run, strings, epoch)
+    drawn = listed(strings)
+    charts: list[Any] = _of_the_dashboard("figures")(store.reader(), run, drawn, epoch)
     return charts
 
 
-def report(store: Store, sweep: str, *more: str) -> str:
+def report(store: Store, sweep: str | Sequence[str], *more: str) -> str:
     """Sweeps' table, charts, failing strings and causes as one page that needs no other file.
 
     Raises:
         UnknownRunError: there is no such sweep, or none of their runs is finished.
         PluginError: the dashboard, whose charts these are, is not installed.
     """
-    page: str = _of_the_dashboard("report")(store.reader(), sweep, *more)
+    page: str = _of_the_dashboard("report")(store.reader(), *listed(sweep), *more)
     return page
 
 

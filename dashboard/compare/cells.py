@@ -8,6 +8,7 @@ import pandas as pd
 from dashboard import data
 from dashboard.elements.chips import written
 from seqcls.fields.fields_read import language_fields
+from seqcls.interpretability.rounded import percents
 from seqcls.kinds import ACCURACY, Measure
 from sweeps.statistics.intervals import wilson
 from sweeps.statistics.median_intervals import FEWEST, median_intervals
@@ -164,6 +165,6 @@ def _few_values(values: "pd.Series[Any]") -> str:
 
 def _spans(lows: Iterable[float], highs: Iterable[float]) -> list[str]:
     return [
-        f"none: fewer than {FEWEST} models" if pd.isna(low) else f"{low:.1%} to {high:.1%}"
+        f"none: fewer than {FEWEST} models" if pd.isna(low) else percents(low, high)
         for low, high in zip(lows, highs, strict=True)
     ]

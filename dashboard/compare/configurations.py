@@ -4,6 +4,7 @@ import pandas as pd
 
 from dashboard import data
 from dashboard.words import names
+from seqcls.interpretability.rounded import percents
 from sweeps.statistics.intervals import wilson
 from sweeps.store.reading.selection import View
 
@@ -44,7 +45,7 @@ def _with_medians(counts: pd.DataFrame, medians: pd.DataFrame) -> pd.DataFrame:
         for failing, seeds in zip(counts["failing"], counts["seeds"], strict=True)
     ]
     medians["interval"] = [
-        None if pd.isna(low) else f"{low:.1%} to {high:.1%}"
+        None if pd.isna(low) else percents(low, high)
         for low, high in zip(medians["low"], medians["high"], strict=True)
     ]
     merged = counts.merge(medians.drop(columns=["low", "high"]), how="left")
@@ -57,7 +58,7 @@ def _with_medians(counts: pd.DataFrame, medians: pd.DataFrame) -> pd.DataFrame:
 
 def _wilson(failing: int, seeds: int) -> str:
     share = wilson(failing, seeds)
-    return f"{share.low:.0%} to {share.high:.0%}"
+    return percents(share.low, share.high, 0)
 
 
 def _listed(seeds: list[int], failing: int) -> str:

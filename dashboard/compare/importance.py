@@ -105,6 +105,8 @@ def _parallel(table: pd.DataFrame, effects: pd.DataFrame, outcome: str) -> None:
     if len(fields) < 2:
         return
     column = outcome.replace(" ", "_")
+    # As in the weights: where no tested length is solved, none is.
+    table = table.fillna({column: 0})
     few = table.sort_values(column, ascending=outcome != OUTCOME, kind="stable").head(MOST_LINES)
     label, rows = "Settings of every configuration", len(few) * (len(fields) + 1)
     if (place := placement.unfolded(rows, label, "parallel")) is None:

@@ -7,7 +7,7 @@ import pandas as pd
 from dashboard import data
 from dashboard.words import kind_words, names
 from seqcls.kinds import Measure
-from seqcls.problem import obstacle_of, resolve
+from seqcls.problem import Problem, obstacle_of, resolve
 from sweeps.store.reading import curves
 from sweeps.store.reading.selection import View
 
@@ -33,7 +33,7 @@ WIDTH = 10
 """Lengths in one point, until others are chosen."""
 
 FEW_LENGTHS = 40
-"""That are drawn one by one, where inputs of no other lengths are tested."""
+"""That are drawn one by one, where strings of no other lengths are tested."""
 
 MAX_POINTS = 1_000
 """Points of thin lines that are sent to a browser."""
@@ -48,16 +48,16 @@ def offered(config_ids: Sequence[int]) -> dict[str, Measure]:
 
 
 def first_width(config_ids: Sequence[int]) -> int:
-    """Lengths in one point until others are chosen: one by one where no longer inputs are tested.
-
-    A language keeps its ten.
-    """
-    if kind_words.has_cells(config_ids):
-        return WIDTH
-    configs = data.some_configs(tuple(config_ids)).values()
-    here = [config for config in configs if obstacle_of(config) is None]
-    longest = max((resolve(config).test.lengths[-1] for config in here), default=FEW_LENGTHS + 1)
+    """Lengths in one point until others are chosen: one by one where none longer is tested."""
+    problems = _problems(config_ids)
+    longest = max((problem.test.lengths[-1] for problem in problems), default=FEW_LENGTHS + 1)
     return 1 if longest <= FEW_LENGTHS else WIDTH
+
+
+def _problems(config_ids: Sequence[int]) -> list[Problem]:
+    """What these configurations ask for, but those of plug-ins that are not installed here."""
+    configs = data.some_configs(tuple(config_ids)).values()
+    return [resolve(config) for config in configs if obstacle_of(config) is None]
 
 
 def drawable(seeds: "pd.Series[int]", most: int, models: int) -> int:
@@ -128,8 +128,9 @@ def points(scores: pd.DataFrame, measure: str) -> pd.DataFrame:
 
 def named(bins: pd.DataFrame) -> list[str]:
     """What the lengths of each row are called, from its first_length and last_length."""
+    # The first of several holds the empty string, too.
     return [
-        f"{first}" if first == last else f"{first} to {last}"
+        f"{first}" if first == last else f"up to {last}" if first == 1 else f"{first} to {last}"
         for first, last in zip(bins["first_length"], bins["last_length"], strict=True)
     ]
 
@@ -140,7 +141,7 @@ def limits(config_ids: Sequence[int]) -> pd.DataFrame:
 
     What ended beyond all tested lengths has no line: there is nothing left of it to see.
     """
-    problems = [resolve(config) for config in data.some_configs(tuple(config_ids)).values()]
+    problems = _problems(config_ids)
     tested = max((problem.test.lengths[-1] for problem in problems), default=0)
     # Of models trained elsewhere nobody knows on what.
     trained = [problem for problem in problems if not problem.is_imported]

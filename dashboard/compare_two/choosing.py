@@ -8,6 +8,7 @@ import streamlit as st
 
 from dashboard import data, links
 from dashboard.words import names
+from seqcls.interpretability.rounded import percent
 from sweeps.store.reading.selection import View
 
 CONFIGURATIONS, MODELS = "Configurations", "Models"
@@ -171,12 +172,14 @@ def _seed(place: int, models: pd.DataFrame, pair: Sequence[int]) -> None:
         chosen = st.session_state[key]
         _put(RUN, [chosen if x == place else kept for x, kept in enumerate(pair)])
 
+    said = {
+        run["run_id"]: f"seed {run['model_seed']}: {percent(run['accuracy'])} right"
+        for run in rows.reset_index().to_dict("records")
+    }
     st.selectbox(
         f"{SIDES[place]} model",
         rows.index.tolist(),
-        format_func=lambda run_id: (
-            f"seed {rows.loc[run_id, 'model_seed']}: {rows.loc[run_id, 'accuracy']:.2%} right"
-        ),
+        format_func=said.__getitem__,
         key=key,
         on_change=change,
     )

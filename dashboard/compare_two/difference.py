@@ -4,12 +4,11 @@ import pandas as pd
 import streamlit as st
 
 from dashboard.text import verbatim
+from seqcls.interpretability.rounded import p_value_text, percent, percents
 from sweeps.analysis.compared_configurations import Compared
 from sweeps.analysis.compared_runs import ComparedRuns
 from sweeps.statistics.intervals import CONFIDENCE, Interval, Table
 from sweeps.statistics.median_intervals import FEWEST
-
-LEAST_SAID = 0.0001
 
 
 def of_configurations(compared: Compared, names: tuple[str, str]) -> None:
@@ -59,7 +58,7 @@ def _difference(label: str, difference: Interval, by: str) -> None:
     lacking = difference.low != difference.low
     st.metric(
         label,
-        _minus(f"{difference.value:+.1%}"),
+        _minus(percent(difference.value, 1, signed=True)),
         delta=f"no interval: fewer than {FEWEST} seeds" if lacking else _span(difference),
         delta_color="off",
         delta_arrow="off",
@@ -69,7 +68,7 @@ def _difference(label: str, difference: Interval, by: str) -> None:
 
 
 def _span(interval: Interval) -> str:
-    return _minus(f"{interval.low:.1%} to {interval.high:.1%}")
+    return _minus(percents(interval.low, interval.high))
 
 
 def _minus(text: str) -> str:
@@ -83,7 +82,6 @@ def _sentence(table: Table, p_value: float, what: str, verb: str) -> None:
     if not unlike:
         st.markdown(f"The two differ on none of the {table.pairs:,} {what}.")
         return
-    p = f"p < {LEAST_SAID}" if p_value < LEAST_SAID else f"p = {p_value:.3g}"
     more = "first" if table.only_first > table.only_second else "second"
     chance = (
         f"More {verb} in the {more} than chance would explain"
@@ -91,9 +89,9 @@ def _sentence(table: Table, p_value: float, what: str, verb: str) -> None:
         else "Chance alone may explain the difference"
     )
     st.markdown(
-        f"**{chance}** ({p}, exact McNemar): of {table.pairs:,} {what}, {unlike:,} "
-        f"{verb} in one alone, {table.only_first:,} in the first and {table.only_second:,} in the "
-        "second."
+        f"**{chance}** ({p_value_text(p_value)}, exact McNemar): of {table.pairs:,} {what}, "
+        f"{unlike:,} {verb} in one alone, {table.only_first:,} in the first and "
+        f"{table.only_second:,} in the second."
     )
 
 

@@ -8,8 +8,10 @@ from dashboard.compare_two.choosing import STRING, Pair
 from dashboard.text import verbatim
 from dashboard.words import kind_words, measures
 from dashboard.words.languages import first_strings
+from seqcls.config import RunConfig
 from seqcls.errors import SeqclsError
 from seqcls.problem import obstacle_of, resolve
+from sweeps.analysis.answer_sentences import displayed
 from sweeps.questions import models as questions
 from sweeps.store.reading.selection import View
 
@@ -61,7 +63,7 @@ def _table(pair: Pair, strings: pd.DataFrame, what: str) -> str | None:
     }
     known = shown.dropna(axis="columns", how="all")
     return links.texts(
-        known,
+        displayed(known, *_configs(pair)),
         known["string"].tolist(),
         STRING,
         columns={**measures.string_columns(kind), **counted},
@@ -74,7 +76,7 @@ def ask(pair: Pair, selected: str | None, strings: pd.DataFrame | None) -> None:
     st.subheader("Both on a string")
     text = st.text_input(
         "String to ask about",
-        selected or _first(pair, strings),
+        _display(pair, selected or _first(pair, strings)),
         key=f"two_asked {selected} {pair.config_ids} {pair.run_ids}",
         help="a{100} is the letter a, a hundred times; <ab>{50} is ab, fifty times.",
     )
@@ -90,6 +92,16 @@ def _first(pair: Pair, strings: pd.DataFrame | None) -> str:
     return "" if obstacle_of(config) else next(iter(first_strings(resolve(config).task, 1)), "")
 
 
+def _configs(pair: Pair) -> list[RunConfig]:
+    return list(data.some_configs(pair.config_ids).values())
+
+
+def _display(pair: Pair, text: str) -> str:
+    """A string as it is shown, by the alphabet of the two."""
+    (shown,) = displayed(pd.DataFrame({"string": [text]}), *_configs(pair))["string"]
+    return str(shown)
+
+
 def _side(pair: Pair, place: int, text: str) -> None:
     """The answers of one side's models."""
     models = data.models(View())
@@ -97,50 +109,45 @@ def _side(pair: Pair, place: int, text: str) -> None:
     if pair.run_ids is not None:
         of_side = of_side[of_side["run_id"] == pair.run_ids[place]]
     st.caption(f"{('First', 'Second')[place]}: {verbatim(pair.names[place])}")
-    rows = []
+    asked = of_side.head(MOST_ASKED)
     try:
-        for run in of_side.head(MOST_ASKED).to_dict("records"):
-            answer = _predictions(int(run["run_id"]), (text,)).iloc[0]
-            rows.append({"model_seed": run["model_seed"], "run_id": run["run_id"], **answer})
+        rows = [_predictions(int(run_id), (text,)) for run_id in asked["run_id"]]
     except SeqclsError as error:
         st.info(f"It cannot be asked: {verbatim(str(error))}")
         return
-    answers = pd.DataFrame(rows).drop(columns="string")
+    said = displayed(pd.concat(rows, ignore_index=True), *_configs(pair))
+    answers = measures.answers_frame(said).drop(columns="string")
     _say(answers)
+    kind = kind_words.kinds_of((pair.config_ids[place],))[0]
     st.dataframe(
-        answers.drop(columns="run_id"),
+        answers.assign(model_seed=asked["model_seed"].to_numpy())[["model_seed", *answers]],
         hide_index=True,
         column_config={
             "model_seed": st.column_config.NumberColumn("Seed", width=60),
-            "label": st.column_config.NumberColumn("Label", width=60),
             "predicted": st.column_config.Column("Predicted"),
-            "probability": None,
-            **measures.answer_columns(kind_words.kinds_of((pair.config_ids[place],))[0]),
-            "logit": st.column_config.NumberColumn("Logit", format="%.3f"),
+            "correct": st.column_config.CheckboxColumn("Correct"),
+            "logit": st.column_config.NumberColumn("Logit", format="%.4f"),
+            **measures.answer_columns(kind),
         },
         height=layout.table_height(len(answers)),
     )
     if len(of_side) > MOST_ASKED:
         st.caption(f"The first {MOST_ASKED} of {len(of_side):,} models are asked.")
-    wrong = answers[~_right(answers)]
-    run_id = int((wrong if len(wrong) else answers)["run_id"].iloc[0])
+    wrong = asked[(~answers["correct"]).fillna(False).to_numpy(dtype=bool)]
+    run_id = int((wrong if len(wrong) else asked)["run_id"].iloc[0])
     links.to_model(run_id, f"Look inside model {run_id} at this string", string=text)
 
 
 _predictions = data.cached(questions.predict)
 
 
-def _right(answers: pd.DataFrame) -> "pd.Series[bool]":
-    if "label" in answers:
-        return answers["label"].astype(float) == answers["predicted"].astype(float)
-    given = "output" if "output" in answers else "predicted"
-    right: pd.Series[bool] = answers["target"].astype(str) == answers[given].astype(str)
-    return right
-
-
 def _say(answers: pd.DataFrame) -> None:
-    right, of = int(_right(answers).sum()), len(answers)
-    if of == 1:
+    """How many models are right, where that is known."""
+    known = answers["correct"].dropna()
+    right, of = int(known.sum()), len(known)
+    if not of:
+        st.markdown("**What is right of it is not known**")
+    elif of == 1:
         st.markdown("**right**" if right else "**wrong**")
     else:
         st.markdown(f"**{right} of {of} right**")

@@ -11,6 +11,7 @@ from dashboard.sweeps_page import annotating
 from dashboard.text import verbatim
 from dashboard.words import kind_words
 from seqcls.errors import SeqclsError
+from seqcls.fields.imported import PREFIX
 from sweeps.store.reading.selection import KINDS, View
 from sweeps.store.runs.notes import Note
 
@@ -66,7 +67,9 @@ def _show(names: list[str], seeds: list[int], fields: dict[str, list[Any]]) -> N
         chosen = sum(bool(st.session_state.get(name)) for name in fields)
         with st.popover(f"Settings ({chosen} chosen)" if chosen else "Settings", width="stretch"):
             for name, values in fields.items():
-                st.multiselect(name, values, key=name, placeholder="Any", bind="query-params")
+                # Settings of models trained elsewhere have any signs in their names.
+                label = verbatim(name) if name.startswith(PREFIX) else name
+                st.multiselect(label, values, key=name, placeholder="Any", bind="query-params")
     _say_what_is_left()
 
 

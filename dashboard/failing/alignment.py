@@ -10,7 +10,7 @@ import streamlit as st
 from dashboard.elements import pictures, placement
 from seqcls.config import RunConfig
 from seqcls.errors import InvalidStringError
-from seqcls.problem import resolve
+from seqcls.problem import missing_plugin, resolve
 from seqcls.tokens.tokenizer import FIRST_LETTER, Tokenizer
 
 MOST_TOKENS = 300
@@ -30,7 +30,7 @@ def show(config: RunConfig, errors: pd.DataFrame) -> None:
         config: of the model.
         errors: string, target, output, first_wrong and error_kind, where they are of outputs.
     """
-    if "output" not in errors or errors.empty:
+    if "output" not in errors or errors.empty or missing_plugin(config) is not None:
         return
     error = errors.iloc[0]
     try:
@@ -56,8 +56,10 @@ def aligned(tokenizer: Tokenizer, error: "pd.Series[Any]") -> dict[str, list[str
     Raises:
         InvalidStringError: one is not of this alphabet.
     """
+    # A model that was trained elsewhere may write tokens that the task does not have.
+    known = tokenizer.with_tokens_of(error["output"])
     rows = {
-        name: [tokenizer.alphabet[x - FIRST_LETTER] for x in tokenizer.encode(error[column])[1:]]
+        name: [known.alphabet[x - FIRST_LETTER] for x in known.encode(error[column])[1:]]
         for name, column in (("Input", "string"), ("Target", "target"), ("Output", "output"))
     }
     target, output = rows["Target"], rows["Output"]

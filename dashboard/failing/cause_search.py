@@ -1,6 +1,7 @@
 """The button that finds causes, and how far that is."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import streamlit as st
 
@@ -21,7 +22,7 @@ def offer(waiting: Sequence[int]) -> None:
     Args:
         waiting: these models.
     """
-    job = _jobs().get(open_reader().location)
+    job = _jobs().get(data.which_file(open_reader()))
     if job is not None and job.goes_on:
         st.fragment(_progress, run_every=SECONDS)(job)
         return
@@ -41,13 +42,13 @@ def offer(waiting: Sequence[int]) -> None:
 
 def _start(run_ids: tuple[int, ...]) -> None:
     store = open_reader()
-    location = store.location
-    before = _jobs().get(location)
+    file = data.which_file(store)
+    before = _jobs().get(file)
     # A second request sees the progress of the first.
     if before is not None and before.goes_on:
         return
     try:
-        _jobs()[location] = causes_process.start(store, run_ids)
+        _jobs()[file] = causes_process.start(store, run_ids)
     except (SeqclsError, OSError) as error:
         st.session_state[sweep_actions.PROBLEM] = told(error)
 
@@ -65,6 +66,6 @@ def _progress(job: Attribution) -> None:
 
 
 @st.cache_resource(show_spinner=False)
-def _jobs() -> dict[str, Attribution]:
-    """The process of each database, by its location; all sessions share it."""
+def _jobs() -> dict[tuple[Any, ...], Attribution]:
+    """The process of each database, by its file; all sessions share it."""
     return {}

@@ -10,16 +10,17 @@ from dashboard import data
 from dashboard.charts.errors.errors_by_length import errors_by_length
 from dashboard.charts.errors.features import feature_plane
 from dashboard.charts.style.keys import told_once
-from dashboard.compare.lengths import named
+from dashboard.compare.lengths import FEW_LENGTHS, named
 from dashboard.elements import placement
 from dashboard.failing import outputs
+from dashboard.text import verbatim
 from seqcls.config import REPORT_TASK, RunConfig
-from seqcls.problem import resolve
+from seqcls.problem import missing_plugin, resolve
 from seqcls.tokens.strings import TokenStrings
 from seqcls.tokens.tokenizer import FIRST_LETTER
 
 WIDTH = 5
-"""Lengths in one bar."""
+"""Lengths in one bar, where the longest test strings are not few letters long."""
 
 MAX_POINTS = 5_000
 LENGTH = "length"
@@ -33,13 +34,17 @@ def show(run_id: int, errors: pd.DataFrame, config: RunConfig) -> None:
         errors: its misclassified test strings, the shortest first.
         config: its configuration.
     """
+    if reason := missing_plugin(config):
+        st.caption(verbatim(f"Where in these strings the errors lie is not known here: {reason}."))
+        return
     if "output" in errors:
         outputs.show(run_id, config)
         return
     errors = errors.head(MAX_POINTS)
     place, (left, right) = st.container(), st.columns(2)
+    width = 1 if resolve(config).test.lengths[-1] <= FEW_LENGTHS else WIDTH
     with left:
-        chart, _ = told_once(placement.built(errors_by_length, _by_length(run_id)))
+        chart, _ = told_once(placement.built(errors_by_length, _by_length(run_id, width)))
         placement.show(chart, "errors by length")
     with right:
         values = features(config, tuple(errors["string"]))
@@ -96,8 +101,8 @@ def best_axes(config: RunConfig, names: Sequence[str]) -> tuple[str, str]:
 
 
 @data.shared
-def _by_length(run_id: int) -> pd.DataFrame:
-    scores = data.scores_by_length((run_id,), WIDTH)
+def _by_length(run_id: int, width: int) -> pd.DataFrame:
+    scores = data.scores_by_length((run_id,), width)
     scores["lengths"] = named(scores)
     kept = scores[["first_length", "last_length", "lengths"]]
     parts = []

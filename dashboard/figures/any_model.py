@@ -54,7 +54,7 @@ def figures(model: TrainedModel, strings: Sequence[str]) -> Iterator[Figure]:
 
 
 def _of_string(model: TrainedModel, letters: Letters) -> Iterator[Figure]:
-    text = model.text(letters) or "empty"
+    text = model.display(letters) or "empty"
     figure = partial(Figure, None, panel=text)
     if has_residual_stream(model):
         steps = steps_frame(logit_steps(model, letters), text)
@@ -89,14 +89,14 @@ def _prefixes(model: TrainedModel, letters: Letters, names: Sequence[str]) -> Fi
     frame = state_frames.prefixes_frame(prefix_logits(model, letters))
     prefixes = frame.assign(
         letter=frame["length"],
-        prefix=[model.text(letters[:end]) or "the empty string" for end in frame["length"]],
+        prefix=[model.display(letters[:end]) or "the empty string" for end in frame["length"]],
         label=pd.Series(
             [int(x) if isinstance(x, bool) else x for x in frame["label"]], dtype=object
         ),
     )
     return Figure(
         None,
-        panel=model.text(letters) or "empty",
+        panel=model.display(letters) or "empty",
         title="Logit of every prefix",
         note="Each prefix is classified as a separate string.",
         data=prefixes,
@@ -105,7 +105,7 @@ def _prefixes(model: TrainedModel, letters: Letters, names: Sequence[str]) -> Fi
 
 
 def _attention(model: TrainedModel, letters: Letters, names: Sequence[str]) -> Iterator[Figure]:
-    text = model.text(letters) or "empty"
+    text = model.display(letters) or "empty"
     frame = state_frames.attention_frame(attention_patterns(model, letters))
     frame = frame.assign(
         letter=with_letters(model, frame["key"]), query=with_letters(model, frame["query"])
@@ -124,7 +124,7 @@ def _attention(model: TrainedModel, letters: Letters, names: Sequence[str]) -> I
 
 def _decoder_attention(model: TrainedModel, letters: Letters, kind: Kind) -> Iterator[Figure]:
     """What a decoder attends to, a row for each token that it writes."""
-    text = model.text(letters) or "empty"
+    text = model.display(letters) or "empty"
     patterns = attention_patterns(model, letters, kind=kind)
     written = [token.token for token in output_tokens(model, letters)]
     blocks, heads = patterns.weights.shape[:2]
@@ -142,7 +142,7 @@ def _decoder_attention(model: TrainedModel, letters: Letters, kind: Kind) -> Ite
 
 
 def _units(model: TrainedModel, letters: Letters, names: Sequence[str]) -> Iterator[Figure]:
-    text = model.text(letters) or "empty"
+    text = model.display(letters) or "empty"
     units = recurrent_units(model, letters)
     frame = state_frames.units_frame(units)
     frame = frame.assign(letter=with_letters(model, frame["place"]))

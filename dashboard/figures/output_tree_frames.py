@@ -77,7 +77,7 @@ def leaves_frame(tree: OutputTree) -> pd.DataFrame:
         }
         for leaf in sorted(tree.leaves, key=lambda leaf: -leaf.log_probability)
     ]
-    return pd.DataFrame(rows)
+    return pd.DataFrame(rows).astype({"right": "boolean"})
 
 
 def share(probability: float) -> str:
@@ -92,4 +92,6 @@ def share(probability: float) -> str:
 def _outcome(leaf: Leaf) -> str:
     if not leaf.ended:
         return "cut off"
+    if leaf.right is None:
+        return "target not known"
     return "right" if leaf.right else "wrong"

@@ -11,7 +11,8 @@ from dashboard.sweeps_page.sweep_actions import PROBLEM
 from dashboard.text import verbatim
 from seqcls.datasets.known import remember
 from seqcls.errors import ReadOnlyError
-from sweeps.datasets.formats import READERS
+from sweeps.datasets.formats import ENDINGS
+from sweeps.datasets.lines import ending_of
 from sweeps.datasets.reading import read_content
 from sweeps.datasets.summary import Summary, summary_of
 from sweeps.read_only import control, refuse_writes
@@ -37,7 +38,7 @@ def choose(task: str, key: str) -> str | None:
     state = st.session_state
     st.file_uploader(
         "A file of strings",
-        type=[ending[1:] for ending in READERS],
+        type=[ending[1:] for ending in ENDINGS],
         key=UPLOAD,
         on_change=_read,
         args=(key,),
@@ -81,7 +82,7 @@ def _read(key: str) -> None:
     name = Path(uploaded.name).name
     with tempfile.TemporaryDirectory() as folder:
         # What a visitor calls a file is no path of this machine's: only its ending is used.
-        path = Path(folder) / f"strings{Path(name).suffix.lower()}"
+        path = Path(folder) / f"strings{ending_of(name)}"
         path.write_bytes(uploaded.getbuffer())
         content = read_content(path, name)
     st.session_state[SUMMARY] = summary_of(content, name)

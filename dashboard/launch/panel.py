@@ -10,11 +10,11 @@ import streamlit as st
 from dashboard import data, links
 from dashboard.launch import custom, starting_point, timing, variants
 from dashboard.sweeps_page import sweep_actions
-from dashboard.text import told
+from dashboard.text import told, verbatim
 from seqcls.errors import SeqclsError
 from sweeps.durations import spoken
 from sweeps.grid.spec import SweepSpec, load_specs, shipped_names
-from sweeps.questions import sweeping
+from sweeps.questions import overlaps, sweeping
 from sweeps.read_only import control
 from sweeps.store.opening import existing
 from sweeps.store.reading import sweep_queries
@@ -157,6 +157,12 @@ def _offer(specs: list[SweepSpec]) -> None:
         st.markdown(f"**{_models(expected.runs)}**, all already trained.")
     if missing and (short := sweeping.memory_warning(specs, _workers())):
         st.warning(short)
+    if existing() is None:
+        said = overlaps.trained_on(config for spec in specs for config in spec.configs())
+    else:
+        said = data.offered_trained_on(timing.key_of(specs))
+    if said:
+        st.caption(verbatim(said))
     stored = _stored(specs)
     if stored == "as it is" and missing:
         st.caption("Already launched. See Running in the sidebar, or the Sweeps page.")

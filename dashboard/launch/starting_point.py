@@ -15,6 +15,7 @@ from dashboard.words import names
 from seqcls.canonical import canonical_json
 from seqcls.config import ANY_SAMPLER, PARTS, RunConfig
 from sweeps.grid.spec import load_specs
+from sweeps.grid.written_spec import MAX_NAME
 from sweeps.store.opening import open_reader, why_unreadable
 from sweeps.store.reading import queries, sweep_queries
 
@@ -162,12 +163,17 @@ def take_over(taken: Callable[[Start], None]) -> None:
 def free_name(name: str) -> str:
     """A name that no sweep has: with the next number, where it is taken."""
     # What is wrong with the database is said elsewhere.
-    stored = [] if why_unreadable() is not None else sweep_queries.specifications(open_reader())
+    stored = set() if why_unreadable() is not None else {*data.sweep_names().values()}
     if name not in stored:
         return name
     stem, _, number = name.rpartition("_")
     stem = stem if stem and number.isdecimal() else name
-    return next(free for n in count(2) if (free := f"{stem}_{n}") not in stored)
+    # Cut, where it would be longer than names may be.
+    return next(
+        free
+        for n in count(2)
+        if (free := f"{stem[: MAX_NAME - len(str(n)) - 1]}_{n}") not in stored
+    )
 
 
 def of_sweep(name: str) -> str:

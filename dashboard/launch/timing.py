@@ -1,5 +1,6 @@
 """What is offered is timed for a moment, beside the page, once nobody changes it any longer."""
 
+from collections import OrderedDict
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from threading import Lock
@@ -17,6 +18,9 @@ from sweeps.work.timing.times import GroupTime, GroupToTime, Times
 SECONDS = 1.0
 """After so long without a change it is timed, and so often is looked whether that is done."""
 
+MOST_KEPT = 1_000
+"""Groups that were timed, and specifications, that a server keeps."""
+
 Key = tuple[str, ...]
 """Specifications as they were submitted."""
 
@@ -27,9 +31,9 @@ class Timings:
     def __init__(self) -> None:
         # Its process is kept: what else is offered is timed without starting one.
         self._watch = Stopwatch()
-        self._groups: dict[GroupToTime, GroupTime | None] = {}
+        self._groups: OrderedDict[GroupToTime, GroupTime | None] = OrderedDict()
         self._start = 0.0
-        self._begun: dict[Key, Future[Estimate]] = {}
+        self._begun: OrderedDict[Key, Future[Estimate]] = OrderedDict()
         self._lock = Lock()
         # One at a time: two would slow each other down, and be timed as slower than they are.
         self._thread = ThreadPoolExecutor(1, "timing")
@@ -57,6 +61,7 @@ class Timings:
                 self._begun[key] = self._thread.submit(
                     estimate, existing(), list(specs), workers, self._measured
                 )
+                self._forget()
 
     def _measured(self, groups: Sequence[GroupToTime]) -> Times:
         new = [each for each in groups if each not in self._groups]
@@ -64,7 +69,18 @@ class Timings:
         with self._lock:
             self._start = times.start or self._start
             self._groups |= {x: times.groups.get(x.config.group_key) for x in new}
-        return self.known(groups)
+        known = self.known(groups)
+        with self._lock:
+            self._forget()
+        return known
+
+    def _forget(self) -> None:
+        """Leaves out what was offered longest ago; the machine remembers what was timed."""
+        while len(self._groups) > MOST_KEPT:
+            self._groups.popitem(last=False)
+        ended = [key for key, begun in self._begun.items() if begun.done()]
+        for key in ended[: max(0, len(self._begun) - MOST_KEPT)]:
+            del self._begun[key]
 
 
 @st.cache_resource(show_spinner=False)

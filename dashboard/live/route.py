@@ -3,9 +3,8 @@
 import json
 import time
 from collections import OrderedDict
-from functools import lru_cache
 from threading import Lock
-from typing import Any
+from typing import TYPE_CHECKING
 
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
@@ -13,12 +12,16 @@ from starlette.responses import JSONResponse
 
 from dashboard import data
 from dashboard.server.first_page import BelowBase
+from dashboard.server.shared_answers import MODELS
 from dashboard.server.visitors import Budget, budget_seconds
 from dashboard.text import told
 from seqcls.errors import SeqclsError, VisitorError
 from sweeps.read_only import is_read_only
 from sweeps.store.opening import open_reader
 from sweeps.store.reading import queries
+
+if TYPE_CHECKING:
+    from seqcls.interpretability.model.trained_model import TrainedModel
 
 MOST_BYTES = 8_192
 """Of a question."""
@@ -77,8 +80,7 @@ def _answer(address: str, run_id: int, epoch: int | None, string: str) -> JSONRe
     began = time.monotonic()
     try:
         budget.check()
-        model = _model(*_state(int(began)), run_id, epoch)
-        return JSONResponse(dict(look(model, string)))
+        return JSONResponse(dict(look(_model(run_id, epoch), string)))
     except VisitorError as error:
         return _refused(429, str(error))
     except SeqclsError as error:
@@ -99,16 +101,13 @@ def _budget(address: str) -> Budget:
     return budget
 
 
-@lru_cache(maxsize=1)
-def _state(_second: int) -> tuple[Any, Any]:
-    """Which database it is, in which state; looked up once a second, not at every key."""
-    store = open_reader()
-    return store.location, queries.revision(store)
+def _model(run_id: int, epoch: int | None) -> "TrainedModel":
+    """The model, which the page Model may have opened already."""
 
+    def open_it() -> "TrainedModel":
+        return data.trained_model(queries.find_run(open_reader(), str(run_id)), epoch)
 
-@lru_cache(maxsize=64)
-def _model(_location: Any, _revision: Any, run_id: int, epoch: int | None) -> Any:
-    return data.trained_model(queries.find_run(open_reader(), str(run_id)), epoch)
+    return MODELS.answer(("model", (*data.state_shown(), run_id, epoch)), open_it)
 
 
 def _refused(status: int, reason: str) -> JSONResponse:

@@ -25,6 +25,7 @@ from seqcls.interpretability.ablation.by_counts import CountedJudge, dimensions_
 from seqcls.interpretability.ablation.judge import Ablated, Ablation, AblationMethod
 from seqcls.interpretability.model.trained_model import Answer, OutputAnswer, TrainedModel
 from seqcls.models.parts import Part
+from sweeps.analysis.answer_sentences import displayed
 
 FEW_PARTS = 8
 """Of so many heads and dimensions the pruning curve takes no time; of more, a button asks."""
@@ -137,17 +138,12 @@ def _strings(model: OpenedModel, ablation: Ablation, chosen: Chosen) -> None:
     network = model.network
     counts = network.counts(chosen.strings)
     before, after = network.logits(counts), counted_judge(model).logits(counts, ablation)
+    logits = {"logit as trained": before, "ablated": after, "change": after - before}
     st.dataframe(
-        pd.DataFrame(
-            {"string": chosen.strings, "logit as trained": before, "ablated": after,
-             "change": after - before}
-        ),
+        displayed(pd.DataFrame({"string": chosen.strings, **logits}), model.config),
         hide_index=True,
-        column_config={
-            name: st.column_config.NumberColumn(format="%.4f")
-            for name in ("logit as trained", "ablated", "change")
-        },
-    )  # fmt: skip
+        column_config={name: st.column_config.NumberColumn(format="%.4f") for name in logits},
+    )
 
 
 def _pruning(model: OpenedModel) -> None:

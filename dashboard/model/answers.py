@@ -1,8 +1,5 @@
 """What holds for any model, however it works: its answers, its errors and its training."""
 
-from collections.abc import Sequence
-
-import numpy as np
 import pandas as pd
 import streamlit as st
 
@@ -18,9 +15,8 @@ from dashboard.words import measures
 from dashboard.words.languages import first_strings
 from seqcls.config import RunConfig
 from seqcls.errors import SeqclsError
-from seqcls.prediction import Prediction
-from seqcls.problem import Problem, resolve
-from seqcls.tokens.tokenizer import raw
+from seqcls.problem import resolve
+from sweeps.analysis.answer_sentences import displayed
 from sweeps.store.opening import open_reader
 from sweeps.store.reading import queries
 from sweeps.store.strings.string_queries import ErrorSearch
@@ -47,24 +43,25 @@ def _ask(run_id: int, config: RunConfig, errors: pd.DataFrame) -> None:
     st.subheader("Ask the model")
     problem = resolve(config)
     tokenizer = problem.tokenizer
-    first = [*errors["string"].head(3), *first_strings(problem.task, 3)]
+    first = [*map(tokenizer.display, errors["string"].head(3)), *first_strings(problem.task, 3)]
     typed = st.text_input(
         f"Strings, separated by {separated_by(config)}",
         tokenizer.line_of(dict.fromkeys(first)),
         key=f"asked {run_id}",
         help="a{100} is the letter a, a hundred times; <ab>{50} is ab, fifty times.",
     )
-    strings = tuple(tokenizer.strings_of(typed)[:MOST_ASKED])
+    strings = tuple(tokenizer.strings_of(typed))
     if not strings:
         return
+    if len(strings) > MOST_ASKED:
+        st.caption(f"Asked are the first {MOST_ASKED} of {len(strings)} strings.")
     try:
-        targets = problem.kind.targets(problem.task, error_places.token_strings(config, strings))
-        predictions = _predictions(run_id, config, strings)
+        answers = _predictions(run_id, strings[:MOST_ASKED])
     except SeqclsError as error:
         say_of_input(error)
         return
     st.dataframe(
-        _answers(problem, strings, targets, predictions),
+        measures.answers_frame(displayed(answers, config)),
         hide_index=True,
         column_config={
             **measures.string_columns(problem.kind),
@@ -74,41 +71,12 @@ def _ask(run_id: int, config: RunConfig, errors: pd.DataFrame) -> None:
     )
 
 
-def _answers(
-    problem: Problem, strings: Sequence[str], targets: np.ndarray, predicted: Sequence[Prediction]
-) -> pd.DataFrame:
-    """What is right of each string, and what the model says."""
-    said = problem.kind.texts(problem.task, targets)
-    if said is not None:
-        pairs = list(zip(said, predicted, strict=True))
-        answer, margin = (column.name for column in problem.kind.answer_columns)
-        return pd.DataFrame(
-            {
-                "string": strings,
-                "target": list(map(raw, said)),
-                answer: [raw(str(prediction.answer)) for prediction in predicted],
-                "correct": [target == prediction.answer for target, prediction in pairs],
-                margin: [prediction.logit for prediction in predicted],
-            }
-        )
-    labels, logits = targets.tolist(), [prediction.logit for prediction in predicted]
-    return pd.DataFrame(
-        {
-            "string": strings,
-            "label": [int(label) for label in labels],
-            "predicted": [int(logit > 0) for logit in logits],
-            "correct": [label == (logit > 0) for label, logit in zip(labels, logits, strict=True)],
-            "logit": logits,
-        }
-    )
-
-
-def _predictions(run_id: int, config: RunConfig, strings: tuple[str, ...]) -> list[Prediction]:
-    def predict_them() -> list[Prediction]:
+def _predictions(run_id: int, strings: tuple[str, ...]) -> pd.DataFrame:
+    def predict_them() -> pd.DataFrame:
         # Imported where it is used: PyTorch takes a second or two to load.
-        from seqcls.prediction import predict
+        from sweeps.questions.models import predict
 
-        return predict(resolve(config), queries.weights(open_reader(), run_id), strings)
+        return predict(open_reader(), run_id, strings)
 
     return ask(("predictions", key_of(run_id), strings), predict_them)
 
@@ -121,7 +89,7 @@ def _errors(run_id: int, config: RunConfig, errors: pd.DataFrame) -> None:
         return
     error_places.show(run_id, errors, config)
     st.dataframe(
-        measures.ordered(errors.head(LISTED), kind),
+        measures.ordered(displayed(errors.head(LISTED), config), kind),
         hide_index=True,
         column_config=measures.string_columns(kind),
         height=layout.table_height(len(errors)),

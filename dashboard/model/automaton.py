@@ -19,7 +19,8 @@ from seqcls.errors import SeqclsError
 from seqcls.interpretability.automata.budget import MOST_LETTERS
 from seqcls.interpretability.automata.exported import dot
 from seqcls.interpretability.automata.learned_automaton import Learned, Round
-from seqcls.interpretability.automata.text import counted, learned_text, states
+from seqcls.interpretability.automata.text import counted, learned_text, named, states
+from seqcls.interpretability.rounded import percent
 from seqcls.problem import resolve
 from seqcls.tasks.automata.automaton import Automaton
 from sweeps.questions.automata import automaton, automaton_inside
@@ -114,11 +115,13 @@ def _graphs(learned: Learned) -> Round:
 
 def _of_round(learned: Learned, made: Round) -> str:
     """What is known of a hypothesis."""
-    said = f"{states(made.states)}; agrees with the model on {made.agreement:.2%} of test strings"
+    said = (
+        f"{states(made.states)}; agrees with the model on {percent(made.agreement)} of test strings"
+    )
     if learned.wrong:
         said += f", and makes {made.explained:,} of its {learned.wrong:,} test errors"
     if made.counterexample is not None:
-        return f"{said}. The model answers {made.counterexample or 'the empty string'} differently."
+        return f"{said}. The model answers {named(learned, made.counterexample)} differently."
     return f"{said}. No string tried refutes it."
 
 
@@ -186,12 +189,12 @@ def _probes(within: "Inside") -> pd.DataFrame:
     return pd.DataFrame(
         {
             "probe of": [probe.layer for probe in within.probes],
-            "training's lengths": [f"{probe.trained:.1%}" for probe in within.probes],
+            "training's lengths": [percent(probe.trained, 1) for probe in within.probes],
             "longer strings": [
-                "not tested" if probe.beyond is None else f"{probe.beyond:.1%}"
+                "not tested" if probe.beyond is None else percent(probe.beyond, 1)
                 for probe in within.probes
             ],
-            "most frequent state": f"{within.commonest:.1%}",
+            "most frequent state": percent(within.commonest, 1),
         }
     )
 
@@ -206,7 +209,7 @@ def _clusters(within: "Inside") -> None:
     st.caption(
         f"{counted(clusters.count, 'cluster', 'clusters')}, where the automaton has "
         f"{states(within.states)}: the fewest, up to 40, that tell its state of 99 % of prefixes; "
-        f"these tell it of {clusters.purity:.1%}."
+        f"these tell it of {percent(clusters.purity, 1)}."
     )
 
 

@@ -70,7 +70,10 @@ def show(run_id: int, config: RunConfig) -> None:
         # Any model can be ablated; without letter counts that is done in another way. So are
         # families and all strings of a model that writes.
         others = (ABLATION, BREAKING, ALL_STRINGS) if problem.writes else (ABLATION,)
-        _say_what_is_absent({name: absent[name] for name in absent if name not in others})
+        absent = {name: absent[name] for name in absent if name not in others}
+        if problem.writes:
+            absent |= dict.fromkeys((BREAKING, ALL_INPUTS), problem.unknown_labels)
+        _say_what_is_absent(absent)
         _show_any(run_id, config)
 
 
@@ -90,15 +93,15 @@ def _show_by_counts(
 
 def _show_any(run_id: int, config: RunConfig) -> None:
     sections: dict[str, Callable[[], None]] = {ANSWERS: partial(answers.show, run_id, config)}
-    writes = resolve(config).writes
-    for name in (WRITING, *OF_A_STRING) if writes else OF_A_STRING:
+    problem = resolve(config)
+    for name in (WRITING, *OF_A_STRING) if problem.writes else OF_A_STRING:
         sections[name] = partial(_of_a_string, run_id, config, name)
-    if writes:
+    if problem.writes and problem.unknown_labels is None:
         for name in (BREAKING, ALL_INPUTS):
             sections[name] = partial(_of_inputs, run_id, name)
     sections[ABLATION] = lambda: ablation.show_by_strings(open_any(run_id))
     string = string_of_link(config, data.string_errors(run_id, ErrorSearch()))
-    sections[LIVE] = partial(_live, run_id, string)
+    sections[LIVE] = partial(_live, run_id, resolve(config).tokenizer.display(string))
     _show_tabs(run_id, sections | _automaton(run_id, config))
 
 
@@ -206,7 +209,7 @@ def _say_what_is_absent(absent: Mapping[str, str | None]) -> None:
         names = [name for name, given in absent.items() if given == reason]
         listed = ", ".join(names[:-1]) + " and " + names[-1] if len(names) > 1 else names[0]
         st.info(
-            f"Sections that rest on letter counts are left out: {listed}. Reason: "
+            f"Sections that do not hold for this model are left out: {listed}. Reason: "
             f"{verbatim(reason)}.",
             icon=":material/info:",
         )

@@ -23,31 +23,40 @@ def task_sentence(config: RunConfig) -> str:
     )
 
 
-def verdict_sentence(run: pd.Series, config: RunConfig) -> str:
-    """What testing showed of the run; of test strings, which are not all strings."""
+def verdict_sentence(run: pd.Series, config: RunConfig, scores: pd.DataFrame) -> str:
+    """What testing showed of the run; of test strings, which are not all strings.
+
+    Args:
+        run: errors, false_positives, false_negatives and solved_length.
+        config: its configuration.
+        scores: length and tested (strings), of every length that was tested.
+    """
     problem = resolve(config)
-    test = problem.test
-    wrong = int(run["errors"])
+    wrong, tested = int(run["errors"]), int(scores["tested"].sum())
+    shortest, longest = scores["length"].min(), scores["length"].max()
+    left = max(problem.test.epoch_size - tested, 0)
+    more = "1 more was" if left == 1 else f"{left:,} more were"
+    untested = f" {more} not tested: it has no places for them." if left else ""
     if not wrong:
         return (
-            f"It is right on all {test.epoch_size:,} test strings, of up to {test.lengths[-1]} "
-            "letters; other strings were not tried in the test."
+            f"It is right on all {tested:,} test strings{' that it was asked' if left else ''}, of "
+            f"up to {longest} letters; other strings were not tried in the test.{untested}"
         )
     kinds = ""
     if not pd.isna(run["false_positives"]):
         positives, negatives = int(run["false_positives"]), int(run["false_negatives"])
         kinds = f": {positives:,} false positives and {negatives:,} false negatives"
     return (
-        f"It is wrong on {wrong:,} of {test.epoch_size:,} test strings{kinds}. "
-        f"{_solved(run['solved_length'], test.lengths[0], problem.kind.words.missed)}"
+        f"It is wrong on {wrong:,} of {tested:,} test strings{kinds}.{untested} "
+        f"{_solved(run['solved_length'], shortest, problem.kind.words.missed)}"
     )
 
 
 def _solved(length: float, shortest: int, missed: str) -> str:
-    if length < 1:
-        return "Some of the shortest test strings are among them."
-    if length < shortest:
-        return f"The test has no string of fewer than {shortest:,} letters."
+    if pd.isna(length) or length < 1:
+        said = "Some of the shortest test strings are among them"
+        none = f": the test has no string of fewer than {shortest:,} letters"
+        return f"{said}{none if shortest > 1 else ''}."
     letters = "1 letter" if length == 1 else f"{length:.0f} letters"
     return (
         f"It is right on every test string of up to {letters}; strings that are not in the test "

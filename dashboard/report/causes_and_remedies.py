@@ -12,6 +12,7 @@ from dashboard.report.document import quiet
 from seqcls.errors import SeqclsError
 from seqcls.interpretability.causes.mechanisms import SAMPLE
 from seqcls.interpretability.model.obstacle import obstacle
+from seqcls.interpretability.rounded import percent
 from seqcls.problem import obstacle_of, resolve
 from sweeps.analysis import causes, remedy_trials
 from sweeps.store.databases.engine import Store
@@ -76,7 +77,7 @@ def causes_list(of_one: pd.DataFrame) -> str:
     if of_one.empty:
         return quiet("Its causes are not known; `seqcls causes SWEEP` finds and keeps them.")
     rows = "".join(
-        f"<li>{row['share']:.0%}: {html.escape(row['mechanism'])}{_about(row)}</li>"
+        f"<li>{percent(row['share'], 0)}: {html.escape(row['mechanism'])}{_about(row)}</li>"
         for row in of_one.to_dict("records")
     )
     looked_at = int(of_one["strings"].sum())

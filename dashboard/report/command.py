@@ -7,6 +7,7 @@ from pathlib import Path
 import typer
 
 from seqcls.errors import ConfigError, UnknownRunError
+from seqcls.spelling import as_argument
 from sweeps.files import refuse_taken, whole_files
 from sweeps.store.databases.engine import Store
 from sweeps.store.opening import open_reader
@@ -58,7 +59,8 @@ def written(store: Store, *sweeps: str, beside: bool = False) -> str:
         named = ", ".join(map(repr, sweeps))
         what = f"sweep {named} has" if len(sweeps) == 1 else f"sweeps {named} have"
         raise UnknownRunError(
-            f"{what} no finished run to report on; `seqcls status {sweeps[0]}` says how far it is"
+            f"{what} no finished run to report on; `seqcls status {as_argument(sweeps[0])}` says "
+            "how far it is"
         )
     return text
 

@@ -10,7 +10,9 @@ from dashboard import data
 from dashboard.report.causes_and_remedies import causes_list
 from dashboard.report.document import kept, quiet
 from dashboard.words import kind_words, measures
+from seqcls.interpretability.rounded import percent
 from seqcls.kinds import Kind
+from sweeps.analysis.answer_sentences import displayed
 from sweeps.store.strings.string_queries import ErrorSearch
 
 MOST_MODELS = 200
@@ -39,8 +41,10 @@ def models(
             continue
         yield f"<h3>{html.escape(name)}</h3>"
         (kind,) = kind_words.kinds_of((config_id,))
+        config = data.some_configs((config_id,))[config_id]
         for model in of_configuration.to_dict("records"):
             errors = data.string_errors(int(model["run_id"]), ErrorSearch())
+            errors = displayed(errors, config)
             most = min(left, MOST_STRINGS)
             left -= min(most, len(errors))
             causes_of_it = causes[causes["run_id"] == model["run_id"]]
@@ -63,8 +67,9 @@ def _model(
     )
     cause = "" if causes.empty else f", mostly {causes['mechanism'].iloc[0]}"
     head = (
-        f"Seed {int(model['model_seed'])} <small>run {run_id}: accuracy {model['accuracy']:.2%}, "
-        f"{len(errors):,} different {html.escape(words.plural(words.missed))}"
+        f"Seed {int(model['model_seed'])} <small>run {run_id}: "
+        f"accuracy {percent(model['accuracy'])}, {len(errors):,} different "
+        f"{html.escape(words.plural(words.missed))}"
         f"{html.escape(cause)}</small>"
     )
     return (

@@ -15,6 +15,7 @@ from dashboard.report.document import document, kept, quiet, section
 from dashboard.text import models_fail
 from dashboard.words import kind_words, measures, names
 from seqcls import __version__
+from seqcls.interpretability.rounded import percent
 from seqcls.theory.table import NOT_KNOWN
 from sweeps.grid.written_spec import toml_of
 from sweeps.results.summaries import setting_names
@@ -145,7 +146,7 @@ def _head(page: _Page) -> str:
     return (
         f"<h1>{html.escape(page.title)}</h1>\n{said}{quiet(page.only) if page.only else ''}\n"
         f"<p><strong>{fail[0].upper()}{fail[1:]}</strong>. Failing: {html.escape(means)} Median "
-        f"accuracy {models['accuracy'].median():.2%}.</p>\n"
+        f"accuracy {percent(models['accuracy'].median())}.</p>\n"
         f"{'' if len(sweeps) == 1 and page.pages is None else _listed(sweeps, page.pages or {})}\n"
         f"{quiet(f'Written by seqcls {__version__}.')}"
     )
@@ -169,7 +170,7 @@ def _listed(sweeps: Sequence[_Sweep], pages: Mapping[str, str]) -> str:
         about = sweep.note.title or sweep.record.description
         cells = [
             f"{int(models['failing'].sum()):,} of {len(models):,}",
-            f"{models['accuracy'].median():.2%}",
+            percent(models["accuracy"].median()),
             sweep.record.created_at[:10],
         ]
         said = f"<br><small>{html.escape(about)}</small>" if about else ""
@@ -183,11 +184,13 @@ def _worst_first(table: pd.DataFrame) -> str:
     words = kind_words.of(table["config_id"]).words
     waiting = int(table["unfinished"].sum() + table["failed"].sum())
     unfinished = f" {waiting:,} runs are not trained and count in no number." if waiting else ""
+    trained_on = data.trained_on(tuple(table["config_id"].tolist()))
+    tested = f" {trained_on}" if trained_on else ""
     more = len(table) - MOST_LISTED
     cut = f" The table has the first {MOST_LISTED} of {len(table):,}." if more > 0 else ""
     return quiet(
         "Worst first. Accuracy and solved length are medians over seeds; intervals are 95%. "
-        f"Solved length: {measures.solved_length(words)}{unfinished}{cut}"
+        f"Solved length: {measures.solved_length(words)}{unfinished}{tested}{cut}"
     )
 
 
@@ -203,9 +206,9 @@ def _table(table: pd.DataFrame) -> str:
         "failing": (table["failing"].astype(str) + " of " + table["seeds"].astype(str)),
         "95% (Wilson)": table["failing_interval"].fillna(""),
         "failing seeds": table["failing_seeds"],
-        "median accuracy": table["median_accuracy"].map("{:.2%}".format),
+        "median accuracy": table["median_accuracy"].map(percent),
         "95% interval": table["interval"].fillna(""),
-        "solved length": table["median_solved_length"].map("{:.0f}".format),
+        "solved length": table["median_solved_length"].map(measures.solved_or_none),
     }
     shown = table[naming].assign(**{name: x.where(tested, "") for name, x in results.items()})
     if (table["predicted"] != NOT_KNOWN).any():

@@ -13,8 +13,10 @@ from dashboard.compare import configurations, drawn_models, importance, lengths,
 from dashboard.compare.drawn_models import MAX_MODELS, MAX_ROWS
 from dashboard.elements import placement
 from dashboard.every_page import filters, share
+from dashboard.text import verbatim
 from dashboard.words import kind_words, measures, names
 from seqcls.errors import SeqclsError
+from seqcls.interpretability.rounded import percent
 from seqcls.kinds import Measure
 from seqcls.theory.table import NOT_KNOWN
 from sweeps.results.summaries import setting_names
@@ -64,6 +66,8 @@ def show() -> None:
         if not drawn_models.counts(view, _ids(chosen)):
             st.info("None of the selected configurations has a model that is trained and tested.")
             return
+        if said := data.trained_on(_ids(chosen)):
+            st.caption(verbatim(said))
         theory.show(chosen, _names(chosen))
         _by_length(chosen, view)
         _by_seed(chosen, view)
@@ -96,7 +100,7 @@ def _glance(counts: pd.DataFrame, view: View) -> bool:
             )
         st.metric(
             "Failing models",
-            f"{failing:,} ({failing / done:.0%})" if done else "none yet",
+            f"{failing:,} ({percent(failing / done, 0)})" if done else "none yet",
             help=measures.failing(view.below, kind_words.of(counts["config_id"]).words),
             width="content",
         )
@@ -118,7 +122,9 @@ def _table(table: pd.DataFrame, view: View) -> pd.DataFrame:
     """The table of configurations; returns the rows to draw."""
     st.subheader("Configurations")
     named, settings = _identified(table)
-    first = [named] if named == SWEEPS or len(settings) > FEW_SETTINGS else settings
+    # Two may be the same in all settings: what they are called still tells them apart.
+    by_settings = named != SWEEPS and 0 < len(settings) <= FEW_SETTINGS
+    first = settings if by_settings else [named]
     others = [name for name in settings if name not in first]
     results = _results(table)
     with st.container(horizontal=True, vertical_alignment="center"):

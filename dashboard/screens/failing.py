@@ -14,6 +14,7 @@ from dashboard.words import kind_words, languages, measures, names
 from seqcls.config import RunConfig
 from seqcls.errors import SeqclsError
 from seqcls.kinds import Kind, Words
+from sweeps.analysis.answer_sentences import displayed
 from sweeps.store.reading.selection import KINDS, View
 from sweeps.store.strings.string_queries import ErrorSearch
 
@@ -118,7 +119,7 @@ def _model(model: "pd.Series[Any]", view: View) -> None:
     errors = data.string_errors(run_id, ErrorSearch(), error_places.MAX_POINTS)
     config = data.some_configs((config_id,))[config_id]
     (kind,) = kind_words.kinds_of((config_id,))
-    _in_short(errors, model, kind.words)
+    _in_short(displayed(errors, config), model, kind.words)
     remedies.rounding(run_id)
     links.to_model(run_id, "Look inside this model")
     _strings(run_id, view, kind, config)
@@ -132,7 +133,8 @@ def _in_short(errors: pd.DataFrame, model: "pd.Series[Any]", words: Words) -> No
         st.caption("Shortest error", help="The first one of that length.")
         st.code(errors["string"].iloc[0], language=None, wrap_lines=True)
     solved = measures.solved_length(words)
-    row.metric("Solved length", int(model["solved_length"]), help=solved, width="content")
+    length = measures.solved_or_none(model["solved_length"])
+    row.metric("Solved length", length, help=solved, width="content")
     counted: dict[str, str] = dict(zip(KINDS, KINDS_OF_ERRORS, strict=True))
     if pd.isna(model[KINDS_OF_ERRORS[0]]):
         # Of a task that is no language there is one kind of error.
@@ -179,7 +181,7 @@ def _strings(run_id: int, view: View, kind: Kind, config: RunConfig) -> None:
         "look at it."
     )
     string = links.texts(
-        measures.ordered(table, kind),
+        measures.ordered(displayed(table, config), kind),
         table["string"].tolist(),
         "string",
         columns=measures.string_columns(kind),
@@ -205,6 +207,7 @@ def _breaking(view: View, number: int) -> None:
     table = table.assign(share=table["models"] / table["of"]).drop(columns="language")
     ids = [config_id for config_id, name in data.languages().items() if name == language]
     (kind, *_), said = kind_words.kinds_of(tuple(ids)), kind_words.of(ids)
+    table = displayed(table, *data.some_configs(tuple(ids[:1])).values())
     whose = f"{of:,} models of this {said.words.task}" if several else f"{number:,} models"
     if breaking.every > 1:
         whose = f"{of:,} models, spread evenly among those that fail: all would take too long"

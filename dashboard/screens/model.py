@@ -47,7 +47,15 @@ def _model(run_id: int, config: RunConfig, header: DeltaGenerator) -> None:
         errors = partial(data.string_errors, run_id, EVERY_ERROR)
         share.offer(header, f"model_{run_id}", errors, view, title=f"Model {run_id}")
         st.caption(verbatim(task_sentence(config)))
-        st.markdown(verbatim(verdict_sentence(rows.iloc[0], config)))
+        scores = queries.length_scores(open_reader(), [run_id])
+        st.markdown(verbatim(verdict_sentence(model, config, scores)))
+        diverged = queries.run_status(open_reader(), run_id).engine_reason
+        if diverged and queries.why_no_weights(config):
+            st.caption(verbatim(f"Its training {diverged}."))
+        # Of a run that stopped early no more than its own epochs.
+        epochs = len(queries.epochs(open_reader(), run_id))
+        if said := data.trained_on((int(model["config_id"]),), epochs or None):
+            st.caption(verbatim(said))
         remedies.rounding(run_id)
         links.to_compare_two("run", [run_id], "Compare with another model")
     sections.show(run_id, config)

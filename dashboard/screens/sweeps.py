@@ -12,6 +12,7 @@ from dashboard.text import models_fail
 from dashboard.words import measures, names
 from dashboard.words.clock import clock
 from seqcls.errors import SeqclsError
+from seqcls.interpretability.rounded import percent
 from sweeps.durations import spoken
 from sweeps.grid.written_spec import toml_of
 from sweeps.processes import background_worker
@@ -81,7 +82,7 @@ def _table(sweeps: list[SweepProgress], written: dict[int, Note]) -> int:
             "state": [sweep.state for sweep in sweeps],
             "median": [outcome.median for outcome in outcomes],
             "models": [sweep.total for sweep in sweeps],
-            "done": [100 * sweep.done / max(1, sweep.total) for sweep in sweeps],
+            "done": [sweep.done / max(1, sweep.total) for sweep in sweeps],
             "unfinished": [sweep.queued + sweep.running for sweep in sweeps],
             "failed": [sweep.failed for sweep in sweeps],
         }
@@ -100,7 +101,9 @@ def _table(sweeps: list[SweepProgress], written: dict[int, Note]) -> int:
             "Median accuracy", format="percent", help="The median over all models of the sweep."
         ),
         "models": st.column_config.NumberColumn("Models"),
-        "done": st.column_config.ProgressColumn("Trained and tested", format="%d%%"),
+        "done": st.column_config.ProgressColumn(
+            "Trained and tested", format="percent", min_value=0, max_value=1
+        ),
         "unfinished": st.column_config.NumberColumn("Unfinished", help="Queued or in training."),
         "failed": st.column_config.NumberColumn("Untrained", help="Training failed."),
     }
@@ -127,7 +130,7 @@ def _results(sweep: SweepProgress) -> None:
     if outcome.median is None:
         return
     fail = models_fail(outcome.failing, sweep.done)
-    st.markdown(f"**{fail[0].upper()}{fail[1:]}**; median accuracy {outcome.median:.2%}.")
+    st.markdown(f"**{fail[0].upper()}{fail[1:]}**; median accuracy {percent(outcome.median)}.")
     with st.container(horizontal=True):
         for page, label in (
             (links.COMPARE_PAGE, "Compare"),

@@ -62,7 +62,9 @@ class Remembered:
 
     def _keep(self, key: Hashable, answer: Any) -> tuple[Any, int]:
         packed = pickle.dumps(answer, pickle.HIGHEST_PROTOCOL) if self._copied else None
-        kept = (answer, bytes_of(answer)) if packed is None else (packed, len(packed))
+        size = bytes_of(answer) if packed is None else len(packed)
+        # A key may name a hundred thousand configurations.
+        kept = (answer if packed is None else packed, size + bytes_of(key))
         with self._lock:
             self._kept[key] = kept
             self._bytes += kept[1]

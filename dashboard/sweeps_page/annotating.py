@@ -90,9 +90,9 @@ def _view(view: NamedView) -> None:
         return
     file, title = PAGES[view.page]
     left, right = st.columns([5, 1], vertical_alignment="center")
-    left.page_link(
-        file, label=f"{verbatim(view.name)} ({title})", query_params=parse_qs(view.query)
-    )
+    # An empty parameter says that nothing is chosen, which is not what a page begins with.
+    query = parse_qs(view.query, keep_blank_values=True)
+    left.page_link(file, label=f"{verbatim(view.name)} ({title})", query_params=query)
     right.button(
         "",
         key=f"forget view {view.name}",

@@ -10,10 +10,12 @@ from threading import Lock, Timer
 
 import streamlit as st
 
-from seqcls.errors import SeqclsError
+from seqcls.errors import ConfigError, SeqclsError
 from sweeps.processes import background_worker
 from sweeps.store import writer
+from sweeps.store.databases.engine import Store
 from sweeps.store.opening import open_writer
+from sweeps.work.progress import counts
 
 GRACE_SECONDS = 60.0
 """So long a deletion can be taken back."""
@@ -63,6 +65,7 @@ class Deletions:
             deletion.timer.cancel()
             try:
                 store = open_writer(address)
+                _check_name(store, sweep_id, deletion.name)
                 writer.delete(store, sweep_id)
                 background_worker.forget(store, sweep_id)
             except (SeqclsError, OSError) as error:
@@ -82,6 +85,17 @@ class Deletions:
         """What could not be deleted, said once."""
         said, self._problems = self._problems, []
         return said
+
+
+def _check_name(store: Store, sweep_id: int, name: str) -> None:
+    """Refuses to delete another sweep, which a file that was put in the place of the database has.
+
+    Raises:
+        ConfigError: the sweep of this number has another name.
+    """
+    found = {each.id: each.name for each in counts(store)}.get(sweep_id, name)
+    if found != name:
+        raise ConfigError(f"the database was replaced, and its sweep {sweep_id} is {found!r}")
 
 
 @st.cache_resource(show_spinner=False)

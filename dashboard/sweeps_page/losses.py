@@ -10,7 +10,7 @@ from dashboard.charts.comparison.loss_curves import DIED, FINISHED, IN_TRAINING,
 from dashboard.charts.style.colors import OKABE_ITO
 from dashboard.elements import placement
 from dashboard.words import names
-from seqcls.problem import resolve
+from seqcls.problem import missing_plugin, resolve
 from sweeps.store.opening import open_reader
 from sweeps.store.reading.losses import losses_in_training
 from sweeps.work.progress import SweepProgress
@@ -33,6 +33,10 @@ def show(sweep: SweepProgress) -> None:
             )
         return
     frame = _per_string(losses)
+    if len(frame) < len(losses):
+        st.caption("Loss curves of models that need a plug-in are shown where it is installed.")
+    if frame.empty:
+        return
     named = names.configuration_names(sorted(frame["config_id"].unique().tolist()))
     frame["configuration"] = frame["config_id"].map(named)
     colors = {named[config_id]: color for config_id, color in names.colors(list(named)).items()}
@@ -83,7 +87,10 @@ def _per_string(losses: pd.DataFrame) -> pd.DataFrame:
     """With the mean over an epoch's strings, which configurations differ in: loss."""
     configs = data.some_configs(tuple(losses["config_id"].drop_duplicates().tolist()))
     strings = {
-        config_id: resolve(config).validation.epoch_size for config_id, config in configs.items()
+        config_id: resolve(config).validation.epoch_size
+        for config_id, config in configs.items()
+        if missing_plugin(config) is None
     }
+    losses = losses[losses["config_id"].isin(strings)]
     curves = losses.assign(loss=losses["validation_loss"] / losses["config_id"].map(strings))
     return curves.drop(columns="validation_loss")

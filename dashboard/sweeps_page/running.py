@@ -30,12 +30,17 @@ def show() -> None:
     """Draws what is in training, and refreshes itself."""
     try:
         store = open_reader()
-        st.session_state[SHOWN_REVISION] = data.revision(store)
+        st.session_state[SHOWN_REVISION] = _read(store)
         polls = any(map(goes_on, data.progress()))
     except SeqclsError:
         st.session_state[SHOWN_REVISION], polls = None, False
     st.fragment(_refreshed, run_every=SECONDS if polls else None)(polls)
     _ended()
+
+
+def _read(store: Store) -> tuple[object, ...]:
+    """Which file is read, and at which revision."""
+    return data.which_file(store), queries.revision(store)
 
 
 def goes_on(sweep: SweepProgress) -> bool:
@@ -48,7 +53,7 @@ def _refreshed(polls: bool) -> None:
     try:
         store = open_reader()
         active = [sweep for sweep in data.progress() if sweep.state != SweepState.DONE]
-        new_results = queries.revision(store) != st.session_state.get(SHOWN_REVISION)
+        new_results = _read(store) != st.session_state.get(SHOWN_REVISION)
     except SeqclsError:
         return
     before = st.session_state.get(SEEN, set())

@@ -13,6 +13,7 @@ from dashboard.words import kind_words
 from seqcls.errors import InvalidStringError
 from seqcls.interpretability.wording import EMPTY
 from seqcls.tasks import InputTask, LanguageTask, Task
+from seqcls.tasks.base import PartlyKnown
 from seqcls.tokens.strings import TokenStrings
 from seqcls.tokens.tokenizer import FIRST_LETTER, Tokenizer
 
@@ -55,10 +56,12 @@ def shortest_strings(task: LanguageTask) -> tuple[tuple[str, ...], tuple[str, ..
     """
     tokenizer = Tokenizer(task.alphabet)
     by_label: dict[bool, list[str]] = {True: [], False: []}
-    for letters in _by_length(len(task.alphabet)):
-        strings = TokenStrings.of_letters(len(task.alphabet), letters)
-        for row, label in zip(letters.tolist(), task.labels(strings).tolist(), strict=True):
-            by_label[label].append(tokenizer.spelled(row))
+    for strings in _by_length(task):
+        rows = zip(strings.letters.tolist(), strings.lengths.tolist(), strict=True)
+        for (row, length), label in zip(
+            rows, task.labels(strings.with_a_place()).tolist(), strict=True
+        ):
+            by_label[label].append(tokenizer.spelled(row[:length]))
         if all(len(strings) >= OF_EITHER for strings in by_label.values()):
             break
     for positive, strings_found in by_label.items():
@@ -67,15 +70,19 @@ def shortest_strings(task: LanguageTask) -> tuple[tuple[str, ...], tuple[str, ..
     return tuple(by_label[True][:OF_EITHER]), tuple(by_label[False][:OF_EITHER])
 
 
-def _by_length(num_letters: int) -> Iterator[np.ndarray]:
-    """All strings of length 0, of length 1, and so on, an array of letter numbers each."""
-    looked_at = 0
+def _by_length(task: LanguageTask) -> Iterator[TokenStrings]:
+    """All strings of length 0, of length 1, and so on; of a file those that are in it."""
+    if isinstance(task, PartlyKnown):
+        strings = task.known_strings()
+        yield strings.take(np.argsort(strings.lengths, kind="stable")[:MOST_LOOKED_AT])
+        return
+    num_letters, looked_at = len(task.alphabet), 0
     for length in range(LONGEST_LOOKED_AT + 1):
         looked_at += num_letters**length
         if looked_at > MOST_LOOKED_AT:
             return
         rows = list(itertools.product(range(num_letters), repeat=length))
-        yield np.array(rows, dtype=np.uint8).reshape(len(rows), length)
+        yield TokenStrings.of_lists(num_letters, rows)
 
 
 def _drawn(task: LanguageTask, positive: bool) -> list[str]:

@@ -9,6 +9,8 @@ from streamlit.column_config import ListColumn, NumberColumn, TextColumn
 
 from dashboard.words.kind_words import KindWords
 from seqcls import kinds
+from seqcls.interpretability.rounded import length_text, percent
+from seqcls.interpretability.wording import EMPTY
 from seqcls.kinds import MISCLASSIFIED, Words
 
 TESTED = "Models that are trained and tested, of all configurations that match the filters."
@@ -24,6 +26,10 @@ PREDICTED = (
     "under conditions that `seqcls theory` names; it does not say what training finds."
 )
 OCCURRENCES = "How often the string is in the test set."
+NOT_KNOWN = "not known"
+"""What is right of a string that is not in the file, or too long to be read token by token."""
+NO_ANSWER = "no answer"
+"""Of a model that has no places for so long a string."""
 
 
 def solved_length(words: Words = MISCLASSIFIED) -> str:
@@ -32,8 +38,13 @@ def solved_length(words: Words = MISCLASSIFIED) -> str:
     return (
         f"The greatest length up to which a model {words.misses.format(f'no test {words.string}')}."
         f" {strings.capitalize()} that are not in the test set may be {words.missed} at a shorter "
-        "length; -1: not even the empty string."
+        f"length; none: some of the shortest test {strings} are {words.missed}."
     )
+
+
+def solved_or_none(length: float) -> str:
+    """A solved length, or a median of some, as text."""
+    return "none" if pd.isna(length) else length_text(length)
 
 
 def failing(below: float, words: Words = MISCLASSIFIED) -> str:
@@ -41,14 +52,17 @@ def failing(below: float, words: Words = MISCLASSIFIED) -> str:
     if below >= 1:
         missed = words.miss.format(f"at least one of their {words.plural('test')}")
         return f"Models that {missed}."
-    return f"Models with an accuracy below {below:.1%}, as set in the sidebar."
+    return f"Models with an accuracy below {percent(below, 1)}, as set in the sidebar."
 
 
 def configuration_columns(below: float, spoken: KindWords) -> dict[str, Any]:
     """How the columns of a table of configurations are shown."""
     fail = failing(below, spoken.words)
     median = f"{spoken.accuracy} The median over seeds: half of the models are better."
-    solved = f"{solved_length(spoken.words)} The median over seeds."
+    solved = (
+        f"{solved_length(spoken.words)} The median over seeds: of an even number of seeds it may "
+        "lie between two lengths, as 2.5."
+    )
     return {
         "seeds": NumberColumn("Seeds", help=SEEDS, width=55),
         "unfinished": NumberColumn("Unfinished", help="Queued or in training."),
@@ -67,7 +81,7 @@ def configuration_columns(below: float, spoken: KindWords) -> dict[str, Any]:
         ),
         "interval": TextColumn("95%", help=INTERVAL, width=120),
         "median_solved_length": NumberColumn(
-            "Solved", help=f"Median solved length. {solved}", format="%.0f", width=64
+            "Solved", help=f"Median solved length. {solved}", width=64
         ),
         "false_positives": NumberColumn("False positives", help=f"{FALSE_POSITIVES}; all seeds."),
         "false_negatives": NumberColumn("False negatives", help=f"{FALSE_NEGATIVES}; all seeds."),
@@ -157,6 +171,39 @@ def ordered(errors: pd.DataFrame, kind: kinds.Kind | None) -> pd.DataFrame:
         return errors
     named = [column.name for column in kind.error_columns()]
     return errors[["string", *named, "length", "occurrences"]]
+
+
+def answers_frame(answers: pd.DataFrame) -> pd.DataFrame:
+    """Strings, what is right of each and what the model says, as a table shows them.
+
+    Args:
+        answers: as `sweeps.questions.models.predict` gives them, written out to be shown.
+
+    Returns:
+        string, label or target, predicted or output, correct (missing where it is not known, or
+        there is no answer), and the number that says how sure the model is.
+    """
+    right = "label" if "label" in answers else "target"
+    answer, number = [x for x in answers if x not in ("string", right, "probability")]
+    known, answered = answers[right].notna(), answers[answer].notna()
+    correct = (answers[right] == answers[answer]).astype("boolean")
+    texts = {name: answers[name].map(_answer_text) for name in (right, answer)}
+    return pd.DataFrame(
+        {
+            "string": answers["string"],
+            right: texts[right].where(known, NOT_KNOWN),
+            answer: texts[answer].where(answered, NO_ANSWER),
+            "correct": correct.where(known & answered),
+            number: answers[number],
+        }
+    )
+
+
+def _answer_text(value: bool | str | None) -> str:
+    """A label as it is stored, or an output, which may be empty."""
+    if isinstance(value, str):
+        return value or EMPTY
+    return "" if value is None else str(int(value))
 
 
 def answer_columns(kind: kinds.Kind) -> dict[str, Any]:

@@ -8,45 +8,91 @@ import streamlit as st
 
 from dashboard import data
 from dashboard.charts.style.colors import OKABE_ITO
+from seqcls.fields.imported import PREFIX
 from sweeps.store.reading import sweep_queries
 
 CHIPS = "chips"
 """The column of what tells the configurations of a table apart, a chip each."""
 
+MOST_SHOWN = 80
+"""Characters of a setting in a name."""
+
 COLORS = "colors of configurations"
 """Those that the session has seen."""
 
 
-@partial(data.shared, of=sweep_queries.members_revision)
 def configuration_names(config_ids: Sequence[int]) -> dict[int, str]:
-    """What each configuration is called, beside these others."""
+    """What each configuration is called, beside these others: no two the same."""
     return told_apart(config_ids, data.memberships(), data.settings())
+
+
+@partial(data.shared, of=sweep_queries.members_revision)
+def _name_parts(config_ids: Sequence[int]) -> dict[int, list[str]]:
+    return parts_apart(config_ids, data.memberships(), data.settings())
 
 
 def told_apart(
     config_ids: Sequence[int], memberships: pd.DataFrame, settings: pd.DataFrame
 ) -> dict[int, str]:
+    """As `parts_apart`, each name in one text."""
+    parts = parts_apart(config_ids, memberships, settings)
+    return {config_id: ", ".join(some) for config_id, some in parts.items()}
+
+
+def parts_apart(
+    config_ids: Sequence[int], memberships: pd.DataFrame, settings: pd.DataFrame
+) -> dict[int, list[str]]:
     """Each configuration's sweeps, with the settings that tell it from others of the same sweeps.
 
-    Where all are of the same sweeps, their settings alone are named.
+    Where all are of the same sweeps, their settings alone are named. No two are called the same:
+    what neither sweeps nor settings tell apart has its number besides.
 
     Args:
         config_ids: which configurations.
         memberships: config_id, sweep.
         settings: the fields that differ, indexed by config_id.
+
+    Returns:
+        The parts of each name.
     """
     sweeps = sweep_names(config_ids, memberships)
-    names: dict[int, str] = {}
+    chosen = memberships[memberships["config_id"].isin(config_ids)]
+    each = chosen.groupby("config_id")["sweep"].agg(list).to_dict()
+    names: dict[int, list[str]] = {}
     alike = sweeps.groupby(sweeps, sort=False)
     for label, group in alike:
-        varied = settings.loc[group.index]
-        varied = varied.loc[:, [name for name in varied if varied[name].nunique() > 1]]
+        varied = _varied(settings.loc[group.index])
         for row in varied.itertuples():
             known = zip(varied.columns, row[1:], strict=True)
-            settled = [f"{name}={value}" for name, value in known if not pd.isna(value)]
-            parts = settled if settled and len(alike) == 1 else [str(label), *settled]
-            names[int(str(row.Index))] = ", ".join(parts)
+            settled = [f"{name}={_short(value)}" for name, value in known if not pd.isna(value)]
+            config_id = int(str(row.Index))
+            own = [] if settled and len(alike) == 1 else each.get(config_id, [label])
+            names[config_id] = [*map(str, own), *settled]
+    while len(twice := _called_the_same(names)):
+        for config_id in twice:
+            names[config_id] = [*names[config_id], f"configuration {config_id}"]
     return {config_id: names[config_id] for config_id in config_ids}
+
+
+def _called_the_same(names: Mapping[int, Sequence[str]]) -> list[int]:
+    called: dict[str, list[int]] = {}
+    for config_id, parts in names.items():
+        called.setdefault(", ".join(parts), []).append(config_id)
+    return [config_id for some in called.values() if len(some) > 1 for config_id in some]
+
+
+def _short(value: object) -> str:
+    """A value as part of a name."""
+    text = str(value)
+    return text if len(text) <= MOST_SHOWN else text[: MOST_SHOWN - 1] + "…"
+
+
+def _varied(settings: pd.DataFrame) -> pd.DataFrame:
+    """The settings that are not the same in all rows; a foreign one may be missing from some."""
+    return settings.loc[
+        :,
+        [x for x in settings if settings[x].nunique(dropna=not str(x).startswith(PREFIX)) > 1],
+    ]
 
 
 def sweep_names(config_ids: Sequence[int], memberships: pd.DataFrame) -> "pd.Series[str]":
@@ -58,14 +104,13 @@ def sweep_names(config_ids: Sequence[int], memberships: pd.DataFrame) -> "pd.Ser
 
 def settings_that_differ(config_ids: Sequence[int]) -> pd.DataFrame:
     """The settings in which these configurations differ, indexed by config_id."""
-    settings = data.settings().loc[list(dict.fromkeys(config_ids))]
-    return settings.loc[:, [name for name in settings if settings[name].nunique() > 1]]
+    return _varied(data.settings().loc[list(dict.fromkeys(config_ids))])
 
 
 def chips_of(config_ids: Sequence[int]) -> list[list[str]]:
     """The names of configurations, row by row, in the parts that are shown as chips."""
-    named = configuration_names(list(dict.fromkeys(config_ids)))
-    return [named[config_id].split(", ") for config_id in config_ids]
+    named = _name_parts(list(dict.fromkeys(config_ids)))
+    return [named[config_id] for config_id in config_ids]
 
 
 def colors(config_ids: Sequence[int]) -> dict[int, str]:

@@ -7,8 +7,6 @@ from functools import wraps
 from threading import Lock
 from typing import Any, ParamSpec, TypeVar
 
-import numpy as np
-
 P = ParamSpec("P")
 Value = TypeVar("Value")
 
@@ -71,11 +69,15 @@ def _bytes_of(value: object, counted: dict[int, object]) -> int:
         return 0
     # Held while it is counted: of what is gone, the id would be another's.
     counted[id(value)] = value
-    if isinstance(value, np.ndarray):
-        return value.nbytes
+    if hasattr(type(value), "memory_usage"):
+        # A frame, whose columns stand in no `__dict__`.
+        return sys.getsizeof(value)
+    if isinstance(size := getattr(value, "nbytes", None), int):
+        # An array, or a tensor.
+        return size
     content = getattr(value, "__dict__", value)
     if isinstance(content, dict):
-        content = list(content.values())
-    if isinstance(content, list | tuple):
+        content = [*content, *content.values()]
+    if isinstance(content, list | tuple | set | frozenset):
         return sys.getsizeof(content) + sum(_bytes_of(part, counted) for part in content)
     return sys.getsizeof(value)

@@ -90,7 +90,7 @@ def _fields(content: bytes) -> dict[str, Any]:
     alphabet: Any = tuple(head["alphabet"])
     if not has_names(alphabet):
         alphabet = "".join(alphabet)
-    obstacle = alphabet_obstacle(alphabet)
+    obstacle = alphabet_obstacle(alphabet, notation=True)
     if type(number) is not int or not 0 <= number <= MAX_ROWS or obstacle:
         raise ValueError(obstacle or f"{number!r} rows")
     parts = _Parts(rest, len(alphabet), number)

@@ -4,6 +4,7 @@ Teacher forcing tells at once which outputs of greedy decoding are right: those 
 has the highest output after the target's tokens before it. Only the others are written.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -75,7 +76,7 @@ def judge(
     wrong: list[tuple[list[int], int, ErrorKind]] = []
     for row, output in zip(rows.tolist(), written, strict=True):
         said, target = [token - FIRST_LETTER for token in output.tokens], targets[row]
-        if said == target and output.ended:
+        if said == target and output.ended and not math.isnan(output.log_probability):
             continue
         is_wrong[row] = True
         distances[row] = edits(said, target)
@@ -107,7 +108,7 @@ def score(problem: Problem, weights: Weights, examples: Examples) -> Scored:
         right[rows] = kind.are_right(outputs, wanted).numpy()
         length_given[rows] = kind.are_right_length_given(outputs, wanted).numpy()
         log_probability[rows] = -kind.losses(outputs, wanted, "default").numpy()
-    return Scored(right, length_given, log_probability)
+    return Scored(right, length_given, log_probability).answered()
 
 
 def best_written(

@@ -1,5 +1,6 @@
 """Greedy decoding and beam search, for any model that writes token by token."""
 
+import math
 from typing import NamedTuple
 
 import torch
@@ -28,6 +29,10 @@ def greedy(
         limits: tokens of each output at most, at least 1.
         end: the id of `END`.
         begin: how the model keeps what it has read.
+
+    Returns:
+        Of a string for which the model gives NaN an empty output that has not ended, its
+        log-probability NaN.
     """
     stepper, outputs = begin(model, ids, int(limits.max()))
     count = len(ids)
@@ -49,6 +54,9 @@ def greedy(
             stepper.take(goes_on)
             rows, best = rows[goes_on], best[goes_on]
         outputs = stepper.step(best)
+    # A number that is none cannot be the greatest: nothing is written.
+    tokens[scores.isnan()] = -1
+    ended &= ~scores.isnan()
     lengths = (tokens >= 0).sum(dim=1).tolist()
     written = zip(tokens.tolist(), lengths, ended.tolist(), scores.tolist(), strict=True)
     return [Written(row[:length], *rest) for row, length, *rest in written]
@@ -113,7 +121,10 @@ def beam(
         stepper.take(parents.flatten())
         rows, tokens, open_scores = rows[goes_on], tokens[goes_on], scores[goes_on]
         outputs = stepper.step(continued.token[goes_on].flatten())
-    return [sorted(some, key=lambda x: -x.log_probability)[:width] for some in done]
+    return [
+        sorted(some, key=lambda x: -x.log_probability)[:width] or [Written([], False, math.nan)]
+        for some in done
+    ]
 
 
 class _Continued(NamedTuple):
@@ -133,6 +144,8 @@ def _continued(
     beams, size = open_scores.shape[1], outputs.shape[1]
     # Probabilities are those of training, in which any token may follow.
     scores = outputs.log_softmax(dim=1).where(writable(outputs) > -torch.inf, -torch.inf)
+    # An output whose numbers are none is not continued.
+    scores = scores.masked_fill(scores.isnan(), -torch.inf)
     scores = open_scores[:, :, None] + scores.view(-1, beams, size)
     best = scores.flatten(1).topk(min(width, beams * size), dim=1)
     return _Continued(best.values, best.indices // size, best.indices % size)

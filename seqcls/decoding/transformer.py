@@ -50,7 +50,7 @@ class TransformerStepper:
         stepper = cls(
             model, model, lengths, *cached(model, kept, "blocks.{}.attention", most_tokens)
         )
-        if model.config.positions == "coupled":
+        if model.config.coupling:
             # A place depends on the input and on how many tokens are written, not on which.
             wide = functional.pad(ids, (0, most_tokens), value=PAD)
             after = torch.arange(wide.shape[1]) >= lengths[:, None]

@@ -8,12 +8,11 @@ failed there before fails again, however it was reached.
 """
 
 import re
-import warnings
 from collections.abc import Sequence
-from re import _parser  # type: ignore[attr-defined]
 from typing import Any, NamedTuple
 
 from seqcls.errors import ConfigError
+from seqcls.functions.patterns import MAXREPEAT, class_members, obstacle, parse_pattern
 
 MAX_STEPS = 500
 """Steps of a pattern, with repetitions written out."""
@@ -164,17 +163,11 @@ class Rewriter:
         return "".join([self._tokens.get(character, character) for character in text])
 
     def _parsed(self) -> Any:
-        with warnings.catch_warnings():
-            warnings.simplefilter("error")
-            try:
-                tree = _parser.parse(self._encoded(self._pattern))
-            except RecursionError:
-                raise self._refused("its groups are nested too deep") from None
-            except (re.error, OverflowError, Warning) as error:
-                raise self._refused(self._spelled(" ".join(str(error).split()))) from None
-        if tree.state.flags != re.UNICODE:
-            raise self._refused("leave out flags such as (?i)")
-        return tree
+        if unknown := [x for x in self._pattern if self._tokens.get(x, x) != x]:
+            raise self._refused(f"{unknown[0]!r} is outside the alphabet")
+        return parse_pattern(
+            self._encoded(self._pattern), lambda reason: self._refused(self._spelled(reason))
+        )
 
     def _add(self, kind: str, value: Any, *following: int) -> int:
         if len(self._steps) >= MAX_STEPS:
@@ -207,9 +200,7 @@ class Rewriter:
             return self._add("mark", 2 * group, self._before(inner, end))
         if name == "AT" and value.name in _EDGES:
             return self._add(_EDGES[value.name], None, following)
-        raise self._refused(
-            "use tokens, ., [...], (...), |, *, +, ?, {2,5}, ^ and $, and nothing that looks around"
-        )
+        raise self._refused(obstacle(name, value))
 
     def _repeated(self, least: int, most: Any, inner: Any, following: int, *, lazy: bool) -> int:
         if most > 1 and inner.getwidth()[0] == 0:
@@ -218,7 +209,7 @@ class Rewriter:
         def choice(body: int, beyond: int) -> tuple[int, ...]:
             return (beyond, body) if lazy else (body, beyond)
 
-        if most == _parser.MAXREPEAT:
+        if most == MAXREPEAT:
             start = self._add("choice", None)
             body = self._before(inner, start)
             self._steps[start] = _Step("choice", None, choice(body, following))
@@ -232,30 +223,19 @@ class Rewriter:
 
     def _of_class(self, name: str, value: Any) -> frozenset[str]:
         """The characters that may stand there."""
-        every = frozenset(self._tokens)
-        if name == "ANY":
-            return every
-        if name != "IN":
-            self._check_known(value)
-            return frozenset(chr(value)) if name == "LITERAL" else every - {chr(value)}
-        characters: set[str] = set()
-        for operator, each in value:
-            if operator.name == "LITERAL":
-                self._check_known(each)
-                characters.add(chr(each))
-            elif operator.name == "RANGE":
-                characters |= {x for x in every if each[0] <= ord(x) <= each[1]}
-            elif operator.name != "NEGATE":
-                raise self._refused("write the tokens themselves, not a class such as \\w")
-        return every - characters if value[0][0].name == "NEGATE" else frozenset(characters)
-
-    def _check_known(self, character: int) -> None:
-        if chr(character) not in self._tokens:
-            raise self._refused(f"{chr(character)!r} is outside the alphabet")
+        if name == "IN" and any(operator.name == "CATEGORY" for operator, _ in value):
+            raise self._refused("write the tokens themselves, not a class such as \\w")
+        members, named = class_members(name, value, self._tokens)
+        for character in named:
+            if character not in self._tokens:
+                raise self._refused(f"{character!r} is outside the alphabet")
+        return members
 
     def _template(self, names: dict[str, int]) -> list[str | int]:
         """What stands in the place of a match: characters, and numbers of groups."""
         pieces: list[str | int] = []
+        if unknown := [x for x in self._replacement if self._tokens.get(x, x) != x]:
+            raise self._no_replacement(f"{unknown[0]!r} is outside the alphabet")
         text = self._encoded(self._replacement)
         place = 0
         while place < len(text):

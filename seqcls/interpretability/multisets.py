@@ -18,7 +18,9 @@ def multisets_differ(problem: Problem) -> str | None:
     is off when it answers, has no part in it.
     """
     if not isinstance(problem.task, CountTask):
-        return f"task={problem.config.task!r}: the order of tokens decides"
+        return (
+            problem.unknown_labels or f"task={problem.config.task!r}: the order of tokens decides"
+        )
     return counts_suffice(problem.network, training=False)
 
 

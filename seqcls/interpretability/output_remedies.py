@@ -2,7 +2,7 @@
 
 from typing import Any, get_args
 
-from seqcls.config import default_fields
+from seqcls.config import COUPLED, default_fields
 from seqcls.interpretability.causes.mechanisms import OUTPUT_BEHAVIOURS
 from seqcls.interpretability.remedy import Remedy, Value, always, in_a_transformer, one_more
 from seqcls.problem import Problem
@@ -32,7 +32,7 @@ def _of_learned(problem: Problem) -> str | None:
 
 def _learned(problem: Problem) -> str | None:
     # Of learned places the draw alone is changed; coupled ones are moved already.
-    return None if problem.config.positions in ("learned", "coupled") else "learned"
+    return None if problem.config.positions in ("learned", *COUPLED) else "learned"
 
 
 def _without_a_draw(problem: Problem) -> dict[str, Any]:
@@ -59,9 +59,9 @@ OUTPUT_REMEDIES = (
     Remedy(
         _OF_OUTPUTS,
         "positions",
-        always("coupled"),
+        always("coupled_marks"),
         "Tokens of input and output that belong together share a place, so that what is to be "
-        "written next is found by its place, in longer strings too.",
+        "written next, from the first token on, is found by its place, in longer strings too.",
         _CHO,
         _without_a_draw,
     ),

@@ -40,7 +40,6 @@ from seqcls.models.base import Classifier
 from seqcls.models.parts import Site
 from seqcls.models.two_streams.recurrent_attention import RecurrentAttention
 from seqcls.models.two_streams.two_streams import TwoStreams, split
-from seqcls.tokens.strings import TokenStrings
 
 NUMBERS_AT_ONCE = 2**24
 """In the widest state of one token, where attention is additive: keeps it within 128 MiB."""
@@ -195,7 +194,8 @@ class _Asked(NamedTuple):
 def _of_answer(model: TrainedModel, base: Sequence[int]) -> _Asked:
     """The one number of each answer, told by what is right of the base."""
     kind = model.problem.kind
-    right = kind.targets(model.task, TokenStrings.of_lists(model.num_letters, [base]))
+    # Where a file does not say what is right, against what is predicted.
+    right = model.ask_all([base]).targets
 
     def measure(outputs: Sequence[Tensor]) -> _Measured:
         (given,) = outputs
@@ -207,7 +207,8 @@ def _of_answer(model: TrainedModel, base: Sequence[int]) -> _Asked:
 
 def _of_output(model: TrainedModel, base: Sequence[int]) -> _Asked:
     """How likely the base's target is, against what is written for the base."""
-    right, said = target(model, base), written(model, tuple(base))
+    said = written(model, tuple(base))
+    right = target(model, base) if model.is_input(base) else said
     check_length(model, base, right)
     start = len(base) + 1
 
@@ -299,7 +300,8 @@ def _stream(model: Classifier, ids: Tensor, name: str) -> slice:
 def _check_pair(model: TrainedModel, base: Sequence[int], source: Sequence[int]) -> None:
     if len(base) != len(source):
         raise InvalidStringError(
-            f"{model.text(base)[:40]!r} has {len(base)} tokens and {model.text(source)[:40]!r} "
-            f"{len(source)}: states are carried over place by place, so expected as many"
+            f"{model.display(base)[:40]!r} has {len(base)} tokens and "
+            f"{model.display(source)[:40]!r} {len(source)}: states are carried over place "
+            "by place, so expected as many"
         )
     check_length(model, base)

@@ -42,6 +42,11 @@ class Examples:
         return Examples(self.strings.take(rows), self.targets[rows])
 
 
+def are_unanswered(outputs: Outputs) -> Bool[np.ndarray, " string"]:
+    """The strings of which a model's head gives a number that is none, NaN: that is no answer."""
+    return np.asarray(np.isnan(outputs).any(axis=tuple(range(1, outputs.ndim))))
+
+
 @dataclass(frozen=True)
 class Measure:
     """One number of a model by length, that charts can draw."""

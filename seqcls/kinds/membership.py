@@ -30,7 +30,7 @@ class Membership(OneAnswer):
 
     def targets(self, task: Any, strings: TokenStrings) -> Bool[np.ndarray, " string"]:
         """As `Kind.targets`: which strings are in the language."""
-        labels: np.ndarray = task.labels(strings)
+        labels: np.ndarray = task.labels(strings.with_a_place())
         return labels
 
     def encoded(

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from threading import Lock
 from typing import Any
 
 import torch
@@ -24,6 +25,9 @@ Draw = tuple[Callable[..., Any], Tensor]
 
 GPT2_DEVIATION = 0.02
 
+_DEFAULT_GENERATOR = Lock()
+"""Held by the one thread that has PyTorch draw from its own generator, which all of them share."""
+
 
 def make_model(config: NetworkConfig) -> Classifier:
     """A model of the configuration's architecture, its values still undefined."""
@@ -43,7 +47,7 @@ def initial_parameters(config: NetworkConfig, model_seed: int) -> dict[str, Tens
     those of positions last; biases are 0.
     """
     generator = torch.Generator().manual_seed(model_seed)
-    with torch.random.fork_rng(devices=[]):
+    with _DEFAULT_GENERATOR, torch.random.fork_rng(devices=[]):
         # Parts from outside may be PyTorch's own, which draw their values when they are made.
         torch.default_generator.manual_seed(model_seed)
         model = make_model(config)

@@ -6,22 +6,17 @@ from functools import lru_cache
 from typing import ClassVar, Literal
 
 import numpy as np
-from jaxtyping import Bool, Int64, UInt8, UInt64
+from jaxtyping import Bool, Int64
 
-from seqcls.caching.remembered import remembered
 from seqcls.errors import ConfigError
 from seqcls.kinds.base import Examples
-from seqcls.sampling.base import Sampler
-from seqcls.sampling.drawn import DrawnByLength
+from seqcls.sampling.drawn import DrawnByLength, Letters, Rows, Training
 from seqcls.sampling.edits import edited, growth
-from seqcls.sampling.streams import stream
 from seqcls.tasks.base import BulkTask, LanguageTask, Task
 from seqcls.tasks.files.of_rows import rows_only
 from seqcls.tokens.strings import NO_LETTER, TokenStrings
 
 Lengths = Int64[np.ndarray, " string"]
-Letters = UInt8[np.ndarray, "string position"]
-Rows = Int64[np.ndarray, " row"]
 Candidates = Callable[[np.random.Generator, int], TokenStrings]
 CandidatesOf = Callable[[np.random.Generator, Lengths], tuple[Rows, TokenStrings]]
 """Strings that should have these lengths, and for which of the lengths they are."""
@@ -33,50 +28,10 @@ negative string, and then uniform."""
 
 SPARE_DRAWS = 2_000
 
-MAX_REPEATED_DRAWS = 200
-"""Test strings that were trained on are drawn again so often at most."""
-
-MAX_TRAINED = 10**9
-"""Strings of all epochs that tests can be kept disjoint from: 8 bytes each, and a copy."""
-
 MAX_CANDIDATES = 4_000
 
 BLOCK_TOKENS = 2**22
 """Strings are drawn in blocks of about so many tokens, to bound what the drawing takes."""
-
-
-@dataclass(frozen=True)
-class Training:
-    """What a model is trained on: so many epochs of a sampler."""
-
-    sampler: Sampler
-    epochs: int
-
-    def __post_init__(self) -> None:
-        if self.size > MAX_TRAINED:
-            raise ConfigError(
-                f"max_num_epochs={self.epochs}: with disjoint=True the {self.size:,} strings of "
-                f"all epochs are kept out of the test, expected at most {MAX_TRAINED:,}; lower "
-                "max_num_epochs or train_size, or leave disjoint out"
-            )
-
-    @property
-    def size(self) -> int:
-        """How many strings that is; all epochs are one where they repeat it."""
-        return self._distinct_epochs * self.sampler.epoch_size
-
-    @property
-    def _distinct_epochs(self) -> int:
-        return 1 if self.sampler.repeats else self.epochs
-
-    @property
-    @remembered
-    def fingerprints(self) -> UInt64[np.ndarray, " string"]:
-        """Of every string that any epoch trains on, in ascending order."""
-        drawn = stream(self.sampler)
-        epochs = range(self._distinct_epochs)
-        trained = [fingerprints(drawn.epoch(epoch).strings.letters) for epoch in epochs]
-        return np.unique(np.concatenate(trained))
 
 
 @dataclass(frozen=True)
@@ -148,28 +103,13 @@ class BalancedStrings(DrawnByLength):
         starts = range(0, self.size, block)
         letters = np.concatenate([self._draw(rng, labels[i : i + block]) for i in starts])
         if self.trained is not None:
-            self._draw_again(rng, letters, labels)
-        return Examples(_strings(self.task, letters), labels)
-
-    def _draw_again(
-        self, rng: np.random.Generator, letters: Letters, labels: Bool[np.ndarray, " string"]
-    ) -> None:
-        """Replaces the strings that were trained on by others with the same labels."""
-        assert self.trained is not None
-        known = self.trained.fingerprints
-        rows = np.flatnonzero(np.isin(fingerprints(letters), known))
-        for _ in range(MAX_REPEATED_DRAWS):
-            if not len(rows):
-                return
-            letters[rows] = self._draw(rng, labels[rows])
-            rows = rows[np.isin(fingerprints(letters[rows]), known)]
-        if len(rows):
-            label = "positive" if labels[rows[0]] else "negative"
-            raise ConfigError(
-                f"disjoint=True: in {MAX_REPEATED_DRAWS} draws no {label} string of "
-                f"{self.min_length} to {self.max_length} tokens was found that is not trained on; "
-                "raise test_max_length, or train on fewer strings"
+            self.trained.replace_known(
+                letters,
+                lambda rows: self._draw(rng, labels[rows]),
+                lambda row: f"{'positive' if labels[row] else 'negative'} string",
+                self,
             )
+        return Examples(_strings(self.task, letters), labels)
 
     def _draw(self, rng: np.random.Generator, labels: Bool[np.ndarray, " string"]) -> Letters:
         letters = np.full((len(labels), self.max_length), NO_LETTER, dtype=np.uint8)
@@ -272,21 +212,6 @@ def draw_many(
     for row, length in enumerate(lengths.tolist()):
         letters[row, :length] = task.draw(rng, length, positive)
     return TokenStrings.of_letters(num_letters, letters, lengths)
-
-
-def fingerprints(letters: Letters) -> UInt64[np.ndarray, " string"]:
-    """A number of 64 bits for each string: the same for the same tokens, whatever follows them.
-
-    A sum of odd factors, one for each place and letter: two of a billion strings that differ
-    would have the same about once in forty tries, and then one is drawn again for nothing.
-    """
-    factors = np.random.default_rng(0).integers(
-        2**64, size=letters.shape[1], dtype=np.uint64, endpoint=False
-    )
-    # Nothing has the factor 0, so that strings in arrays of different widths compare.
-    values = (letters + np.uint8(1)).astype(np.uint64)
-    values *= factors | np.uint64(1)
-    return np.asarray(values.sum(axis=1, dtype=np.uint64))
 
 
 def _strings(task: Task, letters: Letters) -> TokenStrings:

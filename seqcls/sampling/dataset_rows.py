@@ -10,6 +10,7 @@ import numpy as np
 from jaxtyping import Int64
 
 from seqcls.config import PARTS
+from seqcls.datasets import Dataset
 from seqcls.datasets.known import dataset_of
 from seqcls.errors import ConfigError
 from seqcls.kinds import Examples
@@ -52,9 +53,12 @@ class DatasetRows:
         ):
             raise ConfigError(f"dataset={self.task.content.name!r}: no row has the split 'train'")
         if not len(self.rows):
+            share = "lower validation_share or test_share"
+            if self.part != "train":
+                share = f"a larger {self.part}_share"
             raise ConfigError(
                 f"dataset={self.task.content.name!r}: no row is left for {self.part}; give more "
-                "rows, a split of that name, or a larger share"
+                f"rows, a split of that name, or {share}"
             )
 
     @classmethod
@@ -107,23 +111,28 @@ def _split_rows(
         for number, part in enumerate(PARTS)
     }
     left = given["train"] if splits is not None else np.arange(len(dataset))
-    whole = len(left)
+    whole = np.count_nonzero(_are_new(dataset, left))
     rng = np.random.default_rng([train_seed, len(PARTS)])
     for part, share in (("test", test_share), ("validation", validation_share)):
         if not len(given[part]) and len(left):
-            # Shares are of all rows that splits are drawn from.
-            drawn = _drawn(digest, left, share * whole / len(left), rng)
+            # Shares are of all strings that splits are drawn from.
+            strings = np.count_nonzero(_are_new(dataset, left))
+            drawn = _drawn(dataset, left, share * whole / strings, rng)
             given[part], left = left[drawn], left[~drawn]
     return {**given, "train": left}
 
 
-def _drawn(digest: str, rows: Rows, share: float, rng: np.random.Generator) -> np.ndarray:
-    """Which of the rows belong to a share: equal strings together, as many of each sort."""
-    dataset = dataset_of(digest)
+def _are_new(dataset: Dataset, rows: Rows) -> np.ndarray:
+    """Which of the rows are not the string of the one before them, where equal ones stand."""
     letters = dataset.strings.letters[rows]
-    # Equal strings stand side by side in a dataset's order.
     is_new = np.ones(len(rows), dtype=bool)
     is_new[1:] = (letters[1:] != letters[:-1]).any(axis=1)
+    return is_new
+
+
+def _drawn(dataset: Dataset, rows: Rows, share: float, rng: np.random.Generator) -> np.ndarray:
+    """Which of the rows belong to a share: equal strings together, as many of each sort."""
+    is_new = _are_new(dataset, rows)
     first = rows[is_new]
     labels = np.zeros(len(first)) if dataset.labels is None else dataset.labels[first]
     order = np.lexsort((rng.random(len(first)), dataset.strings.lengths[first], labels))

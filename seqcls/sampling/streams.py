@@ -11,6 +11,7 @@ import io
 from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
+from threading import Lock
 from uuid import uuid4
 
 import numpy as np
@@ -22,17 +23,21 @@ from seqcls.sampling.base import Sampler
 from seqcls.tasks import TASKS, Task
 from seqcls.tokens.strings import TokenStrings
 
-VERSION = 3
+VERSION = 4
 """To be raised with every change of what a sampler draws or how a file is written."""
 
 
 class Stream:
-    """The epochs of one sampler, read or drawn when asked for and remembered."""
+    """The epochs of one sampler, read or drawn when asked for and remembered.
+
+    Threads share it, of a server or of a Dask worker: one reads or draws at a time.
+    """
 
     def __init__(self, sampler: Sampler) -> None:
         self._sampler = sampler
         self._source: Iterator[Examples] = sampler.epochs()
         self._drawn = 0
+        self._lock = Lock()
         key = hashlib.sha256(f"{VERSION} {sampler!r}{_code(sampler.task)}".encode()).hexdigest()
         self.key = key[:32]
         """By what its strings are found in the cache: it says all that they depend on."""
@@ -43,8 +48,10 @@ class Stream:
         key = (self, index)
         kept: Examples | None = MEMORY.get(key)
         if kept is None:
-            kept = self._read(index) or self._draw(index)
-            MEMORY.keep(key, kept)
+            with self._lock:
+                # Another thread may have drawn it meanwhile.
+                kept = MEMORY.get(key) or self._read(index) or self._draw(index)
+                MEMORY.keep(key, kept)
         return kept
 
     def is_kept(self, index: int) -> bool:

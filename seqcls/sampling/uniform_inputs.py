@@ -10,10 +10,10 @@ from jaxtyping import Int64
 
 from seqcls.errors import ConfigError
 from seqcls.kinds import Examples, examples_of
-from seqcls.sampling.drawn import DrawnByLength
+from seqcls.sampling.drawn import DrawnByLength, Letters, Training
 from seqcls.tasks.base import InputTask, Task
 from seqcls.tasks.files.of_rows import rows_only
-from seqcls.tokens.strings import TokenStrings
+from seqcls.tokens.strings import NO_LETTER, TokenStrings
 
 
 @dataclass(frozen=True)
@@ -22,11 +22,16 @@ class UniformInputs(DrawnByLength):
 
     task: InputTask
     train_set: Literal["fresh", "fixed"] = "fresh"
+    trained: Training | None = None
+    """What no input may occur in, where tests are disjoint from training."""
 
     reads: ClassVar[frozenset[str]] = frozenset(
         {"part", "min_length", "max_length", "size", "batch_size", "seed"}
     )
-    reads_of_part: ClassVar[Mapping[str, frozenset[str]]] = {"train": frozenset({"train_set"})}
+    reads_of_part: ClassVar[Mapping[str, frozenset[str]]] = {
+        "train": frozenset({"train_set"}),
+        "test": frozenset({"disjoint"}),
+    }
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -59,10 +64,28 @@ class UniformInputs(DrawnByLength):
         return _lengths(self.task, self.min_length, self.max_length)
 
     def _epoch(self, rng: np.random.Generator) -> Examples:
-        lengths = rng.choice(self._lengths, size=self.size).tolist()
-        rows = [self.task.draw_input(rng, length).tolist() for length in lengths]
-        strings = TokenStrings.of_lists(len(self.task.alphabet), rows)
+        strings = self._draw(rng, self.size)
+        if self.trained is not None:
+            # As wide as any input: another that is drawn may be longer.
+            letters = _widened(strings.letters, self.max_length)
+            self.trained.replace_known(
+                letters,
+                lambda rows: _widened(self._draw(rng, len(rows)).letters, self.max_length),
+                lambda _: "input",
+                self,
+            )
+            lengths = (letters != NO_LETTER).sum(axis=1)
+            strings = TokenStrings.of_letters(len(self.task.alphabet), letters, lengths)
         return examples_of(self.task, strings)
+
+    def _draw(self, rng: np.random.Generator, size: int) -> TokenStrings:
+        lengths = rng.choice(self._lengths, size=size).tolist()
+        rows = [self.task.draw_input(rng, length).tolist() for length in lengths]
+        return TokenStrings.of_lists(len(self.task.alphabet), rows)
+
+
+def _widened(letters: Letters, width: int) -> Letters:
+    return np.pad(letters, ((0, 0), (0, width - letters.shape[1])), constant_values=NO_LETTER)
 
 
 @lru_cache(maxsize=64)

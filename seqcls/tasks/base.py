@@ -19,6 +19,8 @@ class NotRegular(NamedTuple):
     source: str
     counts: bool = False
     """Whether a program of C-RASP and a single counter each recognize it."""
+    share: bool = False
+    """Whether its strings are those of which a weighted sum of the letter counts is above 0."""
 
 
 FLARE = "Butoi et al. 2025, Training Neural Networks as Recognizers of Formal Languages"
@@ -78,15 +80,18 @@ class LanguageTask(Task, Protocol):
 
 
 @runtime_checkable
-class PartlyKnown(LanguageTask, Protocol):
-    """A language of which only some strings' labels are known; `labels` refuses the others."""
+class PartlyKnown(Task, Protocol):
+    """A task that says of some strings only what is right; its kind's targets refuse the others.
+
+    A model can be asked about any string.
+    """
 
     def known_strings(self) -> TokenStrings:
-        """All whose label is known."""
+        """All whose label or target is known."""
         ...
 
     def knows(self, strings: TokenStrings) -> Bool[np.ndarray, " string"]:
-        """Of which strings the label is known."""
+        """Of which strings the label or target is known."""
         ...
 
 

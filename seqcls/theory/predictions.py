@@ -16,7 +16,7 @@ from seqcls.tasks import TASKS, LanguageTask, Task
 from seqcls.tasks.base import PartlyKnown
 from seqcls.tasks.language import texts
 from seqcls.theory.classes import LanguageClass, Stated, Undecided, class_of
-from seqcls.theory.table import ROWS, Row, Verdict
+from seqcls.theory.table import FINITE_STATE, ROWS, Row, Verdict
 from seqcls.tokens.strings import TokenStrings
 from seqcls.tokens.tokenizer import Tokenizer
 
@@ -94,14 +94,16 @@ def _theory(fields: tuple[tuple[str, Any], ...], network: tuple[Any, ...]) -> Th
         return Theory(missing, (Prediction("not known", missing.describe()),))
     known = class_of(task)
     made = NetworkConfig(**dict(zip(NETWORK_FIELDS, network, strict=True)))
-    applied = tuple(_said(row, task) for row in ROWS if row.holds(known, made))
+    applied = tuple(_said(row, task, made) for row in ROWS if row.holds(known, made))
     if not applied:
         applied = (_by_order(task, known, made),)
     return Theory(known, applied)
 
 
-def _said(row: Row, task: Task) -> Prediction:
+def _said(row: Row, task: Task, network: NetworkConfig) -> Prediction:
     because = row.because
+    if network.readout == "mean" and row.of_mean:
+        because += f"; {row.of_mean}"
     if row.name == "order_free" and (pair := order_pair(task)) is not None:
         because += f": {_named(pair[0])} and {_named(pair[1])} get one answer"
     return Prediction(row.verdict, because, row.condition, row.source)
@@ -112,9 +114,15 @@ def _by_order(task: Task, known: LanguageClass, network: NetworkConfig) -> Predi
     order_free = next(row for row in ROWS if row.name == "order_free")
     counts = counts_suffice(network, training=False) is None
     if isinstance(known, Stated | Undecided) and counts and order_pair(task) is not None:
-        return _said(order_free, task)
+        return _said(order_free, task, network)
     if isinstance(known, Undecided):
         return Prediction("not known", f"its class is {known.describe()}")
+    if network.readout == "mean" and network.architecture in FINITE_STATE:
+        return Prediction(
+            "not known",
+            "what is proved of this class is for networks read at the end; a mean of finitely many "
+            "states takes more values the longer the string is",
+        )
     return Prediction("not known", "no statement with a source covers this class and this network")
 
 

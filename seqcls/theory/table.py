@@ -2,6 +2,10 @@
 
 Each row speaks of some weights for strings of every length, never of what training finds. Where
 several rows apply the first decides, so that the stronger ones stand first.
+
+What is read matters: with `readout = "mean"` the logit is a sum over all tokens, of which there is
+no end, and no state at the end of the string. A row for networks read at the end says nothing of
+these; one that holds for both says why in `of_mean`.
 """
 
 from collections.abc import Callable
@@ -36,6 +40,8 @@ class Row:
     condition: str
     """Under which it holds; nothing where it holds as it stands."""
     source: str
+    of_mean: str = ""
+    """Why it also holds where the mean of all states is read; nothing where that is no question."""
 
 
 def _order_free(known: LanguageClass, network: NetworkConfig) -> bool:
@@ -82,14 +88,26 @@ def _automaton_by_recurrence(known: LanguageClass, network: NetworkConfig) -> bo
     return reads_last_state and isinstance(known, Regular)
 
 
+def _automaton_by_mean(known: LanguageClass, network: NetworkConfig) -> bool:
+    reads_mean = network.architecture in NONLINEAR and network.readout == "mean"
+    return reads_mean and isinstance(known, Regular)
+
+
+def _share_by_mean(known: LanguageClass, network: NetworkConfig) -> bool:
+    has_states = network.architecture == "transformer" or network.architecture in FINITE_STATE
+    by_share = isinstance(known, Stated) and known.hierarchy.share
+    return by_share and has_states and network.readout == "mean"
+
+
 def _counter_by_lstm(known: LanguageClass, network: NetworkConfig) -> bool:
     counts = isinstance(known, Stated) and known.hierarchy.counts
     return counts and (network.architecture, network.readout) == ("lstm", "last")
 
 
 def _finite_memory(known: LanguageClass, network: NetworkConfig) -> bool:
-    recurrent = network.architecture in FINITE_STATE
-    return recurrent and isinstance(known, Stated) and not _counter_by_lstm(known, network)
+    # A mean of finitely many states takes more values the longer the string is.
+    reads_state = network.architecture in FINITE_STATE and network.readout != "mean"
+    return reads_state and isinstance(known, Stated) and not _counter_by_lstm(known, network)
 
 
 def _positive_diagonal_beyond_star_free(known: LanguageClass, network: NetworkConfig) -> bool:
@@ -133,6 +151,12 @@ def eigenvalue_range(network: NetworkConfig) -> str:
     return network.eigenvalue_range
 
 
+_MEAN_IN_TC0 = "the mean of all states is computed in TC0 too"
+_SIGN_SETTLES = (
+    "read as a mean too: while one string is repeated, states of so many bits run through the same "
+    "values again, so each round adds the same to the logit's sum, and its sign settles"
+)
+
 ROWS = (
     Row(
         "order_free",
@@ -151,6 +175,7 @@ ROWS = (
         "of fixed depth computes in TC0",
         "at every length, with O(log n) bits for each value, unless TC0 = NC1",
         "Barrington 1989; Merrill & Sabharwal 2023, The Parallelism Tradeoff",
+        of_mean=_MEAN_IN_TC0,
     ),
     Row(
         "mamba_tc0",
@@ -160,6 +185,7 @@ ROWS = (
         "linear recurrence of fixed depth computes in TC0",
         "at every length, with O(log n) bits for each value, unless TC0 = NC1",
         "Barrington 1989; Merrill, Petty & Sabharwal 2024, The Illusion of State",
+        of_mean=_MEAN_IN_TC0,
     ),
     Row(
         "transformer_ac0",
@@ -169,6 +195,7 @@ ROWS = (
         f"{FIXED_BITS}, rounded after every operation",
         "Barrington, Compton, Straubing & Thérien 1992; Li, Liu, Zhou & Ma 2024, Chain of Thought "
         "Empowers Transformers",
+        of_mean="the mean of all states is one such operation more",
     ),
     Row(
         "masked_star_free",
@@ -179,6 +206,7 @@ ROWS = (
         FIXED_BITS,
         "Li & Cotterell 2025, Characterizing the Expressivity of Fixed-Precision Transformer "
         "Language Models",
+        of_mean=_SIGN_SETTLES,
     ),
     Row(
         "counting_attention",
@@ -195,6 +223,26 @@ ROWS = (
         "it is regular, and a recurrent network with gates or tanh can run any finite automaton",
         "with enough hidden units",
         "Merrill 2019, Sequential Neural Networks as Automata",
+    ),
+    Row(
+        "automaton_by_mean",
+        "can",
+        _automaton_by_mean,
+        "it is regular, a recurrent network with gates or tanh can run any finite automaton, and "
+        "if each state says by how much the answer changes, their sum is the last answer",
+        "with enough hidden units, for strings of one token and more, with a mean whose bits grow "
+        "with the length",
+        "Merrill 2019, Sequential Neural Networks as Automata, for the automaton; the changes are "
+        "a telescoping sum",
+    ),
+    Row(
+        "share_by_mean",
+        "can",
+        _share_by_mean,
+        "a weighted sum of letter counts is above 0 for its strings alone, and so is the mean of "
+        "states that are each its token's weight",
+        "with a mean whose bits grow with the length",
+        "the definition of the mean",
     ),
     Row(
         "lstm_counter",
@@ -222,6 +270,7 @@ ROWS = (
         "no other regular language",
         FIXED_BITS,
         "Sarrof, Veitsman & Hahn 2024, The Expressive Capacity of State Space Models",
+        of_mean=_SIGN_SETTLES,
     ),
     Row(
         "star_free_recurrence",
@@ -239,6 +288,7 @@ ROWS = (
         "eigenvalues are not negative does not do",
         FIXED_BITS,
         "Grazzi et al. 2025, Unlocking State-Tracking in Linear RNNs Through Negative Eigenvalues",
+        of_mean=_SIGN_SETTLES,
     ),
     Row(
         "real_eigenvalues",
@@ -248,6 +298,7 @@ ROWS = (
         "diagonal linear recurrence with real eigenvalues does not do",
         FIXED_BITS,
         "Grazzi et al. 2025, Unlocking State-Tracking in Linear RNNs Through Negative Eigenvalues",
+        of_mean=_SIGN_SETTLES,
     ),
     Row(
         "signed_parity",

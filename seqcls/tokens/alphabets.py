@@ -1,12 +1,13 @@
 """What may be the tokens of an alphabet: characters, or names, and how a message lists them."""
 
+import unicodedata
 from collections.abc import Sequence
 
 from seqcls.errors import ConfigError
 from seqcls.spelling import closest
 
 NOTATION = "<>{}"
-"""What no token may be: it writes repetitions."""
+"""What writes repetitions. As tokens of files they are written in braces: `{<}`."""
 
 CLS_NAME = "CLS"
 """What `CLS` is called beside tokens, and so no token may be."""
@@ -23,8 +24,14 @@ def has_names(alphabet: Sequence[str]) -> bool:
     return any(len(token) > 1 for token in alphabet)
 
 
-def alphabet_obstacle(alphabet: Sequence[str]) -> str | None:
-    """Why these cannot be the tokens of an alphabet; None where they can."""
+def alphabet_obstacle(alphabet: Sequence[str], *, notation: bool = False) -> str | None:
+    """Why these cannot be the tokens of an alphabet; None where they can.
+
+    Args:
+        alphabet: the tokens.
+        notation: whether they may have the characters of `NOTATION`, as tokens of files may. Those
+            of specifications may not: expressions and formulas read their own meaning from these.
+    """
     if len(set(alphabet)) < len(alphabet):
         kind = ", one character each, such as 'ab'" if isinstance(alphabet, str) else ""
         return f"expected distinct tokens{kind}"
@@ -33,11 +40,31 @@ def alphabet_obstacle(alphabet: Sequence[str]) -> str | None:
     for token in alphabet:
         if not 1 <= len(token) <= MAX_TOKEN:
             return f"expected tokens of 1 to {MAX_TOKEN} characters, not {token!r:.60}"
-        if not token.isprintable() or any(x in NOTATION or x.isspace() for x in token):
+        if unseen := unseen_character(token):
+            return f"expected no token {token!r}: it has {unseen}"
+        if " " in token or (not notation and any(x in NOTATION for x in token)):
             return (
                 f"expected no token {token!r}: {NOTATION} write repetitions, and the others must "
                 "be visible"
             )
+    return None
+
+
+def unseen_character(text: str, allowed: str = "") -> str | None:
+    """The first character of a text that cannot be seen, for a message; None where all can be.
+
+    A plain space counts as seen, and so do the allowed characters.
+    """
+    for place, character in enumerate(text, 1):
+        if character.isprintable() or character in allowed:
+            continue
+        kind, code = unicodedata.category(character), f"U+{ord(character):04X}"
+        if kind == "Cc":
+            return f"a control character ({code}) at character {place}; remove it"
+        name = f"{unicodedata.name(character, 'a character without a name')} ({code})"
+        if kind[0] == "Z":
+            return f"{name} at character {place}, which is no plain space; write one, or none"
+        return f"{name} at character {place}, which cannot be seen; remove it"
     return None
 
 

@@ -103,6 +103,16 @@ class TokenStrings:
         letters = self.letters
         return np.where(letters == NO_LETTER, PAD, letters + np.uint8(FIRST_LETTER))
 
+    def with_a_place(self) -> Self:
+        """The same strings; of empty ones alone the letters have one place, as beside longer ones.
+
+        So a task may look at a string's first letter, which is `NO_LETTER` of the empty one.
+        """
+        if self.lengths.any():
+            return self
+        letters = np.full((len(self), 1), NO_LETTER, dtype=np.uint8)
+        return type(self)(self.num_letters, self.lengths, letters)
+
     def take(self, rows: slice | Int64[np.ndarray, " row"]) -> Self:
         """Some of the strings."""
         letters = None if self._letters is None else self._letters[rows]

@@ -2,7 +2,8 @@ r"""Strings of letters: `ab{100}c{55}` as text, as token ids and as letter count
 
 The vocabulary is `CLS`=0, `PAD`=1 and then the letters of the alphabet. In text, `x{k}` stands for
 the letter `x` k times, k >= 1; a count of 1 is left out. `<xy>{k}` stands for what is in the group
-k times; groups may hold groups.
+k times; groups may hold groups. A token `<`, `>`, `{` or `}`, which files may have, is written in
+braces, `{<}`: no count is one of these, so that every text is read in one way.
 
 Letters are tokens of one character each, or tokens with names, of which at least one has several.
 Those are written with one space between, `<push pop>{50} a`, and read with any white space.
@@ -16,7 +17,7 @@ from functools import cached_property
 from itertools import groupby
 
 from seqcls.errors import InvalidStringError
-from seqcls.tokens.alphabets import MAX_TOKEN, has_names, listed_tokens
+from seqcls.tokens.alphabets import MAX_TOKEN, NOTATION, has_names, listed_tokens
 
 CLS = 0
 PAD = 1
@@ -38,6 +39,9 @@ MIN_REPEATED = 8
 """No fewer pieces hold a repetition that is shorter as a group."""
 
 _COUNT = re.compile(r"[1-9][0-9]*")
+_COUNTED = re.compile(r"\{[1-9][0-9]*\}")
+
+_IN_BRACES = re.compile(r"\{([<>{}])\}")
 
 _REPEATED = re.compile(r"(..)\1{3,}|(.{3,5}?)\2{2,}|(.{6,16}?)\3+", re.DOTALL)
 """Runs that repeat often enough to be shorter as a group, one character a run."""
@@ -49,17 +53,6 @@ MOST_SIGNS = 10
 
 _FIRST_RUN = 0xF0000
 """Characters that no alphabet needs stand for runs while repetitions are looked for."""
-
-
-def raw(text: str) -> str:
-    """A text with its repeated brackets and other signs written out: `((` for `({2}`.
-
-    A count in braces is easily read behind a letter, but not among brackets. Texts of named tokens
-    stay as they are.
-    """
-    if "{" not in text or any(map(str.isspace, text)):
-        return text
-    return _SIGNS.sub(_written_signs, text)
 
 
 def _written_signs(run: re.Match[str]) -> str:
@@ -89,8 +82,20 @@ class Tokenizer:
 
     @property
     def pattern(self) -> str:
-        """A regular expression of what may be one token in a text."""
-        return r"[^<>{}\s]+" if self.separator else "[^<>{}]"
+        """A regular expression of what may be one token in a text, without groups."""
+        return r"(?:[^<>{}\s]|\{[<>{}]\})+" if self.separator else r"(?:[^<>{}]|\{[<>{}]\})"
+
+    @cached_property
+    def has_notation(self) -> bool:
+        """Whether tokens have characters of the notation; a group then needs its count."""
+        return any(character in NOTATION for token in self.alphabet for character in token)
+
+    @cached_property
+    def _written(self) -> Sequence[str]:
+        """Each token as a text has it."""
+        if not self.has_notation:
+            return self.alphabet
+        return [re.sub("([<>{}])", r"{\1}", token) for token in self.alphabet]
 
     @cached_property
     def _numbers(self) -> dict[str, int]:
@@ -98,7 +103,16 @@ class Tokenizer:
 
     def spelled(self, letters: Iterable[int]) -> str:
         """The text of letters by their numbers, with every repetition spelled out."""
-        return self.separator.join([self.alphabet[letter] for letter in letters])
+        return self.separator.join([self._written[letter] for letter in letters])
+
+    def display(self, text: str) -> str:
+        """A text as it is shown, its repeated signs written out: `((` for `({2}`.
+
+        A count in braces is easily read behind a letter, but not among brackets. Texts of named
+        tokens stay as they are. What is shown can be read, but it is stored as it was: look up no
+        string by it.
+        """
+        return text if self.separator else _SIGNS.sub(_written_signs, text)
 
     def line_of(self, strings: Iterable[str]) -> str:
         """Texts of several strings in one line: a space between, two where texts have one."""
@@ -117,6 +131,29 @@ class Tokenizer:
                 or its groups are too many pieces to be written out.
         """
         return _written_out(_parse(self, text), text)
+
+    def notation(self, string: object) -> str:
+        """A string in the notation: text as it is, a sequence of tokens spelled out.
+
+        Raises:
+            InvalidStringError: it is neither, or a token is not of the alphabet.
+        """
+        if isinstance(string, str):
+            return string
+        tokens = list(string) if isinstance(string, Iterable) else [string]
+        if not isinstance(string, Iterable) or isinstance(string, set | frozenset | dict | bytes):
+            raise InvalidStringError(
+                f"{string!r:.60} is no string: expected text such as 'ab{{100}}', or a list of "
+                "tokens"
+            )
+        numbers = [self._numbers.get(str(token)) for token in tokens]
+        for token, number in zip(tokens, numbers, strict=True):
+            if number is None:
+                known = " ".join(self.alphabet[:20])
+                raise InvalidStringError(
+                    f"{string!r:.60} has the token {token!r:.60}; the tokens are {known}"
+                )
+        return self.decode([FIRST_LETTER + number for number in numbers if number is not None])
 
     def counts(self, text: str) -> tuple[int, ...]:
         """How often each letter of the alphabet occurs; the length does not matter.
@@ -183,7 +220,13 @@ class Tokenizer:
         )
 
     def _piece(self, letter: int, count: int) -> str:
-        return self.alphabet[letter] + (f"{{{count}}}" if count > 1 else "")
+        return self._written[letter] + (f"{{{count}}}" if count > 1 else "")
+
+    def with_tokens_of(self, text: str) -> "Tokenizer":
+        """The same that knows each token of a text, those that are not its own after the others."""
+        words = dict.fromkeys(re.findall(self.pattern, _COUNTED.sub("", text)))
+        others = [word for word in words if word not in self._numbers and not word.isspace()]
+        return Tokenizer((*self.alphabet, *others))
 
     def letter(self, text: str, letter: str) -> int:
         """A letter's number.
@@ -210,14 +253,24 @@ _Piece = tuple[int | _Group, int]
 
 def _parse(tokenizer: Tokenizer, text: str) -> list[_Piece]:
     """The pieces of a text; groups are kept as groups."""
+    try:
+        return _pieces(tokenizer, text)
+    except InvalidStringError as error:
+        if not tokenizer.has_notation:
+            raise
+        hint = "these characters of tokens are written in braces: {<}, {>}, {{} and {}}"
+        raise InvalidStringError(f"{error}; {hint}") from None
+
+
+def _pieces(tokenizer: Tokenizer, text: str) -> list[_Piece]:
     word = re.compile(tokenizer.pattern, re.DOTALL)
     open_groups: list[tuple[int, list[_Piece]]] = [(0, [])]
     place = 0
     while place < len(text):
         character = text[place]
-        if character in "{}":
-            raise InvalidStringError(_bad_brace(text, place))
         token = word.match(text, place)
+        if character in "{}" and token is None:
+            raise InvalidStringError(_bad_brace(text, place))
         place = token.end() if token else place + 1
         if tokenizer.separator and character.isspace():
             continue
@@ -232,11 +285,13 @@ def _parse(tokenizer: Tokenizer, text: str) -> list[_Piece]:
         what: int | _Group
         if character == ">":
             start, pieces = open_groups.pop()
-            if not open_groups or not pieces:
+            # Whoever writes the tokens as they are would have a group without knowing.
+            is_one = tokenizer.has_notation and text[place : place + 1] != "{"
+            if not open_groups or not pieces or is_one:
                 raise InvalidStringError(_bad_group(text, place))
             what = _Group(pieces)
         else:
-            what = tokenizer.letter(text, token[0] if token else character)
+            what = tokenizer.letter(text, _IN_BRACES.sub(r"\1", token[0] if token else character))
         count, place = _count_at(text, place)
         open_groups[-1][1].append((what, count))
     start, pieces = open_groups.pop()
@@ -247,7 +302,7 @@ def _parse(tokenizer: Tokenizer, text: str) -> list[_Piece]:
 
 def _count_at(text: str, place: int) -> tuple[int, int]:
     """The count that stands at a place, 1 where none does, and what place follows it."""
-    if text[place : place + 1] != "{":
+    if text[place : place + 1] != "{" or _IN_BRACES.match(text, place):
         return 1, place
     end = min((x for x in (text.find(y, place + 1) for y in "{}") if x >= 0), default=-1)
     if end < 0 or text[end] == "{":

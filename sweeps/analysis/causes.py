@@ -5,9 +5,9 @@ from dataclasses import astuple
 
 import pandas as pd
 
-from seqcls.errors import ConfigError
+from seqcls.errors import ConfigError, PluginMissingError
 from seqcls.interpretability.causes.mechanisms import ORDER, SAMPLE
-from seqcls.problem import resolve
+from seqcls.problem import missing_plugin, resolve
 from seqcls.results import Cause
 from sweeps.statistics.intervals import wilson
 from sweeps.store import writer
@@ -105,6 +105,11 @@ def _with_causes(store: Store, run_ids: Sequence[int]) -> list[int]:
     if run_ids and all(absent.values()):
         raise ConfigError(f"causes are found by asking models, and of each {absent[run_ids[0]]}")
     configs = {run: config for run, config in configs.items() if absent[run] is None}
+    run_ids = list(configs)
+    lacking = {run: missing_plugin(config) for run, config in configs.items()}
+    if run_ids and all(lacking.values()):
+        raise PluginMissingError(f"causes are found by asking models: {lacking[run_ids[0]]}")
+    configs = {run: config for run, config in configs.items() if lacking[run] is None}
     run_ids = list(configs)
     reasons = {run: resolve(config).no_causes for run, config in configs.items()}
     known = [run for run, reason in reasons.items() if reason is None]

@@ -6,13 +6,15 @@ from dataclasses import dataclass
 import pandas as pd
 
 from seqcls.errors import UnknownRunError
-from seqcls.fields.imported import fields_known
+from seqcls.fields.imported import fields_known, in_columns
+from seqcls.interpretability.rounded import percent
 from sweeps.analysis.configuration_lookup import config_named
 from sweeps.results.summaries import differing_fields
 from sweeps.statistics import seed_by_seed
 from sweeps.statistics.seed_by_seed import Comparison, by_length, string_differences
 from sweeps.store.databases.engine import Store
 from sweeps.store.reading import queries
+from sweeps.store.reading.selection import View
 from sweeps.store.schema.tables import RunState
 from sweeps.store.strings import string_queries
 
@@ -34,13 +36,13 @@ class Compared:
 
     def __repr__(self) -> str:
         a, b = (
-            f"{share.value:.0%} of {runs}"
+            f"{percent(share.value, 0)} of {runs}"
             for share, runs in zip(self.comparison.failing, self.comparison.runs, strict=True)
         )
         return f"<Compared {self.names[0]}: {a} fail; {self.names[1]}: {b} fail>"
 
 
-def compare(store: Store, a: str, b: str) -> Compared:
+def compare(store: Store, a: int | str, b: int | str) -> Compared:
     """Two configurations, seed by seed where seeds agree; differences are the first less the other.
 
     Args:
@@ -52,8 +54,9 @@ def compare(store: Store, a: str, b: str) -> Compared:
         UnknownRunError: there is no such configuration, or no run of it is finished.
         ConfigError: a field or a value that there is not.
     """
-    store = store.reader()
-    return compare_configs(store, (config_named(store, a), config_named(store, b)), (a, b))
+    store, names = store.reader(), (str(a), str(b))
+    ids = (config_named(store, names[0]), config_named(store, names[1]))
+    return compare_configs(store, ids, names)
 
 
 def compare_configs(store: Store, ids: tuple[int, int], names: tuple[str, str]) -> Compared:
@@ -67,21 +70,24 @@ def compare_configs(store: Store, ids: tuple[int, int], names: tuple[str, str]) 
     Raises:
         UnknownRunError: no run of one is finished.
     """
-    frame = queries.runs(store)
+    frame = queries.runs(store, View(config_ids=ids))
     frame = frame[frame["state"] == RunState.DONE]
     sides = [_finished(frame, config_id, name) for config_id, name in zip(ids, names, strict=True)]
     lengths = [_with_seeds(queries.length_scores(store, _ids(runs)), runs) for runs in sides]
     same_strings = len(queries.test_set_digests(store, ids)) == 1
-    strings = (
-        [string_queries.errors_of(store, _ids(runs)) for runs in sides] if same_strings else []
-    )
+    strings = None
+    if same_strings:
+        # What only one of them has places for, the other was never asked.
+        both = set.intersection(*(string_queries.tested_strings(store, each) for each in ids))
+        errors = [string_queries.errors_of(store, _ids(runs)) for runs in sides]
+        strings = string_differences(*(each[each["string"].isin(both)] for each in errors))
     return Compared(
         names=names,
         config_ids=ids,
         fields=fields_apart(store, [runs.head(1) for runs in sides]),
         comparison=seed_by_seed.compare(*(outcomes_of(runs) for runs in sides)),
         lengths=by_length(*lengths),
-        strings=string_differences(strings[0], strings[1]) if same_strings else None,
+        strings=strings,
     )
 
 
@@ -92,8 +98,9 @@ def fields_apart(store: Store, runs: Sequence[pd.DataFrame]) -> dict[str, tuple[
         store: the database.
         runs: the row of each, as `queries.runs` has it.
     """
-    known = queries.configs(store)
-    each = [fields_known(known[int(row["config_id"].iloc[0])]) for row in runs]
+    ids = [int(row["config_id"].iloc[0]) for row in runs]
+    known = queries.configs(store, ids)
+    each = in_columns(fields_known(known[config_id]) for config_id in ids)
     return {x: (each[0].get(x), each[1].get(x)) for x in differing_fields(pd.concat(runs))}
 
 

@@ -10,6 +10,7 @@ from sweeps.statistics.intervals import Interval, Table, mcnemar, newcombe, pair
 from sweeps.statistics.seed_by_seed import string_differences
 from sweeps.store.databases.engine import Store
 from sweeps.store.reading import queries
+from sweeps.store.reading.selection import View
 from sweeps.store.schema.tables import RunState
 from sweeps.store.strings import string_queries
 
@@ -19,6 +20,7 @@ class ComparedRuns:
     """Two runs side by side; differences are the first less the second.
 
     Each string counts once, however often the test has it: a model answers it the same each time.
+    One that only one of them has places for does not count.
     """
 
     run_ids: tuple[int, int]
@@ -42,21 +44,23 @@ def compare_runs(store: Store, a: int, b: int) -> ComparedRuns:
         UnknownRunError: there is no such run, or it is not finished.
     """
     store = store.reader()
-    frame = queries.runs(store)
+    frame = queries.runs(store, View(run_ids=(a, b)))
     rows = [_row(frame, run_id) for run_id in (a, b)]
     ids = [int(row["config_id"].iloc[0]) for row in rows]
     errors = [string_queries.errors_of(store, [run_id]) for run_id in (a, b)]
-    tested = [string_queries.count_test_strings(store, config_id) for config_id in ids]
+    tested = [string_queries.tested_strings(store, config_id) for config_id in ids]
     fields = fields_apart(store, rows)
     if len(queries.test_set_digests(store, ids)) > 1:
-        counts = [(len(wrong), of) for wrong, of in zip(errors, tested, strict=True)]
+        counts = [(len(wrong), len(of)) for wrong, of in zip(errors, tested, strict=True)]
         return ComparedRuns((a, b), fields, None, newcombe(counts[0], counts[1]), None, None)
+    both = tested[0] & tested[1]
+    errors = [each[each["string"].isin(both)] for each in errors]
     wrong = [set(each["string"]) for each in errors]
     table = Table(
         both=len(wrong[0] & wrong[1]),
         only_first=len(wrong[0] - wrong[1]),
         only_second=len(wrong[1] - wrong[0]),
-        none=tested[0] - len(wrong[0] | wrong[1]),
+        none=len(both) - len(wrong[0] | wrong[1]),
     )
     strings = string_differences(errors[0], errors[1])
     return ComparedRuns((a, b), fields, table, paired_newcombe(table), mcnemar(table), strings)

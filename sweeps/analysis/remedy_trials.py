@@ -10,6 +10,7 @@ from seqcls.config import RunConfig
 from seqcls.fields.fields_read import fields_unread
 from seqcls.interpretability.causes.mechanisms import ORDER
 from seqcls.interpretability.remedies import Suggestion, changed, named_fields, suggestions
+from seqcls.interpretability.rounded import p_value_text, percent
 from seqcls.problem import obstacle_of, resolve
 from sweeps.analysis.compared_configurations import outcomes_of
 from sweeps.analysis.tried_remedies import loops, ranked
@@ -17,6 +18,7 @@ from sweeps.grid.spec import SweepSpec, parse_spec
 from sweeps.statistics.seed_by_seed import Comparison, compare
 from sweeps.store.databases.engine import Store
 from sweeps.store.reading import queries
+from sweeps.store.reading.selection import View
 from sweeps.store.schema.tables import RunState
 
 
@@ -50,8 +52,7 @@ def trials(store: Store, run_id: int, mechanisms: Sequence[str]) -> tuple[Trial,
         run_id: a run of the configuration; all its finished runs are compared.
         mechanisms: the most frequent first.
     """
-    runs = queries.runs(store)
-    alike = runs[runs["config_id"] == runs.set_index("id").loc[run_id, "config_id"]]
+    alike = queries.runs(store, View(config_ids=(queries.config_id_of(store, run_id),)))
     config = queries.run_config(store, run_id)
     seeds = sorted(int(seed) for seed in alike["model_seed"])
     before = outcomes_of(alike)
@@ -59,7 +60,8 @@ def trials(store: Store, run_id: int, mechanisms: Sequence[str]) -> tuple[Trial,
     trials = []
     for suggestion, mended in ranked(loops(store), suggestions(resolve(config), mechanisms)):
         other = changed(config, suggestion.fields)
-        tried = runs[runs["config_id"].isin(by_meaning.get(_meaning(other), []))]
+        same = tuple(by_meaning.get(_meaning(other), []))
+        tried = queries.runs(store, View(config_ids=same))
         spec = trial_spec(other, suggestion, seeds)
         states = tried["state"].value_counts()
         waiting = int(states.get(RunState.QUEUED, 0) + states.get(RunState.RUNNING, 0))
@@ -161,14 +163,14 @@ def trial_sentence(trial: Trial) -> str:
 def _came_of_it(comparison: Comparison) -> str:
     (a, b), (n, m) = comparison.failing, comparison.runs
     said = f"trained: {round(a.value * n)} of {n} seeds fail, against {round(b.value * m)} of {m}"
-    if not comparison.paired:
+    if comparison.p_value is None:
         return f"{said}; no seed is in both"
     table = comparison.table
     helped = f"of {table.pairs} seeds in both it mends {table.only_second}"
-    medians = " against ".join(f"{value:.2%}" for value in comparison.medians)
+    medians = " against ".join(percent(value) for value in comparison.medians)
     return (
         f"{said}; {helped} and breaks {table.only_first} (exact McNemar "
-        f"p = {comparison.p_value:.2g}); median accuracy {medians}"
+        f"{p_value_text(comparison.p_value)}); median accuracy {medians}"
     )
 
 

@@ -18,6 +18,7 @@ from seqcls.results import Confusion, Weights
 from sweeps.store import writer
 from sweeps.store.databases.engine import Store
 from sweeps.store.reading import queries
+from sweeps.store.reading.selection import View
 from sweeps.store.schema.tables import RunState
 
 TIMES = 8
@@ -71,8 +72,8 @@ def perturb(store: Store, run_ids: Sequence[int], times: int = TIMES) -> None:
         ConfigError: the task of one is no language.
     """
     reader = store.reader()
-    runs = queries.runs(reader)
-    known = {run["id"]: run for run in runs[runs["id"].isin(run_ids)].to_dict("records")}
+    runs = queries.runs(reader, View(run_ids=tuple(run_ids)))
+    known = {run["id"]: run for run in runs.to_dict("records")}
     for run_id in run_ids:
         if known[run_id]["state"] != RunState.DONE:
             raise UnknownRunError(f"run {run_id} is {known[run_id]['state']}, not finished")

@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 
 from seqcls.interpretability.patching import Patched
+from seqcls.interpretability.rounded import percent
 from seqcls.interpretability.states.by_strings import Path, Patterns, Prefixes, Units
 
 LEAST_WEIGHT = 0.00005
@@ -157,7 +158,7 @@ def flip_table(patched: Patched) -> pd.DataFrame:
             "base token": patched.base_tokens[place],
             "source token": patched.source_tokens[place],
             patched.unit: round(float(patched.logits[site, place]), 4),
-            "restored": f"{patched.restored[site, place]:.0%}",
+            "restored": percent(patched.restored[site, place], 0),
         }
         for site, place in patched.ranked
     ]

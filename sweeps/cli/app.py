@@ -134,12 +134,13 @@ def engines(
     device: Device = "auto",
     wide: Wide = False,
     columns: Columns = None,
+    db: Db = None,
 ) -> None:
     """Say which engine trains each configuration of a specification, and why."""
     from sweeps.cli.commands.models import show_engines
     from sweeps.cli.commands.printing import Look
 
-    show_engines(spec, engine, device, Look(wide, columns))
+    show_engines(db, spec, engine, device, Look(wide, columns))
 
 
 @app.command(rich_help_panel=MODELS)

@@ -140,7 +140,19 @@ def delete(
 
 
 @app.command(rich_help_panel=PANEL)
-def estimate(spec: Spec, db: Db = None, workers: Workers = None, as_json: AsJson = False) -> None:
+def estimate(
+    spec: Spec,
+    db: Db = None,
+    workers: Workers = None,
+    overlap: Annotated[
+        bool,
+        typer.Option(
+            "--overlap",
+            help="Draw all training strings to say how many test strings are among them.",
+        ),
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
     """Say how many runs a specification has and how long they will take on this machine."""
     from sweeps.work.timing.process import Stopwatch
 
@@ -148,4 +160,5 @@ def estimate(spec: Spec, db: Db = None, workers: Workers = None, as_json: AsJson
     with Stopwatch() as timer:
         from sweeps.cli.commands.sweeping import show_estimate
 
-        show_estimate(spec, db, _how(workers, "auto", "auto", None).workers, as_json, timer)
+        how = _how(workers, "auto", "auto", None)
+        show_estimate(spec, db, how.workers, as_json, timer, overlap=overlap)

@@ -19,8 +19,8 @@ MAX_ITEMS = 400_000_000
 ROWS_AT_ONCE = 10_000
 
 
-def open_parquet(path: Path) -> "pq.ParquetFile":
-    """A file whose row groups are small enough to be read.
+def open_parquet(file: Path | bytes) -> "pq.ParquetFile":
+    """A file, or the content of one, whose row groups are small enough to be read.
 
     Texts are read as dictionaries: a few bytes in the file can stand for a million long texts.
 
@@ -30,11 +30,14 @@ def open_parquet(path: Path) -> "pq.ParquetFile":
     import pyarrow as pa
     import pyarrow.parquet as pq
 
+    def source() -> Any:
+        return file if isinstance(file, Path) else pa.BufferReader(file)
+
     try:
-        schema = pq.ParquetFile(path).metadata.schema
+        schema = pq.ParquetFile(source()).metadata.schema
         paths = [schema.column(i).path for i in range(len(schema.names))]
-        file = pq.ParquetFile(path, read_dictionary=paths)
-        groups = [file.metadata.row_group(i) for i in range(file.metadata.num_row_groups)]
+        opened = pq.ParquetFile(source(), read_dictionary=paths)
+        groups = [opened.metadata.row_group(i) for i in range(opened.metadata.num_row_groups)]
     except (pa.ArrowException, OSError, ValueError) as error:
         raise DatasetError(f"no Parquet file: {str(error).splitlines()[0][:100]}") from None
     for group in groups:
@@ -44,7 +47,7 @@ def open_parquet(path: Path) -> "pq.ParquetFile":
                 f"a row group of {group.total_byte_size:,} bytes and {items:,} items, expected at "
                 f"most {MAX_GROUP:,} and {MAX_ITEMS:,}; write smaller row groups"
             )
-    return file
+    return opened
 
 
 def parquet_rows(file: "pq.ParquetFile", names: Sequence[str]) -> Iterator[tuple[int, list[Any]]]:
@@ -82,7 +85,7 @@ def _plain(kind: "pa.DataType", name: str) -> "pa.DataType":
 
     if pa.types.is_dictionary(kind):
         return _plain(kind.value_type, name)
-    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
+    if _is_list(kind):
         return pa.list_(_plain(kind.value_type, name))
     if pa.types.is_nested(kind):
         raise DatasetError(
@@ -90,6 +93,13 @@ def _plain(kind: "pa.DataType", name: str) -> "pa.DataType":
             "numbers, or lists of these"
         )
     return kind
+
+
+def _is_list(kind: "pa.DataType") -> bool:
+    import pyarrow as pa
+
+    types = pa.types
+    return bool(types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind))
 
 
 def _unpacked_bytes(column: "pa.Array") -> int:
@@ -100,6 +110,6 @@ def _unpacked_bytes(column: "pa.Array") -> int:
     if pa.types.is_dictionary(column.type):
         lengths = pc.binary_length(column.dictionary)
         return int(pc.sum(lengths.take(column.indices)).as_py() or 0) + int(column.indices.nbytes)
-    if pa.types.is_list(column.type) or pa.types.is_large_list(column.type):
+    if _is_list(column.type):
         return _unpacked_bytes(column.flatten())
     return int(column.nbytes)

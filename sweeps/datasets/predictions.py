@@ -1,30 +1,29 @@
 """Files of predictions: `model, seed, id|tokens, prediction`, a line each."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+import math
+import re
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from seqcls.canonical import canonical_json
 from seqcls.config import MAX_MODEL_SEED
 from seqcls.datasets.content import MAX_ROWS
 from seqcls.errors import DatasetError
+from seqcls.fields.imported import of_value, plain_settings
 from seqcls.spelling import nearest
-from sweeps.datasets.formats import (
-    MAX_BYTES,
-    SPLIT_NAMES,
-    full_row,
-    json_object,
-    lines_of,
-    separated_lines,
-)
-from sweeps.datasets.parquet import open_parquet, parquet_rows
+from sweeps.datasets.formats import SPLIT_NAMES, is_index, table_of
 
 NEEDED = ("model", "seed", "prediction")
 COLUMNS = (*NEEDED, "id", "tokens", "score", "split", "config")
 SETTING = "config."
 """What columns begin with that are settings of the model."""
 
-ENDINGS = (".csv", ".tsv", ".jsonl", ".parquet")
+
+Row = tuple[str, dict[str, Any]]
+"""Where a row stands, and its cells by column."""
 
 
 class PredictionRow(NamedTuple):
@@ -46,41 +45,65 @@ def read_predictions(path: Path) -> tuple[bool, list[PredictionRow]]:
     Raises:
         DatasetError: it cannot be read, or a row of it is refused: with the line named.
     """
-    predictions: list[PredictionRow] = []
-    by_id = False
+    tested: list[Row] = []
+    name, checked = "", set[tuple[str, ...]]()
     for place, cells in _rows(path):
-        if not predictions:
+        if not name:
             _check_columns(list(cells))
-            by_id = "tokens" not in cells
-        if len(predictions) == MAX_ROWS:
+            name = "tokens" if "tokens" in cells else "id"
+            checked.add(tuple(cells))
+        if len(tested) == MAX_ROWS:
             raise DatasetError(f"{place}: expected at most {MAX_ROWS:,} rows")
-        try:
-            row = _row(place, cells, by_id)
-        except DatasetError as error:
-            raise DatasetError(f"{place}: {error}") from None
-        if row is not None:
-            predictions.append(row)
-    if not predictions:
+        with _named(place):
+            if tuple(cells) not in checked:
+                # Lines of JSON need not have the names of the first.
+                _check_columns([*cells, *(x for x in (*NEEDED, name) if x not in cells)])
+                checked.add(tuple(cells))
+            if _is_tested(cells):
+                tested.append((place, cells))
+    if not tested:
         raise DatasetError("no predictions for test strings")
-    return by_id, predictions
+    if _is_text(path):
+        tested = _typed(tested)
+    predictions = []
+    for place, cells in tested:
+        with _named(place):
+            predictions.append(_row(place, cells, name))
+    return name == "id", predictions
 
 
-def _row(place: str, cells: Mapping[str, Any], by_id: bool) -> PredictionRow | None:
-    name = "id" if by_id else "tokens"
-    for needed in (*NEEDED, name):
-        if needed not in cells or cells[needed] is None:
-            raise DatasetError(f"no {needed!r}")
+@contextmanager
+def _named(place: str) -> Iterator[None]:
+    """What is refused within is named with its line."""
+    try:
+        yield
+    except DatasetError as error:
+        raise DatasetError(f"{place}: {error}") from None
+
+
+def _is_tested(cells: Mapping[str, Any]) -> bool:
     split = cells.get("split")
-    if split not in (None, ""):
-        known = SPLIT_NAMES.get(split.strip().lower()) if isinstance(split, str) else None
-        if known is None:
-            raise DatasetError(f"split is {split!r:.60}, expected train, validation or test")
-        if known != "test":
-            return None
+    if split in (None, "") or split != split:
+        return True
+    known = SPLIT_NAMES.get(split.strip().lower()) if isinstance(split, str) else None
+    if known is None:
+        raise DatasetError(f"split is {split!r:.60}, expected train, validation or test")
+    return known == "test"
+
+
+def _row(place: str, cells: Mapping[str, Any], name: str) -> PredictionRow:
+    for needed in (*NEEDED, name):
+        if needed not in cells or _is_missing(cells[needed]):
+            empty = "; where the output is empty, say so in JSON Lines or Parquet, as ''"
+            raise DatasetError(f"no {needed!r}{empty if needed == 'prediction' else ''}")
     return PredictionRow(
-        place, _model(cells["model"]), _seed(cells["seed"]), _settings(cells), cells[name],
+        place, _model(cells["model"]), seed_of(cells["seed"]), _settings(cells), cells[name],
         cells["prediction"], cells.get("score"),
     )  # fmt: skip
+
+
+def _is_missing(value: Any) -> bool:
+    return value is None or (isinstance(value, float) and math.isnan(value))
 
 
 def _model(value: Any) -> str:
@@ -89,41 +112,116 @@ def _model(value: Any) -> str:
     return value.strip()
 
 
-def _seed(value: Any) -> int:
-    text = str(value).strip()
-    if isinstance(value, bool) or not (text.isascii() and text.isdigit()) or len(text) > 19:
-        raise DatasetError(f"seed is {value!r:.60}, expected a whole number from 0")
-    if int(text) > MAX_MODEL_SEED:
-        raise DatasetError(f"seed is {value!r:.60}, expected at most {MAX_MODEL_SEED}")
-    return int(text)
+def seed_of(value: Any) -> int:
+    """A seed, which a frame has as 42.0 where one of another row is missing.
+
+    Raises:
+        DatasetError: it is no whole number, or none that a seed can be.
+    """
+    if callable(item := getattr(value, "item", None)):
+        # A number of NumPy or PyTorch.
+        value = item()
+    if isinstance(value, int) and not isinstance(value, bool) and value > MAX_MODEL_SEED:
+        raise DatasetError(f"seed is too large, expected at most {MAX_MODEL_SEED}")
+    text = str(value).strip() if isinstance(value, str | int | float) else ""
+    if not isinstance(value, bool) and (whole := _WHOLE.fullmatch(text)):
+        # A longer number need not be read.
+        if len(whole[1]) > 19 or int(whole[1]) > MAX_MODEL_SEED:
+            raise DatasetError(f"seed is {value!r:.60}, expected at most {MAX_MODEL_SEED}")
+        return int(whole[1])
+    raise DatasetError(f"seed is {value!r:.60}, expected a whole number from 0")
+
+
+_WHOLE = re.compile(r"0*([0-9]+)(?:\.0+)?", re.ASCII)
 
 
 def _settings(cells: Mapping[str, Any]) -> str:
     """The settings of a model: of the column `config`, as JSON, and of columns `config.NAME`."""
     columns: dict[str, Any] = {}
-    if (given := cells.get("config")) not in (None, ""):
-        try:
-            given = json.loads(given) if isinstance(given, str) else given
-        except (ValueError, RecursionError) as error:
-            raise DatasetError(f"config is no JSON: {str(error)[:80]}") from None
+    if not _is_missing(given := cells.get("config")) and given != "":
+        if isinstance(given, str):
+            try:
+                given = json.loads(given, object_pairs_hook=_each_once)
+            except (ValueError, RecursionError) as error:
+                raise DatasetError(f"config is no JSON: {str(error)[:80]}") from None
         if not isinstance(given, dict):
             raise DatasetError(f'config is {given!r:.60}, expected an object as {{"d_model": 64}}')
         columns.update(given)
     for name, value in cells.items():
-        if name.startswith(SETTING) and value not in (None, ""):
-            columns[name.removeprefix(SETTING)] = _plain(value)
+        if name.startswith(SETTING) and value != "" and not _is_missing(value):
+            setting = name.removeprefix(SETTING)
+            if setting in columns:
+                raise DatasetError(
+                    f"setting {setting!r:.60} stands in 'config' and in {name!r:.60}; keep one"
+                )
+            columns[setting] = value
     try:
-        return json.dumps(columns, sort_keys=True, allow_nan=False)
-    except (TypeError, ValueError) as error:
-        raise DatasetError(f"config: {str(error)[:80]}") from None
+        # Rows of one model have one text, whether its numbers are 64 or 64.0.
+        return canonical_json(of_value(plain_settings(columns)))
+    except (ValueError, RecursionError) as error:
+        raise DatasetError(f"config: {str(error)[:200]}") from None
 
 
-def _plain(value: Any) -> Any:
-    try:
-        parsed = json.loads(value) if isinstance(value, str) else value
-    except (ValueError, RecursionError):
-        return value
-    return parsed if isinstance(parsed, bool | int | float | str) else value
+def _each_once(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+    content = dict(pairs)
+    if len(content) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"{twice!r:.60} stands twice")
+    return content
+
+
+TYPED = (".jsonl", ".ndjson", ".json", ".parquet")
+"""Endings of files that say of each cell whether it is text."""
+
+
+def _is_text(path: Path) -> bool:
+    """Whether every cell of a file is text, as those of CSV are."""
+    return not any(path.name.lower().removesuffix(x).endswith(TYPED) for x in ("", *PACKED))
+
+
+PACKED = (".gz", ".bz2", ".xz")
+
+
+def _typed(rows: Sequence[Row]) -> list[Row]:
+    """Rows of text whose settings are numbers in the columns in which all are.
+
+    A cell is a number where the number is written as the cell is: 1.10, 007, 1_000 and 5500e03 are
+    not, and neither is any other cell of their column, nor are nan and inf.
+    """
+    names = [name for name in rows[0][1] if name.startswith(SETTING)]
+    readers = {name: _reader({cells[name].strip() for _, cells in rows} - {""}) for name in names}
+    # An empty cell may be a missing value, and nothing tells the empty output from it.
+    readers["prediction"] = lambda text: text or None
+    return [
+        (place, {**cells, **{name: read(cells[name].strip()) for name, read in readers.items()}})
+        for place, cells in rows
+    ]
+
+
+def _reader(texts: Collection[str]) -> Callable[[str], Any]:
+    """What reads the cells of a column that has these; empty ones are read as they are."""
+    if texts and all(text in _BOOLEANS for text in texts):
+        return lambda text: _BOOLEANS.get(text, text)
+    if texts and all(_number(text) is not None for text in texts):
+        return lambda text: text and _number(text)
+    return str
+
+
+_BOOLEANS = {"True": True, "False": False}
+"""As Python writes them."""
+
+
+def _number(text: str) -> int | float | None:
+    """The number that a cell is; None where it is text."""
+    for kind in (int, float):
+        try:
+            number = kind(text)
+        except ValueError:
+            continue
+        if str(number) == text and math.isfinite(number) and text != "-0.0":
+            return number
+    return None
 
 
 def _check_columns(names: Sequence[str]) -> None:
@@ -143,48 +241,10 @@ def _check_columns(names: Sequence[str]) -> None:
             )
 
 
-Cells = Iterator[tuple[str, dict[str, Any]]]
-
-
-def _rows(path: Path) -> Cells:
-    ending = path.suffix.lower()
-    if ending not in ENDINGS:
-        raise DatasetError(f"a name that ends in {ending!r}, expected one of {', '.join(ENDINGS)}")
-    try:
-        if not path.is_file():
-            raise DatasetError(f"no file {str(path)!r:.200}")
-        if path.stat().st_size > MAX_BYTES:
-            raise DatasetError(f"more than {MAX_BYTES:,} bytes; import it in parts")
-        if ending == ".jsonl":
-            yield from _json_rows(path)
-        elif ending == ".parquet":
-            yield from _parquet_rows(path)
-        else:
-            yield from _separated_rows(path, "\t" if ending == ".tsv" else ",")
-    except OSError as error:
-        raise DatasetError(f"cannot be read: {error.strerror or error}") from None
-
-
-def _separated_rows(path: Path, separator: str) -> Cells:
-    names: list[str] = []
-    for place, cells in separated_lines(path, separator):
-        if not names:
-            names = [name.strip() for name in cells]
-            if not any(names) or len(set(names)) < len(names):
-                raise DatasetError(f"{place}: expected names of columns, each once")
-        elif cells:
-            yield place, dict(zip(names, full_row(place, cells, len(names)), strict=True))
-
-
-def _json_rows(path: Path) -> Cells:
-    for number, line in enumerate(lines_of(path), 1):
-        if line.strip():
-            yield f"line {number}", dict(json_object(number, line))
-
-
-def _parquet_rows(path: Path) -> Cells:
-    file = open_parquet(path)
-    # Pandas writes a frame's index as one more column.
-    names = [x for x in file.schema_arrow.names if not x.startswith("__index_level_")]
-    for number, cells in parquet_rows(file, names):
-        yield f"row {number}", dict(zip(names, cells, strict=True))
+def _rows(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    table = table_of(path)
+    names = [name for name in table.names if not is_index(name)]
+    if not names or len(set(names)) < len(names):
+        raise DatasetError(f"{table.heading}: expected names of columns, each once")
+    for place, cells in table.rows(names):
+        yield place, {name: cell for name, cell in cells.items() if not is_index(name)}

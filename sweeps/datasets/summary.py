@@ -46,19 +46,34 @@ class Summary:
     """Rows whose string stands in a row before them."""
     overlaps: Sequence[tuple[str, str, int]] = ()
     """Two splits, and how many distinct strings stand in both."""
+    test_rows_trained_on: int | None = None
+    """Rows of the split `test` whose string stands in `train`; None where either is missing."""
+    read_as: Sequence[str] = ()
+    """Sentences on what the tokens of each column are: characters, words or items of lists."""
+    unread: Sequence[str] = ()
+    """Files of a folder that belong to no split."""
 
     @property
     def sentences(self) -> list[str]:
         """What is to be known besides the parts, one after another."""
         tokens, more = " ".join(self.tokens[:SHOWN_TOKENS]), len(self.tokens) - SHOWN_TOKENS
+        left_out = [name or "one without a name" for name in self.left_out]
         overlaps = [
             f"{n:,} strings stand in {split} and in {other}" for split, other, n in self.overlaps
         ]
+        known = self.test_rows_trained_on
+        tested = sum(part.rows for part in self.parts if part.split == "test")
+        trained_on = (
+            [] if known is None else [f"{known:,} of the {tested:,} test rows are trained on too"]
+        )
         return [
             f"{len(self.tokens)} tokens: {tokens}{f' and {more} more' if more > 0 else ''}",
+            *self.read_as,
             f"{self.duplicates:,} rows repeat the string of another",
             *overlaps,
-            *([f"columns left out: {', '.join(self.left_out)[:200]}"] if self.left_out else []),
+            *trained_on,
+            *([f"columns left out: {', '.join(left_out)[:200]}"] if left_out else []),
+            *([f"files of no split, not read: {', '.join(self.unread)[:200]}"] * bool(self.unread)),
         ]
 
     def record(self) -> dict[str, Any]:
@@ -80,7 +95,7 @@ def summary_of(content: FileContent, path: str) -> Summary:
     """
     dataset = content.dataset
     if dataset is None:
-        return Summary(path, content.problems, content.left_out)
+        return Summary(path, content.problems, content.left_out, unread=content.unread)
     strings = _by_split(dataset)
     distinct = {split: set(hashes) for split, hashes in strings.items()}
     pairs = [(a, b) for i, a in enumerate(distinct) for b in list(distinct)[i + 1 :]]
@@ -95,6 +110,11 @@ def summary_of(content: FileContent, path: str) -> Summary:
         _parts(dataset),
         len(dataset) - len(set().union(*distinct.values())),
         [(a, b, len(common)) for a, b in pairs if (common := distinct[a] & distinct[b])],
+        sum(x in distinct["train"] for x in strings["test"])
+        if {"train", "test"} <= strings.keys()
+        else None,
+        content.read_as,
+        content.unread,
     )
 
 

@@ -1,5 +1,6 @@
 """Sweep specifications: a TOML file, read as data only, and the runs that it asks for."""
 
+import datetime
 import itertools
 import json
 import math
@@ -18,6 +19,8 @@ from sweeps.grid.written_spec import MAX_RUNS, WrittenSpec
 
 MAX_BYTES = 1_000_000
 """A larger file is refused before it is read to its end."""
+
+_TOO_DEEP = "its lists or tables are nested too deep; a field has one value, an axis a list of them"
 
 SHIPPED = Path(__file__).with_name("specs")
 
@@ -119,8 +122,13 @@ def read_spec(path: Path) -> SweepSpec:
     """
     try:
         return parse_spec(with_digests(parse_toml(_read(path)), path.parent))
-    except (ValueError, RecursionError, OSError) as error:
-        raise SpecError(f"cannot read {str(path)!r}: {error}") from None
+    except RecursionError:
+        raise SpecError(f"cannot read {str(path)!r}: {_TOO_DEEP}") from None
+    except (ValueError, OSError) as error:
+        reason = str(error)
+        if "string conversion" in reason:
+            reason = "a number has too many digits; no field takes more than 19"
+        raise SpecError(f"cannot read {str(path)!r}: {reason}") from None
     except SpecError as error:
         raise SpecError(f"{str(path)!r}: {error}") from None
 
@@ -182,7 +190,26 @@ def _json(data: Mapping[str, Any]) -> str:
         text = canonical_json(data)
     except (TypeError, ValueError, RecursionError) as error:
         # TOML knows dates and infinities; no field is one.
-        raise SpecError(f"a value that no field can have: {error}") from None
+        try:
+            reason = _first_unfit(data) or f"a value that no field can have: {error}"
+        except RecursionError:
+            reason = _TOO_DEEP
+        raise SpecError(reason) from None
     if len(text) > MAX_BYTES:
         raise SpecError(f"as JSON it has more than {MAX_BYTES:,} characters; make several of it")
     return text
+
+
+def _first_unfit(value: Any, name: str = "") -> str | None:
+    """The first value that JSON does not have, by the name beside it, and what was expected."""
+    if isinstance(value, Mapping | list | tuple):
+        inner = value.items() if isinstance(value, Mapping) else ((name, each) for each in value)
+        found = (_first_unfit(each, str(key)) for key, each in inner)
+        return next(filter(None, found), None)
+    if isinstance(value, float) and not math.isfinite(value):
+        return f"{name}={value}: expected a finite number"
+    if isinstance(value, datetime.date | datetime.time):
+        return f"{name}={value}: expected a number, text or true or false; put text in quotes"
+    if isinstance(value, str | float | int | None):
+        return None
+    return f"{name}={value!r:.80}: expected a number, text or true or false"

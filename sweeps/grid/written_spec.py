@@ -11,7 +11,7 @@ from pydantic_core import ErrorDetails, PydanticCustomError
 
 from seqcls.config import RunConfig, check_model_seed
 from seqcls.errors import ConfigError, SpecError
-from seqcls.spelling import nearest
+from seqcls.spelling import OTHER_NAMES, closest, nearest
 
 MAX_RUNS = 100_000
 """A larger grid is refused before anything of it is expanded."""
@@ -41,6 +41,8 @@ _EXPECTED: dict[tuple[str, bool], str] = {
     ("configurations", True): _TABLES,
 }
 """What a value is to be, by its key and by whether it stands inside the key's own."""
+
+_SEEDS_HINT = " write model_seeds = [0, 1] or model_seeds = '0..7'"
 
 _WITH_TEXT = "seqcls"
 """The type of the problems that bring a text of their own."""
@@ -85,8 +87,11 @@ def _model_seeds(value: Any) -> Seeds:
 
 def _known(fields: dict[str, Any]) -> dict[str, Any]:
     for name in fields:
-        if name == "model_seed":
-            raise SpecError("model_seed is no field: write model_seeds at the top of the file")
+        if name == "model_seeds" or OTHER_NAMES.get(name) == "model_seeds":
+            raise SpecError(
+                f"{name!r} is no field: write model_seeds = [0, 1] or '0..7' at the top of the "
+                "file, before all tables"
+            )
         if name not in RunConfig.model_fields:
             raise SpecError(
                 f"unknown field {name!r}: {nearest(name, list(RunConfig.model_fields))}"
@@ -127,13 +132,25 @@ class WrittenSpec(BaseModel):
         except ConfigError as error:
             raise SpecError(str(error)) from None
         except ValidationError as error:
-            raise SpecError(_message(data, error.errors(include_url=False)[0])) from None
+            problems = error.errors(include_url=False)
+            # What is missing is there under another name, where a key is unknown.
+            problems.sort(key=lambda problem: problem["type"] != "extra_forbidden")
+            raise SpecError(_message(data, problems[0])) from None
 
 
 def _message(data: Mapping[str, Any], problem: ErrorDetails) -> str:
     key, *inner = problem["loc"]
     if problem["type"] == "extra_forbidden":
-        return f"unknown key {key!r}: {nearest(str(key), list(WrittenSpec.model_fields))}"
+        name = str(key)
+        field = closest(name, list(RunConfig.model_fields))
+        meant = field if field in (name, OTHER_NAMES.get(name.lower())) else None
+        if meant and OTHER_NAMES.get(name.lower()) not in WrittenSpec.model_fields:
+            return (
+                f"unknown key {name!r}: fields stand in a table, {meant} = … in [fixed] or "
+                f"{meant} = [ … ] in [axes]"
+            )
+        hint = nearest(name, list(WrittenSpec.model_fields))
+        return f"unknown key {name!r}: {hint}{_SEEDS_HINT if 'model_seeds' in hint else ''}"
     if problem["type"] == _WITH_TEXT:
         text = problem["msg"]
     else:

@@ -12,7 +12,7 @@ from sweeps.store.integrity import trust
 from sweeps.store.migrate import Upgraded, upgrade_with_backup
 from sweeps.store.opening import open_reader, open_writer, pack, to_write
 from sweeps.store.reading import sweep_queries
-from sweeps.store.reading.selection import View
+from sweeps.store.reading.selection import View, listed
 from sweeps.store.verification import Verification
 from sweeps.store.verification import verify as verify_all
 
@@ -31,20 +31,23 @@ def open_store(db: str | Path | None = None) -> Store:
     return open_writer(None if db is None else str(db))
 
 
-def merge(store: Store, other: Store, on_progress: OnProgress | None = None) -> writer.Merged:
+def merge(
+    store: Store, other: Store | str | Path, on_progress: OnProgress | None = None
+) -> writer.Merged:
     """Takes over the sweeps, runs and results of another database; what is here stays.
 
     Raises:
         StoreError: one cannot be read, or the other not be written; nothing is taken over.
     """
-    return writer.merge(to_write(store), other, on_progress)
+    source = other if isinstance(other, Store) else open_reader(str(other))
+    return writer.merge(to_write(store), source, on_progress)
 
 
 def export(
     store: Store,
     folder: str | Path,
     kind: str = "csv",
-    sweeps: Sequence[str] = (),
+    sweeps: str | Sequence[str] = (),
     on_progress: OnProgress | None = None,
     *,
     force: bool = False,
@@ -71,6 +74,7 @@ def export(
     from sweeps.analysis.export import export as export_of
 
     reader = store.reader()
+    sweeps = listed(sweeps)
     for name in sweeps:
         sweep_queries.find_sweep(reader, name)
     view = View(sweeps=tuple(sweeps))
@@ -82,7 +86,7 @@ def verify(store: Store, on_progress: OnProgress | None = None) -> Verification:
     return verify_all(store.reader(), on_progress, os.cpu_count() or 1)
 
 
-def upgrade(db: str | None = None) -> tuple[Store, Upgraded | None]:
+def upgrade(db: Store | str | Path | None = None) -> tuple[Store, Upgraded | None]:
     """Brings a database of an older version to this one's schema, after a copy beside it.
 
     Returns:
@@ -92,9 +96,10 @@ def upgrade(db: str | None = None) -> tuple[Store, Upgraded | None]:
         StoreMissingError: there is none.
         StoreError: it could not be upgraded, and is as before.
     """
+    named = db.address if isinstance(db, Store) else None if db is None else str(db)
     # First to read: a database that is not there is not made.
-    open_reader(db, any_version=True)
-    store = open_writer(db, any_version=True)
+    open_reader(named, any_version=True)
+    store = open_writer(named, any_version=True)
     return store, upgrade_with_backup(store)
 
 

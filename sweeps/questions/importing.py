@@ -2,34 +2,81 @@
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
 import pandas as pd
 
-from seqcls.config import check_model_seed
+from seqcls.config import RunConfig
 from seqcls.datasets import SPLITS, Dataset
 from seqcls.datasets.known import remember
 from seqcls.errors import ConfigError, DatasetError
-from seqcls.fields.imported import imported_config
+from seqcls.fields.imported import imported_config, same_settings
 from seqcls.problem import resolve
 from seqcls.tokens.tokenizer import FIRST_LETTER
 from sweeps.datasets import read_dataset
-from sweeps.datasets.predictions import read_predictions
+from sweeps.datasets.predictions import read_predictions, seed_of
 from sweeps.grid.paths import with_digests
 from sweeps.questions.judged_predictions import Prediction, TestedStrings, evaluated
+from sweeps.questions.prediction_columns import prediction_rows
 from sweeps.results.run_result import RunResult
 from sweeps.store.databases.engine import Store
 from sweeps.store.opening import open_writer, to_write
-from sweeps.store.runs.importing import ImportedRun, check_sweep, record_imported
+from sweeps.store.runs.importing import (
+    ImportedRun,
+    check_sweep,
+    configs_since,
+    has_run,
+    record_imported,
+)
+
+LOSSES = "expected a pair of numbers an epoch: train, validation"
 
 
-def _losses(losses: Sequence[Sequence[float]] | None) -> tuple[list[float], list[float]]:
-    pairs = [tuple(map(float, pair)) for pair in losses or ()]
-    if any(len(pair) != 2 or not np.isfinite(pair).all() for pair in pairs):
-        raise ConfigError("losses: expected a pair of finite numbers an epoch: train, validation")
-    return [pair[0] for pair in pairs], [pair[1] for pair in pairs]
+def _losses(losses: Any) -> tuple[list[float], list[float], str]:
+    """Train and validation losses up to the epoch in which training diverged, and what says so.
+
+    Raises:
+        ConfigError: they are no pairs of numbers.
+    """
+    pairs = _pairs(losses)
+    diverged = next((x for x, pair in enumerate(pairs) if not np.isfinite(pair).all()), None)
+    kept = pairs[:diverged]
+    said = ""
+    if diverged is not None:
+        part, loss = next(
+            (part, loss)
+            for part, loss in zip(("train", "validation"), pairs[diverged], strict=True)
+            if not np.isfinite(loss)
+        )
+        said = f"diverged in epoch {diverged + 1}: the {part} loss became {loss}"
+    return [pair[0] for pair in kept], [pair[1] for pair in kept], said
+
+
+def _pairs(losses: Any) -> list[tuple[float, float]]:
+    if losses is None:
+        return []
+    if isinstance(losses, Mapping | pd.DataFrame):
+        columns: list[Any] = [
+            losses.get(x, losses.get(f"{x}_loss")) for x in ("train", "validation")
+        ]
+        if any(column is None for column in columns):
+            said = ", ".join(map(str, losses))[:60]
+            raise ConfigError(f"losses have the columns {said!r}, expected train and validation")
+        losses = zip_longest(*columns)
+    if isinstance(losses, str) or not isinstance(losses, Iterable):
+        raise ConfigError(f"losses={losses!r:.60}: {LOSSES}")
+    pairs = []
+    for epoch, given in enumerate(losses, 1):
+        try:
+            train, validation = map(float, () if isinstance(given, str) else given)
+        except (TypeError, ValueError, OverflowError):
+            said = " ".join(repr(given).split())[:60]
+            raise ConfigError(f"losses: epoch {epoch} is {said}, {LOSSES}") from None
+        pairs.append((train, validation))
+    return pairs
 
 
 class ResultLog:
@@ -43,6 +90,10 @@ class ResultLog:
         self._fields = dict(fields)
         self._replace = replace
         self._strings = TestedStrings(resolve(imported_config(fields, "any")))
+        self._last = 0
+        """The last configuration that was read."""
+        self._stored: dict[str, dict[str, RunConfig]] = {}
+        """Configurations of models trained elsewhere by their settings, and by their keys."""
         check_sweep(store, sweep)
 
     @property
@@ -64,7 +115,7 @@ class ResultLog:
         seed: int,
         predictions: Any,
         config: Mapping[str, Any] | None = None,
-        losses: Sequence[Sequence[float]] | None = None,
+        losses: Any = None,
     ) -> int:
         """Stores one model's predictions.
 
@@ -72,9 +123,12 @@ class ResultLog:
             model: its name.
             seed: what tells it from others of this name and config.
             predictions: a frame, or its columns: `id` or `tokens`, `prediction` (a label, or the
-                text of an output), and `score`, where there is one.
+                text of an output), and `score`, where there is one; columns are put beside each
+                other by position. Or predictions by string.
             config: its settings, by name.
-            losses: train and validation loss of each epoch, as sums over the strings.
+            losses: train and validation loss of each epoch, as sums over the strings: pairs, or a
+                frame with the columns `train` and `validation`. Those from the first on that is no
+                finite number are left out: training diverged, as `engine_reason` says then.
 
         Returns:
             The run's id.
@@ -83,23 +137,10 @@ class ResultLog:
             DatasetError: strings are missing, unknown or stand twice, or a prediction is none.
             ConfigError: the run is there already, or its settings are no JSON.
         """
-        frame = pd.DataFrame(predictions).reset_index(drop=True)
-        by_id = "tokens" not in frame.columns
-        columns = ["id" if by_id else "tokens", "prediction"]
-        for name in columns:
-            if name not in frame.columns:
-                said = ", ".join(map(str, frame.columns))[:100]
-                raise DatasetError(
-                    f"predictions have the columns {said!r}: expected "
-                    f"{'id or tokens' if name == 'id' else name}"
-                )
-        rows = frame[columns].itertuples(index=False, name=None)
-        scores = frame["score"].tolist() if "score" in frame.columns else [None] * len(frame)
-        given = [
-            Prediction(f"row {number}", string, answer, score)
-            for number, ((string, answer), score) in enumerate(zip(rows, scores, strict=True), 1)
-        ]
-        made = self.prepared(model, seed, given, by_id=by_id, config=config, losses=losses)
+        by_id, given = prediction_rows(predictions)
+        made = self.prepared(
+            model, seed, given, by_id=by_id, config=config, losses=losses, as_written=True
+        )
         return self.store([made])[0]
 
     def prepared(
@@ -110,22 +151,51 @@ class ResultLog:
         *,
         by_id: bool,
         config: Mapping[str, Any] | None = None,
-        losses: Sequence[Sequence[float]] | None = None,
+        losses: Any = None,
+        as_written: bool = False,
     ) -> ImportedRun:
-        """Checks a run; nothing is written. Raises as `run`."""
-        seed = seed.item() if isinstance(seed, np.generic) else seed
-        check_model_seed(seed)
-        made = imported_config(self._fields, model, config)
-        train, validation = _losses(losses)
+        """Checks a run; nothing is written. Raises as `run`.
+
+        Args:
+            model: its name.
+            seed: its seed.
+            given: its predictions.
+            by_id: whether they name strings by ids.
+            config: its settings.
+            losses: as for `run`.
+            as_written: whether a run of a seed that is there already is kept apart where the
+                settings are the same, but written otherwise: 64.0 beside 64.
+        """
+        try:
+            seed = seed_of(seed)
+        except DatasetError as error:
+            raise ConfigError(str(error)) from None
+        stored = self._as_stored(imported_config(self._fields, model, config), seed, as_written)
+        train, validation, diverged = _losses(losses)
         result = RunResult(
             train,
             validation,
             train_seconds=0.0,
             engine="imported",
+            engine_reason=diverged,
             best_epoch=int(np.argmin(validation)) + 1 if validation else None,
             evaluation=evaluated(self._strings, given, by_id=by_id),
         )
-        return ImportedRun(made, seed, result.sealed(made.key, seed))
+        return ImportedRun(stored, seed, result.sealed(stored.key, seed))
+
+    def _as_stored(self, config: RunConfig, seed: int, as_written: bool) -> RunConfig:
+        """The stored configuration that has the same settings, whether as 64 or as 64.0.
+
+        Where it has a run of this seed already, a new one is as it was written, if that is wanted.
+        """
+        for config_id, known in configs_since(self.opened, self._last).items():
+            self._last = config_id
+            self._stored.setdefault(same_settings(known), {})[known.key] = known
+        same = self._stored.get(same_settings(config), {})
+        if config.key in same:
+            return config
+        free = (x for x in same.values() if self._replace or not has_run(self.opened, x, seed))
+        return next(free, config if as_written else next(iter(same.values()), config))
 
     def store(self, runs: Sequence[ImportedRun]) -> list[int]:
         """Stores runs that were checked, all or none.
@@ -183,7 +253,10 @@ def import_predictions(
                     log.prepared(model, seed, some, by_id=by_id, config=json.loads(settings))
                 )
             except DatasetError as error:
-                who = f"model {model!r:.60}, seed {seed}: "
+                who = f"model {model!r:.60}, seed {seed}"
+                # Rows of one model, one of which has another setting, are two runs.
+                several = sum(key[:2] == (model, seed) for key in runs) > 1
+                who += f", config {settings[:80]}: " if several else ": "
                 raise DatasetError(f"{who if len(runs) > 1 else ''}{error}") from None
     except DatasetError as error:
         raise DatasetError(f"{named}: {error}") from None
@@ -221,7 +294,9 @@ def log_results(
         content = _all_tested(content)
         fields: Mapping[str, Any] = {"task": content.task, "dataset": remember(content)}
     else:
-        given = {"task": task} if isinstance(task, str) else dict(task or {})
+        given = {"task": task} if isinstance(task, str) else task
+        if not isinstance(given, Mapping):
+            raise ConfigError(f"task={task!r:.60}: expected a task's name, or a table of fields")
         fields = with_digests({"fixed": given})["fixed"]
     return ResultLog(store, sweep, fields, replace=replace)
 

@@ -16,6 +16,7 @@ from seqcls.interpretability.minimal.minimal import (
 from seqcls.interpretability.minimal.nearest import Nearest, nearest_right
 from seqcls.interpretability.model.trained_model import Answer, Letters, TrainedModel
 from seqcls.interpretability.rules import Rules, fitting_rules
+from sweeps.analysis.answer_sentences import whose_known
 from sweeps.questions.models import model
 from sweeps.store.databases.engine import Store
 from sweeps.store.reading import queries
@@ -67,7 +68,9 @@ class Ablations(NamedTuple):
     """The whole model first."""
 
 
-def minimal(store: Store, run: int | str, string: str, epoch: int | None = None) -> Reduced:
+def minimal(
+    store: Store, run: int | str, string: str | Sequence[str], epoch: int | None = None
+) -> Reduced:
     """A string that a model gets wrong, reduced until no deletion fails, and the nearest right one.
 
     Raises:
@@ -98,7 +101,9 @@ def rules(store: Store, run: int | str, epoch: int | None = None) -> Rules:
     return fitting_rules(model(store, run, epoch))
 
 
-def states(store: Store, run: int | str, string: str, epoch: int | None = None) -> States:
+def states(
+    store: Store, run: int | str, string: str | Sequence[str], epoch: int | None = None
+) -> States:
     """What each part of a model adds to a string's logit, and where along it the answer is made.
 
     Raises:
@@ -128,7 +133,11 @@ def states(store: Store, run: int | str, string: str, epoch: int | None = None) 
 
 
 def patch(
-    store: Store, run: int | str, base: str, source: str | None = None, epoch: int | None = None
+    store: Store,
+    run: int | str,
+    base: str | Sequence[str],
+    source: str | Sequence[str] | None = None,
+    epoch: int | None = None,
 ) -> Patches:
     """Which states, carried over from another string, turn a model's answer.
 
@@ -185,6 +194,7 @@ def ablate(
     from seqcls.interpretability.ablation.by_strings import main_parts, parts_of
     from seqcls.models.parts import PART_KINDS
 
+    kinds = [kinds] if isinstance(kinds, str) else kinds
     for text in kinds:
         if text not in PART_KINDS:
             raise ConfigError(f"--part {text}: expected {', '.join(PART_KINDS)}")
@@ -207,11 +217,11 @@ def ablate(
 
 
 def _nearest(opened: TrainedModel, letters: Letters) -> Letters:
-    nearest_one = nearest_right(opened, letters, other_answer=True, same_length=True)
+    nearest_one = nearest_right(opened, letters, other_answer=True, same_length=True, known=False)
     if nearest_one.answer is None:
         words = opened.problem.kind.words
         raise InvalidStringError(
-            f"no {words.string} of the same length within two substitutions is {words.hit} with "
-            "the other prediction; name one with --source"
+            f"no {words.string}{whose_known(opened.problem)} of the same length within two "
+            f"substitutions is {words.hit} with the other prediction; name one with --source"
         )
     return nearest_one.letters

@@ -30,6 +30,7 @@ from sweeps.store.databases.engine import Store
 from sweeps.store.opening import to_write
 from sweeps.store.reading import queries
 from sweeps.store.reading.models import of_run
+from sweeps.store.reading.selection import listed
 
 
 def config(store: Store, run: int | str) -> RunConfig:
@@ -60,7 +61,7 @@ def model(store: Store, run: int | str, epoch: int | None = None) -> TrainedMode
 def predict(
     store: Store,
     run: int | str,
-    strings: Sequence[str],
+    strings: str | Sequence[str | Sequence[str]],
     epoch: int | None = None,
     *,
     partial: bool = True,
@@ -71,7 +72,7 @@ def predict(
     Args:
         store: the database.
         run: as `model` takes it.
-        strings: as `ab{100}c{55}`.
+        strings: as `ab{100}c{55}`, or as a list of tokens; one, or several.
         epoch: as `model` takes it.
         partial: answer the others where the model has no places for so long a string; else refuse.
         beam: of a transduction, the width of a beam, which finds that many outputs at most.
@@ -92,18 +93,20 @@ def predict(
     reader = store.reader()
     run_id = queries.find_run(reader, str(run))
     problem = resolve(queries.run_config(reader, run_id))
+    # A single string is one, too, and a list of tokens in a list of strings.
+    texts = [problem.tokenizer.notation(string) for string in listed(strings)]
     weights = queries.weights(reader, run_id, epoch)
     if beam is not None:
         with of_run(run_id):
-            return _beams(problem, weights, strings, beam, partial=partial)
+            return _beams(problem, weights, texts, beam, partial=partial)
     with of_run(run_id):
-        answers = prediction.predict(problem, weights, strings, partial=partial)
-    targets = [prediction.target_of(problem, string) for string in strings]
+        answers = prediction.predict(problem, weights, texts, partial=partial)
+    targets = [prediction.target_of(problem, string) for string in texts]
     if problem.no_language:
         answer, margin = (column.name for column in problem.kind.answer_columns)
         return pd.DataFrame(
             {
-                "string": list(strings),
+                "string": texts,
                 "target": targets,
                 answer: [x.answer for x in answers],
                 margin: [x.logit for x in answers],
@@ -111,7 +114,7 @@ def predict(
         )
     return pd.DataFrame(
         {
-            "string": list(strings),
+            "string": texts,
             "label": targets,
             "predicted": [x.logit > 0 if x.logit == x.logit else None for x in answers],
             "logit": [x.logit for x in answers],
@@ -137,7 +140,9 @@ def _beams(
     return pd.DataFrame(rows, columns=["string", "target", "output", "ended", "log_probability"])
 
 
-def explain(store: Store, run: int | str, string: str, epoch: int | None = None) -> Explanation:
+def explain(
+    store: Store, run: int | str, string: str | Sequence[str], epoch: int | None = None
+) -> Explanation:
     """The cause of a model's answer; `seqcls.interpretability.explanations.text` tells it.
 
     Raises:
@@ -145,7 +150,8 @@ def explain(store: Store, run: int | str, string: str, epoch: int | None = None)
         ConfigError: of this model or task the explanation would not be true.
         InvalidStringError: the string is not of this alphabet.
     """
-    return explaining.explain(_network(store, run, epoch, "explain"), string)
+    network = _network(store, run, epoch, "explain")
+    return explaining.explain(network, network.tokenizer.notation(string))
 
 
 def proofs(store: Store, run: int | str) -> Certification:
@@ -172,6 +178,7 @@ def family(
         InvalidStringError: it is no family of this alphabet.
     """
     opened = model(store, run, epoch)
+    strings = opened.tokenizer.notation(strings)
     if reason := opened.problem.unknown_labels:
         raise ConfigError(f"no family is judged: {reason}")
     return output_family(opened, strings) if opened.writes else answers(opened, strings)
@@ -216,9 +223,12 @@ def _network(store: Store, run: int | str, epoch: int | None, command: str) -> N
     if problem.no_language:
         raise ConfigError(f"run {run_id}: `{command}` is of languages, and {problem.no_language}")
     if reason is not None:
+        others = (
+            "`states` and `patch`" if problem.unknown_labels else "`states`, `patch` and `family`"
+        )
         raise ConfigError(
             f"run {run_id}: `{command}` does not hold for this model: {reason}; try `seqcls rules "
-            f"{run_id}`, `seqcls minimal {run_id}`, or `states`, `patch` and `family` with a string"
+            f"{run_id}`, `seqcls minimal {run_id}`, or {others} with a string"
         )
     weights = queries.weights(reader, run_id, epoch)
     with of_run(run_id):

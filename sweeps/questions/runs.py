@@ -1,11 +1,13 @@
 """Many runs: their results, why they fail, what would help, whether rounding decides."""
 
-from collections.abc import Iterator, Mapping, Sequence
+import numbers
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
 import pandas as pd
 
-from seqcls.config import RunConfig, check_model_seed, default_fields
+from seqcls.config import check_model_seed, default_fields
 from seqcls.errors import ConfigError, UnknownRunError
 from seqcls.fields.imported import PREFIX
 from seqcls.interpretability.causes.mechanisms import SAMPLE
@@ -14,12 +16,13 @@ from seqcls.theory.predictions import theory_of
 from sweeps.analysis import remedy_trials, rounding
 from sweeps.analysis.causes import attribute
 from sweeps.analysis.compared_configurations import compare as compare
+from sweeps.analysis.configuration_lookup import checked_value, condition, is_setting
 from sweeps.analysis.rounding import in_both_precisions as in_both_precisions
 from sweeps.results.summaries import differing_fields
 from sweeps.store.databases.engine import Store
 from sweeps.store.opening import to_write
 from sweeps.store.reading import queries, sweep_queries
-from sweeps.store.reading.selection import View
+from sweeps.store.reading.selection import View, Written, is_value, listed
 from sweeps.store.results import explained
 from sweeps.store.schema.tables import RunState
 from sweeps.store.strings import string_queries
@@ -33,10 +36,11 @@ SORTS = ("length", "string", "logit", "occurrences")
 def stored_runs(
     store: Store,
     sweeps: Sequence[str] = (),
-    model_seeds: Sequence[int] = (),
+    model_seeds: int | Sequence[int] | None = (),
     *,
     failing: bool = False,
     fields: Mapping[str, Any] | None = None,
+    conditions: Sequence[str] = (),
 ) -> pd.DataFrame:
     """Runs, their results and configurations as they are stored, and what is predicted of them.
 
@@ -45,22 +49,74 @@ def stored_runs(
         sweeps: only those of these sweeps; all where it is empty.
         model_seeds: likewise.
         failing: only runs with at least one misclassified test string.
-        fields: values that fields of the configuration must have.
+        fields: values that columns must have: fields of the configuration, or results.
+        conditions: likewise, as a user writes them: `hidden_size=16`, `model_seed=0`.
 
     Raises:
         UnknownRunError: there is no such sweep.
-        ConfigError: there is no such field, or a seed is no seed.
+        ConfigError: there is no such column, or a seed is no seed.
     """
     reader = store.reader()
     for name in sweeps:
         sweep_queries.find_sweep(reader, name)
-    for name in fields or {}:
-        if name not in RunConfig.model_fields and not name.startswith(PREFIX):
-            raise ConfigError(f"unknown field {name!r}: {nearest(name, list(default_fields()))}")
-    for seed in model_seeds:
+    seeds = tuple(map(_plain, [] if model_seeds is None else listed(model_seeds)))
+    for seed in seeds:
         check_model_seed(seed)
-    view = View(tuple(sweeps), tuple(model_seeds), failing=failing)
-    return _with_predictions(queries.runs(reader, view, fields))
+    view = View(tuple(sweeps), seeds, failing=failing)
+    settings: dict[str, Any] = {}
+    results: list[tuple[str, Any, str]] = []
+    for name, value, said in [
+        *((name, value, f"{name}={value!r:.60}") for name, value in (fields or {}).items()),
+        *(_condition(reader, text) for text in conditions),
+    ]:
+        if not is_setting(name):
+            results.append((name, value, said))
+        elif settings.setdefault(name, value) != value:
+            raise ConfigError(f"{said}: {name} has another value before; leave one of them out")
+        elif not isinstance(value, Written):
+            settings[name] = checked_value(name, value)
+    frame = _with_predictions(queries.runs(reader, view, settings))
+    for name, value, said in results:
+        frame = frame[_has_value(frame, name, value, said)]
+    return frame.reset_index(drop=True)
+
+
+def _plain(value: Any) -> Any:
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _condition(store: Store, text: str) -> tuple[str, Any, str]:
+    """A condition's column and value, and where it was written."""
+    said, name = f"--where {text}", text.partition("=")[0]
+    if name.startswith(PREFIX):
+        return *condition(text, said, queries.foreign_settings(store)), said
+    if is_setting(name) or "=" not in text:
+        return *condition(text, said), said
+    return name, Written(text.partition("=")[2]), said
+
+
+def _has_value(frame: pd.DataFrame, name: str, value: Any, said: str) -> "pd.Series[bool]":
+    """Which runs have this value in a column of results."""
+    if name not in frame:
+        columns = [*frame.columns, *default_fields()]
+        raise ConfigError(f"{said}: {nearest(name, list(dict.fromkeys(map(str, columns))))}")
+    if name == "sweeps":
+        wanted = value.text if isinstance(value, Written) else value
+        named = {wanted} if isinstance(wanted, str) else set(wanted)
+        # As the table writes them where there are several, too.
+        return frame[name].map(lambda each: bool(named & {*each, ", ".join(each)})).astype(bool)
+    if not isinstance(value, Written):
+        return frame[name].map(lambda each: is_value(each, _plain(value))).astype(bool)
+    if not pd.api.types.is_numeric_dtype(frame[name]):
+        return frame[name].map(lambda each: not pd.isna(each) and str(each) == value.text)
+    try:
+        number = float(value.text.removesuffix("%"))
+    except ValueError:
+        raise ConfigError(f"{said}: expected a number, as in {name}=0") from None
+    if value.text.endswith("%"):
+        # As the table rounds it.
+        return frame[name].map(lambda each: not pd.isna(each) and f"{each:.2%}" == value.text)
+    return frame[name].map(lambda each: not pd.isna(each) and float(each) == number)
 
 
 def _with_predictions(frame: pd.DataFrame) -> pd.DataFrame:
@@ -73,8 +129,8 @@ def _with_predictions(frame: pd.DataFrame) -> pd.DataFrame:
 
 def runs(
     store: Store,
-    sweep: str | None = None,
-    model_seeds: Sequence[int] = (),
+    sweep: str | Sequence[str] | None = None,
+    model_seeds: int | Sequence[int] | None = (),
     *,
     failing: bool = False,
     **fields: Any,
@@ -87,37 +143,52 @@ def runs(
 
     Args:
         store: the database.
-        sweep: only this sweep's.
-        model_seeds: only these; all where it is empty.
+        sweep: only this sweep's, or these sweeps'.
+        model_seeds: only this, or these; all where it is empty.
         failing: only runs with at least one misclassified test string.
-        fields: values that fields of the configuration must have, as `hidden_size=16`.
+        fields: values that columns must have, as `hidden_size=16` or `state="failed"`.
 
     Raises:
         UnknownRunError: there is no such sweep.
         ConfigError: there is no such field, or a seed is no seed.
     """
-    sweeps = () if sweep is None else (sweep,)
+    sweeps = [] if sweep is None else listed(sweep)
     frame = stored_runs(store, sweeps, model_seeds, failing=failing, fields=fields)
     frame["finished_at"] = pd.to_datetime(frame["finished_at"], utc=True, format="ISO8601")
     first = [*FIRST, *differing_fields(frame)]
     return frame[[*first, *(name for name in frame if name not in first)]]
 
 
-def lengths(store: Store, run_ids: Sequence[int]) -> pd.DataFrame:
+Runs = int | str | Iterable[int | str]
+"""A run by its id or as `heads/2`, or several."""
+
+
+def _run_ids(store: Store, runs: Runs) -> list[int]:
+    return [
+        int(run)
+        if isinstance(run, numbers.Integral) and not isinstance(run, bool)
+        else queries.find_run(store, str(run))
+        for run in listed(runs)
+    ]
+
+
+def lengths(store: Store, run_ids: Runs) -> pd.DataFrame:
     """Results of runs at every length: run_id, length, tn, fp, fn, tp, tested, wrong (strings).
 
     Of transductions right_length_given (strings), edits and target_tokens besides.
     """
-    return queries.length_scores(store.reader(), [int(run_id) for run_id in run_ids])
+    reader = store.reader()
+    return queries.length_scores(reader, _run_ids(reader, run_ids))
 
 
-def errors(store: Store, run_ids: Sequence[int]) -> pd.DataFrame:
+def errors(store: Store, run_ids: Runs) -> pd.DataFrame:
     """Misclassified test strings: run_id, string, length, label, logit (nats), occurrences.
 
     Of tasks that are no languages target besides; of transductions output, first_wrong (tokens),
     log_probability (of the target, in nats) and error_kind.
     """
-    return string_queries.errors_of(store.reader(), [int(run_id) for run_id in run_ids])
+    reader = store.reader()
+    return string_queries.errors_of(reader, _run_ids(reader, run_ids))
 
 
 def errors_of_run(store: Store, run: int | str, sort: str = "length") -> pd.DataFrame:
@@ -197,9 +268,7 @@ def helps(store: Store, run: int | str) -> Help:
     return Help(mechanisms, remedy_trials.trials(reader, run_id, mechanisms))
 
 
-def sensitive(
-    store: Store, runs: Sequence[int | str] = (), times: int = rounding.TIMES
-) -> pd.DataFrame:
+def sensitive(store: Store, runs: Runs = (), times: int = rounding.TIMES) -> pd.DataFrame:
     """Which runs hang on rounding: trained again with other rounding where that is not stored.
 
     Args:
@@ -215,14 +284,15 @@ def sensitive(
         UnknownRunError: there is neither such a sweep nor such a run, or the run is not finished.
     """
     reader = store.reader()
-    if not runs:
+    named = [str(run) for run in listed(runs)]
+    if not named:
         return explained.sensitivity(reader)
-    ids = list(dict.fromkeys(run_id for each in runs for run_id in _finished(reader, str(each))))
+    ids = list(dict.fromkeys(run_id for each in named for run_id in _finished(reader, each)))
     for run_id in ids:
         if reason := queries.why_no_weights(queries.run_config(reader, run_id)):
             raise ConfigError(f"run {run_id} cannot be trained again: {reason}")
     known = explained.perturbations(reader, ids).groupby("run_id").size()
-    precision = queries.runs(reader).set_index("id")["precision"]
+    precision = queries.runs(reader, View(run_ids=tuple(ids))).set_index("id")["precision"]
     waiting = [
         run_id
         for run_id in ids
@@ -231,14 +301,20 @@ def sensitive(
     ]
     if waiting:
         rounding.perturb(to_write(store), waiting, times)
-    outcomes = explained.sensitivity(reader)
-    return outcomes[outcomes["run_id"].isin(ids)]
+    return explained.sensitivity(reader, ids)
 
 
 def _finished(store: Store, reference: str) -> Iterator[int]:
     """The finished runs of a sweep, or the one run of that reference."""
-    if reference in sweep_queries.specifications(store):
-        members = queries.runs(store, View((reference,)))
+    named = sweep_queries.sweeps_that_begin(store, reference)
+    sweep = next((name for name in named if reference in (name, f"{name}:")), None)
+    if sweep is not None:
+        if runs := queries.runs_named(store, reference):
+            raise UnknownRunError(
+                f"{reference!r} means the sweep of that name or run {runs[0]}; write "
+                f"{reference + ':'!r} for the sweep, or name the run as SWEEP/SEED or by its id"
+            )
+        members = queries.runs(store, View((sweep,)))
         yield from (int(x) for x in members.loc[members["state"] == RunState.DONE, "id"])
         return
     if "/" not in reference and not reference.isdecimal():

@@ -1,11 +1,14 @@
 """Sweeps: submitted, trained, watched, stopped, started again, deleted, estimated."""
 
 import builtins
-from collections.abc import Mapping, Sequence
+import logging
+import numbers
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from seqcls.engines.choice import choose_engine
+from seqcls.errors import SpecError, UnknownRunError
 from seqcls.problem import resolve
 from sweeps.bars import training_bar
 from sweeps.grid.spec import SweepSpec, at_precision, load_specs, parse_spec
@@ -13,11 +16,12 @@ from sweeps.store import writer
 from sweeps.store.databases.engine import Store
 from sweeps.store.opening import to_write
 from sweeps.store.reading import sweep_queries
+from sweeps.store.reading.selection import listed
 from sweeps.work import estimate as estimating
 from sweeps.work import memory
 from sweeps.work.executors.dask_cluster import check_address
 from sweeps.work.options import WorkOptions, WorkSummary
-from sweeps.work.progress import SweepProgress, progress
+from sweeps.work.progress import SweepProgress, counts, progress
 from sweeps.work.timing.process import time_groups
 from sweeps.work.warm_up import check_device
 from sweeps.work.worker import work as work_on
@@ -26,12 +30,17 @@ if TYPE_CHECKING:
     # Imported where frames are made: a sweep begins half a second sooner without.
     import pandas as pd
 
+_log = logging.getLogger(__name__)
+
+SAID = 10
+"""Runs that are named where they leave a sweep."""
+
 Spec = str | Path | Mapping[str, Any] | Sequence[SweepSpec]
 """A TOML file, a folder of them, a shipped one's name, a table with the same keys, or what
 `read_specs` made of one of these."""
 
-Sweeps = str | Sequence[str | int]
-"""The name of a sweep, or the names or ids of several."""
+Sweeps = str | int | Iterable[str | int]
+"""The name or id of a sweep, or those of several."""
 
 
 def read_specs(spec: Spec, precision: str | None = None) -> list[SweepSpec]:
@@ -42,8 +51,15 @@ def read_specs(spec: Spec, precision: str | None = None) -> list[SweepSpec]:
     """
     if isinstance(spec, str | Path):
         specs = load_specs(str(spec))
+    elif isinstance(spec, Mapping):
+        specs = [parse_spec(spec)]
     else:
-        specs = [parse_spec(spec)] if isinstance(spec, Mapping) else list(spec)
+        specs = [each for each in listed(spec) if isinstance(each, SweepSpec)]
+        if len(specs) < len(listed(spec)):
+            raise SpecError(
+                f"{spec!r:.60} is no specification: expected a TOML file, a folder of them, the "
+                "name of one that is shipped, or a table with the same keys"
+            )
     return specs if precision is None else [at_precision(each, precision) for each in specs]
 
 
@@ -51,14 +67,22 @@ def sweep_ids(store: Store, sweeps: Sweeps) -> list[int]:
     """The ids of these sweeps.
 
     Raises:
-        UnknownRunError: there is no sweep of such a name.
+        UnknownRunError: there is no sweep of such a name or id.
     """
-    names = [sweeps] if isinstance(sweeps, str) else sweeps
-    return [x if isinstance(x, int) else sweep_queries.find_sweep(store, x) for x in names]
+    ids = []
+    for each in listed(sweeps):
+        if isinstance(each, numbers.Integral) and not isinstance(each, bool):
+            ids.append(sweep_queries.check_sweep_id(store, int(each)))
+        else:
+            ids.append(sweep_queries.find_sweep(store, each))
+    return ids
 
 
 def submit(store: Store, spec: Spec) -> list[str]:
     """Queues what a specification asks for and the database lacks.
+
+    Of a sweep that is there, the specification is replaced: runs that it no longer asks for leave
+    it, which is logged as a warning.
 
     Args:
         store: the database.
@@ -72,8 +96,26 @@ def submit(store: Store, spec: Spec) -> list[str]:
     """
     specs = read_specs(spec)
     for each in specs:
+        leaving = sweep_queries.leaving_runs(store, each)
         writer.submit(store, each)
+        if leaving:
+            _log.warning("%s", _said_of_leaving(each.name, leaving))
     return [each.name for each in specs]
+
+
+def _said_of_leaving(name: str, leaving: Sequence[sweep_queries.LeavingRun]) -> str:
+    """How many runs a sweep has no longer, which, and what becomes of them."""
+    listed = ", ".join(str(run.id) for run in leaving[:SAID])
+    more = f" and {len(leaving) - SAID:,} more" if len(leaving) > SAID else ""
+    runs = "1 run leaves" if len(leaving) == 1 else f"{len(leaving):,} runs leave"
+    deleted = sum(run.is_deleted for run in leaving)
+    kept = len(leaving) - deleted
+    fates = [f"{kept:,} stay in the database"] if kept else []
+    fates += [f"{deleted:,} not begun yet are deleted"] if deleted else []
+    return (
+        f"{runs} the sweep {name!r}, whose specification has changed: {listed}{more}; "
+        f"{' and '.join(fates)}"
+    )
 
 
 def missing_runs(store: Store, spec: Spec) -> int | None:
@@ -155,8 +197,8 @@ def status(store: Store, sweeps: Sweeps | None = None) -> list[SweepProgress]:
         UnknownRunError: there is no such sweep.
     """
     reader = store.reader()
-    ids = sweep_ids(reader, sweeps or ())
-    return [each for each in progress(reader) if not ids or each.id in ids]
+    ids = sweep_ids(reader, sweeps or ()) or None
+    return progress(reader, counts(reader, ids))
 
 
 def runs_by_state(store: Store, sweeps: Sweeps | None = None) -> dict[str, int]:
@@ -210,13 +252,15 @@ def runs_of_no_other(store: Store, sweep: str) -> int:
     return sweep_queries.runs_of_one_sweep_only(reader, sweep_queries.find_sweep(reader, sweep))
 
 
-def delete(store: Store, sweep: str) -> int:
+def delete(store: Store, sweep: str | int) -> int:
     """Deletes a sweep and the runs that no other sweep has; how many runs that were.
 
     Raises:
         UnknownRunError: there is no such sweep.
     """
-    sweep_id = sweep_queries.find_sweep(store.reader(), sweep)
+    if isinstance(sweep, Iterable) and not isinstance(sweep, str):
+        raise UnknownRunError(f"{sweep!r:.60}: expected the name of one sweep to delete")
+    (sweep_id,) = sweep_ids(store.reader(), sweep)
     return writer.delete(to_write(store), sweep_id)
 
 
@@ -239,8 +283,17 @@ def estimate(
     return estimating.estimate(store, read_specs(spec), workers, timer)
 
 
-def engines(spec: Spec, engine: str = "auto", device: str = "auto") -> "pd.DataFrame":
+def engines(
+    spec: Spec, engine: str = "auto", device: str = "auto", store: Store | None = None
+) -> "pd.DataFrame":
     """Which engine trains each configuration of a specification, and why.
+
+    Args:
+        spec: as `submit` takes it.
+        engine: the one to train with, or `auto`.
+        device: `auto`, `cpu` or `cuda`.
+        store: a database, once it is open, has the strings of files that a specification names by
+            their digests.
 
     Returns:
         sweep, engine, the fields that are not as by default (missing where they are), reason.
@@ -251,11 +304,15 @@ def engines(spec: Spec, engine: str = "auto", device: str = "auto") -> "pd.DataF
     """
     import pandas as pd
 
+    # An open database is asked for datasets by itself.
+    del store
     rows = [
         {"sweep": each.name, "engine": choice.name, **config.changed, "reason": choice.reason}
         for each in read_specs(spec)
         for config in each.configs()
         for choice in [choose_engine(resolve(config), engine, device)]
     ]
+    if not rows:
+        return pd.DataFrame(columns=["sweep", "engine", "reason"], dtype=object)
     frame = pd.DataFrame(rows, dtype=object)
     return frame[[*(name for name in frame if name != "reason"), "reason"]]

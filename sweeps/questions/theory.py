@@ -1,8 +1,8 @@
 """What theory says of a task and networks, without any run."""
 
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_args
 
-from seqcls.config import RunConfig
+from seqcls.config import NetworkConfig, RunConfig
 from seqcls.errors import ConfigError
 from seqcls.models import MODELS
 from seqcls.models.positions import POSITIONS
@@ -11,6 +11,8 @@ from seqcls.spelling import nearest
 from seqcls.tasks import TASKS
 from seqcls.theory.classes import Undecided
 from seqcls.theory.predictions import NETWORK_FIELDS, Prediction, theory_of
+
+READOUTS: tuple[str, ...] = get_args(NetworkConfig.model_fields["readout"].annotation)
 
 _CAUSAL = {"attention_mask": "causal", "readout": "last"}
 
@@ -45,7 +47,7 @@ def theory(task: str, **fields: Any) -> TheoryOfTask:
     """
     settings = {"task": task, **fields}
     if task not in TASKS:
-        raise ConfigError(f"task={task!r}: {nearest(task, list(TASKS))}")
+        raise ConfigError(f"task={task!r:.60}: {nearest(str(task), list(TASKS))}")
     reads = TASKS[task].reads
     for name in fields:
         if name not in reads and name not in NETWORK_FIELDS:
@@ -63,9 +65,31 @@ def theory(task: str, **fields: Any) -> TheoryOfTask:
         name: value for name, value in fields.items() if name in NETWORK_FIELDS
     }
     decided = theory_of(settings).language
-    networks = [chosen] if chosen else [] if isinstance(decided, Undecided) else _networks()
+    networks = _read(chosen) if chosen else [] if isinstance(decided, Undecided) else _networks()
     said = [PredictedNetwork(x, theory_of(settings | x).predictions) for x in networks]
     return TheoryOfTask(described, decided.describe(), tuple(said))
+
+
+def _read(network: dict[str, Any]) -> list[dict[str, Any]]:
+    """A network with the readout that is named, or with each that it can have if `CLS` is none.
+
+    Raises:
+        ConfigError: it cannot have the one that is named.
+    """
+    readouts = {x: _no_readout({**network, "readout": x}) for x in READOUTS}
+    if None not in readouts.values():
+        # It is something else that it lacks, such as heads; no readout changes that.
+        return [network]
+    if (reason := readouts[network.get("readout", READOUTS[0])]) is None:
+        return [network]
+    if "readout" in network:
+        raise ConfigError(reason)
+    return [{**network, "readout": x} for x, reason in readouts.items() if reason is None]
+
+
+def _no_readout(network: dict[str, Any]) -> str | None:
+    made = NetworkConfig(**network)
+    return MODELS[made.architecture].obstacle(made)
 
 
 def _networks() -> list[dict[str, Any]]:
@@ -76,5 +100,6 @@ def _networks() -> list[dict[str, Any]]:
         {"architecture": "transformer", "positions": "sinusoidal"},
         {"architecture": "transformer", **_CAUSAL},
         {"architecture": "transformer", "positions": "sinusoidal", **_CAUSAL},
-        *({"architecture": x, "readout": "last"} for x in recurrent),
+        {"architecture": "transformer", "attention_mask": "causal", "readout": "mean"},
+        *({"architecture": x, "readout": y} for x in recurrent for y in ("last", "mean")),
     ]

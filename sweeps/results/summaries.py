@@ -1,6 +1,6 @@
 """What frames of runs say beyond their columns. Pure functions; no database."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from seqcls.config import default_fields
 from seqcls.fields.imported import PREFIX
@@ -13,6 +13,18 @@ if TYPE_CHECKING:
 def accuracy(counts: "pd.DataFrame") -> "pd.Series[float]":
     """The share of strings classified rightly, in [0, 1]; missing where there are none."""
     return (counts["tested"] - counts["wrong"]).astype("Float64") / counts["tested"]
+
+
+def solved_or_none(solved: "pd.Series[Any]", shortest: "pd.Series[Any]") -> "pd.Series[Any]":
+    """Solved lengths, missing where no string of so few tokens was tested.
+
+    That is so of runs that get one of their shortest test strings wrong: nothing is solved.
+
+    Args:
+        solved: as stored, the greatest length up to which a run got no test string wrong.
+        shortest: the length of the shortest string that each run was tested on.
+    """
+    return solved.where(solved >= shortest)
 
 
 def setting_names(table: "pd.DataFrame") -> list[str]:

@@ -4,7 +4,7 @@ A configuration weighs the same however many seeds it has. Of one configuration 
 is what `seqcls compare` prints.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property, lru_cache
 
@@ -14,6 +14,12 @@ import pandas as pd
 
 from sweeps.statistics.intervals import CONFIDENCE, Interval, Table, newcombe, paired_newcombe
 from sweeps.statistics.median_intervals import FEWEST, RESAMPLES
+
+MOST_KEPT = 100
+"""Seeds whose draws are kept for other configurations of the same: 400 kB, of 64 such sets."""
+
+MOST_AT_ONCE = 500_000
+"""Numbers of draws in memory at a time: those of 20,000 seeds would take 320 MB."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,12 +49,14 @@ class Outcomes:
     def medians(self) -> npt.NDArray[np.float64]:
         """The medians of bootstrap resamples: the same seeds are drawn wherever there are such."""
         order = np.argsort(self.values, kind="stable")
-        up_to = np.cumsum(_times_drawn(self.seeds)[:, order], axis=1)
         last = len(order) - 1
-        middle = [(up_to <= rank).sum(axis=1) for rank in (last // 2, (last + 1) // 2)]
         ranked = self.values[order]
-        median: npt.NDArray[np.float64] = (ranked[middle[0]] + ranked[middle[1]]) / 2
-        return median
+        medians = []
+        for drawn in _times_drawn(self.seeds):
+            up_to = np.cumsum(drawn[:, order], axis=1, dtype=np.int32)
+            middle = [(up_to <= rank).sum(axis=1) for rank in (last // 2, (last + 1) // 2)]
+            medians.append((ranked[middle[0]] + ranked[middle[1]]) / 2)
+        return np.concatenate(medians)
 
 
 def failing_difference(a: Sequence[Outcomes], b: Sequence[Outcomes], *, paired: bool) -> Interval:
@@ -112,8 +120,22 @@ def _seeds_worth(counts: Sequence[float]) -> float:
     return len(counts) ** 2 / sum(1 / n for n in counts)
 
 
+def _times_drawn(seeds: tuple[int, ...]) -> Iterable[npt.NDArray[np.integer]]:
+    """How often each seed is in each resample, some resamples at a time: (resample, seed)."""
+    return _kept_draws(seeds) if len(seeds) <= MOST_KEPT else _draws(seeds)
+
+
 @lru_cache(maxsize=64)
-def _times_drawn(seeds: tuple[int, ...]) -> npt.NDArray[np.int64]:
-    """How often each seed is in each resample, of shape (resample, seed)."""
+def _kept_draws(seeds: tuple[int, ...]) -> tuple[npt.NDArray[np.integer], ...]:
+    # Of so few seeds none is drawn more often than two bytes can say.
+    return tuple(drawn.astype(np.uint16) for drawn in _draws(seeds))
+
+
+def _draws(seeds: tuple[int, ...]) -> Iterator[npt.NDArray[np.integer]]:
     n = len(seeds)
-    return np.random.default_rng(seeds).multinomial(n, np.full(n, 1 / n), size=RESAMPLES)
+    generator = np.random.default_rng(seeds)
+    at_once = max(1, MOST_AT_ONCE // n)
+    for start in range(0, RESAMPLES, at_once):
+        # However they are divided, the same are drawn.
+        size = min(at_once, RESAMPLES - start)
+        yield generator.multinomial(n, np.full(n, 1 / n), size=size)

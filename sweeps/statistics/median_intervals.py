@@ -17,6 +17,9 @@ FEWEST = 6
 the median of what they are drawn from with probability 1 - 2^(1 - n) (David & Nagaraja 2003, 7.1):
 of five in 93.75% of all cases, and no bootstrap reaches beyond them."""
 
+MOST_AT_ONCE = 500_000
+"""Numbers drawn in memory at a time."""
+
 CHUNK = 256
 """Groups whose resampled medians are in memory at the same time."""
 
@@ -77,5 +80,10 @@ def _middle_ranks(size: int) -> npt.NDArray[np.int64]:
     Drawn values are as sorted as their ranks, so nothing but these two has to be looked up.
     """
     generator = np.random.default_rng(0)
-    ranks = np.sort(generator.integers(size, size=(RESAMPLES, size)), axis=1)
-    return ranks[:, [(size - 1) // 2, size // 2]]
+    middle, parts = [(size - 1) // 2, size // 2], []
+    at_once = max(1, MOST_AT_ONCE // size)
+    for start in range(0, RESAMPLES, at_once):
+        # However they are divided, the same are drawn.
+        some = (min(at_once, RESAMPLES - start), size)
+        parts.append(np.partition(generator.integers(size, size=some), middle, axis=1)[:, middle])
+    return np.concatenate(parts)

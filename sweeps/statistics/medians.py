@@ -14,10 +14,14 @@ def medians(models: pd.DataFrame, listed: int) -> pd.DataFrame:
 
     Returns:
         config_id, median_accuracy, low and high (its 95% interval, missing where there are too few
-        runs), median_solved_length, and the first failing_seeds, in order (a list).
+        runs), median_solved_length (missing where half of the runs or more solve no length of
+        which there are test strings), and the first failing_seeds, in order (a list).
     """
     accuracies = median_intervals(models, "accuracy", ["config_id"])
-    solved = models.groupby("config_id")["solved_length"].median()
+    # A run that solves no tested length is below all that do; no median is said of those alone.
+    by_config = models.assign(least=models["solved_length"].fillna(-1)).groupby("config_id")
+    solved = by_config["least"].median()
+    solved = solved.where(solved >= by_config["solved_length"].min())
     failing = models[models["failing"] > 0].sort_values(["config_id", "model_seed"])
     seeds = failing.groupby("config_id")["model_seed"].agg(
         lambda group: group.head(listed).tolist()

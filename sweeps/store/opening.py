@@ -90,7 +90,7 @@ def open_reader(db: str | None = None, *, any_version: bool = False) -> Store:
     before = trust.state_of(store.path) if store.path is not None else ()
     version = schema_version(store)
     if version is None:
-        raise StoreMissingError(f"{store.name!r} is empty; {_make_one(store.name)}")
+        raise _missing(f"{store.name!r} is empty", store.name)
     if any_version:
         return store
     _refuse_older(store, version)
@@ -162,19 +162,22 @@ def to_write(store: Store) -> Store:
     return open_writer(store.address)
 
 
-def _make_one(name: str) -> str:
-    """How to make the database that is missing; a server's is named without its password."""
+def _missing(said: str, name: str) -> StoreMissingError:
+    """The error of a database that is missing; a server's is named without its password."""
     named = "" if name == DEFAULT_DB or "://" in name else f" --db {shlex.quote(name)}"
-    return f"`seqcls sweep report{named}` trains the report's models into it"
+    command = f"seqcls sweep report{named}"
+    message = f"{said}; `{command}` trains the report's models into it"
+    return StoreMissingError(message, command=command)
 
 
-def pack(db: str | None = None) -> Path:
+def pack(db: Store | str | Path | None = None) -> Path:
     """Makes the database one small file that can be copied: vacuumed, in DELETE mode.
 
     Raises:
         StoreError: it is no file, cannot be written, or another process has it open.
     """
-    located = open_reader(db).path
+    named = db.address if isinstance(db, Store) else None if db is None else str(db)
+    located = open_reader(named).path
     if located is None:
         raise StoreError("a PostgreSQL database is no file; `seqcls merge` copies it into one")
     store = open_writer(located.as_posix())
@@ -205,7 +208,7 @@ def _opened_as_it_is(located: Path | URL, *, read_only: bool) -> Store:
             postgres.name_of(located), postgres.connect(located, read_only=read_only), None
         )
     if read_only and not located.exists():
-        raise StoreMissingError(f"{str(located)!r} does not exist; {_make_one(str(located))}")
+        raise _missing(f"{str(located)!r} does not exist", str(located))
     if not located.parent.is_dir():
         raise StoreError(
             f"cannot make {str(located)!r}: the folder {str(located.parent)!r} is missing"
@@ -240,4 +243,4 @@ def _refuse_older(store: Store, version: str) -> None:
 def _how_to_upgrade(store: Store) -> str:
     if store.path is None:
         return "back it up, and let `seqcls db upgrade` upgrade it"
-    return f"`seqcls db upgrade --db {store.name}` upgrades it and keeps a copy"
+    return f"`seqcls db upgrade --db {shlex.quote(store.name)}` upgrades it and keeps a copy"

@@ -14,6 +14,7 @@ from sqlalchemy import Connection, exists, func, select
 from seqcls.canonical import canonical_json
 from seqcls.config import IMPORTED, RunConfig, default_fields
 from seqcls.errors import StoreBusyError, StoreError
+from seqcls.problem import missing_plugin
 from seqcls.testset import test_set_json, test_set_key
 from sweeps.grid.spec import spec_as_written
 from sweeps.on_progress import OnProgress
@@ -22,7 +23,7 @@ from sweeps.store.databases.engine import Store, schema_version
 from sweeps.store.databases.statements import chunks, one_of
 from sweeps.store.results.datasets import damaged_datasets
 from sweeps.store.results.explained import misfits
-from sweeps.store.results.stored import RESULT_TABLES, StoredRun, read_runs
+from sweeps.store.results.stored import IMPORTED_JSON, RESULT_TABLES, StoredRun, read_runs
 from sweeps.store.results.sums import wrong_sums
 from sweeps.store.results.test_sets import stored_test_set
 from sweeps.store.schema.tables import (
@@ -36,9 +37,6 @@ from sweeps.store.schema.tables import (
     TestSet,
 )
 from sweeps.store.schema.values import TIME
-
-IMPORTED_JSON = f'"architecture":"{IMPORTED}"'
-"""Stands in the JSON of the configurations of models trained elsewhere, and of no others."""
 
 PARTS_IN_PARALLEL = 8
 """Fewer are checked sooner than other processes have begun."""
@@ -55,6 +53,10 @@ class Damage:
         return f"{self.what}: {self.how}"
 
 
+class Unchecked(Damage):
+    """What cannot be checked here, for lack of a plug-in: it need not be damaged."""
+
+
 class RunToCheck(NamedTuple):
     """A run that is checked."""
 
@@ -69,6 +71,8 @@ class Verification:
 
     runs: int
     damages: list[Damage]
+    unchecked: Sequence[Damage] = ()
+    """What would need a plug-in that is not installed here."""
     imported: int = 0
     """Runs of models trained elsewhere: what is stored of them is checked as of others, and none
     can be trained again."""
@@ -110,7 +114,9 @@ def verify(store: Store, on_progress: OnProgress | None = None, processes: int =
         if on_progress is not None:
             on_progress(checked, len(runs))
     imported = _guarded(damages, "the imported runs", partial(_imported, store))
-    return Verification(len(runs), damages, sum(imported))
+    unchecked = [damage for damage in damages if isinstance(damage, Unchecked)]
+    damages = [damage for damage in damages if not isinstance(damage, Unchecked)]
+    return Verification(len(runs), damages, unchecked, sum(imported))
 
 
 def _in_a_transaction(
@@ -199,6 +205,7 @@ def _configs(connection: Connection) -> Iterator[Damage]:
     columns = (Config.id, Config.key, Config.json, Config.test_set_id)
     query = select(*columns, TestSet.key, TestSet.json).outerjoin(TestSet)
     unfit = set()
+    lacking: dict[str, list[int]] = {}
     for config_id, key, text, test_set_id, *test_set in connection.execute(query).all():
         try:
             config = RunConfig.from_mapping(json.loads(text))
@@ -207,8 +214,13 @@ def _configs(connection: Connection) -> Iterator[Damage]:
             continue
         if config.key != key:
             yield Damage(f"configuration {config_id}", "does not fit its key")
+        elif (reason := missing_plugin(config)) is not None:
+            lacking.setdefault(reason, []).append(config_id)
         elif test_set_id is not None and not _is_tested_on(config, *test_set):
             unfit.add(test_set_id)
+    for reason, (first, *others) in lacking.items():
+        more = f" and of {len(others):,} more" if others else ""
+        yield Unchecked(f"the test set of configuration {first}{more}", reason)
     for test_set_id in sorted(unfit):
         yield Damage(f"test set {test_set_id}", "is not that of its configurations")
 
@@ -317,7 +329,8 @@ def _sweep(connection: Connection, sweep: Any) -> Iterator[Damage]:
     try:
         spec = spec_as_written(json.loads(sweep["spec"]))
         is_imported = spec.fixed.get("architecture") == IMPORTED
-        keys = [] if is_imported else [config.key for config in spec.configs()]
+        lacks = None if is_imported else _plugin_lacking(connection, sweep["id"])
+        keys = [] if is_imported or lacks else [config.key for config in spec.configs()]
     except Exception as error:
         yield Damage(what, f"its specification cannot be read ({error})")
         return
@@ -338,6 +351,22 @@ def _sweep(connection: Connection, sweep: Any) -> Iterator[Damage]:
         if connection.execute(trained.limit(1)).first() is not None:
             yield Damage(what, "it is of models trained elsewhere, and has others")
         return
+    if lacks:
+        yield Unchecked(what, f"whether its runs are those of its specification; {lacks}")
+        return
     stored = {(key, seed) for key, seed in connection.execute(members)}
     if stored != {(key, seed) for key in keys for seed in spec.model_seeds}:
         yield Damage(what, "its runs are not those that its specification asks for")
+
+
+def _plugin_lacking(connection: Connection, sweep_id: int) -> str | None:
+    """Which plug-in a sweep's configurations need that is not here; None where none."""
+    members = (
+        select(Config.json)
+        .join(Run, Run.config_id == Config.id)
+        .join(SweepRun, SweepRun.run_id == Run.id)
+        .where(SweepRun.sweep_id == sweep_id, Config.json.not_like('%"plugins":""%'))
+        .distinct()
+    )
+    configs = (RunConfig.from_mapping(json.loads(text)) for text in connection.scalars(members))
+    return next(filter(None, map(missing_plugin, configs)), None)

@@ -2,7 +2,7 @@
 
 import socket
 import statistics
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from math import ceil, sqrt
@@ -109,8 +109,9 @@ class _Judge:
     """Says what groups will take, by what was measured and timed."""
 
     def __init__(self, store: Store | None, groups: list[RunGroup], timer: Timer | None) -> None:
-        self._groups = groups
-        self._measured = _measured(store) if store is not None else None
+        self._groups, self._timer = groups, timer
+        keys = {run.config.key for group in groups for run in group}
+        self._measured = _measured(store, keys) if store is not None else None
         to_time = [] if timer is None else self._to_time()
         self._times = timer(to_time) if timer is not None and to_time else Times()
         self._rates = self._timed_rates()
@@ -209,7 +210,12 @@ class _Judge:
         problem, measured = resolve(group[0].config), self._measured
         engine = engine_of(problem)
         if measured is None:
-            self._unknown = "No run was measured yet, so the training time is unknown."
+            self._unknown = (
+                "Timing it on this machine came to nothing, and no run was measured yet, so the "
+                "training time is unknown."
+                if self._timer
+                else "No run was measured yet, so the training time is unknown."
+            )
             return None
         known = [measured.by_key.get(run.config.key) for run in group]
         rate = measured.per_unit.get(engine.name)
@@ -288,8 +294,8 @@ def _stopping(config: RunConfig) -> str:
     return repr([getattr(config, name) for name in names])
 
 
-def _measured(store: Store) -> _Measured | None:
-    measured, known = timings(store)
+def _measured(store: Store, keys: Collection[str]) -> _Measured | None:
+    measured, known = timings(store, keys)
     name = socket.gethostname()
     here = [run for run in measured if (run.host or "").partition(" ")[0] == name]
     used = here or measured

@@ -4,6 +4,7 @@ import itertools
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from threading import Lock
 
 from seqcls.datasets import Dataset
 from seqcls.datasets.known import dataset_of, is_known, remember
@@ -136,6 +137,13 @@ def _outcome(
     return outcome.sealed(member.config.key, member.model_seed)
 
 
+_alone = Lock()
+_before: list[int] = []
+"""PyTorch's threads before any group of this process was trained on one; none where none is."""
+_training: list[None] = []
+"""An entry for each group that is."""
+
+
 @contextmanager
 def _one_thread(engine: Choice) -> Iterator[None]:
     # A tiny model's operations are too small to share out; processes use the cores instead. PyTorch
@@ -145,9 +153,16 @@ def _one_thread(engine: Choice) -> Iterator[None]:
         return
     import torch
 
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
+    # A Dask worker trains in several threads, which share the number: the last one puts it back.
+    with _alone:
+        if not _before:
+            _before.append(torch.get_num_threads())
+            torch.set_num_threads(1)
+        _training.append(None)
     try:
         yield
     finally:
-        torch.set_num_threads(before)
+        with _alone:
+            _training.pop()
+            if not _training:
+                torch.set_num_threads(_before.pop())

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import psutil
 
-from seqcls.config import PARTS, REPORT_SAMPLER
+from seqcls.config import COUPLED, PARTS, REPORT_SAMPLER
 from seqcls.models import MODELS
 from seqcls.models.positions import table_size
 from seqcls.problem import Problem
-from seqcls.sampling.balanced import Training
+from seqcls.sampling.drawn import Training
 from sweeps.grid.cost import engine_of, mean_length
 
 _BYTES = {"float32": 4, "float64": 8}
@@ -29,7 +29,7 @@ _HASHES = 16
 def parameter_bytes(problem: Problem) -> int:
     """The bytes of one model's parameters; roughly, where it recurs or has places of a plug-in."""
     network = problem.network
-    places = table_size(network) if network.positions in ("learned", "coupled") else 0
+    places = table_size(network) if network.positions in ("learned", *COUPLED) else 0
     outputs = 0 if network.tied_embeddings else network.num_outputs
     rows = network.vocabulary_size + outputs + (places or 0)
     blocks = MODELS[network.architecture].sizes.parameters(network)

@@ -65,8 +65,8 @@ def progress(store: Store, counted: Sequence[SweepProgress] | None = None) -> li
     return _with_orphaned(store, _with_rates(store, progress))
 
 
-def counts(store: Store) -> list[SweepProgress]:
-    """Every sweep's runs in each state, without rates: what changes with the revision alone."""
+def counts(store: Store, sweep_ids: Sequence[int] | None = None) -> list[SweepProgress]:
+    """Runs in each state of these sweeps, or of all: what changes with the revision alone."""
     return [
         SweepProgress(
             sweep_id,
@@ -77,7 +77,7 @@ def counts(store: Store) -> list[SweepProgress]:
             done=by_state[RunState.DONE],
             failed=by_state[RunState.FAILED],
         )
-        for sweep_id, name, state, by_state in progress_queries.states(store)
+        for sweep_id, name, state, by_state in progress_queries.states(store, sweep_ids)
     ]
 
 

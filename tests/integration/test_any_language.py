@@ -1,14 +1,20 @@
 """What the pages say of languages and networks other than the report's."""
 
+import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 from streamlit.testing.v1 import AppTest
+from typer.testing import CliRunner
 
+from seqcls.interpretability.causes.mechanisms import SAMPLE
+from seqcls.tokens.tokenizer import Tokenizer
+from sweeps.api import causes, errors, errors_of_run, helps, runs
+from sweeps.cli.app import app as seqcls
 from sweeps.grid.spec import parse_spec
 from sweeps.store import writer
-from sweeps.store.opening import open_writer
+from sweeps.store.opening import open_reader, open_writer
 from sweeps.work.options import WorkOptions
 from sweeps.work.worker import work
 from tests.app import open_app, rerun, said
@@ -42,6 +48,59 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def plain_text(app: AppTest) -> str:
     return said(app).replace("\\", "")
+
+
+def of_command(db: Path, *arguments: str) -> str:
+    result = CliRunner().invoke(seqcls, [*arguments, "--db", str(db)])
+    assert result.exit_code == 0, (result.output, result.exception)
+    return result.output
+
+
+def test_strings_are_handed_out_as_stored_and_written_out_where_they_are_shown(
+    monkeypatch: pytest.MonkeyPatch, trained: Path
+) -> None:
+    store = open_reader(str(trained))
+    run = int(runs(store, "brackets")["id"].iloc[0])
+    stored = set(errors(store, [run])["string"])
+    repeated = {text for text in stored if "({" in text}
+    assert repeated
+    assert set(errors_of_run(store, run)["string"]) == stored
+    as_data = json.loads(of_command(trained, "errors", str(run), "--json"))
+    assert {row["string"] for row in as_data} == stored
+    shown = of_command(trained, "errors", str(run))
+    assert "((" in shown
+    assert not any(text in shown.split() for text in repeated)
+    app = open_app(monkeypatch, trained, "failing", run=str(run), find="({2}")
+    table = next(own.value for own in app.dataframe if "logit" in own.value)
+    assert len(table) == sum("((" in Tokenizer("()[]").display(text) for text in stored)
+    assert not table["string"].str.contains(r"\({[2-9]}").any()
+
+
+def test_why_brackets_fail_is_told_of_every_string_that_they_get_wrong(trained: Path) -> None:
+    store = open_writer(str(trained))
+    run = int(runs(store, "brackets")["id"].iloc[0])
+    wrong = errors(store, [run])["occurrences"].sum()
+    found = causes(store, "brackets")
+    assert found.loc[found["run_id"] == run, "strings"].sum() == min(SAMPLE, wrong)
+    assert helps(store, run).mechanisms
+
+
+def test_a_string_is_asked_about_as_it_is_stored_or_as_it_is_shown(
+    monkeypatch: pytest.MonkeyPatch, trained: Path
+) -> None:
+    store = open_reader(str(trained))
+    run = int(runs(store, "brackets")["id"].iloc[0])
+    stored = next(text for text in errors(store, [run])["string"] if "({" in text)
+    shown = Tokenizer("()[]").display(stored)
+    assert stored != shown
+    one, other = (of_command(trained, "minimal", str(run), text) for text in (stored, shown))
+    assert one == other
+    assert one.startswith(shown)
+    for text in (stored, shown):
+        app = open_app(monkeypatch, trained, "model", run=str(run), view="States", string=text)
+        assert not app.error
+        assert shown in app.selectbox(key="string").options
+        assert app.selectbox(key="string").value == stored
 
 
 @pytest.mark.parametrize("page", ["compare", "map", "failing", "sweeps", "guide"])

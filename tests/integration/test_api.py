@@ -6,10 +6,17 @@ import sqlite3
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from seqcls.errors import ConfigError, InvalidStringError, PluginError, UnknownRunError
+from seqcls.errors import (
+    ConfigError,
+    InvalidStringError,
+    PluginError,
+    SpecError,
+    UnknownRunError,
+)
 from seqcls.interpretability.families.curves import Curve, Map
 from sweeps import api
 from sweeps.cli.app import app
@@ -175,6 +182,56 @@ def test_sweeps_are_stopped_resumed_estimated_and_deleted(store: Store, tmp_path
     assert api.delete(store, "two") == 2
     with pytest.raises(UnknownRunError, match="no sweep 'two'"):
         api.stop(store, "two")
+
+
+def test_a_string_is_text_or_a_list_of_tokens_wherever_one_is_asked_about(store: Store) -> None:
+    model = api.model(store, RUN)
+    answers = [model.answer(x) for x in ("baac", "ba{2}c", list("baac"), (1, 0, 0, 2))]
+    assert len(set(answers)) == 1
+    assert model.ask_all(["baac", list("ab"), (0, 1)]).predicted.tolist() == [True] * 3
+    assert api.predict(store, RUN, "baac")["logit"].tolist() == pytest.approx([answers[0].logit])
+    assert api.predict(store, RUN, [["b", "a"], "ba"])["logit"].nunique() == 1
+    wrong = ["a", "b", *"c" * 200]
+    assert api.explain(store, RUN, wrong).mechanism == api.explain(store, RUN, "abc{200}").mechanism
+    for no_string in (None, 5, {"a"}, ["a", "x"], (7,)):
+        with pytest.raises(InvalidStringError):
+            model.answer(no_string)  # type: ignore[arg-type]
+
+
+def test_sweeps_and_runs_are_named_as_one_likes(store: Store) -> None:
+    sweep = RUN.split("/")[0]
+    run_id = int(api.runs(store, sweep, 2)["id"].iloc[0])
+    sweep_id: Any = np.int64(api.status(store, sweep)[0].id)
+    for named in (sweep, [sweep], {sweep}, sweep_id):
+        assert [x.name for x in api.status(store, named)] == [sweep]
+    number: Any = np.int64(run_id)
+    for runs in (run_id, number, RUN, [RUN], {run_id}):
+        assert set(api.lengths(store, runs)["run_id"]) == {run_id}
+        assert set(api.errors(store, runs)["run_id"]) == {run_id}
+    seed: Any = np.int64(2)
+    assert api.runs(store, sweep, seed)["id"].tolist() == [run_id]
+    assert api.runs(store, [sweep], model_seed=2)["id"].tolist() == [run_id]
+    assert len(api.runs(store, sweep, hidden_size="2")) == len(api.runs(store, sweep))
+    assert api.compare(store, run_id, RUN).comparison.is_same
+    for nothing in (None, 1.5, True, ["nope"], [10**6]):
+        with pytest.raises(UnknownRunError):
+            api.stop(store, nothing)  # type: ignore[arg-type]
+    for no_spec in (None, 5, [1]):
+        with pytest.raises(SpecError, match="is no specification"):
+            api.submit(store, no_spec)  # type: ignore[arg-type]
+
+
+def test_runs_that_leave_a_sweep_are_told(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    store = api.open_store(tmp_path / "own.db")
+    spec = {"name": "two", "model_seeds": [0, 1, 2], "fixed": {**SHORT, "hidden_size": 4}}
+    api.submit(store, spec)
+    assert caplog.messages == []
+    api.submit(store, {**spec, "model_seeds": [1]})
+    assert caplog.messages == [
+        "2 runs leave the sweep 'two', whose specification has changed: 1, 3; 2 not begun yet are "
+        "deleted"
+    ]
+    assert api.runs(store)["id"].tolist() == [2]
 
 
 def test_a_report_is_of_the_database_that_is_asked(

@@ -1,6 +1,9 @@
 """Strings of one's own: files of them, and datasets in a database."""
 
+import bz2
+import gzip
 import json
+import lzma
 import random
 import subprocess
 import sys
@@ -14,16 +17,19 @@ from typer.testing import CliRunner
 
 from dashboard.charts.model.token_states import prefix_logits
 from seqcls.config import PARTS
-from seqcls.datasets import Dataset, Row
+from seqcls.datasets import Dataset, Row, known
 from seqcls.datasets.known import dataset_of, remember
 from seqcls.engines.initial import draw_initial
-from seqcls.errors import DatasetError, StoreDamagedError
+from seqcls.errors import DatasetError, InvalidStringError, StoreDamagedError
 from seqcls.evaluation import distinct_test_strings
 from seqcls.interpretability.automata.budget import Budget
 from seqcls.interpretability.automata.learning import learn
+from seqcls.interpretability.automata.text import learned_text
+from seqcls.interpretability.minimal.minimal import minimal_failing
 from seqcls.interpretability.model.trained_model import TrainedModel
 from seqcls.problem import Problem, configuration, resolve
 from seqcls.tokens.strings import TokenStrings
+from sweeps.analysis.answer_sentences import said_of
 from sweeps.analysis.state_frames import prefixes_frame
 from sweeps.api import states
 from sweeps.cli.app import app
@@ -125,7 +131,7 @@ MALFORMED: dict[str, tuple[str | bytes, str]] = {
     "latin.csv": ("tokens,label\né,1\n".encode("latin-1"), "line 2 is no text in UTF-8"),
     "utf16.csv": ("tokens,label\nab,1\n".encode("utf-16"), "UTF-8"),
     "zero.csv": ("tokens,label\na\0b,1\n", "zero byte"),
-    "long.csv": ("tokens,label\n" + "a" * 1_000_001 + ",1\n", "line 2 has more than 1,000,000"),
+    "long.csv": ("tokens,label\n" + "a" * 10_000_001 + ",1\n", "line 2 has more than 10,000,000"),
     "tokens.csv": ("tokens,label\n" + "a" * 10_001 + ",1\n", "10,001 tokens"),
     "label.csv": ("tokens,label\nab,2\n", "line 2: label is '2'"),
     "nan.csv": ("tokens,label\nab,NaN\n", "line 2: label is 'NaN'"),
@@ -135,13 +141,16 @@ MALFORMED: dict[str, tuple[str | bytes, str]] = {
     "input.csv": ("tokens,target\n,1\n", "line 2: tokens is empty"),
     "split.csv": ("tokens,label,split\nab,1,exam\n", "split is 'exam', expected one of train"),
     "id.csv": ("tokens,label,id\nab,1,x\nba,1,x\n", "line 3: id 'x' stands before"),
-    "markup.csv": ("tokens,label\n<b>x</b>,1\n", "line 2: tokens: expected no token '<'"),
+    "cls.csv": ("tokens,label\nCLS x,1\n", "line 2: tokens: expected no token 'CLS'"),
     "control.csv": ("tokens,label\na\x07b,1\n", "line 2: 'a\\x07b' has a control character"),
-    "quote.csv": ('tokens,label\n"ab,1\n', "unexpected end of data"),
+    "quote.csv": (
+        'tokens,label\n"ab,1\n',
+        "line 2: a quotation mark opens a cell and none closes it",
+    ),
     "all_empty.csv": ("tokens,label\n,1\n", "every string is empty"),
     "many.csv": (
         "tokens,label\n" + "".join(f"{chr(0x4E00 + i)},1\n" for i in range(300)),
-        "one too many, expected at most 250",
+        "one too many, expected at most 250 different ones; there are 300 (tokens: read as ch",
     ),
     "json.jsonl": ("{", "line 1 is no JSON"),
     "array.jsonl": ("[1]", "line 1 is no JSON object"),
@@ -159,6 +168,41 @@ MALFORMED: dict[str, tuple[str | bytes, str]] = {
         '{"tokens": "ab", "label": 1}\n{"tokens": "b", "label": 1, "target": "a"}',
         "line 2 has 'target', but line 1 has not",
     ),
+    "header.csv": (
+        "ab,1\nba,0\n",
+        "line 1 is 'ab, 1', expected a header with the names of columns",
+    ),
+    "text.txt": ("22+1=23\n", "line 1 is '22+1=23', expected a header"),
+    "late.jsonl": (
+        '{"tokens": "ab", "label": 1}\n{"tokens": "b", "label": 0, "split": "test"}',
+        "line 2 has 'split', but line 1 has not",
+    ),
+    "gone.jsonl": (
+        '{"tokens": "ab", "label": 1, "split": "test"}\n{"tokens": "b", "label": 0}',
+        "line 2: split is None, expected one of train",
+    ),
+    "keys.jsonl": ('{"tokens": "ab", "tokens": "ba", "label": 1}', "line 1 has 'tokens' twice"),
+    "case.jsonl": ('{"tokens": "ab", "Label": 1, "label": 0}', "differ in nothing but capitals"),
+    "digits.jsonl": ('{"tokens": ' + "9" * 5000 + "}", "a number has too many digits"),
+    "nested.jsonl": ('{"tokens": [["a"]], "label": 1}', "no text without spaces: ['a']"),
+    "nested.csv": ('tokens,label\n"[[0, 1], [1]]",1\n', "no text without spaces: [0, 1]"),
+    "shortened.csv": ("tokens,label\n[0 1 ... 1],1\n", "was shortened to '...'"),
+    "lists.csv": ('tokens,label\n"[0, 1]",1\nab,0\n', "line 3: texts and lists"),
+    "space.csv": ("tokens,label\na\xa0b,1\n", "NO-BREAK SPACE (U+00A0) at character 2"),
+    "outer.csv": ("tokens,label\n\xa0ab,1\n", "NO-BREAK SPACE (U+00A0) at character 1"),
+    "joiner.csv": ("tokens,label\na\u200db,1\n", "ZERO WIDTH JOINER (U+200D) at character 2"),
+    "line.jsonl": ('{"tokens": "a\u2028b", "label": 1}', "LINE SEPARATOR (U+2028)"),
+    "quoted.tsv": ('tokens\tlabel\n"a b"\t1\n', "line 2: '\"a b\"' stands in quotation marks"),
+    "inside.csv": ('tokens,label\n"a"b,1\n', "line 2: text follows a quotation mark"),
+    "returns.csv": (b"tokens,label\nab,1\rba,0\n", "line 2: a carriage return (CR)"),
+    "two.csv": ("text,source,label\na,b,1\n", "two columns are 'tokens' ('text' and 'source')"),
+    "wrapped.json": ('{"data": [{"tokens": "ab", "label": 1}]}', "no array, with 'data'; expected"),
+    "numbers.json": ("[1, 2]", "object 1 is 1, expected"),
+    "plain.csv.gz": (LABELED, "cannot be unpacked as its name, which ends in '.gz'"),
+    "cut.csv.gz": (gzip.compress(b"tokens,label\n" + b"ab,1\n" * 99)[:-9], "'.gz'"),
+    "packed.csv": (gzip.compress(LABELED.encode()), "compressed by gzip: end its name in .gz"),
+    "sheet.csv": (b"PK\x03\x04", "a zip archive"),
+    "sheet.xlsx": (b"PK", "save its sheet as CSV"),
     "none.parquet": (b"PAR1 nothing", "no Parquet file"),
     "file.zip": (b"PK", "a name that ends in '.zip'"),
     "alone_src.txt": ("ab\n", "no 'alone_tgt.txt' beside it"),
@@ -174,6 +218,161 @@ def test_a_malformed_file_is_refused_in_one_line(tmp_path: Path, name: str) -> N
     assert said in str(refused.value)
     assert "\n" not in str(refused.value)
     assert len(str(refused.value)) < 700
+
+
+LABELS = "tokens,label\nab,1\nba,0\n"
+
+ALIKE: dict[str, str | bytes] = {
+    "semicolons.csv": LABELS.replace(",", ";"),
+    "tabs.csv": LABELS.replace(",", "\t"),
+    "bars.csv": LABELS.replace(",", "|"),
+    "commas.tsv": LABELS,
+    "excel.csv": "\ufeffsep=;\r\n" + LABELS.replace(",", ";").replace("\n", "\r\n"),
+    "macintosh.csv": LABELS.replace("\n", "\r"),
+    "text.txt": LABELS.replace(",", "\t"),
+    "quoted.tsv": '"tokens"\t"label"\n"ab"\t"1"\n"ba"\t"0"\n',
+    "capitals.csv": " Tokens ,LABEL\nab,1\nba,0\n",
+    "other_names.csv": "Sequence,label\nab,1\nba,0\n",
+    "index.csv": ",tokens,label\n0,ab,1\n1,ba,0\n",
+    "floats.csv": "tokens,label\nab,1.0\nba,0.0\n",
+    "yes_no.csv": "text,label\nab,yes\nba,No\n",
+    "lists.csv": "tokens,label\n\"['a', 'b']\",1\n\"['b', 'a']\",0\n",
+    "numpy.csv": "tokens,label\n['a' 'b'],1\n['b' 'a'],0\n",
+    "packed.csv.gz": gzip.compress(LABELS.encode()),
+    "packed.csv.bz2": bz2.compress(LABELS.encode()),
+    "packed.csv.xz": lzma.compress(LABELS.encode()),
+    "array.json": '[{"tokens": "ab", "label": 1},\n {"tokens": "ba", "label": 0}]',
+    "lines.json": '{"tokens": "ab", "label": 1}\n{"tokens": "ba", "label": 0}\n',
+    "lines.ndjson": '{"tokens": "ab", "label": 1}\n\n{"label": 0, "tokens": "ba"}\n',
+}
+
+
+@pytest.mark.parametrize("name", ALIKE)
+def test_one_content_is_read_however_programs_write_it(tmp_path: Path, name: str) -> None:
+    dataset = read_dataset(_written(tmp_path / name, ALIKE[name]))
+    assert dataset.digest == read_dataset(_written(tmp_path / "x.csv", LABELS)).digest
+
+
+@pytest.mark.parametrize(
+    "tokens",
+    [
+        pa.array([["a", "b"], ["b", "a"]], pa.list_(pa.string(), 2)),
+        pa.array([["a", "b"], ["b", "a"]], pa.large_list(pa.large_string())),
+        pa.array([["a", "b"], ["b", "a"]], pa.list_(pa.dictionary(pa.int32(), pa.string()))),
+        pa.array(["ab", "ba"]).dictionary_encode(),
+    ],
+    ids=["fixed size", "large", "lists of dictionaries", "dictionary"],
+)
+def test_lists_of_every_kind_in_parquet_are_read(tmp_path: Path, tokens: pa.Array) -> None:
+    table = pa.table({"tokens": tokens, "label": pa.array([1, 0]).dictionary_encode()})
+    pq.write_table(table, tmp_path / "a.parquet")
+    written = gzip.compress((tmp_path / "a.parquet").read_bytes())
+    expected = read_dataset(_written(tmp_path / "x.csv", LABELS)).digest
+    assert read_dataset(tmp_path / "a.parquet").digest == expected
+    assert read_dataset(_written(tmp_path / "b.parquet.gz", written)).digest == expected
+
+
+def test_a_folder_has_a_file_for_each_split(tmp_path: Path) -> None:
+    _written(tmp_path / "mine_train.csv", "tokens,label\nab,1\nb,0\n")
+    _written(tmp_path / "mine_dev.tsv.gz", gzip.compress(b"label\ttokens\n1\taab\n"))
+    _written(tmp_path / "test-00000-of-00002.jsonl", '{"tokens": "aa", "label": 0}')
+    _written(tmp_path / "test-00001-of-00002.jsonl", '{"tokens": "bb", "label": 0}')
+    _written(tmp_path / "more.csv", "")
+    _written(tmp_path / "README.md", "")
+    found = summary(tmp_path)
+    assert [(part.split, part.label, part.rows) for part in found.parts] == [
+        *[("train", "0", 1), ("train", "1", 1), ("validation", "1", 1), ("test", "0", 2)]
+    ]
+    assert found.unread == ("more.csv",)
+    assert "files of no split, not read: more.csv" in found.sentences
+    (tmp_path / "test-00001-of-00002.jsonl").unlink()
+    with pytest.raises(DatasetError, match=r"1 file of the split 'test' .* all of its shards"):
+        read_dataset(tmp_path)
+
+
+FOLDERS: dict[str, tuple[dict[str, str], str]] = {
+    "twice": ({"train.csv": LABELS, "train.tsv": LABELS}, "2 files of the split 'train'"),
+    "no split": ({"a.csv": LABELS}, "a folder of a.csv; expected a file for each split"),
+    "columns": (
+        {"train.csv": LABELS, "test.csv": "tokens,label,id\nb,1,7\n"},
+        "train.csv has no 'id', which test.csv has",
+    ),
+    "another split": (
+        {"train.csv": "tokens,label,split\nab,1,test\n"},
+        "train.csv, line 2: split is 'test', but the file is of 'train'",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FOLDERS)
+def test_a_folder_that_can_mean_two_things_is_refused(tmp_path: Path, name: str) -> None:
+    files, said = FOLDERS[name]
+    for file, content in files.items():
+        _written(tmp_path / file, content)
+    with pytest.raises(DatasetError) as refused:
+        read_dataset(tmp_path)
+    assert said in str(refused.value)
+
+
+READ_AS: dict[str, tuple[str, str]] = {
+    "characters": ("ab,1\nba,0\n", "tokens: read as characters, since no text has a space"),
+    "words": ("a b,1\nb a,0\n", "tokens: read as words, with spaces between"),
+    "one space": (
+        "abb,1\nba,0\nab ba,0\n",
+        "tokens: read as words, since 1 of 3 texts has a space, first line 4, 'ab ba'; remove it",
+    ),
+    "lists": ('"[0, 1]",1\n[],0\n', "tokens: read as lists written as text"),
+    "brackets": ("[],1\n[[]],1\n[0],1\n", "tokens: read as characters"),
+    "spaced brackets": ('"[ 0 , 1 ]",1\n[ ],0\n', "tokens: read as words"),
+}
+
+
+@pytest.mark.parametrize("name", READ_AS)
+def test_data_says_what_the_tokens_are_and_by_which_row(tmp_path: Path, name: str) -> None:
+    rows, said = READ_AS[name]
+    sentences = summary(_written(tmp_path / "a.csv", f"tokens,label\n{rows}")).sentences
+    assert any(sentence.startswith(said) for sentence in sentences)
+
+
+def test_a_list_of_numbers_in_a_cell_has_numbers_as_tokens(tmp_path: Path) -> None:
+    path = _written(tmp_path / "a.csv", 'tokens,label\n[],0\n"[0, 10]",1\n[10  0],0\n"(10,)",1\n')
+    dataset = read_dataset(path)
+    assert dataset.alphabet == ("0", "10")
+    assert {row.letters for row in dataset.rows()} == {(), (0, 1), (1, 0), (1,)}
+
+
+def test_quotation_marks_between_tabs_are_tokens(tmp_path: Path) -> None:
+    path = _written(tmp_path / "a.tsv", 'tokens\tlabel\n" a b\t1\nb a "\t0\n')
+    assert read_dataset(path).alphabet == '"ab'
+
+
+def test_brackets_of_four_kinds_are_tokens(tmp_path: Path) -> None:
+    path = _written(tmp_path / "a.csv", "tokens,label\n([{<>}]),1\n([{<>)]},0\n")
+    dataset = read_dataset(path)
+    assert dataset.alphabet == "()<>[]{}"
+    assert Dataset.from_bytes(dataset.to_bytes()).digest == dataset.digest
+
+
+def test_a_string_of_ten_thousand_long_tokens_is_read(tmp_path: Path) -> None:
+    tokens = ["abcdefghijklmnopqrstuvwxyz0123456789"] * 9_999 + ["文" * 40]
+    path = _written(tmp_path / "a.csv", f"tokens,label\n{' '.join(tokens)},1\n")
+    assert read_dataset(path).strings.lengths.tolist() == [10_000]
+
+
+def test_a_model_of_pairs_is_asked_about_an_input_that_its_file_lacks(tmp_path: Path) -> None:
+    path = _written(tmp_path / "a.csv", "input,target\nab,ba\nabb,bba\nba,ab\nbb,bb\naab,baa\n")
+    digest = remember(read_dataset(path))
+    fields = {"task": "pairs", "dataset": digest, "architecture": "gru", **SMALL}
+    problem = resolve(configuration(fields | {"test_share": 0.4, "validation_share": 0.2}))
+    model = TrainedModel(problem, draw_initial([(problem, 0)])[0])
+    for new in ("abba", "b"):
+        answer = model.answer(model.letters(new))
+        assert answer.label is None
+        assert not answer.is_wrong
+        assert "is not in the file, predicted" in said_of(answer)
+    assert model.answer(model.letters("ab")).label == "ba"
+    with pytest.raises(InvalidStringError, match="not in the file"):
+        minimal_failing(model, model.letters("abba"))
 
 
 def _even(path: Path, rows: int = 300) -> Path:
@@ -226,6 +425,9 @@ def test_an_automaton_is_learned_of_what_a_file_does_not_say(tmp_path: Path) -> 
     wrong = model.ask(test).predicted != problem.language.labels(test)
     assert learned.wrong == wrong.sum() > 0
     assert learned.error is not None
+    said = " ".join(learned_text(learned))
+    assert "empty string, so the model was not asked about it: it is taken for negative" in said
+    assert "label" not in said
     assert problem.knows(TokenStrings.of_lists(2, [model.letters(learned.error.string)])).all()
 
 
@@ -241,6 +443,7 @@ def test_data_says_what_is_in_a_file(tmp_path: Path) -> None:
     said = CliRunner().invoke(app, ["data", str(path)])
     assert said.exit_code == 0
     assert "1 strings stand in train and in test" in said.output
+    assert "1 of the 2 test rows are trained on too" in said.output
     _written(path, "tokens,label\nab,1\nb,2\nab,\n")
     said = CliRunner().invoke(app, ["data", str(path)])
     assert said.exit_code == 2
@@ -275,6 +478,31 @@ def test_splits_are_drawn_alike_by_length_and_label(tmp_path: Path) -> None:
     assert max(means) - min(means) < 0.02
     texts = [set(problem_texts(problem)) for problem in parts]
     assert texts[0] == texts[1] != texts[2]
+
+
+def test_shares_are_of_strings_however_often_one_is_repeated(tmp_path: Path) -> None:
+    strings = [format(number, "b") for number in range(32, 64)]
+    lines = [f"{x},{x[-1]}\n" * (500 if number == 7 else 1) for number, x in enumerate(strings)]
+    digest = remember(read_dataset(_written(tmp_path / "a.csv", "tokens,label\n" + "".join(lines))))
+    for seed in range(40):
+        problem = resolve(configuration({"task": "file", "dataset": digest, "train_seed": seed}))
+        drawn = [next(problem.sampler(part).epochs()).strings.letters for part in PARTS]
+        train, validation, test = (len(np.unique(letters, axis=0)) for letters in drawn)
+        assert train + validation + test == 32
+        assert 21 <= train <= 24
+        assert 3 <= validation <= 4
+        assert 6 <= test <= 7
+
+
+def test_no_number_of_files_is_too_many(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(known, "MOST_BYTES", 1)
+    paths = [tmp_path / f"{number}.csv" for number in range(known.KEPT + 3)]
+    digests = [
+        remember(read_dataset(_written(path, f"tokens,label\nab,1\nb,0\n{'a' * number}b,1\n")))
+        for number, path in enumerate(paths, 2)
+    ]
+    assert [dataset_of(digest).digest for digest in digests] == digests
+    assert [dataset_of(digest).name for digest in digests] == [path.name for path in paths]
 
 
 def problem_texts(problem: Problem) -> list[str]:

@@ -1,26 +1,36 @@
 """Results of models trained elsewhere: stored, shown beside trained ones, refused."""
 
+import enum
 import itertools
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+import torch
 from typer.testing import CliRunner
 
+from dashboard.failing.alignment import aligned
+from dashboard.words.names import told_apart
 from seqcls.config import RunConfig
 from seqcls.errors import ConfigError, DatasetError, UnknownRunError
 from seqcls.fields.imported import imported_config, unfolded
-from seqcls.problem import configuration
+from seqcls.problem import configuration, resolve
 from sweeps import api
 from sweeps.cli.app import app
+from sweeps.questions.importing import ResultLog
 from sweeps.store.databases.engine import Store
 from sweeps.store.opening import open_writer
+from sweeps.store.reading import overview, sweep_queries
 from tests.app import INSIDE, PAGES, open_app, said
+from tests.conftest import ASSETS
 from tests.databases import rows
+from tests.plugins import forget_parts
 
 STRINGS = ["".join(x) for n in range(1, 6) for x in itertools.product("ab", repeat=n)]
 SPLITS = ["test" if number % 3 == 0 else "train" for number in range(len(STRINGS))]
@@ -79,6 +89,16 @@ def test_verdicts_are_counted_as_those_of_trained_runs(both: Store) -> None:
     lengths = api.lengths(both, [3])
     assert lengths["tested"].sum() == len(TESTED)
     assert api.verify(both).damages == []
+
+
+def test_fields_of_trained_runs_keep_their_types_beside_imported_ones(both: Store) -> None:
+    alone, beside = (api.runs(both, sweep) for sweep in ("ours", None))
+    for name in ("train_alpha", "dropout_rate", "learning_rate"):
+        assert str(beside[name].dtype) == "Float64", name
+    assert str(beside["hidden_size"].dtype) == "Int64"
+    of_ours = beside[beside["id"].isin(alone["id"])]
+    for name in RunConfig.model_fields:
+        assert list(map(str, of_ours[name])) == list(map(str, alone[name])), name
 
 
 def test_settings_of_others_are_never_fields_of_ours(both: Store) -> None:
@@ -205,6 +225,42 @@ def test_outputs_of_transductions_are_held_against_their_targets(tmp_path: Path)
     }
 
 
+LOOK_ALIKE: list[dict[str, Any]] = [
+    {"model": "small"}, {"model": "large"}, {"config": {"model": "small"}},
+    {"d": 64}, {"d": "64"}, {"d": True}, {"d": 1}, {"d": None}, {"d": "null"}, {},
+    {"d": [1, 2]}, {"d": "[1,2]"}, {"d": {}}, {"d": "{}"}, {"d": 'a"'}, {"d": '"a"'}, {"d": "a"},
+    {"d": "a, d=1"}, {"d": "x" * 500}, {"d": "x" * 499 + "y"}, {"d": "one\nline"},
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def alike(tmp_path_factory: pytest.TempPathFactory) -> Store:
+    """A database of configurations that look alike as text; and two that are the same, apart."""
+    folder = tmp_path_factory.mktemp("alike")
+    store = api.open_store(folder / "runs.db")
+    with api.log_results(store, sweep="alike", dataset=_data(folder)) as log:
+        for number, settings in enumerate([*LOOK_ALIKE, {"d": 64.0}]):
+            log.run(model="net", seed=0, config=settings, predictions=_predictions(number % 4))
+    return store
+
+
+def test_no_two_configurations_are_called_the_same(
+    alike: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = overview.settings(alike)
+    members = sweep_queries.memberships(alike)
+    named = told_apart(settings.index.tolist(), members, settings)
+    assert len(set(named.values())) == len(named) == len(LOOK_ALIKE) + 1
+    numbered = [name for name in named.values() if ", configuration " in name]
+    assert len(numbered) == 6, "64 and 64.0; None and no setting; two that begin alike"
+    for page in ("compare", "compare_two"):
+        open_app(monkeypatch, str(alike.path), page)
+    report = ["report", "alike", "--out", str(tmp_path / "r.html"), "--db", str(alike.path)]
+    assert CliRunner().invoke(app, report).exit_code == 0
+    small, large = (f"alike:config.config.model={size}" for size in ("small", "large"))
+    assert api.compare(alike, small, large).fields["config.config.model"] == ("small", "large")
+
+
 def test_configurations_of_others_are_not_trained() -> None:
     config = imported_config({"task": "parity"}, "m", {"d": 1, "l": [1]})
     assert unfolded(dict(config)) == {"config.model": "m", "config.d": 1, "config.l": "[1]"}
@@ -318,3 +374,272 @@ def test_a_sweep_of_imported_results_is_not_trained_over(both: Store) -> None:
         api.submit(both, {**SPEC, "name": "theirs", "fixed": {"hidden_size": 2}})
     assert before
     assert api.runs(both, "theirs")["id"].tolist() == before
+
+
+TOKENS = [STRINGS[number] for number in TESTED]
+RIGHT = [string.count("a") % 2 for string in TOKENS]
+FRAME = pd.DataFrame({"tokens": TOKENS, "prediction": RIGHT})
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> ResultLog:
+    return api.log_results(tmp_path / "runs.db", sweep="theirs", dataset=_data(tmp_path))
+
+
+@pytest.fixture
+def pairs(tmp_path: Path) -> ResultLog:
+    """A log of a transduction: the strings, backwards."""
+    path = tmp_path / "pairs.csv"
+    path.write_text("\n".join(["input,target", *(f"{x},{x[::-1]}" for x in TOKENS)]))
+    return api.log_results(tmp_path / "pairs.db", sweep="theirs", dataset=path)
+
+
+GIVEN: dict[str, Callable[[], Any]] = {
+    "series of other indexes": lambda: {
+        "tokens": FRAME["tokens"].sort_values(ascending=False),
+        "prediction": pd.Series([x.count("a") % 2 for x in sorted(TOKENS, reverse=True)]),
+    },
+    "a frame in another order": lambda: FRAME.sample(frac=1, random_state=1),
+    "categories": lambda: FRAME.astype("category"),
+    "columns of Arrow": lambda: FRAME.convert_dtypes(dtype_backend="pyarrow"),
+    "a table of Arrow": lambda: pa.Table.from_pandas(FRAME),
+    "rows": lambda: FRAME.to_dict("records"),
+    "columns by index": FRAME.to_dict,
+    "predictions by string": lambda: dict(zip(TOKENS, RIGHT, strict=True)),
+    "tensors": lambda: {"tokens": TOKENS, "prediction": torch.tensor(RIGHT)},
+    "truths of NumPy": lambda: {"tokens": TOKENS, "prediction": list(np.array(RIGHT) == 1)},
+    "a generator": lambda: {"tokens": TOKENS, "prediction": (x for x in RIGHT)},
+}
+
+
+@pytest.mark.parametrize("name", GIVEN)
+def test_columns_stand_beside_each_other_by_position(log: ResultLog, name: str) -> None:
+    log.run(model="m", seed=0, predictions=GIVEN[name]())
+    assert api.runs(log.opened)["accuracy"].tolist() == [1.0]
+
+
+def test_scores_stay_with_their_strings(log: ResultLog) -> None:
+    wrong = FRAME.assign(prediction=1 - FRAME["prediction"]).iloc[::-1]
+    scores = pd.Series([2.0 + number for number in range(len(wrong))])
+    log.run(model="m", seed=0, predictions={**wrong, "score": scores})
+    stored = api.errors(log.opened, [1]).set_index("string")["logit"]
+    tokenizer = log._strings.tokenizer
+    for string, score in zip(wrong["tokens"], scores, strict=True):
+        assert stored[tokenizer.decode(tokenizer.encode(string))] == score
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (
+            {"tokens": TOKENS, "prediction": RIGHT[1:]},
+            r"different lengths: tokens 21, prediction 20",
+        ),
+        ({"tokens": TOKENS, "prediction": 1}, "'prediction' is 1, expected a list"),
+        ({"tokens": TOKENS, "prediction": {0, 1}}, "expected a list"),
+        ({"tokens": TOKENS, "answer": RIGHT}, "the columns 'tokens, answer', not prediction"),
+        (RIGHT, "of type list: expected columns"),
+        (pd.concat([FRAME, FRAME], axis=1), "two columns 'tokens'"),
+        ({**FRAME, "score": [0.9 if x else 0.2 for x in RIGHT]}, "as probabilities are"),
+        ({**FRAME, "prediction": [None, *RIGHT[1:]]}, "row 1: prediction is missing"),
+    ],
+)
+def test_predictions_that_are_none_are_refused_in_a_line(
+    log: ResultLog, given: Any, said: str
+) -> None:
+    with pytest.raises(DatasetError, match=said) as refused:
+        log.run(model="m", seed=0, predictions=given)
+    assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize("missing", [None, float("nan"), pd.NA])
+def test_a_missing_output_is_not_the_empty_one(pairs: ResultLog, missing: Any) -> None:
+    outputs = [x[::-1] for x in TOKENS]
+    given = {"tokens": TOKENS, "prediction": [outputs[0], missing, *outputs[2:]]}
+    with pytest.raises(DatasetError, match="row 2: prediction is missing; the empty output is ''"):
+        pairs.run(model="m", seed=0, predictions=given)
+    given = {"tokens": TOKENS, "prediction": [outputs[0], "", *outputs[2:]]}
+    pairs.run(model="m", seed=0, predictions=given)
+    assert api.errors(pairs.opened, [1])["output"].tolist() == [""]
+
+
+@pytest.mark.usefixtures("pairs")
+def test_an_empty_cell_is_no_output(tmp_path: Path) -> None:
+    frame = pd.DataFrame({"model": "m", "seed": 0.0, "tokens": TOKENS})
+    frame["prediction"] = [None, *(x[::-1] for x in TOKENS[1:])]
+    for path, write in (
+        (tmp_path / "p.csv", frame.to_csv),
+        (tmp_path / "p.parquet", frame.to_parquet),
+    ):
+        write(path)
+        with pytest.raises(DatasetError, match="no 'prediction'; where the output is empty"):
+            api.import_predictions(
+                tmp_path / "x.db", path, sweep="theirs", dataset=tmp_path / "pairs.csv"
+            )
+
+
+def test_outputs_of_other_tokens_are_wrong_and_shown_as_they_are(pairs: ResultLog) -> None:
+    odd: list[Any] = ["abc", "c{300}", "x y", ["a", " ", "b"]]
+    outputs = [*odd, *(x[::-1] for x in TOKENS[4:])]
+    pairs.run(model="m", seed=0, predictions={"tokens": TOKENS, "prediction": outputs})
+    wrong = api.errors(pairs.opened, [1])
+    assert sorted(wrong["output"]) == ["abc", "a\ufffdb", "c{300}", "xy"]
+    assert api.verify(pairs.opened).damages == []
+    row = wrong[wrong["output"] == "abc"].iloc[0]
+    shown = aligned(resolve(api.config(pairs.opened, 1)).tokenizer, row)
+    assert shown["Output"][:3] == ["a", "b", "c"]
+
+
+def test_the_texts_of_a_file_are_those_of_its_predictions(tmp_path: Path) -> None:
+    words, phones = ("cathy", "shoe", "toe"), ("K AE TH IY", "SH UW", "T OW")
+    for name, (inputs, targets) in {"to": (words, phones), "from": (phones, words)}.items():
+        path = tmp_path / f"{name}.csv"
+        path.write_text(
+            "\n".join(["input,target", *map(",".join, zip(inputs, targets, strict=True))])
+        )
+        log = api.log_results(tmp_path / f"{name}.db", sweep="theirs", dataset=path)
+        given = {"tokens": inputs, "prediction": targets}
+        log.run(model="as written", seed=0, predictions=given)
+        spaced = {
+            side: ["s h o e" if x == "shoe" else x for x in some] for side, some in given.items()
+        }
+        log.run(model="with spaces", seed=0, predictions=spaced)
+        assert api.runs(log.opened)["accuracy"].tolist() == [1.0, 1.0], name
+
+
+class Size(enum.Enum):
+    """A setting of somebody's program."""
+
+    SMALL = 64
+
+
+@pytest.mark.parametrize(
+    ("given", "stored"),
+    [
+        (np.int64(64), 64), (np.float32(0.5), 0.5), (np.bool_(True), True), (torch.tensor(3), 3),
+        (np.array([1, 2]), "[1,2]"), ((1, 2), "[1,2]"),
+        (pd.Timestamp("2024-01-02"), "2024-01-02T00:00:00"),
+        (Path("a/b"), "a/b"), (Size.SMALL, 64), ({"a": {}}, None), (pd.NA, None),
+    ],
+)  # fmt: skip
+def test_settings_of_other_libraries_are_taken_as_what_they_are(given: Any, stored: Any) -> None:
+    settings = unfolded(dict(imported_config({"task": "parity"}, "m", {"d": given})))
+    assert settings.get("config.d") == stored
+    assert type(settings.get("config.d")) is type(stored)
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"d": float("inf")}, "'d' is inf, which is no JSON number"),
+        ({"a": {"d": {1, 2}}}, r"'a.d' is \{1, 2\}, of type set"),
+        ({"d": torch.float32}, "'d' is torch.float32, of type dtype"),
+        ({"d": object}, "give it as text"),
+        ({"a.b": 1, "a": {"b": 1}}, "two settings are called 'a.b'"),
+        ({"d": {1: 1, "1": 2}}, "two settings are called 'd.1'"),
+        ({"a": {"b\n": 1}}, "a setting is called"),
+        ({"d": "\ud800"}, "no text in Unicode"),
+        ({"d": "x" * 100_000}, "expected at most 100,000"),
+    ],
+)
+def test_settings_that_are_none_are_refused_by_name(settings: Any, said: str) -> None:
+    with pytest.raises(ConfigError, match=said) as refused:
+        imported_config({"task": "parity"}, "m", settings)
+    assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize("seed", [42, 42.0, "42", "42.0", np.int64(42), torch.tensor(42)])
+def test_a_whole_number_is_a_seed_however_it_is_written(log: ResultLog, seed: Any) -> None:
+    log.run(model="m", seed=seed, predictions=FRAME)
+    assert api.runs(log.opened)["model_seed"].tolist() == [42]
+
+
+@pytest.mark.parametrize("seed", [42.5, "42.5", True, None, -1, float("nan"), 2**63])
+def test_what_is_no_whole_number_is_no_seed(log: ResultLog, seed: Any) -> None:
+    with pytest.raises(ConfigError, match="seed is"):
+        log.run(model="m", seed=seed, predictions=FRAME)
+
+
+def test_training_that_diverged_is_logged_up_to_there(
+    log: ResultLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    nan = float("nan")
+    log.run(model="m", seed=0, predictions=FRAME, losses=((x, x) for x in (2.0, 1.0, nan, nan)))
+    log.run(model="m", seed=1, predictions=FRAME, losses=[(nan, nan)])
+    frame = pd.DataFrame({"train": [2.0, 1.0], "validation": [2.0, 1.5]})
+    log.run(model="m", seed=2, predictions=FRAME, losses=frame)
+    found = api.runs(log.opened).set_index("model_seed")
+    assert found["epochs"].fillna(0).tolist() == [2, 0, 2]
+    said = "diverged in epoch 3: the train loss became nan"
+    assert found["engine_reason"].tolist() == [said, said.replace("3", "1"), ""]
+    shown = open_app(monkeypatch, str(log.opened.path), "model", run="1")
+    assert any("Its training diverged in epoch 3" in caption.value for caption in shown.caption)
+    for losses in ([1.0], [(1.0,)], [(1, 1.0, 1.0)], pd.DataFrame([(1.0, 1.0)]), 3, "12"):
+        with pytest.raises(ConfigError, match="losses"):
+            log.run(model="m", seed=3, predictions=FRAME, losses=losses)
+
+
+def test_numbers_of_one_value_are_one_configuration(log: ResultLog, tmp_path: Path) -> None:
+    for seed, d in enumerate((64, 64.0, np.float64(64))):
+        log.run(model="m", seed=seed, config={"d": d, "o": {"lr": 1}}, predictions=FRAME)
+    log.run(model="m", seed=3, config={"d": 64, "o.lr": 1.0}, predictions=FRAME)
+    rows_ = FRAME.assign(model="m", **{"config.d": "64.0", "config.o.lr": "1"})
+    path = tmp_path / "p.csv"
+    rows_.assign(seed=4).to_csv(path)
+    data = tmp_path / "data.csv"
+    api.import_predictions(log.opened, path, sweep="theirs", dataset=data)
+    assert api.runs(log.opened)["config_id"].tolist() == [1] * 5
+    rows_.assign(seed=0).to_csv(path)
+    with pytest.raises(ConfigError, match="there already, as run 1"):
+        api.import_predictions(log.opened, path, sweep="theirs", dataset=data)
+
+
+WRITTEN = {
+    "1.1 1.10": ["1.1", "1.10"], "5500e03": ["5500e03"], "7e12345 1": ["7e12345", "1"],
+    "007": ["007"], "1_000": ["1_000"], "inf": ["inf"], "nan": ["nan"], "1e-4": ["1e-4"],
+    "2024-01-01": ["2024-01-01"], "null": ["null"], "true": ["true"], "True False": [True, False],
+    "8 16.0 128": [8, 16, 128], "0.5 1e-05": [0.5, 1e-05], "-3": [-3],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("line", WRITTEN)
+def test_a_setting_of_a_file_is_a_number_where_all_of_its_column_are_written_so(
+    tmp_path: Path, line: str
+) -> None:
+    parts = [FRAME.assign(model=x, seed="7.0", **{"config.v": x}) for x in line.split()]
+    pd.concat(parts).to_csv(tmp_path / "p.csv", index=False)
+    store = api.open_store(tmp_path / "runs.db")
+    api.import_predictions(store, tmp_path / "p.csv", sweep="theirs", dataset=_data(tmp_path))
+    assert api.runs(store)["config.v"].tolist() == WRITTEN[line]
+
+
+def test_a_column_that_a_later_line_has_is_read_or_refused(tmp_path: Path) -> None:
+    first = [{**row, "model": "m", "seed": 0} for row in FRAME.to_dict("records")]
+    path, data = tmp_path / "p.jsonl", _data(tmp_path)
+    for last, reason in (
+        ({"configs": 1}, "line 21: column 'configs' means nothing"),
+        ({"id": "s1"}, "line 21: columns .* expected either 'id' or 'tokens'"),
+        ({"config.v": "1.10"}, "seed 0, config {}: no prediction for 1 of 21"),
+    ):
+        path.write_text("\n".join(json.dumps(x) for x in [*first[:-1], {**first[-1], **last}]))
+        with pytest.raises(DatasetError, match=reason):
+            api.import_predictions(tmp_path / "x.db", path, sweep="theirs", dataset=data)
+
+
+def test_a_missing_logit_is_an_empty_cell(both: Store) -> None:
+    found = CliRunner().invoke(app, ["errors", "3", "--db", str(both.path)])
+    assert found.exit_code == 0
+    assert "nan" not in found.output
+
+
+def test_results_of_a_kind_from_outside_are_refused_with_the_reason(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(str(ASSETS / "plugin_package"))
+    forget_parts()
+    try:
+        with pytest.raises(ConfigError, match="'remainder'; results are imported of languages"):
+            api.log_results(tmp_path / "x.db", sweep="theirs", task={"task": "ones_modulo"})
+    finally:
+        monkeypatch.undo()
+        forget_parts()

@@ -470,7 +470,7 @@ def test_causes_helps_and_compare_speak_of_outputs(db: str, tmp_path: Path) -> N
         assert all(cause["mechanism"] in told["causes"].output for cause in of_run)
     first = next(cause["mechanism"] for cause in causes if cause["run_id"] == int(BLOCKS))
     assert f"run 1 fails by {first}" in told["helps"].output
-    assert f"try positions=coupled (now alibi), against {first}" in told["helps"].output
+    assert f"try positions=coupled_marks (now alibi), against {first}" in told["helps"].output
     assert "Source: Cho et al. 2024, Position Coupling." in told["helps"].output
     assert "try num_blocks=2 (now 1)" in told["lstm"].output
     assert "copies distinct tokens" not in told["lstm"].output

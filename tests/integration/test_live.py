@@ -2,7 +2,10 @@
 
 import asyncio
 import json
+import shutil
+import sqlite3
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,6 +24,7 @@ from sweeps.analysis.opened_models import trained_model
 from sweeps.store.opening import open_reader
 from tests.app import open_app, said
 from tests.conftest import ROOT
+from tests.databases import rows
 from tests.integration.test_inside_transductions import BLOCKS as WRITING
 from tests.integration.test_inside_transductions import LSTM as WRITING_LSTM
 from tests.integration.test_inside_transductions import db as outputs
@@ -120,6 +124,19 @@ def test_of_a_long_string_the_logit_is_shown_and_why_nothing_else(client: Client
     assert "drawn up to 64 tokens" in found["absent"][0]
     found = asked(client, run=5, string="a{500}")
     assert f"up to {MOST_TOKENS} are answered" in found["error"]
+
+
+def test_a_file_that_takes_the_place_of_the_database_answers_with_its_own_models(
+    client: Client, monkeypatch: pytest.MonkeyPatch, db: str, outputs: str, tmp_path: Path
+) -> None:
+    path, other = (Path(shutil.copy(x, tmp_path / Path(x).name)) for x in (db, outputs))
+    ((revision,),) = rows(path, "SELECT runs FROM revision")
+    with closing(sqlite3.connect(other)) as connection, connection:
+        connection.execute("UPDATE revision SET runs = ?", (revision,))
+    monkeypatch.setenv("SEQCLS_DB", str(path))
+    assert "logit" in asked(client, run=1, string="0110")["said"]
+    other.replace(path)
+    assert "log-probability" in asked(client, run=1, string="ab")["said"]
 
 
 def test_epochs_differ_and_the_best_is_answered_where_none_is_named(client: Client) -> None:

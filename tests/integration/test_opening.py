@@ -1,5 +1,6 @@
 """Opening a database: versions, pragmas, paths, and what is refused."""
 
+import shlex
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -90,6 +91,10 @@ def test_a_database_that_is_not_there_is_said_to_be_missing(tmp_path: Path) -> N
     with pytest.raises(StoreMissingError, match="does not exist; `seqcls sweep report --db "):
         open_reader(str(tmp_path / "none.db"))
     assert list(tmp_path.iterdir()) == []
+    # The command is handed over as it is, whatever the file is called.
+    with pytest.raises(StoreMissingError) as missing:
+        open_reader(str(tmp_path / "a `b` c.db"))
+    assert shlex.split(missing.value.command)[-2:] == ["--db", str(tmp_path / "a `b` c.db")]
     (tmp_path / "empty.db").touch()
     with pytest.raises(StoreMissingError, match="is empty"):
         open_reader(str(tmp_path / "empty.db"))

@@ -6,7 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from sweeps.store.opening import open_reader
+from sweeps.store.verification import verify
 from tests import plugins
+from tests.app import open_app
 
 # In processes of their own: what is installed is looked up once a process.
 COMMANDS = """
@@ -75,3 +78,22 @@ def test_without_the_package_a_stored_run_says_what_to_install(
     assert run.returncode == 2
     assert "install little-extras==1.2" in run.stderr
     assert "Traceback" not in run.stderr
+
+
+def test_without_the_package_nothing_is_damaged_and_every_page_is_shown(
+    trained_by_processes: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    checked = verify(open_reader(str(trained_by_processes)))
+    assert checked.damages == []
+    said = [str(each) for each in checked.unchecked]
+    assert len(said) == 3
+    assert all("install little-extras==1.2" in each for each in said)
+    assert "task='ends_with_b' and architecture='bag' need" in said[1]
+    for page in ("compare", "failing", "sweeps", "compare_two"):
+        app = open_app(monkeypatch, trained_by_processes, page)
+        assert not app.error, (page, app.error[0].value)
+        assert "plug-in" not in " ".join(str(each.value) for each in app.warning), page
+    app = open_app(monkeypatch, trained_by_processes, "model")
+    assert [each.value for each in app.warning] == [
+        "These models need a plug-in that is not installed here."
+    ]

@@ -239,3 +239,12 @@ def test_what_cannot_be_done_is_said(monkeypatch: pytest.MonkeyPatch, tmp_path: 
     rerun(app)
     assert "That didn't work." in [error.value for error in app.error]
     assert sweep_actions.PROBLEM not in app.session_state, "it is said once"
+
+
+def test_a_deletion_spares_a_sweep_of_another_file_that_took_the_databases_place(
+    two_sweeps: Store,
+) -> None:
+    deletions.deletions().begin(two_sweeps.address, 1, "of the file before")
+    deletions.deletions().finish(two_sweeps.address, 1)
+    assert rows(two_sweeps, NAMES) == [("mine",), ("other",)]
+    assert "the database was replaced" in deletions.deletions().problems()[0]

@@ -1,5 +1,6 @@
 """Sweeps as one file: `seqcls report`."""
 
+import itertools
 import json
 import re
 import shutil
@@ -16,6 +17,7 @@ from dashboard.compare import configurations
 from dashboard.report import failing_models
 from sweeps.analysis import causes
 from sweeps.analysis.remedy_trials import trial_sentence
+from sweeps.api import log_results
 from sweeps.grid.spec import parse_spec
 from sweeps.questions.runs import helps
 from sweeps.store import writer
@@ -24,6 +26,7 @@ from sweeps.store.reading.selection import View
 from sweeps.store.results import explained
 from sweeps.store.runs import notes
 from sweeps.store.strings import string_queries
+from tests.app import open_app
 from tests.conftest import ROOT
 from tests.databases import file_of
 
@@ -196,3 +199,24 @@ def test_a_sweep_without_results_and_a_name_that_is_not_there_are_said(
     bad = CliRunner().invoke(app, ["report", "new", "-o", str(tmp_path / "no" / "x.html")])
     assert "expected a file in a folder that is there" in str(bad.exception)
     assert not (tmp_path / "new.html").exists()
+
+
+def test_a_median_between_two_lengths_is_the_same_in_a_report_and_on_the_page(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    strings = ["".join(x) for n in range(1, 6) for x in itertools.product("ab", repeat=n)]
+    rows = [f"{string},{string.count('a') % 2}" for string in strings]
+    (tmp_path / "odd.csv").write_text("\n".join(["tokens,label", *rows]))
+    db = tmp_path / "halves.db"
+    with log_results(str(db), sweep="halves", dataset=tmp_path / "odd.csv") as log:
+        tokens, labels = log.strings["tokens"], log.strings["label"]
+        for seed, first_wrong in enumerate((3, 4)):
+            said = [bool(y) ^ (len(x) == first_wrong) for x, y in zip(tokens, labels, strict=True)]
+            log.run(model="m", seed=seed, predictions={"tokens": tokens, "prediction": said})
+    page = written(tmp_path, str(db), "halves")
+    (cells,) = re.findall(r"<tbody>.*?<tr>(.*?)</tr>", page, re.DOTALL)
+    assert "<td>2.5</td>" in cells
+    table = open_app(monkeypatch, db).dataframe[0]
+    assert table.value["median_solved_length"].tolist() == [2.5]
+    column = json.loads(table.proto.columns)["median_solved_length"]
+    assert "format" not in column["type_config"], "as it is, not rounded"

@@ -13,7 +13,8 @@ from typer.testing import CliRunner, Result
 from dashboard.charts.style.colors import ON_DARK
 from dashboard.charts.style.scales import OUTPUT_COLORS
 from dashboard.failing.alignment import table
-from sweeps.api import report
+from sweeps.analysis.compared_runs import compare_runs
+from sweeps.api import errors, export, lengths, report
 from sweeps.cli.app import app as seqcls
 from sweeps.grid.spec import parse_spec
 from sweeps.store import writer
@@ -66,6 +67,71 @@ def _filled(tmp_path_factory: pytest.TempPathFactory, name: str, *, languages: b
             options = WorkOptions(workers=0, engine="torch")
             work(store, [writer.submit(store, parse_spec(spec))], options)
     return file_of(store)
+
+
+SUMS: dict[str, Any] = {
+    "task": "addition", "base": 10, "train_min_length": 4, "train_max_length": 5,
+    "validation_min_length": 4, "validation_max_length": 5, "test_min_length": 5,
+    "test_max_length": 7, "hidden_size": 4,
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def sums(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A model with places for some of its test strings, run 1, and one with places for all."""
+    store = open_writer(str(tmp_path_factory.mktemp("sums") / "sums.db"))
+    for positions in ("learned", "sinusoidal"):
+        fixed = {**TINY, **SUMS, "positions": positions}
+        spec = {"name": positions, "model_seeds": [0], "fixed": fixed}
+        options = WorkOptions(workers=0, engine="torch")
+        work(store, [writer.submit(store, parse_spec(spec))], options)
+    return file_of(store)
+
+
+def test_a_string_that_was_never_tested_is_neither_right_nor_wrong(
+    monkeypatch: pytest.MonkeyPatch, sums: Path, tmp_path: Path
+) -> None:
+    store = open_reader(str(sums))
+    tested = lengths(store, [1])["tested"].sum()
+    partly = stored(
+        sums,
+        "SELECT score.length FROM length_score AS score JOIN test_string AS own USING (length) "
+        "WHERE run_id = 1 GROUP BY length HAVING tested < sum(occurrences)",
+    )
+    assert partly, "of some lengths not all strings were tested"
+    (path,) = export(store, tmp_path / "out", "jsonl")
+    answers = [json.loads(line) for line in path.read_text().splitlines()]
+    times = dict(stored(sums, "SELECT string, occurrences FROM test_string"))
+    for run, of in ((1, tested), (2, sum(times.values()))):
+        own = [row for row in answers if row["run"] == run]
+        assert sum(times[row["input"]] for row in own) == of
+        wrong = {row["input"] for row in own if not row["correct"]}
+        assert wrong == set(errors(store, [run])["string"])
+    both = compare_runs(store, 1, 2)
+    assert both.table is not None
+    asked = {row["input"] for row in answers if row["run"] == 1}
+    assert both.table.pairs == len(asked) < len(times)
+    assert both.strings is not None
+    assert set(both.strings["string"]) <= asked
+    app = open_app(monkeypatch, sums, "model", run="1")
+    left = sum(times.values()) - tested
+    assert f"of {tested} test strings" in said(app)
+    assert f"{left} more were not tested" in said(app)
+
+
+def test_no_length_is_solved_of_which_nothing_was_tested(
+    monkeypatch: pytest.MonkeyPatch, sums: Path
+) -> None:
+    (of_run,) = stored(sums, "SELECT solved_length FROM run WHERE id = 1")
+    assert of_run == (4,), "no string of up to 4 tokens is wrong, since none is tested"
+    result = told(sums, "runs", "--columns", "id,solved_length")
+    assert re.search(r"1\s+none", result.stdout)
+    app = open_app(monkeypatch, sums, "failing", run="1")
+    assert metrics(app)["Solved length"] == "none"
+    app = open_app(monkeypatch, sums, "compare")
+    (solved,) = [x for x in app.dataframe if "median_solved_length" in x.value]
+    assert solved.value["median_solved_length"].isna().all()
+    assert not app.exception
 
 
 def told(db: Path, *arguments: str) -> Result:

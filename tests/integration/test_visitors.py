@@ -22,8 +22,7 @@ from seqcls.errors import ConfigError, VisitorError
 from seqcls.interpretability.model.trained_model import TrainedModel
 from sweeps.grid.spec import parse_spec
 from sweeps.store import writer
-from sweeps.store.opening import open_reader, open_writer
-from sweeps.store.reading import queries
+from sweeps.store.opening import open_writer
 from tests.app import open_app, rerun, said
 from tests.conftest import ROOT
 
@@ -247,7 +246,6 @@ def test_answers_are_those_of_the_database_that_is_shown(
     """Runs 1 and 2 of one database change places in another, in the same place."""
     path = Path(shutil.copy(ROOT / "runs.db", tmp_path / "runs.db"))
     monkeypatch.setenv("SEQCLS_DB", str(path))
-    config = queries.run_config(open_reader(), 1)
 
     def seen() -> tuple[object, ...]:
         opened = open_any(1)
@@ -256,7 +254,7 @@ def test_answers_are_those_of_the_database_that_is_shown(
             weight_of(opened),
             [part.errors for part in ablation.alone(opened, "zero")],
             [part.errors for part in counted],
-            [found.logit for found in answers._predictions(1, config, ("ab", "aab"))],
+            answers._predictions(1, ("ab", "aab"))["logit"].tolist(),
         )
 
     before = seen()

@@ -8,7 +8,7 @@ import torch
 from hypothesis import strategies as st
 from torch import Tensor
 
-from seqcls.config import NetworkConfig
+from seqcls.config import COUPLED, NetworkConfig
 from seqcls.models.base import Classifier, read_ids
 from seqcls.models.initialization import initial_parameters, make_model
 from seqcls.models.positions import POSITIONS
@@ -102,7 +102,7 @@ def ordered_networks(draw: st.DrawFn, *, compiled: bool = False) -> NetworkConfi
     more: dict[str, Any] = {}
     mask = "full"
     if transformer:
-        left_out = {"coupled", "fire"} if compiled else {"coupled"}
+        left_out = {*COUPLED, "fire"} if compiled else {*COUPLED}
         positions = draw(st.sampled_from(sorted({*POSITIONS} - left_out)))
         mask = draw(st.sampled_from(["full", "causal"]))
         reads = POSITIONS[positions].reads

@@ -11,7 +11,7 @@ from seqcls.errors import ConfigError
 from seqcls.kinds import Examples, examples_of
 from seqcls.problem import configuration, resolve
 from seqcls.sampling import Sampler
-from seqcls.sampling.balanced import fingerprints
+from seqcls.sampling.drawn import fingerprints
 from seqcls.sampling.edits import edited
 from seqcls.tasks.language import texts
 from seqcls.tokens.strings import TokenStrings
@@ -28,7 +28,7 @@ def epochs(drawn: Sampler, number: int = 1) -> list[Examples]:
 
 
 def spelled(drawn: Examples) -> list[str]:
-    return texts("0123456789"[: drawn.strings.num_letters], drawn.strings)
+    return texts("0123456789+="[: drawn.strings.num_letters], drawn.strings)
 
 
 @pytest.mark.parametrize("negatives", ["uniform", "edits", "mixed"])
@@ -202,10 +202,39 @@ def test_disjoint_test_strings_occur_in_no_epoch_of_training() -> None:
     assert (disjoint.labels == plain.labels).all()
 
 
-def test_tests_that_cannot_be_disjoint_end_in_one_line() -> None:
-    drawn = sampler(
-        "test", train_size=200, train_max_length=3, test_max_length=3, test_size=50, disjoint=True
-    )
+@pytest.mark.parametrize(
+    "task",
+    [
+        {"task": "addition", "base": 10, "digit_order": "least_first"},
+        {"task": "copy", "num_tokens": 2},
+        {"task": "modular_sum"},
+    ],
+)
+@pytest.mark.parametrize("train_set", ["fresh", "fixed"])
+def test_disjoint_inputs_of_transductions_occur_in_no_epoch_of_training(
+    task: dict[str, Any], train_set: str
+) -> None:
+    lengths = {"train_max_length": 8, "validation_max_length": 8, "test_max_length": 14}
+    sizes = {"train_size": 400, "test_size": 300, "max_num_epochs": 3, "train_set": train_set}
+    plain = resolve(configuration({**task, **lengths, **sizes}))
+    disjoint = resolve(configuration({**task, **lengths, **sizes, "disjoint": True}))
+    trained = {text for epoch in epochs(plain.train, 3) for text in spelled(epoch)}
+    (tested,) = epochs(disjoint.test)
+    assert {text for epoch in epochs(plain.test) for text in spelled(epoch)} & trained
+    assert not set(spelled(tested)) & trained
+    assert len(tested) == 300
+    targets = disjoint.kind.targets(disjoint.task, tested.strings)
+    assert (tested.targets == targets).all()
+    # Runs whose tests are not kept apart are what they were.
+    assert "disjoint" not in plain.config.changed
+    assert plain.config.key != disjoint.config.key
+
+
+@pytest.mark.parametrize("task", ["parity", "copy"])
+def test_tests_that_cannot_be_disjoint_end_in_one_line(task: str) -> None:
+    few = {"train_max_length": 3, "validation_max_length": 3, "test_max_length": 3}
+    fields = {"task": task, **few, "train_size": 200, "test_size": 50, "disjoint": True}
+    drawn = resolve(configuration(fields)).test
     with pytest.raises(ConfigError, match=r"disjoint=True.*raise test_max_length") as caught:
         next(drawn.epochs())
     assert "\n" not in str(caught.value)

@@ -43,7 +43,9 @@ class Saying(TrainedModel):
 
     def ask(self, strings: TokenStrings) -> Answers:
         logits = np.where(self.says(strings), 1.0, -1.0)
-        return Answers(strings, self.problem.language.labels(strings), logits > 0, logits)
+        return Answers(
+            strings, self.problem.language.labels(strings), logits > 0, logits, np.isnan(logits)
+        )
 
 
 def saying(says: Says, **fields: object) -> tuple[TrainedModel, list[str]]:

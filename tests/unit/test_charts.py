@@ -20,7 +20,7 @@ from dashboard.charts.comparison.accuracy_by_length import (
 from dashboard.charts.comparison.every_seed import CLICKED as CLICKED_POINT
 from dashboard.charts.comparison.every_seed import every_seed
 from dashboard.charts.comparison.heat_map import heat_map
-from dashboard.charts.comparison.loss_curves import FINISHED, IN_TRAINING, loss_curves
+from dashboard.charts.comparison.loss_curves import DIED, FINISHED, IN_TRAINING, loss_curves
 from dashboard.charts.comparison.seed_grid import CLICKED as CLICKED_CELL
 from dashboard.charts.comparison.seed_grid import seed_grid
 from dashboard.charts.errors.errors_by_length import errors_by_length
@@ -32,6 +32,7 @@ from dashboard.charts.model.token_states import last_turn
 from dashboard.charts.style.colors import FALSE_NEGATIVE, FALSE_POSITIVE, GREY
 from dashboard.charts.style.legend import legend
 from dashboard.charts.style.scales import LABEL_LETTERS, row_height, rows
+from dashboard.compare.lengths import named
 
 MODELS = pd.DataFrame(
     {
@@ -75,9 +76,11 @@ def by_length() -> dict[str, Any]:
 
 def test_every_seed_is_a_line_and_every_configuration_a_median() -> None:
     spec = by_length()
-    rules, labels, band, lines, median, ends, wide, targets = spec["layer"]
+    rules, labels, band, lines, median, *alone, ends, wide, targets = spec["layer"]
     marks = [layer["mark"]["type"] for layer in spec["layer"]]
-    assert marks == ["rule", "text", "area", "line", "line", "text", "line", "point"]
+    assert marks[:5] == ["rule", "text", "area", "line", "line"]
+    assert [layer["mark"]["type"] for layer in alone] == ["rule", "point", "point"]
+    assert marks[-3:] == ["text", "line", "point"]
     assert lines["encoding"]["detail"]["field"] == "run_id"
     assert lines["mark"]["strokeWidth"] < median["mark"]["strokeWidth"]
     # The order is that of the table, and all layers color a configuration alike.
@@ -95,6 +98,29 @@ def test_every_seed_is_a_line_and_every_configuration_a_median() -> None:
     # What is hit of a line is wider than it, between its points too, and says whose it is.
     assert wide["mark"]["strokeWidth"] > 3 * lines["mark"]["strokeWidth"]
     assert titles(wide["encoding"]) == ["Configuration", "Model seed"]
+
+
+def seen(chart: Any) -> list[str]:
+    """The marks of points and lines of a chart, as they are rendered, that can be seen."""
+    svg = vl_convert.vegalite_to_svg(chart.to_dict())
+    found = re.findall(r'<path aria-label="[^"]*" role="graphics-symbol"[^>]*>', svg)
+    lines = [mark for mark in found if "stroke-width" in mark and "L" in mark.split(' d="')[1]]
+    points = [mark for mark in found if 'fill="#' in mark and "A" in mark.split(' d="')[1]]
+    return [x for x in (*lines, *points) if not re.search(r'opacity="0(\.00\d*)?"', x)]
+
+
+@pytest.mark.parametrize("draw", [accuracy_by_length, zoomed_by_length])
+def test_where_all_strings_are_in_one_point_the_point_is_seen(draw: Any) -> None:
+    colors = {"b": "#112233", "a": "#445566"}
+    drawn = seen(draw(SEEDS, MEDIANS, LIMITS, "Accuracy", colors))
+    assert len(drawn) >= len(SEEDS) + len(MEDIANS)
+
+
+def test_a_model_that_died_after_its_first_epoch_has_a_point() -> None:
+    frame = pd.DataFrame(
+        {"run_id": [1], "configuration": ["a"], "model_seed": [0], "epoch": [1], "loss": [0.5]}
+    )
+    assert seen(loss_curves(frame.assign(state=DIED), {"a": "#112233"}))
 
 
 def test_configurations_at_100_percent_lie_beside_each_other() -> None:
@@ -382,3 +408,8 @@ def test_the_last_change_of_sign_along_a_string_is_found(
 ) -> None:
     prefixes = pd.DataFrame({"letter": range(len(logits)), "logit": logits})
     assert last_turn(prefixes)["said"].tolist() == expected
+
+
+def test_the_first_of_several_lengths_is_said_to_hold_the_empty_string_too() -> None:
+    bins = pd.DataFrame({"first_length": [0, 1, 1, 11], "last_length": [0, 1, 10, 20]})
+    assert named(bins) == ["0", "1", "up to 10", "11 to 20"]

@@ -1,6 +1,7 @@
 """Two configurations compared, against published tables and SciPy."""
 
 import math
+import tracemalloc
 
 import numpy as np
 import pandas as pd
@@ -26,6 +27,22 @@ def test_differences_of_shares_are_those_published(
     found = newcombe(first, second)
     assert found.value == pytest.approx(first[0] / first[1] - second[0] / second[1])
     assert (found.low, found.high) == pytest.approx((low, high), abs=6e-5)
+
+
+def test_the_draws_of_many_seeds_are_those_of_one_call_and_stay_small() -> None:
+    seeds = 3_000
+    values = np.random.default_rng(7).random(seeds)
+    tracemalloc.start()
+    found = Outcomes(tuple(range(seeds)), values).medians
+    kept, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    # All draws at once are 48 MB.
+    assert most < 25e6
+    assert kept < 1e6
+    generator = np.random.default_rng(tuple(range(seeds)))
+    drawn = generator.multinomial(seeds, np.full(seeds, 1 / seeds), size=3)
+    expected = [np.median(np.repeat(values, times)) for times in drawn]
+    assert found[:3] == pytest.approx(expected)
 
 
 def score_limits(count: int, n: int) -> list[float]:

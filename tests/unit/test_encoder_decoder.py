@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from seqcls.config import NetworkConfig
+from seqcls.config import COUPLED, NetworkConfig
 from seqcls.decoding.encoder_decoder import EncoderDecoderStepper
 from seqcls.decoding.judging import judge
 from seqcls.decoding.stepping import Again, start
@@ -316,7 +316,7 @@ def problem_examples(problem: Any) -> Any:
     return stream(problem.validation).epoch(0)
 
 
-@pytest.mark.parametrize("positions", sorted({*POSITIONS} - {"coupled", "fire"}))
+@pytest.mark.parametrize("positions", sorted({*POSITIONS} - {*COUPLED, "fire"}))
 def test_it_may_have_any_positions(positions: str) -> None:
     network = resolve(configuration({**COPY, "positions": positions})).network
     model = plain_model(network, initial_parameters(network, 0))

@@ -1,17 +1,31 @@
 """Results, against counting string by string."""
 
+import math
 from collections import Counter
+from typing import Any
 
+import numpy as np
 import pytest
 
 from seqcls.config import RunConfig
+from seqcls.errors import ConfigError, InvalidStringError
 from seqcls.evaluation import drawn_test_set, evaluate
+from seqcls.interpretability.automata.learning import learn
+from seqcls.interpretability.causes.another_language import smallest_automaton
+from seqcls.interpretability.causes.tried_strings import short_strings
+from seqcls.interpretability.minimal.minimal import shortest_failing
+from seqcls.interpretability.model.trained_model import TrainedModel
+from seqcls.interpretability.verdicts.by_counts import verdicts
+from seqcls.interpretability.verdicts.by_strings import string_verdict
 from seqcls.models.base import read_ids
 from seqcls.models.initialization import initial_parameters
-from seqcls.problem import resolve
+from seqcls.prediction import outputs, predict
+from seqcls.problem import configuration, resolve
 from seqcls.results import Confusion
 from seqcls.sampling.streams import stream
 from seqcls.training import train_group
+from seqcls.weights import to_bytes
+from sweeps.analysis.answer_sentences import label_and_answer
 from tests.conftest import short_config
 from tests.unit.networks import plain_model
 from tests.unit.test_initialization import REPORT
@@ -79,3 +93,106 @@ def test_without_errors_every_tested_length_is_solved() -> None:
     assert result.solved_length == 200
     assert sum(x.tn + x.tp for x in result.by_length.values()) == 9984
     assert (result.tested, result.wrong) == (9984, 0)
+
+
+NO_NUMBERS = [
+    ({"task": "contains_all"}, ("fused", "counts", "lanes", "strings")),
+    ({"task": "parity", "architecture": "gru", "readout": "last"}, ("lanes", "strings")),
+    ({"task": "copy", "architecture": "lstm"}, ("lanes", "strings")),
+    ({"task": "copy", "architecture": "lstm", "decoding": "beam", "beam_width": 3}, ("strings",)),
+    ({"task": "copy", "positions": "sinusoidal", "attention_head_size": 4}, ("lanes", "strings")),
+]
+
+
+def no_numbers(fields: dict[str, Any]) -> TrainedModel:
+    """A model whose head's numbers are all NaN: the sum of opposite infinities."""
+    settings = {"test_size": 256, "test_max_length": 12, "hidden_size": 8, **fields}
+    problem = resolve(configuration(settings))
+    rng = np.random.default_rng(0)
+    largest = np.finfo(np.float32).max
+    # Finite, as all stored weights are.
+    weights = {
+        name: rng.choice(np.array([-largest, largest], dtype=np.float32), tuple(value.shape))
+        for name, value in initial_parameters(problem.network, 0).items()
+    }
+    return TrainedModel(problem, weights)
+
+
+@pytest.mark.parametrize(("fields", "engines"), NO_NUMBERS)
+def test_no_number_is_no_answer_and_never_right(
+    fields: dict[str, Any], engines: tuple[str, ...]
+) -> None:
+    model = no_numbers(fields)
+    for engine in engines:
+        (result,) = evaluate(model.problem, [model.weights], engine=engine)
+        assert result.wrong == result.tested > 0
+        assert result.solved_length < min(result.lengths)
+        assert np.isnan(result.errors.logits).all()
+        if result.has_confusion:
+            assert result.confusion.wrong == result.tested
+        if result.outputs:
+            assert not result.outputs.right_length_given.any()
+
+
+@pytest.mark.parametrize(("fields", "engines"), NO_NUMBERS)
+def test_a_string_without_a_number_is_asked_and_has_no_answer(
+    fields: dict[str, Any], engines: tuple[str, ...]
+) -> None:
+    del engines
+    model = no_numbers(fields)
+    typed = "".join(model.tokenizer.alphabet[:2])
+    answer = model.answer(model.letters(typed))
+    assert answer.is_wrong
+    assert not answer.is_answered
+    assert label_and_answer(answer).endswith("has no answer: what the model computes for it is NaN")
+    weights = to_bytes(model.weights)
+    with pytest.raises(InvalidStringError, match="what the model computes for it is NaN"):
+        predict(model.problem, weights, [typed])
+    (prediction,) = predict(model.problem, weights, [typed], partial=True)
+    assert math.isnan(prediction.logit)
+    assert prediction.answer is None
+    shortest = shortest_failing(model, 100)
+    assert shortest.count == shortest.tried > 0
+    if model.writes:
+        assert outputs(model.problem, weights, [typed], 2) == [[]]
+        return
+    verdict = string_verdict(model, 100)
+    assert verdict.false_positives + verdict.false_negatives == verdict.inputs
+    asked = short_strings(model)
+    with pytest.raises(ConfigError, match="no answer: its logit is NaN"):
+        learn(model)
+    assert smallest_automaton(model, asked, asked, 0.9, 0.9) is None
+
+
+def test_a_check_by_letter_counts_takes_no_number_for_an_error() -> None:
+    model = no_numbers({"task": "contains_all"})
+    (verdict,) = verdicts(model.problem, [model.weights])
+    assert verdict.false_positives + verdict.false_negatives == verdict.inputs
+
+
+def test_a_beam_drops_the_outputs_that_are_no_numbers_and_keeps_the_others() -> None:
+    import torch
+
+    from seqcls.decoding.searching import beam
+
+    class Half:
+        """The first string has numbers, until it is written; the second has none."""
+
+        def step(self, tokens: torch.Tensor) -> torch.Tensor:
+            return torch.tensor([[0.0, 0, 0, 0, 0, 9]]).expand(len(tokens), -1)
+
+        def take(self, rows: torch.Tensor) -> None:
+            del rows
+
+    first = torch.tensor([[0.0, 0, 2, 1, 0, 0], [0, 0, math.nan, 1, 0, 0]])
+    found = beam(
+        None,  # type: ignore[arg-type]
+        torch.zeros(2, 1, dtype=torch.long),
+        torch.tensor([3, 3]),
+        5,
+        2,
+        begin=lambda *_: (Half(), first),
+    )
+    assert found[0][0].tokens == [2]
+    assert (found[1][0].tokens, found[1][0].ended) == ([], False)
+    assert math.isnan(found[1][0].log_probability)

@@ -63,6 +63,14 @@ CASES: dict[str, dict[str, Any]] = {
         "no_attend_cls": True,
     },
     "coupled": {**SIZES, "positions": "coupled", "loss_on": "all"},
+    "coupled with its marks": {
+        **SIZES,
+        "task": "addition",
+        "digit_order": "least_first",
+        "num_tokens": 2,
+        "positions": "coupled_marks",
+    },
+    "coupled backwards": {**SIZES, "task": "reverse", "positions": "coupled_marks"},
     "lstm": {"architecture": "lstm", "hidden_size": 10},
     "gru of 2": {"architecture": "gru", "hidden_size": 12, "num_blocks": 2, "biases": True},
     "rnn, tied": {

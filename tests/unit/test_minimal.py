@@ -1,10 +1,13 @@
 """Minimal, shortest and nearest strings, against trying every string there is."""
 
 import itertools
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from seqcls.datasets.known import remember
+from seqcls.decoding.measures import edits
 from seqcls.errors import InvalidStringError
 from seqcls.interpretability.enumeration import (
     affordable_length,
@@ -17,9 +20,15 @@ from seqcls.interpretability.minimal.minimal import (
     shortest_failing,
 )
 from seqcls.interpretability.minimal.nearest import edited, nearest_right
+from seqcls.interpretability.model.obstacle import obstacle
 from seqcls.interpretability.model.trained_model import Letters, TrainedModel
+from seqcls.interpretability.states.by_strings import check_length
+from seqcls.tokens.strings import TokenStrings
+from sweeps.analysis.answer_sentences import how_near, said_of
+from sweeps.datasets import read_dataset
 from tests.unit.asked import LSTM, TWO_BLOCKS, untrained
 
+ADDING = {"train_max_length": 6, "validation_max_length": 6, "test_max_length": 6}
 MODELS = pytest.mark.parametrize("fields", [TWO_BLOCKS, LSTM], ids=["transformer", "lstm"])
 
 
@@ -156,3 +165,81 @@ def test_a_search_that_is_given_up_says_so() -> None:
     assert found.answer is None
     assert not found.complete
     assert found.tried == 0
+
+
+@pytest.fixture
+def of_rows(tmp_path: Path) -> TrainedModel:
+    """A model of the strings of a file, every second of up to five tokens, of any labels."""
+    strings = [own for n in range(1, 6) for own in itertools.product("ab", repeat=n)][::2]
+    rows = [f"{''.join(own)},{number % 3 % 2}" for number, own in enumerate(strings)]
+    (tmp_path / "own.csv").write_text("\n".join(["tokens,label", *rows]))
+    digest = remember(read_dataset(tmp_path / "own.csv"))
+    return untrained(task="file", dataset=digest, **LSTM)
+
+
+def known(model: TrainedModel) -> dict[Letters, bool]:
+    """The strings of the file, and whether the model gets them wrong."""
+    strings = model.problem.known_strings
+    assert strings is not None
+    return dict(zip(letters_of(strings), model.ask(strings).wrong.tolist(), strict=True))
+
+
+def letters_of(strings: TokenStrings) -> list[Letters]:
+    rows = zip(strings.letters.tolist(), strings.lengths.tolist(), strict=True)
+    return [tuple(row[:length]) for row, length in rows]
+
+
+def test_of_own_strings_nothing_is_said_of_those_that_are_not_in_the_file(
+    of_rows: TrainedModel,
+) -> None:
+    rows = known(of_rows)
+    wrong = [own for own, is_wrong in rows.items() if is_wrong]
+    assert 0 < len(wrong) < len(rows)
+    for string in wrong:
+        found = nearest_right(of_rows, string)
+        away = {own: edits(own, string) for own, is_wrong in rows.items() if not is_wrong}
+        if found.answer is None:
+            assert min(away.values()) > 2
+        else:
+            assert away[found.letters] == found.edits == min(away.values())
+            assert found.answer.label is not None
+        left = of_rows.letters(minimal_failing(of_rows, string).found.string)
+        shorter = {(*left[:place], *left[place + 1 :]) for place in range(len(left))}
+        assert rows[left]
+        assert not any(rows.get(own) for own in shorter)
+    shortest = shortest_failing(of_rows)
+    assert shortest.length == min(map(len, wrong))
+    assert shortest.count == sum(len(own) == shortest.length for own in wrong)
+    assert shortest.tried == sum(len(own) <= shortest.length for own in rows)
+
+
+def test_a_string_that_is_not_in_the_file_is_neither_right_nor_wrong(
+    of_rows: TrainedModel,
+) -> None:
+    unknown = next(
+        own for own in itertools.product(range(2), repeat=4) if own not in known(of_rows)
+    )
+    answer = of_rows.answer(unknown)
+    assert answer.label is None
+    assert not answer.is_wrong
+    assert "has no known label, predicted" in said_of(answer)
+    assert "label" not in how_near(1, answer, answer)
+    with pytest.raises(InvalidStringError, match="not in the file, so its label is not known"):
+        minimal_failing(of_rows, unknown)
+    counting = untrained(task="file", dataset=of_rows.config.dataset).problem
+    assert "nobody knows what is right" in str(obstacle(counting))
+    assert "order of tokens decides" not in str(obstacle(counting))
+
+
+@pytest.mark.parametrize("fields", [{}, {"positions": "learned"}], ids=["any", "places"])
+def test_a_string_that_is_no_input_is_refused_for_what_an_input_is(fields: dict[str, Any]) -> None:
+    model = untrained(task="addition", architecture="transformer", **ADDING, **fields)
+    for text in ("1", "1+", "1+1", "=", "1{40}"):
+        for ask in (model.answer, lambda own: minimal_failing(model, own)):
+            with pytest.raises(InvalidStringError, match=r"expected x\+y= with digits 0 to 1"):
+                ask(model.letters(text))
+        with pytest.raises(InvalidStringError, match=r"expected x\+y="):
+            check_length(model, model.letters(text))
+    if fields:
+        with pytest.raises(InvalidStringError, match="45 tokens with SEP and its target"):
+            model.answer(model.letters("1{20}+1="))

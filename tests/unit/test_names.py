@@ -1,11 +1,20 @@
 """What pages call things: configurations, durations, lengths."""
 
+import json
+from typing import Any
+
 import pandas as pd
 import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
 
 from dashboard.compare.lengths import points
 from dashboard.words.clock import clock
 from dashboard.words.names import told_apart
+from seqcls.canonical import canonical_json
+from seqcls.config import RunConfig
+from seqcls.errors import ConfigError
+from seqcls.fields.imported import fields_known, imported_config, in_columns, same_settings
 from sweeps.durations import spoken
 
 SETTINGS = pd.DataFrame(
@@ -43,6 +52,59 @@ def test_sweeps_and_settings_are_named_where_neither_is_enough() -> None:
 
 def test_a_configuration_of_no_sweep_has_a_name_too() -> None:
     assert told_apart([1, 3], of((1, "one")), SETTINGS) == {1: "one", 3: "no sweep"}
+
+
+NAMES = st.sampled_from(["d", "model", "a.b", "a", "config", "b", "config.model", "'"])
+LEAVES = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.integers(-2, 2),
+    st.sampled_from([0.5, 1.0, 2.0**70, 2**70, -0.0, 1e300]),
+    st.sampled_from(["null", "1", "1.0", "true", "[1]", '"', '"1"', "", "a, b=1", "a\nb", "{}"]),
+)
+VALUES = st.recursive(
+    LEAVES,
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(NAMES, inner, max_size=2),
+    max_leaves=4,
+)
+
+
+def _configured(settings: dict[str, Any]) -> RunConfig:
+    try:
+        return imported_config({"task": "parity"}, "net", settings)
+    except ConfigError as error:
+        assume("two settings are called" not in str(error))
+        raise
+
+
+@given(st.lists(st.dictionaries(NAMES, VALUES, max_size=3), min_size=2, max_size=6))
+def test_foreign_configurations_have_one_name_each(several: list[dict[str, Any]]) -> None:
+    configs = {config.key: config for config in map(_configured, several)}.values()
+    ids = pd.Index(range(1, len(configs) + 1), name="config_id")
+    shown = in_columns(map(fields_known, configs))
+    columns = [{k: v for k, v in row.items() if k.startswith("config.")} for row in shown]
+    named = told_apart(list(ids), of(*((x, "lab") for x in ids)), pd.DataFrame(columns, ids))
+    assert len(set(named.values())) == len(configs)
+    # What is another value is written otherwise, so that names have numbers for equal ones alone:
+    # those of equal numbers, and None beside what is not set.
+    distinct = {same_settings(config) for config in configs}
+    seen = {tuple(sorted((k, v) for k, v in row.items() if v is not None)) for row in columns}
+    without_none = {
+        canonical_json({k: v for k, v in json.loads(x)["imported"].items() if v is not None})
+        for x in distinct
+    }
+    assert len(seen) == len(without_none)
+    for settings in several:
+        again = _configured(json.loads(json.dumps(settings), parse_int=float))
+        same = abs(max(_numbers(settings), key=abs, default=0)) < 2**53
+        assert not same or same_settings(again) == same_settings(_configured(settings))
+
+
+def _numbers(value: Any) -> list[int]:
+    if isinstance(value, dict | list):
+        inner = value.values() if isinstance(value, dict) else value
+        return [x for each in inner for x in _numbers(each)]
+    return [value] if isinstance(value, int) else []
 
 
 SCORES = pd.DataFrame(

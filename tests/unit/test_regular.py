@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from seqcls.config import RunConfig
 from seqcls.errors import ConfigError
 from seqcls.problem import configuration, resolve
+from seqcls.tasks.automata.expression import minimal_automaton
 from seqcls.tasks.finite_state.regular import Regular
 from seqcls.tokens.strings import TokenStrings
 from tests.unit.test_languages import every_string, refusal, strings_of
@@ -32,6 +33,17 @@ PATTERNS = [
     "(a?b?)*",
     "a{2,}|b",
     "(aa|b(ab)*b)*",
+    "a+?b",
+    "(ab){2,3}?",
+    "a??b*?",
+    "(a|)b",
+    "|ab|",
+    "(?:ab)+|(?P<name>b)",
+    r"\x61[\142]",
+    r"[\d]*b",
+    "a{,}b(?#so many)",
+    "(()|a*)*b",
+    "((a|){2}){2}b",
 ]
 
 
@@ -54,6 +66,13 @@ def test_a_pattern_means_what_pythons_regular_expressions_mean(pattern: str) -> 
         ("ab", "(a|b)*a&.{3}", "bba", "ba"),
         ("a^", r"\^a", "^a", "a^"),
         ("äß", "(äß)*", "äßäß", "ä"),
+        ("a&", r"a\&|[&]", "&", "a"),
+        ("a$", r"a\$", "a$", "a"),
+        ("ab]", "[]a]*b", "]ab", "bb"),
+        ("a-b", "[a-]+", "-a-", "b"),
+        ("ab", "(a|b)*a&(.{3}|.)&(b.*|a)", "bba", "aba"),
+        ("ab", "(.a|.b&a.)b", "aab", "bab"),
+        ("0٣", r"\d0", "٣0", "0٣"),
     ],
 )
 def test_tokens_may_be_signs(alphabet: str, pattern: str, positive: str, negative: str) -> None:
@@ -107,14 +126,48 @@ def test_numbers_of_strings_beyond_what_a_float_holds_are_drawn_from() -> None:
         ({"alphabet": "ab"}, "pattern='': task 'regular' expects a regular expression"),
         ({"alphabet": "ab", "pattern": "(ac)*"}, "'c' is outside the alphabet 'ab'"),
         ({"alphabet": "ab", "pattern": "[a-z]*"}, "'c' is outside the alphabet"),
-        ({"alphabet": "ab", "pattern": "^(ab)*$"}, "leave out"),
+        ({"alphabet": "ab", "pattern": "^(ab)*$"}, r"leave out \$ .* the whole string is matched"),
         ({"alphabet": "ab", "pattern": "(ab"}, "a parenthesis is not closed"),
-        ({"alphabet": "ab", "pattern": "*"}, "cannot appear"),
+        ({"alphabet": "ab", "pattern": "*"}, "nothing stands before"),
+        ({"alphabet": "ab", "pattern": "a|+"}, "nothing stands before"),
+        ({"alphabet": "ab", "pattern": "a**"}, "put parentheses around it"),
+        ({"alphabet": "ab", "pattern": "a{2}{3}"}, "put parentheses around it"),
+        ({"alphabet": "ab", "pattern": "a*+a"}, r"leave out the \+ behind a repetition"),
+        ({"alphabet": "ab", "pattern": "(?>a*)a"}, r"write \(\?:...\) for \(\?>...\)"),
+        ({"alphabet": "ab", "pattern": "[b-a]|a"}, "b-a is no range"),
+        ({"alphabet": "ab", "pattern": r"(a)\1"}, r"leave out \\1: what a group held"),
+        ({"alphabet": "ab1", "pattern": r"a\1"}, r"leave out \\1: what a group held"),
+        ({"alphabet": "ab", "pattern": "(?P<x>a)(?P=x)"}, r"what a group held"),
+        ({"alphabet": "ab", "pattern": "(a)(?(1)b|a)"}, r"what a group held"),
+        ({"alphabet": "ab", "pattern": "a(?=b)b"}, "nothing may look around"),
+        ({"alphabet": "ab", "pattern": "(?<!a)b"}, "nothing may look around"),
+        ({"alphabet": "ab", "pattern": r"\bab"}, r"leave out \\b"),
+        ({"alphabet": "ab", "pattern": r"\Aa&."}, r"leave out \\A"),
+        ({"alphabet": "a&", "pattern": r"\&\Z"}, r"leave out \\Z"),
+        ({"alphabet": "ab", "pattern": "(?i)a"}, "leave out flags"),
+        ({"alphabet": "ab", "pattern": "(?i:A)"}, "leave out flags"),
+        ({"alphabet": "ab", "pattern": r"\a"}, "outside the alphabet"),
+        ({"alphabet": "ab", "pattern": r"\q"}, r"\\q means nothing"),
+        ({"alphabet": "ab", "pattern": "a\\"}, "ends in a backslash"),
+        ({"alphabet": "ab", "pattern": "a{3"}, "a { begins bounds"),
+        ({"alphabet": "ab", "pattern": "a{}"}, "a { begins bounds"),
+        ({"alphabet": "ab", "pattern": "[ab"}, r"a \[ is not closed"),
+        ({"alphabet": "ab", "pattern": "[[:alpha:]]"}, r"written \\\["),
+        ({"alphabet": "ab", "pattern": "a b"}, "' ' is outside the alphabet"),
+        ({"alphabet": "a$", "pattern": "a$"}, r"a token \$ is \\\$"),
+        ({"alphabet": "a&", "pattern": "a&a"}, r"a token & is written \\&"),
+        ({"alphabet": "ab", "pattern": "(a&)b"}, "nothing stands on one side of an &"),
+        ({"alphabet": "ab", "pattern": "a{1000000}"}, "more than 3,000 pieces"),
+        ({"alphabet": "ab", "pattern": "a{" + "9" * 900 + "}"}, "repetitions is too large"),
+        ({"alphabet": "ab", "pattern": "((((){999}){999}){999}){999}a{3001}"}, "3,000 pieces"),
+        ({"alphabet": "ab", "pattern": "(" * 150 + "a" + ")" * 150}, "nested"),
+        ({"alphabet": "ab", "pattern": "(" * 499 + "a" + ")" * 499}, "nested"),
         ({"alphabet": "ab", "pattern": "a{3,2}"}, "at least more than at most"),
         ({"alphabet": "ab", "pattern": "a{0}"}, "repeats nothing"),
         ({"alphabet": "ab", "pattern": "(a|b)*a(a|b){20}"}, "more than 10,000 states"),
         ({"alphabet": "ab", "pattern": "((a{100}){100}){100}"}, "more than 3,000 pieces"),
-        ({"alphabet": "ab", "pattern": "(" * 300 + "a+" + ")+" * 300}, "pieces"),
+        ({"alphabet": "ab", "pattern": "(" * 300 + "a+" + ")+" * 300}, "nested"),
+        ({"alphabet": "ab", "pattern": "(" * 50 + "a{9}" + "){9}" * 50}, "pieces"),
         ({"alphabet": "aa", "pattern": "a"}, "distinct"),
         ({"alphabet": "up down", "pattern": "u"}, "reads patterns one character a token"),
         ({"alphabet": "a<", "pattern": "a"}, "<>{}"),
@@ -133,6 +186,79 @@ def test_half_a_character_is_refused_in_a_line_that_can_be_printed() -> None:
     with pytest.raises(ConfigError, match=r"ud800") as caught:
         Regular("ab", "a\ud800")
     assert str(caught.value).encode()
+
+
+def test_no_pattern_at_all_is_refused_as_empty() -> None:
+    with pytest.raises(ConfigError, match="it is empty"):
+        minimal_automaton("", "ab")
+
+
+PIECES = [
+    "a", "b", "|", "(", ")", "(?:", "(?P<x>", "(?=", "(?!", "(?<=", "(?>", "(?i)", "(?i:", "[",
+    "[^", "]", "-", "*", "+", "?", "{2}", "{1,2}", "{,2}", "{2,1}", "{,}", "{2", "{", ".", "^",
+    "$", "&", "!", "~", "@", "\\", r"\1", r"\b", r"\B", r"\d", r"\D", r"\w", r"\W", r"\s", r"\A",
+    r"\Z", r"\n", r"\x61", r"\*", r"\+", r"\.", r"\&", r"\[", r"\]", r"\(", "(?#a)", "()", "#",
+    "c", "0",
+    " ",
+]  # fmt: skip
+
+
+@settings(max_examples=400, deadline=None)
+@given(
+    st.sampled_from(
+        ["ab", "a+", "(a", ".a", "&b", "^a", "$b", "-a", "]a", "[b", "\\a", "0a", "|a"]
+    ),
+    st.lists(st.sampled_from(PIECES), min_size=1, max_size=8).map("".join),
+)
+def test_any_pattern_means_what_pythons_mean_or_is_refused_in_one_line(
+    alphabet: str, pattern: str
+) -> None:
+    message = refusal({"task": "regular", "alphabet": alphabet, "pattern": pattern})
+    assert "\n" not in message
+    if message and "no string of" not in message:
+        return
+    task = Regular(alphabet, pattern)
+    rows = [text for length in range(5) for text in every_string(task, length)]
+    if "&" in pattern and "&" not in alphabet:
+        return  # The one sign that Python does not have.
+    wanted = [re.fullmatch(pattern, text) is not None for text in rows]
+    assert task.labels(strings_of(task, rows)).tolist() == wanted
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    st.lists(
+        st.sampled_from(["a*", "b*", "(ab)*", ".b", "a?b", "(a|b)*b", "a.*"]),
+        min_size=2,
+        max_size=4,
+    ),
+    st.lists(st.sampled_from("&|"), min_size=3, max_size=3),
+)
+def test_both_sides_of_an_and_match_and_signs_bind_from_the_left(
+    sides: list[str], signs: list[str]
+) -> None:
+    task = Regular(
+        "ab", "a*(" + "".join(map("".join, zip(["", *signs], sides, strict=False))) + ")b?"
+    )
+    rows = [text for length in range(6) for text in every_string(task, length)]
+
+    def inside(text: str) -> bool:
+        found = [re.fullmatch(side, text) is not None for side in sides]
+        result = found[0]
+        for sign, other in zip(signs, found[1:], strict=False):
+            result = result and other if sign == "&" else result or other
+        return result
+
+    def whole(text: str) -> bool:
+        return any(
+            inside(text[start:end])
+            for start in range(len(text) + 1)
+            if set(text[:start]) <= {"a"}
+            for end in range(start, len(text) + 1)
+            if text[end:] in ("", "b")
+        )
+
+    assert task.labels(strings_of(task, rows)).tolist() == [whole(text) for text in rows]
 
 
 @settings(max_examples=300, deadline=None)

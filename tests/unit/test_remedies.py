@@ -107,7 +107,7 @@ def of_outputs(mechanism: str = "wrong token", /, **named: Any) -> dict[str, str
 
 
 def test_places_are_shared_where_the_task_says_which_tokens_belong_together() -> None:
-    coupled = "positions=coupled (now rotary)"
+    coupled = "positions=coupled_marks (now rotary)"
     rotary = {"positions": "rotary", "attention_head_size": 2}
     least_first = {"task": "addition", "digit_order": "least_first"}
     for named, there in (
@@ -118,13 +118,15 @@ def test_places_are_shared_where_the_task_says_which_tokens_belong_together() ->
         ({"task": "copy", **rotary, "architecture": "encoder_decoder"}, False),
     ):
         assert (coupled in of_outputs(**named)) == there, named
-    assert not any("positions" in x for x in of_outputs(task="copy", positions="coupled"))
+    assert not any("positions" in x for x in of_outputs(task="copy", positions="coupled_marks"))
+    (alone, *_) = of_outputs(task="copy", positions="coupled")
+    assert alone == "positions=coupled_marks (now coupled)"
     assert not any("positions" in x for x in of_outputs(task="copy", architecture="lstm"))
 
 
 def test_shared_places_are_drawn_in_one_way() -> None:
     (own, *_) = of_outputs(task="copy", positions="learned", position_draw="shifted")
-    assert own == "positions=coupled (now learned), and with it position_draw=sorted"
+    assert own == "positions=coupled_marks (now learned), and with it position_draw=sorted"
 
 
 def test_places_are_learned_beyond_training_where_the_test_goes_there() -> None:

@@ -9,7 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from seqcls.interpretability.rounded import between, percent, rounded, written
+from seqcls.interpretability.rounded import (
+    between,
+    length_text,
+    p_value_text,
+    percent,
+    percents,
+    rounded,
+    written,
+)
 from seqcls.interpretability.rules import bounds
 from seqcls.interpretability.verdicts.certification import Certification, SupportProof, prove
 from seqcls.interpretability.verdicts.text import certification_text
@@ -114,3 +122,20 @@ def assert_shares_are_proved(proof: SupportProof, text: str) -> int:
     assert wrong <= proof.wrong
     assert left >= proof.open
     return 1
+
+
+@pytest.mark.parametrize(
+    ("share", "text"),
+    [
+        *[(0.0, "0.0%"), (-0.0, "0.0%"), (1.0, "+100.0%"), (-1.0, "-100.0%")],
+        *[(0.125, "+12.5%"), (-0.00004, "-0.004%"), (0.99996, "+99.996%"), (1e-17, "0.0%")],
+    ],
+)
+def test_a_difference_of_shares_is_nothing_or_all_only_where_it_is(share: float, text: str) -> None:
+    assert percent(share, 1, signed=True) == text
+
+
+def test_intervals_p_values_and_medians_of_lengths_are_told() -> None:
+    assert percents(0.0, 0.9996) == "0.0% to 99.96%"
+    assert [p_value_text(p) for p in (1.0, 0.03125, 1e-9)] == ["p = 1", "p = 0.0312", "p < 0.0001"]
+    assert [length_text(x) for x in (2.5, 3.0, -1.0, -0.5, 0.0)] == ["2.5", "3", "-1", "-0.5", "0"]

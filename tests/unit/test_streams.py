@@ -2,18 +2,34 @@
 
 import itertools
 import multiprocessing
+import shutil
+import sys
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
 from torch.utils.data import DataLoader
 
-from seqcls.config import RunConfig
+from seqcls.caching.remembered import Memory
+from seqcls.config import NetworkConfig, RunConfig
+from seqcls.engines.choice import Choice
 from seqcls.kinds import examples_of
+from seqcls.models import initialization
+from seqcls.models.two_streams import pictures
 from seqcls.problem import resolve
 from seqcls.sampling import Sampler
 from seqcls.sampling.streams import Stream
+from seqcls.tasks.automata.automaton import Automaton
+from seqcls.tasks.automata.expression import minimal_automaton
+from seqcls.tokens.tokenizer import FIRST_LETTER
+from sweeps.work import jobs
 from tests.unit.reading import read_all
 
 TRAIN = resolve(RunConfig(train_size=256)).train
@@ -24,6 +40,117 @@ FIXED = resolve(RunConfig(train_sampler="fixed_length", sequence_length=5)).trai
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("SEQCLS_CACHE", str(tmp_path / "cache"))
     return tmp_path / "cache"
+
+
+def in_threads(work: Callable[[int], object], number: int = 4) -> None:
+    """Does the same in several threads that begin together and often take turns."""
+    together, before = threading.Barrier(number), sys.getswitchinterval()
+
+    def begin(thread: int) -> object:
+        together.wait()
+        return work(thread)
+
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(number) as pool:
+            list(pool.map(begin, range(number)))
+    finally:
+        sys.setswitchinterval(before)
+
+
+def test_threads_read_and_keep_the_epochs_of_one_stream(
+    cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("seqcls.sampling.streams.MEMORY", Memory(1))
+    wanted = drawn(TRAIN, 6)
+    for _ in range(3):
+        shutil.rmtree(cache, ignore_errors=True)
+        shared = Stream(TRAIN)
+
+        def read(thread: int, shared: Stream = shared) -> None:
+            for index in np.random.default_rng(thread).permutation(6).tolist():
+                assert np.array_equal(shared.epoch(index).strings.letters, wanted[index])
+
+        in_threads(read)
+        # What is on disk now is what every later process reads.
+        same(Stream(TRAIN), TRAIN, 6)
+
+
+def test_threads_find_the_lengths_of_one_automaton() -> None:
+    pattern = "(aaaaa)*b?"
+    wanted = [minimal_automaton(pattern, "ab").has(length, True) for length in range(300)]
+
+    def look(automaton: Automaton, thread: int) -> None:
+        del thread
+        for length in range(300):
+            automaton.has(length, True)
+
+    for _ in range(5):
+        automaton = minimal_automaton(pattern, "ab")
+        in_threads(partial(look, automaton))
+        assert [automaton.has(length, True) for length in range(300)] == wanted
+
+
+def test_threads_that_look_at_other_pictures_get_their_own() -> None:
+    class Blank:
+        """A page whose pictures say what was drawn."""
+
+        def draw(self, letters: np.ndarray) -> np.ndarray:
+            return letters.astype(np.float32)
+
+        def __eq__(self, other: object) -> bool:
+            time.sleep(0)
+            return isinstance(other, Blank)
+
+        def __hash__(self) -> int:
+            return 0
+
+    def look(thread: int) -> None:
+        inputs = torch.full((1, 3), FIRST_LETTER + thread)
+        for _ in range(300):
+            page: Any = Blank()
+            assert float(pictures._drawn(page, inputs).max()) == thread
+
+    in_threads(look)
+
+
+def test_threads_begin_with_the_parameters_of_their_own_seeds(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    network = resolve(RunConfig()).network
+    make = initialization.make_model
+
+    def make_slowly(config: NetworkConfig) -> Any:
+        model = make(config)
+        # As a part from outside does that PyTorch has draw its values while it is made.
+        model.drawn = torch.nn.Parameter(torch.cat([torch.rand(1) for _ in range(50)]))
+        return model
+
+    monkeypatch.setattr(initialization, "make_model", make_slowly)
+    wanted = [initialization.initial_parameters(network, seed)["drawn"] for seed in range(4)]
+
+    def begin(seed: int) -> None:
+        for _ in range(10):
+            found = initialization.initial_parameters(network, seed)["drawn"]
+            assert torch.equal(found, wanted[seed])
+
+    in_threads(begin)
+
+
+def test_groups_that_train_side_by_side_leave_pytorch_the_threads_that_it_had() -> None:
+    engine = Choice("strings", "it is asked for")
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    try:
+        first, second = jobs._one_thread(engine), jobs._one_thread(engine)
+        first.__enter__()
+        second.__enter__()
+        first.__exit__(None, None, None)
+        assert torch.get_num_threads() == 1, "the second group still trains"
+        second.__exit__(None, None, None)
+        assert torch.get_num_threads() == 2
+    finally:
+        torch.set_num_threads(before)
 
 
 def drawn(sampler: Sampler, epochs: int) -> list[np.ndarray]:

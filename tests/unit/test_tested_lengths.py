@@ -94,10 +94,16 @@ def test_what_is_said_of_lengths_is_said_of_those_that_are_drawn() -> None:
     samplers = {f"{part}_sampler": "fixed_length" for part in PARTS}
     config = configuration({**FIXED, **samplers, "positions": "alibi"})
     assert mean_length(resolve(config)) == 4
-    said = verdict_sentence(pd.Series({"errors": 0}), config)
+    scores = pd.DataFrame({"length": [4], "tested": [81]})
+    said = verdict_sentence(pd.Series({"errors": 0}), config, scores)
     assert said.startswith("It is right on all 81 test strings, of up to 4 letters")
-    errors = {"errors": 1, "false_positives": 1, "false_negatives": 0, "solved_length": 3}
-    assert "no string of fewer than 4 letters" in verdict_sentence(pd.Series(errors), config)
+    errors = {"errors": 1, "false_positives": 1, "false_negatives": 0, "solved_length": None}
+    said = verdict_sentence(pd.Series(errors), config, scores)
+    assert said.startswith("It is wrong on 1 of 81 test strings")
+    assert "no string of fewer than 4 letters" in said
+    part = verdict_sentence(pd.Series(errors), config, scores.assign(tested=80))
+    assert "1 of 80 test strings" in part
+    assert "1 more was not tested" in part
     suggested = [own.text for own in suggestions(resolve(config), ["longer than in training"])]
     assert "position_range=18 (now 0)" in suggested
     assert not any("train_max_length" in text for text in suggested)

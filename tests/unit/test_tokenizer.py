@@ -1,5 +1,7 @@
 """Strings as text, as ids and as counts."""
 
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -14,7 +16,6 @@ from seqcls.tokens.tokenizer import (
     MAX_SPELLED_LENGTH,
     PAD,
     Tokenizer,
-    raw,
 )
 
 THREE = Tokenizer(LETTERS[:3])
@@ -223,13 +224,13 @@ def test_an_alphabet_is_a_tuple_however_it_is_given() -> None:
 
 
 names = st.text(
-    st.characters(exclude_characters="<>{}", exclude_categories=["C", "Z"]), min_size=1, max_size=6
+    st.characters(exclude_categories=["C", "Z"]) | st.sampled_from("<>{}1"), min_size=1, max_size=6
 )
 alphabets = (
     st.lists(names, min_size=1, max_size=9, unique=True)
     .map(tuple)
-    .filter(lambda tokens: alphabet_obstacle(tokens) is None)
-)
+    .filter(lambda tokens: alphabet_obstacle(tokens, notation=True) is None)
+) | st.lists(st.sampled_from("<>{}()12a"), min_size=1, unique=True).map(tuple)
 
 
 @given(alphabets, st.data())
@@ -245,9 +246,25 @@ def test_names_ids_and_text_are_the_same_string(
     for text in (tokenizer.decode(ids), tokenizer.spelled(letters)):
         assert tokenizer.encode(text) == ids
         assert tokenizer.counts(text) == counts
-        assert text == " ".join(text.split())
+        assert text == tokenizer.separator.join(text.split())
     assert tokenizer.decode(tokenizer.encode(tokenizer.decode(ids))) == tokenizer.decode(ids)
     assert tokenizer.counts(tokenizer.text_of_counts(counts)) == counts
+
+
+BRACKETS = Tokenizer("()<>[]{}")
+
+
+def test_tokens_that_are_notation_are_written_in_braces() -> None:
+    assert BRACKETS.decode([2, 6, 8, 4, 5, 9, 7, 3]) == "([{{}{<}{>}{}}])"
+    assert BRACKETS.decode([4] * 3 + [5] * 3) == "{<}{3}{>}{3}"
+    assert BRACKETS.decode([4, 5] * 9) == "<{<}{>}>{9}"
+    assert Tokenizer(("<s>", "a")).decode([2, 3, 3]) == "{<}s{>} a{2}"
+
+
+@pytest.mark.parametrize("text", ["([{<>}])", "(<()>)", "<", "{", "(}", "<[]>"])
+def test_tokens_that_are_notation_are_not_read_as_they_are(text: str) -> None:
+    with pytest.raises(InvalidStringError, match=re.escape("in braces: {<}, {>}, {{} and {}}")):
+        BRACKETS.encode(text)
 
 
 @given(st.lists(st.lists(st.integers(0, 2), min_size=1, max_size=9), max_size=5))
@@ -320,18 +337,24 @@ def test_what_is_no_name_is_refused(tokens: tuple[str, ...], says: str) -> None:
         ("({10})", "(" * 10 + ")"),
         ("({40})", "<(>{40})"),
         ("1{3}+{2}0", "1{3}++0"),
-        ("push{2} ({2}", "push{2} ({2}"),
         ("", ""),
     ],
 )
 def test_signs_are_written_out_where_a_count_would_be_hard_to_read(
     text: str, expected: str
 ) -> None:
-    assert raw(text) == expected
+    assert Tokenizer("ab01+()").display(text) == expected
+
+
+@pytest.mark.parametrize("text", ["push{2} ({2}", "i++{3}", "({4}", "<( i++{2}>{9}"])
+def test_texts_of_named_tokens_are_shown_as_they_are_stored(text: str) -> None:
+    tokenizer = Tokenizer(("push", "(", "i++"))
+    assert tokenizer.display(text) == text
+    assert tokenizer.encode(tokenizer.display(text)) == tokenizer.encode(text)
 
 
 @given(st.lists(st.sampled_from(range(6)), max_size=60))
 def test_a_text_with_signs_written_out_means_the_same_string(letters: list[int]) -> None:
     tokenizer = Tokenizer("()[]a+")
     ids = [CLS, *(FIRST_LETTER + letter for letter in letters)]
-    assert tokenizer.encode(raw(tokenizer.decode(ids))) == ids
+    assert tokenizer.encode(tokenizer.display(tokenizer.decode(ids))) == ids

@@ -69,6 +69,9 @@ NETWORKS: dict[str, dict[str, Any]] = {
         "biases": True,
     },
     "coupled": {**ATTENTION, "num_blocks": 2, "positions": "coupled"},
+    "coupled_marks": {
+        **ATTENTION, "num_blocks": 2, "positions": "coupled_marks",
+    },
     "recurrent_attention": {"architecture": "recurrent_attention", "num_blocks": 2},
     "rnn": {"architecture": "rnn"},
     "gru": {"architecture": "gru", "biases": True, "num_blocks": 2},

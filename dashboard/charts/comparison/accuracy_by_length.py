@@ -1,6 +1,6 @@
 """Accuracy, or a rate of errors, against string length: seeds thin, medians thick."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import altair as alt
@@ -73,7 +73,7 @@ def zoomed_by_length(
     chart = _layers(seeds, medians, limits, measure, color, alt.Scale(domain=span, zero=True))
     strip = (
         chart_of(medians, names)
-        .mark_line(strokeWidth=1)
+        .mark_line(strokeWidth=1, point=not _alone(medians, "configuration").empty)
         .encode(
             alt.X("middle:Q", axis=None, scale=alt.Scale(zero=True)),
             alt.Y("median:Q", axis=None, scale=alt.Scale(zero=False)),
@@ -114,6 +114,7 @@ def _layers(
         _band(chart_of(medians.dropna(subset=["low"]), names), x, color),
         _seeds(lines, x, y, color, measure),
         _medians(summed, x, y, color, measure),
+        *_single_points(seeds, medians, names, x, y, color, measure),
         *([] if labels is None else [labels]),
         _wide(lines, x, y, measure),
         _targets(lines, x, y, measure),
@@ -177,6 +178,41 @@ def _medians(
 ) -> alt.Chart:
     lines = medians.mark_line(strokeWidth=3, **_MOVED)
     return lines.encode(x, _y("median", measure, y), color, unfaded())
+
+
+def _alone(frame: pd.DataFrame, line: str) -> pd.DataFrame:
+    """The points of lines that have no other: as a line, one of them is not seen."""
+    alone: pd.DataFrame = frame[frame.groupby(line, observed=True)[line].transform("size") == 1]
+    return alone
+
+
+def _single_points(
+    seeds: pd.DataFrame,
+    medians: pd.DataFrame,
+    names: list[str],
+    x: alt.X,
+    y: alt.Scale,
+    color: alt.Color,
+    measure: str,
+) -> Iterator[alt.Chart]:
+    """Models as small points, medians as large ones with their intervals, where there are any."""
+    lanes = _lanes(medians)
+    # The only point there is lies at the end of the axis, and can be zoomed to nowhere.
+    moved = _MOVED | {"clip": medians["middle"].nunique() > 1}
+    spans = _alone(medians.dropna(subset=["low"]), "configuration")
+    if len(spans):
+        rules = chart_of(spans, names).mark_rule(
+            strokeWidth=9, strokeOpacity=0.15, clip=moved["clip"]
+        )
+        yield rules.encode(x, alt.Y("low:Q"), alt.Y2("high:Q"), color, unfaded())
+    for frame, line, field, size in (
+        (seeds, "run_id", "value", 18),
+        (medians, "configuration", "median", 90),
+    ):
+        alone = _lifted(_alone(frame, line), field, lanes)
+        if len(alone):
+            points = chart_of(alone, names).mark_point(filled=True, size=size, **moved)
+            yield points.encode(x, _y(field, measure, y), color, unfaded())
 
 
 def _labels(medians: pd.DataFrame, x: alt.X, y: alt.Scale) -> alt.Chart | None:

@@ -28,8 +28,8 @@ def every_seed(models: pd.DataFrame, names: list[str]) -> alt.LayerChart | alt.F
 
     Args:
         models: one row a model: configuration, run_id, model_seed, accuracy in [0, 1],
-            errors, false_positives, false_negatives, solved_length, jitter in [-1, 1] (which only
-            keeps points apart).
+            errors, false_positives, false_negatives, solved_length (missing where none is), jitter
+            in [-1, 1] (which only keeps points apart).
         names: the configurations, from the top.
     """
     x = alt.X(
@@ -64,7 +64,12 @@ def every_seed(models: pd.DataFrame, names: list[str]) -> alt.LayerChart | alt.F
                 scale=alt.Scale(domain=domain, range=shapes),
                 legend=alt.Legend(orient="top"),
             ),
-            tooltip=[x for x in _tooltips() if x.shorthand.partition(":")[0] in known],
+            tooltip=[x for x in _tooltips() if x.shorthand.partition(":")[0] in {*known, "solved"}],
+        )
+        .transform_calculate(
+            solved=alt.expr.if_(
+                alt.expr.isValid(alt.datum.solved_length), alt.datum.solved_length, "none"
+            )
         )
         .transform_calculate(outcome=alt.expr.if_(alt.datum.errors > 0, outcome, MOSTLY[0]))
         .add_params(clicked)
@@ -81,5 +86,5 @@ def _tooltips() -> list[alt.Tooltip]:
         alt.Tooltip("accuracy:Q", title="Accuracy", format=".2%"),
         alt.Tooltip("false_positives:Q", title="False positives"),
         alt.Tooltip("false_negatives:Q", title="False negatives"),
-        alt.Tooltip("solved_length:Q", title="Solved length"),
+        alt.Tooltip("solved:N", title="Solved length"),
     ]

@@ -53,9 +53,12 @@ def loss_curves(frame: pd.DataFrame, colors: Mapping[str, str]) -> Drawing:
     wide = base.mark_line(strokeWidth=11, opacity=0.001).add_params(pointed(CONFIGURATION))
     layers, height = [lines.transform_filter(finished)], PLOT_HEIGHT + FURNITURE
     if states != [FINISHED]:
-        # Dashes are seen where no point lies on them; one point shows where a line goes on.
+        # Dashes are seen where no point lies on them; one point shows where a line goes on, and
+        # one that died after its first epoch.
         dashed = shown.transform_filter(~finished).mark_line(strokeWidth=1.6)
-        last = drawn[drawn["state"] == IN_TRAINING].groupby("run_id").tail(1)
+        epochs = drawn.groupby("run_id")["epoch"].transform("size")
+        alone = (drawn["state"] == DIED) & (epochs == 1)
+        last = drawn[(drawn["state"] == IN_TRAINING) | alone].groupby("run_id").tail(1)
         ends = base.properties(data=last).mark_point(filled=True, opacity=1, size=45)
         layers += [dashed.encode(strokeDash=dash), ends]
         height += STATES_ROW

@@ -108,7 +108,7 @@ def parallel_coordinates(
         outcome: likewise.
     """
     top, column, said = _top(frame, outcome), _column(outcome), outcome.capitalize()
-    legend, exact = (".0f", ".1f") if _is_length(outcome) else (".0%", ".1%")
+    legend, exact = (".1~f", ".1~f") if _is_length(outcome) else (".0%", ".1%")
     x, y = _axes(list(dict.fromkeys(frame["axis"])))
     lines = (
         chart_of(frame, list(dict.fromkeys(frame["configuration"])))

@@ -51,7 +51,8 @@ def probe_by_position(frame: pd.DataFrame, trained: int, commonest: float) -> Dr
     """
     lines = (
         alt.Chart(frame)
-        .mark_line()
+        # A line of one point is not seen.
+        .mark_line(point=frame["position"].nunique() == 1)
         .encode(
             x=alt.X("position:Q", title="Position of the token"),
             y=alt.Y(

@@ -8,6 +8,7 @@ import warnings
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from threading import Lock
 from typing import Any, NamedTuple
 
 import altair as alt
@@ -94,11 +95,15 @@ def _alone(look: Callable[..., Layers], shape: tuple[Hashable, ...]) -> dict[str
     return spec | {"autosize": {"type": "fit-x", "contains": "padding"}}
 
 
+_WARNINGS = Lock()
+
+
 @lru_cache(maxsize=256)
 def _template(
     looks: tuple[tuple[Callable[..., Layers], tuple[Hashable, ...]], ...],
 ) -> dict[str, Any]:
-    with warnings.catch_warnings():
+    # What is to be warned of is one list, of all threads.
+    with _WARNINGS, warnings.catch_warnings():
         # That the parts share one mark is what is meant.
         warnings.filterwarnings("ignore", "Automatically deduplicated selection parameter")
         charts = [build(*shape) for build, shape in looks]

@@ -12,6 +12,7 @@ from dashboard.model.opened import remembered
 from dashboard.text import verbatim
 from seqcls.errors import InvalidStringError
 from seqcls.interpretability.states.letter_order import letter_orders
+from sweeps.analysis.answer_sentences import displayed
 
 orders = remembered(letter_orders)
 
@@ -50,7 +51,10 @@ def _letter_order(chosen: Chosen) -> None:
         st.error(verbatim(str(error)))
         return
     st.dataframe(
-        pd.DataFrame({"string": shuffled.strings, "logit": shuffled.logits}),
+        displayed(
+            pd.DataFrame({"string": shuffled.strings, "logit": shuffled.logits}),
+            chosen.model.config,
+        ),
         hide_index=True,
         column_config={"logit": st.column_config.NumberColumn("Logit", format="%.12f")},
     )

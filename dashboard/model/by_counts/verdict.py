@@ -17,6 +17,7 @@ from seqcls.interpretability.verdicts.certification import Certification, Suppor
 from seqcls.interpretability.verdicts.misclassified import Errors, errors_up_to
 from seqcls.interpretability.verdicts.text import certification_text
 from seqcls.interpretability.wording import EMPTY
+from sweeps.analysis.answer_sentences import displayed
 
 SHORTEST = 20
 
@@ -58,8 +59,9 @@ def _exhaustive(model: OpenedModel) -> None:
     shortest = errors.page(0, SHORTEST)
     kinds = ["false negative" if label else "false positive" for label in shortest.label]
     st.markdown(f"**The shortest {min(SHORTEST, len(errors.texts))}**")
+    listed = pd.DataFrame({"string": shortest.texts, "kind": kinds, "logit": shortest.logits})
     st.dataframe(
-        pd.DataFrame({"string": shortest.texts, "kind": kinds, "logit": shortest.logits}),
+        displayed(listed, model.config),
         hide_index=True,
         column_config={"logit": st.column_config.NumberColumn("logit", format="%.4f")},
     )

@@ -8,10 +8,12 @@ from dashboard.model.choosing.strings import Chosen, look_at
 from dashboard.model.figure_placement import draw
 from dashboard.model.opened import OpenedModel, remembered
 from dashboard.text import verbatim
+from seqcls.config import RunConfig
 from seqcls.interpretability.causes.shares import causes
 from seqcls.interpretability.explanations.explain import explain
 from seqcls.interpretability.explanations.explanation import Explanation
 from seqcls.interpretability.explanations.text import explanation_text
+from sweeps.analysis.answer_sentences import displayed
 
 EVIDENCE = (6, 8, 13)
 """The figures that an explanation is checked against."""
@@ -35,7 +37,7 @@ def show(chosen: Chosen) -> None:
     traces = chosen.model.traces(chosen.strings)
     draw(gallery.figures(traces, chosen.model.epoch, heads, EVIDENCE))
     with st.expander("Show data"):
-        _tables(explanation)
+        _tables(explanation, chosen.model.config)
 
 
 def _summary(chosen: Chosen) -> None:
@@ -79,7 +81,7 @@ def _cause(explanation: Explanation) -> None:
         st.markdown(f"- {verbatim(reason)}")
 
 
-def _tables(explanation: Explanation) -> None:
+def _tables(explanation: Explanation, config: RunConfig) -> None:
     seen = [
         {"head": head.head, "attends to": seen.token_type, "occurs": seen.count,
          "score": seen.score, "weight": seen.weight,
@@ -104,4 +106,4 @@ def _tables(explanation: Explanation) -> None:
         for change in (*explanation.removals, *explanation.additions)
     ]  # fmt: skip
     st.markdown("**Changes that flip the answer**")
-    st.dataframe(pd.DataFrame(changes), hide_index=True)
+    st.dataframe(displayed(pd.DataFrame(changes), config), hide_index=True)

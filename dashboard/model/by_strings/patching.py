@@ -57,7 +57,7 @@ def show(opened: AnyModel, letters: Letters) -> None:
 
 
 def _nearest(opened: AnyModel, letters: Letters) -> Letters | None:
-    nearest = nearest_of(opened, letters, other_answer=True, same_length=True)
+    nearest = nearest_of(opened, letters, other_answer=True, same_length=True, known=False)
     return None if nearest.answer is None else nearest.letters
 
 

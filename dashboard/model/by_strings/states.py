@@ -182,7 +182,7 @@ def _steps(results: StringResults, look: Look) -> None:
 
 def _prefixes(results: StringResults, look: Look) -> None:
     model, letters, prefixes = results.model, results.letters, results.prefixes
-    text = [model.text(letters[:end]) or "the empty string" for end in prefixes["length"]]
+    text = [model.display(letters[:end]) or "the empty string" for end in prefixes["length"]]
     frame = prefixes.assign(letter=prefixes["length"], prefix=text, label=prefixes["label"])
     drawn = token_states.prefix_logits(frame, results.names, look.prefixes)
     stretch_part(drawn, f"network prefixes {look.name}")

@@ -70,7 +70,7 @@ class StringResults:
     @cached_property
     def steps(self) -> pd.DataFrame:
         """What each part of a Transformer adds to the logit, as a waterfall draws it."""
-        return steps_frame(steps_of(self.opened, self.letters), self.model.text(self.letters))
+        return steps_frame(steps_of(self.opened, self.letters), self.model.display(self.letters))
 
     @cached_property
     def prefixes(self) -> pd.DataFrame:

@@ -1,5 +1,6 @@
 """Finding a model among any number by what is typed: a run, a seed of a sweep, settings."""
 
+import re
 from typing import Any
 
 import pandas as pd
@@ -31,27 +32,41 @@ def find(text: str, sweep: str | None, limit: int) -> pd.DataFrame:
     Raises:
         UnknownRunError: no trained model is meant, or the text means none.
     """
-    words = text.replace(",", " ").replace("=", " = ").replace(":", " ").split()
+    words = _words(text)
     name, slash, seed = text.strip().rpartition("/")
-    if words[:1] == ["run"]:
-        models = data.model(_number(text, words[-1]))
-    elif slash and name in set(data.memberships()["sweep"]):
+    if slash and name in set(data.memberships()["sweep"]):
         view = View(sweeps=(name,), model_seeds=(_number(text, seed),))
         models = data.worst_models(view, limit)
+    elif words[:1] == ["run"]:
+        models = data.model(_number(text, words[-1]))
     else:
-        models = data.worst_models(_view(text, words, sweep), limit)
+        models = data.worst_models(_view(text, sweep), limit)
     if models.empty:
         in_sweep = f" in sweep {sweep!r}" if sweep and words[:1] != ["run"] and not slash else ""
         raise UnknownRunError(f"{text!r}: no trained model is like that{in_sweep}; {EXPECTED}")
     return models
 
 
-def _view(text: str, words: list[str], sweep: str | None) -> View:
+def _words(text: str) -> list[str]:
+    return text.replace(",", " ").replace("=", " = ").replace(":", " ").split()
+
+
+def _view(text: str, sweep: str | None) -> View:
     """The models with the seeds and the settings that are named."""
     settings = data.settings()
+    left = text
+    # As they are written first: names and values may have spaces, commas and colons.
+    for name in sorted(map(str, settings), key=len, reverse=True):
+        values = sorted(settings[name].dropna().map(str).unique(), key=len, reverse=True)
+        for value in values if f"{name}=".casefold() in left.casefold() else ():
+            written = rf"(?<![^\s,]){re.escape(name)}={re.escape(value)}(?![^\s,])"
+            if re.search(written, left, re.IGNORECASE):
+                settings = settings[settings[name].map(str).str.casefold() == value.casefold()]
+                left = re.sub(written, " ", left, flags=re.IGNORECASE)
+                break
     seeds: list[int] = []
     # Of `name = value` and `seed number` the words are taken one after another.
-    rest = [word for word in words if word != "="]
+    rest = [word for word in _words(left) if word != "="]
     while rest:
         word = rest.pop(0)
         if word.isdecimal():

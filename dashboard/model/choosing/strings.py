@@ -74,7 +74,8 @@ def choose_string(config: RunConfig, errors: pd.DataFrame) -> str:
     """
     offered = _offered(config, errors)
     help_text = f"The model's own errors are offered, the shortest first. {NOTATION}"
-    return _chosen("String to look at", offered, first_shown(errors, offered), help_text)
+    first = first_shown(errors, offered)
+    return _chosen(config, "String to look at", offered, first, help_text)
 
 
 def first_shown(errors: pd.DataFrame, offered: Sequence[str]) -> str:
@@ -105,11 +106,18 @@ def _offered(config: RunConfig, errors: pd.DataFrame) -> list[str]:
     return [*errors["string"].head(OFFERED_ERRORS).tolist(), *examples(config)[0]]
 
 
-def _chosen(label: str, offered: Sequence[str], first: str, help_text: str) -> str:
+def _chosen(
+    config: RunConfig, label: str, offered: Sequence[str], first: str, help_text: str
+) -> str:
+    display = resolve(config).tokenizer.display
     linked = from_link(STRING, first)
+    # A link may name a string as it is stored, or as it is shown.
+    linked = next((text for text in offered if display(text) == display(linked)), linked)
+    st.session_state[STRING] = linked
     typed = st.selectbox(
         label,
         list(dict.fromkeys([*offered, linked])),
+        format_func=display,
         key=STRING,
         on_change=into_link,
         args=(STRING,),
@@ -125,7 +133,7 @@ def _explained(config: RunConfig, errors: pd.DataFrame) -> str:
         "Offers the model's own errors, shortest first. You can type any other string: "
         "ab{100} is an a and a hundred b's, <ab>{50} is ab fifty times."
     )
-    chosen = _chosen("String to explain", offered, offered[0], help_text)
+    chosen = _chosen(config, "String to explain", offered, offered[0], help_text)
     return _readable(config, chosen) or offered[0]
 
 

@@ -35,7 +35,11 @@ def show(opened: AnyModel) -> None:
         return
     stretch(wrong_by_length(_by_length(verdict)), "all inputs by length")
     st.markdown(f"**The shortest {len(verdict.shortest)}**")
-    rows = [(each.string, each.label, each.predicted) for each in verdict.shortest]
+    display = opened.model.tokenizer.display
+    rows = [
+        [display(str(text)) for text in (each.string, each.label, each.predicted)]
+        for each in verdict.shortest
+    ]
     names = ["input", "target", "output"]
     shortest = pd.DataFrame(rows, columns=names)
     titles = {name: st.column_config.TextColumn(name.capitalize()) for name in names}

@@ -12,6 +12,7 @@ from dashboard.words.languages import family_example
 from seqcls.errors import SeqclsError
 from seqcls.interpretability.families.families import output_family
 from seqcls.interpretability.families.output_family import OutputFamily, output_family_text
+from sweeps.analysis.answer_sentences import displayed
 
 family_of = remembered(output_family, "Writing outputs")
 
@@ -40,7 +41,7 @@ def show(opened: AnyModel) -> None:
     else:
         first_name, second_name = answers.family.names
         place(output_map(frame, (first_name, second_name), answers.family.text), "output map")
-    _table(answers, frame)
+    _table(answers, displayed(frame, opened.model.config))
 
 
 def _table(answers: OutputFamily, frame: pd.DataFrame) -> None:

@@ -101,7 +101,8 @@ def _uploaded(named: Named) -> Ink | None:
 
 def _read(named: Named, ink: Ink, look: Look) -> None:
     read = read_picture(named.model, ink)
-    text = f"The model reads {read.text!r}" if read.text else "The model reads nothing"
+    shown = named.model.tokenizer.display(read.text)
+    text = f"The model reads {shown!r}" if shown else "The model reads nothing"
     ends = read.tokens[-1].token == "END"
     surest = min(read.tokens, key=lambda token: token.probability)
     st.markdown(verbatim(f"{text}{'' if ends else ' and did not end'}."))

@@ -37,7 +37,7 @@ from seqcls.interpretability.states.output_tokens import (
 )
 from seqcls.interpretability.states.output_tree import output_tree
 from sweeps.analysis import state_frames
-from sweeps.analysis.answer_sentences import said_of
+from sweeps.analysis.answer_sentences import displayed, said_of
 
 WIDTH = 5
 """Of the beam whose outputs are shown."""
@@ -215,7 +215,7 @@ def _others(shown: _Shown) -> None:
     drawn = drawn_tree(
         frames.cells_frame(tree, places),
         frames.links_frame(tree, places),
-        frames.ends_frame(tree, places),
+        displayed(frames.ends_frame(tree, places), shown.model.config),
         NARROW if look.name else PIXELS,
     )
     place_together([drawn], f"output tree {look.name}")
@@ -228,7 +228,7 @@ def _others(shown: _Shown) -> None:
     )
     with st.expander("Show data"):
         st.dataframe(
-            frames.leaves_frame(tree),
+            displayed(frames.leaves_frame(tree), shown.model.config),
             hide_index=True,
             width="content",
             column_config={

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from jaxtyping import Float, Int64
 
-from seqcls.config import NetworkConfig
+from seqcls.config import COUPLED, NetworkConfig
 from seqcls.engines.base import Scored, Written
 from seqcls.engines.compiled.engine import CompiledEngine
 from seqcls.engines.compiled.machine_code import (
@@ -39,7 +39,7 @@ MOST_TOKENS = 64
 """Of an alphabet: each token type costs as much as a number of the hidden state. Beside the head of
 a Transformer that writes it is little."""
 
-POSITIONS = ("none", "sinusoidal", "learned", "rotary", "alibi", "relative", "coupled")
+POSITIONS = ("none", "sinusoidal", "learned", "rotary", "alibi", "relative", *COUPLED)
 
 
 class Lanes(CompiledEngine):

@@ -86,7 +86,7 @@ def make_lesson(
     shares = [1 / max(int(is_predicted[rows_of].sum()), 1) for rows_of in batches]
     by_lane = wanted.reshape(count, width, tokens).transpose(0, 2, 1)
     coupled = None
-    if network.positions == "coupled":
+    if network.coupling:
         its = groups.strings.ids.transpose(0, 2, 1).reshape(count * width, tokens)
         coupled = coupled_of(network, its[groups.places])
     return Lesson(

@@ -58,7 +58,7 @@ def lane_scores(problem: Problem, weights: Weights, examples: Examples) -> Score
         values.reshape(-1)[lesson.groups.places]
         for values in (results.losses, results.missed, results.missed_inside)
     )
-    return Scored(missed == 0, inside == 0, -losses)
+    return Scored(missed == 0, inside == 0, -losses).answered()
 
 
 def lane_outputs(
@@ -75,11 +75,13 @@ def lane_outputs(
         from seqcls.engines.lanes.recurrent.outputs.program import wrote as recurrent_wrote
 
         written = recurrent_wrote(problem.network, weights, inputs, limits)
-    counts = (written.tokens >= 0).sum(axis=1).tolist()
+    # A number that is none cannot be the greatest: nothing is written.
+    unknown = np.isnan(written.log_probability)
+    counts = np.where(unknown, 0, (written.tokens >= 0).sum(axis=1)).tolist()
     rows = zip(
         written.tokens.tolist(),
         counts,
-        written.is_ended.tolist(),
+        (written.is_ended & ~unknown).tolist(),
         written.log_probability.tolist(),
         strict=True,
     )

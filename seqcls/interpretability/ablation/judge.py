@@ -15,6 +15,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int64
 
 from seqcls.kinds import Kind
+from seqcls.kinds.base import are_unanswered
 from seqcls.models.parts import Part
 from seqcls.results import Confusion
 from seqcls.tokens.strings import TokenStrings
@@ -90,7 +91,7 @@ class Judge(ABC):
         self, outputs: Float[np.ndarray, "string *output"]
     ) -> Bool[np.ndarray, " string"]:
         """Which strings are misclassified."""
-        return np.asarray(self.kind.answers(outputs) != self.targets)
+        return np.asarray((self.kind.answers(outputs) != self.targets) | are_unanswered(outputs))
 
     def without(self, ablation: Ablation) -> Ablated:
         """What is left without these parts."""

@@ -120,6 +120,11 @@ class ModelAnswers:
     def _ask(self, strings: TokenStrings) -> Bits:
         starts = range(0, len(strings), CHUNK)
         parts = [self.model.ask(strings.take(slice(start, start + CHUNK))) for start in starts]
+        for part in parts:
+            if len(rows := np.flatnonzero(part.unanswered)):
+                first = part.strings.take(rows[:1])
+                string = self.model.text(first.letters[0, : first.lengths[0]].tolist())
+                raise EndedError(f"{string[:60]!r} has no answer: its logit is NaN")
         return np.concatenate([np.asarray(part.predicted, dtype=bool) for part in parts])
 
     def _stepped(self, steps: PrefixStates, letters: Letters) -> bool:
@@ -167,7 +172,8 @@ class ModelAnswers:
     def _resolved(self, length: int, logits: np.ndarray) -> Bits:
         """The answers that logits stand for; where they are near 0 the model is asked anew."""
         answers = np.asarray(logits > 0)
-        doubtful = np.flatnonzero(np.abs(logits) <= DOUBTFUL)
+        # Those that are no numbers too.
+        doubtful = np.flatnonzero(~(np.abs(logits) > DOUBTFUL))
         if len(doubtful):
             powers = self.model.num_letters ** np.arange(length - 1, -1, -1)
             letters = doubtful[:, None] // powers % self.model.num_letters

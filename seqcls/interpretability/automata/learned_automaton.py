@@ -48,6 +48,8 @@ class Learned:
     """All strings up to it were tried."""
     empty_given: bool
     """Whether the empty string, which no test has, was taken as the language has it."""
+    empty_known: bool
+    """Whether anybody knows its label; else it was taken for negative."""
     asked: int
     longer: int
     """Distinct longer strings that were tried."""

@@ -63,9 +63,8 @@ def _opened(model: TrainedModel, budget: Budget, stepped: bool) -> ModelAnswers:
     try:
         return ModelAnswers(model, budget, stepped=stepped)
     except EndedError as reason:
-        raise ConfigError(
-            f"{reason} before the first hypothesis: raise the seconds or lower the strings"
-        ) from None
+        advice = "" if "NaN" in str(reason) else ": raise the seconds or lower the strings"
+        raise ConfigError(f"{reason} before the first hypothesis{advice}") from None
 
 
 def _kearns_vazirani(oracle: "_Oracle", answers: ModelAnswers) -> None:
@@ -225,6 +224,7 @@ def _learned(oracle: _Oracle, ended: str | None) -> Learned:
         budget=oracle.budget,
         tried_length=answers.tried_length,
         empty_given=answers.empty_given,
+        empty_known=bool(model.problem.knows(TokenStrings.of_lists(model.num_letters, [()]))[0]),
         asked=answers.asked,
         longer=longer,
         longest=longest,

@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING
 from seqcls.interpretability.automata.learned_automaton import Learned
 from seqcls.interpretability.model.trained_model import Answer
 from seqcls.interpretability.rounded import percent
+from seqcls.interpretability.wording import sign
+from seqcls.tokens.tokenizer import Tokenizer
 
 if TYPE_CHECKING:
     # PyTorch, which takes a second or two to load.
@@ -14,7 +16,12 @@ if TYPE_CHECKING:
 def learned_text(learned: Learned) -> list[str]:
     """What was found of a model, a sentence each."""
     said = [_finding(learned)]
-    if learned.empty_given:
+    if learned.empty_given and not learned.empty_known:
+        said.append(
+            "The test has no empty string, so the model was not asked about it: it is taken for "
+            "negative."
+        )
+    elif learned.empty_given:
         said.append(
             "The test has no empty string, so of that the language's label was taken, not the "
             "model's answer."
@@ -33,7 +40,7 @@ def _finding(learned: Learned) -> str:
         return (
             f"No finite machine was found within the budget: {learned.ended} ({rounds}, "
             f"{learned.asked:,} strings asked). The last hypothesis, of "
-            f"{states(learned.states)}, and the model differ on {named(differs)}."
+            f"{states(learned.states)}, and the model differ on {named(learned, differs)}."
         )
     longer = ""
     if learned.longer:
@@ -56,15 +63,15 @@ def _of_language(learned: Learned) -> str:
 
 
 def _of_error(learned: Learned, error: Answer) -> str:
-    label, predicted = (("negative", "positive")[int(x)] for x in (error.label, error.predicted))
     if not error.is_wrong:
-        return f"It differs from the language first on {named(error.string)}."
+        return f"It differs from the language first on {named(learned, error.string)}."
+    label, predicted = (sign(bool(x)) for x in (error.label, error.predicted))
     tested = "the test has it" if learned.error_is_tested else "the test does not have it"
     what = "of the strings asked, the model is wrong first on"
     if learned.found and learned.language is not None:
         what = "it differs from the language first on"
     return (
-        f"{what[0].upper()}{what[1:]} {named(error.string)}: {label}, and the model says "
+        f"{what[0].upper()}{what[1:]} {named(learned, error.string)}: {label}, and the model says "
         f"{predicted} (logit {error.logit:.4f}), an error of the model ({tested})."
     )
 
@@ -85,19 +92,20 @@ def inside_text(inside: "Inside") -> list[str]:
     """How far an automaton's states are to be read from a model's own, a sentence a layer."""
     said = [
         f"Held-out strings: the most frequent of the {states(inside.states)} is right after "
-        f"{inside.commonest:.1%} of their tokens. A linear probe of"
+        f"{percent(inside.commonest, 1)} of their tokens. A linear probe of"
     ]
     for probe in inside.probes:
-        beyond = "" if probe.beyond is None else f", {probe.beyond:.1%} in longer ones"
+        beyond = "" if probe.beyond is None else f", {percent(probe.beyond, 1)} in longer ones"
         said.append(
-            f"  {probe.layer} is right after {probe.trained:.1%} in strings of the training's "
-            f"lengths{beyond}"
+            f"  {probe.layer} is right after {percent(probe.trained, 1)} in strings of the "
+            f"training's lengths{beyond}"
         )
     if inside.clusters is not None:
         clusters = inside.clusters
         said.append(
             f"What the last layer keeps after prefixes falls into {clusters.count} clusters, which "
-            f"tell the automaton's state of {clusters.purity:.1%} of them: {_split(clusters)}."
+            f"tell the automaton's state of {percent(clusters.purity, 1)} of them: "
+            f"{_split(clusters)}."
         )
     return said
 
@@ -111,9 +119,9 @@ def _split(clusters: "Clusters") -> str:
     )
 
 
-def named(string: str) -> str:
+def named(learned: Learned, string: str) -> str:
     """A string as it is shown; the empty one needs a name."""
-    return string or "the empty string"
+    return Tokenizer(learned.alphabet).display(string) or "the empty string"
 
 
 def states(number: int) -> str:

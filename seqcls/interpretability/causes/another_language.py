@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from seqcls.errors import ConfigError
 from seqcls.interpretability.automata.budget import Budget, obstacle
 from seqcls.interpretability.automata.learning import learn
 from seqcls.interpretability.causes.tried_strings import Tried
@@ -29,7 +30,12 @@ def smallest_automaton(
     if obstacle(model) is not None:
         return None
     # Whole strings are asked: what answers is what was tested.
-    for made in learn(model, BUDGET, stepped=False).rounds:
+    try:
+        learned = learn(model, BUDGET, stepped=False)
+    except ConfigError:
+        # Some of them have no answer, so it is no machine.
+        return None
+    for made in learned.rounds:
         if all(_holds(made.automaton, tried, agrees, explains) for tried in (test, short)):
             return made.automaton
     return None
@@ -42,7 +48,7 @@ def first_difference(model: TrainedModel, automaton: Automaton, short: Tried) ->
     if not len(rows):
         return None
     row = rows[int(short.strings.lengths[rows].argmin())]
-    return model.text([x for x in short.strings.letters[row].tolist() if x != NO_LETTER])
+    return model.display([x for x in short.strings.letters[row].tolist() if x != NO_LETTER])
 
 
 def _holds(automaton: Automaton, tried: Tried, agrees: float, explains: float) -> bool:

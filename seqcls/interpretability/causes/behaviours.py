@@ -106,7 +106,7 @@ def behaviours(
         if first is not None:
             causes[string] = replace(first, string=string)
         elif unseen is not None:
-            causes[string] = Attribution(string, ORDER, None, f"as in {model.text(unseen)}")
+            causes[string] = Attribution(string, ORDER, None, f"as in {model.display(unseen)}")
         else:
             causes[string] = _other(model, string, shortest, positive=bool(test.predicted[place]))
     return tuple(causes[string] for string in picked)
@@ -216,7 +216,7 @@ def _other(
     kind = "false positives" if positive else "false negatives"
     if shortest is None:
         return Attribution(string, LONGER, None, kind)
-    named = model.text(shortest) or "the empty string"
+    named = model.display(shortest) or "the empty string"
     return Attribution(string, AS_SHORT, None, f"{kind}, the model's shortest error {named}")
 
 

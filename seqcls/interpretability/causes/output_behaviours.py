@@ -44,7 +44,7 @@ def output_behaviours(
     outputs = {tuple(output) for output in judged.outputs}
     if len(outputs) == 1 and len(judged.outputs) >= FEW:
         (output,) = outputs
-        said = f"always {model.text(output) or EMPTY}"
+        said = f"always {model.display(output) or EMPTY}"
         return tuple(Attribution(string, CONSTANT, None, said) for string in picked)
     # One that is right now hangs on rounding.
     causes = {string: Attribution(string, ROUNDING) for string in strings}

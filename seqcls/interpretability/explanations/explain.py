@@ -1,9 +1,11 @@
 """The cause of a string's answer, as data; `explanation_text` puts it into words."""
 
+import math
 from itertools import pairwise
 
 import numpy as np
 
+from seqcls.errors import InvalidStringError
 from seqcls.interpretability.causes.interventions import mechanism_of
 from seqcls.interpretability.explanations.explanation import (
     AttentionEntry,
@@ -21,6 +23,7 @@ from seqcls.interpretability.minimal.deletions import (
 from seqcls.interpretability.model.network import Network, sigmoid
 from seqcls.interpretability.model.obstacle import refuse
 from seqcls.interpretability.states.by_counts import Activations, activations
+from seqcls.prediction import not_a_number
 
 
 def explain(network: Network, string: str) -> Explanation:
@@ -38,6 +41,8 @@ def explain(network: Network, string: str) -> Explanation:
     counts = network.tokenizer.counts(string)
     label = network.label_of(counts)
     logit = float(states.logit[0])
+    if math.isnan(logit):
+        raise InvalidStringError(not_a_number(string))
     failed = (logit > 0) != label
     return Explanation(
         string=string,

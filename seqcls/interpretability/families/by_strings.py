@@ -3,6 +3,7 @@
 No string has more than `MAX_TOKENS` tokens, nor more than the model has places for.
 """
 
+import math
 from collections.abc import Sequence
 from itertools import pairwise
 
@@ -116,9 +117,10 @@ class _Known:
                 after = middle
             else:
                 before = middle
-        return Change(after, answer, self.logits[before], self.logits[after])
+        logits = (self.logits.get(n, math.nan) for n in (before, after))
+        return Change(after, answer, *logits)
 
     def _positive(self, n: int) -> bool:
         if n not in self.logits:
             self.try_all([n])
-        return self.logits[n] > 0
+        return self.logits.get(n, math.nan) > 0

@@ -14,7 +14,7 @@ from seqcls.tokens.tokenizer import FIRST_LETTER, Tokenizer
 MAX_FIXED = 10**12
 """The largest count that is not free: sums of them stay far within the integers of an array."""
 
-_PIECE = r"(?:<([^<>{{}}]+)>|({token}))(?:\{{([a-z]|[1-9][0-9]*)\}})?"
+_PIECE = r"(?:<((?:[^<>{{}}]|\{{[<>{{}}]\}})+)>|({token}))(?:\{{([a-z]|[1-9][0-9]*)\}})?"
 _FREE = re.compile(r"\{([a-z])\}")
 
 Count = int | str
@@ -111,7 +111,7 @@ def _pieces(tokenizer: Tokenizer, text: str) -> Iterator[tuple[Letters, Count]]:
             place += 1
             continue
         match = piece.match(text, place)
-        if match is None:
+        if match is None or (match[1] and match[3] is None and tokenizer.has_notation):
             raise InvalidStringError(
                 f"cannot read {text[:60]!r} at character {place + 1}: expected tokens, or groups "
                 "such as <ab>{n} or 0{3}"

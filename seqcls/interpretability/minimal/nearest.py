@@ -3,16 +3,21 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
+from operator import ne
 from typing import Any
 
 import numpy as np
 
+from seqcls.decoding.measures import edits as edit_distance
 from seqcls.interpretability.model.trained_model import Answer, Answers, Letters, TrainedModel
+from seqcls.tokens.strings import TokenStrings
 
 MAX_TRIED = 20_000
 """Strings that are tried at most: two edits of a long string are more than anyone waits for."""
 
 AT_ONCE = 256
+
+MAX_EDITS = 2
 
 
 @dataclass(frozen=True)
@@ -36,12 +41,14 @@ def nearest_right(
     other_answer: bool = False,
     prefer_other_answer: bool = False,
     same_length: bool = False,
+    known: bool = True,
     max_edits: int = 2,
     max_tried: int = MAX_TRIED,
 ) -> Nearest:
     """The nearest string that is answered rightly, its label asked of the language anew.
 
-    Tokens are replaced first, then deleted, then inserted, from left to right.
+    Tokens are replaced first, then deleted, then inserted, from left to right. Where what is right
+    is known of some strings alone, as of those of a file, only these are tried.
 
     Args:
         model: the model.
@@ -52,6 +59,8 @@ def nearest_right(
             otherwise: of a failing string one with its own label, which tells what the model goes
             by. The answer to one with another label is the same, only right by now.
         same_length: only replacements.
+        known: only strings whose label or target is known. Of a file, any other will do without it:
+            nobody knows that it is answered wrongly.
         max_edits: 1 or 2.
         max_tried: after so many strings the search is given up.
     """
@@ -59,9 +68,15 @@ def nearest_right(
     was = model.ask_all([start]).predicted[0]
     least = 0 if model.problem.tries_empty else 1
     tried = 0
-    rings = islice(_rings(start, model.num_letters, same_length), max_edits)
+    among = model.problem.known_strings if known else None
+    # Of a file, what is known is among its strings; any other is an input all the same.
+    any_input = model.problem.known_strings is not None
+    all_rings = _rings(start, model.num_letters, same_length)
+    if among is not None:
+        all_rings = _rings_among(among, start, same_length)
+    rings = islice(all_rings, max_edits)
     for edits, candidates in enumerate(rings, start=1):
-        wanted = (x for x in candidates if len(x) >= least and model.is_input(x))
+        wanted = (x for x in candidates if len(x) >= least and (any_input or model.is_input(x)))
         second: Letters | None = None
         while batch := list(islice(wanted, min(AT_ONCE, max_tried - tried))):
             tried += len(batch)
@@ -109,6 +124,27 @@ def _rings(string: Letters, num_letters: int, same_length: bool) -> Iterator[Ite
     """The strings one edit away, then those two edits away, none of them twice."""
     yield edited(string, num_letters, same_length)
     yield _twice(string, num_letters, same_length)
+
+
+def _rings_among(
+    known: TokenStrings, string: Letters, same_length: bool
+) -> Iterator[Iterator[Letters]]:
+    """The same of some strings alone: each is so many edits away."""
+    counts = known.counts
+    own = np.bincount(string, minlength=counts.shape[1])
+    # An edit changes the counts of two letters at most, each by one.
+    near = np.flatnonzero(np.abs(counts - own).sum(axis=1) <= 2 * MAX_EDITS)
+    pairs = zip(known.letters[near].tolist(), known.lengths[near].tolist(), strict=True)
+    rows = [tuple(row[:length]) for row, length in pairs]
+    if same_length:
+        rows = [row for row in rows if len(row) == len(string)]
+    rows.sort(key=lambda row: (len(row) != len(string), len(row) > len(string)))
+    away = {
+        row: sum(map(ne, row, string)) if same_length else edit_distance(row, string)
+        for row in rows
+    }
+    for distance in range(1, MAX_EDITS + 1):
+        yield iter([row for row, edits in away.items() if edits == distance])
 
 
 def _twice(string: Letters, num_letters: int, same_length: bool) -> Iterator[Letters]:

@@ -41,6 +41,8 @@ def obstacle(problem: Problem, needs: Needs = "required letters") -> str | None:
     if reason is not None or needs == "states":
         return reason
     task = problem.config.task
+    if problem.unknown_labels is not None:
+        return problem.unknown_labels
     if not isinstance(problem.task, CountTask):
         return f"in task={task!r} the order of tokens decides, not letter counts"
     if needs == "required letters" and task != REPORT_TASK:

@@ -1,7 +1,8 @@
 """A trained model of any architecture, asked about strings of its language."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
@@ -9,13 +10,16 @@ from jaxtyping import Bool, Float
 
 from seqcls.config import RunConfig
 from seqcls.errors import InvalidStringError
-from seqcls.evaluation import logits_of
+from seqcls.evaluation import logits_of, readable_strings
 from seqcls.kinds import Examples
+from seqcls.kinds.base import are_unanswered
+from seqcls.kinds.transduction import target_lengths
+from seqcls.models.positions import longest_readable
 from seqcls.problem import Problem
 from seqcls.results import Weights
 from seqcls.tasks import Task
 from seqcls.tokens.strings import NO_LETTER, TokenStrings
-from seqcls.tokens.tokenizer import FIRST_LETTER, Tokenizer, raw
+from seqcls.tokens.tokenizer import FIRST_LETTER, Tokenizer
 
 Letters = tuple[int, ...]
 """One string by the numbers of its letters."""
@@ -30,20 +34,28 @@ class Answer:
 
     string: str
     length: int
-    label: bool | str
-    """What is right: of a language its label, else the target as text."""
+    label: bool | str | None
+    """What is right: of a language its label, else the target as text; None where it is not
+    known, as of a string that is not in the file."""
     logit: float
     """Or the margin of another kind."""
     predicted: bool | str
     """What the model says, likewise."""
+    tokenizer: Tokenizer = field(repr=False, compare=False)
+    """Of the alphabet: it writes texts as they are shown."""
 
     number: ClassVar[str] = "margin"
     """What the logit is, where it is none."""
 
     @property
+    def is_answered(self) -> bool:
+        """Whether the model says anything: NaN is no answer, and so is wrong."""
+        return not math.isnan(self.logit)
+
+    @property
     def is_wrong(self) -> bool:
         """Whether the model misclassifies it."""
-        return self.predicted != self.label
+        return self.label is not None and (self.predicted != self.label or not self.is_answered)
 
 
 class OutputAnswer(Answer):
@@ -52,28 +64,41 @@ class OutputAnswer(Answer):
     number: ClassVar[str] = "log-probability of the target"
 
 
+class UnjudgedOutput(OutputAnswer):
+    """Of a model that writes, where no target is known: the output and its log-probability."""
+
+    number: ClassVar[str] = "log-probability of the output"
+
+
 @dataclass(frozen=True, eq=False)
 class Answers:
     """What the language and the model say of many strings."""
 
     strings: TokenStrings
     targets: np.ndarray
-    """What is right: of languages their labels."""
+    """What is right: of languages their labels; where a file does not say it, what is predicted."""
     predicted: np.ndarray
     """What the model says: of languages whether the logit is positive."""
     logits: Float[np.ndarray, " string"]
     """Or the margins of another kind; of outputs the targets' log-probabilities.
 
-    NaN where the model has no places for so long a string: it is neither right nor wrong.
+    NaN where there is no answer.
+    """
+    unanswered: Bool[np.ndarray, " string"]
+    """For which strings the model computes NaN: they are wrong.
+
+    Of a string so long that the model has no places for it the logit is NaN too, but that one is
+    neither right nor wrong.
     """
 
     @property
     def known(self) -> Bool[np.ndarray, " string"]:
+        """Which strings are answered."""
         return np.asarray(~np.isnan(self.logits))
 
     @property
     def wrong(self) -> Bool[np.ndarray, " string"]:
-        return np.asarray(self.known & self._differ)
+        return np.asarray((self.known & self._differ) | self.unanswered)
 
     @property
     def right(self) -> Bool[np.ndarray, " string"]:
@@ -122,18 +147,24 @@ class TrainedModel:
         return self.problem.writes
 
     def is_input(self, letters: Sequence[int]) -> bool:
-        """Whether anything is right of a string; of a language it always is."""
-        if not self.writes:
-            return True
-        string = TokenStrings.of_lists(self.num_letters, [letters])
-        return not isinstance(self.problem.targets_or_reason(string), str)
+        """Whether anything is known to be right of a string."""
+        return self.why_no_input(letters) is None
 
-    def letters(self, text: str) -> Letters:
-        """The letters of a string in the usual notation.
+    def why_no_input(self, letters: Sequence[int]) -> str | None:
+        """Why nothing is known to be right of a string: it is no input, or not in the file."""
+        if not self.writes and self.problem.known_strings is None:
+            return None
+        string = TokenStrings.of_lists(self.num_letters, [letters])
+        targets = self.problem.targets_or_reason(string)
+        return targets if isinstance(targets, str) else None
+
+    def letters(self, string: str | Sequence[str]) -> Letters:
+        """The letters of a string in the usual notation, or of a list of its tokens.
 
         Raises:
             InvalidStringError: it is not of this alphabet, or longer than `MAX_LENGTH`.
         """
+        text = self.tokenizer.notation(string)
         length = sum(count for _, count in self.tokenizer.pieces(text))
         if length > MAX_LENGTH:
             raise InvalidStringError(
@@ -143,8 +174,12 @@ class TrainedModel:
         return tuple(x - FIRST_LETTER for x in self.tokenizer.encode(text)[1:])
 
     def text(self, letters: Sequence[int]) -> str:
-        """The string with these letters, in the usual notation; brackets and other signs raw."""
-        return raw(self.tokenizer.decode([FIRST_LETTER + letter for letter in letters]))
+        """The string with these letters, in the notation in which strings are stored."""
+        return self.tokenizer.decode([FIRST_LETTER + letter for letter in letters])
+
+    def display(self, letters: Sequence[int]) -> str:
+        """The same as it is shown; no string is looked up by it."""
+        return self.tokenizer.display(self.text(letters))
 
     def ask(self, strings: TokenStrings) -> Answers:
         """Labels and answers of strings; where a file does not say the label, what is answered."""
@@ -155,12 +190,15 @@ class TrainedModel:
         predicted = kind.answers(outputs)
         targets = self.problem.targets_or(strings, predicted)
         margins = kind.margins(outputs, targets).astype(np.float64)
-        return Answers(strings, targets, predicted, margins)
+        unanswered = are_unanswered(outputs) & readable_strings(self.problem, strings)
+        if predicted.dtype == np.bool_:
+            predicted = np.where(unanswered, ~targets, predicted)
+        return Answers(strings, targets, predicted, margins, unanswered)
 
     def _outputs(self, strings: TokenStrings) -> Answers:
         """As `ask`, of a transduction; the logits are the targets' log-probabilities."""
         # PyTorch, which takes a second or two to load.
-        from seqcls.decoding.judging import judge, letter_rows, readable_inputs
+        from seqcls.decoding.judging import best_written, judge, letter_rows, readable_inputs
 
         is_input, inputs = self.inputs_among(strings)
         every = Examples(strings, inputs)
@@ -173,10 +211,22 @@ class TrainedModel:
         predicted[known[judged.is_wrong]] = _widened(wrong, width)
         logits = np.full(len(strings), np.nan)
         logits[known] = judged.log_probability
-        return Answers(strings, targets, predicted, logits)
+        unanswered = np.zeros(len(strings), dtype=bool)
+        unanswered[known] = judged.is_wrong & np.isnan(judged.log_probability)
+        unknown = np.flatnonzero(
+            readable_inputs(self.problem, every) & ~self.problem.knows(strings)
+        )
+        if len(unknown):
+            written = best_written(self.problem, self.weights, strings.take(unknown))
+            rows = letter_rows([[x - FIRST_LETTER for x in output.tokens] for output in written])
+            targets, predicted = _of_one_width(targets, predicted, rows)[:2]
+            targets[unknown] = predicted[unknown] = _widened(rows, targets.shape[1])
+            logits[unknown] = [output.log_probability for output in written]
+            unanswered[unknown] = np.isnan(logits[unknown])
+        return Answers(strings, targets, predicted, logits, unanswered)
 
     def inputs_among(self, strings: TokenStrings) -> tuple[Bool[np.ndarray, " string"], np.ndarray]:
-        """Which strings are inputs of the task, and the targets, empty of the others."""
+        """Which strings are inputs whose target is known, and the targets, empty of the others."""
         targets = self.problem.targets_or_reason(strings)
         if not isinstance(targets, str):
             return np.ones(len(strings), dtype=bool), targets
@@ -190,32 +240,65 @@ class TrainedModel:
         width = max(row.shape[1] for row in rows)
         return is_input, np.concatenate([_widened(row, width) for row in rows])
 
-    def ask_all(self, strings: Sequence[Sequence[int]]) -> Answers:
-        """Labels and answers of strings given by their letters."""
-        return self.ask(TokenStrings.of_lists(self.num_letters, strings))
+    def ask_all(self, strings: Sequence[str | Sequence[str] | Sequence[int]]) -> Answers:
+        """Labels and answers of strings: as text, or by their tokens or the letters' numbers."""
+        listed = [strings] if isinstance(strings, str) else strings
+        rows = [self.letters(x) if _is_text(x) else x for x in listed]  # type: ignore[arg-type]
+        return self.ask(TokenStrings.of_lists(self.num_letters, rows))  # type: ignore[arg-type]
 
-    def answer(self, letters: Sequence[int]) -> Answer:
-        """Label and answer of one string.
+    def answer(self, string: str | Sequence[str] | Sequence[int]) -> Answer:
+        """Label and answer of one string: text, its tokens, or the numbers of its letters.
 
         Raises:
-            InvalidStringError: the model has no places for so long a string.
+            InvalidStringError: it is not of this alphabet, no input of the task, or longer than the
+                model has places for.
         """
+        letters = self._numbers(string)
+        unknown = self.why_no_input(letters)
+        # What a file does not have is an input all the same.
+        if self.writes and unknown is not None and self.problem.known_strings is None:
+            raise InvalidStringError(unknown)
         answers = self.ask_all([letters])
-        if not answers.known[0]:
+        if not (answers.known[0] or answers.unanswered[0]):
+            tokens, what = len(letters), ""
+            if self.writes:
+                tokens += 1 + int(target_lengths(answers.targets)[0])
+                what = " with SEP and its target"
             raise InvalidStringError(
-                f"{self.text(letters)[:60]!r} is longer than the model has places for "
+                f"{self.display(letters)[:60]!r} has {tokens:,} tokens{what}, more than the "
+                f"{longest_readable(self.problem.network)} places that the model has "
                 f"(positions={self.config.positions!r}); shorten it"
             )
-        label, predicted = self.said(answers.targets)[0], self.said(answers.predicted)[0]
+        label = None if unknown else self.said(answers.targets)[0]
+        predicted = self.said(answers.predicted)[0]
         logit = float(answers.logits[0])
-        made = OutputAnswer if self.writes else Answer
-        return made(self.text(letters), len(letters), label, logit, predicted)
+        made = Answer
+        if self.writes:
+            made = UnjudgedOutput if unknown else OutputAnswer
+        return made(self.text(letters), len(letters), label, logit, predicted, self.tokenizer)
+
+    def _numbers(self, string: str | Sequence[str] | Sequence[int]) -> Letters:
+        if isinstance(string, str | set | frozenset) or not isinstance(string, Iterable):
+            return self.letters(string)
+        numbers = [x for x in string if isinstance(x, int | np.integer)]
+        if len(numbers) < len(string):
+            return self.letters([str(x) for x in string])
+        if beyond := [x for x in numbers if not 0 <= x < self.num_letters]:
+            raise InvalidStringError(
+                f"there is no letter number {beyond[0]}: expected 0 to {self.num_letters - 1}, or "
+                "the string as text"
+            )
+        return tuple(map(int, numbers))
 
     def said(self, answers: np.ndarray) -> Sequence[bool | str]:
         """Targets or answers as they are told: bits of a language, else text."""
         texts = self.problem.kind.texts(self.task, answers)
         bits: list[bool] = answers.tolist()
-        return bits if texts is None else list(map(raw, texts))
+        return bits if texts is None else texts
+
+
+def _is_text(string: str | Sequence[str] | Sequence[int]) -> bool:
+    return isinstance(string, str) or (len(string) > 0 and isinstance(string[0], str))
 
 
 def _rows_differ(one: np.ndarray, other: np.ndarray) -> Bool[np.ndarray, " string"]:

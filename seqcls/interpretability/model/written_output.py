@@ -37,7 +37,7 @@ def written(model: TrainedModel, letters: Letters) -> Output:
         InvalidStringError: the string is no input of the task.
     """
     strings = TokenStrings.of_lists(model.num_letters, [letters])
-    model.problem.kind.targets(model.task, strings)
+    model.problem.check_inputs(strings)
     (output,) = best_written(model.problem, model.weights, strings)
     return Output(tuple(token - FIRST_LETTER for token in output.tokens), output.ended)
 

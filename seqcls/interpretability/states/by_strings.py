@@ -274,9 +274,11 @@ def check_length(model: TrainedModel, letters: Sequence[int], output: Output | N
         output: what is read after it; of a model that writes what it writes, if none is given.
 
     Raises:
-        InvalidStringError: it is longer than `MAX_TOKENS`, or than the model has places for; with
-            its output, where it has one.
+        InvalidStringError: it is no input of the task, or longer than `MAX_TOKENS` or than the
+            model has places for; with its output, where it has one.
     """
+    if model.writes and output is None and (reason := model.why_no_input(letters)) is not None:
+        raise InvalidStringError(reason)
     _check_tokens(model, letters, len(letters) + model.writes, "")
     if model.writes:
         read = (written(model, tuple(letters)) if output is None else output).read
@@ -286,12 +288,12 @@ def check_length(model: TrainedModel, letters: Sequence[int], output: Output | N
 def _check_tokens(model: TrainedModel, letters: Sequence[int], tokens: int, what: str) -> None:
     if tokens > MAX_TOKENS:
         raise InvalidStringError(
-            f"{model.text(letters)[:60]!r} has {tokens:,} tokens{what}, more than the "
+            f"{model.display(letters)[:60]!r} has {tokens:,} tokens{what}, more than the "
             f"{MAX_TOKENS} whose states are looked at; shorten it"
         )
     end = longest_readable(model.problem.network)
     if end is not None and tokens > end:
         raise InvalidStringError(
-            f"{model.text(letters)[:60]!r} has {tokens:,} tokens{what}, more than the {end} places "
-            f"that the model has (positions={model.config.positions!r}); shorten it"
+            f"{model.display(letters)[:60]!r} has {tokens:,} tokens{what}, more than the {end} "
+            f"places that the model has (positions={model.config.positions!r}); shorten it"
         )

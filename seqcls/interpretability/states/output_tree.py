@@ -35,7 +35,8 @@ class Leaf:
     text: str
     ended: bool
     """Whether the model ended it with `END`; else it was cut off."""
-    right: bool
+    right: bool | None
+    """None where no target is known."""
     branch: int
     """The place of its first token that no row above has."""
     parent: int
@@ -60,12 +61,15 @@ def output_tree(model: TrainedModel, letters: Letters, width: int) -> OutputTree
         ConfigError: the model writes no outputs.
         InvalidStringError: the string is no input of the task, or too long.
     """
-    right = target(model, letters)
+    right = target(model, letters) if model.is_input(letters) else None
     outputs = [
         Output(tuple(token - FIRST_LETTER for token in likely.tokens), likely.ended)
         for likely in likeliest_outputs(model, letters, width)
     ]
-    paths = [_Path(model, letters, output, output == right) for output in outputs]
+    paths = [
+        _Path(model, letters, output, None if right is None else output == right)
+        for output in outputs
+    ]
     tokens, leaves = list[Token](), list[Leaf]()
     rows: dict[Path, int] = {(): 0}
     for row, path in enumerate(_in_order(paths, 0)):
@@ -89,7 +93,9 @@ def output_tree(model: TrainedModel, letters: Letters, width: int) -> OutputTree
 class _Path:
     """An output, token by token."""
 
-    def __init__(self, model: TrainedModel, letters: Letters, output: Output, right: bool) -> None:
+    def __init__(
+        self, model: TrainedModel, letters: Letters, output: Output, right: bool | None
+    ) -> None:
         self.output, self.right = output, right
         written = output_tokens(model, letters, output)
         self.names: Path = tuple(each.token for each in written)

@@ -62,7 +62,9 @@ def verdicts(
         logits = logits_of(
             problem.without_dropout, [member_weights], strings, engine=by, device=device
         )
-        wrong.append(_verdict(problem, counts, positive, logits[0] > 0))
+        # Without an answer, which NaN is not, a multiset is misclassified.
+        predicted = np.where(np.isnan(logits[0]), ~positive, logits[0] > 0)
+        wrong.append(_verdict(problem, counts, positive, predicted))
     return wrong
 
 

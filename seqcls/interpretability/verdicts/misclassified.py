@@ -72,7 +72,7 @@ def errors_up_to(network: Network, max_length: int | None = None) -> Errors:
     counts = multisets_of(network.problem, length)
     logits = network.logits(counts)
     label = network.problem.count_task.labels_of_counts(counts)
-    wrong = np.flatnonzero((logits > 0) != label)
+    wrong = np.flatnonzero(((logits > 0) != label) | np.isnan(logits))
     texts = [network.tokenizer.text_of_counts(row) for row in counts[wrong].tolist()]
     lengths = counts[wrong].sum(axis=1).tolist()
     order = sorted(range(len(wrong)), key=lambda x: (lengths[x], texts[x]))

@@ -70,8 +70,10 @@ def output_verdict_text(verdict: OutputVerdict) -> tuple[str, ...]:
         )
     if verdict.wrong:
         first = verdict.shortest[0]
+        texts = map(str, (first.string, first.label, first.predicted))
+        string, target, output = map(first.tokenizer.display, texts)
         said.append(
-            f"The shortest with a wrong output: {first.string or 'the empty input'}, whose target "
-            f"is {first.label or 'empty'}, output {first.predicted or 'empty'}."
+            f"The shortest with a wrong output: {string or 'the empty input'}, whose target "
+            f"is {target or 'empty'}, output {(output or 'empty') if first.is_answered else 'NaN'}."
         )
     return tuple(said)

@@ -36,13 +36,13 @@ def _longest(config: NetworkConfig) -> int:
 def _no_coupling(config: NetworkConfig) -> str | None:
     if config.head == "string":
         return (
-            "positions='coupled': tokens of input and output share places, and the strings of a "
-            "language have no output"
+            f"positions={config.positions!r}: tokens of input and output share places, and the "
+            "strings of a language have no output"
         )
     if config.architecture != "transformer":
         return (
-            f"positions='coupled' with architecture={config.architecture!r}: places are shared in "
-            "one stream; use 'transformer'"
+            f"positions={config.positions!r} with architecture={config.architecture!r}: places are "
+            "shared in one stream; use 'transformer'"
         )
     return None
 
@@ -58,13 +58,16 @@ def _two_streams(config: NetworkConfig) -> str | None:
 
 _HERE = "seqcls.models.positions"
 
+_COUPLED = Entry(f"{_HERE}.coupled:Coupled", obstacle=_no_coupling, table_size=_longest)
+
 _OWN: Mapping[str, Entry] = {
     "none": Entry(f"{_HERE}.base:Positions"),
     "sinusoidal": Entry(f"{_HERE}.sinusoidal:Sinusoidal", _RANDOMIZED),
     "learned": Entry(
         f"{_HERE}.learned:Learned", _RANDOMIZED | {"position_draw"}, _drawn_once, _longest
     ),
-    "coupled": Entry(f"{_HERE}.coupled:Coupled", obstacle=_no_coupling, table_size=_longest),
+    "coupled_marks": _COUPLED,
+    "coupled": _COUPLED,
     "rotary": Entry(f"{_HERE}.rotary:Rotary", _RANDOMIZED, _even_head_size),
     "alibi": Entry(f"{_HERE}.alibi:Alibi", _RANDOMIZED),
     "relative": Entry(f"{_HERE}.relative:Relative"),

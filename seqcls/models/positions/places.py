@@ -6,7 +6,8 @@ length and on a seed of their own, so they are the same whichever strings are te
 
 With `position_draw` `shifted` training moves each string's places by one offset, drawn anew every
 time, uniform among those with which they still fit the table; testing moves none. So does training
-with places that tokens share (`coupled`).
+with places that tokens share (`coupled`, `coupled_marks`), of which testing moves those of
+`coupled_marks` by one offset, the same for all strings.
 """
 
 import numpy as np
@@ -16,7 +17,7 @@ from torch import Tensor
 
 from seqcls.config import NetworkConfig
 from seqcls.models.positions import table_size
-from seqcls.models.positions.coupled import coupled_places
+from seqcls.models.positions.coupled import coupled_places, moved_places, tested_offset
 from seqcls.models.positions.numbers import drawn_places, tested_places, training_generator
 from seqcls.tokens.tokenizer import PAD
 
@@ -34,13 +35,14 @@ class TrainingPlaces:
         if config.position_range:
             drawn = drawn_places(self._rng, config.position_range, ids.shape[1])
             return torch.from_numpy(drawn).unsqueeze(0)
-        places = places_of(config, ids)
         size = table_size(config)
-        if config.positions == "coupled":
+        if config.coupling:
             assert size is not None
+            places = coupled_places(config.coupling, ids)
             left = size - 1 - places.max(dim=1).values.numpy()
-            moved = torch.from_numpy(self._rng.integers(0, left, endpoint=True))
-            return places + moved.unsqueeze(1) * (places > 0)
+            offsets = self._rng.integers(0, left, endpoint=True)
+            return moved_places(places, torch.from_numpy(offsets))
+        places = places_of(config, ids)
         if config.position_draw == "sorted":
             return places
         assert size is not None
@@ -53,8 +55,9 @@ def places_of(
     config: NetworkConfig, ids: Integer[Tensor, "string position"]
 ) -> Int64[Tensor, "#string position"]:
     """The tokens' places when nothing is learned; nothing reads those of padding."""
-    if config.positions == "coupled":
-        return coupled_places(config.coupling, ids)
+    if config.coupling:
+        offset = torch.tensor(tested_offset(config.coupling), device=ids.device)
+        return moved_places(coupled_places(config.coupling, ids), offset)
     if not config.position_range:
         counted = torch.arange(ids.shape[1], device=ids.device).unsqueeze(0)
         # The largest place of a string says how long it is.

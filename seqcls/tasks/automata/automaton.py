@@ -1,6 +1,7 @@
 """Deterministic automata: running them, counting what they accept, drawing uniformly from it."""
 
 from functools import cached_property
+from threading import Lock
 
 import numpy as np
 from jaxtyping import Bool, Float64, Int32, Int64, UInt8
@@ -11,6 +12,9 @@ from seqcls.tokens.strings import NO_LETTER, TokenStrings
 
 MAX_CELLS = 30_000_000
 """States times lengths whose strings are counted at most: 12 bytes each, twice."""
+
+_LOOKING = Lock()
+"""Held by the thread that looks for lengths. No automaton has its own: pickled, it has none."""
 
 _NOTHING = -(2**30)
 """The exponent of zero: below all others."""
@@ -67,12 +71,14 @@ class Automaton:
 
     def has(self, length: int, positive: bool) -> bool:
         """Whether it accepts, or does not accept, any string of that length."""
-        while len(self._has) <= length:
-            accepted = self.accepting[self._reached]
-            self._has.append((not accepted.all(), bool(accepted.any())))
-            following = np.zeros(len(self.table), dtype=bool)
-            following[self.table[self._reached]] = True
-            self._reached = following
+        # Threads share an automaton: one length after another, each once.
+        with _LOOKING:
+            while len(self._has) <= length:
+                accepted = self.accepting[self._reached]
+                self._has.append((not accepted.all(), bool(accepted.any())))
+                following = np.zeros(len(self.table), dtype=bool)
+                following[self.table[self._reached]] = True
+                self._reached = following
         return self._has[length][positive]
 
     def draw(

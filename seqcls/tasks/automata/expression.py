@@ -1,26 +1,24 @@
 """From a regular expression to its minimal automaton, within bounds.
 
-The expression is read by automata-lib: `|`, `*`, `+`, `?`, `{2,5}`, `(...)`, `.`, `[...]`, `&` for
-strings that match both sides, and a backslash before a token that means something else. `|` and
-`&` bind alike. The whole string is matched.
+An expression means what `re.fullmatch` makes of it: it is read by Python's own parser, and what no
+automaton has, such as a look around or a memory of groups, is refused by name. One sign is added:
+`&`, for strings that match both sides. `|` and `&` bind alike, from the left.
 """
 
 import re
 from collections import deque
 from collections.abc import Sequence
-from itertools import count
-from typing import Any
+from itertools import islice
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from seqcls.errors import ConfigError
+from seqcls.functions.patterns import CLASS, MAXREPEAT, class_members, obstacle, parse_pattern
 from seqcls.tasks.automata.automaton import Automaton
 
 MAX_PIECES = 3_000
 """States of the nondeterministic automaton, with repetitions written out."""
-
-MAX_COPIES = 15_000
-"""States that repetitions copy, all of them together."""
 
 MAX_STATES = 10_000
 """States of the deterministic automaton before it is made minimal."""
@@ -32,13 +30,23 @@ MAX_STEPS = 1_500_000
 """Steps of making it deterministic: about a second."""
 
 MAX_RANGE = 256
-"""Characters in a range such as `[a-z]`."""
+"""Characters of a range such as `[a-z]` that are looked at: of more, some are no letters."""
 
-_TOKEN_NAME = re.compile(r"<\w+: (.*?)>")
+MAX_DEPTH = 60
+"""Groups within groups."""
 
-_BOUNDS = re.compile(r"\{(\d{1,9}),(\d{1,9})\}")
+_OPERATORS = re.compile(rf"\\.|{CLASS}|[&|]", re.DOTALL)
 
-_RANGE = re.compile(r"(.)-\\?(.)", re.DOTALL)
+_BOTH, _EITHER = "AT_BEGINNING_STRING", "AT_END_STRING"
+"""What stands for `&`, and for `|` beside it, in what is parsed: signs that are refused else."""
+
+
+class _State(NamedTuple):
+    """A state of a nondeterministic automaton: by some letters, or by none, to others."""
+
+    letters: frozenset[str] | None
+    """None where it leads on without a letter."""
+    following: tuple[int, ...]
 
 
 def minimal_automaton(pattern: str, alphabet: str) -> Automaton:
@@ -47,105 +55,169 @@ def minimal_automaton(pattern: str, alphabet: str) -> Automaton:
     Raises:
         ConfigError: the pattern cannot be read, has tokens outside the alphabet, or is too large.
     """
-    # Takes a third of a second to load: only where a pattern is used.
-    from automata.base.exceptions import AutomatonException, RegexException
-
-    try:
-        builder = _parsed(pattern, alphabet)
-    except ConfigError:
-        raise
-    except (AutomatonException, RegexException, ValueError, IndexError, KeyError) as error:
-        unclosed = _unclosed(pattern)
-        message = _TOKEN_NAME.sub(r"\1", " ".join(str(error).split())).rstrip(".")
-        # The library shows the pattern's characters as they are, half a character among them.
-        reason = message.encode(errors="backslashreplace").decode()
-        raise _refusal(pattern, unclosed or reason) from None
-    return minimized(*_deterministic(builder, pattern, alphabet), alphabet)
+    expression = _Expression(pattern, alphabet)
+    return minimized(*_deterministic(expression, pattern, alphabet), alphabet)
 
 
-def _unclosed(pattern: str) -> str | None:
-    """What is wrong with its parentheses; None if they match, aside from escaped ones."""
-    depth = 0
-    for token in re.findall(r"\\.|[()]", pattern, re.DOTALL):
-        depth += {"(": 1, ")": -1}.get(token, 0)
-        if depth < 0:
-            return "a parenthesis is closed that was not opened"
-    return "a parenthesis is not closed" if depth else None
+class _Expression:
+    """The nondeterministic automaton of a pattern; the last state to be reached is 0."""
 
+    def __init__(self, pattern: str, alphabet: str) -> None:
+        self._pattern = pattern
+        self._alphabet = alphabet
+        self._letters = frozenset(alphabet)
+        self.states = [_State(None, ())]
+        if not pattern:
+            raise self._refused("it is empty (the empty string alone is ())")
+        tree = parse_pattern(self._with_operators(), self._refused)
+        try:
+            self.first = self._before(tree, 0, 0)
+        except RecursionError:
+            raise self._refused("its groups are nested too deep") from None
 
-def _parsed(pattern: str, alphabet: str) -> Any:
-    from automata.regex.parser import add_concat_and_empty_string_tokens, get_regex_lexer
-    from automata.regex.postfix import parse_postfix_tokens, tokens_to_postfix, validate_tokens
+    def _refused(self, reason: str) -> ConfigError:
+        return _refusal(self._pattern, reason)
 
-    for start, end in _RANGE.findall(pattern):
-        if ord(end) - ord(start) > MAX_RANGE:
-            raise _refusal(pattern, f"the range {start}-{end} is longer than {MAX_RANGE}")
-    for least, most in _BOUNDS.findall(pattern):
-        if int(least) > int(most):
-            raise _refusal(pattern, f"{{{least},{most}}} asks for at least more than at most")
-    counter = count()
-    tokens = get_regex_lexer(set(alphabet), counter).lex(pattern)
-    for token in tokens:
-        _check_token(token, pattern, alphabet)
-    validate_tokens(tokens)
-    postfix = tokens_to_postfix(add_concat_and_empty_string_tokens(tokens, counter))
-    if _size(postfix) > MAX_PIECES:
-        raise _refusal(
-            pattern, f"with its repetitions written out it has more than {MAX_PIECES:,} pieces"
-        )
-    return parse_postfix_tokens(postfix)
+    def _with_operators(self) -> str:
+        """The pattern, with signs that Python does not rearrange for `&`, and for `|` beside it."""
+        signs = [found[0] for found in _OPERATORS.finditer(self._pattern)]
+        self._has_both = "&" in signs
+        if not self._has_both:
+            return self._pattern
+        if "&" in self._letters:
+            raise self._refused(r"a token & is written \&: & alone asks both of its sides to match")
+        if edge := next((sign for sign in signs if sign in (r"\A", r"\Z")), None):
+            raise self._refused(f"leave out {edge}: the whole string is matched")
+        parsed = {"&": r"\A", "|": r"\Z"}
+        return _OPERATORS.sub(lambda found: parsed.get(found[0], found[0]), self._pattern)
 
+    def _add(self, letters: frozenset[str] | None, *following: int) -> int:
+        if len(self.states) > MAX_PIECES:
+            raise self._refused(
+                f"with its repetitions written out it has more than {MAX_PIECES:,} pieces"
+            )
+        self.states.append(_State(letters, following))
+        return len(self.states) - 1
 
-def _check_token(token: Any, pattern: str, alphabet: str) -> None:
-    from automata.regex import parser
+    def _before(self, tree: Any, following: int, depth: int) -> int:
+        """The first state of what is parsed; its last one leads on to the one that follows."""
+        if depth > MAX_DEPTH:
+            raise self._refused(f"its groups are nested more than {MAX_DEPTH} deep")
+        pieces = [(operator.name, value) for operator, value in tree]
+        operators = [
+            place
+            for place, (name, value) in enumerate(pieces)
+            if name == "AT" and value.name in (_BOTH, _EITHER)
+        ]
+        if not operators or not self._has_both:
+            return self._sequence(pieces, following, depth)
+        sides = [
+            pieces[start + 1 : end]
+            for start, end in zip([-1, *operators], [*operators, len(pieces)], strict=True)
+        ]
+        # What is on the left of an operator ends in a state of its own until the last one is met.
+        last = self._add(None)
+        first = self._sequence(sides[0], last, depth)
+        for number, (place, right) in enumerate(zip(operators, sides[1:], strict=True)):
+            if pieces[place][1].name == _EITHER:
+                first = self._add(None, first, self._sequence(right, last, depth))
+                continue
+            if not right or not sides[number]:
+                raise self._refused("nothing stands on one side of an &")
+            end = self._add(None)
+            first, last = self._both((first, last), (self._sequence(right, end, depth), end))
+        self.states[last] = _State(None, (following,))
+        return first
 
-    if isinstance(token, parser.ShuffleToken):
-        raise _refusal(pattern, r"leave out ^: the whole string is matched (a token ^ is \^)")
-    if isinstance(token, parser.QuantifierToken) and token.upper_bound == 0:
-        raise _refusal(pattern, f"{token.text} repeats nothing: leave it out")
-    named: set[str] = set()
-    if isinstance(token, parser.StringToken):
-        named = set(token.text)
-    elif isinstance(token, parser.CharacterClassToken) and "\\" not in token.text:
-        named = token.class_chars
-    outside = sorted(named - set(alphabet))
-    if outside:
-        ends = "; the whole string is matched" if outside[0] == "$" else ""
-        raise _refusal(pattern, f"{outside[0]!r} is outside the alphabet {alphabet!r}{ends}")
+    def _both(self, one: tuple[int, int], other: tuple[int, int]) -> tuple[int, int]:
+        """The first and the last state of what two parts both match, each from first to last."""
+        numbers = {(one[0], other[0]): self._add(None)}
+        queue = deque(numbers)
+        while queue:
+            pair = left, right = queue.popleft()
+            (read, after), (also_read, also_after) = self.states[left], self.states[right]
+            if read is None and left != one[1]:
+                letters, pairs = None, [(state, right) for state in after]
+            elif also_read is None and right != other[1]:
+                letters, pairs = None, [(left, state) for state in also_after]
+            elif read is None or also_read is None:
+                continue
+            else:
+                letters, pairs = read & also_read, [(x, y) for x in after for y in also_after]
+            for reached in pairs:
+                if reached not in numbers:
+                    numbers[reached] = self._add(None)
+                    queue.append(reached)
+            self.states[numbers[pair]] = _State(letters, tuple(numbers[x] for x in pairs))
+        last = numbers.get((one[1], other[1]))
+        return numbers[one[0], other[0]], self._add(None) if last is None else last
 
+    def _sequence(self, pieces: list[tuple[str, Any]], following: int, depth: int) -> int:
+        if any(name == "LITERAL" and chr(value) in "{}" for name, value in pieces):
+            raise self._refused("a { begins bounds such as {2,5}, and no token")
+        for name, value in reversed(pieces):
+            following = self._piece(name, value, following, depth)
+        return following
 
-def _size(postfix: list[Any]) -> int:
-    """At most so many states; more than `MAX_PIECES` count as one more than that."""
-    from automata.regex.parser import IntersectionToken, QuantifierToken
-    from automata.regex.postfix import InfixOperator, PostfixOperator
+    def _piece(self, name: str, value: Any, following: int, depth: int) -> int:
+        if name in ("LITERAL", "NOT_LITERAL", "ANY", "IN"):
+            return self._add(self._members(name, value), following)
+        if name == "BRANCH":
+            # Of many that are empty, one says it all.
+            firsts = [self._before(side, following, depth + 1) for side in value[1]]
+            return self._add(None, *dict.fromkeys(firsts))
+        if name in ("MAX_REPEAT", "MIN_REPEAT"):
+            # How many a repetition prefers does not matter where the whole string is matched.
+            least, most, inner = value
+            grouped = len(inner) == 1 and inner[0][0].name == "SUBPATTERN"
+            return self._repeated(least, most, inner, following, depth + (not grouped))
+        if name == "SUBPATTERN" and not value[1] and not value[2]:
+            return self._before(value[3], following, depth + 1)
+        whole = ": the whole string is matched" if name == "AT" else ""
+        raise self._refused(obstacle(name, value) + whole)
 
-    stack: list[int] = []
-    copied = 0
-    for token in postfix:
-        if isinstance(token, IntersectionToken):
-            size = stack.pop() * stack.pop()
-        elif isinstance(token, InfixOperator):
-            size = stack.pop() + stack.pop() + 1
-        elif isinstance(token, QuantifierToken):
-            size = stack.pop() * max(token.lower_bound, token.upper_bound or 1) + 1
-        elif isinstance(token, PostfixOperator):
-            size = stack.pop() + 1
+    def _repeated(self, least: int, most: Any, inner: Any, following: int, depth: int) -> int:
+        if most == 0:
+            raise self._refused("{0} repeats nothing: leave it out")
+        if inner.getwidth()[1] == 0:
+            # Nothing, however often.
+            return self._before(inner, following, depth)
+        if most == MAXREPEAT:
+            again = self._add(None)
+            body = self._before(inner, again, depth)
+            self.states[again] = _State(None, (body, following))
+            start = again if least == 0 else body
+            least -= 1
         else:
-            size = 2
-        if isinstance(token, PostfixOperator):
-            copied += size
-        # Kept small: a tower of repetitions has more digits than time.
-        stack.append(min(size, MAX_PIECES + 1))
-    return MAX_PIECES + 1 if copied > MAX_COPIES else stack[-1]
+            start = following
+            for _ in range(most - least):
+                start = self._add(None, self._before(inner, start, depth), following)
+        for _ in range(least):
+            start = self._before(inner, start, depth)
+        return start
+
+    def _members(self, name: str, value: Any) -> frozenset[str]:
+        """The letters that may stand there."""
+        members, named = class_members(name, value, self._alphabet)
+        outside = set(named) - self._letters
+        for operator, each in value if name == "IN" else ():
+            if operator.name == "RANGE":
+                span = map(chr, range(each[0], each[1] + 1))
+                outside |= {x for x in islice(span, MAX_RANGE) if x not in self._letters}
+        if outside:
+            raise self._refused(f"{min(outside)!r} is outside the alphabet {self._alphabet!r}")
+        return members
 
 
-def _deterministic(builder: Any, pattern: str, alphabet: str) -> tuple[list[list[int]], list[bool]]:
+def _deterministic(
+    expression: _Expression, pattern: str, alphabet: str
+) -> tuple[list[list[int]], list[bool]]:
     """The table of a complete automaton, and which of its states accept; it starts at 0.
 
     A set of states is a whole number, one bit each.
     """
-    moves, closures, final = _bits(builder, alphabet)
-    numbers = {closures[builder._initial_state]: 0}
+    moves, closures = _bits(expression.states)
+    numbers = {closures[expression.first]: 0}
     queue = deque(numbers)
     table: list[list[int]] = []
     steps = 0
@@ -165,33 +237,31 @@ def _deterministic(builder: Any, pattern: str, alphabet: str) -> tuple[list[list
         table.append(row)
         if len(numbers) > most or steps * len(alphabet) > MAX_STEPS:
             raise _refusal(pattern, f"its automaton has more than {most:,} states")
-    return table, [bool(states & final) for states in numbers]
+    return table, [bool(states & 1) for states in numbers]
 
 
-def _bits(builder: Any, alphabet: str) -> tuple[dict[int, dict[str, int]], dict[int, int], int]:
-    """Where each state leads by each letter, what follows it by no letter, and the final states."""
-    transitions: dict[int, dict[str, set[int]]] = builder._transitions
-    places = {state: place for place, state in enumerate(transitions)}
-    closures = {state: 1 << place for state, place in places.items()}
-    order = [state for state, steps in transitions.items() if steps.get("")]
+def _bits(states: list[_State]) -> tuple[dict[int, dict[str, int]], list[int]]:
+    """Where each state leads by each letter, and what follows it by no letter, itself included."""
+    closures = [1 << number for number in range(len(states))]
+    order = [number for number, state in enumerate(states) if state.letters is None]
     changed = True
     while changed:
         changed = False
         order.reverse()
-        for state in order:
-            reached = closures[state]
-            for following in transitions[state][""]:
+        for number in order:
+            reached = closures[number]
+            for following in states[number].following:
                 reached |= closures[following]
-            changed |= reached != closures[state]
-            closures[state] = reached
+            changed |= reached != closures[number]
+            closures[number] = reached
     moves: dict[int, dict[str, int]] = {}
-    for state, steps in transitions.items():
-        for letter in alphabet:
-            for following in steps.get(letter, ()):
-                by_letter = moves.setdefault(places[state], {})
-                by_letter[letter] = by_letter.get(letter, 0) | closures[following]
-    final = sum(1 << places[state] for state in builder._final_states)
-    return moves, closures, final
+    for number, (letters, after) in enumerate(states):
+        if letters:
+            reached = 0
+            for following in after:
+                reached |= closures[following]
+            moves[number] = dict.fromkeys(letters, reached)
+    return moves, closures
 
 
 def _members(states: int) -> list[int]:

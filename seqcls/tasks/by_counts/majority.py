@@ -17,7 +17,9 @@ class Majority(OfCounts, Language):
     `1` and `110` are positive; `10`, `0` and the empty string are negative.
     """
 
-    hierarchy: ClassVar[NotRegular] = NotRegular("deterministic context-free", FLARE, counts=True)
+    hierarchy: ClassVar[NotRegular] = NotRegular(
+        "deterministic context-free", FLARE, counts=True, share=True
+    )
     alphabet = "01"
 
     def accepts(self, text: str) -> bool:

@@ -25,14 +25,6 @@ class File(OfRows):
     name: ClassVar[str] = "file"
     order_sensitive: ClassVar[bool] = True
 
-    def known_strings(self) -> TokenStrings:
-        """The rows of the file."""
-        return self.content.strings
-
-    def knows(self, strings: TokenStrings) -> Bool[np.ndarray, " string"]:
-        """Of which strings the file says the label."""
-        return np.asarray(rows_of(self.dataset, strings) >= 0)
-
     def labels(self, strings: TokenStrings) -> Bool[np.ndarray, " string"]:
         """The labels of strings of the file.
 

@@ -4,10 +4,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
+import numpy as np
+from jaxtyping import Bool
+
 from seqcls.datasets import Dataset
 from seqcls.datasets.known import dataset_of
 from seqcls.errors import ConfigError
 from seqcls.tasks.base import Task
+from seqcls.tasks.files.lookup import rows_of
+from seqcls.tokens.strings import TokenStrings
 
 
 @dataclass(frozen=True)
@@ -36,10 +41,18 @@ class OfRows:
         """The rows."""
         return dataset_of(self.dataset)
 
+    def known_strings(self) -> TokenStrings:
+        """The rows of the file."""
+        return self.content.strings
+
     @property
     def alphabet(self) -> Sequence[str]:
         """The tokens of the rows, as `Task.alphabet`."""
         return self.content.alphabet
+
+    def knows(self, strings: TokenStrings) -> Bool[np.ndarray, " string"]:
+        """Of which strings the file says the label or the target."""
+        return np.asarray(rows_of(self.dataset, strings) >= 0)
 
 
 def rows_only(task: Task) -> str | None:

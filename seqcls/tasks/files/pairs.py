@@ -39,7 +39,9 @@ class Pairs(OfRows, Transduction):
         return int(self._lengths_of_targets(length).max(initial=0))
 
     def _lengths_of_targets(self, length: int) -> np.ndarray:
-        rows = self.content.strings.lengths <= length
+        # An input may be shorter than all of the file, and its output is as long as theirs.
+        lengths = self.content.strings.lengths
+        rows = lengths <= max(length, int(lengths.min()))
         return np.asarray((self._targets[rows] != NO_LETTER).sum(axis=1))
 
     def has_input(self, length: int) -> bool:

@@ -8,7 +8,6 @@ written with a #: `#0 > #1`.
 import ast
 import keyword
 import re
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -21,6 +20,16 @@ MAX_NUMBER = 10**9
 
 _NAME = r"#\S|[\w\x80-\U0010ffff]+"
 """A token with its sign, or what Python takes for one word: a name, a keyword, a number."""
+
+_OTHER_SIGNS = [
+    (r"=<|=>|≤|≥", "write <= or >="),
+    (r"<>|=/=|≠", "for inequality write !="),
+    (r"(?<![=<>!:])=(?!=)", "for equality write =="),
+    (r"&&|\|\|", "write 'and' or 'or'"),
+    (r"!(?!=)|¬", "write 'not'"),
+    (r"\d +_\d|_\d+ +_\d", "for a product write *, as in 2 * a"),
+]
+"""Signs of other languages, and how it is written here what they say."""
 
 _ARITHMETIC: dict[type, Any] = {ast.Add: np.add, ast.Sub: np.subtract, ast.Mult: np.multiply}
 _COMPARISONS: dict[type, Any] = {
@@ -65,20 +74,21 @@ class Formula:
         """A name of the tree's own: Python would take `ª` and `a` for the same."""
         written = match[0]
         if keyword.iskeyword(written) or written[0].isdecimal():
-            return written
+            # Python reads `1and` as `1 and`, and warns.
+            return re.sub(r"^([\d_]+)(?=(?:and|or|not|if|else|in|is)$)", r"\1 ", written)
         name = f"_{len(self._names)}"
         self._names[name] = written
         return f" {name} "
 
     def _parsed(self) -> ast.expr:
+        if re.search("['\"]", self._source):
+            raise self._refusal("a text is no whole number or letter")
         try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                return ast.parse(self._source, mode="eval").body
+            return ast.parse(self._source, mode="eval").body
         except (SyntaxError, ValueError, MemoryError, RecursionError):
-            assigns = re.search(r"(?<![=<>!])=(?!=)", self._text) is not None
-            reason = "for equality write ==" if assigns else "it cannot be read"
-            raise self._refusal(reason) from None
+            written = re.sub(r"#\S", "", self._text) + self._source
+            reasons = [reason for sign, reason in _OTHER_SIGNS if re.search(sign, written)]
+            raise self._refusal(next(iter(reasons), "it cannot be read")) from None
 
     def _check_condition(self, node: ast.expr, depth: int) -> None:
         self._check_depth(depth)

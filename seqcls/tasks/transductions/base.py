@@ -107,6 +107,14 @@ class Transduction(ABC):
         del input_letters, target_letters
         return None
 
+    def separator_place(self, input_letters: LetterRow) -> int:
+        """The place one step before that of an output's first token, on the scale of `couples`.
+
+        Of an output that goes through the input's places in their order it is 0, where marks stand.
+        """
+        del input_letters
+        return 0
+
 
 class OfText(Transduction):
     """A transduction of texts whose tokens are one character each."""

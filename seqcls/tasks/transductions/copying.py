@@ -91,6 +91,10 @@ class Reverse(Moved):
 
     rearranged = staticmethod(backwards)
 
+    def separator_place(self, input_letters: LetterRow) -> int:
+        """One place behind the input's last token, with which the output begins."""
+        return len(input_letters) + 1
+
     def describe(self) -> str:
         return f"{self._inputs}: the output is the string backwards."
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 import typer
 
+from seqcls.interpretability.rounded import percent
 from seqcls.problem import Problem, resolve
 from sweeps.cli.commands.printing import print_record, print_table
 from sweeps.questions.inside import ablate
@@ -47,7 +48,7 @@ def _table(outcomes: "Sequence[Ablated]", pruning: bool, problem: Problem) -> pd
             {
                 "without": _name(each, pruning),
                 problem.kind.words.missed: each.errors,
-                "accuracy": f"{each.accuracy:.2%}",
+                "accuracy": percent(each.accuracy),
                 "loss": f"{each.loss:.4g}",
                 f"change of the {changed}": f"{each.logit_change:.4g}",
             }

@@ -123,7 +123,7 @@ def rounds_table(learned: Learned) -> pd.DataFrame:
                 f"{made.explained:,} of {learned.wrong:,}" for made in learned.rounds
             ],
             "refuted by": [
-                "" if made.counterexample is None else named(made.counterexample)
+                "" if made.counterexample is None else named(learned, made.counterexample)
                 for made in learned.rounds
             ],
         }

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import pandas as pd
 import typer
 
-from seqcls.interpretability.rounded import percent
+from seqcls.interpretability.rounded import percent, percents
 from sweeps.analysis.answer_sentences import words_of
 from sweeps.analysis.causes import table as by_configuration
 from sweeps.cli.commands.printing import count, print_json, print_record, print_table, rows_of
@@ -100,7 +100,7 @@ def _shown_table(runs: pd.DataFrame, table: pd.DataFrame) -> pd.DataFrame:
     """Configurations by the fields in which they differ, with mechanisms and their shares."""
     shown = table[["mechanism", "seeds", "failing"]].copy()
     shown["share (95%)"] = [
-        f"{row['share']:.0%} ({row['low']:.0%} to {row['high']:.0%})"
+        f"{percent(row['share'], 0)} ({percents(row['low'], row['high'], 0)})"
         for row in table.to_dict("records")
     ]
     settings = runs.drop_duplicates("config_id").set_index("config_id")

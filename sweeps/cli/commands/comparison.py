@@ -3,10 +3,11 @@
 from dataclasses import asdict
 from typing import Any
 
-from seqcls.interpretability.rounded import percent
+from seqcls.config import RunConfig
+from seqcls.interpretability.rounded import p_value_text, percent, percents
 from seqcls.interpretability.rules import Rules
 from seqcls.kinds import Words
-from sweeps.analysis.answer_sentences import words_of
+from sweeps.analysis.answer_sentences import displayed, words_of
 from sweeps.analysis.compared_configurations import Compared
 from sweeps.cli.commands.opening import opened
 from sweeps.cli.commands.printing import rows_of, show
@@ -25,8 +26,9 @@ def show_comparison(db: str | None, a: str, b: str, as_json: bool) -> None:
     """Prints how two configurations differ."""
     store = open_reader(db)
     compared = compare(store, a, b)
-    words = words_of(*queries.configs(store, compared.config_ids).values())
-    show(as_json, comparison_sentences(compared, words), _record(compared))
+    configs = queries.configs(store, compared.config_ids).values()
+    said = comparison_sentences(compared, words_of(*configs), *configs)
+    show(as_json, said, _record(compared))
 
 
 def show_rules(db: str | None, reference: str, epoch: int | None, as_json: bool) -> None:
@@ -37,24 +39,30 @@ def show_rules(db: str | None, reference: str, epoch: int | None, as_json: bool)
     show(as_json, rules_sentences(fitting), record)
 
 
-def comparison_sentences(compared: Compared, words: Words) -> list[str]:
-    """The difference of two configurations in a few lines; a difference is a less b."""
+def comparison_sentences(compared: Compared, words: Words, *configs: RunConfig) -> list[str]:
+    """The difference of two configurations in a few lines; a difference is a less b.
+
+    Args:
+        compared: the two.
+        words: what their errors are called.
+        configs: the two, by which their strings are shown.
+    """
     comparison = compared.comparison
     said = [f"a: {compared.names[0]}", f"b: {compared.names[1]}"]
     said += [f"{name}: {a} in a, {b} in b" for name, (a, b) in compared.fields.items()]
     for side, share, runs in zip("ab", comparison.failing, comparison.runs, strict=True):
         said.append(f"failing seeds of {side}: {_percent(share)} of {runs}")
-    if comparison.paired:
+    if comparison.p_value is not None:
         table = comparison.table
         said.append(
             f"{table.pairs} seeds in both: {table.both} fail in both, {table.only_first} only in "
             f"a, {table.only_second} only in b, {table.none} in none (exact McNemar "
-            f"p = {comparison.p_value:.3g})"
+            f"{p_value_text(comparison.p_value)})"
         )
     else:
         said.append("no seed is in both: the two are compared as independent samples")
     said.append(f"difference of failing shares: {_percent(comparison.difference, 'Newcombe')}")
-    medians = " and ".join(f"{value:.2%}" for value in comparison.medians)
+    medians = " and ".join(percent(value) for value in comparison.medians)
     apart = _percent(comparison.median_difference, "bootstrap over seeds")
     said.append(f"median accuracy: {medians}; difference {apart}")
     if comparison.is_same:
@@ -68,7 +76,7 @@ def comparison_sentences(compared: Compared, words: Words) -> list[str]:
     )
     said += [
         f"  {row['string'] or 'the empty string'}: by {row['wrong_a']} of a, {row['wrong_b']} of b"
-        for row in compared.strings.head(SHOWN).to_dict("records")
+        for row in displayed(compared.strings.head(SHOWN), *configs).to_dict("records")
     ]
     return said
 
@@ -109,5 +117,5 @@ def _record(compared: Compared) -> dict[str, Any]:
 
 def _percent(interval: Interval, by: str = "Wilson") -> str:
     if interval.low != interval.low:
-        return f"{interval.value:.2%} (no interval: fewer than {FEWEST} seeds)"
-    return f"{interval.value:.2%} (95%, {by}: {interval.low:.2%} to {interval.high:.2%})"
+        return f"{percent(interval.value)} (no interval: fewer than {FEWEST} seeds)"
+    return f"{percent(interval.value)} (95%, {by}: {percents(interval.low, interval.high, 2)})"

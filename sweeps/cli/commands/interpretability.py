@@ -11,10 +11,11 @@ from seqcls.interpretability.families.output_family import OutputFamily, output_
 from seqcls.interpretability.families.text import family_text
 from seqcls.interpretability.verdicts.certification import Certification, SupportProof
 from seqcls.interpretability.verdicts.text import certification_text
+from sweeps.analysis.answer_sentences import displayed
 from sweeps.cli.commands.families import family_record
 from sweeps.cli.commands.opening import opened
 from sweeps.cli.commands.printing import print_table, show
-from sweeps.questions.models import explain, family, proofs
+from sweeps.questions.models import config, explain, family, proofs
 
 
 def explain_string(
@@ -39,7 +40,8 @@ def show_family(
         return
     show(as_json, output_family_text(tried), record)
     if not as_json:
-        print_table(_outputs_table(tried), f"outputs of run {run_id}")
+        table = displayed(_outputs_table(tried), config(store, run_id))
+        print_table(table, f"outputs of run {run_id}")
 
 
 def _outputs_table(written: OutputFamily) -> pd.DataFrame:

@@ -4,10 +4,12 @@ from dataclasses import asdict
 from typing import Any
 
 from seqcls.interpretability.minimal.nearest import Nearest
+from seqcls.problem import resolve
 from sweeps.analysis.answer_sentences import (
     nearest_sentence,
     said_of,
     shortest_sentences,
+    whose_known,
     words_of,
 )
 from sweeps.cli.commands.opening import opened
@@ -21,19 +23,23 @@ def show_minimal(
 ) -> None:
     """Prints the minimal failing string and the nearest right one, or the shortest of all."""
     store, run_id = opened(db, reference)
-    words = words_of(run_config(store, run_id))
+    config = run_config(store, run_id)
+    words = words_of(config)
     if string is None:
         failing = shortest(store, run_id, epoch)
+        said = shortest_sentences(failing, words, whose_known(resolve(config)))
         record = {"run": run_id, **asdict(failing)}
         record["answers"] = list(map(answer_record, failing.answers))
-        show(as_json, shortest_sentences(failing, words), record)
+        show(as_json, said, record)
         return
     reduced, nearest = minimal(store, run_id, string, epoch)
+    whose = whose_known(resolve(config))
     said = [
         said_of(reduced.given),
-        f"minimal failing {words.string}: {said_of(reduced.found)} (no single deletion fails; "
+        f"minimal failing {words.string}: {said_of(reduced.found)} (no single deletion{whose} "
+        f"fails; "
         f"{reduced.tried:,} {words.plural('')} tried)",
-        nearest_sentence(nearest, reduced.given, words),
+        nearest_sentence(nearest, reduced.given, words, whose),
     ]
     record = {
         "run": run_id,

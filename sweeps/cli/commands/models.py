@@ -8,11 +8,12 @@ from typing import Any
 import pandas as pd
 import typer
 
+from seqcls.fields.imported import MODEL
+from seqcls.interpretability.rounded import percent
 from seqcls.interpretability.verdicts.output_verdict import OutputVerdict, output_verdict_text
 from seqcls.problem import resolve
 from seqcls.theory.table import NOT_KNOWN
-from sweeps.analysis.answer_sentences import words_of
-from sweeps.analysis.configuration_lookup import condition
+from sweeps.analysis.answer_sentences import displayed, words_of
 from sweeps.cli.commands.opening import opened
 from sweeps.cli.commands.printing import (
     Look,
@@ -24,12 +25,17 @@ from sweeps.cli.commands.printing import (
     show,
 )
 from sweeps.questions.models import config, predict, verdict
+from sweeps.questions.overlaps import trained_on
 from sweeps.questions.runs import errors_of_run, stored_runs
 from sweeps.questions.sweeping import engines
-from sweeps.results.summaries import differing_fields
-from sweeps.store.opening import open_reader
-from sweeps.store.reading.queries import find_run
+from sweeps.results.summaries import differing_fields, solved_or_none
+from sweeps.store.opening import existing, open_reader
+from sweeps.store.reading.overview import shortest_tested
+from sweeps.store.reading.queries import configs, find_run
 from sweeps.store.schema.tables import RunState
+
+MOST_ASKED = 1_000
+"""Configurations of which it is said how much of their tests they were trained on."""
 
 
 def list_runs(
@@ -42,20 +48,25 @@ def list_runs(
     look: Look,
 ) -> None:
     """Prints the runs that meet all conditions."""
-    fields = dict(condition(text, f"--where {text}") for text in conditions)
     store = open_reader(db)
-    frame = stored_runs(store, sweeps, model_seeds, failing=failing, fields=fields)
+    frame = stored_runs(store, sweeps, model_seeds, failing=failing, conditions=conditions)
     if as_json:
         print_json(frame.drop(columns="config_id"))
         return
     # In the order of their weight: a narrow terminal leaves the last out.
     shown = frame[["id", "sweeps", "model_seed", "accuracy", "fp", "fn", "solved_length"]].copy()
+    shortest = shortest_tested(store, set(frame["config_id"]))
+    solved = solved_or_none(frame["solved_length"], frame["config_id"].map(shortest).fillna(-1))
+    none = frame["solved_length"].notna() & solved.isna()
+    if none.any():
+        shown["solved_length"] = solved.astype(object).mask(none, "none")
     shown["sweeps"] = shown["sweeps"].map(_in_short if is_fitted(look) else ", ".join)
     shown["accuracy"] = [_percent(value) for value in shown["accuracy"]]
     if (frame["state"] != RunState.DONE).any():
         shown.insert(3, "state", frame["state"])
-    for name in differing_fields(frame):
-        shown[name] = frame[name].map(toml_value)
+    named = [MODEL] if MODEL in frame else []
+    for name in dict.fromkeys([*named, *differing_fields(frame)]):
+        shown[name] = frame[name].map(toml_value, na_action="ignore")
     if (frame["predicted"] != NOT_KNOWN).any():
         shown["predicted"] = frame["predicted"]
     for name in ("state", "epochs", "best_epoch", "tn", "tp"):
@@ -64,7 +75,16 @@ def list_runs(
     if len(tested) and tested["fp"].isna().all():
         # Of tasks that are no languages there are no such counts.
         shown = shown.drop(columns=["fp", "fn", "tn", "tp"])
+    if look.columns is not None:
+        # Asked for, any is shown: a setting that is the same in all of them, too.
+        for name in frame.columns.difference([*shown, "config_id"], sort=False):
+            shown[name] = frame[name].map(toml_value, na_action="ignore")
     print_table(shown, f"{count(len(frame), 'run')} in {store.name}", look)
+    config_ids = frame["config_id"].unique().tolist()
+    if len(config_ids) <= MOST_ASKED:
+        said = trained_on(configs(store, config_ids).values())
+        if said:
+            typer.echo(said)
 
 
 def list_errors(
@@ -78,10 +98,11 @@ def list_errors(
     if as_json:
         print_json(frame)
         return
-    frame = _readable(frame)
+    of = config(store, find_run(store, reference))
+    frame = _readable(displayed(frame, of))
     part = f"; the first {limit:,} by {sort}" if limit else ""
     run_id = find_run(store, reference)
-    words = words_of(config(store, run_id))
+    words = words_of(of)
     strings = f"{number:,} {words.plural('distinct')}, {tested:,} in the test set"
     title = f"{words.missed} by run {run_id}: {strings}{part}"
     columns = ["string", "kind", "length", "logit", "occurrences"]
@@ -108,23 +129,24 @@ def predict_strings(
     if as_json:
         print_json(frame)
         return
-    print_table(_readable(frame), f"run {run_id}")
+    print_table(_readable(displayed(frame, config(store, run_id))), f"run {run_id}")
 
 
 def _readable(frame: pd.DataFrame) -> pd.DataFrame:
     """Strings and numbers as a table shows them: an empty string is seen, a number is short."""
     frame = frame.copy()
     for name in frame.columns.intersection(["string", "target", "output"]):
-        frame[name] = frame[name].replace("", '""')
+        frame[name] = frame[name].replace("", '""').fillna("not known")
     for name in frame.columns.intersection(["probability", "logit", "margin", "log_probability"]):
         form = "{:.6f}" if name == "probability" else "{:.4f}"
-        frame[name] = frame[name].map(form.format)
+        # Models that were trained elsewhere may have given no scores.
+        frame[name] = ["" if pd.isna(x) else form.format(x) for x in frame[name]]
     return frame
 
 
-def show_engines(reference: str, engine: str, device: str, look: Look) -> None:
+def show_engines(db: str | None, reference: str, engine: str, device: str, look: Look) -> None:
     """Prints which engine trains each configuration of the chosen sweeps, and why."""
-    frame = engines(reference, engine, device)
+    frame = engines(reference, engine, device, existing(db))
     for name in frame.columns.difference(["sweep", "engine", "reason"]):
         frame[name] = frame[name].map(toml_value, na_action="ignore")
     print_table(frame, count(len(frame), "configuration"), look)
@@ -141,13 +163,15 @@ def show_verdict(db: str | None, reference: str, as_json: bool) -> None:
     if as_json:
         print_json(pd.DataFrame([asdict(checked)]))
         return
-    empty = "with" if resolve(config(store, run_id)).tries_empty else "without"
+    problem = resolve(config(store, run_id))
+    empty = "with" if problem.tries_empty else "without"
+    shortest = problem.tokenizer.display(checked.shortest_error or "") or "the empty string"
     wrong = checked.false_positives + checked.false_negatives
     typer.echo(
         f"run {run_id}: of {checked.inputs:,} {checked.unit}s up to length {checked.max_length}, "
         f"{empty} the empty string, {wrong:,} are misclassified ({checked.false_positives:,} false "
         f"positives, {checked.false_negatives:,} false negatives)"
-        + (f"; the shortest is {checked.shortest_error or 'the empty string'}" if wrong else "")
+        + (f"; the shortest is {shortest}" if wrong else "")
     )
 
 
@@ -172,4 +196,4 @@ def _in_short(sweeps: Sequence[str]) -> str:
 
 
 def _percent(value: Any) -> str:
-    return "" if pd.isna(value) else f"{value:.2%}"
+    return "" if pd.isna(value) else percent(value)

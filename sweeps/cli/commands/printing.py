@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -51,7 +51,9 @@ def show(as_json: bool, said: Sequence[str], record: Mapping[str, Any]) -> None:
 
 
 def answer_record(answer: "Answer") -> dict[str, Any]:
-    return {**asdict(answer), "predicted": answer.predicted}
+    """An answer as programs read it: its texts as they are stored."""
+    record = {name: value for name, value in vars(answer).items() if name != "tokenizer"}
+    return record if answer.is_answered else {**record, "logit": None, "predicted": None}
 
 
 def print_json(frame: "pd.DataFrame") -> None:
@@ -135,12 +137,19 @@ def named_columns(frame: "pd.DataFrame", names: str) -> list[str]:
     Raises:
         ConfigError: there is no such column.
     """
-    known = list(map(str, frame.columns))
-    chosen = [name.strip() for name in names.split(",") if name.strip()]
-    for name in chosen:
-        if name not in known:
+    known = sorted(map(str, frame.columns), key=len, reverse=True)
+    chosen: list[str] = []
+    rest = names.strip()
+    while rest:
+        # The longest first: a setting of a model trained elsewhere may have a comma in its name.
+        fits = [name for name in known if rest == name or rest.startswith(f"{name},")]
+        name = fits[0] if fits else rest.partition(",")[0].strip()
+        if name and not fits and name not in known:
             raise ConfigError(f"--columns {names}: no column {name!r}: {nearest(name, known)}")
-    return chosen or known
+        chosen += [name] if name else []
+        rest = rest[len(fits[0]) + 1 :] if fits else rest.partition(",")[2]
+        rest = rest.strip()
+    return chosen or list(map(str, frame.columns))
 
 
 def count(number: int, noun: str) -> str:

@@ -10,12 +10,14 @@ from rich.console import Console
 from rich.live import Live
 
 from seqcls.errors import ConfigError
+from seqcls.spelling import as_argument
 from sweeps.bars import progress_bar
 from sweeps.cli.commands.printing import Look, count, print_json, print_table, table_of
 from sweeps.cli.exit_codes import INTERRUPTED, RUNS_FAILED, RUNS_LEFT
 from sweeps.durations import spoken
 from sweeps.grid.spec import SweepSpec
 from sweeps.questions import sweeping
+from sweeps.questions.overlaps import trained_on
 from sweeps.questions.sweeping import check_training, read_specs, runs_by_state, status, sweep_ids
 from sweeps.store.databases.engine import Store
 from sweeps.store.opening import existing, open_reader, open_writer
@@ -60,7 +62,10 @@ def run_sweeps(reference: str, db: str | None, precision: str | None, how: WorkO
     if how.dask is None:
         _warn_of_memory(specs, max(how.workers, 1))
     store = open_writer(db)
-    _work(store, sweep_ids(store, sweeping.submit(store, specs)), how, _named(specs))
+    ids = sweep_ids(store, sweeping.submit(store, specs))
+    if told := _trained_on(specs):
+        typer.echo(told, err=True)
+    _work(store, ids, how, _named(specs))
 
 
 def work_on(db: str | None, sweeps: Sequence[str], how: WorkOptions) -> None:
@@ -108,7 +113,7 @@ def stop_sweeps(db: str | None, sweeps: Sequence[str]) -> None:
         else:
             typer.echo(
                 f"{sweep.name} is stopped: {sweep.done} of {count(sweep.total, 'run')} done; "
-                f"`seqcls resume {sweep.name}` lifts the stop."
+                f"`seqcls resume {as_argument(sweep.name)}` lifts the stop."
             )
 
 
@@ -140,7 +145,7 @@ def delete_sweep(db: str | None, sweep: str, yes: bool) -> None:
 
 
 def show_estimate(
-    reference: str, db: str | None, workers: int, as_json: bool, timer: Timer
+    reference: str, db: str | None, workers: int, as_json: bool, timer: Timer, *, overlap: bool
 ) -> None:
     """Prints what a sweep will take."""
     specs = _specs(reference, None)
@@ -148,10 +153,15 @@ def show_estimate(
     with progress_bar("timing a few steps"):
         judged = sweeping.estimate(existing(db), specs, workers, timer)
     _warn_of_memory(specs, workers)
+    if overlap:
+        with progress_bar("drawing training strings"):
+            told = _trained_on(specs, exact=True)
+    else:
+        told = _trained_on(specs)
     if as_json:
         import pandas as pd
 
-        print_json(pd.DataFrame([asdict(judged)]))
+        print_json(pd.DataFrame([{**asdict(judged), "trained_on": told}]))
         return
     takes = ""
     if judged.seconds:
@@ -160,6 +170,12 @@ def show_estimate(
         f"{_named(specs)}: {count(judged.runs, 'run')}, {judged.there:,} there already{takes}. "
         f"{judged.basis}"
     )
+    if told:
+        typer.echo(told)
+
+
+def _trained_on(specs: Sequence[SweepSpec], *, exact: bool = False) -> str | None:
+    return trained_on((config for spec in specs for config in spec.configs()), exact=exact)
 
 
 def _specs(reference: str, precision: str | None) -> list[SweepSpec]:

@@ -2,6 +2,7 @@
 
 import logging
 import os
+import shlex
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -84,7 +85,8 @@ def why_not_written(path: Path, name: str) -> str | None:
         return None
     return (
         f"{name!r} has tables that check nothing, so seqcls did not make it and writes nothing "
-        f"into it; `seqcls merge {name} --db NEW.db` takes what is sound into a new database"
+        f"into it; `seqcls merge {shlex.quote(name)} --db NEW.db` takes what is sound into a new "
+        "database"
     )
 
 
@@ -114,7 +116,7 @@ def learns_of_damage() -> bool:
 
 def known_damage() -> str | None:
     """What is known to be damaged of the files that were read, in one line; None where nothing."""
-    for path in _opened:
+    for path in list(_opened):
         if path in _unreadable:
             return f"{str(path)!r}: {_unreadable[path]}; {ADVICE}"
         if path in _surveys and _surveys[path][1].lines:

@@ -1,18 +1,19 @@
 """Reads for pages: the results of thousands of runs, summed up and paged in SQL."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
+import numpy as np
 import pandas as pd
 from sqlalchemy import BigInteger, Float, Select, cast, func, select
 
 from seqcls.config import IMPORTED, default_fields
 from seqcls.fields.fields_read import language_of
-from seqcls.fields.imported import fields_known
+from seqcls.fields.imported import PREFIX, fields_known, in_columns
 from seqcls.theory.predictions import Prediction, theory_of
 from sweeps.results.digest import OUTPUT_COUNTS
-from sweeps.results.summaries import differing_fields
+from sweeps.results.summaries import differing_fields, solved_or_none
 from sweeps.store.databases.engine import Store
 from sweeps.store.databases.frames import frame
 from sweeps.store.databases.statements import one_of
@@ -22,6 +23,7 @@ from sweeps.store.results.stored import config_of
 from sweeps.store.schema.tables import (
     LENGTH_COUNTS,
     LengthScore,
+    LengthSum,
     Revision,
     Run,
     RunState,
@@ -44,7 +46,10 @@ def settings(store: Store) -> pd.DataFrame:
         fields.append(fields_known(config_of(config_id, text)) if imported else stored)
     index = pd.Index(list(texts), name="config_id")
     columns = None if fields else list(defaults)
-    table = pd.DataFrame(fields, index=index, columns=columns, dtype=object)
+    table = pd.DataFrame(in_columns(fields), index=index, columns=columns, dtype=object)
+    foreign = table.columns[table.columns.str.startswith(PREFIX)]
+    # One missing value, whether a model has no such setting or has None.
+    table[foreign] = table[foreign].fillna(np.nan)
     varying = table[differing_fields(table)]
     # A whole number stays one where others are missing.
     whole = [name for name in varying if not varying[name].hasnans]
@@ -118,14 +123,15 @@ def models(store: Store, view: View) -> pd.DataFrame:
 
     Returns:
         run_id, config_id, model_seed, accuracy in [0, 1], errors, false_positives,
-        false_negatives, solved_length, failing and picked (as 0 or 1).
+        false_negatives, solved_length (missing where no test string is so short), failing and
+        picked (as 0 or 1).
     """
     query = (
         select(*model_columns(view))
         .where(in_scope(view), Run.state == RunState.DONE)
         .order_by(Run.config_id, Run.model_seed)
     )
-    return frame(store, query)
+    return _with_solved(store, frame(store, query))
 
 
 def failing_models(store: Store, view: View, limit: int, offset: int = 0) -> pd.DataFrame:
@@ -134,12 +140,12 @@ def failing_models(store: Store, view: View, limit: int, offset: int = 0) -> pd.
     If the view is about errors of one kind, only these count.
     """
     query = _worst_first(view).where(picked(view), errors_made(view) > 0)
-    return frame(store, query.limit(limit).offset(offset))
+    return _with_solved(store, frame(store, query.limit(limit).offset(offset)))
 
 
 def worst_models(store: Store, view: View, limit: int) -> pd.DataFrame:
     """Finished runs in scope, as `models`, the least accurate first."""
-    return frame(store, _worst_first(view).limit(limit))
+    return _with_solved(store, frame(store, _worst_first(view).limit(limit)))
 
 
 def count_failing_models(store: Store, view: View) -> int:
@@ -154,7 +160,25 @@ def count_failing_models(store: Store, view: View) -> int:
 def model(store: Store, run_id: int) -> pd.DataFrame:
     """The row that `models` has of a run; no row where it is not done or does not exist."""
     query = select(*model_columns(View())).where(Run.id == run_id, Run.state == RunState.DONE)
-    return frame(store, query)
+    return _with_solved(store, frame(store, query))
+
+
+def shortest_tested(store: Store, config_ids: Collection[int]) -> dict[int, int]:
+    """The length of the shortest test string of each of these configurations that is tested."""
+    query = select(LengthSum.config_id, func.min(LengthSum.length))
+    query = query.where(one_of(LengthSum.config_id, config_ids)).group_by(LengthSum.config_id)
+    with store.begin() as connection:
+        return {row[0]: row[1] for row in connection.execute(query)}
+
+
+def _with_solved(store: Store, models: pd.DataFrame) -> pd.DataFrame:
+    """Models without a solved length where they get one of the shortest test strings wrong.
+
+    Up to the length that is stored then there is no test string at all.
+    """
+    shortest = shortest_tested(store, set(models["config_id"].tolist()))
+    least = models["config_id"].map(shortest).fillna(-1)
+    return models.assign(solved_length=solved_or_none(models["solved_length"], least))
 
 
 def scores_by_length(store: Store, run_ids: Sequence[int], width: int) -> pd.DataFrame:

@@ -1,10 +1,12 @@
 """Reads of how far sweeps are: runs in each state, those that ended lately, those left alone."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sqlalchemy import func, select
 
 from sweeps.store.databases.engine import Store
+from sweeps.store.databases.statements import one_of
 from sweeps.store.results.stored import config_of
 from sweeps.store.runs.claiming import dead_workers
 from sweeps.store.schema.tables import Config, Epoch, Run, RunState, Sweep, SweepRun, now
@@ -20,8 +22,10 @@ class Recent:
     """When runs began and ended (None: they go on), in ISO 8601."""
 
 
-def states(store: Store) -> list[tuple[int, str, str, dict[str, int]]]:
-    """Every sweep's id, name and state, and the number of its runs in each state, oldest first."""
+def states(
+    store: Store, sweep_ids: Sequence[int] | None = None
+) -> list[tuple[int, str, str, dict[str, int]]]:
+    """Id, name and state of these sweeps, or of all, and their runs in each state; oldest first."""
     query = (
         select(
             SweepRun.sweep_id,
@@ -30,9 +34,12 @@ def states(store: Store) -> list[tuple[int, str, str, dict[str, int]]]:
         .join(Run, Run.id == SweepRun.run_id)
         .group_by(SweepRun.sweep_id)
     )
+    sweeps = select(Sweep.id, Sweep.name, Sweep.state).order_by(Sweep.id)
+    if sweep_ids is not None:
+        query = query.where(one_of(SweepRun.sweep_id, sweep_ids))
+        sweeps = sweeps.where(one_of(Sweep.id, sweep_ids))
     with store.begin() as connection:
-        sweeps = connection.execute(select(Sweep.id, Sweep.name, Sweep.state).order_by(Sweep.id))
-        named = sweeps.all()
+        named = connection.execute(sweeps).all()
         counted = {row.sweep_id: row._asdict() for row in connection.execute(query)}
     return [
         (*sweep, {state: int(counted.get(sweep.id, {}).get(state, 0)) for state in RunState})

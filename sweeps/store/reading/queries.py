@@ -10,15 +10,15 @@ from sqlalchemy.orm import InstrumentedAttribute
 from seqcls import results
 from seqcls.config import IMPORTED, MAX_MODEL_SEED, RunConfig, default_fields
 from seqcls.errors import UnknownRunError
-from seqcls.fields.imported import PREFIX, fields_known
+from seqcls.fields.imported import PREFIX, fields_known, in_columns
 from sweeps.results.digest import OUTPUT_COUNTS
 from sweeps.results.summaries import accuracy
 from sweeps.store.databases.engine import Store
 from sweeps.store.databases.frames import frame, read
 from sweeps.store.databases.statements import one_of
-from sweeps.store.reading.selection import View, in_scope, picked
+from sweeps.store.reading.selection import View, Written, in_scope, is_value, picked
 from sweeps.store.reading.sweep_queries import find_sweep
-from sweeps.store.results.stored import config_of
+from sweeps.store.results.stored import IMPORTED_JSON, config_of
 from sweeps.store.schema.tables import (
     COUNTS,
     Base,
@@ -46,6 +46,10 @@ def revision(store: Store) -> int:
         return connection.scalars(select(Revision.runs)).one()
 
 
+_NULLABLE = {bool: "boolean", int: "Int64", float: "Float64", str: "string"}
+"""What pandas calls the types of fields where some runs have no value of them."""
+
+
 def runs(
     store: Store, view: View | None = None, fields: Mapping[str, Any] | None = None
 ) -> "pd.DataFrame":
@@ -56,40 +60,46 @@ def runs(
     Args:
         store: where to read.
         view: which runs; all where none is named.
-        fields: values that fields of the configuration must have.
+        fields: values that fields of the configuration must have, as they are or `Written`.
     """
     import pandas as pd
 
+    chosen = view or View()
     with store.begin() as connection:
-        known = {
-            config_id: fields_known(config) for config_id, config in _configs(connection).items()
-        }
-        runs = read(connection, _runs_query(view or View(), fields or {}, known))
-        memberships = connection.execute(
+        ids = None if chosen == View() else _config_ids(connection, chosen)
+        known = {x: fields_known(config) for x, config in _configs(connection, ids).items()}
+        query = _runs_query(chosen, fields or {}, known)
+        runs = read(connection, query.order_by(Run.id))
+        members = (
             select(SweepRun.run_id, Sweep.name)
             .join(Sweep, Sweep.id == SweepRun.sweep_id)
             .order_by(Sweep.id)
         )
+        if chosen != View() or fields:
+            members = members.where(SweepRun.run_id.in_(query.with_only_columns(Run.id)))
         names: dict[int, list[str]] = {}
-        for run_id, name in memberships:
+        for run_id, name in connection.execute(members):
             names.setdefault(run_id, []).append(name)
     integers = ["epochs", "best_epoch", *COUNTS, "solved_length"]
     runs[integers] = runs[integers].astype("Int64")
     runs["errors"] = runs["wrong"]
     runs["accuracy"] = accuracy(runs)
     runs["sweeps"] = [tuple(names.get(run_id, ())) for run_id in runs["id"]]
+    foreign = in_columns(
+        {name: value for name, value in known[config_id].items() if name.startswith(PREFIX)}
+        for config_id in runs["config_id"]
+    )
     settings = pd.DataFrame(
         [known[config_id] for config_id in runs["config_id"]],
         columns=list(default_fields()),
         index=runs.index,
+        dtype=object if any(foreign) else None,
     )
-    foreign = [
-        {name: value for name, value in known[config_id].items() if name.startswith(PREFIX)}
-        for config_id in runs["config_id"]
-    ]
     if not any(foreign):
         return runs.join(settings)
-    return runs.join(settings.convert_dtypes()).join(
+    # Of every field what it is: whole values of a field of fractions stay fractions.
+    types = {name: _NULLABLE[type(default)] for name, default in default_fields().items()}
+    return runs.join(settings.astype(types)).join(
         pd.DataFrame(foreign, index=runs.index).convert_dtypes()
     )
 
@@ -186,13 +196,15 @@ class RunStatus:
     state: str
     best_epoch: int | None
     error: str | None
+    engine_reason: str | None
+    """Why this engine trained it; of a model trained elsewhere, in which epoch it diverged."""
 
 
 def run_status(store: Store, run_id: int) -> RunStatus:
     """The status of a run that exists."""
-    query = select(Run.state, Run.best_epoch, Run.error).where(Run.id == run_id)
+    query = select(Run.state, Run.best_epoch, Run.error, Run.engine_reason)
     with store.begin() as connection:
-        return RunStatus(*connection.execute(query).one())
+        return RunStatus(*connection.execute(query.where(Run.id == run_id)).one())
 
 
 def configs(store: Store, config_ids: Sequence[int] | None = None) -> dict[int, RunConfig]:
@@ -206,6 +218,14 @@ def _configs(
 ) -> dict[int, RunConfig]:
     texts = config_texts(connection, config_ids)
     return {config_id: config_of(config_id, text) for config_id, text in texts.items()}
+
+
+def foreign_settings(store: Store) -> set[str]:
+    """The names of all settings of models trained elsewhere, as `config.d_model`."""
+    query = select(Config.id, Config.json).where(Config.json.contains(IMPORTED_JSON))
+    with store.begin() as connection:
+        configs = [config_of(*row) for row in connection.execute(query)]
+    return {name for config in configs for name in fields_known(config) if name.startswith(PREFIX)}
 
 
 def config_texts(connection: Connection, config_ids: Sequence[int] | None = None) -> dict[int, str]:
@@ -280,15 +300,43 @@ def _runs_query(
     view: View, fields: Mapping[str, Any], configs: Mapping[int, Mapping[str, Any]]
 ) -> Select[*tuple[Any, ...]]:
     columns = [c for c in _columns(Run) if c.key not in ("worker_id", "started_at")]
-    query = select(*columns).where(in_scope(view), picked(view)).order_by(Run.id)
-    if not fields:
-        return query
-    alike = [
-        config_id
+    query = select(*columns).where(in_scope(view), picked(view))
+    alike = configs
+    for name, value in fields.items():
+        alike = with_value(alike, name, value)
+    return query.where(one_of(Run.config_id, alike)) if fields else query
+
+
+def with_value(
+    configs: Mapping[int, Mapping[str, Any]], name: str, value: Any
+) -> dict[int, Mapping[str, Any]]:
+    """Those of these configurations, given by their fields, of which a field has this value."""
+    wanted = [value]
+    if isinstance(value, Written):
+        wanted = value.meant(stored.get(name) for stored in configs.values())
+    return {
+        config_id: stored
         for config_id, stored in configs.items()
-        if all(stored.get(name) == value for name, value in fields.items())
-    ]
-    return query.where(Run.config_id.in_(alike))
+        if any(is_value(stored.get(name), each) for each in wanted)
+    }
+
+
+def config_ids_of_sweep(store: Store, sweep_id: int) -> list[int]:
+    """The configurations that a sweep has runs of."""
+    query = select(Run.config_id).join(SweepRun, SweepRun.run_id == Run.id).distinct()
+    with store.begin() as connection:
+        return sorted(connection.scalars(query.where(SweepRun.sweep_id == sweep_id)))
+
+
+def config_id_of(store: Store, run_id: int) -> int:
+    """The configuration of a run that exists."""
+    with store.begin() as connection:
+        return connection.scalars(select(Run.config_id).where(Run.id == run_id)).one()
+
+
+def _config_ids(connection: Connection, view: View) -> list[int]:
+    query = select(Run.config_id).where(in_scope(view), picked(view)).distinct()
+    return list(connection.scalars(query))
 
 
 def _columns(table: type[Base]) -> list[InstrumentedAttribute[Any]]:

@@ -1,10 +1,13 @@
 """Which runs a page is about, and the SQL conditions that select them."""
 
+import json
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from sqlalchemy import ColumnElement, Float, and_, case, cast, select, true
 
+from seqcls.canonical import canonical_json
 from sweeps.store.databases.statements import one_of
 from sweeps.store.schema.tables import Run, RunState, Sweep, SweepRun
 
@@ -25,12 +28,55 @@ class View:
     sweeps: tuple[str, ...] = ()
     model_seeds: tuple[int, ...] = ()
     config_ids: tuple[int, ...] | None = None
+    run_ids: tuple[int, ...] | None = None
     below: float = 1.0
     """A run fails where its accuracy is below this; at 1, where it misclassified any string."""
     failing: bool = False
     """Only failing runs."""
     kind: Kind | None = None
     """Only runs that made at least one error of this kind."""
+
+
+def listed(given: Any) -> list[Any]:
+    """What a user gives as one or as several: a name, a number, or any collection of these."""
+    several = isinstance(given, Iterable) and not isinstance(given, str | bytes)
+    return list(given) if several else [given]
+
+
+@dataclass(frozen=True)
+class Written:
+    """A value as a user writes it, whose type is that of the stored values it may mean."""
+
+    text: str
+
+    def meant(self, values: Iterable[Any]) -> list[Any]:
+        """Those of these values that are written like this.
+
+        Before others those whose JSON it is, so that `64` is the number and `"64"` the text
+        wherever there are both; then those whose text it is; then equal ones, such as 0.001 for
+        `1e-3`.
+        """
+        try:
+            read = json.loads(self.text)
+        except (ValueError, RecursionError):
+            read = self.text
+        ways: list[Callable[[Any], bool]] = [
+            lambda value: canonical_json(value) == self.text,
+            lambda value: value == self.text,
+            lambda value: is_value(value, read),
+        ]
+        known = [value for value in values if value is not None]
+        for is_meant in ways:
+            if found := [value for value in known if is_meant(value)]:
+                return found
+        return []
+
+
+def is_value(stored: Any, value: Any) -> bool:
+    """Whether a stored value is this one; True is not 1, and a list is its JSON."""
+    if isinstance(value, list | tuple):
+        return bool(stored == list(value) or stored == canonical_json(value))
+    return isinstance(stored, bool) == isinstance(value, bool) and bool(stored == value)
 
 
 def model_columns(view: View) -> list[ColumnElement[Any]]:
@@ -81,6 +127,8 @@ def in_scope(view: View) -> ColumnElement[bool]:
         conditions.append(one_of(Run.model_seed, view.model_seeds))
     if view.config_ids is not None:
         conditions.append(one_of(Run.config_id, view.config_ids))
+    if view.run_ids is not None:
+        conditions.append(one_of(Run.id, view.run_ids))
     return and_(true(), *conditions)
 
 

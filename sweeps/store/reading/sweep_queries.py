@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from sqlalchemy import case, func, select
+from sqlalchemy import and_, case, func, select
 
 from seqcls.errors import UnknownRunError
 from seqcls.spelling import nearest
@@ -15,7 +15,7 @@ from sweeps.store.databases.engine import Store
 from sweeps.store.databases.frames import frame
 from sweeps.store.databases.statements import in_another_sweep
 from sweeps.store.reading.selection import accuracy
-from sweeps.store.schema.tables import Failure, Revision, Run, RunState, Sweep, SweepRun
+from sweeps.store.schema.tables import Config, Failure, Revision, Run, RunState, Sweep, SweepRun
 
 if TYPE_CHECKING:
     # Imported where frames are made: a sweep begins half a second sooner without.
@@ -28,11 +28,66 @@ def find_sweep(store: Store, name: str) -> int:
     Raises:
         UnknownRunError: there is none.
     """
+    if not isinstance(name, str):
+        raise UnknownRunError(f"no sweep {name!r:.60}: expected the name of a sweep")
     with store.begin() as connection:
-        known = dict(connection.execute(select(Sweep.name, Sweep.id)).all())
-    if name not in known:
-        raise UnknownRunError(f"no sweep {name!r} in {store.name!r}: {nearest(name, list(known))}")
-    return known[name]
+        sweep_id = connection.scalar(select(Sweep.id).where(Sweep.name == name))
+        if sweep_id is None:
+            known = list(connection.scalars(select(Sweep.name).order_by(Sweep.id)))
+            raise UnknownRunError(f"no sweep {name!r} in {store.name!r}: {nearest(name, known)}")
+    return sweep_id
+
+
+def sweeps_that_begin(store: Store, text: str) -> list[str]:
+    """The names of the sweeps that a text is, or that stand in it before a colon."""
+    # Few texts have a colon: each name is looked up, and not all are read.
+    heads = [text, *(text[:place] for place, sign in enumerate(text) if sign == ":")]
+    with store.begin() as connection:
+        return list(connection.scalars(select(Sweep.name).where(Sweep.name.in_(heads))))
+
+
+def check_sweep_id(store: Store, sweep_id: int) -> int:
+    """The id, where there is such a sweep.
+
+    Raises:
+        UnknownRunError: there is none.
+    """
+    with store.begin() as connection:
+        if connection.scalar(select(Sweep.id).where(Sweep.id == sweep_id)) is None:
+            raise UnknownRunError(f"no sweep with the id {sweep_id} in {store.name!r}")
+    return sweep_id
+
+
+@dataclass(frozen=True)
+class LeavingRun:
+    """A run that a sweep has, and its new specification does not."""
+
+    id: int
+    is_deleted: bool
+    """Whether it is deleted: no other sweep has it, and it has not begun."""
+
+
+def leaving_runs(store: Store, spec: SweepSpec) -> list[LeavingRun]:
+    """The runs that leave a sweep once the specification of its name is submitted."""
+    is_new = and_(Run.state == RunState.QUEUED, Run.attempt == 0, ~in_another_sweep())
+    members = (
+        select(Run.id, Config.key, Run.model_seed, case((is_new, 1), else_=0))
+        .join(SweepRun, SweepRun.run_id == Run.id)
+        .join(Sweep, Sweep.id == SweepRun.sweep_id)
+        .join(Config, Config.id == Run.config_id)
+        .where(Sweep.name == spec.name, Sweep.spec != spec.submitted)
+        .order_by(Run.id)
+    )
+    with store.begin() as connection:
+        rows = connection.execute(members).all()
+    if not rows:
+        return []
+    keys, seeds = {config.key for config in spec.configs()}, set(spec.model_seeds)
+    return [
+        LeavingRun(run_id, bool(new))
+        for run_id, key, seed, new in rows
+        if key not in keys or seed not in seeds
+    ]
 
 
 def missing_runs(store: Store, specs: Iterable[SweepSpec]) -> int | None:

@@ -1,6 +1,6 @@
 """Reads of how long finished runs took, and of which runs are finished."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -38,8 +38,17 @@ def finished(store: Store, keys: Collection[str]) -> set[tuple[str, int]]:
     return known
 
 
-def timings(store: Store) -> tuple[list[Timing], dict[str, RunConfig]]:
-    """What all finished runs took, and their configurations by key."""
+NEWEST = 10_000
+"""Finished runs of other configurations that are read: more tell nothing new."""
+
+
+def timings(store: Store, keys: Collection[str] = ()) -> tuple[list[Timing], dict[str, RunConfig]]:
+    """What finished runs took, and their configurations by key.
+
+    Args:
+        store: where to read.
+        keys: of configurations of which all runs are read; of others the newest.
+    """
     query = (
         select(
             Config.key,
@@ -51,6 +60,7 @@ def timings(store: Store) -> tuple[list[Timing], dict[str, RunConfig]]:
             Worker.host,
             Config.id,
             Config.json,
+            Run.id.label("run_id"),
         )
         .join(Run, Run.config_id == Config.id)
         .outerjoin(Worker, Worker.id == Run.worker_id)
@@ -59,7 +69,11 @@ def timings(store: Store) -> tuple[list[Timing], dict[str, RunConfig]]:
         .where(Run.started_at.is_not(None), Run.finished_at.is_not(None))
     )
     with store.begin() as connection:
-        rows: Sequence[Any] = connection.execute(query).all()
+        rows: list[Any] = list(connection.execute(query.order_by(Run.id.desc()).limit(NEWEST)))
+        if len(rows) == NEWEST:
+            oldest = rows[-1].run_id
+            for some in chunks(sorted(keys)):
+                rows += connection.execute(query.where(Config.key.in_(some), Run.id < oldest))
         one_each = {row.key: row for row in rows}
         configs = {key: config_of(row.id, row.json) for key, row in one_each.items()}
-    return [Timing(*row[:-2]) for row in rows], configs
+    return [Timing(*row[:-3]) for row in rows], configs

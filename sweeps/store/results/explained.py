@@ -88,8 +88,8 @@ def perturbations(store: Store, run_ids: Sequence[int] | None = None) -> "pd.Dat
     return _stored(store, Perturbation, run_ids)
 
 
-def sensitivity(store: Store) -> "pd.DataFrame":
-    """Runs that were trained again with other rounding.
+def sensitivity(store: Store, run_ids: Sequence[int] | None = None) -> "pd.DataFrame":
+    """Those of these runs, or of all, that were trained again with other rounding.
 
     Returns:
         One row a run: run_id, times; wrong (misclassified test strings), least and most (the same
@@ -100,7 +100,7 @@ def sensitivity(store: Store) -> "pd.DataFrame":
 
     cells = (getattr(Run, cell) for cell in CELLS)
     stored = select(Run.id.label("run_id"), Run.wrong.label("as_trained"), *cells)
-    again = perturbations(store)
+    again = perturbations(store, run_ids)
     runs = frame(store, stored.where(one_of(Run.id, set(again["run_id"]))))
     both = again.merge(runs, on="run_id", suffixes=("", "_as_trained"))
     differs = sum((both[cell] != both[f"{cell}_as_trained"]).astype(int) for cell in CELLS)

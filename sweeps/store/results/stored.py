@@ -9,7 +9,7 @@ import numpy as np
 from sqlalchemy import Connection, inspect, select
 
 from seqcls import results
-from seqcls.config import RunConfig
+from seqcls.config import IMPORTED, RunConfig
 from seqcls.errors import ConfigError, StoreDamagedError
 from seqcls.results import Confusion, StringErrors
 from sweeps.results.digest import (
@@ -39,6 +39,9 @@ from sweeps.store.schema.tables import (
 
 RESULT_TABLES = (Epoch, LengthScore, ErrorPack, OutputPack, Checkpoint)
 """The tables that a run's digest covers."""
+
+IMPORTED_JSON = f'"architecture":"{IMPORTED}"'
+"""Stands in the JSON of the configurations of models trained elsewhere, and of no others."""
 
 Row = dict[str, Any]
 Rows = list[tuple[Any, ...]]

@@ -1,10 +1,12 @@
 """The strings of test sets: each stored once, however many runs are tested on it."""
 
 import numpy as np
+from jaxtyping import Bool
 from sqlalchemy import Connection, select, update
 
 from seqcls.config import RunConfig
-from seqcls.problem import resolve
+from seqcls.models.positions import longest_readable
+from seqcls.problem import resolve, tokenizer_of
 from seqcls.testset import TestSet, test_set_key
 from sweeps.store.databases.bulk import fetched, insert_rows
 from sweeps.store.databases.engine import Store
@@ -82,6 +84,24 @@ def stored_test_set(connection: Connection, test_set_id: int) -> TestSet:
     target_texts = None if of_language else [str(target) for target in targets]
     length, times = counts
     return TestSet(texts, length, bits, times, target_texts)
+
+
+def are_tested(config: RunConfig, test: TestSet) -> Bool[np.ndarray, " string"]:
+    """Which strings of its test set a configuration's models are tested on.
+
+    The others are longer than the models have places for, of transductions with their targets. All
+    count where the task is not known here.
+    """
+    every = np.ones(len(test.texts), dtype=bool)
+    tokenizer = tokenizer_of(config)
+    if tokenizer is None or (end := longest_readable(resolve(config).network)) is None:
+        return every
+    read = test.lengths
+    if resolve(config).writes and test.targets is not None:
+        # `SEP` stands between input and target.
+        counts = [sum(n for _, n in tokenizer.pieces(target)) for target in test.targets]
+        read = read + 1 + np.array(counts, dtype=np.int64)
+    return np.asarray(read <= end)
 
 
 def _digest(connection: Connection, config: RunConfig) -> str | None:

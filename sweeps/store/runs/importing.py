@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 from sqlalchemy import Connection, Select, delete, select
@@ -9,7 +10,7 @@ from sqlalchemy import Connection, Select, delete, select
 from seqcls.canonical import canonical_json
 from seqcls.config import IMPORTED, RunConfig
 from seqcls.datasets.known import dataset_of
-from seqcls.errors import ConfigError, MachineError
+from seqcls.errors import ConfigError, MachineError, StoreDamagedError
 from seqcls.testset import TestSet
 from sweeps.grid.grouping import PlannedRun
 from sweeps.grid.spec import spec_as_written
@@ -18,6 +19,7 @@ from sweeps.store.databases.engine import Store
 from sweeps.store.databases.postgres import take_turns
 from sweeps.store.databases.statements import insert_new, insert_sweep, sweeps_of, update_states
 from sweeps.store.results.datasets import store_dataset
+from sweeps.store.results.stored import config_of
 from sweeps.store.results.sums import raise_sums
 from sweeps.store.results.test_sets import store_test_set
 from sweeps.store.runs.recording import insert_results
@@ -36,6 +38,25 @@ def check_sweep(store: Store, name: str) -> None:
     spec_as_written(json.loads(_spec(name)))
     with store.begin() as connection:
         _known_sweep(connection, name)
+
+
+def configs_since(store: Store, config_id: int) -> dict[int, RunConfig]:
+    """The configurations of models trained elsewhere that are stored, of ids beyond this one."""
+    query = select(Config.id, Config.json).where(Config.id > config_id)
+    query = query.where(Config.json.contains(f'"architecture":"{IMPORTED}"')).order_by(Config.id)
+    configs = {}
+    with store.begin() as connection:
+        for known, text in connection.execute(query):
+            # What is damaged is nobody's equal; `seqcls verify` names it.
+            with suppress(StoreDamagedError):
+                configs[known] = config_of(known, text)
+    return configs
+
+
+def has_run(store: Store, config: RunConfig, model_seed: int) -> bool:
+    """Whether there is a run of this configuration and seed."""
+    with store.begin() as connection:
+        return connection.scalar(_same(config, model_seed)) is not None
 
 
 def _same(config: RunConfig, model_seed: int) -> Select[int]:

@@ -3,30 +3,35 @@
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
+from jaxtyping import Int64
 from sqlalchemy import select
 
+from seqcls.testset import TestSet
 from sweeps.store.databases.engine import Store
-from sweeps.store.results.stored import read_runs
-from sweeps.store.results.test_sets import stored_test_set
-from sweeps.store.schema.tables import Config, Run, TestSet
+from sweeps.store.reading.queries import run_config
+from sweeps.store.results.stored import StoredRun, read_runs
+from sweeps.store.results.test_sets import are_tested, stored_test_set
+from sweeps.store.schema import tables
+from sweeps.store.schema.tables import Config, Run
 
 
 def answers_of(store: Store, run_id: int) -> Iterator[dict[str, Any]]:
     """A row for each distinct test string: doc_id, input, target, prediction, correct.
 
     `doc_id` is the string's number in its test set. Strings that a model has no places for were
-    not tested; they are left out only where no string of their length was.
+    not tested, and are left out.
     """
-    of_config = TestSet.id == Config.test_set_id
-    query = select(TestSet.id).join(Config, of_config).join(Run, Run.config_id == Config.id)
+    of_config = tables.TestSet.id == Config.test_set_id
+    query = select(tables.TestSet.id).join(Config, of_config).join(Run, Run.config_id == Config.id)
     with store.begin() as connection:
         test = stored_test_set(connection, connection.scalars(query.where(Run.id == run_id)).one())
         (run,) = read_runs(connection, [run_id])
     wrong = {number: place for place, number in enumerate(run.errors().numbers.tolist())}
     outputs = run.outputs()
-    tested = set(run.columns["length_score"]["length"].tolist())
-    for number, (text, length) in enumerate(zip(test.texts, test.lengths.tolist(), strict=True)):
-        if length not in tested:
+    tested = set(_tested(store, run_id, test, run).tolist()) | set(wrong)
+    for number, text in enumerate(test.texts):
+        if number not in tested:
             continue
         target: Any = test.targets[number] if test.targets is not None else None
         if test.bits is not None:
@@ -44,3 +49,14 @@ def answers_of(store: Store, run_id: int) -> Iterator[dict[str, Any]]:
             "prediction": prediction,
             "correct": number not in wrong,
         }
+
+
+def _tested(store: Store, run_id: int, test: TestSet, run: StoredRun) -> Int64[np.ndarray, " row"]:
+    """The numbers of the strings that a run was tested on."""
+    scores = run.columns["length_score"]
+    count = dict(zip(scores["length"].tolist(), scores["tested"].tolist(), strict=True))
+    rows = np.flatnonzero(are_tested(run_config(store, run_id), test))
+    times = np.bincount(test.lengths[rows], test.occurrences[rows])
+    # Of a length of which fewer were tested, as its task is not known here, nobody knows which.
+    known = [count.get(length, 0) == times[length] for length in test.lengths[rows].tolist()]
+    return np.asarray(rows[np.array(known, dtype=bool)])

@@ -4,6 +4,7 @@ import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import compress
 from typing import Any
 
 import numpy as np
@@ -12,16 +13,29 @@ from jaxtyping import Int64
 from sqlalchemy import ColumnElement, Connection, func, select
 
 from seqcls.fields.fields_read import language_of
-from seqcls.tokens.tokenizer import raw
+from seqcls.problem import tokenizer_of
 from sweeps.store.databases.engine import Store
 from sweeps.store.databases.statements import one_of
+from sweeps.store.reading import queries
 from sweeps.store.reading.selection import KINDS, Kind, View, in_scope, picked
+from sweeps.store.results.test_sets import are_tested, stored_test_set
 from sweeps.store.schema.packing import unpacked_numbers
-from sweeps.store.schema.tables import Config, ErrorPack, Run, RunState, TestSet, TestString
+from sweeps.store.schema.tables import (
+    Config,
+    ErrorPack,
+    LengthSum,
+    Run,
+    RunState,
+    TestSet,
+    TestString,
+)
 from sweeps.store.strings.errors import OUTPUT_COLUMNS, errors_of_runs, strings_of, those_of
 
 PACKS_AT_ONCE = 1_000
 
+
+MAX_LENGTH = 2**31
+"""No string has more tokens: where sums by length are damaged, all count."""
 
 MOST_ERRORS = 20_000_000
 """That are counted by string; 60 MB of packs, which take a second."""
@@ -32,7 +46,7 @@ class ErrorSearch:
     """Which misclassified strings to read."""
 
     text: str = ""
-    """Text that the string contains, in the notation `ab{100}`."""
+    """Text that the string contains, as it is stored, such as `ab{100}`, or as it is shown."""
     kind: Kind | None = None
 
 
@@ -73,7 +87,7 @@ class BreakingStrings:
 
     strings: pd.DataFrame
     """language, string, kind, length, models (how many runs misclassified it), of (how many of
-    those counted have it in their test set); of each language the first."""
+    those counted were tested on it); of each language the first."""
     models: int
     """Failing runs whose errors were counted."""
     languages: dict[str, int]
@@ -108,23 +122,27 @@ def breaking_strings(store: Store, view: View, limit: int) -> BreakingStrings:
 
 def _wrong_by_set(
     connection: Connection, counted: Sequence[ColumnElement[bool]]
-) -> tuple[dict[Any, Int64[np.ndarray, " string"]], Counter[Any]]:
-    """By test set: how many of these runs got each string wrong, and how many runs got any."""
+) -> tuple[dict[Any, Int64[np.ndarray, " string"]], Counter[tuple[Any, int]]]:
+    """How many of these runs got each string of a test set wrong, and how many runs got any.
+
+    Returns:
+        By test set, strings by their numbers; and by test set and configuration.
+    """
     packs = (
-        select(Config.test_set_id, ErrorPack.numbers)
+        select(Config.test_set_id, Config.id, ErrorPack.numbers)
         .join(Run, Run.id == ErrorPack.run_id)
         .join(Config, Config.id == Run.config_id)
         .where(*counted)
     )
     models: dict[Any, Int64[np.ndarray, " string"]] = {}
-    runs: Counter[Any] = Counter()
+    runs = Counter[tuple[Any, int]]()
     # A few at a time: all of them unpacked would be gigabytes.
     for some in connection.execute(packs).partitions(PACKS_AT_ONCE):
         by_set: dict[Any, list[bytes]] = {}
-        for test_set_id, numbers in some:
+        for test_set_id, config_id, numbers in some:
             by_set.setdefault(test_set_id, []).append(bytes(numbers))
+            runs[test_set_id, config_id] += 1
         for test_set_id, packed in by_set.items():
-            runs[test_set_id] += len(packed)
             counts = np.bincount(unpacked_numbers(b"".join(packed)))
             models[test_set_id] = _added(models.get(test_set_id), counts)
     return models, runs
@@ -136,8 +154,9 @@ def _most_broken(
     models, runs = _wrong_by_set(connection, counted)
     languages = {set_id: _language(connection, set_id) for set_id in models}
     of = Counter[str]()
-    for test_set_id, number in runs.items():
+    for (test_set_id, _), number in runs.items():
         of[languages[test_set_id]] += number
+    readers = _readers(connection, runs)
     parts = [
         _counted(connection, set_id, counts, view).assign(language=languages[set_id])
         for set_id, counts in models.items()
@@ -157,26 +176,41 @@ def _most_broken(
     first = summed.groupby("language", sort=False).head(limit).reset_index(drop=True)
     tested = {
         str(language): _tested(
-            connection, {x: n for x, n in runs.items() if languages[x] == language}, rows["string"]
+            connection,
+            {x: by for x, by in readers.items() if languages[x] == language},
+            rows["string"],
         )
         for language, rows in first.groupby("language")
     }
     pairs = zip(first["language"], first["string"], strict=True)
     first["of"] = [tested[language][string] for language, string in pairs]
-    first["string"] = first["string"].map(raw)
     return first[columns], ordered
 
 
+def _readers(
+    connection: Connection, runs: Mapping[tuple[Any, int], int]
+) -> dict[Any, Counter[int]]:
+    """By test set: how many of these runs were tested on strings of up to each length."""
+    ids = {config_id for _, config_id in runs}
+    query = select(LengthSum.config_id, func.max(LengthSum.length))
+    query = query.where(one_of(LengthSum.config_id, ids)).group_by(LengthSum.config_id)
+    longest = {row[0]: row[1] for row in connection.execute(query)}
+    readers: dict[Any, Counter[int]] = {}
+    for (test_set_id, config_id), number in runs.items():
+        readers.setdefault(test_set_id, Counter())[longest.get(config_id, MAX_LENGTH)] += number
+    return readers
+
+
 def _tested(
-    connection: Connection, runs: Mapping[Any, int], strings: "pd.Series[str]"
+    connection: Connection, readers: Mapping[Any, Counter[int]], strings: "pd.Series[str]"
 ) -> Counter[str]:
-    """How many runs have each string in their test set: those of one language may differ."""
-    query = select(TestString.test_set_id, TestString.string).where(
-        one_of(TestString.test_set_id, runs), TestString.string.in_(strings.tolist())
+    """How many runs were tested on each string: those of one language may differ."""
+    query = select(TestString.test_set_id, TestString.string, TestString.length).where(
+        one_of(TestString.test_set_id, readers), TestString.string.in_(strings.tolist())
     )
     of = Counter[str]()
-    for test_set_id, string in connection.execute(query):
-        of[string] += runs[test_set_id]
+    for test_set_id, string, length in connection.execute(query):
+        of[string] += sum(n for longest, n in readers[test_set_id].items() if length <= longest)
     return of
 
 
@@ -217,13 +251,21 @@ def _kinds(labels: "pd.Series[int]") -> list[str]:
 def _matching(store: Store, run_id: int, search: ErrorSearch) -> pd.DataFrame:
     with store.begin() as connection:
         errors = errors_of_runs(connection, [run_id])
-    texts = [name for name in ("string", "target", "output") if name in errors]
-    errors[texts] = errors[texts].map(raw, na_action="ignore")
     if search.text:
-        errors = errors[errors["string"].str.contains(raw(search.text), regex=False)]
+        errors = errors[_contain(store, run_id, errors["string"], search.text)]
     if search.kind is not None:
         errors = errors[errors["label"] == KINDS.index(search.kind)]
     return errors
+
+
+def _contain(store: Store, run_id: int, strings: "pd.Series[str]", text: str) -> "pd.Series[bool]":
+    """Which strings contain a text as they are stored, or as pages show them."""
+    contain = strings.str.contains(text, regex=False)
+    tokenizer = tokenizer_of(queries.run_config(store, run_id))
+    if tokenizer is None:
+        return contain
+    shown = strings.map(tokenizer.display)
+    return contain | shown.str.contains(tokenizer.display(text), regex=False)
 
 
 def errors_of(store: Store, run_ids: Sequence[int]) -> pd.DataFrame:
@@ -232,9 +274,10 @@ def errors_of(store: Store, run_ids: Sequence[int]) -> pd.DataFrame:
         return errors_of_runs(connection, run_ids).drop(columns="number")
 
 
-def count_test_strings(store: Store, config_id: int) -> int:
-    """How many different strings a configuration is tested on."""
-    query = select(func.count()).select_from(TestString)
-    query = query.join(Config, Config.test_set_id == TestString.test_set_id)
+def tested_strings(store: Store, config_id: int) -> set[str]:
+    """The different strings that a configuration's models are tested on: those they can read."""
+    config = queries.configs(store, (config_id,))[config_id]
+    query = select(Config.test_set_id).where(Config.id == config_id)
     with store.begin() as connection:
-        return connection.scalars(query.where(Config.id == config_id)).one()
+        test = stored_test_set(connection, connection.scalars(query).one() or 0)
+    return set(compress(test.texts, are_tested(config, test)))

@@ -41,6 +41,8 @@ class InThisProcess:
         if not self._waiting:
             return []
         job = self._waiting.pop()
+        # What was abandoned before is over: one at a time is trained here.
+        self._abandoned.clear()
 
         def report(done: float, epochs: Sequence[EpochLosses]) -> None:
             try:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Int64
 
-from seqcls.config import NetworkConfig
+from seqcls.config import COUPLED, NetworkConfig
 from seqcls.engines.lanes.packing import (
     COLUMNS,
     Slots,
@@ -34,7 +34,7 @@ SCHEMES = {
     "none": NOWHERE,
     "sinusoidal": ADDED,
     "learned": LEARNED,
-    "coupled": LEARNED,
+    **dict.fromkeys(COUPLED, LEARNED),
     "rotary": ROTARY,
     "alibi": ALIBI,
     "relative": RELATIVE,

@@ -67,6 +67,8 @@ def verify_database(db: str | None, as_json: bool) -> None:
     else:
         for damage in checked.damages:
             typer.echo(damage)
+        for each in checked.unchecked:
+            typer.echo(f"not checked: {each}")
         verdict = "nothing is damaged" if not checked.damages else "damaged as said above"
         typer.echo(f"{store.name}: {count(checked.runs, 'run')} checked, {verdict}")
         if checked.imported:

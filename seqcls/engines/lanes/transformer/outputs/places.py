@@ -26,10 +26,13 @@ def needs_lanes(network: NetworkConfig) -> bool:
     return table_size(network) is not None
 
 
-def places_without_draws(lesson: Lesson) -> Places:
-    """The places of each string's tokens when nothing is learned; 0 after its end."""
+def places_without_draws(network: NetworkConfig, lesson: Lesson, *, drawn: bool = False) -> Places:
+    """The places of each string's tokens when nothing is learned; 0 after its end.
+
+    With `drawn`, those from which training moves them.
+    """
     if lesson.coupled is not None:
-        return lesson.coupled
+        return lesson.coupled if drawn else tested(network, lesson.coupled)
     tokens = lesson.taught.strings.ids.shape[1]
     return np.broadcast_to(np.arange(tokens), (len(lesson.groups.places), tokens))
 
@@ -44,7 +47,7 @@ def drawn_offsets(
     """By how much training moves each string's places, batch after batch."""
     size = table_size(network)
     assert size is not None
-    if network.positions == "coupled":
+    if network.coupling:
         left = size - 1 - places.max(axis=1)
     elif network.position_draw == "shifted":
         left = size - lesson.taught.strings.lengths.reshape(-1)[lesson.groups.places]
@@ -60,7 +63,7 @@ def shifted(
     network: NetworkConfig, places: Places, offsets: Int64[np.ndarray, " string"]
 ) -> Places:
     """Places moved by an offset each; those that tokens share with none stay at 0."""
-    if network.positions == "coupled":
+    if network.coupling:
         return np.where(places > 0, places + offsets[:, None], 0)
     return np.asarray(places + offsets[:, None])
 
@@ -72,7 +75,15 @@ def coupled_with_outputs(network: NetworkConfig, inputs: TokenStrings, tokens: i
     ids = np.where(after, FIRST_LETTER, ids).astype(np.int64)
     ids[:, 0] = CLS
     ids[np.arange(len(ids)), inputs.lengths + 1] = separator_id(network)
-    return coupled_of(network, ids)
+    return tested(network, coupled_of(network, ids))
+
+
+def tested(network: NetworkConfig, places: Places) -> Places:
+    """Places that tokens share, moved as in tests."""
+    # PyTorch is loaded where places are shared.
+    from seqcls.models.positions.coupled import tested_offset
+
+    return shifted(network, places, np.full(len(places), tested_offset(network.coupling)))
 
 
 def in_lanes(

@@ -60,7 +60,7 @@ class TransformerOutputs(OutputProgram):
         if steps is None or not needs_lanes(network):
             return taught(network, flat, lesson, tested_lanes(network, lesson), steps)
         assert self.rng is not None
-        places = places_without_draws(lesson)
+        places = places_without_draws(network, lesson, drawn=True)
         offsets = drawn_offsets(network, self.rng, places, lesson, self._train.batch_size)
         moved = shifted(network, places, offsets)
         by_lane = in_lanes(network, moved, *lesson.lanes_of_strings)
@@ -119,7 +119,7 @@ def _places_written(network: NetworkConfig, blank: Blank, inputs: TokenStrings) 
     """The places of inputs and of all tokens that may be written."""
     if not needs_lanes(network):
         return NONE
-    if network.positions == "coupled":
+    if network.coupling:
         places = coupled_with_outputs(network, inputs, blank.tokens)
     else:
         places = np.broadcast_to(np.arange(blank.tokens), (len(inputs), blank.tokens))
@@ -130,7 +130,7 @@ def tested_lanes(network: NetworkConfig, lesson: Lesson) -> LanePlaces:
     """The places of strings when nothing is learned."""
     if not needs_lanes(network):
         return NONE
-    return in_lanes(network, places_without_draws(lesson), *lesson.lanes_of_strings)
+    return in_lanes(network, places_without_draws(network, lesson), *lesson.lanes_of_strings)
 
 
 def taught(

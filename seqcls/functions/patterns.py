@@ -1,0 +1,142 @@
+r"""Patterns of Python's `re`, read by its own parser: what `regular` and `rewrite` both understand.
+
+What matches or not depends on the dialect: to some, `a+?` is an optional `a+`, and `\1` the token
+`1`. Here a pattern has the meaning that Python gives it, or it is refused by what stands in it.
+"""
+
+import re
+from collections.abc import Callable, Iterable
+from re import _parser  # type: ignore[attr-defined]
+from typing import Any
+
+from seqcls.errors import ConfigError
+
+MAXREPEAT = _parser.MAXREPEAT
+
+CLASS = r"\[\^?\]?(?:\\.|[^\]\\])*\]?"
+"""One class, `[...]`, in a pattern, or what is left of the pattern where it is not closed."""
+
+_CLASSES = re.compile(rf"\\.|({CLASS})", re.DOTALL)
+_ESCAPES = re.compile(r"\\.", re.DOTALL)
+_SETS = re.compile(r"^\[\[|--|&&|~~|\|\|")
+
+_NO_MEMORY = "leave out {}: what a group held cannot be asked for"
+
+_WORDS = [
+    ("unterminated character set", "a [ is not closed"),
+    ("missing \\), unterminated comment", "a comment is not closed"),
+    ("missing \\), unterminated subpattern|unexpected end", "a parenthesis is not closed"),
+    ("unbalanced parenthesis", "a parenthesis is closed that was not opened"),
+    ("nothing to repeat", "nothing stands before a *, +, ? or {{2,5}} that it could repeat"),
+    ("multiple repeat", "a repetition is repeated; put parentheses around it, as in (a*)*"),
+    ("bad character range (.+)", "{} is no range from a token to a later one"),
+    ("min repeat greater", "a repetition asks for at least more than at most"),
+    ("too large|string conversion", "a number of repetitions is too large"),
+    ("bad escape \\(end", "it ends in a backslash; a token \\ is written \\\\"),
+    ("(?:bad|incomplete) escape (\\\\[A-Za-z])", "{} means nothing; write a letter without \\"),
+    ("invalid group reference (.+)", _NO_MEMORY.format("\\{}")),
+    ("unknown group name|cannot refer|bad group number", _NO_MEMORY.format("references to groups")),
+    ("unknown extension (.+)", "({} begins nothing"),
+    ("flag", "leave out flags such as (?i)"),
+]
+"""What Python says is wrong with a pattern, and what is said here."""
+
+_EDGES = {
+    "AT_BEGINNING": "^",
+    "AT_END": "$",
+    "AT_BEGINNING_STRING": r"\A",
+    "AT_END_STRING": r"\Z",
+    "AT_BOUNDARY": r"\b",
+    "AT_NON_BOUNDARY": r"\B",
+}
+
+_CATEGORIES = {
+    f"CATEGORY_{negated}{name}": letter.upper() if negated else letter
+    for name, letter in (("DIGIT", r"\d"), ("SPACE", r"\s"), ("WORD", r"\w"))
+    for negated in ("", "NOT_")
+}
+
+
+def parse_pattern(pattern: str, refusal: Callable[[str], ConfigError]) -> Any:
+    """The tree that Python's parser makes of a pattern.
+
+    Args:
+        pattern: with one character for each token.
+        refusal: makes the error of a reason.
+
+    Raises:
+        ConfigError: Python cannot read it, or may read it otherwise in a later version.
+    """
+    # Python warns of these, and to turn its warnings into errors is to do so in every thread.
+    for found in _CLASSES.finditer(pattern):
+        if found[1] and _SETS.search(_ESCAPES.sub("", found[1])):
+            raise refusal(r"in [...], the tokens [ - & ~ | are written \[ \- \& \~ \|")
+    try:
+        tree = _parser.parse(pattern)
+    except RecursionError:
+        raise refusal("its groups are nested too deep") from None
+    except (re.error, OverflowError, ValueError) as error:
+        raise refusal(_reason(getattr(error, "msg", str(error)))) from None
+    if tree.state.flags != re.UNICODE:
+        raise refusal("leave out flags such as (?i)")
+    return tree
+
+
+def _reason(said: str) -> str:
+    for words, reason in _WORDS:
+        if match := re.search(words, said, re.DOTALL):
+            return reason.format(*match.groups())
+    return f"Python's re refuses it ({' '.join(said.split())})"
+
+
+def class_members(name: str, value: Any, alphabet: Iterable[str]) -> tuple[frozenset[str], str]:
+    """The characters that match one of a pattern, and those that the pattern names itself.
+
+    Args:
+        name: the operator of Python's parser: `LITERAL`, `NOT_LITERAL`, `ANY` or `IN`.
+        value: what it stands beside.
+        alphabet: one character a token.
+    """
+    every = frozenset(alphabet)
+    if name == "ANY":
+        return every, ""
+    if name != "IN":
+        character = chr(value)
+        return (frozenset(character) if name == "LITERAL" else every - {character}), character
+    members: set[str] = set()
+    named = ""
+    for operator, each in value:
+        if operator.name == "LITERAL":
+            named += chr(each)
+            members.add(chr(each))
+        elif operator.name == "RANGE":
+            members |= {x for x in every if each[0] <= ord(x) <= each[1]}
+        elif operator.name == "CATEGORY":
+            sign = re.compile(_CATEGORIES[each.name])
+            members |= {x for x in every if sign.fullmatch(x)}
+    return every - members if value[0][0].name == "NEGATE" else frozenset(members), named
+
+
+def obstacle(name: str, value: Any) -> str:
+    """Why what Python's parser calls so is refused.
+
+    Args:
+        name: an operator that neither matches one token, nor groups, chooses or repeats.
+        value: what it stands beside.
+    """
+    if name == "POSSESSIVE_REPEAT":
+        return "leave out the + behind a repetition: *+, ++, ?+ and }+ never give back"
+    if name == "ATOMIC_GROUP":
+        return "write (?:...) for (?>...), which never gives back"
+    if name in ("ASSERT", "ASSERT_NOT"):
+        return "leave out (?=...), (?!...), (?<=...) and (?<!...): nothing may look around"
+    if name == "GROUPREF":
+        return _NO_MEMORY.format(f"\\{value}")
+    if name == "GROUPREF_EXISTS":
+        return _NO_MEMORY.format(f"(?({value[0]})...)")
+    if name == "SUBPATTERN":
+        return "leave out flags such as (?i)"
+    if name == "AT":
+        sign = _EDGES.get(value.name, "what matches an edge")
+        return f"leave out {sign}" + (f" (a token {sign} is \\{sign})" if sign in "^$" else "")
+    return "use tokens, ., [...], (...), |, *, +, ? and {2,5}"

@@ -1,0 +1,136 @@
+"""How much of a test was trained on, in a sentence: for commands, pages and reports."""
+
+from collections.abc import Iterable
+from contextlib import suppress
+from itertools import takewhile
+
+from seqcls.config import NetworkConfig, RunConfig
+from seqcls.errors import SeqclsError
+from seqcls.overlap import UNLIMITED, Effort, Overlap, overlap
+from seqcls.problem import Problem, resolve
+
+MOST_TESTS = 100
+"""Pairs of a test and a training that are looked at."""
+
+LEAST_NAMED, MOST_NAMED = 0.05, 4
+"""Lengths that are named: of which such a share was trained on, but not all; the shortest ones."""
+
+_NOT_OF_STRINGS = set(NetworkConfig.model_fields) - {"num_letters"} | {
+    *("learning_rate", "weight_decay", "gradient_clip", "embeddings_init_strategy"),
+}
+
+AT_ANY_COST = "`seqcls estimate SPEC --overlap`"
+
+
+def trained_on(
+    configs: Iterable[RunConfig], *, epochs: int | None = None, exact: bool = False
+) -> str | None:
+    """How many of the test strings of trained lengths are trained on, in one sentence.
+
+    Args:
+        configs: configurations; those with one test and one training count once, those of models
+            that were trained elsewhere not at all.
+        epochs: of the training of a run; as many as a run of each may have, where none are named.
+        exact: whether all training strings are drawn, however many; else it is said where that
+            would take too long, and the cheapest part of them tells the least that it is.
+
+    Returns:
+        None where there is nothing to be said.
+    """
+    effort = Effort(UNLIMITED) if exact else Effort()
+    distinct: dict[tuple[object, ...], RunConfig] = {}
+    for config in configs:
+        distinct.setdefault(_strings_of(config), config)
+        if len(distinct) > MOST_TESTS:
+            return None
+    problems: dict[tuple[object, ...], Problem] = {}
+    found = []
+    # Of a package that is not here, or a test that cannot be drawn, others say what is wrong.
+    with suppress(SeqclsError):
+        for config in distinct.values():
+            problem = resolve(config)
+            if not problem.is_imported:
+                problems.setdefault((problem.train, problem.test, config.max_num_epochs), problem)
+        found = [(problem, overlap(problem, effort, epochs)) for problem in problems.values()]
+    if len(found) == 1:
+        return _of_one(*found[0], epochs)
+    return _of_several([each for _, each in found]) if found else None
+
+
+def _strings_of(config: RunConfig) -> tuple[object, ...]:
+    """The fields that may say which strings a configuration trains and tests on."""
+    return tuple(item for item in config.changed.items() if item[0] not in _NOT_OF_STRINGS)
+
+
+def _of_one(problem: Problem, found: Overlap | None, epochs: int | None) -> str:
+    strings = problem.kind.words.plural("test")
+    if problem.config.disjoint:
+        return f"No test {problem.kind.words.string} is trained on (disjoint)."
+    if found is not None and not len(found.lengths):
+        return f"No test {problem.kind.words.string} is of a length that is trained on."
+    if found is None or found.share is None:
+        repeated = 1 if problem.train.repeats else epochs or problem.config.max_num_epochs
+        number = problem.train.epoch_size * repeated
+        return (
+            f"How many of the {strings} of trained lengths were trained on is not known: that "
+            f"takes drawing {number:,} training strings anew; {AT_ANY_COST} does."
+        )
+    least = "" if found.is_exact else "At least "
+    looked = "" if found.is_exact else f" (the first {_epochs(found.seen)} looked through)"
+    where = "the training set" if problem.train.repeats else _epochs(found.epochs) + " of training"
+    up_to = "up to " if epochs is None and not problem.train.repeats else ""
+    return (
+        f"{least}{_percent(found)} of the {len(found.lengths):,} {strings} of trained lengths "
+        f"also occur in {up_to}{where}{looked}{_by_length(found)}."
+    )
+
+
+def _by_length(found: Overlap) -> str:
+    if found.share in (0, 1):
+        return ""
+    shares = {length: known / tested for length, (tested, known) in found.by_length.items()}
+    whole = list(takewhile(lambda length: shares[length] == 1, shares))
+    listed = [f"all of up to length {whole[-1]}"] if whole else []
+    named = [x for x, share in shares.items() if share >= LEAST_NAMED and x not in whole]
+    listed += [f"{shares[x]:.0%} of length {x}" for x in named[:MOST_NAMED]]
+    return f": {', '.join(listed)}" if listed else ""
+
+
+def _of_several(found: list[Overlap | None]) -> str:
+    some = [x for x in found if x is not None and x.share is not None]
+    unknown = sum(x is None or (x.share is None and len(x.lengths) > 0) for x in found)
+    if not some:
+        if not unknown:
+            return "No test string is of a length that is trained on."
+        return (
+            f"How many of the test strings of trained lengths were trained on is not known of "
+            f"these {_tests(unknown)}: that takes drawing the training strings anew; "
+            f"{AT_ANY_COST} does."
+        )
+    lowest, highest = (pick(some, key=lambda x: x.share or 0) for pick in (min, max))
+    least = "" if all(x.is_exact for x in some) else "at least "
+    shares = _percent(lowest)
+    if shares != _percent(highest):
+        shares = f"{shares} to {_percent(highest)}"
+    missing = f"; of {_tests(unknown)} more it is not known" if unknown else ""
+    return (
+        f"Of the test strings of trained lengths {least}{shares} also occur in training, in "
+        f"{_tests(len(some))}{missing}."
+    )
+
+
+def _percent(found: Overlap) -> str:
+    """A share that is 0% or 100% only where it is none or all."""
+    share = found.share or 0.0
+    text = f"{share:.1%}"
+    if text == "0.0%":
+        return "under 0.1%" if share else "0%"
+    return "over 99.9%" if text == "100.0%" and share < 1 else text.replace(".0%", "%")
+
+
+def _tests(number: int) -> str:
+    return "1 test" if number == 1 else f"{number:,} tests"
+
+
+def _epochs(number: int) -> str:
+    return "1 epoch" if number == 1 else f"{number:,} epochs"

@@ -1,0 +1,132 @@
+"""Every section of every page, opened for a model of every kind there can be."""
+
+import json
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from dashboard.words.measures import NOT_KNOWN
+from sweeps.api import predict
+from sweeps.store.opening import open_reader
+from tests.app import PAGES, open_app, rerun, said
+from tests.every_kind import IMPORTED, NAMES, SWEEPS, WRITTEN, every_kind, every_kind_file, spelled
+
+__all__ = ["every_kind", "every_kind_file"]
+
+CONTENT = ("vega_lite_chart", "arrow_data_frame", "dataframe", "metric", "image", "bidi_component")
+UNKNOWN = "aaaaaaab"
+"""Longer than all rows of the files."""
+
+
+def run_of(sweep: str) -> str:
+    return str(SWEEPS.index(sweep) + 1)
+
+
+def check(app: AppTest, where: str) -> None:
+    """Refuses a page that says an error in place of its content."""
+    errors = [own.value for own in app.error if "but the model predicts" not in own.value]
+    assert not errors, (where, errors)
+    assert any(len(app.get(part)) for part in CONTENT), where
+    instead = [own.value for own in app.info if "is not in the file" in own.value]
+    assert not instead, (where, instead)
+
+
+@pytest.mark.parametrize("sweep", SWEEPS)
+def test_every_section_of_a_model_has_content(
+    monkeypatch: pytest.MonkeyPatch, every_kind: Path, sweep: str
+) -> None:
+    app = open_app(monkeypatch, every_kind, "model", run=run_of(sweep))
+    check(app, "first")
+    sections = [tab.label for tab in app.tabs]
+    assert sections or sweep in IMPORTED
+    for section in sections[1:]:
+        app = open_app(monkeypatch, every_kind, "model", run=run_of(sweep), view=section)
+        check(app, section)
+
+
+@pytest.mark.parametrize("sweep", WRITTEN)
+def test_a_model_of_a_file_is_asked_about_strings_that_are_not_in_it(
+    monkeypatch: pytest.MonkeyPatch, every_kind: Path, sweep: str
+) -> None:
+    string = spelled(UNKNOWN, WRITTEN[sweep])
+    asked = {"run": run_of(sweep), "string": string}
+    sections = ["Answers", "States", "Minimal and nearest", "Live"]
+    for section in [*sections, "Writing"] if "pairs" in sweep else sections:
+        app = open_app(monkeypatch, every_kind, "model", **asked, view=section)
+        check(app, section)
+        if section == "Minimal and nearest":
+            assert "not known, predicted" in said(app).replace("\\", "")
+    app = open_app(monkeypatch, every_kind, "model", **asked)
+    app.text_input(f"asked {run_of(sweep)}").set_value(string)
+    answers = app.run().dataframe[0].value.iloc[0]
+    right = "target" if "pairs" in sweep else "label"
+    assert answers[right] == NOT_KNOWN
+    assert answers["output" if "pairs" in sweep else "predicted"] not in (NOT_KNOWN, None)
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_page_lists_models_of_every_kind(
+    monkeypatch: pytest.MonkeyPatch, every_kind: Path, page: str
+) -> None:
+    for language in ("file", "pairs", "paragraph", "ones_modulo") if page != "sweeps" else ("",):
+        query = {"language": language} if language else {}
+        check(open_app(monkeypatch, every_kind, page, **query), f"{page} {language}")
+
+
+@pytest.mark.parametrize("sweep", SWEEPS)
+def test_every_model_can_be_chosen_among_the_failing_and_compared(
+    monkeypatch: pytest.MonkeyPatch, every_kind: Path, sweep: str
+) -> None:
+    check(open_app(monkeypatch, every_kind, "failing", sweep=sweep, run=run_of(sweep)), "failing")
+    of_its_task = {"imported": "file of names", "imported outputs": "foreign pairs"}
+    others = {name: other for other, name in of_its_task.items()} | of_its_task
+    runs = [run_of(sweep), run_of(others.get(sweep, sweep))]
+    if runs[0] != runs[1]:
+        check(open_app(monkeypatch, every_kind, "compare_two", run=runs), "compare two")
+
+
+def test_the_guide_is_drawn_where_no_model_is_the_reports(
+    monkeypatch: pytest.MonkeyPatch, every_kind: Path
+) -> None:
+    app = open_app(monkeypatch, every_kind, "guide")
+    assert not app.error
+    assert NAMES["a"] not in said(app)
+
+
+@pytest.mark.parametrize("sweep", ["counted", "file", "pairs of names"])
+def test_the_page_answers_what_the_command_answers(
+    monkeypatch: pytest.MonkeyPatch, every_kind: Path, sweep: str
+) -> None:
+    # So many letters are counted, not spelled out.
+    strings = ["0{2000000}1"] if sweep == "counted" else [spelled(UNKNOWN, WRITTEN[sweep])]
+    asked = predict(open_reader(str(every_kind)), run_of(sweep), strings)
+    app = open_app(monkeypatch, every_kind, "model", run=run_of(sweep), view="Answers")
+    app.text_input(f"asked {run_of(sweep)}").set_value("  ".join(strings))
+    shown = rerun(app).dataframe[0].value
+    assert not app.error
+    assert shown["string"].tolist() == strings
+    number = asked.select_dtypes("float").columns[0]
+    assert shown[number].tolist() == pytest.approx(asked[number].tolist())
+
+
+def test_of_a_string_that_is_not_in_the_file_compare_two_says_neither_right_nor_wrong(
+    monkeypatch: pytest.MonkeyPatch, every_kind: Path
+) -> None:
+    for sweep in ("file", "pairs"):
+        run = run_of(sweep)
+        app = open_app(monkeypatch, every_kind, "compare_two", run=[run, run])
+        (asked,) = (box for box in app.text_input if str(box.key).startswith("two_asked"))
+        asked.set_value(UNKNOWN)
+        rerun(app)
+        assert "not known what is right" in said(app)
+        assert "**wrong**" not in said(app)
+
+
+def test_the_bar_of_a_sweep_is_full_where_all_of_it_is_done(
+    monkeypatch: pytest.MonkeyPatch, every_kind: Path
+) -> None:
+    table = open_app(monkeypatch, every_kind, "sweeps").dataframe[0]
+    bar = json.loads(table.proto.columns)["done"]["type_config"]
+    assert (bar["min_value"], bar["max_value"]) == (0, 1)
+    assert set(table.value["done"]) == {1.0}

@@ -1,0 +1,539 @@
+"""Every command and section of every page on every kind of model, generated from the program.
+
+Commands and their options come from Typer, pages from their folder, sections and controls from the
+page itself, formats from the exporter: what is added there is tried here, without a line of this
+file. A cell may do what it is asked, and then every number that SQL knows is that of SQL; or refuse
+in one line, for a reason that follows from the kind. All cells are tried in `make chaos`, a part of
+them where all tests run.
+"""
+
+import json
+import re
+import shutil
+from collections.abc import Callable, Iterator
+from functools import cached_property
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+import pytest
+import tomli_w
+import typer.main
+from streamlit.testing.v1 import AppTest
+
+from dashboard.cli import app as seqcls
+from seqcls.config import RunConfig
+from seqcls.errors import ConfigError
+from sweeps.analysis.export import JSONL, WRITERS
+from sweeps.api import log_results
+from sweeps.cli.exit_codes import BAD_INPUT, RUNS_FAILED
+from tests.app import open_app, rerun
+from tests.commands import run_main
+from tests.conftest import ASSETS, LONG, ROOT
+from tests.matrix import (
+    KINDS,
+    TESTED,
+    Compared,
+    Facts,
+    Kind,
+    Matrix,
+    fill,
+    records,
+    spelled_out,
+    stored_counts_agree,
+)
+from tests.plugins import forget_parts
+
+ENDLESS = {"dashboard"}
+"""Commands that run until they are ended; the pages of this one are cells of their own."""
+
+ALWAYS = {
+    "db", "yes", "workers", "times", "seconds", "rounds", "length",
+    "automaton strings", "import task", "import dataset",
+}  # fmt: skip
+"""Options that are always given: they keep a command short, or say what it is about."""
+
+NOT_ALONE = {"watch", "force", "replace", "columns", "engine", "device", "dask", "precision"}
+"""Options that have no cell: they say how and not what, or have a command wait for more."""
+
+LONG_ALONE = {"sensitive references", "site "}
+"""What trains again, or goes through all sweeps, and so takes long."""
+
+PART = 1 if LONG else 7
+"""One cell of so many is tried: each kind of model with other options than the next."""
+
+OF_RUNS = {"status", "sweep", "work"}
+"""Commands that say by their exit status that runs failed."""
+
+NUMBERS_OF = {
+    "runs",
+    "errors",
+    "export",
+    "report",
+    "site",
+    "status",
+    "failing",
+    "sweeps",
+}
+"""Where there must be numbers that SQL knows, once a kind has results."""
+
+REASONS = (
+    ("untrained", "is failed and (has no weights|was not tested|has no model)|none of its runs is "
+     "finished|no finished run|no trained and tested model|No model that matches the filters is "
+     "trained|training failed for all of these runs|This run has no model to show"),
+    ("imported", "it was trained elsewhere and imported, so its weights are not in this database"),
+    ("imported", "'imported' cannot be trained here|holds imported results"),
+    ("no language", "task='[a-z_]+' is no language: its answers are not yes or no"),
+    ("outside", "results are imported of languages, whose answers are labels"),
+    ("language", "is no transduction: its models write no outputs"),
+    ("outside", "is no transduction: its models write no outputs"),
+    ("reads order", "(positions|architecture|readout)='[a-z]+' (reads tokens|makes equal tokens)"),
+    ("reads order", "task='[a-z_]+' depends on the order of tokens"),
+    ("language", "the analysis is of required letters, and task='[a-z_]+' requires none"),
+    ("own strings", "of strings that are not in the file nobody knows what is right"),
+    ("own strings", "dataset='': expected strings; name a file as path='data.csv'"),
+    ("any", "within two substitutions"),
+    ("any", "none of the report's models"),
+    ("language", "No finite machine was found within the budget"),
+    ("language", "but the model predicts"),
+    ("structured", "none of the \\d+ strings tried is an input of task="),
+)  # fmt: skip
+"""What may be refused, by what the kind is, and the reason that has to be given."""
+
+
+class Cell:
+    """A command or a page on one kind of model, with a copy of the database and a folder."""
+
+    def __init__(self, matrix: Matrix, kind: Kind, folder: Path) -> None:
+        self.matrix, self.kind, self.folder = matrix, kind, folder
+        self.db = folder / "matrix.db"
+        shutil.copy(matrix.db, self.db)
+        self.facts = Facts(self.db)
+        self.runs = self.facts.sweeps[kind.name]
+        self.run_id = int(self.runs[0]["run_id"])
+
+    @property
+    def string(self) -> str:
+        """One that the run gets wrong, if there is any, and not the empty one."""
+        known = [*self.facts.wrong_strings(self.run_id), *self.facts.test_strings(self.run_id)]
+        return next(filter(None, known), "ab")
+
+    @property
+    def family(self) -> str:
+        """Strings that begin as the one above does, with a free count."""
+        first = re.split(r"[ {]", self.string.lstrip("<"))[0]
+        return (
+            "<" + first.split(">")[0] + ">"
+            if self.string[0] == "<"
+            else first
+            if " " in self.string
+            else first[0]
+        ) + "{n}"
+
+    def spec(self) -> str:
+        path = self.folder / "again.toml"
+        path.write_text(tomli_w.dumps(self.kind.spec(self.matrix.folder, "again")))
+        return str(path)
+
+    @cached_property
+    def strings(self) -> list[dict[str, Any]]:
+        """The kind's test strings: their tokens, and a label or a target."""
+        fields = {**TESTED, **self.kind.task}
+        own = self.matrix.folder / self.kind.file[0] if self.kind.file else None
+        of: dict[str, Any] = {"dataset": own} if own else {"task": fields}
+        try:
+            with log_results(str(self.folder / "other.db"), sweep="other", **of) as log:
+                found = log.strings.to_dict("records")
+        except ConfigError:
+            # Of kinds whose results cannot be imported: the command has to say so.
+            strings = map(spelled_out, self.facts.test_strings(self.run_id))
+            found = [{"tokens": list(text), "label": 0} for text in strings]
+        return [{str(name): value for name, value in row.items()} for row in found]
+
+    def data(self) -> str:
+        """The file of the kind; of one that has none, its test strings."""
+        if self.kind.file is not None:
+            return str(self.matrix.folder / self.kind.file[0])
+        path = self.folder / "strings.jsonl"
+        rows = [
+            {name: int(value > 0) if name == "label" else value for name, value in row.items()}
+            for row in self.strings
+        ]
+        path.write_text("\n".join(map(json.dumps, rows)))
+        return str(path)
+
+    def predictions(self) -> str:
+        """What a model from elsewhere says of the kind's test strings: all but two are right."""
+        path = self.folder / "predictions.jsonl"
+        with path.open("w") as file:
+            for number, row in enumerate(self.strings):
+                (answer,) = (row[name] for name in row if name != "tokens")
+                said = answer if isinstance(answer, str) else int(answer)
+                wrong = "" if isinstance(answer, str) else int(not answer)
+                given = {"tokens": row["tokens"], "prediction": wrong if number < 2 else said}
+                file.write(json.dumps({"model": "m", "seed": 0, **given}) + "\n")
+        return str(path)
+
+    def value(self, command: str, name: str) -> str | None:
+        """What is given for a parameter of a command; None where it has nothing to be given."""
+        own: dict[str, Callable[[], str | None]] = {
+            "theory task": lambda: str(self.kind.task["task"]),
+            "import task": lambda: (
+                None if self.kind.file else json.dumps({**TESTED, **self.kind.task})
+            ),
+            "import dataset": lambda: self.data() if self.kind.file else None,
+            "import file": self.predictions,
+            "import sweep": lambda: "foreign",
+            "data file": self.data,
+            "family strings": lambda: self.family,
+            "automaton strings": lambda: "60",
+            "report out": lambda: str(self.folder / "report.html"),
+            "merge others": lambda: str(self.matrix.db),
+            "runs fields": lambda: f"task={self.kind.task['task']}",
+            "theory settings": lambda: "positions=rotary",
+        }
+        if (given := own.get(f"{command} {name}")) is not None:
+            return given()
+        values: dict[str, Callable[[], str | None]] = {
+            "run": lambda: str(self.run_id), "references": lambda: str(self.run_id),
+            "string": lambda: self.string, "strings": lambda: self.string,
+            "source": lambda: self.string,
+            "sweep": lambda: self.kind.name, "sweeps": lambda: self.kind.name,
+            "spec": self.spec,
+            "a": lambda: str(self.run_id), "b": lambda: str(self.runs[-1]["run_id"]),
+            "folder": lambda: str(self.folder / "out"), "out": lambda: str(self.folder / "out"),
+            "save": lambda: str(self.folder / "saved"), "yes": lambda: None,
+            "db": lambda: str(self.db), "epoch": lambda: "1", "beam": lambda: "2",
+            "seed": lambda: "0", "limit": lambda: "1000", "sample": lambda: "20",
+            "sort": lambda: "occurrences", "how": lambda: "mean", "part": lambda: "unit",
+            "times": lambda: "1", "seconds": lambda: "2", "length": lambda: "5",
+            "rounds": lambda: "4", "states": lambda: "9", "workers": lambda: "0",
+            "precision": lambda: "float64", "kind": lambda: "csv",
+        }  # fmt: skip
+        assert name in values, f"{command}: say here what is given for {name!r}"
+        return values[name]()
+
+
+Command = tuple[tuple[str, ...], Any]
+
+
+def commands(group: Any, path: tuple[str, ...] = ()) -> Iterator[Command]:
+    """Every command, with the words that call it."""
+    for name, command in group.commands.items():
+        inner = getattr(command, "commands", None)
+        yield from commands(command, (*path, name)) if inner else [((*path, name), command)]
+
+
+COMMANDS = {" ".join(path): command for path, command in commands(typer.main.get_command(seqcls))}
+
+
+def is_always(command: str, parameter: Any) -> bool:
+    names = {str(parameter.name), f"{command} {parameter.name}"}
+    return bool(parameter.required or names & ALWAYS)
+
+
+def variants(command: str) -> Iterator[tuple[str, ...]]:
+    """Nothing besides what must be given; each other parameter alone; every format."""
+    if LONG or f"{command} " not in LONG_ALONE:
+        yield ()
+    for parameter in COMMANDS[command].params:
+        name = str(parameter.name)
+        if name == "kind":
+            yield from ((name, known) for known in [*WRITERS, JSONL])
+        elif not (is_always(command, parameter) or name in NOT_ALONE):
+            yield from [(name,)] * (LONG or f"{command} {name}" not in LONG_ALONE)
+
+
+def arguments(cell: Cell, command: str, variant: tuple[str, ...]) -> list[str]:
+    """The command as a user types it."""
+    found = command.split()
+    for parameter in COMMANDS[command].params:
+        name = str(parameter.name)
+        if not is_always(command, parameter) and name not in variant[:1]:
+            continue
+        is_flag = bool(getattr(parameter, "is_flag", False))
+        value = None if is_flag else cell.value(command, name)
+        if len(variant) == 2 and name == variant[0]:
+            value = variant[1]
+        if parameter.param_type_name == "option" and (is_flag or value is not None):
+            found.append(parameter.opts[0])
+        if value is not None:
+            found.append(value)
+    return found
+
+
+CELLS = [
+    (surface, kind)
+    for number, surface in enumerate(
+        [(name, variant) for name in COMMANDS if name not in ENDLESS for variant in variants(name)]
+    )
+    for place, kind in enumerate(KINDS)
+    if (number + place) % PART == 0
+]
+
+
+@pytest.fixture(scope="module")
+def matrix(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Matrix]:
+    with pytest.MonkeyPatch.context() as patched:
+        patched.syspath_prepend(str(ASSETS / "plugin_package"))
+        forget_parts()
+        yield fill(tmp_path_factory.mktemp("matrix"))
+    forget_parts()
+
+
+def check_refusal(cell: Cell, said: str) -> None:
+    """A refusal is right where its reason follows from the kind."""
+    nature = natures(cell)
+    allowed = [pattern for word, pattern in REASONS if word in nature]
+    assert any(re.search(pattern, said) for pattern in allowed), f"of {sorted(nature)}: {said}"
+
+
+def natures(cell: Cell) -> set[str]:
+    """What sort of models these are, as the database has it."""
+    run = cell.runs[0]
+    fields = {**RunConfig().model_dump(), **cell.facts.configs[run["config_id"]]}
+    lengths = cell.facts.lengths.get(cell.run_id, {}).values()
+    writes = any(row["edits"] is not None for row in lengths)
+    reads_order = (fields["architecture"], fields["positions"]) != ("transformer", "none")
+    is_language = run["tn"] is not None or run["state"] != "done"
+    known = {
+        "any": True,
+        "untrained": run["state"] != "done",
+        "imported": fields["architecture"] == "imported",
+        "own strings": bool(fields["dataset"]),
+        "reads order": reads_order,
+        "language": is_language,
+        "no language": not is_language,
+        "outside": not is_language and not writes,
+        "structured": "=" in cell.string or "/" in cell.string,
+    }
+    return {name for name, holds in known.items() if holds}
+
+
+def printed_rows(text: str) -> list[dict[str, str]]:
+    """The rows of a table for the terminal, by its columns."""
+    lines = text.splitlines()
+    rules = [
+        number for number, line in enumerate(lines) if re.fullmatch(" *\u2500[ \u2500]*", line)
+    ]
+    if not rules or not rules[0]:
+        return []
+    body = [line for line in lines[rules[0] + 1 :] if line.strip()]
+    head = lines[rules[0] - 1]
+    width = max(map(len, [head, *body]))
+    blank = [all(line.ljust(width)[x] == " " for line in [head, *body]) for x in range(width)]
+    gaps = "".join(" " if empty else "x" for empty in blank)
+    spans = [found.span() for found in re.finditer(r"x+( x+)*", gaps)]
+    names = [head.ljust(width)[a:b].strip() for a, b in spans]
+    return [
+        {name: line.ljust(width)[a:b].strip() for name, (a, b) in zip(names, spans, strict=True)}
+        for line in body
+    ]
+
+
+class Tables(HTMLParser):
+    """The tables of a page, as rows by their columns."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.rows: list[dict[str, str]] = []
+        self._head: list[str] = []
+        self._cells: list[str] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: Any) -> None:
+        del attrs
+        if tag == "tr":
+            self._cells, self._is_head = [], False
+        elif tag in ("th", "td"):
+            self._cells.append("")
+            self._is_head = tag == "th"
+
+    def handle_data(self, data: str) -> None:
+        if self._cells:
+            self._cells[-1] = self._cells[-1] or data.strip()
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag == "table":
+            self._cells = []
+        elif tag == "tr" and self._is_head:
+            self._head = [name.lower().replace(" ", "_") for name in self._cells]
+        elif tag == "tr" and len(self._cells) == len(self._head):
+            self.rows.append(dict(zip(self._head, self._cells, strict=True)))
+
+
+def check_file(compared: Compared, path: Path) -> None:
+    """The numbers of a file that was written."""
+    if path.suffix in (".csv", ".parquet"):
+        read = pd.read_parquet if path.suffix == ".parquet" else pd.read_csv
+        options: dict[str, Any] = {} if path.suffix == ".parquet" else {"keep_default_na": False}
+        compared.rows(read(path, **options).to_dict("records"), path.name)
+    elif path.suffix == ".jsonl":
+        check_answers(compared, [json.loads(line) for line in path.read_text().splitlines()])
+    elif path.suffix == ".html":
+        text = path.read_text()
+        compared.rows([row for row in Tables(text).rows if "sweep" in row], path.name)
+        for name, found in re.findall(
+            r'<script type="application/json" id="([^"]*)">(.*?)</script>', text, re.DOTALL
+        ):
+            content = json.loads(found)
+            if run_id := re.fullmatch(r"strings-(\d+)", name):
+                at = content["columns"].index("Occurrences")
+                wrong = sum(row[at] for row in content["rows"])
+                true = compared.facts.runs[int(run_id[1])]["wrong"]
+                compared.equal(f"{path.name}: wrong of run {run_id[1]}", wrong, true)
+            else:
+                compared.rows(records(content), f"{path.name}, {name}")
+
+
+def check_answers(compared: Compared, answers: list[dict[str, Any]]) -> None:
+    """Every tested string has one answer, and the wrong ones are those of SQL."""
+    for run_id in {answer["run"] for answer in answers}:
+        own = [answer for answer in answers if answer["run"] == run_id]
+        wrong = {answer["input"] for answer in own if not answer["correct"]}
+        assert wrong == set(compared.facts.wrong_strings(run_id)), f"run {run_id}"
+        compared.equal("answers", len(own), len(compared.facts.test_strings(run_id)))
+
+
+@pytest.mark.parametrize(("surface", "kind"), CELLS, ids=str)
+def test_commands(
+    matrix: Matrix, surface: tuple[str, tuple[str, ...]], kind: Kind, tmp_path: Path
+) -> None:
+    command, variant = surface
+    cell = Cell(matrix, kind, tmp_path)
+    typed = arguments(cell, command, variant)
+    environment = {"SEQCLS_CACHE": str(tmp_path / "cache")} if command == "cache" else {}
+    before = set(tmp_path.iterdir())
+    said = run_main(*typed, **environment)
+    failed = any(run["state"] == "failed" for run in Facts(cell.db).runs.values())
+    if said.returncode not in ((0, RUNS_FAILED) if failed and command in OF_RUNS else (0,)):
+        assert said.returncode == BAD_INPUT, said
+        assert re.fullmatch(r"seqcls: [^\n]+\n", said.stderr), said
+        assert not said.stdout
+        check_refusal(cell, said.stderr)
+        return
+    compared = Compared(Facts(cell.db), kind.name)
+    stored_counts_agree(compared.facts)
+    if command == "errors":
+        compared.run_id = cell.run_id
+    if "as_json" in variant:
+        compared.rows(records(json.loads(said.stdout)), command)
+    elif kind.name in compared.facts.sweeps:
+        compared.rows(printed_rows(said.stdout), command)
+    for path in sorted(set(tmp_path.iterdir()) - before):
+        for file in [path] if path.is_file() else sorted(path.iterdir()):
+            check_file(compared, file)
+    if command in NUMBERS_OF and "untrained" not in natures(cell):
+        assert compared.number, f"no number of {typed} was held against SQL: {said.stdout}"
+
+
+PAGES = sorted(page.stem for page in (ROOT / "dashboard" / "screens").glob("[a-z]*.py"))
+
+NUMBERS_ON = {"compare", "failing", "sweeps"}
+
+
+def link(cell: Cell, page: str) -> dict[str, Any]:
+    """The parameters with which a page is about one kind of model."""
+    configs = [str(cell.runs[place]["config_id"]) for place in (0, -1)]
+    (sweep,) = cell.facts.ask("SELECT id FROM sweep WHERE name = ?", cell.kind.name)
+    own: dict[str, dict[str, Any]] = {
+        "model": {"run": str(cell.run_id), "string": cell.string, "ablate": "true"},
+        "sweeps": {"sweep_id": str(sweep["id"])},
+        "compare_two": {"config": configs},
+    }
+    return own.get(page, {"sweep": cell.kind.name})
+
+
+def check_page(cell: Cell, app: AppTest, *, of_all: bool = True) -> int:
+    """What stands on a page is content, and its numbers are those of SQL."""
+    shown = [*app.error, *app.warning, *app.info]
+    for element in shown:
+        said = str(element.value).replace("\\", "")
+        if element.type == "error":
+            said = "\n".join([said, *(str(code.value) for code in app.code)])
+        check_refusal(cell, said)
+    compared = Compared(cell.facts, cell.kind.name, of_all=of_all)
+    for heading in app.subheader:
+        if named := re.fullmatch(r"Model (\d+)", str(heading.value)):
+            compared.run_id = int(named[1])
+    for table in app.dataframe:
+        compared.rows(table.value.to_dict("records"), "a table")
+    for chart in app.get("vega_lite_chart"):
+        for dataset in chart.proto.datasets:
+            frame = pa.ipc.open_stream(dataset.data.data).read_pandas()
+            compared.rows(frame.to_dict("records"), "a chart")
+    check_metrics(compared, {metric.label: metric.value for metric in app.metric})
+    return compared.number
+
+
+def check_metrics(compared: Compared, shown: dict[str, str]) -> None:
+    """The numbers at a glance."""
+    runs = compared.facts.sweeps[compared.sweep]
+    done = [run for run in runs if run["state"] == "done"]
+    failing = sum(run["wrong"] > 0 for run in done)
+    true: dict[str, Any] = {
+        "Models tested": len(done),
+        "Training failed": len(runs) - len(done),
+        "Failing models": f"{failing} ({failing / len(done):.0%})" if done else "none yet",
+    }
+    if compared.run_id is not None:
+        run = compared.facts.runs[compared.run_id]
+        true |= {"Solved length": run["solved_length"], "Misclassified": run["wrong"]}
+        true |= {"False positives": run["fp"], "False negatives": run["fn"]}
+        true |= {"Wrongly answered": run["wrong"]}
+    for name in set(true) & set(shown):
+        assert shown[name] == str(true[name]), name
+        compared.number += 1
+
+
+@pytest.mark.parametrize(
+    ("page", "kind"),
+    [
+        (page, kind)
+        for number, page in enumerate(PAGES)
+        for place, kind in enumerate(KINDS)
+        if LONG or (number + place) % 3 == 0
+    ],
+    ids=str,
+)
+def test_pages(
+    monkeypatch: pytest.MonkeyPatch, matrix: Matrix, page: str, kind: Kind, tmp_path: Path
+) -> None:
+    cell = Cell(matrix, kind, tmp_path)
+    app = open_app(monkeypatch, cell.db, page, **link(cell, page))
+    compared = check_page(cell, app)
+    if page in NUMBERS_ON and "untrained" not in natures(cell):
+        assert compared, "no number was held against SQL"
+    if LONG:
+        check_controls(cell, app)
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=str)
+def test_sections_of_the_page_model(
+    monkeypatch: pytest.MonkeyPatch, matrix: Matrix, kind: Kind, tmp_path: Path
+) -> None:
+    cell = Cell(matrix, kind, tmp_path)
+    app = open_app(monkeypatch, cell.db, "model", **link(cell, "model"))
+    check_page(cell, app)
+    for number, tab in enumerate([tab.label for tab in app.tabs]):
+        if LONG or (number + KINDS.index(kind)) % 3 == 0:
+            app = open_app(monkeypatch, cell.db, "model", **link(cell, "model"), view=tab)
+            check_page(cell, app)
+            if LONG:
+                check_controls(cell, app)
+
+
+def check_controls(cell: Cell, app: AppTest) -> None:
+    """Every option of the controls that a page offers."""
+    for key, options in [(str(x.key), x.options) for x in app.segmented_control]:
+        for option in options:
+            app.segmented_control(key=key).set_value(option)
+            check_page(cell, rerun(app), of_all=False)
+
+
+def test_all_commands_are_in_the_matrix() -> None:
+    tried = {command for (command, _), _ in CELLS}
+    assert tried.isdisjoint(ENDLESS)
+    assert tried | ENDLESS == set(COMMANDS)

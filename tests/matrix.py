@@ -1,0 +1,500 @@
+"""One database with tiny models of every kind, and what SQL alone says of it.
+
+A kind is a sweep of two configurations by two seeds.
+"""
+
+import json
+import re
+import sqlite3
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import closing
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from seqcls.engines.initial import draw_initial
+from seqcls.evaluation import evaluate
+from seqcls.weights import to_bytes
+from sweeps.api import log_results, open_store, submit, work
+from sweeps.grid.grouping import PlannedRun, make_groups
+from sweeps.results.run_result import RunResult
+from sweeps.store import writer
+from sweeps.store.databases.engine import Store
+from sweeps.store.runs import queued
+from tests.databases import rows
+
+COUNTS = {"tested", "wrong", "tn", "fp", "fn", "tp"}
+OF_RUNS = {
+    *COUNTS, "errors", "accuracy", "solved_length", "false_positives", "false_negatives",
+}  # fmt: skip
+"""Names under which a run's numbers are shown, printed and exported."""
+
+LARGE = 1e38
+"""A weight of which a sum is infinite in single precision."""
+
+DIVERGED = "the loss is not finite"
+
+TINY: dict[str, Any] = {
+    "train_size": 64, "validation_size": 64, "max_num_epochs": 1,
+    "min_num_epochs": 1, "hidden_size": 4, "train_max_length": 4, "validation_max_length": 4,
+}  # fmt: skip
+TESTED: dict[str, Any] = {"test_size": 64, "test_max_length": 8}
+DECODER: dict[str, Any] = {"positions": "sinusoidal", "num_attention_heads": 1}
+SEEDS = (0, 1)
+CONFIGURATIONS: tuple[dict[str, Any], ...] = (
+    {"learning_rate": 0.01, "weight_decay": 0.01},
+    {"learning_rate": 0.03, "weight_decay": 0.02},
+)
+"""They differ in two fields, as a map needs."""
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A sort of models: a sweep of its name.
+
+    Args:
+        name: of it.
+        task: the fields that say which strings are tested.
+        model: all other fields.
+        file: the name and the lines of the file that it is about.
+        imported: whether its results come from elsewhere.
+        fails: whether training fails.
+        overflows: whether its weights are so large that its answers are no numbers.
+    """
+
+    name: str
+    task: Mapping[str, Any]
+    model: Mapping[str, Any] = field(default_factory=dict)
+    file: tuple[str, str] | None = None
+    imported: bool = False
+    fails: bool = False
+    overflows: bool = False
+
+    def __str__(self) -> str:
+        return self.name
+
+    def spec(self, folder: Path, name: str) -> dict[str, Any]:
+        """A specification of its models, whose file lies in a folder."""
+        path = {} if self.file is None else {"path": str(folder / self.file[0])}
+        tested = {} if self.file else TESTED
+        return {
+            "name": name,
+            "model_seeds": list(SEEDS),
+            "fixed": {**TINY, **tested, **self.task, **self.model, **path},
+            "configurations": [dict(fields) for fields in CONFIGURATIONS],
+        }
+
+
+_STRINGS = [f"{number:b}"[1:].replace("0", "a").replace("1", "b") for number in range(2, 64)]
+_SPLITS = ("train", "test", "validation", "test")
+_LABELED = "\n".join(
+    ["tokens,label,split,id"]
+    + [f"{x},{x.count('a') % 2},{_SPLITS[n % 4]},s{n}" for n, x in enumerate(_STRINGS)]
+)
+_WORDS = [list(x.replace("a", "h").replace("b", "oy")) for x in _STRINGS if x]
+_PAIRS = "\n".join(
+    json.dumps({"tokens": x, "target": [f"{y}1" for y in x], "split": _SPLITS[n % 4], "id": n})
+    for n, x in enumerate(_WORDS)
+)
+_LSTM = {"architecture": "lstm", "readout": "last"}
+_PICTURES = {
+    "line_length": 3, "max_lines": 2, "alphabet": "12", "test_min_length": 1,
+    "test_max_length": 4, "test_size": 12,
+}  # fmt: skip
+_READER = {
+    "architecture": "recurrent_attention", "hidden_size": 8, "picture_channels": 4,
+    "picture_blocks": 1, "train_min_length": 1, "validation_min_length": 1,
+}  # fmt: skip
+
+KINDS = (
+    Kind("letters", {"task": "contains_all", "test_batch_size": 64}, {"hidden_size": 2}),
+    Kind("brackets", {"task": "dyck"}, {"positions": "sinusoidal"}),
+    Kind("named_tokens", {"task": "safe_pops"}, _LSTM),
+    Kind("own_file", {"task": "file"}, _LSTM, file=("labeled.csv", _LABELED)),
+    Kind("pairs", {"task": "pairs"}, DECODER, file=("pairs.jsonl", _PAIRS)),
+    Kind("transduction", {"task": "reverse"}, DECODER),
+    Kind("addition", {"task": "addition"}, DECODER),
+    Kind("pictures", {"task": "paragraph", **_PICTURES}, _READER),
+    Kind("from_outside", {"task": "ones_modulo"}, _LSTM),
+    Kind("imported", {"task": "file"}, file=("labeled.csv", _LABELED), imported=True),
+    Kind("imported_outputs", {"task": "pairs"}, file=("pairs.jsonl", _PAIRS), imported=True),
+    Kind("failed", {"task": "parity"}, fails=True),
+    Kind("not_a_number", {"task": "majority"}, _LSTM, overflows=True),
+)
+
+
+@dataclass(frozen=True)
+class Matrix:
+    """The database, and the folder with the files of its kinds."""
+
+    folder: Path
+
+    @property
+    def db(self) -> Path:
+        return self.folder / "matrix.db"
+
+
+def fill(folder: Path) -> Matrix:
+    """Makes the database of all kinds; parts from outside have to be importable."""
+    matrix = Matrix(folder)
+    store = open_store(matrix.db)
+    for kind in KINDS:
+        if kind.file is not None:
+            (folder / kind.file[0]).write_text(kind.file[1])
+        if kind.imported:
+            _import(store, folder, kind)
+            continue
+        submit(store, kind.spec(folder, kind.name))
+        if kind.fails or kind.overflows:
+            _record(store, kind)
+        else:
+            work(store, kind.name, workers=0)
+    return matrix
+
+
+def _import(store: Store, folder: Path, kind: Kind) -> None:
+    """What two models from elsewhere predict: a seed more is wrong once more."""
+    assert kind.file is not None
+    with log_results(store, sweep=kind.name, dataset=folder / kind.file[0]) as log:
+        right = log.strings.columns[-1]
+        for width in (1, 2):
+            for seed in SEEDS:
+                said = log.strings[right].tolist()
+                for number in range(width + seed):
+                    said[number] = "" if right == "target" else not said[number]
+                predictions = {"tokens": log.strings["tokens"], "prediction": said}
+                log.run(
+                    model="theirs",
+                    seed=seed,
+                    config={"d": width, "l": 9 - width},
+                    predictions=predictions,
+                )
+
+
+def _record(store: Store, kind: Kind) -> None:
+    """Results that training would give only where it goes wrong."""
+    (sweep_id,) = [row[0] for row in rows(store, f"SELECT id FROM sweep WHERE name = '{kind}'")]
+    worker_id = writer.register_worker(store)
+    for group in make_groups(queued.queued_runs(store, [sweep_id])):
+        claim = writer.claim(store, worker_id, group)
+        assert claim is not None
+        results = [_overflown(run) if kind.overflows else _diverged() for run in claim.runs]
+        writer.record(store, claim, results)
+
+
+def _diverged() -> RunResult:
+    return RunResult([], [], 0.0, "strings", failure=DIVERGED)
+
+
+def _overflown(run: PlannedRun) -> RunResult:
+    """What the program itself finds of a model whose weights are finite and too large."""
+    problem = run.problem
+    (drawn,) = draw_initial([(problem, run.model_seed)])
+    weights = {name: np.full_like(value, LARGE) for name, value in drawn.items()}
+    (evaluation,) = evaluate(problem, [weights])
+    made = RunResult(
+        [1.0], [1.0], 0.0, "strings", best_epoch=1, evaluation=evaluation,
+        checkpoints={1: to_bytes(weights)},
+    )  # fmt: skip
+    return made.sealed(run.config.key, run.model_seed)
+
+
+class Facts:
+    """What SQL alone says of a database: counts of runs, of strings and of lengths."""
+
+    def __init__(self, db: Path) -> None:
+        self._db = db
+
+    def ask(self, sql: str, *given: Any) -> list[dict[str, Any]]:
+        with closing(sqlite3.connect(self._db)) as connection:
+            connection.row_factory = sqlite3.Row
+            return [dict(row) for row in connection.execute(sql, given)]
+
+    @cached_property
+    def runs(self) -> dict[int, dict[str, Any]]:
+        """Every run: its state, and its counts summed up from those of its lengths and strings."""
+        runs = {
+            row["run_id"]: row
+            for row in self.ask(
+                "SELECT run.id AS run_id, config_id, model_seed, state, solved_length AS stored,"
+                " sum(score.tested) AS tested, sum(score.wrong) AS wrong, sum(score.tn) AS tn,"
+                " sum(score.fp) AS fp, sum(score.fn) AS fn, sum(score.tp) AS tp"
+                " FROM run LEFT JOIN length_score AS score ON score.run_id = run.id"
+                " GROUP BY run.id"
+            )
+        }
+        for row in self.ask(
+            "SELECT run_id, count(*) AS strings, sum(occurrences) AS occurring,"
+            " min(length) AS shortest FROM misclassified GROUP BY run_id"
+        ):
+            runs[row["run_id"]].update(row)
+        for run in runs.values():
+            run |= {"errors": run["wrong"], "false_positives": run["fp"]}
+            run |= {"false_negatives": run["fn"], "accuracy": None, "solved_length": None}
+            if run["state"] == "done":
+                run["accuracy"] = 1 - run["wrong"] / run["tested"]
+                run["solved_length"] = run.get("shortest", run["stored"] + 1) - 1
+        return runs
+
+    @cached_property
+    def sweeps(self) -> dict[str, list[dict[str, Any]]]:
+        """The runs of every sweep, by its name."""
+        sweeps: dict[str, list[dict[str, Any]]] = {}
+        for row in self.ask(
+            "SELECT name, run_id FROM sweep JOIN sweep_run ON sweep_id = sweep.id ORDER BY run_id"
+        ):
+            sweeps.setdefault(row["name"], []).append(self.runs[row["run_id"]])
+        return sweeps
+
+    @cached_property
+    def configs(self) -> dict[int, dict[str, Any]]:
+        """The fields of every configuration that are not their defaults, and a model's settings."""
+        configs = {row["id"]: json.loads(row["json"]) for row in self.ask("SELECT * FROM config")}
+        for fields in configs.values():
+            if text := fields.get("imported"):
+                found = json.loads(text)["config"].items()
+                fields.update({f"config.{name}": value for name, value in found})
+        return configs
+
+    @cached_property
+    def lengths(self) -> dict[int, dict[int, dict[str, Any]]]:
+        """The counts of every run at every length."""
+        lengths: dict[int, dict[int, dict[str, Any]]] = {}
+        for row in self.ask("SELECT * FROM length_score"):
+            lengths.setdefault(row["run_id"], {})[row["length"]] = row
+        return lengths
+
+    def at(self, run_id: int, count: str, first: int, last: int) -> int:
+        """What is counted of a run from one length to another."""
+        found = self.lengths[run_id].items()
+        return sum(row[count] for length, row in found if first <= length <= last)
+
+    def wrong_strings(self, run_id: int) -> dict[str, int]:
+        """The test strings that a run gets wrong, with how often each occurs."""
+        sql = "SELECT string, occurrences FROM misclassified WHERE run_id = ? ORDER BY length"
+        return {row["string"]: row["occurrences"] for row in self.ask(sql, run_id)}
+
+    def test_strings(self, run_id: int) -> dict[str, int]:
+        """The strings that a run was tested on, with their lengths."""
+        sql = (
+            "SELECT string, said.length FROM test_string AS said"
+            " JOIN config ON config.test_set_id = said.test_set_id"
+            " JOIN run ON run.config_id = config.id WHERE run.id = ? ORDER BY said.length, number"
+        )
+        return {row["string"]: row["length"] for row in self.ask(sql, run_id)}
+
+
+@dataclass
+class Compared:
+    """Numbers that were shown, held against those of SQL."""
+
+    facts: Facts
+    sweep: str
+    run_id: int | None = None
+    """The run that is looked at, where its rows do not name it."""
+    number: int = 0
+    """How many were compared."""
+    of_all: bool = True
+    """Whether lines are shares of all strings, and not of those of one label, or of tokens."""
+
+    def equal(self, what: str, shown: Any, true: Any) -> None:
+        """Holds one number against the truth; one that is missing has to be missing there too."""
+        if isinstance(shown, str):
+            number = shown.replace(",", "").strip()
+            share = number.endswith("%")
+            shown = float(number.rstrip("%")) / (100 if share else 1) if number else None
+        shown = None if shown is None or pd.isna(shown) else float(shown)
+        if true is not None:
+            true = pytest.approx(float(true), abs=6e-5)
+        assert shown == true, f"{what} is shown as {shown}, and is {true}"
+        self.number += 1
+
+    def rows(self, rows: Iterable[Mapping[Any, Any]], what: str) -> None:
+        """Rows that are shown, printed or exported: those of whose columns SQL knows the truth."""
+        rows = list(rows)
+        for row in rows:
+            if {"pairs", "medians"} <= set(row):
+                self._pair(row, what)
+            else:
+                self._row(row, what)
+        self._wrong_strings(rows, what)
+
+    def _row(self, row: Mapping[str, Any], what: str) -> None:
+        run_id = self._run_of(row)
+        if run_id is None:
+            if "mechanism" in row:
+                return
+            if {"sweep", "submitted"} <= set(row):
+                self._sweep_of_report(row, what)
+            elif (
+                "failing" in row and ({"seeds", "median_accuracy"} & set(row)) and "name" not in row
+            ):
+                self._configuration(row, what)
+            elif {"models", "of", "string"} <= set(row):
+                self._breaking(row, what)
+            elif {"name", "state"} <= set(row):
+                self._sweep(row, what)
+            elif self.run_id is not None and {"first_length", "strings", "tested"} <= set(row):
+                self._errors_of_lengths(self.run_id, row, what)
+        elif {"lengths", "strings", "middle"} <= set(row):
+            if not self.of_all:
+                return
+            ends = [int(x) for x in re.findall(r"\d+", row["lengths"].replace("up to", "0 to"))]
+            strings = self.facts.at(run_id, "tested", ends[0], ends[-1])
+            said = f"{what}: run {run_id}, strings of {row['lengths']}"
+            self.equal(said, row["strings"], strings)
+        elif "length" in row and "string" not in row and "tested" in row:
+            true = self.facts.lengths[run_id][int(row["length"])]
+            for name in COUNTS & set(row):
+                said = f"{what}: run {run_id}, length {row['length']}, {name}"
+                self.equal(said, row[name], true[name])
+        elif {"accuracy", "errors"} & set(row):
+            for name in OF_RUNS & set(row):
+                self.equal(f"{what}: run {run_id}, {name}", row[name], self._true(run_id)[name])
+
+    def _run_of(self, row: Mapping[str, Any]) -> int | None:
+        for name in ("run_id", "run") + (("id",) if "model_seed" in row else ()):
+            if str(found := row.get(name)).isdigit() and int(str(found)) in self.facts.runs:
+                return int(str(found))
+        return None
+
+    def _true(self, run_id: int) -> dict[str, Any]:
+        return self.facts.runs[run_id]
+
+    def _configuration(self, row: Mapping[str, Any], what: str) -> None:
+        runs = [run for run in self.facts.sweeps[self.sweep] if self._is_of(run, row)]
+        done = [run for run in runs if run["state"] == "done"]
+        failing, *of = re.findall(r"\d+", str(row["failing"]))
+        said = f"{what}: configuration {sorted({run['config_id'] for run in runs})}, "
+        self.equal(said + "failing", failing, sum(run["wrong"] > 0 for run in done))
+        true: dict[str, Any] = {"seeds": len(done), "failed": len(runs) - len(done)}
+        for name in ("false_positives", "false_negatives"):
+            counts = [run[name] for run in done if run[name] is not None]
+            true[name] = sum(counts) if counts else None
+        for name in ("accuracy", "solved_length"):
+            true[f"median_{name}"] = median(run[name] for run in done) if done else None
+        seeds = [row["seeds"]] if "seeds" in row else []
+        for shown in (*of, *seeds):
+            self.equal(said + "seeds", shown, true["seeds"])
+        for name in (set(true) & set(row)) - {"seeds"}:
+            self.equal(said + name, row[name], true[name])
+
+    def _is_of(self, run: Mapping[str, Any], row: Mapping[str, Any]) -> bool:
+        if "config_id" in row:
+            return bool(run["config_id"] == row["config_id"])
+        fields = self.facts.configs[run["config_id"]]
+        known = {**CONFIGURATIONS[0], **fields}
+        own = [name for name in ("learning_rate", "config.d") if row.get(name) not in (None, "")]
+        assert own, f"no configuration is named by {sorted(row)}"
+        return all(float(row[name]) == known[name] for name in own)
+
+    def _errors_of_lengths(self, run_id: int, row: Mapping[str, Any], what: str) -> None:
+        """Errors of one kind in a span of lengths: of a language, among strings of one label."""
+        first, last = int(row["first_length"]), int(row["last_length"])
+        # The first of several lengths holds the empty string, too.
+        first = 0 if first == 1 < last else first
+        of = {"false positive": ("fp", "tn"), "false negative": ("fn", "tp")}
+        cells = of.get(row.get("kind", ""), ())
+        tested = sum(self.facts.at(run_id, name, first, last) for name in cells or ("tested",))
+        self.equal(f"{what}: tested from {first} to {last}", row["tested"], tested)
+        if cells:
+            wrong = self.facts.at(run_id, cells[0], first, last)
+            self.equal(f"{what}: {row['kind']}s", row["strings"], wrong)
+
+    def _pair(self, row: Mapping[str, Any], what: str) -> None:
+        """The first and the last configuration of the sweep, compared."""
+        runs = self.facts.sweeps[self.sweep]
+        done: list[list[dict[str, Any]]] = []
+        for end in (runs[0], runs[-1]):
+            own = [run for run in runs if run["config_id"] == end["config_id"]]
+            done.append([run for run in own if run["state"] == "done"])
+        for place, own in enumerate(done):
+            failing = sum(run["wrong"] > 0 for run in own) / len(own)
+            self.equal(f"{what}: runs", row["runs"][place], len(own))
+            self.equal(f"{what}: failing", row["failing"][place]["value"], failing)
+            middle = median(run["accuracy"] for run in own)
+            self.equal(f"{what}: median", row["medians"][place], middle)
+        wrong = [[self.facts.wrong_strings(run["run_id"]) for run in own] for own in done]
+        for found in row["strings"]:
+            for name, own in zip(("wrong_a", "wrong_b"), wrong, strict=True):
+                models = sum(found["string"] in strings for strings in own)
+                self.equal(f"{what}: {name} of {found['string']!r}", found[name], models)
+
+    def _breaking(self, row: Mapping[str, Any], what: str) -> None:
+        done = [run for run in self.facts.sweeps[self.sweep] if run["state"] == "done"]
+        wrong = [map(spelled_out, self.facts.wrong_strings(run["run_id"])) for run in done]
+        models = sum(spelled_out(row["string"]) in strings for strings in wrong)
+        self.equal(f"{what}: models wrong on {row['string']!r}", row["models"], models)
+        self.equal(f"{what}: models asked", row["of"], len(done))
+
+    def _sweep(self, row: Mapping[str, Any], what: str) -> None:
+        runs = self.facts.sweeps[row["name"]]
+        done = [run for run in runs if run["state"] == "done"]
+        said = f"{what}: sweep {row['name']}, "
+        if "failed" in row:
+            failed = sum(run["state"] == "failed" for run in runs)
+            self.equal(said + "failed", row["failed"], failed)
+        if "models" in row:
+            self.equal(said + "models", row["models"], len(runs))
+            share = sum(run["wrong"] > 0 for run in done) / len(done) if done else None
+            self.equal(said + "failing", row["failing"], share)
+            middle = median(run["accuracy"] for run in done) if done else None
+            self.equal(said + "median", row["median"], middle)
+            self.equal(said + "done", row["done"], 100 * len(done) / len(runs))
+        elif "done" in row:
+            self.equal(said + "done", row["done"], len(done))
+
+    def _sweep_of_report(self, row: Mapping[str, Any], what: str) -> None:
+        done = [run for run in self.facts.sweeps[row["sweep"]] if run["state"] == "done"]
+        failing, of = re.findall(r"\d+", row["failing"])
+        said = f"{what}: sweep {row['sweep']}, "
+        self.equal(said + "failing", failing, sum(run["wrong"] > 0 for run in done))
+        self.equal(said + "finished", of, len(done))
+        middle = median(run["accuracy"] for run in done)
+        self.equal(said + "median", row["median_accuracy"], middle)
+
+    def _wrong_strings(self, rows: list[Mapping[str, Any]], what: str) -> None:
+        """All strings that runs get wrong, each with how often it occurs."""
+        found: dict[int, list[Mapping[str, Any]]] = {}
+        for row in rows:
+            run_id = self._run_of(row) or self.run_id
+            if run_id is not None and {"string", "occurrences"} <= set(row):
+                found.setdefault(run_id, []).append(row)
+        for run_id, own in found.items():
+            shown = {spelled_out(row["string"]): int(row["occurrences"]) for row in own}
+            wrong = self.facts.wrong_strings(run_id).items()
+            true = {spelled_out(string): times for string, times in wrong}
+            assert shown == true, f"{what}: strings of run {run_id}"
+            occurring = sum(shown.values())
+            self.equal(f"{what}: wrong of run {run_id}", occurring, self._true(run_id)["wrong"])
+
+
+def spelled_out(string: str) -> str:
+    """A string without repetitions, which pages may write otherwise than they are stored."""
+    written = re.sub(r"<([^<>]*)>\{(\d+)\}", lambda x: x[1] * int(x[2]), string)
+    return re.sub(r"(.)\{(\d+)\}", lambda x: x[1] * int(x[2]), written)
+
+
+def stored_counts_agree(facts: Facts) -> None:
+    """In every run's own row stands what its lengths and its strings come to."""
+    for row in facts.ask("SELECT * FROM run"):
+        run = facts.runs[row["id"]]
+        if run["state"] == "done":
+            for name in ("tested", "wrong", "tn", "fp", "fn", "tp", "solved_length"):
+                assert row[name] == run[name], f"run {row['id']}: {name}"
+            assert run.get("occurring", 0) == run["wrong"], f"run {row['id']}: its strings"
+
+
+def records(found: Any) -> Iterator[Mapping[str, Any]]:
+    """Every object within a JSON text."""
+    if isinstance(found, dict):
+        yield found
+    for inner in found.values() if isinstance(found, dict) else found:
+        if isinstance(inner, dict | list):
+            yield from records(inner)

@@ -1,0 +1,186 @@
+"""Names of sweeps and settings, whatever signs they have: what is accepted is found by all."""
+
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from sqlalchemy import Connection, Engine, event
+
+from dashboard.words.names import parts_apart
+from seqcls.errors import SpecError, UnknownRunError
+from seqcls.spelling import as_argument, nearest
+from sweeps.analysis import configuration_lookup
+from sweeps.analysis.configuration_lookup import config_named
+from sweeps.cli.commands.printing import named_columns
+from sweeps.questions.runs import runs, sensitive, stored_runs
+from sweeps.questions.sweeping import status, sweep_ids
+from sweeps.store import writer
+from sweeps.store.databases.engine import Store
+from sweeps.store.opening import open_writer
+from sweeps.store.reading import queries, sweep_queries
+from sweeps.store.reading.selection import View, Written
+from tests.databases import spec
+
+SIGNS = "ab0/:,=#?&%'\"`-. {}[]*_$\\é😀"
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
+    store = open_writer(str(tmp_path_factory.mktemp("names") / "names.db"))
+    writer.submit(store, spec(name="other"))
+    return store
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+@given(st.text(SIGNS, min_size=1, max_size=12))
+def test_a_sweep_of_any_name_is_found_by_every_way_to_name_it(store: Store, name: str) -> None:
+    try:
+        made = spec(name=name, fixed={"hidden_size": 16})
+    except SpecError:
+        assert not name.strip()
+        return
+    sweep_id = writer.submit(store, made)
+    try:
+        (config_id,) = queries.config_ids_of_sweep(store, sweep_id)
+        run_id = int(runs(store, name, 0)["id"].iloc[0])
+        assert sweep_ids(store, name) == [sweep_queries.find_sweep(store, name)] == [sweep_id]
+        assert queries.find_run(store, f"{name}/1") == run_id + 1
+        for reference in (f"{name}:", f"{name}:hidden_size=16", f"{name}/0"):
+            assert config_named(store, reference) == config_id
+        found = stored_runs(store, conditions=[f"sweeps={name}", "model_seed=0"])
+        assert found["id"].tolist() == [run_id]
+    finally:
+        writer.delete(store, sweep_id)
+
+
+def test_a_name_that_means_a_sweep_and_a_run_is_told_with_both_ways_to_write_it(
+    tmp_path: Path,
+) -> None:
+    store = open_writer(str(tmp_path / "both.db"))
+    writer.submit(store, spec(name="a"))
+    writer.submit(store, spec(name="a/0", fixed={"hidden_size": 16}))
+    writer.submit(store, spec(name="2", fixed={"hidden_size": 8}))
+    for reference in ("a/0", "2"):
+        with pytest.raises(UnknownRunError, match=rf"means the sweep '{reference}' or run"):
+            config_named(store, reference)
+        with pytest.raises(UnknownRunError, match="means the sweep of that name or run"):
+            sensitive(store, [reference])
+        sweep_id = sweep_queries.find_sweep(store, reference)
+        assert [config_named(store, f"{reference}:")] == queries.config_ids_of_sweep(
+            store, sweep_id
+        )
+
+
+def test_a_value_may_have_commas_and_what_looks_like_another_field() -> None:
+    # Stored as text, as settings of models trained elsewhere are.
+    known: configuration_lookup.Configs = {
+        1: {"config.a": "[1,2]", "config.b,c": "x"},
+        2: {"config.a": "[1,3]", "config.b,c": "y,config.a=[1,2]"},
+        3: {"config.a": 64, "config.b,c": None},
+        4: {"config.a": "64", "config.b,c": None},
+    }
+    names = ["config.b,c", "config.a"]
+    for text, found in {
+        "config.a=[1,2]": {1},
+        "config.a=[1,3],config.b,c=y,config.a=[1,2]": {2},
+        "config.b,c=y,config.a=[1,2]": {2},
+        "config.a=64": {3},
+        'config.a="64"': {4},
+        "config.a=6.4e1": {3},
+        "config.a=7": set(),
+    }.items():
+        assert set(configuration_lookup._with_values(known, text, names)) == found, text
+
+
+def test_a_written_value_is_the_one_whose_json_it_is_before_others() -> None:
+    assert Written("64").meant([64, "64", 64.5]) == [64]
+    assert Written("64").meant(["64"]) == ["64"]
+    assert Written("1e-3").meant([0.001, 1]) == [0.001]
+    assert Written("true").meant([True, 1, "true"]) == [True]
+    assert Written("1").meant([True, 1]) == [1]
+    assert Written("1.10").meant([1.1, "1.10"]) == ["1.10"]
+
+
+def test_a_column_may_have_a_comma_in_its_name() -> None:
+    frame = pd.DataFrame(columns=["id", "config.a,b", "config.a"])
+    assert named_columns(frame, "config.a,b, id") == ["config.a,b", "id"]
+    assert named_columns(frame, "config.a,id") == ["config.a", "id"]
+
+
+def test_every_printed_column_of_runs_selects_them(store: Store) -> None:
+    frame = stored_runs(store, ("other",))
+    first = frame.iloc[0]
+    for name in ("id", "model_seed", "state", "predicted", "hidden_size", "task"):
+        found = stored_runs(store, ("other",), conditions=[f"{name}={first[name]}"])
+        assert first["id"] in found["id"].tolist(), name
+    assert stored_runs(store, conditions=["sweeps=nowhere"]).empty
+    assert stored_runs(store, conditions=["sweeps=other"])["id"].tolist() == frame["id"].tolist()
+    assert stored_runs(store, conditions=['task="contains_all"', "sweeps=other"])["id"].tolist()
+
+
+def test_chips_of_a_sweep_with_a_comma_in_its_name_are_one() -> None:
+    members = pd.DataFrame({"config_id": [1, 2, 2], "sweep": ["a, b", "a, b", "c"]})
+    table = pd.DataFrame({"config.layers": ["[1, 2]", "[1, 3]"]}, index=[1, 2])
+    assert parts_apart([1, 2], members, table) == {1: ["a, b"], 2: ["a, b", "c"]}
+    same = members[members["sweep"] == "a, b"]
+    assert parts_apart([1, 2], same, table) == {
+        1: ["config.layers=[1, 2]"],
+        2: ["config.layers=[1, 3]"],
+    }
+
+
+def test_a_command_in_a_message_can_be_pasted_into_a_shell() -> None:
+    assert [as_argument(x) for x in ("heads", "a b", "-x", "it's")] == [
+        "heads",
+        "'a b'",
+        "-- -x",
+        "'it'\"'\"'s'",
+    ]
+
+
+def test_a_hint_lists_no_more_names_than_anyone_reads() -> None:
+    assert nearest("x", []) == "none is known"
+    assert nearest("zzz", [f"name{i}" for i in range(100)]).endswith("name39 and 60 more")
+
+
+@contextmanager
+def counted_rows() -> Iterator[list[int]]:
+    """How many rows each SELECT of the block finds."""
+    counts: list[int] = []
+
+    def count(connection: Connection, _: Any, sql: str, values: Any, *__: Any) -> None:
+        if sql.lstrip().startswith("SELECT"):
+            with closing(connection.connection.cursor()) as cursor:
+                cursor.execute(f"SELECT count(*) FROM ({sql})", values)
+                counts.extend(found for (found,) in cursor.fetchall())
+
+    event.listen(Engine, "before_cursor_execute", count)
+    yield counts
+    event.remove(Engine, "before_cursor_execute", count)
+
+
+def test_a_question_about_one_sweep_or_run_reads_no_other(tmp_path: Path) -> None:
+    store = open_writer(str(tmp_path / "large.db"))
+    widths = list(range(2, 42, 2))
+    many = spec(name="many", axes={"hidden_size": widths}, model_seeds=list(range(10)))
+    writer.submit(store, many)
+    writer.submit(store, spec(name="few", fixed={"hidden_size": 64}))
+    run_id = queries.find_run(store, "few/0")
+    questions: dict[str, Callable[[], object]] = {
+        "runs": lambda: stored_runs(store, ("few",)),
+        "compared": lambda: config_named(store, "few:hidden_size=64"),
+        "one of many": lambda: config_named(store, f"{run_id}"),
+        "status": lambda: status(store, "few"),
+        "rows": lambda: queries.runs(store, View(run_ids=(run_id,))),
+        "sweep": lambda: sweep_queries.find_sweep(store, "few"),
+    }
+    for name, ask in questions.items():
+        with counted_rows() as counts:
+            ask()
+        assert counts, name
+        assert sum(counts) < 20, (name, counts)

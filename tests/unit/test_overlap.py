@@ -1,0 +1,159 @@
+"""How many test strings were trained on: against sets of texts, and what is said where that is not
+known.
+"""
+
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from seqcls.caching.cache import CACHE_VARIABLE
+from seqcls.overlap import UNLIMITED, Effort, Overlap, overlap
+from seqcls.problem import Problem, configuration, resolve
+from seqcls.sampling import Sampler
+from seqcls.sampling.streams import stream
+from seqcls.tasks.language import texts
+from sweeps.questions.overlaps import trained_on
+
+LENGTHS = {"train_max_length": 7, "validation_max_length": 7, "test_max_length": 12}
+SIZES = {"train_size": 300, "test_size": 400, "max_num_epochs": 5}
+ADDITION = {"task": "addition", "digit_order": "least_first", "base": 10}
+
+
+@pytest.fixture(autouse=True)
+def _own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # What another test has drawn is as if it were not there.
+    monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path))
+    stream.cache_clear()
+
+
+def problem_of(**fields: Any) -> Problem:
+    return resolve(configuration({**LENGTHS, **SIZES, **fields}))
+
+
+def spelled(sampler: Sampler, epochs: int) -> list[str]:
+    drawn = islice(sampler.epochs(), epochs)
+    return [text for x in drawn for text in texts(sampler.task.alphabet, x.strings)]
+
+
+def exact(problem: Problem, epochs: int | None = None) -> Overlap:
+    found = overlap(problem, Effort(UNLIMITED), epochs)
+    assert found is not None
+    assert found.is_exact
+    return found
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        ADDITION,
+        {"task": "copy", "num_tokens": 3},
+        {"task": "copy", "num_tokens": 3, "train_set": "fixed"},
+        {"task": "parity"},
+        {"task": "parity", "train_min_length": 4},
+        {"task": "contains_all", "train_size": 320},
+        {"task": "parity", "train_sampler": "fixed_length", "sequence_length": 6},
+    ],
+    ids=str,
+)
+def test_the_share_is_that_of_the_texts(fields: dict[str, Any]) -> None:
+    problem = problem_of(**fields)
+    tested = [x for x in spelled(problem.test, 1) if len(x) in problem.train.lengths]
+    for epochs in (1, 3):
+        known = set(spelled(problem.train, epochs))
+        found = exact(problem, epochs)
+        assert 0 < len(tested) == len(found.lengths)
+        assert found.is_known.sum() == sum(text in known for text in tested)
+        for length, (number, seen) in found.by_length.items():
+            assert number == sum(len(text) == length for text in tested)
+            assert seen == sum(len(text) == length and text in known for text in tested)
+
+
+def test_the_rows_of_a_file_that_stand_in_two_splits_are_counted(tmp_path: Path) -> None:
+    rows = [
+        ("ab", 1, "train"),
+        ("b", 0, "train"),
+        ("a", 0, "validation"),
+        ("ab", 1, "test"),
+        ("ba", 0, "test"),
+    ]
+    path = tmp_path / "own.csv"
+    path.write_text("".join(["tokens,label,split\n", *(f"{a},{b},{c}\n" for a, b, c in rows)]))
+    from sweeps.grid.spec import parse_spec
+
+    fixed = {"task": "file", "path": str(path)}
+    (config,) = parse_spec({"name": "own", "model_seeds": [0], "fixed": fixed}).configs()
+    assert trained_on([config]) == (
+        "50% of the 2 test strings of trained lengths also occur in the training set: "
+        "50% of length 2."
+    )
+
+
+def test_what_is_known_costs_nothing_the_next_time() -> None:
+    problem = problem_of(**ADDITION, test_seed=3)
+    assert overlap(problem, Effort(0)) is None
+    share = exact(problem).share
+    effort = Effort(0)
+    again = overlap(problem, effort)
+    assert again is not None
+    assert again.is_exact
+    assert again.share == share
+    # A run that stopped earlier was trained on less.
+    assert (exact(problem, 1).share or 0) < (share or 0)
+
+
+def test_where_the_first_epochs_alone_are_looked_through_it_is_a_least_share() -> None:
+    problem = problem_of(**ADDITION, test_seed=4)
+    effort = Effort(400 + 2 * 300)
+    least = overlap(problem, effort)
+    assert least is not None
+    assert (least.seen, least.epochs, least.is_exact) == (2, 5, False)
+    told = trained_on([problem.config]) or ""
+    assert told.startswith(f"At least {least.share:.1%} of the")
+    assert "in up to 5 epochs of training (the first 2 epochs looked through)" in told
+    # Asking again does not draw more and more.
+    again = overlap(problem, Effort(10_000))
+    assert again is not None
+    assert again.seen == 2
+    whole = exact(problem)
+    assert (least.is_known <= whole.is_known).all()
+    assert trained_on([problem.config], epochs=2) == trained_on([problem.config], epochs=2)
+
+
+def test_a_disjoint_test_has_no_string_that_is_trained_on() -> None:
+    problem = problem_of(**ADDITION, disjoint=True)
+    assert exact(problem).share == 0
+    assert trained_on([problem.config]) == "No test input is trained on (disjoint)."
+    apart = problem_of(task="parity", test_min_length=9)
+    assert trained_on([apart.config]) == "No test string is of a length that is trained on."
+
+
+def test_what_takes_too_much_drawing_is_said_to_be_unknown_and_how_to_know() -> None:
+    problem = problem_of(**{**ADDITION, "train_size": 100_000, "test_seed": 5})
+    told = trained_on([problem.config]) or ""
+    assert "is not known: that takes drawing 500,000 training strings" in told
+    assert "`seqcls estimate SPEC --overlap` does" in told
+
+
+def test_several_tests_are_told_of_by_their_range() -> None:
+    problems = [problem_of(**ADDITION, train_size=size) for size in (10, 300)]
+    least, most = sorted(exact(problem).share or 0 for problem in problems)
+    configs = [problem.config for problem in problems]
+    same = problem_of(**ADDITION, learning_rate=0.5).config
+    assert trained_on([*configs, same]) == (
+        f"Of the test strings of trained lengths {least:.1%} to {most:.1%} also occur in training, "
+        "in 2 tests."
+    )
+    unknown = problem_of(**{**ADDITION, "train_size": 100_000}).config
+    assert (trained_on([*configs, unknown]) or "").endswith("; of 1 test more it is not known.")
+
+
+def test_strings_by_counts_are_told_apart_by_every_count() -> None:
+    from seqcls.overlap import _prints
+    from seqcls.tokens.strings import TokenStrings
+
+    counts = np.array([[a, b] for a in (0, 1, 255, 256, 9_999) for b in (0, 1, 255, 256, 257)])
+    prints = _prints(TokenStrings.of_counts(2, counts), True)
+    assert len(set(prints.tolist())) == len(counts)
