@@ -32,7 +32,10 @@ _sound: dict[Path, _State] = {}
 _unreadable: dict[Path, str] = {}
 """Why files cannot be looked through, of which something failed that never fails."""
 
-ADVICE = "`seqcls verify` lists all damage; `seqcls merge` copies intact rows into a new database"
+ADVICE = (
+    "`seqcls verify` lists all damage; `seqcls merge DAMAGED.db --db NEW.db` copies intact rows "
+    "into a new database"
+)
 
 
 def survey_of(path: Path) -> Survey | None:
