@@ -7,14 +7,17 @@ link among them, is not.
 
 import errno
 import hashlib
+import json
 import os
 import shutil
 import stat
 import tempfile
+import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from filelock import FileLock, Timeout
 from platformdirs import user_state_path
 
 from seqcls.errors import ConfigError, MachineError
@@ -24,6 +27,18 @@ DATABASE = b"SQLite format 3\0"
 
 COMPANIONS = ("-wal", "-shm", "-journal")
 """Ends of SQLite's names beside a database, which another file in their place makes unreadable."""
+
+_UNFINISHED = ".seqcls-"
+"""How the folder's name begins that holds files until all of them are whole."""
+
+_LOCK = "lock"
+"""Held by the program that writes them: whose lock is free was killed."""
+
+_MAKING_SECONDS = 86_400.0
+"""A folder without a lock is no longer being made after so long; older versions made none."""
+
+_MOVES = "moves"
+"""Names all of the files with their hashes, once they are whole and before the first is moved."""
 
 _NO_MISTAKE = (errno.ENOSPC, errno.EDQUOT, errno.EIO)
 
@@ -38,6 +53,9 @@ def refuse_taken(paths: Iterable[Path], *, force: bool = False) -> None:
     Raises:
         ConfigError: there is something else under such a name, or the name can be no file's.
     """
+    paths = list(paths)
+    for folder in {path.parent for path in paths}:
+        undo_unfinished(folder)
     for path in paths:
         if path.name.endswith(COMPANIONS):
             raise ConfigError(
@@ -65,6 +83,9 @@ def refuse_taken(paths: Iterable[Path], *, force: bool = False) -> None:
 def whole_files(folder: Path, *, force: bool = False) -> Iterator[Path]:
     """A temporary folder, whose files are moved into the one named when all of them are whole.
 
+    A program that is killed meanwhile leaves all of the files or, once the next one writes into
+    the folder, none: `undo_unfinished` restores what was there before.
+
     Args:
         folder: where the files go; it is made where it is missing.
         force: whether files of this program's own are replaced.
@@ -75,18 +96,81 @@ def whole_files(folder: Path, *, force: bool = False) -> Iterator[Path]:
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
+        undo_unfinished(folder)
         # In the same folder, and so on the same disk: what is moved is never half there.
-        with tempfile.TemporaryDirectory(dir=folder, prefix=".seqcls-") as unfinished:
-            yield Path(unfinished)
-            moves = {file: folder / file.name for file in sorted(Path(unfinished).iterdir())}
+        with (
+            tempfile.TemporaryDirectory(dir=folder, prefix=_UNFINISHED) as name,
+            FileLock(Path(name) / _LOCK),
+        ):
+            unfinished = Path(name)
+            new, before = unfinished / "new", unfinished / "before"
+            new.mkdir()
+            before.mkdir()
+            yield new
+            moves = {file: folder / file.name for file in sorted(new.iterdir())}
             refuse_taken(moves.values(), force=force)
-            _remember([_synced_hash(file) for file in moves])
+            hashes = [_synced_hash(file) for file in moves]
+            _remember(hashes)
             for file, path in moves.items():
                 with suppress(FileNotFoundError):
                     shutil.copymode(path, file)
-                file.replace(path)
+                    shutil.copy2(path, before / path.name)
+            names = [file.name for file in moves]
+            _write_synced(unfinished / _MOVES, json.dumps(dict(zip(names, hashes, strict=True))))
+            try:
+                for file, path in moves.items():
+                    file.replace(path)
+            except OSError:
+                _take_back_some(folder, unfinished)
+                raise
     except OSError as error:
         raise _refusal(folder, error) from None
+
+
+def undo_unfinished(folder: Path) -> None:
+    """Removes what killed programs left of files that they were writing into a folder.
+
+    Where some of a set of files were moved and others not yet, those that were are taken back:
+    they are removed, or what they replaced is there again.
+    """
+    for unfinished in folder.glob(f"{_UNFINISHED}*"):
+        lock = unfinished / _LOCK
+        if unfinished.is_symlink():
+            continue
+        with suppress(OSError, Timeout, ValueError):
+            # One that is only being made has no lock yet.
+            if not lock.is_file() and time.time() - unfinished.stat().st_mtime < _MAKING_SECONDS:
+                continue
+            with FileLock(lock, timeout=0):
+                _take_back_some(folder, unfinished)
+                shutil.rmtree(unfinished)
+
+
+def _take_back_some(folder: Path, unfinished: Path) -> None:
+    """Takes back what was moved of a set of which others were not."""
+    moves = unfinished / _MOVES
+    hashes = json.loads(moves.read_text()) if moves.exists() else {}
+    if any((unfinished / "new" / name).exists() for name in hashes):
+        for name, written in hashes.items():
+            _take_back(folder / name, unfinished, written)
+
+
+def _take_back(path: Path, unfinished: Path, written: str) -> None:
+    was_moved = not (unfinished / "new" / path.name).exists()
+    if not was_moved or path.is_symlink() or not path.is_file() or _synced_hash(path) != written:
+        return
+    before = unfinished / "before" / path.name
+    if before.exists():
+        before.replace(path)
+    else:
+        path.unlink()
+
+
+def _write_synced(path: Path, text: str) -> None:
+    with path.open("w") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
 
 
 def _refusal(path: Path, error: OSError | UnicodeEncodeError) -> ConfigError | MachineError:

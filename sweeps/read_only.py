@@ -52,16 +52,18 @@ def control(tooltip: str | None = None, *, disabled: bool = False) -> Control:
 def reading_address(path: Path) -> str:
     """The URI by which a reader opens a file.
 
-    A process that only reads takes it as immutable while nobody writes it: SQLite then makes no
-    file beside it, so that it may stand on a read-only medium.
+    A process that only reads, or may make no files beside it, takes it as immutable while nobody
+    writes it: SQLite then makes none, so that it may stand on a read-only medium.
     """
     address = f"file:{quote(str(path.absolute()))}?mode=ro"
-    if is_read_only() and not any(_holds_something(f"{path}{end}") for end in COMPANIONS):
+    makes_no_files = is_read_only() or not os.access(path.absolute().parent, os.W_OK)
+    if makes_no_files and not any(holds_something(f"{path}{end}") for end in COMPANIONS):
         address += "&immutable=1"
     return address
 
 
-def _holds_something(path: str) -> bool:
+def holds_something(path: str) -> bool:
+    """Whether there is a file of that name that is not empty."""
     try:
         return os.stat(path).st_size > 0
     except OSError:

@@ -35,6 +35,8 @@ from sweeps.cli.parameters import (
     Run,
     Spec,
     Wide,
+    forget_database,
+    with_database,
 )
 from sweeps.processes.garbage import end_without_collecting
 from sweeps.processes.interruption import heeded
@@ -61,6 +63,7 @@ def main() -> None:
     for end in (ends := heeded()):
         signal.signal(end, _terminated)
     _show_log()
+    forget_database()
     warnings.showwarning = _show_warning
     try:
         app()
@@ -84,19 +87,34 @@ def _terminated(number: int, _: object) -> NoReturn:
 
 
 def _fail(error: Exception, status: int) -> NoReturn:
-    typer.echo(f"seqcls: {' '.join(str(error).split())}", err=True)
+    typer.echo(f"seqcls: {with_database(' '.join(str(error).split()))}", err=True)
     sys.exit(status)
 
 
 def _show_log() -> None:
     # Only this program's own messages, not those of libraries.
     handler = logging.StreamHandler()
-    handler.setFormatter(logging.Formatter("seqcls: %(message)s"))
+    handler.setFormatter(_Formatter("seqcls: %(message)s"))
     logging.getLogger("sweeps").addHandler(handler)
+    # SQLAlchemy reports whatever ends the closing of a connection; that a signal did is no news.
+    others = logging.StreamHandler()
+    others.addFilter(lambda record: not _is_ending(record))
+    logging.getLogger("sqlalchemy").addHandler(others)
+
+
+class _Formatter(logging.Formatter):
+    def format(self, record: logging.LogRecord) -> str:
+        return with_database(super().format(record))
+
+
+def _is_ending(record: logging.LogRecord) -> bool:
+    return record.exc_info is not None and isinstance(
+        record.exc_info[1], KeyboardInterrupt | SystemExit
+    )
 
 
 def _show_warning(message: Warning | str, *_: object, **__: object) -> None:
-    typer.echo(f"seqcls: {message}", err=True)
+    typer.echo(f"seqcls: {with_database(str(message))}", err=True)
 
 
 def _print_version(wanted: bool) -> None:

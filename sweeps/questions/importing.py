@@ -1,8 +1,7 @@
 """Results of models trained elsewhere: predictions for test strings, stored as runs."""
 
 import json
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any, Self
@@ -26,11 +25,11 @@ from sweeps.results.run_result import RunResult
 from sweeps.store.databases.engine import Store
 from sweeps.store.opening import open_writer, to_write
 from sweeps.store.runs.importing import (
+    ImportedRun,
     check_sweep,
     configs_since,
     has_run,
     record_imported,
-    refuse_known,
 )
 
 LOSSES = "expected a pair of numbers an epoch: train, validation"
@@ -142,7 +141,7 @@ class ResultLog:
         made = self.prepared(
             model, seed, given, by_id=by_id, config=config, losses=losses, as_written=True
         )
-        return self.store(made)
+        return self.store([made])[0]
 
     def prepared(
         self,
@@ -154,7 +153,7 @@ class ResultLog:
         config: Mapping[str, Any] | None = None,
         losses: Any = None,
         as_written: bool = False,
-    ) -> "Prepared":
+    ) -> ImportedRun:
         """Checks a run; nothing is written. Raises as `run`.
 
         Args:
@@ -182,7 +181,7 @@ class ResultLog:
             best_epoch=int(np.argmin(validation)) + 1 if validation else None,
             evaluation=evaluated(self._strings, given, by_id=by_id),
         )
-        return Prepared(stored, seed, result.sealed(stored.key, seed))
+        return ImportedRun(stored, seed, result.sealed(stored.key, seed))
 
     def _as_stored(self, config: RunConfig, seed: int, as_written: bool) -> RunConfig:
         """The stored configuration that has the same settings, whether as 64 or as 64.0.
@@ -198,12 +197,14 @@ class ResultLog:
         free = (x for x in same.values() if self._replace or not has_run(self.opened, x, seed))
         return next(free, config if as_written else next(iter(same.values()), config))
 
-    def store(self, made: "Prepared") -> int:
-        """Stores a run that was checked. Raises `ConfigError` where it is there already."""
+    def store(self, runs: Sequence[ImportedRun]) -> list[int]:
+        """Stores runs that were checked, all or none.
+
+        Raises:
+            ConfigError: one of them is there already.
+        """
         drawn = self._strings.test.test_set
-        return record_imported(
-            self.opened, self.sweep, made.config, made.seed, made.result, drawn, self._replace
-        )
+        return record_imported(self.opened, self.sweep, runs, drawn, self._replace)
 
     def close(self) -> None:
         """Ends the log; every run is stored already."""
@@ -213,15 +214,6 @@ class ResultLog:
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-
-@dataclass(frozen=True)
-class Prepared:
-    """A run that was checked, ready to be stored."""
-
-    config: Any
-    seed: int
-    result: RunResult
 
 
 def import_predictions(
@@ -235,8 +227,9 @@ def import_predictions(
 ) -> list[int]:
     """Stores the predictions in a file: `model, seed, id|tokens, prediction`.
 
-    All rows are checked before anything is written. Besides there may be the columns `score`,
-    `split` (others than those of testing are left out), `config` (JSON) and `config.NAME`.
+    All rows are checked before anything is written, and all runs are stored or none. Besides there
+    may be the columns `score`, `split` (others than those of testing are left out), `config` (JSON)
+    and `config.NAME`.
 
     Returns:
         The runs' ids, in the order of the file.
@@ -267,9 +260,7 @@ def import_predictions(
                 raise DatasetError(f"{who if len(runs) > 1 else ''}{error}") from None
     except DatasetError as error:
         raise DatasetError(f"{named}: {error}") from None
-    if not replace:
-        refuse_known(log.opened, [(run.config, run.seed) for run in made])
-    return [log.store(run) for run in made]
+    return log.store(made)
 
 
 def log_results(

@@ -14,8 +14,10 @@ from seqcls.errors import (
     StoreDamagedError,
     StoreError,
     StoreMissingError,
+    StoreUnavailableError,
     StoreVersionError,
 )
+from sweeps.files import undo_unfinished
 from sweeps.store.databases import postgres, sqlite
 from sweeps.store.databases.default import DB_VARIABLE, DEFAULT_DB
 from sweeps.store.databases.engine import SCHEMA_VERSION, Store, schema_version
@@ -111,7 +113,11 @@ def open_writer(db: str | None = None, *, any_version: bool = False) -> Store:
     """
     store = _opened(locate(db), read_only=False)
     writable = store
+    if store.path is not None:
+        undo_unfinished(store.path.parent)
     if store.path is not None and store.path.exists():
+        if (reason := sqlite.why_not_permitted(store.path)) is not None:
+            raise StoreUnavailableError(f"{store.name!r}: {reason}")
         # Write-ahead mode would change a file that may be another program's.
         writable = Store(store.name, sqlite.connect(store.path, mode="rw"), store.path)
     version = schema_version(writable)

@@ -13,7 +13,7 @@ from sqlalchemy import Connection, exists, func, select
 
 from seqcls.canonical import canonical_json
 from seqcls.config import IMPORTED, RunConfig, default_fields
-from seqcls.errors import StoreError
+from seqcls.errors import StoreBusyError, StoreError
 from seqcls.problem import missing_plugin
 from seqcls.testset import test_set_json, test_set_key
 from sweeps.grid.spec import spec_as_written
@@ -154,6 +154,8 @@ def _runs(store: Store, rows: list[RunToCheck]) -> list[Damage]:
     """What is damaged of these runs: read at once where they can be, else one by one."""
     try:
         return list(_some_runs(store, rows))
+    except StoreBusyError:
+        raise
     except Exception:
         damages: list[Damage] = []
         for row in rows:
@@ -165,6 +167,9 @@ def _guarded(damages: list[Damage], what: str, check: Callable[[], Iterator[Any]
     """All that a check finds; nothing, and a damage more, where it cannot be made."""
     try:
         return list(check())
+    except StoreBusyError:
+        # What cannot be read now says nothing of what is in it.
+        raise
     except StoreError as error:
         damages.append(Damage(what, str(error)))
     except Exception as error:

@@ -15,6 +15,7 @@ from sweeps.grid.grouping import PlannedRun, RunGroup, make_groups
 from sweeps.grid.spec import SweepSpec
 from sweeps.store.databases.engine import Store
 from sweeps.store.reading.timings import Timing, finished, timings
+from sweeps.work.memory import shortage
 from sweeps.work.timing.times import GroupTime, GroupToTime, Times
 
 MOST_TIMED = 8
@@ -77,9 +78,20 @@ def estimate(
     missing = [run for key, run in planned.items() if key not in there]
     if not missing:
         return Estimate(len(planned), len(there), 0.0, "All runs are there.")
-    judged = _Judge(store, make_groups(missing), timer)
+    groups = make_groups(missing)
+    # To time one of those would take all the memory that there is, for nothing.
+    reasons = [shortage(group[0].problem) for group in groups]
+    too_large = sum(len(group) for group, reason in zip(groups, reasons, strict=True) if reason)
+    if too_large == len(missing):
+        said = f"All of the rest fail at once: {next(filter(None, reasons))}."
+        return Estimate(len(planned), len(there), 0.0, said)
+    fitting = [group for group, reason in zip(groups, reasons, strict=True) if not reason]
+    judged = _Judge(store, fitting, timer)
     seconds = judged.seconds(workers)
-    return Estimate(len(planned), len(there), seconds, judged.basis())
+    said = judged.basis()
+    if too_large:
+        said += f" {too_large:,} of the rest fail at once: {next(filter(None, reasons))}."
+    return Estimate(len(planned), len(there), seconds, said)
 
 
 def _planned(specs: Iterable[SweepSpec]) -> dict[tuple[str, int], PlannedRun]:
@@ -284,7 +296,8 @@ def _stopping(config: RunConfig) -> str:
 
 def _measured(store: Store, keys: Collection[str]) -> _Measured | None:
     measured, known = timings(store, keys)
-    here = [run for run in measured if run.host == socket.gethostname()]
+    name = socket.gethostname()
+    here = [run for run in measured if (run.host or "").partition(" ")[0] == name]
     used = here or measured
     if not used:
         return None

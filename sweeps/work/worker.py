@@ -112,9 +112,9 @@ def _check(how: WorkOptions) -> None:
 
 
 def _end_quietly(store: Store, worker_id: int) -> None:
-    """Gives back what is claimed, where that can be done; else the next worker finds it."""
+    """Gives back what is claimed, where that can be done at once; else the next worker finds it."""
     try:
-        writer.end_worker(store, worker_id)
+        writer.end_worker(store.hurried(), worker_id)
     except Exception as error:
         _log.debug("worker %s could not give its runs back: %s", worker_id, error)
 

@@ -1,6 +1,8 @@
 """PostgreSQL whose connections are cut while runs are claimed and results are committed."""
 
 import logging
+import threading
+import time
 from contextlib import suppress
 from pathlib import Path
 
@@ -10,12 +12,16 @@ from sqlalchemy import make_url
 import sweeps.work.worker
 from seqcls.errors import StoreBusyError
 from sweeps.store import writer
+from sweeps.store.databases import postgres
+from sweeps.store.databases.engine import Store
 from sweeps.store.opening import open_reader, open_writer
 from sweeps.store.verification import verify
+from sweeps.work import heartbeat
 from sweeps.work.options import WorkOptions
 from sweeps.work.worker import work
 from tests.chaos.contents import contents
 from tests.chaos.cutting import Cutting
+from tests.commands import run_main
 from tests.conftest import SHORT
 from tests.databases import rows, spec
 
@@ -55,6 +61,73 @@ def _trained(url: str, sweep_id: int) -> None:
         with suppress(StoreBusyError):
             work(open_writer(url), [sweep_id], WorkOptions(0))
             return
+
+
+def test_connections_lost_in_silence_are_given_up(
+    tmp_path: Path, postgres_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = open_writer(postgres_url)
+    sweep_id = writer.submit(store, SPEC)
+    monkeypatch.setattr(sweeps.work.worker, "LOOK_SECONDS", 0.05)
+    monkeypatch.setattr(postgres, "STATEMENT_SECONDS", 1.0)
+    monkeypatch.setattr(postgres, "GONE_SECONDS", 0.5)
+    losing = Cutting(tmp_path, postgres_url, 23, 4, in_silence=True)
+    _trained(losing.url, sweep_id)
+    losing.close()
+    assert losing.cuts == 4
+    assert rows(store, "SELECT state, count(*) FROM run GROUP BY 1") == [("done", 18)]
+    assert verify(store).damages == []
+
+
+def test_a_worker_whose_database_does_not_answer_stops_beating(
+    store: Store, postgres_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(heartbeat, "BEAT_SECONDS", 0.05)
+    monkeypatch.setattr(heartbeat, "SILENT_SECONDS", 0.5)
+    beats: list[float] = []
+    monkeypatch.setattr(writer, "beat", lambda *_: beats.append(time.monotonic()))
+    with heartbeat.heartbeat(store, 1), open_writer(postgres_url).begin() as connection:
+        began = time.monotonic()
+        connection.exec_driver_sql("SELECT pg_sleep(2)")
+        ended = time.monotonic()
+        time.sleep(0.5)
+    assert [when for when in beats if when < began + 0.5]
+    assert not [when for when in beats if began + 1 < when < ended]
+    assert [when for when in beats if when > ended]
+
+
+def test_who_waits_for_a_lock_is_told_who_holds_it(
+    postgres_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    writer.submit(open_writer(postgres_url), SPEC)
+    monkeypatch.setattr(postgres, "LOCK_SECONDS", 0.2)
+    postgres._engine.cache_clear()
+    psycopg = pytest.importorskip("psycopg")
+    with psycopg.connect(postgres_url, application_name="somebody's tool") as holder:
+        holder.execute("LOCK TABLE run IN ACCESS EXCLUSIVE MODE")
+        for command in (("status",), ("runs",), ("verify",), ("stop", "s")):
+            said = run_main(*command, "--db", postgres_url)
+            assert said.returncode == 3
+            assert said.stderr.count("\n") == 1
+            assert (
+                f"waited for a lock held by process {holder.info.backend_pid} (somebody's tool of"
+            ) in said.stderr
+
+
+def test_whose_turn_it_is_to_submit_is_said_to_who_waits(
+    postgres_url: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    store = open_writer(postgres_url)
+    monkeypatch.setattr(postgres, "TOLD_SECONDS", 0.1)
+    with store.begin() as first:
+        postgres.take_turns(first)
+        second = threading.Thread(target=writer.submit, args=(store, SPEC))
+        second.start()
+        second.join(1.0)
+        assert second.is_alive()
+    second.join()
+    assert "waiting for a lock held by process" in caplog.text
+    assert rows(store, "SELECT count(*) FROM sweep") == [(1,)]
 
 
 def test_the_password_is_in_no_log_and_no_error(

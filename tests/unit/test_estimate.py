@@ -8,6 +8,7 @@ import pytest
 from seqcls.config import RunConfig
 from seqcls.problem import configuration
 from sweeps.grid.spec import SweepSpec, parse_spec
+from sweeps.work import memory
 from sweeps.work.estimate import estimate, fewest_epochs
 from sweeps.work.timing.process import Stopwatch, time_groups
 from sweeps.work.timing.remembered import Remembered
@@ -56,6 +57,33 @@ def test_what_was_never_trained_here_is_timed_in_a_moment() -> None:
     longer = estimate(None, [spec(max_num_epochs=3000, min_num_epochs=3000)], 1, time_groups)
     assert longer.seconds is not None
     assert longer.seconds > 2 * judged.seconds
+
+
+def test_what_this_machine_cannot_train_is_not_timed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(memory, "machine_bytes", lambda: 1_000_000)
+    large = {"hidden_size": 512}
+    timed: list[GroupToTime] = []
+
+    def timer(asked: Sequence[GroupToTime]) -> Times:
+        timed.extend(asked)
+        return always(asked)
+
+    judged = estimate(None, [spec(**large)], 1, timer)
+    assert judged.seconds == 0.0
+    assert judged.basis.startswith("All of the rest fail at once: training takes at least ")
+    both = parse_spec(
+        {
+            "name": "s",
+            "model_seeds": "0..2",
+            "fixed": {name: value for name, value in SMALL.items() if name != "hidden_size"},
+            "axes": {"hidden_size": [4, 512]},
+        }
+    )
+    judged = estimate(None, [both], 1, timer)
+    assert [each.config.hidden_size for each in timed] == [4]
+    assert judged.seconds is not None
+    assert judged.seconds > 0
+    assert "3 of the rest fail at once: training takes at least " in judged.basis
 
 
 def test_start_drawing_training_and_test_are_all_counted() -> None:

@@ -3,6 +3,7 @@
 import errno
 import os
 import shutil
+import signal
 import stat
 from collections.abc import Callable
 from pathlib import Path
@@ -10,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from seqcls.errors import ConfigError, MachineError
-from sweeps.files import refuse_taken, whole_files
+from sweeps.files import refuse_taken, undo_unfinished, whole_files
 from tests.conftest import ROOT
 
 
@@ -130,6 +131,42 @@ def test_of_files_that_cannot_be_finished_nothing_is_left(
     with pytest.raises(expected):
         write_all(tmp_path, {"out": "hal", "new": ""}, error, force=True)
     assert state(tmp_path) == {"out": (stat.S_IFREG, b"whole")}
+
+
+@pytest.mark.parametrize("moved", [0, 1, 2])
+def test_files_that_a_killed_program_moved_in_part_are_taken_back(
+    tmp_path: Path, moved: int
+) -> None:
+    write(tmp_path / "b", "before")
+    was = state(tmp_path)
+    child = os.fork()
+    if child == 0:
+        move, moves = Path.replace, iter(range(3))
+
+        def killing(self: Path, to: Path) -> Path:
+            if next(moves) == moved:
+                os.kill(os.getpid(), signal.SIGKILL)
+            return move(self, to)
+
+        Path.replace = killing  # type: ignore[assignment, method-assign]
+        write_all(tmp_path, dict.fromkeys("abc", "ours"), force=True)
+    os.waitpid(child, 0)
+    assert len(list(tmp_path.glob(".seqcls-*"))) == 1
+    refuse_taken([tmp_path / "a"])
+    assert state(tmp_path) == was
+
+
+def test_files_that_a_living_program_is_writing_stay(tmp_path: Path) -> None:
+    with whole_files(tmp_path) as new:
+        (new / "a").write_text("a")
+        child = os.fork()
+        if child == 0:
+            try:
+                undo_unfinished(tmp_path)
+            finally:
+                os._exit(0)
+        os.waitpid(child, 0)
+    assert (tmp_path / "a").read_text() == "a"
 
 
 @pytest.mark.parametrize("name", ["x" * 300, "file/out", "loop/out", os.fsdecode(b"\xff")])

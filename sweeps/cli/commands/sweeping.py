@@ -14,6 +14,7 @@ from seqcls.spelling import as_argument
 from sweeps.bars import progress_bar
 from sweeps.cli.commands.printing import Look, count, print_json, print_table, table_of
 from sweeps.cli.exit_codes import INTERRUPTED, RUNS_FAILED, RUNS_LEFT
+from sweeps.cli.parameters import with_database
 from sweeps.durations import spoken
 from sweeps.grid.spec import SweepSpec
 from sweeps.questions import sweeping
@@ -46,8 +47,10 @@ def submit_sweeps(reference: str, db: str | None, precision: str | None) -> None
     store = open_writer(db)
     queued = runs_by_state(store, sweeping.submit(store, specs)).get(RunState.QUEUED, 0)
     typer.echo(
-        f"{_named(specs)}: {count(queued, 'run')} queued in {store.name}; `seqcls work` trains "
-        "them."
+        with_database(
+            f"{_named(specs)}: {count(queued, 'run')} queued in {store.name}; `seqcls work` trains "
+            "them."
+        )
     )
 
 
@@ -111,9 +114,10 @@ def stop_sweeps(db: str | None, sweeps: Sequence[str]) -> None:
         if sweep.state == "done":
             typer.echo(f"{sweep.name} was done already.")
         else:
+            lifted = with_database(f"`seqcls resume {as_argument(sweep.name)}`")
             typer.echo(
                 f"{sweep.name} is stopped: {sweep.done} of {count(sweep.total, 'run')} done; "
-                f"`seqcls resume {as_argument(sweep.name)}` lifts the stop."
+                f"{lifted} lifts the stop."
             )
 
 
@@ -122,13 +126,15 @@ def resume_sweeps(db: str | None, sweeps: Sequence[str]) -> None:
     store = open_reader(db)
     sweeping.resume(store, sweeps)
     for sweep in status(store, sweeps):
-        typer.echo(f"{sweep.name}: {count(sweep.queued, 'run')} queued; `seqcls work` trains them.")
+        queued = f"{sweep.name}: {count(sweep.queued, 'run')} queued"
+        typer.echo(with_database(f"{queued}; `seqcls work` trains them."))
 
 
 def retry_sweeps(db: str | None, sweeps: Sequence[str]) -> None:
     """Queues failed runs again."""
     again = sweeping.retry(open_reader(db), sweeps)
-    typer.echo(f"{count(again, 'failed run')} queued again; `seqcls work` trains them.")
+    queued = f"{count(again, 'failed run')} queued again"
+    typer.echo(with_database(f"{queued}; `seqcls work` trains them."))
 
 
 def delete_sweep(db: str | None, sweep: str, yes: bool) -> None:
@@ -213,11 +219,10 @@ def _say_what_came_of_it(store: Store, ids: list[int] | None, worked: WorkSummar
     if queued := counts.get(RunState.QUEUED):
         typer.echo(f"{count(queued, 'run')} left: the sweep was stopped elsewhere.", err=True)
     if failed := counts.get(RunState.FAILED):
-        typer.echo(
-            f"{count(failed, 'run')} failed; `seqcls runs --json` gives each one's reason, "
-            "`seqcls retry SWEEP` queues them again.",
-            err=True,
+        advice = (
+            "`seqcls runs --json` gives each one's reason, `seqcls retry SWEEP` queues them again"
         )
+        typer.echo(f"{count(failed, 'run')} failed; {with_database(advice)}.", err=True)
     if running or queued:
         return RUNS_LEFT
     return RUNS_FAILED if failed else 0
@@ -257,11 +262,8 @@ def _title(store: Store, progress: list[SweepProgress]) -> str:
 def _say_orphaned(progress: list[SweepProgress]) -> None:
     for sweep in progress:
         if sweep.orphaned:
-            typer.echo(
-                f"{sweep.name}: the worker of {count(sweep.orphaned, 'run')} died; `seqcls work` "
-                "trains them again.",
-                err=True,
-            )
+            died = f"{sweep.name}: the worker of {count(sweep.orphaned, 'run')} died"
+            typer.echo(with_database(f"{died}; `seqcls work` trains them again."), err=True)
 
 
 def _named(specs: list[SweepSpec]) -> str:

@@ -108,8 +108,9 @@ class Store:
             with self.engine.begin() as connection:
                 yield connection
         except SQLAlchemyError as error:
-            explained = sqlite.explained if self.path is not None else postgres.explained
-            raise explained(self.name, error) from error
+            if self.path is not None:
+                raise sqlite.explained(self.name, error) from error
+            raise postgres.explained(self.name, error, self.engine) from error
         except UnicodeDecodeError as error:
             # What SQLite says of a damaged schema need not even be text.
             raise StoreError(f"{self.name!r}: {sqlite.DAMAGED} ({error.reason})") from error

@@ -7,11 +7,13 @@ another process wrote in between, whatever the timeout.)
 
 import filecmp
 import os
+import shlex
 import sqlite3
+import stat
 import time
 import warnings
 from collections.abc import Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import Literal
@@ -30,7 +32,7 @@ from seqcls.errors import (
     StoreUnavailableError,
 )
 from sweeps.files import whole_files
-from sweeps.read_only import reading_address, refuse_writes
+from sweeps.read_only import holds_something, is_read_only, reading_address, refuse_writes
 
 BUSY_SECONDS = 60.0
 """How long a connection waits for another's lock."""
@@ -51,6 +53,12 @@ TOO_LONG = (
     "settings, in the filters of the sidebar"
 )
 DAMAGED = "it is damaged; `seqcls verify` tells what can be trusted"
+
+_INTERRUPTED = (
+    "a write to it was interrupted, and only who may write it and its folder can undo that: let "
+    "them run `seqcls db check --db {}`, and delete nothing beside it"
+)
+"""What SQLite's codes for a file mean whose journal or log this process may not play back."""
 
 _UNAVAILABLE = {
     "attempt to write a readonly database": "it may not be written; check its permissions",
@@ -120,13 +128,10 @@ def _engine(
 def _new_connection(
     path: Path, mode: str, prepared: tuple[str, ...], busy_seconds: float
 ) -> sqlite3.Connection:
-    # Asked of each connection: a writer may have come or gone.
-    location = f"file:{quote(str(path))}?mode={mode}"
-    address = reading_address(path) if mode == "ro" else location
-    # isolation_level=None leaves transactions to the events of the engine.
-    connection = sqlite3.connect(
-        address, uri=True, timeout=busy_seconds, isolation_level=None, check_same_thread=False
-    )
+    if mode == "ro":
+        connection = open_to_read(path, busy_seconds)
+    else:
+        connection = _open(f"file:{quote(str(path))}?mode={mode}", busy_seconds)
     connection.execute("PRAGMA foreign_keys=ON")
     if mode == "ro":
         # What a file says of its own schema calls no function that does more than compute.
@@ -147,9 +152,39 @@ def _new_connection(
     return connection
 
 
-def explained(name: str, error: SQLAlchemyError) -> StoreError:
+def open_to_read(path: Path, busy_seconds: float = BUSY_SECONDS) -> sqlite3.Connection:
+    """A connection that only reads, after what a killed writer left half-written is rolled back.
+
+    SQLite plays a journal back when a file is opened, which needs the right to write: a reader
+    alone would refuse the file until the next writer came.
+    """
+    # Asked of each connection: a writer may have come or gone.
+    if not is_read_only() and holds_something(f"{path}-journal"):
+        # Whoever may not write is told so by the reader's own error.
+        with (
+            suppress(sqlite3.Error),
+            closing(_open(f"file:{quote(str(path))}?mode=rw", busy_seconds)) as writer,
+        ):
+            writer.execute("SELECT count(*) FROM sqlite_master")
+    return _open(reading_address(path), busy_seconds)
+
+
+def _open(address: str, busy_seconds: float) -> sqlite3.Connection:
+    # isolation_level=None leaves transactions to the events of the engine.
+    return sqlite3.connect(
+        address, uri=True, timeout=busy_seconds, isolation_level=None, check_same_thread=False
+    )
+
+
+def explained(name: str, error: SQLAlchemyError | sqlite3.Error) -> StoreError:
     """What an error of SQLite means for the one who uses the file, in one line."""
-    cause = str(getattr(error, "orig", None) or error)
+    original = getattr(error, "orig", None) or error
+    cause = str(original)
+    if getattr(original, "sqlite_errorname", None) in (
+        "SQLITE_READONLY_ROLLBACK",
+        "SQLITE_READONLY_RECOVERY",
+    ):
+        return StoreUnavailableError(f"{name!r}: {_INTERRUPTED.format(shlex.quote(name))}")
     if cause.startswith("database is locked"):
         return StoreBusyError(f"{name!r}: another process holds it locked; try again later")
     if cause.startswith("interrupted"):
@@ -178,7 +213,7 @@ def pack(engine: Engine, name: str) -> None:
             cursor.execute(f"PRAGMA page_size={PACKED_PAGE_BYTES}")
             cursor.execute("VACUUM")
     except sqlite3.Error as error:
-        raise explained(name, SQLAlchemyError(str(error))) from error
+        raise explained(name, error) from error
     if mode != "delete":
         raise StoreUnavailableError(f"cannot pack {name!r}: another process has it open")
 
@@ -211,16 +246,32 @@ def back_up(engine: Engine, name: str, to: Path) -> None:
         ) from error
 
 
+def why_not_permitted(path: Path) -> str | None:
+    """Why this user may not write the file; None where that is allowed."""
+    folder = path.absolute().parent
+    if not os.access(path, os.W_OK):
+        mode = stat.S_IMODE(path.stat().st_mode)
+        return f"it may not be written; check its permissions (mode {mode:04o})"
+    if not os.access(folder, os.W_OK):
+        # SQLite says nothing of it until the first write.
+        return (
+            f"its folder {str(folder)!r} may not be written, where SQLite keeps a journal; check "
+            "the folder's permissions"
+        )
+    return None
+
+
 def why_not_writable(path: Path) -> str | None:
     """Why the file is not writable at the moment; None if it is."""
-    location = f"file:{quote(str(path.absolute()))}?mode=rw"
+    if (reason := why_not_permitted(path)) is not None:
+        return reason
     try:
-        with closing(sqlite3.connect(location, uri=True, timeout=1)) as connection:
+        with closing(_open(f"file:{quote(str(path.absolute()))}?mode=rw", 1.0)) as connection:
             # Takes the lock that a write takes, and changes nothing.
             connection.execute("BEGIN IMMEDIATE")
             connection.rollback()
     except sqlite3.Error as error:
-        return str(error)
+        return str(explained(str(path), error)).partition(": ")[2]
     return None
 
 

@@ -8,6 +8,7 @@ from contextlib import closing
 from pathlib import Path
 
 from seqcls.errors import StoreDamagedError, StoreError
+from sweeps.store.databases import sqlite
 from sweeps.store.integrity import survey
 from sweeps.store.integrity.layout import layout_of
 from sweeps.store.integrity.survey import Survey
@@ -31,7 +32,10 @@ _sound: dict[Path, _State] = {}
 _unreadable: dict[Path, str] = {}
 """Why files cannot be looked through, of which something failed that never fails."""
 
-ADVICE = "`seqcls verify` lists all damage; `seqcls merge` copies intact rows into a new database"
+ADVICE = (
+    "`seqcls verify` lists all damage; `seqcls merge DAMAGED.db --db NEW.db` copies intact rows "
+    "into a new database"
+)
 
 
 def survey_of(path: Path) -> Survey | None:
@@ -134,9 +138,7 @@ def _checks_itself(path: Path) -> bool:
         with closing(survey.connect(path)) as connection:
             layout = layout_of(connection)
     except sqlite3.Error as error:
-        raise StoreError(
-            f"{str(path)!r}: {error}; `seqcls verify` tells what can be read"
-        ) from error
+        raise sqlite.explained(str(path), error) from error
     if layout.obstacle is not None:
         raise StoreError(
             f"{str(path)!r} was not made by this program: {layout.obstacle}; name another file"

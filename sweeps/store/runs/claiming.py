@@ -1,10 +1,12 @@
 """Who trains what: workers, their heartbeats, their claims, and what dead ones leave behind."""
 
+import hashlib
 import os
 import socket
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from pathlib import Path
 
 import psutil
 from sqlalchemy import ColumnElement, Connection, exists, insert, select, text, update
@@ -38,6 +40,12 @@ _SERVERS_TIME = text(
 )
 """As `now` writes it: such texts sort as times do."""
 
+_FIRST_PID_SPACE = 0xEFFFFFFC
+"""The inode of the name space of processes that Linux begins with; a container has another."""
+
+_MACHINE, _BOOT = "/etc/machine-id", "/proc/sys/kernel/random/boot_id"
+"""What tells a machine from others. A container may have a copy of any file, but the kernel's."""
+
 _CLOCK_SECONDS = 60.0
 """A process that began so much later than a worker was registered is not that worker."""
 
@@ -51,6 +59,20 @@ class Claim:
     attempts: dict[int, int]
 
 
+def this_host() -> str:
+    """The machine's name, and what tells it from others, and from containers, of that name.
+
+    Process numbers mean something only where this is the same: containers have their own.
+    """
+    try:
+        space = os.stat("/proc/self/ns/pid").st_ino
+        known_by = _MACHINE if space == _FIRST_PID_SPACE else _BOOT
+        told = f"{Path(known_by).read_text().strip()} {space}"
+    except OSError:
+        return socket.gethostname()
+    return f"{socket.gethostname()} {hashlib.sha256(told.encode()).hexdigest()[:8]}"
+
+
 def register_worker(store: Store) -> int:
     """Makes this process known as one that claims runs.
 
@@ -58,7 +80,7 @@ def register_worker(store: Store) -> int:
         The worker's id.
     """
     # By this machine's clock, as what its system says of its processes.
-    values = {"host": socket.gethostname(), "pid": os.getpid(), "started_at": now()}
+    values = {"host": this_host(), "pid": os.getpid(), "started_at": now()}
     with store.begin() as connection:
         values["heartbeat_at"] = time_of(connection)
         return inserted_id(connection, insert(Worker).values(**values))
@@ -92,7 +114,7 @@ def dead_workers(store: Store) -> list[int]:
     with store.begin() as connection:
         workers = connection.execute(select(*columns).where(busy)).all()
         silent = time_of(connection, GRACE_SECONDS)
-    here = socket.gethostname()
+    here = this_host()
     return [
         worker.id
         for worker in workers

@@ -1,8 +1,9 @@
-"""Stores results of models trained elsewhere, each run in one transaction."""
+"""Stores results of models trained elsewhere, all of an import in one transaction."""
 
 import json
-from collections.abc import Iterable
+from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 
 from sqlalchemy import Connection, Select, delete, select
 
@@ -39,19 +40,6 @@ def check_sweep(store: Store, name: str) -> None:
         _known_sweep(connection, name)
 
 
-def refuse_known(store: Store, runs: Iterable[tuple[RunConfig, int]]) -> None:
-    """Refuses runs that are there already, before any is stored.
-
-    Raises:
-        ConfigError: one is there.
-    """
-    with store.begin() as connection:
-        for config, model_seed in runs:
-            known = connection.scalar(_same(config, model_seed))
-            if known is not None:
-                raise _known(config, model_seed, known)
-
-
 def configs_since(store: Store, config_id: int) -> dict[int, RunConfig]:
     """The configurations of models trained elsewhere that are stored, of ids beyond this one."""
     query = select(Config.id, Config.json).where(Config.id > config_id)
@@ -83,45 +71,57 @@ def _known(config: RunConfig, model_seed: int, run_id: int) -> ConfigError:
     )
 
 
+@dataclass(frozen=True)
+class ImportedRun:
+    """A run that was trained elsewhere, checked and ready to be stored."""
+
+    config: RunConfig
+    seed: int
+    result: RunResult
+
+
 def record_imported(
-    store: Store,
-    sweep: str,
-    config: RunConfig,
-    model_seed: int,
-    result: RunResult,
-    drawn: TestSet,
-    replace: bool,
-) -> int:
-    """Stores a run and its results, and adds it to the sweep, which is made where it is not there.
+    store: Store, sweep: str, runs: Sequence[ImportedRun], drawn: TestSet, replace: bool
+) -> list[int]:
+    """Stores runs and their results, all or none, and adds them to the sweep.
+
+    The sweep is made where it is not there.
 
     Returns:
-        The run's id.
+        The runs' ids.
 
     Raises:
-        ConfigError: the run is there already, and is not to be replaced.
+        ConfigError: a run is there already, and is not to be replaced.
     """
     with store.change("configs", "members") as connection:
         take_turns(connection)
-        sweep_ids = {_sweep_id(connection, sweep)}
-        same = _same(config, model_seed)
-        if (known := connection.scalar(same)) is not None:
-            if not replace:
-                raise _known(config, model_seed, known)
-            sweep_ids |= set(sweeps_of(connection, [known]))
-            connection.execute(delete(SweepRun).where(SweepRun.run_id == known))
-            delete_runs(connection, [known])
-        if config.dataset:
-            store_dataset(connection, dataset_of(config.dataset))
-        insert_runs(connection, config_ids_of(connection, [config]), [model_seed])
-        run_id = connection.scalars(same).one()
-        if store_test_set(connection, config, drawn) != drawn.digest:
-            raise MachineError("the database holds other test strings under this key")
-        planned = PlannedRun(run_id, config, model_seed, every_epoch=False, verdict=False)
-        insert_results(connection, [(planned, result)])
-        raise_sums(connection, [run_id])
-        rows = [{"sweep_id": sweep_id, "run_id": run_id} for sweep_id in sorted(sweep_ids)]
-        insert_new(connection, SweepRun, rows)
-        update_states(connection, sorted(sweep_ids))
+        sweep_id = _sweep_id(connection, sweep)
+        return [_record(connection, sweep_id, run, drawn, replace) for run in runs]
+
+
+def _record(
+    connection: Connection, sweep_id: int, run: ImportedRun, drawn: TestSet, replace: bool
+) -> int:
+    sweep_ids = {sweep_id}
+    same = _same(run.config, run.seed)
+    if (known := connection.scalar(same)) is not None:
+        if not replace:
+            raise _known(run.config, run.seed, known)
+        sweep_ids |= set(sweeps_of(connection, [known]))
+        connection.execute(delete(SweepRun).where(SweepRun.run_id == known))
+        delete_runs(connection, [known])
+    if run.config.dataset:
+        store_dataset(connection, dataset_of(run.config.dataset))
+    insert_runs(connection, config_ids_of(connection, [run.config]), [run.seed])
+    run_id = connection.scalars(same).one()
+    if store_test_set(connection, run.config, drawn) != drawn.digest:
+        raise MachineError("the database holds other test strings under this key")
+    planned = PlannedRun(run_id, run.config, run.seed, every_epoch=False, verdict=False)
+    insert_results(connection, [(planned, run.result)])
+    raise_sums(connection, [run_id])
+    rows = [{"sweep_id": sweep_id, "run_id": run_id} for sweep_id in sorted(sweep_ids)]
+    insert_new(connection, SweepRun, rows)
+    update_states(connection, sorted(sweep_ids))
     return run_id
 
 

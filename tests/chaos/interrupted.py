@@ -1,0 +1,225 @@
+"""Ends commands at each of their changes of files, and tries what users do next.
+
+Run as `python -m tests.chaos.interrupted FOLDER EVERY [COMMAND ...]`, with `file_changes.so`
+preloaded; prints what it saw as JSON. Each command is a fork of this process, which has loaded
+everything: at its n-th change of a file it is killed, or the disk is full from then on. All reading
+commands must then work, and the same command, given again, must do what it would have done.
+"""
+
+import ctypes
+import gc
+import json
+import os
+import shutil
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from sweeps.store.databases import sqlite
+from sweeps.store.opening import open_reader
+from tests.chaos.contents import contents
+from tests.commands import run_main
+from tests.conftest import ASSETS, SHORT
+
+KILL, FULL_ONCE, FULL_FROM_NOW = 1, 2, 3
+
+SPEC = "\n".join(
+    [
+        'name = "{name}"\nmodel_seeds = "{seeds}"\n[fixed]',
+        *(f"{name} = {value}" for name, value in SHORT.items()),
+        "test_max_length = 30",
+    ]
+)
+TESTED = "tokens,label\n" + "".join(f"{text},{text.count('a') % 2}\n" for text in ("a", "b", "ab"))
+PREDICTED = "model,seed,tokens,prediction\n" + "".join(
+    f"{model},{seed},{text},1\n" for model in "mn" for seed in (0, 1) for text in ("a", "b", "ab")
+)
+
+COMMANDS: dict[str, list[str]] = {
+    "pack": ["pack", "--db", "runs.db"],
+    "upgrade": ["db", "upgrade", "--db", "old.db"],
+    "submit": ["submit", "new.toml", "--db", "runs.db"],
+    "submit to a new file": ["submit", "new.toml", "--db", "new.db"],
+    "sweep": ["sweep", "new.toml", "--workers", "0", "--db", "runs.db"],
+    "work": ["work", "--workers", "0", "--db", "queued.db"],
+    "stop": ["stop", "queued", "--db", "queued.db"],
+    "resume": ["resume", "stopped", "--db", "stopped.db"],
+    "retry": ["retry", "done", "--db", "runs.db"],
+    "delete": ["delete", "done", "--yes", "--db", "runs.db"],
+    "merge": ["merge", "other.db", "--db", "runs.db"],
+    "merge into a new file": ["merge", "runs.db", "other.db", "--db", "new.db"],
+    "import": [
+        *("import", "predicted.csv", "--sweep", "lab", "--dataset", "tested.csv"),
+        *("--db", "runs.db"),
+    ],
+    "export": ["export", "out", "--db", "runs.db"],
+    "report": ["report", "done", "--out", "report.html", "--db", "runs.db"],
+    "causes": ["causes", "done", "--db", "runs.db"],
+}
+"""What changes files, by what is tried."""
+
+READING: list[list[str]] = [
+    ["status"],
+    ["runs"],
+    ["runs", "--failing"],
+    ["errors", "done/0"],
+    ["predict", "done/0", "aab"],
+    ["explain", "done/0", "ab{20}"],
+    ["verdict", "done/0"],
+    ["verify"],
+    ["db", "check"],
+    ["runs", "--json"],
+]
+"""What only reads, each with the database that was being changed."""
+
+ONLY_OF_THIS_VERSION = "upgrade"
+
+
+def in_fork(folder: Path, commands: Sequence[Sequence[str]], at: int = 0, how: int = 0) -> Any:
+    """Runs commands one after another in a process of its own, in this folder.
+
+    Args:
+        folder: where they run; changes below it count.
+        commands: their arguments.
+        at: the change of a file at which something happens; none where it is 0.
+        how: what happens there.
+
+    Returns:
+        The status and words of each, and how many changes there were; None where it was killed.
+    """
+    receiving, sending = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            os.close(receiving)
+            os.chdir(folder)
+            sqlite._engine.cache_clear()
+            _library().arm(f"{folder}/".encode(), at, how)
+            ended = [run_main(*command) for command in commands]
+            changes = _library().changes_so_far()
+            _library().arm(b"", 0, 0)
+            said = [(one.returncode, one.stdout + one.stderr) for one in ended]
+            os.write(sending, json.dumps([said, changes]).encode())
+        except BaseException as error:
+            os.write(sending, json.dumps([[(99, repr(error))], 0]).encode())
+        finally:
+            os._exit(0)
+    os.close(sending)
+    with os.fdopen(receiving, "rb") as answer:
+        told = answer.read()
+    os.waitpid(child, 0)
+    return json.loads(told) if told else None
+
+
+def _library() -> Any:
+    library = ctypes.CDLL(os.environ["LD_PRELOAD"])
+    library.changes_so_far.restype = ctypes.c_long
+    library.arm.argtypes = [ctypes.c_char_p, ctypes.c_long, ctypes.c_int]
+    return library
+
+
+def prepare(folder: Path) -> None:
+    """What every command begins with."""
+    folder.mkdir()
+    (folder / "done.toml").write_text(SPEC.format(name="done", seeds="0..1"))
+    (folder / "new.toml").write_text(SPEC.format(name="new", seeds="2..3"))
+    (folder / "other.toml").write_text(SPEC.format(name="other", seeds="4..5"))
+    (folder / "queued.toml").write_text(SPEC.format(name="queued", seeds="6..7"))
+    (folder / "stopped.toml").write_text(SPEC.format(name="stopped", seeds="6..7"))
+    (folder / "tested.csv").write_text(TESTED)
+    (folder / "predicted.csv").write_text(PREDICTED)
+    shutil.copy(ASSETS / "databases" / "0003.db", folder / "old.db")
+    steps = [
+        ["sweep", "done.toml", "--workers", "0", "--db", "runs.db"],
+        ["sweep", "other.toml", "--workers", "0", "--db", "other.db"],
+        ["pack", "--db", "runs.db"],
+        ["pack", "--db", "other.db"],
+    ]
+    said, _ = in_fork(folder, steps)
+    assert not any(status for status, _ in said), said
+    for name in ("queued", "stopped"):
+        shutil.copy(folder / "runs.db", folder / f"{name}.db")
+    steps = [
+        ["submit", "queued.toml", "--db", "queued.db"],
+        ["submit", "stopped.toml", "--db", "stopped.db"],
+        ["stop", "stopped", "--db", "stopped.db"],
+        ["pack", "--db", "queued.db"],
+        ["pack", "--db", "stopped.db"],
+    ]
+    said, _ = in_fork(folder, steps)
+    assert not any(status for status, _ in said), said
+
+
+def main(folder: Path, every: int, names: Sequence[str]) -> dict[str, Any]:
+    """Tries every so-manieth change of each command."""
+    prepared = folder / "prepared"
+    prepare(prepared)
+    # Loaded once, here, and not by each of the processes that this one becomes.
+    assert run_main("predict", "done/0", "a", "--db", str(prepared / "runs.db")).returncode == 0
+    gc.freeze()
+    seen: dict[str, Any] = {"instants": {}, "faults": []}
+    for place, name in enumerate(names or COMMANDS):
+        command = COMMANDS[name]
+        whole = _copy(prepared, folder / "whole")
+        (ended,), changes = in_fork(whole, [command])
+        if ended[0] != 0:
+            raise AssertionError(f"{name} ends with {ended}")
+        wanted = _result(whole, command)
+        seen["instants"][name] = 0
+        for how in (KILL, FULL_FROM_NOW):
+            for at in range(1 + (place if every > 1 else 0) % every, changes + 1, every):
+                seen["instants"][name] += 1
+                tried = _copy(prepared, folder / "tried")
+                in_fork(tried, [command], at, how)
+                for fault in _faults(tried, name, wanted):
+                    seen["faults"].append(
+                        f"{name}, {'full' if how > 1 else 'killed'} {at}: {fault}"
+                    )
+    return seen
+
+
+def _faults(folder: Path, name: str, wanted: Any) -> list[str]:
+    """What is not as it should be after a command was ended."""
+    command = COMMANDS[name]
+    db = command[command.index("--db") + 1]
+    faults = []
+    if name != ONLY_OF_THIS_VERSION and (folder / db).exists() and db != "new.db":
+        reading = [[*one, "--db", db] for one in READING]
+        said, _ = in_fork(folder, reading)
+        faults += [
+            f"{' '.join(one)} ends with {status}: {text[-200:]}"
+            for one, (status, text) in zip(reading, said, strict=True)
+            if status not in (0, 1) and f"no run {one[1]!r}" not in text
+        ]
+    ((status, text),), _ = in_fork(folder, [command])
+    if status != 0 and " is there" not in text and "no sweep" not in text:
+        faults.append(f"again: ends with {status}: {text[-200:]}")
+    if (result := _result(folder, command)) != wanted:
+        faults.append(f"again: {[key for key in wanted if result.get(key) != wanted[key]]} differ")
+    if left := [str(path.relative_to(folder)) for path in folder.rglob(".seqcls-*")]:
+        faults.append(f"left behind: {left}")
+    return faults
+
+
+def _result(folder: Path, command: Sequence[str]) -> dict[str, Any]:
+    """What a command should have brought about: contents of a database, names of files."""
+    db = command[command.index("--db") + 1]
+    files = sorted(
+        str(path.relative_to(folder)) for path in folder.rglob("*.*") if not _beside(path)
+    )
+    return {"files": files, **contents(open_reader(str(folder / db)))}
+
+
+def _beside(path: Path) -> bool:
+    return path.name.endswith(("-wal", "-shm", "-journal", ".lock"))
+
+
+def _copy(folder: Path, to: Path) -> Path:
+    shutil.rmtree(to, ignore_errors=True)
+    shutil.copytree(folder, to)
+    return to
+
+
+if __name__ == "__main__":
+    print(json.dumps(main(Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3:])))

@@ -1,0 +1,210 @@
+"""Databases whose writer was killed, or that may not be written: read on, or said why not."""
+
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from seqcls.errors import ConfigError, StoreUnavailableError
+from sweeps.questions.importing import import_predictions
+from sweeps.store.databases import sqlite
+from sweeps.store.opening import open_reader, open_writer, pack
+from sweeps.store.reading import queries
+from sweeps.store.runs import claiming, importing
+from tests.commands import run_main
+from tests.databases import rows
+
+
+def in_fork(function: Callable[[], object]) -> int:
+    """The status with which a process of its own ends that does this."""
+    child = os.fork()
+    if child == 0:
+        status = 1
+        try:
+            function()
+            status = 0
+        finally:
+            os._exit(status)
+    return os.waitpid(child, 0)[1]
+
+
+def kill_while_writing(path: Path) -> None:
+    """Ends this process while pages of the file are half changed and its journal is whole."""
+    connection = sqlite3.connect(path, isolation_level=None)
+    connection.execute("PRAGMA cache_size=1")
+    connection.execute("BEGIN IMMEDIATE")
+    connection.execute("UPDATE length_score SET tested = 0")
+    connection.execute("UPDATE run SET wrong = 0")
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+@pytest.fixture
+def half_written(two_runs: Path) -> Path:
+    """A database with the journal of a writer that was killed."""
+    before = rows(two_runs, "SELECT sum(tested) FROM length_score")
+    in_fork(lambda: kill_while_writing(two_runs))
+    assert two_runs.with_name(f"{two_runs.name}-journal").stat().st_size > 0
+    with closing(sqlite3.connect(f"file:{two_runs}?mode=ro&immutable=1", uri=True)) as reader:
+        seen = reader.execute("SELECT sum(tested) FROM length_score").fetchall()
+    assert seen != before, "pages were written before the writer was killed"
+    return two_runs
+
+
+@pytest.fixture
+def two_runs(tmp_path: Path) -> Path:
+    """The results of two imported models, packed."""
+    texts = [f"{first}{number:011b}" for first in "01" for number in range(1024)]
+    lines = [f"{text},{text.count('1') % 2}" for text in texts]
+    (tmp_path / "tested.csv").write_text("\n".join(["tokens,label", *lines]))
+    given = [f"m,{seed},{text},1" for seed in (0, 1) for text in texts]
+    (tmp_path / "given.csv").write_text("\n".join(["model,seed,tokens,prediction", *given]))
+    path = tmp_path / "runs.db"
+    import_predictions(path, tmp_path / "given.csv", sweep="lab", dataset=tmp_path / "tested.csv")
+    pack(str(path))
+    return path
+
+
+@pytest.mark.parametrize(
+    "command", [("status",), ("runs",), ("verify",), ("db", "check"), ("pack",), ("stop", "lab")]
+)
+def test_what_a_killed_writer_left_is_rolled_back_by_whoever_comes_next(
+    half_written: Path, command: tuple[str, ...]
+) -> None:
+    said = run_main(*command, "--db", str(half_written))
+    assert said.returncode == 0, said
+    assert rows(half_written, "PRAGMA integrity_check") == [("ok",)]
+    assert len(queries.runs(open_reader(str(half_written)))) == 2
+    assert run_main("verify", "--db", str(half_written)).returncode == 0
+
+
+def as_nobody(function: Callable[[], object]) -> None:
+    """Does something in a process of somebody who owns nothing, and expects it to end well."""
+    if os.getuid() != 0:
+        pytest.skip("only root can become somebody else")
+
+    def become_and_do() -> None:
+        os.setgid(65534)
+        os.setuid(65534)
+        function()
+
+    assert in_fork(become_and_do) == 0
+
+
+@pytest.fixture
+def for_all(two_runs: Path) -> Path:
+    """The same where everybody may look."""
+    for folder in [*two_runs.parents][:-1]:
+        if folder.stat().st_uid == os.getuid() and not folder.stat().st_mode & 0o001:
+            folder.chmod(folder.stat().st_mode | 0o055)
+    two_runs.chmod(0o644)
+    return two_runs
+
+
+def test_who_may_not_write_is_told_that_a_write_was_interrupted(for_all: Path) -> None:
+    in_fork(lambda: kill_while_writing(for_all))
+    name = str(for_all)
+
+    def read() -> None:
+        with pytest.raises(StoreUnavailableError, match="a write to it was interrupted") as refused:
+            open_reader(name)
+        assert f"`seqcls db check --db {name}`" in str(refused.value)
+
+    as_nobody(read)
+    assert run_main("db", "check", "--db", name).returncode == 0
+    as_nobody(lambda: open_reader(name))
+
+
+def test_a_file_that_may_not_be_written_is_said_to_be_so_and_why(for_all: Path) -> None:
+    for_all.chmod(0o444)
+
+    def check_and_write() -> None:
+        said = run_main("db", "check", "--db", str(for_all))
+        assert "no: it may not be written; check its permissions (mode 0444)" in said.stdout
+        for command in (("pack",), ("stop", "lab"), ("delete", "lab", "--yes")):
+            said = run_main(*command, "--db", str(for_all))
+            assert said.returncode == 3
+            assert "it may not be written; check its permissions (mode 0444)" in said.stderr
+
+    as_nobody(check_and_write)
+
+
+def test_a_file_in_write_ahead_mode_is_read_in_a_folder_that_may_not_be_written(
+    for_all: Path,
+) -> None:
+    with closing(sqlite3.connect(for_all)) as connection:
+        connection.execute("PRAGMA journal_mode=WAL")
+    for_all.parent.chmod(0o555)
+    as_nobody(lambda: queries.runs(open_reader(str(for_all))))
+    assert sqlite.why_not_writable(for_all) is None, "root may write anywhere"
+    for_all.parent.chmod(0o755)
+
+
+def test_an_import_that_is_killed_stores_nothing(
+    two_runs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = two_runs.parent
+    new = folder / "new.db"
+    open_writer(str(new))
+    record, calls = importing._record, iter(range(2))
+
+    def killed(*given: object) -> int:
+        if next(calls) == 1:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return record(*given)  # type: ignore[arg-type]
+
+    def store() -> None:
+        monkeypatch.setattr(importing, "_record", killed)
+        import_predictions(new, folder / "given.csv", sweep="lab", dataset=folder / "tested.csv")
+
+    assert os.WIFSIGNALED(in_fork(store))
+    assert rows(new, "SELECT (SELECT count(*) FROM run), (SELECT count(*) FROM sweep)") == [(0, 0)]
+    again = ("import", str(folder / "given.csv"), "--sweep", "lab")
+    said = run_main(*again, "--dataset", str(folder / "tested.csv"), "--db", str(new))
+    assert said.returncode == 0, said
+    assert len(queries.runs(open_reader(str(new)))) == 2
+
+
+def test_an_import_of_which_one_run_is_there_stores_none(two_runs: Path) -> None:
+    folder = two_runs.parent
+    more = (folder / "given.csv").read_text().replace("m,0,", "m,7,")
+    (folder / "more.csv").write_text(more)
+    with pytest.raises(ConfigError, match="with seed 1 is there already"):
+        import_predictions(
+            two_runs, folder / "more.csv", sweep="lab", dataset=folder / "tested.csv"
+        )
+    assert rows(two_runs, "SELECT model_seed FROM run ORDER BY 1") == [(0,), (1,)]
+
+
+def test_a_container_is_known_apart_from_its_machine() -> None:
+    told = "from sweeps.store.runs.claiming import this_host; print(this_host())"
+    container = subprocess.run(
+        ["unshare", "--pid", "--fork", "--mount-proc", sys.executable, "-c", told],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if container.returncode != 0:
+        pytest.skip("this machine makes no name spaces of processes")
+    assert container.stdout.strip() != claiming.this_host()
+    assert container.stdout.split()[0] == claiming.this_host().split()[0], "the name is the same"
+    assert claiming.this_host() == claiming.this_host()
+
+
+def test_a_signal_while_a_connection_closes_is_no_news() -> None:
+    told = (
+        "import logging; from sweeps.cli.app import _show_log; _show_log()\n"
+        "log = logging.getLogger('sqlalchemy.pool.impl.NullPool')\n"
+        "for error in (SystemExit(130), KeyboardInterrupt(), OSError('gone')):\n"
+        "    log.error('Exception closing connection', exc_info=error)\n"
+    )
+    said = subprocess.run(
+        [sys.executable, "-c", told], capture_output=True, text=True, check=True
+    ).stderr
+    assert said.count("Exception closing connection") == 1
+    assert "OSError: gone" in said
