@@ -134,10 +134,9 @@ def _offered() -> dict[str, list[Any]]:
 def _asked(given: Mapping[str, Sequence[str]]) -> links.Asked:
     """What a link asks of the filters."""
     several, defaults = _offered(), default_fields()
-    cells = kind_words.has_cells(data.languages())
     one: dict[str, Callable[[str], Any]] = {
         "failing": lambda text: {"true": True, "false": False}.get(text.lower()),
-        "kind": lambda text: text if cells and text in KINDS else None,
+        "kind": lambda text: text if text in _kinds() else None,
         "below": links.percentage,
     }
     foreign = [name for name in given if name.startswith(PREFIX)]
@@ -147,6 +146,10 @@ def _asked(given: Mapping[str, Sequence[str]]) -> links.Asked:
             fields = fields_known(config)
             one |= {name: partial(_read, [fields.get(name)]) for name in alike}
     return links.asked(given, several, one, [*defaults, *foreign])
+
+
+def _kinds() -> Sequence[str]:
+    return KINDS if kind_words.has_cells(data.languages()) else ()
 
 
 def _read(values: Sequence[Any], text: str) -> Any:
@@ -164,8 +167,10 @@ def _take_in() -> None:
 
 def say_what_is_unknown() -> None:
     """Says above a page what its link asks for and no filter has; it restricts nothing."""
+    if not (asked := st.session_state.get(UNKNOWN)):
+        return
     try:
-        still = _asked(st.session_state.get(UNKNOWN, {})).unknown
+        still = _asked(asked).unknown
     except SeqclsError:
         return
     for name, values in still.items():

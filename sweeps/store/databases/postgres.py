@@ -8,7 +8,7 @@ from sqlalchemy.exc import InterfaceError, OperationalError, SQLAlchemyError
 
 from seqcls.errors import StoreBusyError, StoreError
 from sweeps.read_only import refuse_writes
-from sweeps.store.databases.sqlite import TOO_LONG
+from sweeps.store.databases.sqlite import READS_ONLY, TOO_LONG
 
 CONNECT_SECONDS = 10
 
@@ -73,7 +73,13 @@ def _engine(
     # What a reader reads in one transaction is of one moment, as in SQLite.
     isolation = "REPEATABLE READ" if read_only else "READ COMMITTED"
     # NullPool: workers hold no connection while they train.
-    return create_engine(url, poolclass=NullPool, connect_args=arguments, isolation_level=isolation)
+    return create_engine(
+        url,
+        poolclass=NullPool,
+        connect_args=arguments,
+        isolation_level=isolation,
+        execution_options={READS_ONLY: read_only},
+    )
 
 
 def name_of(url: URL) -> str:

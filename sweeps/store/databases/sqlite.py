@@ -52,6 +52,9 @@ TOO_LONG = (
 )
 DAMAGED = "it is damaged; `seqcls verify` tells what can be trusted"
 
+READS_ONLY = "reads_only"
+"""The option of an engine that says whether it refuses every write."""
+
 _UNAVAILABLE = {
     "attempt to write a readonly database": "it may not be written; check its permissions",
     "unable to open database file": (
@@ -107,7 +110,12 @@ def _engine(
     seconds = BUSY_SECONDS if busy_seconds is None else busy_seconds
     creator = partial(_new_connection, path, mode, prepared, seconds)
     # NullPool: a connection that idles in a pool would keep its file open for nothing.
-    engine = create_engine("sqlite://", creator=creator, poolclass=NullPool)
+    engine = create_engine(
+        "sqlite://",
+        creator=creator,
+        poolclass=NullPool,
+        execution_options={READS_ONLY: mode == "ro"},
+    )
 
     @event.listens_for(engine, "begin")
     def begin(connection: Connection) -> None:
@@ -138,13 +146,19 @@ def _new_connection(
         connection.create_function("fits", 2, fits, deterministic=True)
     for statement in prepared:
         connection.execute(statement)
-    if mode == "ro" and read_seconds is not None:
-        end = time.monotonic() + read_seconds
-        connection.set_progress_handler(lambda: time.monotonic() > end, STEPS)
+    if mode == "ro":
+        begin_reading(connection)
     if mode == "rwc":
         connection.execute("PRAGMA journal_mode=WAL")
         connection.execute("PRAGMA synchronous=NORMAL")
     return connection
+
+
+def begin_reading(connection: sqlite3.Connection) -> None:
+    """Gives a reader's next statements as long as a reader may take."""
+    if read_seconds is not None:
+        end = time.monotonic() + read_seconds
+        connection.set_progress_handler(lambda: time.monotonic() > end, STEPS)
 
 
 def explained(name: str, error: SQLAlchemyError) -> StoreError:
