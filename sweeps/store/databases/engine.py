@@ -1,6 +1,5 @@
 """An open database: its transactions, and which version of the schema it has."""
 
-import sqlite3
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from contextvars import ContextVar
@@ -118,16 +117,13 @@ class Store:
         if self.engine not in moments:
             moments[self.engine] = None
             connection = self.engine.connect()
-            mode = "PRAGMA journal_mode"
-            if self.path is None or connection.exec_driver_sql(mode).scalar() == "wal":
+            if self.path is None or sqlite.holds_up_no_writer(connection):
                 moments[self.engine] = connection
             else:
                 connection.close()
         held = moments[self.engine]
-        if held is not None and isinstance(
-            driver := held.connection.driver_connection, sqlite3.Connection
-        ):
-            sqlite.begin_reading(driver)
+        if held is not None and self.path is not None:
+            sqlite.begin_reading(sqlite.driver_of(held))
         return held
 
     def _let_go(self) -> None:

@@ -154,6 +154,19 @@ def _new_connection(
     return connection
 
 
+def driver_of(connection: Connection) -> sqlite3.Connection:
+    """SQLite's own connection."""
+    driver = connection.connection.driver_connection
+    assert isinstance(driver, sqlite3.Connection)
+    return driver
+
+
+def holds_up_no_writer(connection: Connection) -> bool:
+    """Whether a transaction that reads leaves writers alone: in write-ahead mode alone."""
+    (mode,) = driver_of(connection).execute("PRAGMA journal_mode").fetchone()
+    return bool(mode == "wal")
+
+
 def begin_reading(connection: sqlite3.Connection) -> None:
     """Gives a reader's next statements as long as a reader may take."""
     if read_seconds is not None:
