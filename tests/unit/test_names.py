@@ -153,7 +153,11 @@ def test_times_are_shown_in_utc() -> None:
     assert clock(None) == "not yet"
 
 
-OFFERED = {"sweep": ["a", "b, c", "2"], "seed": [0, 1, 2], "weight_decay": [0.1, 1.0, 10.0]}
+OFFERED: dict[str, list[Any]] = {
+    "sweep": ["a", "b, c", "2"],
+    "seed": [0, 1, 2],
+    "weight_decay": [0.1, 1.0, 10.0],
+}
 TEXTS = st.sampled_from(["a", "b, c", "2", "1", "1.0", "10", "10.0", "0.1", "true", "", "nan", "é"])
 
 
