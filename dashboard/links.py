@@ -12,6 +12,7 @@ from streamlit.delta_generator import DeltaGenerator
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from dashboard import layout
+from dashboard.text import verbatim
 
 MODEL_PAGE = "screens/model.py"
 COMPARE_PAGE = "screens/compare.py"
@@ -103,6 +104,18 @@ def put(param: str, values: Sequence[int]) -> None:
         del st.query_params[param]
 
 
+def say_what_is_not(param: str, offered: Iterable[Any]) -> None:
+    """Says what the link gives for a parameter and is not offered; it is as if it were not there.
+
+    To be called before the control that has the parameter: what it does not know it takes out.
+    """
+    known = {str(value) for value in offered}
+    if unknown := [x for x in st.query_params.get_all(param) if x and x not in known]:
+        listed = ", ".join(value[:60] for value in unknown[:10])
+        what = "is not one of the choices" if len(unknown) == 1 else "are not among the choices"
+        st.warning(verbatim(f"The link asks for {param} {listed}, which {what} here."))
+
+
 def choice(
     label: str,
     options: Sequence[Option],
@@ -122,6 +135,7 @@ def choice(
         place: where they are drawn, if not next on the page.
         **more: as for `st.segmented_control`.
     """
+    say_what_is_not(key, options)
     draw: Any = st if place is None else place
     chosen: Option = draw.segmented_control(
         label, options, default=first, required=True, key=key, bind="query-params", **more

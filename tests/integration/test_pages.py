@@ -94,6 +94,23 @@ def test_what_a_link_asks_for_and_no_filter_has_is_said_by_name(
     assert not known.main.warning
 
 
+@pytest.mark.parametrize(
+    ("page", "query"),
+    [
+        ("map", {"x": "nothing", "facet": "nowhere"}),
+        ("compare", {"config": "999", "measure": "Beauty"}),
+        ("sweeps", {"sweep_id": "999"}),
+    ],
+)
+def test_what_a_link_asks_for_and_a_page_does_not_offer_is_said_by_name(
+    monkeypatch: pytest.MonkeyPatch, page: str, query: dict[str, str]
+) -> None:
+    app = open_app(monkeypatch, SHIPPED, page, **query)
+    warned = [warning.value.replace("\\", "") for warning in app.main.warning]
+    for name, value in query.items():
+        assert any(f"The link asks for {name} {value}, which is not" in x for x in warned), name
+
+
 def test_half_a_link_that_is_known_is_shown_and_the_other_half_said(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
