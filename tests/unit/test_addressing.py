@@ -15,6 +15,7 @@ from dashboard.words.names import parts_apart
 from seqcls.errors import ConfigError, SpecError, UnknownRunError
 from seqcls.spelling import as_argument, nearest
 from sweeps.analysis import configuration_lookup
+from sweeps.analysis.compared_configurations import compare
 from sweeps.analysis.configuration_lookup import config_named
 from sweeps.cli.commands.printing import named_columns
 from sweeps.cli.commands.theory import show_theory
@@ -87,6 +88,9 @@ def test_a_sweep_of_several_configurations_is_not_taken_for_the_run_of_its_name(
         config_named(store, "2")
     with pytest.raises(UnknownRunError, match="'2:' means 2 configurations"):
         config_named(store, "2:")
+    # From Python a number is a run's id.
+    with pytest.raises(UnknownRunError, match="'2': none of its runs is finished"):
+        compare(store, 2, 3)
     assert config_named(store, "a/1") == config_named(store, "a")
     assert config_named(store, "2:hidden_size=8") != config_named(store, "2:hidden_size=16")
 
