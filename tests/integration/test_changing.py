@@ -121,6 +121,12 @@ def test_what_a_page_reads_is_of_one_moment(any_db: str) -> None:
     assert len(queries.runs(reader)) == 4
 
 
+def test_a_page_says_what_is_no_database(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "no.db").write_bytes(b"no database at all" * 300)
+    app = open_app(monkeypatch, tmp_path / "no.db")
+    assert "it is no SQLite database" in said(app)
+
+
 def test_a_page_holds_up_no_writer_of_a_packed_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

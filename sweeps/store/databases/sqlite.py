@@ -163,7 +163,11 @@ def driver_of(connection: Connection) -> sqlite3.Connection:
 
 def holds_up_no_writer(connection: Connection) -> bool:
     """Whether a transaction that reads leaves writers alone: in write-ahead mode alone."""
-    (mode,) = driver_of(connection).execute("PRAGMA journal_mode").fetchone()
+    try:
+        (mode,) = driver_of(connection).execute("PRAGMA journal_mode").fetchone()
+    except sqlite3.Error:
+        # What is wrong with the file, its next question says.
+        return False
     return bool(mode == "wal")
 
 
