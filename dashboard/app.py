@@ -57,6 +57,8 @@ def draw() -> None:
             panel.show_link(page.url_path)
             running.show()
             filters.show(page.title not in UNFILTERED, page.url_path)
+        if page.title not in UNFILTERED:
+            filters.say_what_is_unknown()
         page.run()
         keyboard.show()
 

@@ -16,6 +16,7 @@ from seqcls.errors import (
     PluginError,
     PluginMissingError,
     SeqclsError,
+    StoreBusyError,
     StoreDamagedError,
     StoreMissingError,
     VisitorError,
@@ -25,7 +26,7 @@ from sweeps.grid.spec import parse_spec
 from sweeps.questions import overlaps, sweeping
 from sweeps.statistics import importance as weighed
 from sweeps.statistics import medians as summed
-from sweeps.store.databases.engine import Store
+from sweeps.store.databases.engine import Store, as_of_now, one_moment
 from sweeps.store.integrity import trust
 from sweeps.store.opening import open_reader
 from sweeps.store.reading import curves, losses, overview, queries, sweep_queries
@@ -77,21 +78,23 @@ def reader() -> Store:
 
 @contextmanager
 def at_one_revision() -> Iterator[None]:
-    """A block that reads the database's revision once.
+    """A block that reads the database as it is at one moment, and its revision once.
 
-    A page makes dozens of queries, whose answers are remembered: reading the revision for each
-    would take longer than drawing the page. A nested block uses the revision of the outer one.
+    A page makes dozens of queries, whose answers are remembered and have to agree with each other:
+    they are read in one transaction, and kept under the revision that it has. Reading the revision
+    for each would take longer than drawing the page, too. A nested block is part of the outer one.
     """
     if _revisions.get() is not None:
         yield
         return
     before = _revisions.set({})
     try:
-        with suppress(SeqclsError):
-            store = reader()
-            revision(store)
-            revision(store, which_file)
-        yield
+        with one_moment():
+            with suppress(SeqclsError):
+                store = reader()
+                revision(store)
+                revision(store, which_file)
+            yield
     finally:
         _revisions.reset(before)
 
@@ -102,11 +105,12 @@ def is_outdated() -> bool:
     if seen is None:
         return False
     try:
-        store = reader()
-        return any(
-            (store.location, of) in seen and seen[store.location, of] != of(store)
-            for of in (queries.revision, which_file)
-        )
+        with as_of_now():
+            store = reader()
+            return any(
+                (store.location, of) in seen and seen[store.location, of] != of(store)
+                for of in (queries.revision, which_file)
+            )
     except SeqclsError:
         return bool(seen)
 
@@ -171,10 +175,25 @@ def shared(
         given = (*args, *sorted(kwargs.items()))
         hashable = tuple(tuple(x) if isinstance(x, list) else x for x in given)
         name = f"{function.__module__}.{function.__qualname__}"
-        key = (name, *state_shown(of), hashable)
-        return ANSWERS.answer(key, lambda: function(*args, **kwargs))
+        with at_one_revision():
+            key = (name, *state_shown(of), hashable)
+            return ANSWERS.answer(
+                key, partial(_of_one_revision, of, partial(function, *args, **kwargs))
+            )
 
     return ask
+
+
+def _of_one_revision(of: Callable[[Store], Any], make: Callable[[], Answer]) -> Answer:
+    """An answer, unless the database changed before it was read.
+
+    Raises:
+        StoreBusyError: it did, and so the answer is not of the revision that the page shows.
+    """
+    answer, store = make(), reader()
+    if not store.is_of_one_moment and of(store) != revision(store, of):
+        raise StoreBusyError(f"{store.name!r}: it was written while it was read; try again")
+    return answer
 
 
 def cached(

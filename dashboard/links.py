@@ -1,6 +1,8 @@
-"""What a page puts into the address bar beside the filters, and links to other pages."""
+"""What a page puts into the address bar, what a link asks for, and links to other pages."""
 
-from collections.abc import Mapping, Sequence
+import difflib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any, Literal, TypeVar
 
@@ -10,6 +12,7 @@ from streamlit.delta_generator import DeltaGenerator
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from dashboard import layout
+from dashboard.text import verbatim
 
 MODEL_PAGE = "screens/model.py"
 COMPARE_PAGE = "screens/compare.py"
@@ -21,9 +24,71 @@ SWITCHED = "switched"
 LAST_PAGE = "last page"
 CHOSEN = "settings that were clicked"
 
+OWN = ("find", "importance", "sweep_id")
+"""Parameters of pages that look like filters' names and are none."""
+
 Mode = Literal["multi-row", "single-row", "single-row-required"]
 
 Option = TypeVar("Option")
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a link asks of the filters, by the parameter; each value is in one of the two."""
+
+    known: Mapping[str, Sequence[Any]]
+    """Values that may be chosen, and so are what is shown."""
+    unknown: Mapping[str, Sequence[str]]
+    """What cannot be chosen, as the link has it: it restricts nothing, and is said."""
+
+
+def asked(
+    given: Mapping[str, Sequence[str]],
+    several: Mapping[str, Sequence[Any]],
+    one: Mapping[str, Callable[[str], Any]],
+    others: Iterable[str] = (),
+) -> Asked:
+    """What a link asks for.
+
+    Args:
+        given: the values of each parameter of the link, in order.
+        several: the values of each filter of which any number may be chosen.
+        one: how the text of each other filter is read; None where it cannot be chosen.
+        others: names of settings that are no filter here, no value of which can be chosen.
+    """
+    known: dict[str, list[Any]] = {}
+    unknown: dict[str, list[str]] = {}
+    names = {*several, *one, *others}
+    for name, texts in given.items():
+        # An empty parameter says that nothing is chosen.
+        wanted = list(dict.fromkeys(text for text in texts if text))
+        if name in several:
+            by_text = {str(value): value for value in several[name]}
+            read = {text: by_text.get(text) for text in wanted}
+            known[name] = [value for value in read.values() if value is not None]
+        elif name in one:
+            read = {text: one[name](text) for text in wanted}
+            # Of several values Streamlit takes the last, and none where that cannot be read.
+            known[name] = [value for text, value in read.items() if value is not None][-1:]
+        else:
+            read = dict.fromkeys(wanted if name in names or _is_almost(name, names) else [])
+        if refused := [text for text, value in read.items() if value is None]:
+            unknown[name] = refused
+    return Asked(known, unknown)
+
+
+def percentage(text: str) -> float | None:
+    """The number from 0 to 100 that a link has; None where it has another text."""
+    try:
+        number = float(text)
+    except ValueError:
+        return None
+    return number if 0 <= number <= 100 else None
+
+
+def _is_almost(name: str, names: Iterable[str]) -> bool:
+    """Whether a parameter is most likely a slip in the name of a filter, and no page's own."""
+    return name not in OWN and bool(difflib.get_close_matches(name, names, n=1, cutoff=0.75))
 
 
 def linked(param: str) -> list[int]:
@@ -37,6 +102,18 @@ def put(param: str, values: Sequence[int]) -> None:
         st.query_params[param] = [str(value) for value in values]
     if not values and param in st.query_params:
         del st.query_params[param]
+
+
+def say_what_is_not(param: str, offered: Iterable[Any]) -> None:
+    """Says what the link gives for a parameter and is not offered; it is as if it were not there.
+
+    To be called before the control that has the parameter: what it does not know it takes out.
+    """
+    known = {str(value) for value in offered}
+    if unknown := [x for x in st.query_params.get_all(param) if x and x not in known]:
+        listed = ", ".join(value[:60] for value in unknown[:10])
+        what = "is not one of the choices" if len(unknown) == 1 else "are not among the choices"
+        st.warning(verbatim(f"The link asks for {param} {listed}, which {what} here."))
 
 
 def choice(
@@ -58,6 +135,7 @@ def choice(
         place: where they are drawn, if not next on the page.
         **more: as for `st.segmented_control`.
     """
+    say_what_is_not(key, options)
     draw: Any = st if place is None else place
     chosen: Option = draw.segmented_control(
         label, options, default=first, required=True, key=key, bind="query-params", **more
@@ -209,7 +287,9 @@ def to_compare(settings: Mapping[str, Any], sweeps: Sequence[str] = ()) -> None:
     if sweeps:
         st.session_state["sweep"] = list(sweeps)
     st.session_state[SWITCHED] = True
-    st.session_state[CHOSEN] = {name: str(value) for name, value in settings.items()}
+    st.session_state[CHOSEN] = {
+        name: str(value) for name, value in settings.items() if not pd.isna(value)
+    }
     # Without any parameters it would ask that filters in the link be cleared, and may not.
     st.switch_page(COMPARE_PAGE, query_params={})
 

@@ -1,7 +1,8 @@
 """The state that every page shares, kept in the address bar so that a link reproduces the view."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import streamlit as st
@@ -10,9 +11,10 @@ from dashboard import data, links
 from dashboard.sweeps_page import annotating
 from dashboard.text import verbatim
 from dashboard.words import kind_words
+from seqcls.config import default_fields
 from seqcls.errors import SeqclsError
-from seqcls.fields.imported import PREFIX
-from sweeps.store.reading.selection import KINDS, View
+from seqcls.fields.imported import PREFIX, fields_known
+from sweeps.store.reading.selection import KINDS, View, Written
 from sweeps.store.runs.notes import Note
 
 PLAIN: dict[str, Any] = {
@@ -29,7 +31,11 @@ The fields of the configuration go by their own names.
 """
 
 
+ONE = ("failing", "kind", "below")
+"""Filters of one value."""
+
 UNKNOWN = "unknown in the link"
+"""What the link asked for and no filter has, by the parameter, until the filters are cleared."""
 
 
 def show(applied: bool, page: str) -> None:
@@ -40,33 +46,39 @@ def show(applied: bool, page: str) -> None:
         page: the path of the page that is shown.
     """
     try:
-        names = [x for x in dict.fromkeys(data.memberships()["sweep"]) if x not in archived()]
-        seeds = data.model_seeds()
-        fields = _fields()
+        offered = _offered()
+        if applied:
+            # Other pages have parameters of their own, which may be named like settings.
+            _take_in()
     except SeqclsError:
         return
-    if not seeds:
+    if not offered["seed"]:
         return
     if applied:
         st.header("Filters")
-        _show(names, seeds, fields)
+        _show(offered)
     else:
         with st.expander("Filters for other pages"):
-            _show(names, seeds, fields)
+            _show(offered)
     annotating.show_views(page)
 
 
-def _show(names: list[str], seeds: list[int], fields: dict[str, list[Any]]) -> None:
-    _say_what_is_unknown("sweep", names)
-    _say_what_is_unknown("seed", list(map(str, seeds)))
-    _tags()
-    st.multiselect("Sweeps", names, key="sweep", placeholder="All sweeps", bind="query-params")
+def _show(offered: dict[str, list[Any]]) -> None:
+    offered = dict(offered)
+    # What is archived is not offered, but can be chosen by a link.
+    named = {*(st.session_state.get("sweep") or []), *st.query_params.get_all("sweep")}
+    hidden = archived() - named
+    sweeps = [name for name in offered.pop("sweep") if name not in hidden]
+    tags, seeds = offered.pop("tag"), offered.pop("seed")
+    if tags:
+        st.multiselect("Tags", tags, key="tag", placeholder="Any", bind="query-params")
+    st.multiselect("Sweeps", sweeps, key="sweep", placeholder="All sweeps", bind="query-params")
     st.multiselect("Model seeds", seeds, key="seed", placeholder="All seeds", bind="query-params")
     _outcome()
-    if fields:
-        chosen = sum(bool(st.session_state.get(name)) for name in fields)
+    if offered:
+        chosen = sum(bool(st.session_state.get(name)) for name in offered)
         with st.popover(f"Settings ({chosen} chosen)" if chosen else "Settings", width="stretch"):
-            for name, values in fields.items():
+            for name, values in offered.items():
                 # Settings of models trained elsewhere have any signs in their names.
                 label = verbatim(name) if name.startswith(PREFIX) else name
                 st.multiselect(label, values, key=name, placeholder="Any", bind="query-params")
@@ -95,24 +107,19 @@ def take_from_link() -> None:
     The widgets are there already, and by themselves would keep what they were set to.
     """
     try:
-        offered = _offered()
+        known = _asked({name: _named_by_link(name) for name in st.query_params}).known
     except SeqclsError:
         return
-    for name, known in offered.items():
-        wanted = _named_by_link(name)
-        values = [value for value in known if str(value) in wanted]
+    for name, values in known.items():
         if values and name in st.session_state:
-            st.session_state[name] = values
-    if "failing" in st.session_state and "failing" in st.query_params:
-        st.session_state["failing"] = st.query_params["failing"] == "true"
-    if st.query_params.get("kind") in KINDS and "kind" in st.session_state:
-        st.session_state["kind"] = st.query_params["kind"]
+            st.session_state[name] = values[-1] if name in ONE else values
 
 
 def _named_by_link(name: str) -> list[str]:
     """What the link itself gives for a filter: the browser puts what was set already before it."""
     given = st.query_params.get_all(name)
-    before = [str(value) for value in st.session_state.get(name) or []]
+    chosen = st.session_state.get(name)
+    before = [str(value) for value in chosen] if isinstance(chosen, list) else []
     merged = len(given) > len(before) and given[: len(before)] == before
     return given[len(before) :] if merged else given
 
@@ -124,11 +131,64 @@ def _offered() -> dict[str, list[Any]]:
     return {"sweep": sweeps, "tag": tags, "seed": data.model_seeds(), **_fields()}
 
 
+def _asked(given: Mapping[str, Sequence[str]]) -> links.Asked:
+    """What a link asks of the filters."""
+    several, defaults = _offered(), default_fields()
+    one: dict[str, Callable[[str], Any]] = {
+        "failing": lambda text: {"true": True, "false": False}.get(text.lower()),
+        "kind": lambda text: text if text in _kinds() else None,
+        "below": links.percentage,
+    }
+    foreign = [name for name in given if name.startswith(PREFIX)]
+    if alike := [name for name in given if name in defaults and name not in several]:
+        # All configurations have the same value of them.
+        for config in data.some_configs((*data.languages(),)[:1]).values():
+            fields = fields_known(config)
+            one |= {name: partial(_read, [fields.get(name)]) for name in alike}
+    return links.asked(given, several, one, [*defaults, *foreign])
+
+
+def _kinds() -> Sequence[str]:
+    return KINDS if kind_words.has_cells(data.languages()) else ()
+
+
+def _read(values: Sequence[Any], text: str) -> Any:
+    """The one of these values that a text means; None where it means none."""
+    return next(iter(Written(text).meant(values)), None)
+
+
+def _take_in() -> None:
+    """Remembers what the link asks for and no filter has: Streamlit takes it out of the link."""
+    given = {name: st.query_params.get_all(name) for name in st.query_params}
+    for name, values in _asked(given).unknown.items():
+        before = st.session_state.setdefault(UNKNOWN, {}).get(name, [])
+        st.session_state[UNKNOWN][name] = list(dict.fromkeys([*before, *values]))
+
+
+def say_what_is_unknown() -> None:
+    """Says above a page what its link asks for and no filter has; it restricts nothing."""
+    if not (asked := st.session_state.get(UNKNOWN)):
+        return
+    try:
+        still = _asked(asked).unknown
+    except SeqclsError:
+        return
+    for name, values in still.items():
+        listed = ", ".join(value[:60] for value in values[:10])
+        what = (
+            "is not in this database; it restricts"
+            if len(values) == 1
+            else ("are not in this database; they restrict")
+        )
+        st.warning(verbatim(f"The link asks for {name} {listed}, which {what} nothing."))
+
+
 def _take_clicked() -> None:
     """Filters by the settings of a cell that was clicked on a map."""
-    settings = data.settings()
+    fields = _fields()
     for name, text in st.session_state.pop(links.CHOSEN, {}).items():
-        st.session_state[name] = [x for x in settings[name].unique().tolist() if str(x) == text]
+        if name in fields:
+            st.session_state[name] = Written(text).meant(fields[name])
 
 
 def archived() -> set[str]:
@@ -142,19 +202,13 @@ def _notes() -> dict[str, Note]:
     return {name: written[key] for key, name in data.sweep_names().items() if key in written}
 
 
-def _tags() -> None:
-    if known := sorted({tag for note in _notes().values() for tag in note.tags}):
-        st.multiselect("Tags", known, key="tag", placeholder="Any", bind="query-params")
-
-
 def _sweeps(chosen: Sequence[str], tags: Sequence[str]) -> tuple[str, ...] | None:
     """The sweeps that pass these filters; empty means all, None means none."""
-    if not tags and (chosen or not archived()):
+    if not tags:
         return tuple(chosen)
     hidden, written = archived(), _notes()
     names = chosen or [name for name in data.sweep_names().values() if name not in hidden]
-    left = [x for x in names if not tags or {*tags} & {*written.get(x, Note()).tags}]
-    return tuple(left) or None
+    return tuple(x for x in names if {*tags} & {*written.get(x, Note()).tags}) or None
 
 
 def _chosen() -> dict[str, Any]:
@@ -187,25 +241,14 @@ def current() -> View:
     sweeps = _sweeps(state["sweep"], state["tag"])
     return View(
         sweeps=sweeps or (),
+        # What is named is shown, archived or not.
+        without=() if sweeps else tuple(sorted(archived())),
         model_seeds=tuple(state["seed"]),
         config_ids=() if sweeps is None else _config_ids(),
         below=state["below"] / 100,
         failing=state["failing"],
         kind=state["kind"],
     )
-
-
-def _say_what_is_unknown(param: str, known: list[str]) -> None:
-    """What the link filters by and the database does not have; it restricts nothing."""
-    if unknown := [x for x in st.query_params.get_all(param) if x not in known]:
-        st.session_state[UNKNOWN] = (param, unknown)
-    if missing := st.session_state.get(UNKNOWN):
-        name, values = missing
-        if name == param and not any(x in known for x in values):
-            listed = ", ".join(values)
-            st.warning(
-                verbatim(f"The link asks for {name} {listed}, which is not in this database.")
-            )
 
 
 def _outcome() -> None:
@@ -253,6 +296,8 @@ def _config_ids() -> tuple[int, ...] | None:
     chosen = {str(name): st.session_state.get(str(name)) for name in settings}
     if not any(chosen.values()):
         return None
+    # As on maps: a model has no value of a setting that it does not read.
+    settings = data.read_settings(tuple(settings.index.tolist()))
     for name, values in chosen.items():
         if values:
             settings = settings[settings[name].isin(values)]
@@ -274,12 +319,16 @@ def _say_what_is_summed(view: View) -> str:
 
 
 def _is_plain() -> bool:
+    if st.session_state.get(UNKNOWN):
+        return False
     fields = map(str, data.settings())
     return _chosen() == PLAIN and not any(st.session_state.get(x) for x in fields)
 
 
 def _clear() -> None:
-    st.session_state.pop(UNKNOWN, None)
+    # The parameters of filters are theirs, and are cleared with them.
+    for name in {*st.session_state.pop(UNKNOWN, {})} - {*PLAIN, *map(str, data.settings())}:
+        st.query_params.pop(name, None)
     st.session_state.update(PLAIN)
     for name in data.settings():
         st.session_state[str(name)] = []

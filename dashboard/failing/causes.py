@@ -111,9 +111,11 @@ def _grid(failing: pd.DataFrame, mechanisms: pd.DataFrame) -> None:
 
 def _models_of_one(failing: pd.DataFrame, leading: pd.DataFrame, mechanisms: pd.DataFrame) -> None:
     """The models that fail by the mechanism that is chosen, to look into."""
+    known = list(leading["mechanism"].value_counts().index)
+    links.say_what_is_not(MECHANISM, known)
     chosen = st.pills(
         "Models that fail by",
-        list(leading["mechanism"].value_counts().index),
+        known,
         key=MECHANISM,
         bind="query-params",
     )

@@ -177,7 +177,9 @@ def initialization() -> None:
     st.markdown("See how large the parameters are, and how they grow, epoch by epoch:")
     model = find(SMALLER_START, 2)
     if model is not None:
-        to_model(model.run_id, "Magnitudes of all parameters", view="Figures", group="Training")
+        to_model(
+            model.run_id, "Magnitudes of all parameters", view="Figures", figures_of="Training"
+        )
 
 
 def dimension() -> None:

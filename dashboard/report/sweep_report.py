@@ -99,7 +99,8 @@ def _sweeps(view: View) -> list[_Sweep]:
     """The sweeps of the models, the latest first where there are too many."""
     notes, sweeps = data.sweep_notes(), []
     known = {name: key for key, name in data.sweep_names().items()}
-    wanted = [name for name in known if not view.sweeps or name in view.sweeps]
+    named = view.sweeps or known
+    wanted = [name for name in known if name in named and name not in view.without]
     for name in wanted[-MOST_SWEEPS:]:
         models = data.models(replace(view, sweeps=(name,)))
         if (models["picked"] > 0).any():

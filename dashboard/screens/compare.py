@@ -141,6 +141,7 @@ def _table(table: pd.DataFrame, view: View) -> pd.DataFrame:
         # Until columns are chosen those are shown for which there is room.
         shown = [name for name in shown if name not in {*others, *CELLS}]
     order = [*leading, *shown_as, *(name for name in shown if name not in leading)]
+    links.say_what_is_not("config", table["config_id"])
     selected = links.selectable(
         table[[*leading, *following, *({*shown_as} - {*first})]],
         table["config_id"].tolist(),

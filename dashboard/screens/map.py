@@ -126,6 +126,8 @@ def _map(
 
 
 def _axes(fields: list[str]) -> tuple[str, str, str | None]:
+    for param in ("x", "y", "facet"):
+        links.say_what_is_not(param, fields)
     # Fields of numbers make the better axes, and come first.
     columns = st.columns(3)
     x = columns[0].selectbox("Horizontal axis", fields, index=0, key="x", bind="query-params")

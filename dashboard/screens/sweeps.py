@@ -41,6 +41,7 @@ def show() -> None:
         if not sweeps:
             st.info("All sweeps are archived.")
             return
+        links.say_what_is_not("sweep_id", [sweep.id for sweep in sweeps])
         st.caption("A sweep is a named set of models. Select one to see its details.")
         chosen = _table(sweeps, written)
         sweep = next(sweep for sweep in sweeps if sweep.id == chosen)

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
+from dashboard import links
 from dashboard.text import verbatim
 from dashboard.words import kind_words
 from seqcls.errors import InvalidStringError
@@ -105,6 +106,7 @@ def choose(models: "pd.Series[int]", more: Sequence[str] = ()) -> str:
     if len(known) == 1:
         return known[0]
     words = kind_words.of_languages(known).words
+    links.say_what_is_not("language", [*known, *more])
     return st.selectbox(
         words.task.capitalize(),
         [*known, *more],

@@ -47,7 +47,8 @@ def compare(store: Store, a: int | str, b: int | str) -> Compared:
 
     Args:
         store: the database.
-        a: a sweep of one configuration, `heads:hidden_size=16`, or a run, as `seqcls compare` does.
+        a: a sweep of one configuration, `heads:hidden_size=16`, or a run, as `seqcls compare` does;
+            a whole number is a run's id, whatever sweeps are called.
         b: likewise.
 
     Raises:
@@ -55,8 +56,13 @@ def compare(store: Store, a: int | str, b: int | str) -> Compared:
         ConfigError: a field or a value that there is not.
     """
     store, names = store.reader(), (str(a), str(b))
-    ids = (config_named(store, names[0]), config_named(store, names[1]))
-    return compare_configs(store, ids, names)
+    first, second = (
+        config_named(store, each)
+        if isinstance(each, str)
+        else queries.config_id_of(store, queries.find_run(store, str(each)))
+        for each in (a, b)
+    )
+    return compare_configs(store, (first, second), names)
 
 
 def compare_configs(store: Store, ids: tuple[int, int], names: tuple[str, str]) -> Compared:

@@ -24,7 +24,8 @@ def config_named(store: Store, reference: str) -> int:
 
     A sweep names its only configuration, or the one that has the values after a colon. A run, by
     its id or by its sweep and model seed, names its own configuration. Names of sweeps, and values,
-    may have colons, commas and slashes themselves: every way to read the reference is tried.
+    may have colons, commas and slashes themselves: every way to read the reference is tried, and
+    one that is both a sweep's name and a run is refused unless both have the same configuration.
 
     Raises:
         UnknownRunError: no configuration fits, or several do.
@@ -46,6 +47,9 @@ def config_named(store: Store, reference: str) -> int:
             found[f"run {run_id}"] = queries.config_id_of(store, run_id)
         except UnknownRunError as error:
             refused.append(error)
+    if found and reference in names and f"the sweep {reference!r}" not in found:
+        # The sweep of that name has several configurations: the run may not be meant.
+        found = {f"the sweep {reference!r}": -1, **found}
     if len(set(found.values())) == 1:
         return next(iter(found.values()))
     if found:

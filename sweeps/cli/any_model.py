@@ -40,7 +40,8 @@ def rules(run: Run, db: Db = None, epoch: Epoch = None, as_json: AsJson = False)
 Configuration = Annotated[
     str,
     typer.Argument(
-        help="A sweep, SWEEP:FIELD=VALUE,…, or a run, which stands for its configuration.",
+        help="A sweep, SWEEP:FIELD=VALUE,…, or a run, which stands for its configuration. If 2 "
+        "is both a sweep and a run, write 2: for the sweep and SWEEP/SEED for the run.",
         show_default=False,
     ),
 ]

@@ -274,6 +274,7 @@ def sensitive(store: Store, runs: Runs = (), times: int = rounding.TIMES) -> pd.
     Args:
         store: the database.
         runs: runs, or sweeps, whose finished runs are meant; all that are stored where it is empty.
+            A whole number is a run's id, whatever sweeps are called.
         times: how often each is trained again from initial values moved by one unit in the last
             place; and once in double precision.
 
@@ -284,7 +285,7 @@ def sensitive(store: Store, runs: Runs = (), times: int = rounding.TIMES) -> pd.
         UnknownRunError: there is neither such a sweep nor such a run, or the run is not finished.
     """
     reader = store.reader()
-    named = [str(run) for run in listed(runs)]
+    named = listed(runs)
     if not named:
         return explained.sensitivity(reader)
     ids = list(dict.fromkeys(run_id for each in named for run_id in _finished(reader, each)))
@@ -304,8 +305,11 @@ def sensitive(store: Store, runs: Runs = (), times: int = rounding.TIMES) -> pd.
     return explained.sensitivity(reader, ids)
 
 
-def _finished(store: Store, reference: str) -> Iterator[int]:
-    """The finished runs of a sweep, or the one run of that reference."""
+def _finished(store: Store, reference: int | str) -> Iterator[int]:
+    """The finished runs of a sweep, or the one run of that reference; a number is a run's id."""
+    if not isinstance(reference, str):
+        yield queries.find_run(store, str(reference))
+        return
     named = sweep_queries.sweeps_that_begin(store, reference)
     sweep = next((name for name in named if reference in (name, f"{name}:")), None)
     if sweep is not None:

@@ -99,6 +99,32 @@ def test_an_archived_sweep_is_hidden_and_not_lost(
     assert metrics(open_app(monkeypatch, file_of(store)))["Models tested"] == "3"
 
 
+def test_a_link_to_an_archived_sweep_shows_its_models(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    notes.write_note(store, 1, "", "", ["pilot"])
+    notes.archive(store, 1, archived=True)
+    for page in ("compare", "failing"):
+        app = open_app(monkeypatch, file_of(store), page, sweep="heads")
+        assert "2 of 3 runs match the filters." in said(app), page
+        assert not app.warning
+    app = open_app(monkeypatch, file_of(store), sweep=["heads", "widths"])
+    assert metrics(app)["Models tested"] == "3"
+    app = open_app(monkeypatch, file_of(store), tag="pilot")
+    assert "0 of 3 runs match" in said(app), "a tag finds no archived sweep"
+
+
+def test_an_archived_sweep_takes_no_model_with_it_that_is_not_its_own(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Its finished models belong to no sweep then.
+    writer.submit(store, parse_spec({"name": "widths", "model_seeds": [1], "fixed": TINY}))
+    notes.archive(store, 1, archived=True)
+    app = open_app(monkeypatch, file_of(store))
+    assert "2 of 3 runs match the filters." in said(app)
+    assert metrics(app)["Models tested"] == "2"
+
+
 def test_a_view_is_saved_by_name_and_leads_back(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,5 +1,6 @@
 """Pages while runs are deleted, and texts that would be links."""
 
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -8,15 +9,20 @@ import pytest
 from typer.testing import CliRunner
 
 from dashboard import data
+from dashboard.server.shared_answers import Remembered
 from dashboard.text import UNSEEN, verbatim
+from seqcls.errors import StoreBusyError, StoreError
 from sweeps.cli.app import app as command
 from sweeps.store import writer
-from sweeps.store.opening import open_writer
+from sweeps.store.databases.engine import as_of_now, one_moment
+from sweeps.store.opening import open_reader, open_writer, pack
+from sweeps.store.reading import overview, queries
+from sweeps.store.reading.selection import View
 from sweeps.work.options import WorkOptions
 from sweeps.work.worker import work
-from tests.app import PAGES, open_app
+from tests.app import PAGES, metrics, open_app, said
 from tests.conftest import ROOT, SHORT
-from tests.databases import spec
+from tests.databases import rows, spec
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -50,6 +56,93 @@ def test_a_page_that_is_drawn_while_a_sweep_is_deleted_is_drawn_anew(
     assert not app.error
     if deleted:
         assert deleted == [2]
+
+
+COUNTED = [
+    f"{query.__module__}.{query.__qualname__}"
+    for query in (
+        overview.configurations,
+        overview.count_failing_models,
+        overview.count_runs,
+        overview.failing_models,
+    )
+]
+"""Queries that tell how many models fail, each of which a page asks once or twice."""
+
+
+def test_a_page_that_is_drawn_while_results_are_stored_agrees_with_itself(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    db = tmp_path / "stored.db"
+    shutil.copy(ROOT / "runs.db", db)
+    store, answer, writes = open_writer(str(db)), Remembered.answer, [0]
+
+    def storing(self: Remembered, key: Any, make: Any) -> Any:
+        if key[0] in COUNTED:
+            with store.change() as connection:
+                connection.exec_driver_sql(
+                    "UPDATE run SET wrong = 1, fn = 1, tp = tp - 1 WHERE id = "
+                    "(SELECT min(id) FROM run WHERE wrong = 0)"
+                )
+            writes[0] += 1
+        return answer(self, key, make)
+
+    for page in ("failing", "compare"):
+        with monkeypatch.context() as patched:
+            patched.setattr(Remembered, "answer", storing)
+            app = open_app(monkeypatch, db, page, failing="true")
+        if page == "failing":
+            above = f"{len(app.dataframe[0].value)} models misclassify"
+        else:
+            above = f"{metrics(app)['Match the filters']} of 43 runs match"
+            assert app.dataframe[0].value["failing"].sum() == int(metrics(app)["Match the filters"])
+        assert above in said(app)
+    assert 5 < writes[0] < 27, "results are stored between the questions of a page"
+    # No answer is kept under the revision before that which it is of.
+    ((failing,),) = rows(db, "SELECT count(*) FROM run WHERE wrong > 0")
+    assert f"{failing} of 43 runs match" in said(open_app(monkeypatch, db, failing="true"))
+
+
+def test_what_a_page_reads_is_of_one_moment(any_db: str) -> None:
+    store = open_writer(any_db)
+    writer.submit(store, spec(name="first"))
+    reader = open_reader(any_db)
+    with one_moment():
+        assert len(queries.runs(reader)) == 3
+        # It holds up no writer.
+        writer.submit(store, spec(name="second", model_seeds=[7]))
+        assert len(queries.runs(reader)) == 3
+        assert len(queries.runs(open_reader(any_db))) == 3
+        with as_of_now():
+            assert len(queries.runs(reader)) == 4
+        with pytest.raises(StoreError), reader.begin() as connection:
+            connection.exec_driver_sql("SELECT 1 FROM nowhere")
+        assert len(queries.runs(reader)) == 4, "an error ends the moment"
+    assert len(queries.runs(reader)) == 4
+
+
+def test_a_page_says_what_is_no_database(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "no.db").write_bytes(b"no database at all" * 300)
+    app = open_app(monkeypatch, tmp_path / "no.db")
+    assert "it is no SQLite database" in said(app)
+
+
+def test_a_page_holds_up_no_writer_of_a_packed_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    db = tmp_path / "packed.db"
+    store = open_writer(str(db))
+    writer.submit(store, spec(name="first"))
+    pack(str(db))
+    monkeypatch.setenv("SEQCLS_DB", str(db))
+    with data.at_one_revision():
+        assert data.count_runs(View()) == 3
+        writer.submit(open_writer(str(db)), spec(name="second", model_seeds=[7]))
+        # What is of another revision than the page's is not shown, and the page drawn anew.
+        with pytest.raises(StoreBusyError, match="written while it was read"):
+            data.count_runs(View(failing=True))
+        assert data.is_outdated()
+    assert data.count_runs(View()) == 4
 
 
 def test_a_page_that_is_broken_is_shown_broken(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,8 +10,10 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
+from dashboard import links
 from dashboard.compare.lengths import limits
 from dashboard.words.names import colored
+from seqcls.config import default_fields
 from sweeps.grid.spec import parse_spec
 from sweeps.store import writer
 from sweeps.store.opening import open_writer
@@ -60,6 +62,82 @@ def test_filters_come_from_the_address_bar(monkeypatch: pytest.MonkeyPatch) -> N
 def test_a_link_to_a_sweep_that_is_not_there_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     app = open_app(monkeypatch, SHIPPED, sweep="nope")
     assert "The link asks for sweep nope" in app.warning[0].value.replace("\\", "")
+
+
+ASKED = {
+    "hidden_size": "999",
+    "hiden_size": "2",
+    "weight_decay": "0.5",
+    "tag": "nowhere",
+    "kind": "sideways",
+    "failing": "perhaps",
+    "below": "200",
+    "seed": "77",
+    "sweeps": "heads",
+}
+
+
+@pytest.mark.parametrize("page", ["compare", "map", "failing"])
+def test_what_a_link_asks_for_and_no_filter_has_is_said_by_name(
+    monkeypatch: pytest.MonkeyPatch, page: str
+) -> None:
+    app = open_app(monkeypatch, SHIPPED, page, **ASKED)
+    warned = [warning.value.replace("\\", "") for warning in app.main.warning]
+    for name, value in ASKED.items():
+        assert any(f"The link asks for {name} {value}, which is not" in x for x in warned), name
+    assert "43 of 43 runs match the filters." in said(app)
+    app.button("clear_filters").click()
+    rerun(app)
+    assert "hiden_size" not in app.query_params
+    decay = str(default_fields()["weight_decay"])
+    known = open_app(monkeypatch, SHIPPED, page, weight_decay=decay, hidden_size="2")
+    assert not known.main.warning
+
+
+@pytest.mark.parametrize(
+    ("page", "query"),
+    [
+        ("map", {"x": "nothing", "facet": "nowhere"}),
+        ("compare", {"config": "999", "measure": "Beauty"}),
+        ("sweeps", {"sweep_id": "999"}),
+    ],
+)
+def test_what_a_link_asks_for_and_a_page_does_not_offer_is_said_by_name(
+    monkeypatch: pytest.MonkeyPatch, page: str, query: dict[str, str]
+) -> None:
+    app = open_app(monkeypatch, SHIPPED, page, **query)
+    warned = [warning.value.replace("\\", "") for warning in app.main.warning]
+    for name, value in query.items():
+        assert any(f"The link asks for {name} {value}, which is not" in x for x in warned), name
+
+
+def test_half_a_link_that_is_known_is_shown_and_the_other_half_said(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    app = open_app(monkeypatch, SHIPPED, seed=["2", "77"], hidden_size=["999", "2"])
+    warned = " ".join(warning.value for warning in app.main.warning)
+    assert "77" in warned
+    assert "999" in warned
+    assert app.multiselect(key="seed").value == [2]
+    assert app.multiselect(key="hidden_size").value == [2]
+
+
+def test_a_clicked_cell_of_a_map_is_compared_with_the_models_that_it_has(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    store = open_writer(str(tmp_path / "cells.db"))
+    axes = {"weight_decay": [0.1, 1, 10], "num_attention_heads": [1, 2]}
+    spec = {"name": "a", "model_seeds": [0, 1], "axes": axes}
+    writer.submit(store, parse_spec({**spec, "fixed": {"hidden_size": 4}}))
+    recurrent = {"architecture": "lstm", "readout": "last", "weight_decay": 1}
+    writer.submit(store, parse_spec({"name": "b", "model_seeds": [0], "fixed": recurrent}))
+    for text in ("1", "1.0"):
+        app = open_app(monkeypatch, file_of(store))
+        assert "13 of 13 runs match" in said(app)
+        app.session_state[links.CHOSEN] = {"weight_decay": text, "num_attention_heads": "1"}
+        app.session_state[links.SWITCHED] = True
+        # A recurrent network has no heads, whatever is stored of them.
+        assert "2 of 13 runs match" in said(rerun(app))
 
 
 def test_a_setting_is_a_filter_too(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,11 +12,13 @@ from hypothesis import strategies as st
 from sqlalchemy import Connection, Engine, event
 
 from dashboard.words.names import parts_apart
-from seqcls.errors import SpecError, UnknownRunError
+from seqcls.errors import ConfigError, SpecError, UnknownRunError
 from seqcls.spelling import as_argument, nearest
 from sweeps.analysis import configuration_lookup
+from sweeps.analysis.compared_configurations import compare
 from sweeps.analysis.configuration_lookup import config_named
 from sweeps.cli.commands.printing import named_columns
+from sweeps.cli.commands.theory import show_theory
 from sweeps.questions.runs import runs, sensitive, stored_runs
 from sweeps.questions.sweeping import status, sweep_ids
 from sweeps.store import writer
@@ -74,6 +76,33 @@ def test_a_name_that_means_a_sweep_and_a_run_is_told_with_both_ways_to_write_it(
         assert [config_named(store, f"{reference}:")] == queries.config_ids_of_sweep(
             store, sweep_id
         )
+
+
+def test_a_sweep_of_several_configurations_is_not_taken_for_the_run_of_its_name(
+    tmp_path: Path,
+) -> None:
+    store = open_writer(str(tmp_path / "several.db"))
+    writer.submit(store, spec(name="a"))
+    writer.submit(store, spec(name="2", axes={"hidden_size": [8, 16]}))
+    with pytest.raises(UnknownRunError, match="'2' means the sweep '2' or run 2; write '2:'"):
+        config_named(store, "2")
+    with pytest.raises(UnknownRunError, match="'2:' means 2 configurations"):
+        config_named(store, "2:")
+    # From Python a number is a run's id.
+    with pytest.raises(UnknownRunError, match="'2': none of its runs is finished"):
+        compare(store, 2, 3)
+    assert config_named(store, "a/1") == config_named(store, "a")
+    assert config_named(store, "2:hidden_size=8") != config_named(store, "2:hidden_size=16")
+
+
+def test_a_field_has_one_value_in_all_that_is_asked_of_it(store: Store) -> None:
+    for first, second in (("hidden_size=2", "hidden_size=16"), ("task=parity", 'task="regular"')):
+        with pytest.raises(ConfigError, match=f"--where {second}: .* has another value before"):
+            stored_runs(store, conditions=[first, second])
+    with pytest.raises(ConfigError, match="--set num_letters=3: num_letters has another value"):
+        show_theory("contains_all", ["num_letters=2", "num_letters=3"], False)
+    assert stored_runs(store, conditions=["model_seed=0", "model_seed=1"]).empty
+    assert len(stored_runs(store, conditions=["model_seed=0", "model_seed=0"])) == 1
 
 
 def test_a_value_may_have_commas_and_what_looks_like_another_field() -> None:

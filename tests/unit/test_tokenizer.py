@@ -1,6 +1,7 @@
 """Strings as text, as ids and as counts."""
 
 import re
+from collections.abc import Callable
 
 import pytest
 from hypothesis import given
@@ -358,3 +359,41 @@ def test_a_text_with_signs_written_out_means_the_same_string(letters: list[int])
     tokenizer = Tokenizer("()[]a+")
     ids = [CLS, *(FIRST_LETTER + letter for letter in letters)]
     assert tokenizer.encode(tokenizer.display(tokenizer.decode(ids))) == ids
+
+
+TOKENS = ["a", "é", "7", "(", ")", "[", "{", "}", "<", ">", '"', "'", "+", "-", "\\", "*", "`"]
+NAMES = ["i++", "++", '"q"', "a{", "}a", "{2}", "<a>", "10", "q'"]
+
+
+@st.composite
+def written(draw: st.DrawFn) -> tuple[Tokenizer, str]:
+    """A tokenizer of any tokens, and a text that someone could type for it."""
+    known = draw(st.sampled_from([TOKENS, [*TOKENS, *NAMES]]))
+    chosen = draw(st.lists(st.sampled_from(known), min_size=1, max_size=5, unique=True))
+    tokenizer = Tokenizer(chosen)
+    counts = st.sampled_from(["", "{1}", "{2}", "{7}", "{40}"])
+    pieces = st.builds(str.__add__, st.sampled_from(chosen).map(spelled_by(tokenizer)), counts)
+    join = tokenizer.separator.join
+    groups = st.builds(
+        lambda inner, count: f"<{join(inner)}>{{{count}}}",
+        st.lists(pieces, min_size=1, max_size=3),
+        st.integers(1, 12),
+    )
+    return tokenizer, join(draw(st.lists(pieces | groups, max_size=5)))
+
+
+def spelled_by(tokenizer: Tokenizer) -> Callable[[str], str]:
+    numbers = {token: number for number, token in enumerate(tokenizer.alphabet)}
+    return lambda token: tokenizer.spelled([numbers[token]])
+
+
+@given(written())
+def test_what_is_shown_of_any_tokens_is_read_back(case: tuple[Tokenizer, str]) -> None:
+    tokenizer, text = case
+    ids = tokenizer.encode(text)
+    shown = tokenizer.display(text)
+    assert tokenizer.encode(shown) == ids
+    assert tokenizer.display(shown) == shown
+    # A text box has several of them in one line.
+    several = [each for each in (shown, text, tokenizer.display(tokenizer.decode(ids))) if each]
+    assert tokenizer.strings_of(tokenizer.line_of(several)) == several

@@ -14,13 +14,19 @@ from seqcls.errors import InvalidStringError
 from seqcls.interpretability.states.letter_order import letter_orders
 from sweeps.analysis.answer_sentences import displayed
 
+FIGURES = "figures_of"
+"""The parameter of the link that says which group of figures is shown."""
+
 orders = remembered(letter_orders)
 
 
 def show(chosen: Chosen) -> None:
     """One group of figures at a time, so that the epoch can be moved without a wait."""
     groups = list(gallery.GROUPS)
-    group = links.choice("Figures of", groups, "group", groups[1])
+    # It was called as a setting of languages is, which is a filter.
+    if (former := st.query_params.get("group")) in groups and FIGURES not in st.query_params:
+        st.session_state.setdefault(FIGURES, former)
+    group = links.choice("Figures of", groups, FIGURES, groups[1])
     heads = list(range(chosen.model.config.num_attention_heads))
     if len(heads) > 4:
         suggested = heads_for(chosen.model, explained(chosen.model, chosen.string))

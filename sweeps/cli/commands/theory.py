@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import asdict
+from typing import Any
 
 import typer
 
@@ -13,7 +14,13 @@ from sweeps.questions.theory import PredictedNetwork, theory
 
 def show_theory(task: str, conditions: Sequence[str], as_json: bool) -> None:
     """Prints a language's class, and of each network what is predicted, under which condition."""
-    fields = dict(condition(text, f"--set {text}") for text in conditions)
+    fields: dict[str, Any] = {}
+    for text in conditions:
+        name, value = condition(text, f"--set {text}")
+        if fields.setdefault(name, value) != value:
+            raise ConfigError(
+                f"--set {text}: {name} has another value before; leave one of them out"
+            )
     if "task" in fields:
         raise ConfigError(f"--set task={fields['task']}: the task is named before; leave it out")
     said = theory(task, **fields)

@@ -1,7 +1,8 @@
 """An open database: its transactions, and which version of the schema it has."""
 
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
+from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -26,7 +27,10 @@ HURRIED_SECONDS = 0.2
 
 @dataclass(frozen=True)
 class Store:
-    """An open database. Each block of `begin` is one transaction and one connection."""
+    """An open database. Each block of `begin` is one transaction and one connection.
+
+    But in a block of `one_moment`, where all of a reader are.
+    """
 
     name: str
     """What to call it in a message; the password of a URL is left out."""
@@ -97,6 +101,39 @@ class Store:
         engine = sqlite.connect(self.path, mode="ro", prepared=tuple(trusted_views.views(survey)))
         return replace(self, engine=engine, survey=survey)
 
+    @property
+    def is_of_one_moment(self) -> bool:
+        """Whether all that is read is as it was at one moment, as a block of `one_moment` has it.
+
+        Of a file that is not in write-ahead mode it is not: a reader would hold up its writers.
+        """
+        return (_moments.get() or {}).get(self.engine) is not None
+
+    def _held(self) -> Connection | None:
+        """The transaction of the moment that is read; None where each block has its own."""
+        moments = _moments.get()
+        if moments is None or not self.engine.get_execution_options().get(sqlite.READS_ONLY):
+            return None
+        if self.engine not in moments:
+            moments[self.engine] = None
+            connection = self.engine.connect()
+            if self.path is None or sqlite.holds_up_no_writer(connection):
+                moments[self.engine] = connection
+            else:
+                connection.close()
+        held = moments[self.engine]
+        if held is not None and self.path is not None:
+            sqlite.begin_reading(sqlite.driver_of(held))
+        return held
+
+    def _let_go(self) -> None:
+        """Ends the transaction of the moment: after an error nothing more is read in it."""
+        moments = _moments.get() or {}
+        if (held := moments.get(self.engine)) is not None:
+            moments[self.engine] = None
+            with suppress(SQLAlchemyError):
+                held.close()
+
     @contextmanager
     def begin(self) -> Iterator[Connection]:
         """One transaction: committed at the end of the block, rolled back on an error.
@@ -105,9 +142,13 @@ class Store:
             StoreError: the database could not do what was asked; nothing of the block is kept.
         """
         try:
-            with self.engine.begin() as connection:
-                yield connection
+            if (held := self._held()) is not None:
+                yield held
+            else:
+                with self.engine.begin() as connection:
+                    yield connection
         except SQLAlchemyError as error:
+            self._let_go()
             if self.path is not None:
                 raise sqlite.explained(self.name, error) from error
             raise postgres.explained(self.name, error, self.engine) from error
@@ -147,6 +188,42 @@ class Store:
                 except SQLAlchemyError as error:
                     raise sqlite.explained(self.name, error) from error
             yield
+
+
+_moments: ContextVar[dict[Engine, Connection | None] | None] = ContextVar("moments", default=None)
+
+
+@contextmanager
+def one_moment() -> Iterator[None]:
+    """A block in which readers see each database as it was when they first read it.
+
+    All of a reader's blocks of `begin` are one transaction then, which holds up no writer; see
+    `Store.is_of_one_moment`. A nested block is part of the outer one.
+    """
+    if _moments.get() is not None:
+        yield
+        return
+    moments: dict[Engine, Connection | None] = {}
+    before = _moments.set(moments)
+    try:
+        yield
+    finally:
+        _moments.reset(before)
+        for held in moments.values():
+            if held is not None:
+                # A server may have ended it.
+                with suppress(SQLAlchemyError):
+                    held.close()
+
+
+@contextmanager
+def as_of_now() -> Iterator[None]:
+    """A block within one of `one_moment` whose readers see databases as they are by now."""
+    before = _moments.set(None)
+    try:
+        yield
+    finally:
+        _moments.reset(before)
 
 
 def limit_reads(seconds: float) -> None:

@@ -20,7 +20,7 @@ from sqlalchemy.exc import InterfaceError, OperationalError, SQLAlchemyError
 
 from seqcls.errors import StoreBusyError, StoreError
 from sweeps.read_only import refuse_writes
-from sweeps.store.databases.sqlite import TOO_LONG
+from sweeps.store.databases.sqlite import READS_ONLY, TOO_LONG
 
 _log = logging.getLogger(__name__)
 
@@ -110,7 +110,11 @@ def _engine(
     isolation = "REPEATABLE READ" if read_only else "READ COMMITTED"
     # NullPool: workers hold no connection while they train.
     engine = create_engine(
-        url, poolclass=NullPool, connect_args=arguments, isolation_level=isolation
+        url,
+        poolclass=NullPool,
+        connect_args=arguments,
+        isolation_level=isolation,
+        execution_options={READS_ONLY: read_only},
     )
     _answers.watch(engine)
     return engine

@@ -60,6 +60,9 @@ _INTERRUPTED = (
 )
 """What SQLite's codes for a file mean whose journal or log this process may not play back."""
 
+READS_ONLY = "reads_only"
+"""The option of an engine that says whether it refuses every write."""
+
 _UNAVAILABLE = {
     "attempt to write a readonly database": "it may not be written; check its permissions",
     "unable to open database file": (
@@ -115,7 +118,12 @@ def _engine(
     seconds = BUSY_SECONDS if busy_seconds is None else busy_seconds
     creator = partial(_new_connection, path, mode, prepared, seconds)
     # NullPool: a connection that idles in a pool would keep its file open for nothing.
-    engine = create_engine("sqlite://", creator=creator, poolclass=NullPool)
+    engine = create_engine(
+        "sqlite://",
+        creator=creator,
+        poolclass=NullPool,
+        execution_options={READS_ONLY: mode == "ro"},
+    )
 
     @event.listens_for(engine, "begin")
     def begin(connection: Connection) -> None:
@@ -143,13 +151,36 @@ def _new_connection(
         connection.create_function("fits", 2, fits, deterministic=True)
     for statement in prepared:
         connection.execute(statement)
-    if mode == "ro" and read_seconds is not None:
-        end = time.monotonic() + read_seconds
-        connection.set_progress_handler(lambda: time.monotonic() > end, STEPS)
+    if mode == "ro":
+        begin_reading(connection)
     if mode == "rwc":
         connection.execute("PRAGMA journal_mode=WAL")
         connection.execute("PRAGMA synchronous=NORMAL")
     return connection
+
+
+def driver_of(connection: Connection) -> sqlite3.Connection:
+    """SQLite's own connection."""
+    driver = connection.connection.driver_connection
+    assert isinstance(driver, sqlite3.Connection)
+    return driver
+
+
+def holds_up_no_writer(connection: Connection) -> bool:
+    """Whether a transaction that reads leaves writers alone: in write-ahead mode alone."""
+    try:
+        (mode,) = driver_of(connection).execute("PRAGMA journal_mode").fetchone()
+    except sqlite3.Error:
+        # What is wrong with the file, its next question says.
+        return False
+    return bool(mode == "wal")
+
+
+def begin_reading(connection: sqlite3.Connection) -> None:
+    """Gives a reader's next statements as long as a reader may take."""
+    if read_seconds is not None:
+        end = time.monotonic() + read_seconds
+        connection.set_progress_handler(lambda: time.monotonic() > end, STEPS)
 
 
 def open_to_read(path: Path, busy_seconds: float = BUSY_SECONDS) -> sqlite3.Connection:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from sqlalchemy import ColumnElement, Float, and_, case, cast, select, true
+from sqlalchemy import ColumnElement, Float, and_, case, cast, or_, select, true
 
 from seqcls.canonical import canonical_json
 from sweeps.store.databases.statements import one_of
@@ -29,6 +29,8 @@ class View:
     model_seeds: tuple[int, ...] = ()
     config_ids: tuple[int, ...] | None = None
     run_ids: tuple[int, ...] | None = None
+    without: tuple[str, ...] = ()
+    """Sweeps whose runs are left out, but those that another sweep has too."""
     below: float = 1.0
     """A run fails where its accuracy is below this; at 1, where it misclassified any string."""
     failing: bool = False
@@ -53,8 +55,8 @@ class Written:
         """Those of these values that are written like this.
 
         Before others those whose JSON it is, so that `64` is the number and `"64"` the text
-        wherever there are both; then those whose text it is; then equal ones, such as 0.001 for
-        `1e-3`.
+        wherever there are both; then those that pages and tables write like this; then equal ones,
+        such as 0.001 for `1e-3`.
         """
         try:
             read = json.loads(self.text)
@@ -62,7 +64,7 @@ class Written:
             read = self.text
         ways: list[Callable[[Any], bool]] = [
             lambda value: canonical_json(value) == self.text,
-            lambda value: value == self.text,
+            lambda value: str(value) == self.text,
             lambda value: is_value(value, read),
         ]
         known = [value for value in values if value is not None]
@@ -116,13 +118,14 @@ def fails(view: View) -> ColumnElement[bool]:
 
 def in_scope(view: View) -> ColumnElement[bool]:
     conditions: list[ColumnElement[bool]] = []
+    members = select(SweepRun.run_id).join(Sweep, Sweep.id == SweepRun.sweep_id)
     if view.sweeps:
-        named = (
-            select(SweepRun.run_id)
-            .join(Sweep, Sweep.id == SweepRun.sweep_id)
-            .where(Sweep.name.in_(view.sweeps))
-        )
-        conditions.append(Run.id.in_(named))
+        conditions.append(Run.id.in_(members.where(Sweep.name.in_(view.sweeps))))
+    if view.without:
+        left_out = members.where(Sweep.name.in_(view.without))
+        kept = members.where(Sweep.name.not_in(view.without))
+        # A run of no sweep at all stays.
+        conditions.append(or_(Run.id.not_in(left_out), Run.id.in_(kept)))
     if view.model_seeds:
         conditions.append(one_of(Run.model_seed, view.model_seeds))
     if view.config_ids is not None:
