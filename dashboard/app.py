@@ -67,7 +67,7 @@ if get_script_run_ctx(suppress_warning=True) is None:
         __file__,
         routes=[*first_page.ROUTES, *route.ROUTES],
         lifespan=serving.lifespan,
-        middleware=[Middleware(serving.SameOrigin), Middleware(serving.NoUploads)],
+        middleware=[Middleware(serving.OwnPages), Middleware(serving.NoUploads)],
         on_script_error=serving.hide_from_visitors,
     )
 else:

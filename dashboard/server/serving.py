@@ -13,8 +13,8 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from streamlit import get_option
 
 from dashboard.server import ending, visitors
-from seqcls.errors import ConfigError, SeqclsError
-from sweeps.processes.serve import THIS_MACHINE
+from seqcls.errors import ConfigError, HostError, SeqclsError
+from sweeps.processes.serve import NAMES_VARIABLE, THIS_MACHINE, answers_to, configured_names
 from sweeps.read_only import READ_ONLY_VARIABLE, is_read_only
 from sweeps.store.opening import open_reader
 
@@ -23,7 +23,7 @@ from sweeps.store.opening import open_reader
 async def lifespan(_app: object) -> AsyncIterator[None]:
     """From what is shown being said to the server's end."""
     _refuse_others()
-    _check_budget()
+    _check_settings()
     _say_what_is_shown()
     async with ending.in_time():
         yield
@@ -58,10 +58,11 @@ def hide_from_visitors(error: Exception) -> bool:
     return True
 
 
-class SameOrigin:
-    """Answers the pages of this server alone, not those of another host or port.
+class OwnPages:
+    """Answers requests for names of this server alone, and of its own pages alone.
 
-    Streamlit itself answers the pages of every port of `localhost`.
+    Streamlit itself answers to every name, and the pages of every port of `localhost`. A page of
+    another site whose name leads to this machine has the origin that its requests ask for.
     """
 
     def __init__(self, app: ASGIApp) -> None:
@@ -71,10 +72,22 @@ class SameOrigin:
         app = self._app
         if scope["type"] in ("http", "websocket"):
             headers = Headers(scope=scope)
-            host = headers.get("host")
-            if any(page.partition("://")[2] != host for page in headers.getlist("origin")):
+            hosts = headers.getlist("host")
+            address = get_option("server.address")
+            if len(hosts) != 1 or not answers_to(hosts[0], address):
+                app = PlainTextResponse(_not_a_name(", ".join(hosts), address), 403)
+            elif any(page.partition("://")[2] != hosts[0] for page in headers.getlist("origin")):
                 app = PlainTextResponse("This server only answers its own pages.", 403)
         await app(scope, receive, send)
+
+
+def _not_a_name(host: str, address: str | None) -> str:
+    here = address if address in THIS_MACHINE else "ADDRESS"
+    here = f"http://{f'[{here}]' if ':' in here else here}:{get_option('server.port')}"
+    return (
+        f"This server does not answer to the name {host[:100]!a}. Open it as {here}, or, if "
+        f"the name is yours, start it with --name NAME or {NAMES_VARIABLE}=NAME.\n"
+    )
 
 
 def _refuse_others() -> None:
@@ -91,10 +104,11 @@ def _refuse_others() -> None:
     os._exit(2)
 
 
-def _check_budget() -> None:
+def _check_settings() -> None:
     try:
         visitors.budget_seconds()
-    except ConfigError as error:
+        configured_names()
+    except (ConfigError, HostError) as error:
         print(f"seqcls: {error}", file=sys.stderr, flush=True)
         os._exit(2)
 

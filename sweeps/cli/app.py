@@ -305,11 +305,19 @@ def dashboard(
     base_path: Annotated[
         str, typer.Option(help="The path below which a reverse proxy serves it, such as /models.")
     ] = "",
+    names: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--name",
+            help="Another name by which browsers reach it, such as that of a reverse proxy; "
+            "repeatable. Other names than this machine's are refused.",
+        ),
+    ] = None,
 ) -> None:
     """Open the database in a browser: launch sweeps, compare them, see what fails."""
     from sweeps.processes.serve import show_dashboard
 
-    show_dashboard(db, port, host, read_only=read_only, base_path=base_path)
+    show_dashboard(db, port, host, read_only=read_only, base_path=base_path, names=names or ())
 
 
 show_in_help(app)
