@@ -10,6 +10,7 @@ from streamlit.delta_generator import DeltaGenerator
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from dashboard import layout
+from dashboard.text import verbatim
 
 MODEL_PAGE = "screens/model.py"
 COMPARE_PAGE = "screens/compare.py"
@@ -73,10 +74,11 @@ def columns(offered: Sequence[str], always: str) -> list[str]:
         always: the column that names the rows, which is always shown.
     """
     if unknown := [x for x in st.query_params.get_all("columns") if x not in offered]:
-        st.caption(f"The link names columns that this table does not have: {', '.join(unknown)}.")
+        told = verbatim(", ".join(unknown))
+        st.caption(f"The link names columns that this table does not have: {told}.")
     with st.popover("Columns", icon=":material/view_column:"):
         chosen = st.multiselect(
-            f"Columns beside {always}",
+            f"Columns beside {verbatim(always)}",
             list(offered),
             key="columns",
             placeholder="Those that fit",

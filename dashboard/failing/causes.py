@@ -114,6 +114,7 @@ def _models_of_one(failing: pd.DataFrame, leading: pd.DataFrame, mechanisms: pd.
     chosen = st.pills(
         "Models that fail by",
         list(leading["mechanism"].value_counts().index),
+        format_func=verbatim,
         key=MECHANISM,
         bind="query-params",
     )

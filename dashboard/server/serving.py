@@ -7,9 +7,9 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 
 import streamlit as st
-from starlette.datastructures import Headers
+from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import PlainTextResponse
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from streamlit import get_option
 
 from dashboard.server import ending, visitors
@@ -17,6 +17,13 @@ from seqcls.errors import ConfigError, HostError, SeqclsError
 from sweeps.processes.serve import NAMES_VARIABLE, THIS_MACHINE, answers_to, configured_names
 from sweeps.read_only import READ_ONLY_VARIABLE, is_read_only
 from sweeps.store.opening import open_reader
+
+POLICY = (
+    "default-src 'self' data: blob:; script-src 'self' 'unsafe-inline' 'unsafe-eval' data: blob:; "
+    "style-src 'self' 'unsafe-inline'; connect-src 'self' ws://{host} wss://{host} data: blob:; "
+    "object-src 'none'; base-uri 'self'; form-action 'self'"
+)
+"""Of pages: Streamlit's own programs, which evaluate charts, and nothing of another host."""
 
 
 @asynccontextmanager
@@ -74,11 +81,26 @@ class OwnPages:
             headers = Headers(scope=scope)
             hosts = headers.getlist("host")
             address = get_option("server.address")
-            if len(hosts) != 1 or not answers_to(hosts[0], address):
+            if len(hosts) == 1 and answers_to(hosts[0], address):
+                send = _from_here_alone(send, hosts[0])
+                if any(page.partition("://")[2] != hosts[0] for page in headers.getlist("origin")):
+                    app = PlainTextResponse("This server only answers its own pages.", 403)
+            else:
                 app = PlainTextResponse(_not_a_name(", ".join(hosts), address), 403)
-            elif any(page.partition("://")[2] != hosts[0] for page in headers.getlist("origin")):
-                app = PlainTextResponse("This server only answers its own pages.", 403)
         await app(scope, receive, send)
+
+
+def _from_here_alone(send: Send, host: str) -> Send:
+    """Has a page load nothing from elsewhere, whatever stands in the texts that it shows."""
+
+    async def send_with_policy(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            headers = MutableHeaders(scope=message)
+            if headers.get("content-type", "").startswith("text/html"):
+                headers["Content-Security-Policy"] = POLICY.format(host=host)
+        await send(message)
+
+    return send_with_policy
 
 
 def _not_a_name(host: str, address: str | None) -> str:
