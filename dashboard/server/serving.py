@@ -2,7 +2,6 @@
 
 import logging
 import os
-import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 
@@ -17,6 +16,7 @@ from seqcls.errors import ConfigError, HostError, SeqclsError
 from sweeps.processes.serve import NAMES_VARIABLE, THIS_MACHINE, answers_to, configured_names
 from sweeps.read_only import READ_ONLY_VARIABLE, is_read_only
 from sweeps.store.opening import open_reader
+from sweeps.terminal import say
 
 POLICY = (
     "default-src 'self' data: blob:; script-src 'self' 'unsafe-inline' 'unsafe-eval' data: blob:; "
@@ -117,11 +117,10 @@ def _refuse_others() -> None:
     address = get_option("server.address")
     if address in THIS_MACHINE or is_read_only():
         return
-    print(
+    say(
         f"seqcls: --server.address {address}: others could launch and delete sweeps there, for "
         f"there is no login; set {READ_ONLY_VARIABLE}=1, or leave the address at 127.0.0.1",
-        file=sys.stderr,
-        flush=True,
+        err=True,
     )
     os._exit(2)
 
@@ -131,16 +130,16 @@ def _check_settings() -> None:
         visitors.budget_seconds()
         configured_names()
     except (ConfigError, HostError) as error:
-        print(f"seqcls: {error}", file=sys.stderr, flush=True)
+        say(f"seqcls: {error}", err=True)
         os._exit(2)
 
 
 def _say_what_is_shown() -> None:
     try:
-        said, stream = f"Showing {open_reader().name}.", sys.stdout
+        said, wrong = f"Showing {open_reader().name}.", False
     except (SeqclsError, OSError) as error:
         # The page says so too, and what to do; a sweep can be launched from there.
-        said, stream = f"seqcls: {error}", sys.stderr
+        said, wrong = f"seqcls: {error}", True
     # If the output is closed, or cannot encode the name, the server still runs.
     with suppress(OSError, UnicodeError):
-        print(said, file=stream, flush=True)
+        say(said, err=wrong)

@@ -38,6 +38,7 @@ from sweeps.cli.parameters import (
 )
 from sweeps.processes.garbage import end_without_collecting
 from sweeps.processes.interruption import heeded
+from sweeps.terminal import VisibleFormatter, say
 
 MODELS = "Models"
 
@@ -84,24 +85,24 @@ def _terminated(number: int, _: object) -> NoReturn:
 
 
 def _fail(error: Exception, status: int) -> NoReturn:
-    typer.echo(f"seqcls: {' '.join(str(error).split())}", err=True)
+    say(f"seqcls: {' '.join(str(error).split())}", err=True)
     sys.exit(status)
 
 
 def _show_log() -> None:
     # Only this program's own messages, not those of libraries.
     handler = logging.StreamHandler()
-    handler.setFormatter(logging.Formatter("seqcls: %(message)s"))
+    handler.setFormatter(VisibleFormatter("seqcls: %(message)s"))
     logging.getLogger("sweeps").addHandler(handler)
 
 
 def _show_warning(message: Warning | str, *_: object, **__: object) -> None:
-    typer.echo(f"seqcls: {message}", err=True)
+    say(f"seqcls: {message}", err=True)
 
 
 def _print_version(wanted: bool) -> None:
     if wanted:
-        typer.echo(f"seqcls {__version__}")
+        say(f"seqcls {__version__}")
         raise typer.Exit
 
 

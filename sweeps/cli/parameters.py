@@ -4,6 +4,8 @@ from typing import Annotated
 
 import typer
 
+from sweeps.terminal import say
+
 INSIDE = "Inside a model"
 """The panel of help with the commands on one model."""
 
@@ -24,7 +26,7 @@ def _database(context: typer.Context, db: str | None) -> str | None:
     copy = to_begin_with(db)
     if copy is None:
         return db
-    typer.echo(NONE_HERE, err=True)
+    say(NONE_HERE, err=True)
     return str(copy)
 
 

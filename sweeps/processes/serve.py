@@ -14,13 +14,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NoReturn
 
-import typer
-
 from seqcls.errors import HostError
 from sweeps.processes.python import python
 from sweeps.read_only import READ_ONLY_VARIABLE, is_read_only
 from sweeps.shipped import NONE_HERE, to_begin_with
 from sweeps.store.databases.default import DB_VARIABLE
+from sweeps.terminal import say
 
 ADDRESS = "127.0.0.1"
 
@@ -78,7 +77,7 @@ def show_dashboard(
         )
     environment = _without_options(os.environ)
     if (copy := to_begin_with(db)) is not None:
-        typer.echo(NONE_HERE)
+        say(NONE_HERE)
         db = str(copy)
     if db is not None:
         os.environ[DB_VARIABLE] = environment[DB_VARIABLE] = db
@@ -89,9 +88,9 @@ def show_dashboard(
         os.environ[READ_ONLY_VARIABLE] = environment[READ_ONLY_VARIABLE] = "1"
         # A traceback names folders of this machine.
         options = ["--client.showErrorDetails=none"]
-        typer.echo("Read-only: nothing is launched, changed or computed into the database.")
+        say("Read-only: nothing is launched, changed or computed into the database.")
     url = f"http://{host}:{port}{base_path}"
-    typer.echo(f"The dashboard is at {url} (Ctrl-C stops it; sweeps keep running).")
+    say(f"The dashboard is at {url} (Ctrl-C stops it; sweeps keep running).")
     sys.stdout.flush()
     options += [
         f"--server.address={host}",

@@ -175,8 +175,13 @@ def test_a_name_that_was_made_to_lead_here_is_answered_nowhere(public: Server, h
     static = re.findall(r'src="\./(static/[^"]+)"', answer(public, "/lab/models/")[1].decode())[0]
     for path in (*ENTRANCES, static):
         method = "POST" if path == "live" else "GET"
-        given = {"Host": f"{host}:{port}", "Origin": f"http://{host}:{port}"}
-        status, said = answer(public, f"/lab/models/{path}", method, **given)
+        status, said = answer(
+            public,
+            f"/lab/models/{path}",
+            method,
+            Host=f"{host}:{port}",
+            Origin=f"http://{host}:{port}",
+        )
         assert status == 403, path
         assert f"does not answer to the name '{host}:{port}'. Open it as".encode() in said
         assert b"start it with --name NAME" in said
