@@ -132,6 +132,14 @@ def _csv(frame: pd.DataFrame) -> bytes:
     return frame.to_csv(index=False).encode()
 
 
+def csv_for_spreadsheets(frame: pd.DataFrame) -> bytes:
+    """A table as CSV with `'` before texts that a spreadsheet would compute as formulas."""
+    # Imported where it is used: it loads what writes files.
+    from sweeps.analysis.export import without_formulas
+
+    return _csv(without_formulas(frame))
+
+
 def _jsonl(frame: pd.DataFrame) -> bytes:
     return frame.to_json(orient="records", lines=True, force_ascii=False).encode()
 
@@ -152,6 +160,7 @@ def _text(value: Any) -> str | None:
 
 FORMATS: dict[str, tuple[str, Callable[[pd.DataFrame], bytes]]] = {
     "CSV": ("csv", _csv),
+    "CSV for spreadsheets": ("spreadsheet.csv", csv_for_spreadsheets),
     "JSON Lines": ("jsonl", _jsonl),
     "Parquet": ("parquet", _parquet),
 }

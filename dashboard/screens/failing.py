@@ -169,6 +169,16 @@ def _strings(run_id: int, view: View, kind: Kind, config: RunConfig) -> None:
         on_click="ignore",
         disabled=not number,
     )
+    right.download_button(
+        "For spreadsheets",
+        lambda: share.csv_for_spreadsheets(data.string_errors(run_id, search)),
+        file_name=f"errors_of_model_{run_id}.spreadsheet.csv",
+        mime="text/csv",
+        on_click="ignore",
+        disabled=not number,
+        type="tertiary",
+        help="As CSV, with ' before texts that a spreadsheet would compute as formulas.",
+    )
     if not number:
         st.info(
             f"No {words.missed} {words.string} of this model matches. Search for something else."

@@ -44,12 +44,19 @@ def merge_databases(others: Sequence[str], db: str | None) -> None:
 
 
 def export_runs(
-    db: str | None, folder: Path, kind: str, sweeps: Sequence[str], force: bool
+    db: str | None,
+    folder: Path,
+    kind: str,
+    sweeps: Sequence[str],
+    spreadsheet: bool,
+    force: bool,
 ) -> None:
     """Writes runs, lengths and errors into files."""
     store = open_reader(db)
     with progress_bar("exporting") as on_progress:
-        written = export(store, folder, kind, sweeps, on_progress, force=force)
+        written = export(
+            store, folder, kind, sweeps, on_progress, spreadsheet=spreadsheet, force=force
+        )
     for path, rows in written.items():
         say(f"{path}: {count(rows, 'row')}")
 
