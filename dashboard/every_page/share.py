@@ -11,6 +11,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from dashboard import data
+from dashboard.server import visitors
 from seqcls.errors import UnknownRunError
 from sweeps.store.reading.selection import View
 
@@ -85,7 +86,7 @@ def offer(
         _copy_link(key="copy_link", width="content")
         st.download_button(
             "Report",
-            partial(_report, view, title, only),
+            visitors.later(partial(_report, view, title, only)),
             file_name=f"{name}.html",
             mime="text/html",
             on_click="ignore",
@@ -98,7 +99,7 @@ def offer(
             for label, (ending, write) in FORMATS.items():
                 st.download_button(
                     label,
-                    partial(_exported, rows, write),
+                    visitors.later(partial(_exported, rows, write)),
                     file_name=f"{name}.{ending}",
                     mime="application/octet-stream",
                     on_click="ignore",

@@ -265,8 +265,8 @@ def test_an_export_for_spreadsheets_has_no_formulas(tmp_path: Path) -> None:
     )
     assert any(text.startswith("=") for text in before)
     assert after == [f"'{text}" if text[0] in "=+" else text for text in before]
-    numbers = [pd.read_csv(tmp_path / x / "errors.csv")["logit"] for x in ("plain", "safe")]
-    pd.testing.assert_series_equal(*numbers)
+    first, second = (pd.read_csv(tmp_path / x / "errors.csv") for x in ("plain", "safe"))
+    pd.testing.assert_series_equal(first["logit"], second["logit"])
     with pytest.raises(ConfigError, match="--spreadsheet with format 'parquet': only csv"):
         export(store, tmp_path / "out", "parquet", View(), spreadsheet=True)
 
