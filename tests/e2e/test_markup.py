@@ -98,7 +98,9 @@ def _open_all(page: Page) -> Iterator[str]:
         page.keyboard.press("Escape")
 
 
-@pytest.mark.parametrize("opened", [*PAGES, "model?run=1", "model?run=5", "compare_two?config=1"])
+@pytest.mark.parametrize(
+    "opened", [*PAGES, "model?run=1", "model?run=5", "compare_two?config=1", "map?x=config.model"]
+)
 def test_nothing_of_a_text_is_interpreted_and_nobody_is_asked(
     browser: Browser, served: str, opened: str
 ) -> None:
