@@ -20,7 +20,7 @@ from dashboard import data, layout, links
 from dashboard.every_page import concurrent_changes, filters, keyboard
 from dashboard.launch import panel
 from dashboard.live import route
-from dashboard.server import first_page, serving
+from dashboard.server import first_page, serving, visitors
 from dashboard.sweeps_page import running
 from sweeps.store.databases.engine import limit_reads
 
@@ -46,7 +46,7 @@ def draw() -> None:
     layout.set_up(page.title)
     panel.switch(page.url_path)
     limit_reads(data.PAGE_SECONDS)
-    with concurrent_changes.redrawn_if_changed():
+    with visitors.drawing(), concurrent_changes.redrawn_if_changed():
         came = links.is_another_page(page.url_path)
         if came:
             filters.take_from_link()
@@ -69,7 +69,7 @@ if get_script_run_ctx(suppress_warning=True) is None:
         __file__,
         routes=[*first_page.ROUTES, *route.ROUTES],
         lifespan=serving.lifespan,
-        middleware=[Middleware(serving.SameOrigin), Middleware(serving.NoUploads)],
+        middleware=[Middleware(serving.OwnPages), Middleware(serving.NoUploads)],
         on_script_error=serving.hide_from_visitors,
     )
 else:

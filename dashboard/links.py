@@ -151,10 +151,11 @@ def columns(offered: Sequence[str], always: str) -> list[str]:
         always: the column that names the rows, which is always shown.
     """
     if unknown := [x for x in st.query_params.get_all("columns") if x not in offered]:
-        st.caption(f"The link names columns that this table does not have: {', '.join(unknown)}.")
+        told = verbatim(", ".join(unknown))
+        st.caption(f"The link names columns that this table does not have: {told}.")
     with st.popover("Columns", icon=":material/view_column:"):
         chosen = st.multiselect(
-            f"Columns beside {always}",
+            f"Columns beside {verbatim(always)}",
             list(offered),
             key="columns",
             placeholder="Those that fit",

@@ -9,14 +9,24 @@ from sweeps.read_only import is_read_only
 from sweeps.store.databases.default import DB_VARIABLE
 
 UNSEEN = "\N{WORD JOINER}"
-"""Has no width. Within what looks like an address it keeps the page from making a link of it."""
+"""Has no width. Within what looks like something else it keeps the page from making that of it."""
 
-_ADDRESS = re.compile(r"(?<=[:@])(?=[\w/])|(?<=www)(?=\.)", re.IGNORECASE)
+_MADE_INTO = re.compile(
+    r"(?<=[:@])(?=[\w/])|(?<=www)(?=\.)|(?<=[<>~-])(?=[->=])|^(?=[ \t])",
+    re.IGNORECASE | re.MULTILINE,
+)
+"""Where the page would make an address into a link, a name between colons into a picture, `->` into
+an arrow, and an indented line into code, whether it is escaped or not.
+"""
 
 
 def verbatim(text: str) -> str:
-    """Text that Markdown shows unchanged, without links."""
-    plain = _ADDRESS.sub(UNSEEN, text)
+    """Text that Markdown shows unchanged: the one way in which a page says what others wrote.
+
+    Its texts, labels and tooltips, and the choices of tabs and buttons are Markdown; options of
+    lists, cells and titles of tables and charts are not.
+    """
+    plain = _MADE_INTO.sub(UNSEEN, text)
     return "".join(f"\\{c}" if c in string.punctuation else c for c in plain)
 
 

@@ -17,12 +17,13 @@ from rich.progress import (
 )
 
 from sweeps.on_progress import OnProgress
+from sweeps.terminal import visible
 
 
 def columns(doing: str) -> tuple[ProgressColumn, ...]:
     """What a bar shows of work on runs: what it is, how far it is, how long it took and takes."""
     return (
-        TextColumn(escape(doing)),
+        TextColumn(escape(visible(doing))),
         BarColumn(),
         TaskProgressColumn(),
         MofNCompleteColumn(),
@@ -40,7 +41,7 @@ def progress_bar(doing: str) -> Iterator[OnProgress]:
     Until the first call it shows that the work goes on, and for how long.
     """
     console = Console(stderr=True)
-    waiting = (TextColumn(escape(doing)), BarColumn(), TimeElapsedColumn())
+    waiting = (TextColumn(escape(visible(doing))), BarColumn(), TimeElapsedColumn())
     bar = Progress(*waiting, console=console, transient=True, disable=not console.is_terminal)
     with bar:
         task = bar.add_task(doing, total=None)

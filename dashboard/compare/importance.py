@@ -72,7 +72,7 @@ def show(table: pd.DataFrame, view: View, named: list[str]) -> None:
 
 def _say(first: pd.Series, measure: str, language: str) -> None:
     """The setting that moves most, between which values, and how sure that is."""
-    names = ", ".join(f"`{name}`" for name in first["fields"])
+    names = ", ".join(verbatim(name) for name in first["fields"])
     verb = "(changed together) move" if len(first["fields"]) > 1 else "moves"
     worst, best = (written(first[name], measure) for name in ("at_worst", "at_best"))
     of = " of models fail" if MEASURES[measure].fails else ""

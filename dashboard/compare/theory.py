@@ -35,7 +35,7 @@ def show(table: pd.DataFrame, named: Sequence[str]) -> None:
                 f"{verbatim(row['configuration'])}: predicted **{said.verdict}**; measured: "
                 f"{right:,} of {row['seeds']:,} do not fail."
             )
-            source = f" {said.source}." if said.source else ""
+            source = f" {verbatim(said.source)}." if said.source else ""
             st.caption(f"{verbatim(said.sentence)}.{source}")
         if len(known) > MOST_SAID:
             st.caption(f"The first {MOST_SAID} of {len(known):,}; select others in the table.")

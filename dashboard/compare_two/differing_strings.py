@@ -58,8 +58,8 @@ def _table(pair: Pair, strings: pd.DataFrame, what: str) -> str | None:
     )
     (kind, *_) = kind_words.kinds_of(pair.config_ids)
     counted = {
-        "wrong_a": st.column_config.NumberColumn("Wrong in first", help=pair.names[0]),
-        "wrong_b": st.column_config.NumberColumn("Wrong in second", help=pair.names[1]),
+        "wrong_a": st.column_config.NumberColumn("Wrong in first", help=verbatim(pair.names[0])),
+        "wrong_b": st.column_config.NumberColumn("Wrong in second", help=verbatim(pair.names[1])),
     }
     known = shown.dropna(axis="columns", how="all")
     return links.texts(

@@ -20,6 +20,7 @@ from dashboard.charts.style.legend import legend
 from dashboard.charts.style.panels import apart
 from dashboard.charts.style.themes import DARK, LIGHT, Ground, described, themed, title_of
 from dashboard.server.shared_answers import ANSWERS
+from dashboard.text import verbatim
 
 MANY_ROWS = 900
 """Of a data set; a browser that draws each as an element of its own takes a second for them."""
@@ -178,7 +179,7 @@ def place_spec(spec: dict[str, Any], key: str) -> None:
         return
     with st.container():
         if title := described(spec):
-            st.markdown(f"**{title}**")
+            st.markdown(f"**{verbatim(title)}**")
         # Aligned at the top: the first alone may have a legend, which is below it.
         with st.container(horizontal=True, gap="small", vertical_alignment="top"):
             for number, panel in enumerate(panels):

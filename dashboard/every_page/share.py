@@ -11,6 +11,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from dashboard import data
+from dashboard.server import visitors
 from seqcls.errors import UnknownRunError
 from sweeps.store.reading.selection import View
 
@@ -85,7 +86,7 @@ def offer(
         _copy_link(key="copy_link", width="content")
         st.download_button(
             "Report",
-            partial(_report, view, title, only),
+            visitors.later(partial(_report, view, title, only)),
             file_name=f"{name}.html",
             mime="text/html",
             on_click="ignore",
@@ -98,7 +99,7 @@ def offer(
             for label, (ending, write) in FORMATS.items():
                 st.download_button(
                     label,
-                    partial(_exported, rows, write),
+                    visitors.later(partial(_exported, rows, write)),
                     file_name=f"{name}.{ending}",
                     mime="application/octet-stream",
                     on_click="ignore",
@@ -132,6 +133,14 @@ def _csv(frame: pd.DataFrame) -> bytes:
     return frame.to_csv(index=False).encode()
 
 
+def csv_for_spreadsheets(frame: pd.DataFrame) -> bytes:
+    """A table as CSV with `'` before texts that a spreadsheet would compute as formulas."""
+    # Imported where it is used: it loads what writes files.
+    from sweeps.analysis.export import without_formulas
+
+    return _csv(without_formulas(frame))
+
+
 def _jsonl(frame: pd.DataFrame) -> bytes:
     return frame.to_json(orient="records", lines=True, force_ascii=False).encode()
 
@@ -152,6 +161,7 @@ def _text(value: Any) -> str | None:
 
 FORMATS: dict[str, tuple[str, Callable[[pd.DataFrame], bytes]]] = {
     "CSV": ("csv", _csv),
+    "CSV for spreadsheets": ("spreadsheet.csv", csv_for_spreadsheets),
     "JSON Lines": ("jsonl", _jsonl),
     "Parquet": ("parquet", _parquet),
 }

@@ -116,6 +116,7 @@ def _models_of_one(failing: pd.DataFrame, leading: pd.DataFrame, mechanisms: pd.
     chosen = st.pills(
         "Models that fail by",
         known,
+        format_func=verbatim,
         key=MECHANISM,
         bind="query-params",
     )

@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any
 
 import altair as alt
-import typer
 
 from dashboard.figures import any_model
 from dashboard.figures.by_counts.gallery import figures
@@ -20,6 +19,7 @@ from sweeps.store.databases.engine import Store
 from sweeps.store.opening import open_reader
 from sweeps.store.reading import queries
 from sweeps.store.reading.models import StoredModel, stored_model
+from sweeps.terminal import say
 
 
 def write_all(
@@ -46,7 +46,7 @@ def write_all(
             may not be written.
     """
     written = write_figures(drawn(open_reader(db), reference, strings, epoch), out, force=force)
-    typer.echo(f"{out}: {len(written)} files, {len(written) // 2} figures as PNG and SVG.")
+    say(f"{out}: {len(written)} files, {len(written) // 2} figures as PNG and SVG.")
 
 
 def charts(store: Store, run: int | str, strings: Sequence[str], epoch: int | None) -> list[Any]:

@@ -14,10 +14,11 @@ from dashboard.launch.meanings import meanings
 from dashboard.launch.seeds import seeds_of, written_seeds
 from dashboard.launch.starting_point import Start
 from dashboard.launch.variants import Variant
+from dashboard.server import visitors
 from dashboard.text import verbatim
 from seqcls.errors import ConfigError, SeqclsError
 from seqcls.tasks import TASKS
-from sweeps.grid.spec import SweepSpec, parse_spec
+from sweeps.grid.spec import SweepSpec, parse_spec, spec_as_written
 from sweeps.grid.written_spec import CHECKPOINTS
 
 SEARCH = "launch_search"
@@ -249,15 +250,15 @@ class _Form:
             return []
         made = self.recommended | self.chosen
         try:
-            spec = parse_spec(
-                {
-                    "name": self.name,
-                    "model_seeds": seeds_of(self.seeds),
-                    "checkpoints": CHECKPOINTS[every_epoch],
-                    **({"verdict": True} if verdict else {}),
-                    **self._configurations(),
-                }
-            )
+            written = {
+                "name": self.name,
+                "model_seeds": seeds_of(self.seeds),
+                "checkpoints": CHECKPOINTS[every_epoch],
+                **({"verdict": True} if verdict else {}),
+                **self._configurations(),
+            }
+            visitors.refuse_many(spec_as_written(written).num_runs())
+            spec = parse_spec(written)
         except SeqclsError as error:
             self._say(str(error))
             return []

@@ -9,9 +9,10 @@ import streamlit as st
 
 from dashboard import data, links
 from dashboard.launch import custom, starting_point, timing, variants
+from dashboard.server import visitors
 from dashboard.sweeps_page import sweep_actions
 from dashboard.text import told, verbatim
-from seqcls.errors import SeqclsError
+from seqcls.errors import SeqclsError, VisitorError
 from sweeps.durations import spoken
 from sweeps.grid.spec import SweepSpec, load_specs, shipped_names
 from sweeps.questions import overlaps, sweeping
@@ -90,13 +91,15 @@ def show() -> None:
     if kind != CUSTOM:
         _keep(but=KIND)
     try:
-        with st.spinner("Reading the settings", show_time=True):
+        with visitors.one_at_a_time(), st.spinner("Reading the settings", show_time=True):
             specs = choices[kind]()
             if specs:
                 with st.container(border=True, key="launch_offer"):
                     _offer(specs)
         if not specs:
             st.caption("Fix the settings above to launch.")
+    except VisitorError as error:
+        data.say(error)
     except SeqclsError as error:
         st.error("This can't be launched.")
         st.code(told(error), language=None, wrap_lines=True)

@@ -196,7 +196,7 @@ def show(
         if kept := _sort_out(variant, settings):
             st.caption(verbatim(f"Kept, but not used by this variant: {_told(kept)}."))
         added = st.multiselect(
-            f"Settings of {variant.name}",
+            f"Settings of {verbatim(variant.name)}",
             settings,
             key=place,
             placeholder="Settings for this variant only",

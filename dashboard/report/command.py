@@ -4,8 +4,6 @@ import logging
 from collections.abc import Sequence
 from pathlib import Path
 
-import typer
-
 from seqcls.errors import ConfigError, UnknownRunError
 from seqcls.spelling import as_argument
 from sweeps.files import refuse_taken, whole_files
@@ -13,6 +11,7 @@ from sweeps.store.databases.engine import Store
 from sweeps.store.opening import open_reader
 from sweeps.store.reading import sweep_queries
 from sweeps.store.reading.selection import View
+from sweeps.terminal import say
 
 
 def write_report(db: str | None, sweeps: Sequence[str], out: Path, *, force: bool = False) -> None:
@@ -34,7 +33,7 @@ def write_report(db: str | None, sweeps: Sequence[str], out: Path, *, force: boo
     text = written(open_reader(db), *sweeps)
     with whole_files(out.parent, force=force) as new:
         (new / out.name).write_text(text, encoding="utf-8")
-    typer.echo(f"{out}: {len(text.encode()) // 1024:,} KiB, which needs no other file.")
+    say(f"{out}: {len(text.encode()) // 1024:,} KiB, which needs no other file.")
 
 
 def written(store: Store, *sweeps: str, beside: bool = False) -> str:

@@ -4,8 +4,6 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-import typer
-
 from dashboard.report.command import quieten, written
 from seqcls.errors import UnknownRunError
 from sweeps.files import refuse_taken, whole_files
@@ -13,6 +11,7 @@ from sweeps.store.databases.engine import Store
 from sweeps.store.opening import open_reader
 from sweeps.store.reading import sweep_queries
 from sweeps.store.reading.selection import View
+from sweeps.terminal import say
 
 INDEX = "index.html"
 TITLE = "Sweeps"
@@ -37,7 +36,7 @@ def write_site(db: str | None, folder: Path, sweeps: Sequence[str], *, force: bo
         for name, text in pages.items():
             (new / name).write_text(text, encoding="utf-8")
     size = sum(len(text.encode()) for text in pages.values())
-    typer.echo(f"{folder}: {len(pages) - 2} sweeps and {INDEX}, {size // 1024:,} KiB.")
+    say(f"{folder}: {len(pages) - 2} sweeps and {INDEX}, {size // 1024:,} KiB.")
 
 
 def _pages(store: Store, sweeps: Sequence[str]) -> dict[str, str]:

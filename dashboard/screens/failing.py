@@ -10,6 +10,7 @@ from dashboard import data, layout, links
 from dashboard.elements import chips
 from dashboard.every_page import filters, share
 from dashboard.failing import alignment, causes, error_places, remedies
+from dashboard.server import visitors
 from dashboard.words import kind_words, languages, measures, names
 from seqcls.config import RunConfig
 from seqcls.errors import SeqclsError
@@ -163,11 +164,21 @@ def _strings(run_id: int, view: View, kind: Kind, config: RunConfig) -> None:
     number = data.count_string_errors(run_id, search)
     right.download_button(
         "Save as CSV",
-        lambda: data.string_errors(run_id, search).to_csv(index=False),
+        visitors.later(lambda: data.string_errors(run_id, search).to_csv(index=False)),
         file_name=f"errors_of_model_{run_id}.csv",
         mime="text/csv",
         on_click="ignore",
         disabled=not number,
+    )
+    right.download_button(
+        "For spreadsheets",
+        visitors.later(lambda: share.csv_for_spreadsheets(data.string_errors(run_id, search))),
+        file_name=f"errors_of_model_{run_id}.spreadsheet.csv",
+        mime="text/csv",
+        on_click="ignore",
+        disabled=not number,
+        type="tertiary",
+        help="As CSV, with ' before texts that a spreadsheet would compute as formulas.",
     )
     if not number:
         st.info(

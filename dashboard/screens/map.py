@@ -13,6 +13,7 @@ from dashboard.charts.comparison.heat_map import CANNOT, CLICKED, heat_map
 from dashboard.compare import cells, theory
 from dashboard.elements import chips, placement
 from dashboard.every_page import filters, share
+from dashboard.text import verbatim
 from dashboard.words import kind_words, languages, measures
 from seqcls.errors import SeqclsError
 from seqcls.kinds import Measure
@@ -50,7 +51,7 @@ def show() -> None:
 
 
 def _too_few(fields: list[str]) -> None:
-    differs = f"only `{fields[0]}` differs" if fields else "no setting differs"
+    differs = f"only {verbatim(fields[0])} differs" if fields else "no setting differs"
     st.info(
         "A map needs two settings in which the models differ; among those that match the "
         f"filters, {differs}. Clear the filters, or launch a sweep with two axes from the sidebar."
@@ -70,6 +71,9 @@ def _maps(view: View, language: str | None, fields: list[str], header: DeltaGene
     share.offer(header, "map", rows, shown, only=filters.told())
     others = cells.other_settings(view, language, grouped)
     table = rows().merge(others, on=grouped, how="left")
+    if table.empty:
+        st.info(f"No model uses {' and '.join(map(verbatim, grouped))}. Choose other settings.")
+        return
     differing = [str(name) for name in others if name not in grouped]
     settings = {} if language is None else cells.language_settings(view, language)
     if facet is None:
@@ -150,7 +154,7 @@ def _say_what_is_left_out(view: View, language: str | None, grouped: list[str], 
         if number:
             st.caption(
                 f"{number:,} of {models:,} models are in no cell: their {task} or network "
-                f"does not use `{name}`."
+                f"does not use {verbatim(name)}."
             )
 
 

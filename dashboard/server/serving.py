@@ -2,28 +2,35 @@
 
 import logging
 import os
-import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 
 import streamlit as st
-from starlette.datastructures import Headers
+from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import PlainTextResponse
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from streamlit import get_option
 
 from dashboard.server import ending, visitors
-from seqcls.errors import ConfigError, SeqclsError
-from sweeps.processes.serve import THIS_MACHINE
+from seqcls.errors import ConfigError, HostError, SeqclsError
+from sweeps.processes.serve import NAMES_VARIABLE, THIS_MACHINE, answers_to, configured_names
 from sweeps.read_only import READ_ONLY_VARIABLE, is_read_only
 from sweeps.store.opening import open_reader
+from sweeps.terminal import say
+
+POLICY = (
+    "default-src 'self' data: blob:; script-src 'self' 'unsafe-inline' 'unsafe-eval' data: blob:; "
+    "style-src 'self' 'unsafe-inline'; connect-src 'self' ws://{host} wss://{host} data: blob:; "
+    "object-src 'none'; base-uri 'self'; form-action 'self'"
+)
+"""Of pages: Streamlit's own programs, which evaluate charts, and nothing of another host."""
 
 
 @asynccontextmanager
 async def lifespan(_app: object) -> AsyncIterator[None]:
     """From what is shown being said to the server's end."""
     _refuse_others()
-    _check_budget()
+    _check_settings()
     _say_what_is_shown()
     async with ending.in_time():
         yield
@@ -58,10 +65,11 @@ def hide_from_visitors(error: Exception) -> bool:
     return True
 
 
-class SameOrigin:
-    """Answers the pages of this server alone, not those of another host or port.
+class OwnPages:
+    """Answers requests for names of this server alone, and of its own pages alone.
 
-    Streamlit itself answers the pages of every port of `localhost`.
+    Streamlit itself answers to every name, and the pages of every port of `localhost`. A page of
+    another site whose name leads to this machine has the origin that its requests ask for.
     """
 
     def __init__(self, app: ASGIApp) -> None:
@@ -71,10 +79,37 @@ class SameOrigin:
         app = self._app
         if scope["type"] in ("http", "websocket"):
             headers = Headers(scope=scope)
-            host = headers.get("host")
-            if any(page.partition("://")[2] != host for page in headers.getlist("origin")):
-                app = PlainTextResponse("This server only answers its own pages.", 403)
+            hosts = headers.getlist("host")
+            address = get_option("server.address")
+            if len(hosts) == 1 and answers_to(hosts[0], address):
+                send = _from_here_alone(send, hosts[0])
+                if any(page.partition("://")[2] != hosts[0] for page in headers.getlist("origin")):
+                    app = PlainTextResponse("This server only answers its own pages.", 403)
+            else:
+                app = PlainTextResponse(_not_a_name(", ".join(hosts), address), 403)
         await app(scope, receive, send)
+
+
+def _from_here_alone(send: Send, host: str) -> Send:
+    """Has a page load nothing from elsewhere, whatever stands in the texts that it shows."""
+
+    async def send_with_policy(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            headers = MutableHeaders(scope=message)
+            if headers.get("content-type", "").startswith("text/html"):
+                headers["Content-Security-Policy"] = POLICY.format(host=host)
+        await send(message)
+
+    return send_with_policy
+
+
+def _not_a_name(host: str, address: str | None) -> str:
+    here = address if address in THIS_MACHINE else "ADDRESS"
+    here = f"http://{f'[{here}]' if ':' in here else here}:{get_option('server.port')}"
+    return (
+        f"This server does not answer to the name {host[:100]!a}. Open it as {here}, or, if "
+        f"the name is yours, start it with --name NAME or {NAMES_VARIABLE}=NAME.\n"
+    )
 
 
 def _refuse_others() -> None:
@@ -82,29 +117,29 @@ def _refuse_others() -> None:
     address = get_option("server.address")
     if address in THIS_MACHINE or is_read_only():
         return
-    print(
+    say(
         f"seqcls: --server.address {address}: others could launch and delete sweeps there, for "
         f"there is no login; set {READ_ONLY_VARIABLE}=1, or leave the address at 127.0.0.1",
-        file=sys.stderr,
-        flush=True,
+        err=True,
     )
     os._exit(2)
 
 
-def _check_budget() -> None:
+def _check_settings() -> None:
     try:
         visitors.budget_seconds()
-    except ConfigError as error:
-        print(f"seqcls: {error}", file=sys.stderr, flush=True)
+        configured_names()
+    except (ConfigError, HostError) as error:
+        say(f"seqcls: {error}", err=True)
         os._exit(2)
 
 
 def _say_what_is_shown() -> None:
     try:
-        said, stream = f"Showing {open_reader().name}.", sys.stdout
+        said, wrong = f"Showing {open_reader().name}.", False
     except (SeqclsError, OSError) as error:
         # The page says so too, and what to do; a sweep can be launched from there.
-        said, stream = f"seqcls: {error}", sys.stderr
+        said, wrong = f"seqcls: {error}", True
     # If the output is closed, or cannot encode the name, the server still runs.
     with suppress(OSError, UnicodeError):
-        print(said, file=stream, flush=True)
+        say(said, err=wrong)

@@ -13,6 +13,7 @@ from math import isfinite
 from typing import TypeVar
 
 import streamlit as st
+from streamlit import runtime
 from streamlit.delta_generator import DeltaGenerator
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
@@ -25,6 +26,9 @@ SECONDS_VARIABLE = "SEQCLS_VISITOR_SECONDS"
 DEFAULT_SECONDS = 60.0
 WINDOW = 600.0
 """Seconds in which a budget that is used up is full again."""
+
+MOST_MODELS = 1_000
+"""That a visitor's form may ask for: what launching them would mean takes a moment each."""
 
 BUDGET = "budget of this visit"
 LOOK_AGAIN = 1.0
@@ -62,6 +66,10 @@ class Budget:
     def __init__(self, seconds: float) -> None:
         self._most = self._left = seconds
         self._at = now()
+        self.questions = 0.0
+        """Seconds of processor that questions took of their threads, within what is charged."""
+        self.download = threading.Lock()
+        """Held while a download of the visit waits or is made."""
 
     def check(self) -> None:
         """Refuses a question where nothing is left.
@@ -152,17 +160,100 @@ def ask(
     """
     if key in of:
         return of.answer(key, make)
-    with _one_at_a_time(), st.spinner(says or "Asking the model", show_time=True):
+    with one_at_a_time(), st.spinner(says or "Asking the model", show_time=True):
         return of.answer(key, make)
 
 
+def later(make: Callable[[], Answer]) -> Callable[[], Answer]:
+    """What makes a download once it is clicked: in its turn, and charged to the visit.
+
+    Args:
+        make: makes it, in a thread that knows of no visit.
+    """
+    context, budget = get_script_run_ctx(suppress_warning=True), _budget()
+    if context is None or budget is None:
+        return make
+    session = context.session_id
+
+    def refuse_ended(_: int = 0) -> None:
+        if runtime.exists() and not runtime.get_instance().is_active_session(session):
+            raise VisitorError("This visit has ended.")
+
+    def made() -> Answer:
+        if not budget.download.acquire(blocking=False):
+            raise VisitorError("This visit waits for a download; ask for the next one after it.")
+        try:
+            with QUEUE.turn(refuse_ended):
+                refuse_ended()
+                with _charged(budget):
+                    return make()
+        finally:
+            budget.download.release()
+
+    return made
+
+
 @contextmanager
-def _one_at_a_time() -> Iterator[None]:
-    """A block that waits for its turn, and is charged to the visit."""
-    if not is_read_only() or get_script_run_ctx(suppress_warning=True) is None or QUEUE.is_mine:
+def drawing() -> Iterator[None]:
+    """A block that draws a page, whose processor time is charged beside that of its questions.
+
+    It is drawn whatever is left: what the visit asks for afterwards waits.
+    """
+    budget = _budget()
+    if budget is None:
         yield
         return
+    began, questions = time.thread_time(), budget.questions
+    try:
+        yield
+    finally:
+        took = time.thread_time() - began - (budget.questions - questions)
+        budget.charge(max(0.0, took))
+
+
+def refuse_many(models: int) -> None:
+    """Refuses what a visitor asks for before it is made.
+
+    Raises:
+        VisitorError: it is more than a visitor may.
+    """
+    if is_read_only() and models > MOST_MODELS:
+        raise VisitorError(
+            f"{models:,} models are asked for; a visitor of a read-only page may look at up to "
+            f"{MOST_MODELS:,}: take fewer seeds or values"
+        )
+
+
+def _budget() -> Budget | None:
+    """That of the visit; None where nothing is counted."""
+    if not is_read_only() or get_script_run_ctx(suppress_warning=True) is None:
+        return None
     budget: Budget = st.session_state.setdefault(BUDGET, Budget(budget_seconds()))
+    return budget
+
+
+@contextmanager
+def _charged(budget: Budget) -> Iterator[None]:
+    budget.check()
+    began, processor = now(), time.thread_time()
+    try:
+        yield
+    finally:
+        budget.charge(now() - began)
+        budget.questions += time.thread_time() - processor
+
+
+@contextmanager
+def one_at_a_time() -> Iterator[None]:
+    """A block that waits for its turn, and is charged to the visit.
+
+    Raises:
+        VisitorError: the budget of the visit is used up.
+    """
+    budget = _budget()
+    if budget is None or QUEUE.is_mine:
+        yield
+        return
     budget.check()
     places: list[DeltaGenerator] = []
 
@@ -174,11 +265,8 @@ def _one_at_a_time() -> Iterator[None]:
     with QUEUE.turn(tell):
         for place in places:
             place.empty()
-        began = now()
-        try:
+        with _charged(budget):
             yield
-        finally:
-            budget.charge(now() - began)
 
 
 def said_to_wait(before: int) -> str:

@@ -7,6 +7,7 @@ import pandas as pd
 import streamlit as st
 from streamlit.column_config import ListColumn, NumberColumn, TextColumn
 
+from dashboard.text import verbatim
 from dashboard.words.kind_words import KindWords
 from seqcls import kinds
 from seqcls.interpretability.rounded import length_text, percent
@@ -102,7 +103,9 @@ def setting_columns(names: Iterable[str], longest: int = 26) -> dict[str, Any]:
         names: the columns.
         longest: letters of the longest name of a row.
     """
-    shown: dict[str, Any] = {name: st.column_config.Column(width=95, help=name) for name in names}
+    shown: dict[str, Any] = {
+        name: st.column_config.Column(width=95, help=verbatim(name)) for name in names
+    }
     wanted = LETTER * longest + 24
     width = round(min(max(wanted, 120), PINNED))
     if "chips" in shown:
@@ -213,5 +216,5 @@ def answer_columns(kind: kinds.Kind) -> dict[str, Any]:
 
 def _of_errors(column: kinds.ErrorColumn) -> Any:
     if column.name in ("logit", "margin", "log_probability"):
-        return NumberColumn(column.title, help=column.meaning, format="%.4f")
-    return st.column_config.Column(column.title, help=column.meaning)
+        return NumberColumn(column.title, help=verbatim(column.meaning), format="%.4f")
+    return st.column_config.Column(column.title, help=verbatim(column.meaning))

@@ -17,6 +17,7 @@ from sweeps.processes.python import environment_of, python
 from sweeps.read_only import refuse_writes
 from sweeps.store.databases.engine import Store
 from sweeps.store.opening import open_writer
+from sweeps.terminal import say
 
 
 @dataclass(frozen=True)
@@ -70,7 +71,7 @@ def main() -> int:
     try:
         causes.attribute(open_writer(), json.load(sys.stdin))
     except (SeqclsError, OSError) as error:
-        print(error, file=sys.stderr)
+        say(str(error), err=True)
         return 1
     return 0
 

@@ -1,6 +1,7 @@
 """Runs, lengths and errors as files for other programs: CSV or Parquet; answers: JSON Lines."""
 
 import json
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
@@ -8,6 +9,7 @@ from typing import Any
 
 import pandas as pd
 import pyarrow as pa
+import pyarrow.compute
 import pyarrow.csv
 import pyarrow.parquet
 
@@ -25,6 +27,9 @@ from sweeps.store.strings.arrow import ERRORS, LENGTHS, Strings, errors_of, leng
 JSONL = "jsonl"
 """One file instead of three: every answer of every run."""
 
+FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")  # noqa: RUF001
+"""What a cell begins with that spreadsheets compute, wide signs of Chinese keyboards too."""
+
 WRITERS: dict[str, Any] = {"csv": pa.csv.CSVWriter, "parquet": pa.parquet.ParquetWriter}
 
 
@@ -35,9 +40,14 @@ def export(
     wanted: View,
     on_progress: OnProgress | None = None,
     *,
+    spreadsheet: bool = False,
     force: bool = False,
 ) -> dict[Path, int]:
     """As `sweeps.questions.databases.export`, of the runs of a view."""
+    if spreadsheet and kind != "csv":
+        raise ConfigError(
+            f"--spreadsheet with format {kind!r}: only csv has formulas; leave one of them out"
+        )
     if kind == JSONL:
         return _answers(store, folder, wanted, on_progress, force=force)
     if kind not in WRITERS:
@@ -47,10 +57,12 @@ def export(
     frame = queries.runs(store, wanted)
     # A column of a file cannot hold several names: they become one text.
     frame = frame.assign(sweeps=frame["sweeps"].map(", ".join))
+    if spreadsheet:
+        frame = without_formulas(frame)
     # Of runs that are done: what is stored of them does not change while this goes on.
     ids = frame.loc[frame["state"] == RunState.DONE, "id"].tolist()
     with whole_files(folder, force=force) as new:
-        rows = _write_all(new, kind, frame, _results(store, ids, on_progress))
+        rows = _write_all(new, kind, frame, _results(store, ids, on_progress), spreadsheet)
     return {path: rows[name] for name, path in paths.items()}
 
 
@@ -93,8 +105,33 @@ def _results(
             on_progress(written, len(ids))
 
 
+def without_formulas(frame: pd.DataFrame) -> pd.DataFrame:
+    """A table whose texts a spreadsheet does not compute: those that it would begin with `'`."""
+
+    def as_text(value: Any) -> Any:
+        return f"'{value}" if isinstance(value, str) and value.startswith(FORMULA) else value
+
+    texts = [name for name in frame if not pd.api.types.is_numeric_dtype(frame[name])]
+    shown = frame.assign(**{str(name): frame[name].astype(object).map(as_text) for name in texts})
+    return shown.rename(columns=as_text)
+
+
+def _without_formulas(table: pa.Table) -> pa.Table:
+    """As `without_formulas`, of a table whose columns have names of ours."""
+    pattern = f"^([{re.escape(''.join(FORMULA))}])"
+    for place, field in enumerate(table.schema):
+        if pa.types.is_string(field.type):
+            texts = pa.compute.replace_substring_regex(table[place], pattern, r"'\1")
+            table = table.set_column(place, field, texts)
+    return table
+
+
 def _write_all(
-    folder: Path, kind: str, frame: pd.DataFrame, results: Iterator[dict[str, pa.Table]]
+    folder: Path,
+    kind: str,
+    frame: pd.DataFrame,
+    results: Iterator[dict[str, pa.Table]],
+    spreadsheet: bool,
 ) -> dict[str, int]:
     runs = pa.Table.from_pandas(frame, preserve_index=False)
     schemas = {"runs": runs.schema, "lengths": LENGTHS, "errors": ERRORS}
@@ -108,6 +145,6 @@ def _write_all(
         rows["runs"] = runs.num_rows
         for part in results:
             for name, table in part.items():
-                writers[name].write_table(table)
+                writers[name].write_table(_without_formulas(table) if spreadsheet else table)
                 rows[name] += table.num_rows
     return rows

@@ -35,11 +35,10 @@ from sweeps.cli.parameters import (
     Run,
     Spec,
     Wide,
-    forget_database,
-    with_database,
 )
 from sweeps.processes.garbage import end_without_collecting
 from sweeps.processes.interruption import heeded
+from sweeps.terminal import VisibleFormatter, name_database, say
 
 MODELS = "Models"
 
@@ -63,7 +62,7 @@ def main() -> None:
     for end in (ends := heeded()):
         signal.signal(end, _terminated)
     _show_log()
-    forget_database()
+    name_database(None)
     warnings.showwarning = _show_warning
     try:
         app()
@@ -87,24 +86,19 @@ def _terminated(number: int, _: object) -> NoReturn:
 
 
 def _fail(error: Exception, status: int) -> NoReturn:
-    typer.echo(f"seqcls: {with_database(' '.join(str(error).split()))}", err=True)
+    say(f"seqcls: {' '.join(str(error).split())}", err=True)
     sys.exit(status)
 
 
 def _show_log() -> None:
     # Only this program's own messages, not those of libraries.
     handler = logging.StreamHandler()
-    handler.setFormatter(_Formatter("seqcls: %(message)s"))
+    handler.setFormatter(VisibleFormatter("seqcls: %(message)s"))
     logging.getLogger("sweeps").addHandler(handler)
     # SQLAlchemy reports whatever ends the closing of a connection; that a signal did is no news.
     others = logging.StreamHandler()
     others.addFilter(lambda record: not _is_ending(record))
     logging.getLogger("sqlalchemy").addHandler(others)
-
-
-class _Formatter(logging.Formatter):
-    def format(self, record: logging.LogRecord) -> str:
-        return with_database(super().format(record))
 
 
 def _is_ending(record: logging.LogRecord) -> bool:
@@ -114,12 +108,12 @@ def _is_ending(record: logging.LogRecord) -> bool:
 
 
 def _show_warning(message: Warning | str, *_: object, **__: object) -> None:
-    typer.echo(f"seqcls: {with_database(str(message))}", err=True)
+    say(f"seqcls: {message}", err=True)
 
 
 def _print_version(wanted: bool) -> None:
     if wanted:
-        typer.echo(f"seqcls {__version__}")
+        say(f"seqcls {__version__}")
         raise typer.Exit
 
 
@@ -323,11 +317,19 @@ def dashboard(
     base_path: Annotated[
         str, typer.Option(help="The path below which a reverse proxy serves it, such as /models.")
     ] = "",
+    names: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--name",
+            help="Another name by which browsers reach it, such as that of a reverse proxy; "
+            "repeatable. Other names than this machine's are refused.",
+        ),
+    ] = None,
 ) -> None:
     """Open the database in a browser: launch sweeps, compare them, see what fails."""
     from sweeps.processes.serve import show_dashboard
 
-    show_dashboard(db, port, host, read_only=read_only, base_path=base_path)
+    show_dashboard(db, port, host, read_only=read_only, base_path=base_path, names=names or ())
 
 
 show_in_help(app)

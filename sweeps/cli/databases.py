@@ -45,12 +45,19 @@ def export(
     sweep: Annotated[
         list[str] | None, typer.Option("--sweep", help="Only runs of this sweep; repeatable.")
     ] = None,
+    spreadsheet: Annotated[
+        bool,
+        typer.Option(
+            "--spreadsheet",
+            help="Write ' before texts that a spreadsheet would compute as formulas (csv).",
+        ),
+    ] = False,
     force: Force = False,
 ) -> None:
     """Write runs, accuracy by length and misclassified strings to files."""
     from sweeps.cli.commands.storage.databases import export_runs
 
-    export_runs(db, folder, kind, sweep or [], force)
+    export_runs(db, folder, kind, sweep or [], spreadsheet, force)
 
 
 @app.command(rich_help_panel=PANEL)

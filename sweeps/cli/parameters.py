@@ -1,10 +1,10 @@
 """Arguments and options that several commands share."""
 
-import re
-import shlex
 from typing import Annotated
 
 import typer
+
+from sweeps.terminal import name_database, say
 
 INSIDE = "Inside a model"
 """The panel of help with the commands on one model."""
@@ -16,18 +16,11 @@ MAKE_DATABASES = ("sweep", "submit", "import", "work", "merge", "dashboard", "en
 show."""
 
 
-_given: list[str] = []
-"""The database that this command was given, if any."""
-
-_COMMAND = re.compile(r"`seqcls (?!data|cache|estimate SPEC)[^`]+`")
-"""A command that takes a database, as messages name it."""
-
-
 def _database(context: typer.Context, db: str | None) -> str | None:
     """The database that is named; else, where this folder has none, what the dashboard shows."""
     if context.resilient_parsing:
         return db
-    _given[:] = [] if db is None else [db]
+    name_database(db)
     if context.info_name in MAKE_DATABASES:
         return db
     # Imported where it is used: `seqcls --help` needs none of it.
@@ -36,24 +29,8 @@ def _database(context: typer.Context, db: str | None) -> str | None:
     copy = to_begin_with(db)
     if copy is None:
         return db
-    typer.echo(NONE_HERE, err=True)
+    say(NONE_HERE, err=True)
     return str(copy)
-
-
-def forget_database() -> None:
-    """Begins anew: another command."""
-    _given.clear()
-
-
-def with_database(text: str) -> str:
-    """A message in which commands name the database that this command was given by `--db`."""
-    if not _given:
-        return text
-    # A URL may hold a password.
-    named = "URL" if "://" in _given[0] else shlex.quote(_given[0])
-    return _COMMAND.sub(
-        lambda found: found[0] if "--db" in found[0] else f"{found[0][:-1]} --db {named}`", text
-    )
 
 
 Db = Annotated[

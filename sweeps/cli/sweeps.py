@@ -19,6 +19,7 @@ from sweeps.cli.parameters import (
     Wide,
     Workers,
 )
+from sweeps.terminal import say
 
 if TYPE_CHECKING:
     from sweeps.work.options import WorkOptions
@@ -41,7 +42,7 @@ def _processes(wanted: int | None) -> int:
     cores = os.cpu_count() or 1
     if wanted is not None and wanted > cores:
         has = "1 core" if cores == 1 else f"{cores} cores"
-        typer.echo(f"seqcls: --workers {wanted}: this machine has {has}; using {cores}", err=True)
+        say(f"seqcls: --workers {wanted}: this machine has {has}; using {cores}", err=True)
     return cores if wanted is None else min(wanted, cores)
 
 

@@ -5,21 +5,21 @@ What the dashboard loads anyway, such as the store, is not loaded here before it
 
 import errno
 import importlib.util
+import ipaddress
 import os
 import re
 import socket
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NoReturn
-
-import typer
 
 from seqcls.errors import HostError
 from sweeps.processes.python import python
 from sweeps.read_only import READ_ONLY_VARIABLE, is_read_only
 from sweeps.shipped import NONE_HERE, to_begin_with
 from sweeps.store.databases.default import DB_VARIABLE
+from sweeps.terminal import say
 
 ADDRESS = "127.0.0.1"
 
@@ -27,7 +27,12 @@ ADDRESS = "127.0.0.1"
 THIS_MACHINE = (ADDRESS, "localhost", "::1")
 """Addresses that nobody but this machine reaches."""
 
+NAMES_VARIABLE = "SEQCLS_NAMES"
+"""Further names that the server answers to, such as a reverse proxy's, with commas between."""
+
 _PATH = re.compile(r"(?!\.)[\w.-]+(/(?!\.)[\w.-]+)*", re.ASCII)
+
+_NAME = re.compile(r"(?!-)[a-z\d_-]+(\.[a-z\d_-]+)*", re.ASCII)
 
 TRIED = 20
 """Ports after a taken one that are looked at."""
@@ -44,6 +49,7 @@ def show_dashboard(
     *,
     read_only: bool = False,
     base_path: str = "",
+    names: Sequence[str] = (),
 ) -> NoReturn:
     """Becomes the dashboard's server on this machine, until it is interrupted.
 
@@ -53,13 +59,16 @@ def show_dashboard(
         host: the address that it is served at; others than this machine's let others in.
         read_only: write nothing, as where `SEQCLS_READ_ONLY` is set.
         base_path: the path below which a reverse proxy serves it.
+        names: further names that it answers to, as `SEQCLS_NAMES` has them.
 
     Raises:
-        HostError: no address of this machine, or one that others reach while writing is possible.
+        HostError: no name, no address of this machine, or one that others reach while writing is
+            possible.
         PortTakenError: another program listens there.
     """
     read_only = read_only or is_read_only()
     base_path = _checked_path(base_path)
+    names = [_checked_name(name, "--name") for name in names] + configured_names()
     _check_port(host, port)
     if host not in THIS_MACHINE and not read_only:
         raise HostError(
@@ -68,18 +77,20 @@ def show_dashboard(
         )
     environment = _without_options(os.environ)
     if (copy := to_begin_with(db)) is not None:
-        typer.echo(NONE_HERE)
+        say(NONE_HERE)
         db = str(copy)
     if db is not None:
         os.environ[DB_VARIABLE] = environment[DB_VARIABLE] = db
+    if names:
+        environment[NAMES_VARIABLE] = ",".join(names)
     options: list[str] = []
     if read_only:
         os.environ[READ_ONLY_VARIABLE] = environment[READ_ONLY_VARIABLE] = "1"
         # A traceback names folders of this machine.
         options = ["--client.showErrorDetails=none"]
-        typer.echo("Read-only: nothing is launched, changed or computed into the database.")
+        say("Read-only: nothing is launched, changed or computed into the database.")
     url = f"http://{host}:{port}{base_path}"
-    typer.echo(f"The dashboard is at {url} (Ctrl-C stops it; sweeps keep running).")
+    say(f"The dashboard is at {url} (Ctrl-C stops it; sweeps keep running).")
     sys.stdout.flush()
     options += [
         f"--server.address={host}",
@@ -91,6 +102,75 @@ def show_dashboard(
     # In place of this process, so that ending it ends the server.
     command = python("streamlit", "run", str(_script()), *options)
     os.execve(sys.executable, command, environment)
+
+
+def configured_names() -> list[str]:
+    """The further names that the server answers to, of `SEQCLS_NAMES`.
+
+    Raises:
+        HostError: one of them is no name.
+    """
+    named = re.split(r"[,\s]+", os.environ.get(NAMES_VARIABLE, ""))
+    return [_checked_name(name, NAMES_VARIABLE) for name in named if name]
+
+
+def answers_to(host: str, address: str | None) -> bool:
+    """Whether a server answers a request for that host.
+
+    Whoever owns a name can have it lead to this machine, so that the browser takes the pages here
+    for theirs. An address in numbers leads where it says.
+
+    Args:
+        host: what the request says, perhaps with a port.
+        address: where the server listens; None: at all addresses.
+
+    Raises:
+        HostError: a configured name is none.
+    """
+    name = _without_port(host)
+    if name is None:
+        return False
+    if name in THIS_MACHINE or name == _plain(address or "") or name in configured_names():
+        return True
+    number = _number(name)
+    if address in THIS_MACHINE:
+        return number is not None and number.is_loopback
+    machine = _plain(socket.gethostname())
+    return number is not None or name in (machine, f"{machine.partition('.')[0]}.local")
+
+
+def _without_port(host: str) -> str | None:
+    found = re.fullmatch(r"(?:\[([^\[\]]*)\]|([^:]*))(?::\d*)?", host, re.ASCII)
+    return _plain(found[1] or found[2]) or None if found else None
+
+
+def _number(name: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+    try:
+        return ipaddress.ip_address(name)
+    except ValueError:
+        return None
+
+
+def _plain(name: str) -> str:
+    """A name as it is compared: `Example.org.` is `example.org`, `[::1]` is `::1`."""
+    return name.strip("[]").removesuffix(".").lower()
+
+
+def _checked_name(name: str, where: str) -> str:
+    plain = _plain(name)
+    if _number(plain) is not None:
+        return plain
+    try:
+        # Browsers send names of other alphabets in this form.
+        plain = plain.encode("idna").decode()
+    except UnicodeError:
+        plain = ""
+    if not _NAME.fullmatch(plain):
+        raise HostError(
+            f"{where} {name[:60]}: expected a host's name as it stands in the address bar, such "
+            "as models.example.org, without https:// and port"
+        )
+    return plain
 
 
 def _checked_path(path: str) -> str:

@@ -50,6 +50,7 @@ def export(
     sweeps: str | Sequence[str] = (),
     on_progress: OnProgress | None = None,
     *,
+    spreadsheet: bool = False,
     force: bool = False,
 ) -> dict[Path, int]:
     """Writes `runs`, `lengths` and `errors` into a folder, whole files or none.
@@ -60,6 +61,7 @@ def export(
         kind: `csv` or `parquet`; or `jsonl`, which writes every answer into `answers`.
         sweeps: only runs of these; all where it is empty.
         on_progress: told how many runs are written, and of how many.
+        spreadsheet: of `csv`, write `'` before texts that a spreadsheet would compute as formulas.
         force: replace files that this program wrote and nobody changed since.
 
     Returns:
@@ -78,7 +80,9 @@ def export(
     for name in sweeps:
         sweep_queries.find_sweep(reader, name)
     view = View(sweeps=tuple(sweeps))
-    return export_of(reader, Path(folder), kind, view, on_progress, force=force)
+    return export_of(
+        reader, Path(folder), kind, view, on_progress, spreadsheet=spreadsheet, force=force
+    )
 
 
 def verify(store: Store, on_progress: OnProgress | None = None) -> Verification:

@@ -1,5 +1,8 @@
 """What stands in a database is shown as it is, never interpreted."""
 
+import json
+import re
+import string
 from pathlib import Path
 
 import pytest
@@ -10,7 +13,10 @@ from dashboard.cli import app
 from sweeps.store import writer
 from sweeps.store.opening import open_writer
 from sweeps.store.runs import notes
-from tests.app import PAGES, open_app, said
+from tests.app import PAGES, open_app
+from tests.app import said as said_on
+from tests.commands import run
+from tests.conftest import ROOT
 from tests.databases import spec
 
 HOSTILE = (
@@ -48,10 +54,39 @@ def test_pages_interpret_nothing_of_a_sweeps_text(
     assert not any(element.allow_html for element in shown.markdown)
     if page == "sweeps":
         # Name, description, title and note.
-        assert said(shown).count(HOSTILE) >= 4
+        assert said_on(shown).count(HOSTILE) >= 4
 
 
 def test_commands_print_it_as_it_is(hostile: Path) -> None:
     for command in (["status"], ["runs"]):
         found = CliRunner().invoke(app, [*command, "--db", str(hostile)])
         assert "[red]y[/red]" in "".join(found.stdout.split("\n"))
+
+
+STEERING = "\x1b]0;owned\x07\x1b[2J\x9b31m\r\u202ename\u2066"
+SHOWN = r"\x1b]0;owned\x07\x1b[2J\x9b31m\x0d\u202ename\u2066"
+
+
+def test_nothing_that_commands_print_steers_the_terminal(hostile: Path) -> None:
+    with open_writer(str(hostile)).begin() as connection:
+        connection.execute(text("UPDATE sweep SET name = :name"), {"name": STEERING})
+        connection.execute(text("UPDATE run SET error = :name"), {"name": STEERING})
+    for command in (["status"], ["runs", "--wide"], ["stop", STEERING], ["resume", STEERING]):
+        found = CliRunner().invoke(app, [*command, "--db", str(hostile)])
+        assert not {*STEERING} - {*string.printable} & {*found.output}, command
+        assert "\r" not in found.output
+        assert SHOWN in found.output.replace("\n", ""), command
+    as_data = CliRunner().invoke(app, ["status", "--json", "--db", str(hostile)])
+    assert json.loads(as_data.stdout)[0]["name"] == STEERING
+    said = run("errors", STEERING, "--db", str(hostile))
+    assert (said.returncode, said.stdout) == (2, "")
+    assert "\x1b" not in said.stderr
+    assert r"\x1b]0;owned" in said.stderr
+
+
+def test_every_line_of_a_command_goes_through_one_place() -> None:
+    """So that none is forgotten."""
+    prints = re.compile(r"(typer|click)\.(s?echo)\(|(?<![\w.])print\(|sys\.(stdout|stderr)\.write")
+    sources = [*(ROOT / "sweeps").rglob("*.py"), *(ROOT / "dashboard").rglob("*.py")]
+    own = {str(x.relative_to(ROOT)) for x in sources if prints.search(x.read_text())}
+    assert own == {"sweeps/terminal.py"}

@@ -8,12 +8,13 @@ from contextlib import closing
 from pathlib import Path
 
 import pandas as pd
+import pyarrow as pa
 import pytest
 from sqlalchemy import make_url
 
 from seqcls.config import RunConfig
 from seqcls.errors import ConfigError, StoreBusyError, StoreError, StoreVersionError
-from sweeps.analysis.export import export
+from sweeps.analysis.export import _without_formulas, export, without_formulas
 from sweeps.store import migrate, verification, writer
 from sweeps.store.databases import statements
 from sweeps.store.databases.engine import Store, schema_version
@@ -244,6 +245,43 @@ def test_exported_files_hold_what_the_database_does(tmp_path: Path, kind: str) -
     assert frames["runs"]["accuracy"].tolist() == queries.runs(shipped)["accuracy"].tolist()
     with pytest.raises(ConfigError, match="is there; move it"):
         export(shipped, tmp_path / "out", kind, View())
+
+
+def test_an_export_for_spreadsheets_has_no_formulas(tmp_path: Path) -> None:
+    """Texts of others are cells there, and the default loses none of their signs."""
+    path = tmp_path / "x.db"
+    shutil.copy(ROOT / "runs.db", path)
+    with closing(sqlite3.connect(path)) as file:
+        file.execute("UPDATE sweep SET name = '=HYPERLINK(0)' WHERE id = 1")
+        file.execute("UPDATE sweep SET name = '+1' WHERE id = 2")
+        file.commit()
+    store = open_reader(str(path))
+    plain = export(store, tmp_path / "plain", "csv", View())
+    safe = export(store, tmp_path / "safe", "csv", View(), spreadsheet=True)
+    assert list(plain.values()) == list(safe.values())
+    before, after = (
+        pd.read_csv(folder / "runs.csv", dtype=str)["sweeps"].tolist()
+        for folder in (tmp_path / "plain", tmp_path / "safe")
+    )
+    assert any(text.startswith("=") for text in before)
+    assert after == [f"'{text}" if text[0] in "=+" else text for text in before]
+    first, second = (pd.read_csv(tmp_path / x / "errors.csv") for x in ("plain", "safe"))
+    pd.testing.assert_series_equal(first["logit"], second["logit"])
+    with pytest.raises(ConfigError, match="--spreadsheet with format 'parquet': only csv"):
+        export(store, tmp_path / "out", "parquet", View(), spreadsheet=True)
+
+
+def test_no_cell_and_no_title_of_a_table_for_spreadsheets_begins_like_a_formula() -> None:
+    signs = ["=1", "+1", "-1", "@x", "\t=1", "\r=1", "\n=1", "\uff1d1", "\uff0b1", "\uff0d1"]
+    plain = ["a=1", "'=1", "", " =1", "1"]
+    frame = pd.DataFrame({"=x": [*signs, *plain], "n": [-1.5] * 15})
+    frame["mixed"] = [-1, None, "-1", True, *["b"] * 11]
+    shown = without_formulas(frame)
+    assert shown["'=x"].tolist() == [*(f"'{text}" for text in signs), *plain]
+    assert shown["n"].tolist() == [-1.5] * 15
+    assert shown["mixed"].tolist()[:4] == [-1, None, "'-1", True]
+    table = pa.table({"string": [*signs, None], "logit": [-1.0] * 11})
+    assert _without_formulas(table)["string"].to_pylist() == [*(f"'{x}" for x in signs), None]
 
 
 def test_an_export_of_nothing_has_its_columns(tmp_path: Path, other: Store) -> None:

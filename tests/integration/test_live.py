@@ -18,7 +18,7 @@ from starlette.types import Message, Scope
 
 from dashboard.live import route
 from dashboard.live.answering import MOST_TOKENS, look
-from dashboard.server.serving import SameOrigin
+from dashboard.server.serving import OwnPages
 from seqcls.interpretability.states.by_strings import attention_patterns
 from sweeps.analysis.opened_models import trained_model
 from sweeps.store.opening import open_reader
@@ -54,7 +54,7 @@ class Answer:
 class Client:
     """Asks the server's application itself."""
 
-    app = Starlette(routes=route.ROUTES, middleware=[Middleware(SameOrigin)])
+    app = Starlette(routes=route.ROUTES, middleware=[Middleware(OwnPages)])
 
     def post(self, question: Any, origin: str | None = None, address: str = "127.0.0.1") -> Answer:
         headers = [(b"host", HOST.encode())]

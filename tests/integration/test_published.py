@@ -15,10 +15,14 @@ from pathlib import Path
 from urllib.parse import urlencode, urlsplit
 
 import pytest
+from websockets.exceptions import InvalidStatus
+from websockets.sync.client import connect
+from websockets.typing import Origin
 
 from benchmarks.served import Server, running, serve
 from benchmarks.visitors import visitor
 from dashboard.server.first_page import PAGES
+from sweeps.processes.serve import NAMES_VARIABLE, answers_to
 from sweeps.store.opening import open_writer
 from tests.commands import run
 from tests.conftest import ROOT
@@ -58,7 +62,7 @@ def answer(
     """Status and content, of a path that is sent as it is."""
     address = urlsplit(server.url)
     with closing(HTTPConnection(address.netloc, timeout=60)) as connection:
-        connection.putrequest(method, path)
+        connection.putrequest(method, path, skip_host="Host" in headers)
         for name, value in {"Content-Length": str(len(body or b"")), **headers}.items():
             connection.putheader(name, value)
         connection.endheaders(body)
@@ -159,6 +163,80 @@ def test_no_file_of_the_server_is_given_away(public: Server, path: str) -> None:
 
 def test_another_sites_page_is_not_answered(public: Server) -> None:
     assert answer(public, "/lab/models/", Origin="https://elsewhere.example")[0] == 403
+
+
+ENTRANCES = ("", "model", "live", "_stcore/health", "_stcore/host-config", "_stcore/stream")
+
+
+@pytest.mark.parametrize("host", ["rebound.example", "127.0.0.1.nip.example", "localhost.example"])
+def test_a_name_that_was_made_to_lead_here_is_answered_nowhere(public: Server, host: str) -> None:
+    """A page of that name would have the origin that its requests ask for."""
+    port = urlsplit(public.url).port
+    static = re.findall(r'src="\./(static/[^"]+)"', answer(public, "/lab/models/")[1].decode())[0]
+    for path in (*ENTRANCES, static):
+        method = "POST" if path == "live" else "GET"
+        status, said = answer(
+            public,
+            f"/lab/models/{path}",
+            method,
+            Host=f"{host}:{port}",
+            Origin=f"http://{host}:{port}",
+        )
+        assert status == 403, path
+        assert f"does not answer to the name '{host}:{port}'. Open it as".encode() in said
+        assert b"start it with --name NAME" in said
+    stream = f"ws://{host}:{port}/lab/models/_stcore/stream"
+    with (
+        socket.create_connection(("127.0.0.1", port)) as plain,
+        pytest.raises(InvalidStatus, match="403"),
+        connect(stream, sock=plain, origin=Origin(f"http://{host}:{port}")),
+    ):
+        pass
+
+
+def test_the_names_of_this_machine_are_answered_on_any_port(public: Server) -> None:
+    for host in ("localhost", "LOCALHOST.", "127.0.0.1", "[::1]", "127.0.0.1:9", "localhost:9000"):
+        assert answer(public, "/lab/models/", Host=host)[0] == 200, host
+
+
+def test_names_of_a_proxy_are_answered_where_they_are_configured(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv(NAMES_VARIABLE, "models.example.org, Bücher.example")
+    for host in ("models.example.org", "Models.Example.Org:443", "xn--bcher-kva.example"):
+        assert answers_to(host, "127.0.0.1"), host
+    for host in ("example.org", "a.models.example.org", "models.example.org.evil.example", ""):
+        assert not answers_to(host, "127.0.0.1"), host
+
+
+def test_where_others_reach_it_numbers_and_the_machines_name_are_answered() -> None:
+    machine = socket.gethostname()
+    for address in ("0.0.0.0", "::", None, "192.0.2.7"):
+        for host in ("192.0.2.7:8501", "[2001:db8::1]:8501", machine, f"{machine}:8501"):
+            assert answers_to(host, address), (address, host)
+        for host in ("rebound.example", "192.0.2.7.example", f"{machine}.example", "a@127.0.0.1"):
+            assert not answers_to(host, address), (address, host)
+    assert answers_to("lab.example", "lab.example"), "the name that it listens at"
+    assert not answers_to("192.0.2.7", "127.0.0.1"), "nobody reaches it there"
+
+
+@pytest.mark.parametrize("name", ["https://example.org", "example.org:443", "a b", "*", "a/b", ""])
+def test_a_name_that_no_browser_could_ask_for_is_refused(name: str) -> None:
+    said = run("dashboard", "--name", name, "--db", str(ROOT / "runs.db"))
+    assert (said.returncode, said.stdout) == (2, "")
+    assert f"--name {name}: expected a host's name as it stands in the address bar" in said.stderr
+
+
+def test_the_dashboard_that_streamlit_starts_answers_no_foreign_name_but_those_of_the_proxy() -> (
+    None
+):
+    environment = {**os.environ, NAMES_VARIABLE: "models.example.org", "SEQCLS_READ_ONLY": "1"}
+    environment["SEQCLS_DB"] = str(ROOT / "runs.db")
+    command = [sys.executable, "-m", "streamlit", "run", "dashboard/app.py"]
+    with running(lambda port: [*command, f"--server.port={port}"], environment) as server:
+        assert answer(server, "/", Host="models.example.org")[0] == 200
+        assert answer(server, "/", Host="rebound.example")[0] == 403
+        assert answer(server, "/_stcore/stream", Host="rebound.example")[0] == 403
 
 
 def test_it_runs_from_the_repository_where_it_is_not_installed() -> None:

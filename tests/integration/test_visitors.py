@@ -4,6 +4,7 @@ import gc
 import shutil
 import sqlite3
 import threading
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
@@ -316,3 +317,101 @@ def test_what_was_used_last_is_kept_up_to_so_many_bytes() -> None:
         assert kept.answer(number, lambda: pytest.fail("it is kept")) is answered
         assert kept.answer(0, lambda: np.zeros(500)) is not None
     assert [number for number in range(20) if number in kept] == [0, 19]
+
+
+class _Visit:
+    session_id = "a visit"
+
+
+@pytest.fixture
+def visit(public: Path, monkeypatch: pytest.MonkeyPatch, clock: Clock) -> Budget:
+    """The budget of a visit of a script that draws a page."""
+    state: dict[str, object] = {}
+    monkeypatch.setattr(visitors, "get_script_run_ctx", lambda **_: _Visit())
+    monkeypatch.setattr("dashboard.server.visitors.st.session_state", state)
+    monkeypatch.setenv("SEQCLS_VISITOR_SECONDS", "5")
+    assert (public.exists(), clock.time) == (True, 0)
+    visitors.later(lambda: None)
+    budget = state[visitors.BUDGET]
+    assert isinstance(budget, Budget)
+    return budget
+
+
+def test_a_download_waits_for_its_turn_and_is_charged(visit: Budget, clock: Clock) -> None:
+    visit.check()
+
+    def make() -> str:
+        assert visitors.QUEUE.is_mine
+        clock.time += 6
+        return "report"
+
+    download = visitors.later(make)
+    assert download() == "report"
+    with pytest.raises(VisitorError, match=USED):
+        download()
+    clock.time += visitors.WINDOW
+    assert download() == "report"
+
+
+def test_a_visit_has_one_download_made_at_a_time(visit: Budget) -> None:
+    begun, may_end = Event(), Event()
+
+    def make() -> str:
+        begun.set()
+        assert may_end.wait(PATIENCE)
+        return "report"
+
+    with ThreadPoolExecutor(1) as pool:
+        first = pool.submit(visitors.later(make))
+        assert begun.wait(PATIENCE)
+        with pytest.raises(VisitorError, match="waits for a download"):
+            visitors.later(make)()
+        may_end.set()
+        assert first.result(PATIENCE) == "report"
+    assert not visit.download.locked()
+
+
+@pytest.mark.usefixtures("visit")
+def test_a_download_of_a_visit_that_has_ended_is_not_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Runtime:
+        def is_active_session(self, session: str) -> bool:
+            return session != _Visit.session_id
+
+    monkeypatch.setattr("dashboard.server.visitors.runtime.exists", lambda: True)
+    monkeypatch.setattr("dashboard.server.visitors.runtime.get_instance", Runtime)
+    with pytest.raises(VisitorError, match="This visit has ended"):
+        visitors.later(lambda: pytest.fail("nobody waits for it"))()
+
+
+def test_drawing_a_page_is_charged_too(visit: Budget) -> None:
+    until = time.thread_time() + 0.2
+    with visitors.drawing():
+        while time.thread_time() < until:
+            pass
+    visit.charge(4.81)
+    with pytest.raises(VisitorError, match=USED):
+        visit.check()
+
+
+def test_a_visitors_form_of_very_many_models_is_refused_before_they_are_made(
+    public: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    app = open_app(monkeypatch, public, "launch")
+    made: list[object] = []
+    monkeypatch.setattr("dashboard.launch.custom.parse_spec", made.append)
+    app.text_input(key="launch_seeds").set_value("0..99999")
+    rerun(app)
+    shown = said(app).replace("\\", "")
+    assert "100,000 models are asked for; a visitor of a read-only page may look" in shown
+    assert made == []
+
+
+def test_what_launching_would_mean_is_charged_to_a_visitor(
+    public: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    app = open_app(monkeypatch, public, "launch")
+    assert USED not in said(app)
+    app.session_state[visitors.BUDGET] = spent = Budget(1)
+    spent.charge(1_000)
+    rerun(app)
+    assert USED in said(app)

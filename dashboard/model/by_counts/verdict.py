@@ -96,6 +96,7 @@ def _picture(model: OpenedModel, errors: Errors) -> None:
     name = st.segmented_control(
         "Letters on the axes",
         list(pairs),
+        format_func=verbatim,
         default=default,
         required=True,
         key=f"map_letters {model.run_id}",

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
-import typer
 
 from seqcls.interpretability.rounded import percent
 from seqcls.problem import Problem, resolve
@@ -12,6 +11,7 @@ from sweeps.cli.commands.printing import print_record, print_table
 from sweeps.questions.inside import ablate
 from sweeps.store.opening import open_reader
 from sweeps.store.reading.queries import find_run, run_config
+from sweeps.terminal import say
 
 if TYPE_CHECKING:
     from seqcls.interpretability.ablation.judge import Ablated
@@ -35,7 +35,7 @@ def show_ablation(
         steps = {"steps" if pruning else "parts": list(map(_record, judged.outcomes))}
         print_record({"run": run_id, "how": how, "strings": judged.strings, **steps})
         return
-    typer.echo(f"run {run_id}, by {how} ablation, on {judged.strings:,} distinct test strings")
+    say(f"run {run_id}, by {how} ablation, on {judged.strings:,} distinct test strings")
     title = "the cheapest part removed first" if pruning else "without each part alone"
     problem = resolve(run_config(store, run_id))
     print_table(_table(judged.outcomes, pruning, problem), title)

@@ -5,7 +5,6 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
-import typer
 from rich.console import Console
 
 from seqcls.interpretability.automata.learned_automaton import Learned, Round
@@ -14,6 +13,7 @@ from seqcls.interpretability.rounded import percent
 from sweeps.cli.commands.opening import opened
 from sweeps.cli.commands.printing import answer_record, print_record, print_table
 from sweeps.questions.automata import automaton, automaton_inside
+from sweeps.terminal import say
 
 if TYPE_CHECKING:
     from seqcls.interpretability.automata.inside import Inside
@@ -44,7 +44,7 @@ def show_automaton(
         learned = automaton(store, run_id, epoch, **bounds, seconds=seconds, on_round=show_round)
         within = automaton_inside(store, run_id, learned, epoch) if inside and not dot else None
     if dot:
-        typer.echo(learned.dot())
+        say(learned.dot())
         return
     if as_json:
         record = {"run": run_id, **learned_record(learned)}
@@ -52,13 +52,13 @@ def show_automaton(
             record["inside"] = inside_record(within)
         print_record(record)
         return
-    typer.echo("\n".join([f"run {run_id}", *learned_text(learned)]))
+    say("\n".join([f"run {run_id}", *learned_text(learned)]))
     print_table(rounds_table(learned), "hypotheses, each with the string that refutes it")
     shown = learned.main_hypothesis
     if shown.states <= SHOWN:
         print_table(transitions_table(learned, shown), counted(shown.states, "state", "states"))
     if within is not None:
-        typer.echo("\n".join(inside_text(within)))
+        say("\n".join(inside_text(within)))
 
 
 def learned_record(learned: Learned) -> dict[str, Any]:

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 
 import pandas as pd
-import typer
 
 from seqcls.interpretability.rounded import percent, percents
 from sweeps.analysis.answer_sentences import words_of
@@ -14,6 +13,7 @@ from sweeps.results.summaries import differing_fields
 from sweeps.store.databases.engine import Store
 from sweeps.store.opening import open_reader
 from sweeps.store.reading import queries
+from sweeps.terminal import say
 
 
 def show_causes(db: str | None, sweep: str, sample: int, as_json: bool) -> None:
@@ -30,7 +30,7 @@ def show_causes(db: str | None, sweep: str, sample: int, as_json: bool) -> None:
         ids = stored_runs(store, (sweep,))["config_id"].unique().tolist()
         words = words_of(*queries.configs(store, ids).values())
         said = words.misses.format(f"a test {words.string}")
-        typer.echo(f"no finished run of sweep {sweep!r} {said}")
+        say(f"no finished run of sweep {sweep!r} {said}")
         return
     print_table(_shown_table(runs, table), f"{count(len(runs), 'failing run')} of {sweep}")
     print_table(_shown_causes(runs, stored), "by run, of the errors that were looked at")
@@ -69,7 +69,7 @@ def list_sensitive(db: str | None, as_json: bool) -> None:
         if pairs.empty:
             return
     if pairs.empty:
-        typer.echo(
+        say(
             "no run is stored in both precisions; `seqcls sweep SPEC --precision float64` trains "
             "those of a sweep in double precision, `seqcls sensitive SWEEP` trains them again with "
             "other rounding"
@@ -78,7 +78,7 @@ def list_sensitive(db: str | None, as_json: bool) -> None:
     title = f"{pairs['sensitive'].sum()} of {len(pairs)} runs in both precisions have other"
     title += " confusion matrices"
     if not pairs["sensitive"].any():
-        typer.echo(title)
+        say(title)
         return
     shown = pairs[pairs["sensitive"]].drop(columns="sensitive")
     shown["sweeps"] = shown["sweeps"].map(", ".join)

@@ -4,8 +4,6 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-import typer
-
 from seqcls.kinds import Words
 from sweeps.analysis import remedy_trials
 from sweeps.analysis.answer_sentences import words_of
@@ -15,6 +13,7 @@ from sweeps.files import whole_files
 from sweeps.grid.written_spec import toml_of
 from sweeps.questions.runs import helps
 from sweeps.store.reading.queries import run_config
+from sweeps.terminal import say
 
 
 def show_helps(
@@ -77,4 +76,4 @@ def _save(folder: Path, trials: tuple[remedy_trials.Trial, ...], force: bool) ->
             name = f"{trial.suggestion.field}-{trial.suggestion.value}.toml"
             (new / name).write_text(toml_of(trial.spec.submitted), encoding="utf-8")
     said = f"{count(len(trials), 'specification')} in {folder}; `seqcls sweep FILE` trains one"
-    typer.echo(said, err=True)
+    say(said, err=True)

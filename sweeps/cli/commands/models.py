@@ -6,7 +6,6 @@ from dataclasses import asdict
 from typing import Any
 
 import pandas as pd
-import typer
 
 from seqcls.fields.imported import MODEL
 from seqcls.interpretability.rounded import percent
@@ -33,6 +32,7 @@ from sweeps.store.opening import existing, open_reader
 from sweeps.store.reading.overview import shortest_tested
 from sweeps.store.reading.queries import configs, find_run
 from sweeps.store.schema.tables import RunState
+from sweeps.terminal import say
 
 MOST_ASKED = 1_000
 """Configurations of which it is said how much of their tests they were trained on."""
@@ -84,7 +84,7 @@ def list_runs(
     if len(config_ids) <= MOST_ASKED:
         said = trained_on(configs(store, config_ids).values())
         if said:
-            typer.echo(said)
+            say(said)
 
 
 def list_errors(
@@ -167,7 +167,7 @@ def show_verdict(db: str | None, reference: str, as_json: bool) -> None:
     empty = "with" if problem.tries_empty else "without"
     shortest = problem.tokenizer.display(checked.shortest_error or "") or "the empty string"
     wrong = checked.false_positives + checked.false_negatives
-    typer.echo(
+    say(
         f"run {run_id}: of {checked.inputs:,} {checked.unit}s up to length {checked.max_length}, "
         f"{empty} the empty string, {wrong:,} are misclassified ({checked.false_positives:,} false "
         f"positives, {checked.false_negatives:,} false negatives)"

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import typer
 from rich import box
 from rich.console import Console
 from rich.table import Table
@@ -14,6 +13,7 @@ from rich.text import Text
 
 from seqcls.errors import ConfigError
 from seqcls.spelling import nearest
+from sweeps.terminal import say, visible
 
 if TYPE_CHECKING:
     # Imported where frames are made: a sweep begins half a second sooner without.
@@ -40,7 +40,7 @@ class Look:
 
 def print_record(record: Mapping[str, Any]) -> None:
     """Prints an object as JSON; a number that is NaN is null, as JSON has none."""
-    typer.echo(json.dumps(_with_nulls(record), indent=1, allow_nan=False))
+    say(json.dumps(_with_nulls(record), indent=1, allow_nan=False), data=True)
 
 
 def _with_nulls(value: Any) -> Any:
@@ -56,7 +56,7 @@ def show(as_json: bool, said: Sequence[str], record: Mapping[str, Any]) -> None:
     if as_json:
         print_record(record)
     else:
-        typer.echo("\n".join(said))
+        say("\n".join(said))
 
 
 def answer_record(answer: "Answer") -> dict[str, Any]:
@@ -67,7 +67,7 @@ def answer_record(answer: "Answer") -> dict[str, Any]:
 
 def print_json(frame: "pd.DataFrame") -> None:
     """Prints a frame's rows as a list of objects."""
-    typer.echo(json.dumps(rows_of(frame), indent=1, allow_nan=False))
+    say(json.dumps(rows_of(frame), indent=1, allow_nan=False), data=True)
 
 
 def rows_of(frame: "pd.DataFrame") -> list[dict[Any, Any]]:
@@ -79,10 +79,12 @@ def table_of(frame: "pd.DataFrame", title: str) -> Table:
     """A frame as a table for the terminal; its text is shown as it is."""
     import pandas as pd
 
-    table = Table(title=Text(title), title_justify="left", box=box.SIMPLE, pad_edge=False)
+    table = Table(title=Text(visible(title)), title_justify="left", box=box.SIMPLE, pad_edge=False)
     for name in frame.columns:
         numeric = pd.api.types.is_numeric_dtype(frame[name])
-        table.add_column(Text(name), justify="right" if numeric else "left", overflow="fold")
+        table.add_column(
+            Text(visible(str(name))), justify="right" if numeric else "left", overflow="fold"
+        )
     for row in frame.itertuples(index=False):
         # Text, so that brackets in a string are not read as markup.
         table.add_row(*map(Text, map(cell_text, row)))
@@ -93,7 +95,7 @@ def cell_text(value: Any) -> str:
     """A value as a table shows it."""
     import pandas as pd
 
-    return "" if pd.isna(value) else str(value)
+    return "" if pd.isna(value) else visible(str(value))
 
 
 def is_fitted(look: Look) -> bool:
@@ -122,7 +124,7 @@ def print_table(frame: "pd.DataFrame", title: str, look: Look | None = None) -> 
     Console(width=None if as_wide_as_the_terminal else WIDE).print(table_of(frame[chosen], title))
     left = [str(name) for name in frame.columns if name not in chosen]
     if left and fits:
-        typer.echo(f"not shown: {', '.join(left)} (--wide shows all, --columns picks)")
+        say(f"not shown: {', '.join(left)} (--wide shows all, --columns picks)")
 
 
 def fitting_columns(frame: "pd.DataFrame", width: int) -> list[str]:

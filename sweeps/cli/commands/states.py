@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
-import typer
 
 from sweeps.analysis.answer_sentences import said_of
 from sweeps.analysis.state_frames import LISTED, flip_table
 from sweeps.cli.commands.opening import opened
 from sweeps.cli.commands.printing import answer_record, print_record, print_table
 from sweeps.questions.inside import Patches, States, patch, states
+from sweeps.terminal import say
 
 if TYPE_CHECKING:
     from seqcls.interpretability.states.by_strings import Prefixes, Units
@@ -30,7 +30,7 @@ def show_states(
             {"run": run_id, **answer_record(model_states.answer), **_states_record(model_states)},
         )
         return
-    typer.echo(f"run {run_id}: {said_of(model_states.answer)}")
+    say(f"run {run_id}: {said_of(model_states.answer)}")
     for title, frame in _tables(model_states):
         print_table(frame, title)
 
@@ -107,10 +107,10 @@ def show_patching(
     if as_json:
         print_record({"run": run_id, **_patches_record(patches)})
         return
-    typer.echo(f"base: {said_of(patches.base)}\nsource: {said_of(patches.source)}")
+    say(f"base: {said_of(patches.base)}\nsource: {said_of(patches.source)}")
     flips = flip_table(patches.patched)
     if flips.empty:
-        typer.echo("no single state, patched in, flips the prediction")
+        say("no single state, patched in, flips the prediction")
         return
     number, unit = patches.patched.number, patches.patched.unit
     what = "" if number == unit else f": {number}"

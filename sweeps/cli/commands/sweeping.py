@@ -14,7 +14,6 @@ from seqcls.spelling import as_argument
 from sweeps.bars import progress_bar
 from sweeps.cli.commands.printing import Look, count, print_json, print_table, table_of
 from sweeps.cli.exit_codes import INTERRUPTED, RUNS_FAILED, RUNS_LEFT
-from sweeps.cli.parameters import with_database
 from sweeps.durations import spoken
 from sweeps.grid.spec import SweepSpec
 from sweeps.questions import sweeping
@@ -23,6 +22,7 @@ from sweeps.questions.sweeping import check_training, read_specs, runs_by_state,
 from sweeps.store.databases.engine import Store
 from sweeps.store.opening import existing, open_reader, open_writer
 from sweeps.store.schema.tables import RunState
+from sweeps.terminal import say
 from sweeps.work.estimate import Timer
 from sweeps.work.options import WorkOptions, WorkSummary
 from sweeps.work.progress import SweepProgress
@@ -46,11 +46,9 @@ def submit_sweeps(reference: str, db: str | None, precision: str | None) -> None
     _warn_of_memory(specs)
     store = open_writer(db)
     queued = runs_by_state(store, sweeping.submit(store, specs)).get(RunState.QUEUED, 0)
-    typer.echo(
-        with_database(
-            f"{_named(specs)}: {count(queued, 'run')} queued in {store.name}; `seqcls work` trains "
-            "them."
-        )
+    say(
+        f"{_named(specs)}: {count(queued, 'run')} queued in {store.name}; `seqcls work` trains "
+        "them."
     )
 
 
@@ -60,14 +58,14 @@ def run_sweeps(reference: str, db: str | None, precision: str | None, how: WorkO
     check_training(how, specs)
     # Looked up read-only first: a complete database is not touched at all.
     if (there := existing(db)) is not None and sweeping.missing_runs(there, specs) == 0:
-        typer.echo(f"{_named(specs)}: all runs are in {there.name}.")
+        say(f"{_named(specs)}: all runs are in {there.name}.")
         return
     if how.dask is None:
         _warn_of_memory(specs, max(how.workers, 1))
     store = open_writer(db)
     ids = sweep_ids(store, sweeping.submit(store, specs))
     if told := _trained_on(specs):
-        typer.echo(told, err=True)
+        say(told, err=True)
     _work(store, ids, how, _named(specs))
 
 
@@ -112,12 +110,11 @@ def stop_sweeps(db: str | None, sweeps: Sequence[str]) -> None:
     sweeping.stop(store, sweeps)
     for sweep in status(store, sweeps):
         if sweep.state == "done":
-            typer.echo(f"{sweep.name} was done already.")
+            say(f"{sweep.name} was done already.")
         else:
-            lifted = with_database(f"`seqcls resume {as_argument(sweep.name)}`")
-            typer.echo(
+            say(
                 f"{sweep.name} is stopped: {sweep.done} of {count(sweep.total, 'run')} done; "
-                f"{lifted} lifts the stop."
+                f"`seqcls resume {as_argument(sweep.name)}` lifts the stop."
             )
 
 
@@ -126,15 +123,13 @@ def resume_sweeps(db: str | None, sweeps: Sequence[str]) -> None:
     store = open_reader(db)
     sweeping.resume(store, sweeps)
     for sweep in status(store, sweeps):
-        queued = f"{sweep.name}: {count(sweep.queued, 'run')} queued"
-        typer.echo(with_database(f"{queued}; `seqcls work` trains them."))
+        say(f"{sweep.name}: {count(sweep.queued, 'run')} queued; `seqcls work` trains them.")
 
 
 def retry_sweeps(db: str | None, sweeps: Sequence[str]) -> None:
     """Queues failed runs again."""
     again = sweeping.retry(open_reader(db), sweeps)
-    queued = f"{count(again, 'failed run')} queued again"
-    typer.echo(with_database(f"{queued}; `seqcls work` trains them."))
+    say(f"{count(again, 'failed run')} queued again; `seqcls work` trains them.")
 
 
 def delete_sweep(db: str | None, sweep: str, yes: bool) -> None:
@@ -147,7 +142,7 @@ def delete_sweep(db: str | None, sweep: str, yes: bool) -> None:
             f"with all results, from {store.name}?",
             abort=True,
         )
-    typer.echo(f"{sweep}: deleted, and {count(sweeping.delete(store, sweep), 'run')}.")
+    say(f"{sweep}: deleted, and {count(sweeping.delete(store, sweep), 'run')}.")
 
 
 def show_estimate(
@@ -172,12 +167,12 @@ def show_estimate(
     takes = ""
     if judged.seconds:
         takes = f", about {spoken(judged.seconds)} for the rest with {workers} at a time"
-    typer.echo(
+    say(
         f"{_named(specs)}: {count(judged.runs, 'run')}, {judged.there:,} there already{takes}. "
         f"{judged.basis}"
     )
     if told:
-        typer.echo(told)
+        say(told)
 
 
 def _trained_on(specs: Sequence[SweepSpec], *, exact: bool = False) -> str | None:
@@ -191,7 +186,7 @@ def _specs(reference: str, precision: str | None) -> list[SweepSpec]:
 
 def _warn_of_memory(specs: list[SweepSpec], workers: int = 1) -> None:
     if said := sweeping.memory_warning(specs, workers):
-        typer.echo(f"seqcls: {said}", err=True)
+        say(f"seqcls: {said}", err=True)
 
 
 def _work(store: Store, ids: list[int] | None, how: WorkOptions, what: str) -> None:
@@ -199,12 +194,10 @@ def _work(store: Store, ids: list[int] | None, how: WorkOptions, what: str) -> N
     try:
         worked = sweeping.work(store, ids, progress_bar=True, **asdict(how))
     except KeyboardInterrupt:
-        typer.echo(f"{what}: ended at once; {_what_is_left(store, ids)}", err=True)
+        say(f"{what}: ended at once; {_what_is_left(store, ids)}", err=True)
         raise typer.Exit(INTERRUPTED) from None
     seconds = time.perf_counter() - started
-    typer.echo(
-        f"{what}: trained {count(worked.recorded, 'run')} in {spoken(seconds)}, in {store.name}."
-    )
+    say(f"{what}: trained {count(worked.recorded, 'run')} in {spoken(seconds)}, in {store.name}.")
     raise typer.Exit(_say_what_came_of_it(store, ids, worked))
 
 
@@ -212,17 +205,18 @@ def _say_what_came_of_it(store: Store, ids: list[int] | None, worked: WorkSummar
     """Tells what else there is to know of these sweeps; the exit status that says the same."""
     counts = runs_by_state(store, ids)
     if worked.signal is not None:
-        typer.echo(f"stopped: {_what_is_left(store, ids)}", err=True)
+        say(f"stopped: {_what_is_left(store, ids)}", err=True)
         return 128 + worked.signal
     if running := counts.get(RunState.RUNNING):
-        typer.echo(f"{count(running, 'run')} being trained by another worker.", err=True)
+        say(f"{count(running, 'run')} being trained by another worker.", err=True)
     if queued := counts.get(RunState.QUEUED):
-        typer.echo(f"{count(queued, 'run')} left: the sweep was stopped elsewhere.", err=True)
+        say(f"{count(queued, 'run')} left: the sweep was stopped elsewhere.", err=True)
     if failed := counts.get(RunState.FAILED):
-        advice = (
-            "`seqcls runs --json` gives each one's reason, `seqcls retry SWEEP` queues them again"
+        say(
+            f"{count(failed, 'run')} failed; `seqcls runs --json` gives each one's reason, "
+            "`seqcls retry SWEEP` queues them again.",
+            err=True,
         )
-        typer.echo(f"{count(failed, 'run')} failed; {with_database(advice)}.", err=True)
     if running or queued:
         return RUNS_LEFT
     return RUNS_FAILED if failed else 0
@@ -262,8 +256,11 @@ def _title(store: Store, progress: list[SweepProgress]) -> str:
 def _say_orphaned(progress: list[SweepProgress]) -> None:
     for sweep in progress:
         if sweep.orphaned:
-            died = f"{sweep.name}: the worker of {count(sweep.orphaned, 'run')} died"
-            typer.echo(with_database(f"{died}; `seqcls work` trains them again."), err=True)
+            say(
+                f"{sweep.name}: the worker of {count(sweep.orphaned, 'run')} died; `seqcls work` "
+                "trains them again.",
+                err=True,
+            )
 
 
 def _named(specs: list[SweepSpec]) -> str:

@@ -4,12 +4,11 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-import typer
-
 from seqcls.errors import ConfigError
 from sweeps.analysis.configuration_lookup import condition
 from sweeps.cli.commands.printing import print_record
 from sweeps.questions.theory import PredictedNetwork, theory
+from sweeps.terminal import say
 
 
 def show_theory(task: str, conditions: Sequence[str], as_json: bool) -> None:
@@ -32,9 +31,9 @@ def show_theory(task: str, conditions: Sequence[str], as_json: bool) -> None:
         record = {"task": said.task, "language": said.language, "networks": networks}
         print_record(record)
         return
-    typer.echo(f"{said.task}\n{said.language}")
+    say(f"{said.task}\n{said.language}")
     for each in said.networks:
-        typer.echo("\n".join(["", *_lines(each)]))
+        say("\n".join(["", *_lines(each)]))
 
 
 def _lines(said: PredictedNetwork) -> list[str]:

@@ -11,13 +11,14 @@ from sweeps.cli.exit_codes import RUNS_FAILED
 from sweeps.questions.databases import described, export, merge, open_store, pack, upgrade, verify
 from sweeps.store.databases.engine import schema_version
 from sweeps.store.opening import open_reader
+from sweeps.terminal import say
 
 
 def pack_database(db: str | None) -> None:
     """Makes the database one small file."""
     with progress_bar("packing"):
         path = pack(db)
-    typer.echo(f"{path}: {path.stat().st_size:,} bytes")
+    say(f"{path}: {path.stat().st_size:,} bytes")
 
 
 def merge_databases(others: Sequence[str], db: str | None) -> None:
@@ -28,29 +29,36 @@ def merge_databases(others: Sequence[str], db: str | None) -> None:
     for source in sources:
         with progress_bar(f"merging {source.name}") as on_progress:
             merged = merge(store, source, on_progress)
-        typer.echo(
+        say(
             f"{source.name}: results of {count(merged.results, 'run')} taken over, {merged.same:,} "
             f"were here already, {merged.waiting:,} unfinished; into {store.name}"
         )
         for before, after in merged.renamed.items():
-            typer.echo(f"its sweep {before!r} asks for other runs than the one here: now {after!r}")
+            say(f"its sweep {before!r} asks for other runs than the one here: now {after!r}")
         for conflict in merged.conflicts:
-            typer.echo(f"kept as it was here: {conflict}", err=True)
+            say(f"kept as it was here: {conflict}", err=True)
         for damaged in merged.damaged:
-            typer.echo(f"damaged in {source.name} and not taken over: {damaged}", err=True)
+            say(f"damaged in {source.name} and not taken over: {damaged}", err=True)
         trouble = trouble or bool(merged.conflicts or merged.damaged)
     raise typer.Exit(RUNS_FAILED if trouble else 0)
 
 
 def export_runs(
-    db: str | None, folder: Path, kind: str, sweeps: Sequence[str], force: bool
+    db: str | None,
+    folder: Path,
+    kind: str,
+    sweeps: Sequence[str],
+    spreadsheet: bool,
+    force: bool,
 ) -> None:
     """Writes runs, lengths and errors into files."""
     store = open_reader(db)
     with progress_bar("exporting") as on_progress:
-        written = export(store, folder, kind, sweeps, on_progress, force=force)
+        written = export(
+            store, folder, kind, sweeps, on_progress, spreadsheet=spreadsheet, force=force
+        )
     for path, rows in written.items():
-        typer.echo(f"{path}: {count(rows, 'row')}")
+        say(f"{path}: {count(rows, 'row')}")
 
 
 def verify_database(db: str | None, as_json: bool) -> None:
@@ -66,13 +74,13 @@ def verify_database(db: str | None, as_json: bool) -> None:
         print_json(pd.DataFrame(rows, columns=["what", "how"]))
     else:
         for damage in checked.damages:
-            typer.echo(damage)
+            say(str(damage))
         for each in checked.unchecked:
-            typer.echo(f"not checked: {each}")
+            say(f"not checked: {each}")
         verdict = "nothing is damaged" if not checked.damages else "damaged as said above"
-        typer.echo(f"{store.name}: {count(checked.runs, 'run')} checked, {verdict}")
+        say(f"{store.name}: {count(checked.runs, 'run')} checked, {verdict}")
         if checked.imported:
-            typer.echo(
+            say(
                 f"of {count(checked.imported, 'imported run')}, digests and counts are recomputed "
                 "from the stored predictions; none can be trained again"
             )
@@ -83,16 +91,16 @@ def upgrade_database(db: str | None) -> None:
     """Brings a database of an older version to this one's schema."""
     store, upgraded = upgrade(db)
     if upgraded is None:
-        typer.echo(f"{store.name} is of the newest schema ({schema_version(store)}) already.")
+        say(f"{store.name} is of the newest schema ({schema_version(store)}) already.")
         return
     copy = f"; as it was: {upgraded.backup}" if upgraded.backup else ""
-    typer.echo(f"{store.name}: upgraded from {upgraded.before} to {upgraded.after}{copy}")
+    say(f"{store.name}: upgraded from {upgraded.before} to {upgraded.after}{copy}")
     for what in upgraded.damaged:
-        typer.echo(f"{what}: did not fit its digest before; kept as damaged", err=True)
+        say(f"{what}: did not fit its digest before; kept as damaged", err=True)
     raise typer.Exit(RUNS_FAILED if upgraded.damaged else 0)
 
 
 def check_database(db: str | None) -> None:
     """Prints what kind of database this is and whether it can be used."""
     for name, value in described(db):
-        typer.echo(f"{name:10}{value}")
+        say(f"{name:10}{value}")

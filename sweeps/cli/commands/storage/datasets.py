@@ -12,6 +12,7 @@ from sweeps.cli.exit_codes import BAD_INPUT
 from sweeps.datasets.summary import Summary, summary
 from sweeps.questions.importing import import_predictions
 from sweeps.store.opening import open_reader
+from sweeps.terminal import say
 
 
 def show_data(path: str, as_json: bool) -> None:
@@ -38,17 +39,17 @@ def import_file(
     settings = {"dataset": dataset, "task": fields, "replace": replace}
     ids = import_predictions(db, path, sweep=sweep, **settings)
     store = open_reader(db)
-    typer.echo(f"{path}: {count(len(ids), 'run')} imported into {store.name}, sweep {sweep!r}")
+    say(f"{path}: {count(len(ids), 'run')} imported into {store.name}, sweep {sweep!r}")
 
 
 def _print(summary: Summary) -> None:
     for problem in summary.refused:
-        typer.echo(f"refused: {problem}", err=True)
+        say(f"refused: {problem}", err=True)
     if summary.refused:
         return
     frame = pd.DataFrame(summary.parts).rename(columns={"mean_length": "mean"})
     frame["mean"] = frame["mean"].map("{:.1f}".format)
     print_table(frame, f"{summary.path}: {summary.rows:,} rows, task = {summary.task!r}")
     for sentence in summary.sentences:
-        typer.echo(sentence)
-    typer.echo(f"digest {summary.digest}")
+        say(sentence)
+    say(f"digest {summary.digest}")
