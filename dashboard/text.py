@@ -43,3 +43,11 @@ def models_fail(failing: int, of: int) -> str:
     if not failing:
         return f"none of {of:,} models fails"
     return f"{failing:,} of {of:,} models fail{'s' if failing == 1 else ''}"
+
+
+def written(value: object) -> str:
+    """A setting's value as text: a fraction as short as it is still the same number."""
+    if not isinstance(value, float):
+        return str(value)
+    short = f"{value:g}"
+    return short if float(short) == value else repr(float(value))

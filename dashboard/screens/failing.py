@@ -92,7 +92,8 @@ def _models(view: View, number: int) -> "pd.Series[Any]":
     if elsewhere is not None and chosen == [elsewhere["run_id"]]:
         st.caption(f"Model {chosen[0]} is not in the table above; select another there.")
         return elsewhere
-    return table[table["run_id"] == chosen[0]].iloc[0]
+    # As objects: in a row of numbers of one type a large seed would be rounded.
+    return table[table["run_id"] == chosen[0]].astype(object).iloc[0]
 
 
 def _linked_elsewhere(shown: list[int]) -> "pd.Series[Any] | None":
@@ -106,7 +107,7 @@ def _linked_elsewhere(shown: list[int]) -> "pd.Series[Any] | None":
     elif not int(rows["errors"].iloc[0]):
         st.warning(f"The link asks for model {linked[0]}, which makes no error.")
     else:
-        return rows.iloc[0]
+        return rows.astype(object).iloc[0]
     return None
 
 
@@ -114,8 +115,9 @@ def _model(model: "pd.Series[Any]", view: View) -> None:
     run_id, config_id = int(model["run_id"]), int(model["config_id"])
     st.subheader(f"Model {run_id}")
     sweeps = names.sweep_names([config_id], data.memberships())[config_id]
-    st.text(f"Seed {model['model_seed']:.0f} of {sweeps}")
-    chips.show({str(x): value for x, value in data.settings().loc[config_id].items()})
+    st.text(f"Seed {model['model_seed']} of {sweeps}")
+    settings = data.settings().astype(object).loc[config_id]
+    chips.show({str(x): value for x, value in settings.items()})
     errors = data.string_errors(run_id, ErrorSearch(), error_places.MAX_POINTS)
     config = data.some_configs((config_id,))[config_id]
     (kind,) = kind_words.kinds_of((config_id,))
