@@ -21,6 +21,10 @@ from sweeps.store.reading.selection import View
 MOST_ROWS = 100_000
 """Of a table that is exported; `seqcls export` has no limit."""
 
+EXPORTED = (
+    f"What this page shows, as a table: its first {MOST_ROWS:,} rows. `seqcls export` has no limit."
+)
+
 # Of Streamlit's buttons without a frame, which a component cannot use.
 _LOOK = """
 button { all: unset; box-sizing: border-box; cursor: pointer; font: inherit; font-size: 0.875rem;
@@ -98,7 +102,7 @@ def offer(
             "remedies. It takes some seconds.",
             key="report",
         )
-        with st.popover("Export", type="tertiary", help="What this page shows, as a table."):
+        with st.popover("Export", type="tertiary", help=EXPORTED):
             for label, (ending, write) in FORMATS.items():
                 st.download_button(
                     label,

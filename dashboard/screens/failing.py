@@ -52,7 +52,10 @@ def show() -> None:
 def _nothing(view: View) -> None:
     tested = int(data.configurations(view)["seeds"].sum())
     if tested:
-        st.success(f"None of the {tested:,} tested models that match the filters makes an error.")
+        makes = "makes an error" if view.kind is None else f"has {view.kind}"
+        makes = f"fails and {makes}" if view.failing else makes
+        which = "that the other filters leave" if _picks(view) else "that match the filters"
+        st.success(f"None of the {tested:,} tested models {which} {makes}.")
     else:
         st.info(
             filters.none_shown(
@@ -62,13 +65,22 @@ def _nothing(view: View) -> None:
         )
 
 
+def _picks(view: View) -> bool:
+    """Whether models are picked by what they got wrong."""
+    return view.failing or view.kind is not None
+
+
 def _models(view: View, number: int) -> "pd.Series[Any]":
     """The table of failing models; the one that is chosen."""
     said = kind_words.of(data.configurations(view)["config_id"])
     errs = f"1 model {said.words.misses}" if number == 1 else f"{number:,} models {said.words.miss}"
     miss = errs.format(said.words.plural("test"))
     order = "the least accurate first" if view.kind is None else f"by their share of {view.kind}"
-    st.caption(f"{miss}, {order}. Select one to see its {said.words.plural('')} below.")
+    these = ""
+    if _picks(view):
+        tested = int(data.configurations(view)["seeds"].sum())
+        these = f" Counted are those of {tested:,} tested models that match the filters."
+    st.caption(f"{miss}, {order}.{these} Select one to see its {said.words.plural('')} below.")
     first = links.first_of_page(number, MODELS_A_PAGE, "models_page")
     table = data.failing_models(view, MODELS_A_PAGE, first)
     config_ids = table["config_id"].tolist()
