@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from sqlalchemy import BigInteger, Float, Select, cast, func, select
+from sqlalchemy import BigInteger, ColumnElement, Float, Select, case, cast, func, select
+from sqlalchemy.orm import InstrumentedAttribute
 
 from seqcls.config import IMPORTED, default_fields
 from seqcls.fields.fields_read import language_of
@@ -191,29 +192,42 @@ def scores_by_length(store: Store, run_ids: Sequence[int], width: int) -> pd.Dat
     Args:
         store: where to read.
         run_ids: which runs.
-        width: lengths that make one row: with 10, the lengths 1 to 10, 11 to 20, and so on.
+        width: lengths that make one row: with 10, the lengths 0 to 10, 11 to 20, and so on.
 
     Returns:
         run_id, first_length, last_length, tn, fp, fn, tp, tested, wrong (strings); and
         right_length_given (strings), edits and target_tokens, where any of the runs is of a
         transduction.
     """
-    bins = (LengthScore.length - 1) // width
+    first = first_length(LengthScore.length, width)
     query = (
         select(
             LengthScore.run_id,
-            (bins * width + 1).label("first_length"),
-            ((bins + 1) * width).label("last_length"),
+            first.label("first_length"),
             *(
                 cast(func.sum(getattr(LengthScore, name)), BigInteger).label(name)
                 for name in LENGTH_COUNTS
             ),
         )
         .where(one_of(LengthScore.run_id, run_ids))
-        .group_by(LengthScore.run_id, bins)
-        .order_by(LengthScore.run_id, bins)
+        .group_by(LengthScore.run_id, first)
+        .order_by(LengthScore.run_id, first)
     )
-    return with_outputs(frame(store, query))
+    scores = with_outputs(frame(store, query))
+    scores.insert(2, "last_length", last_lengths(scores["first_length"], width))
+    return scores
+
+
+def first_length(length: InstrumentedAttribute[int], width: int) -> ColumnElement[int]:
+    """The first of the lengths that are summed up with a length; the empty string is with 1."""
+    if width == 1:
+        return length.expression
+    return case((length <= width, 0), else_=(length - 1) // width * width + 1)
+
+
+def last_lengths(first: "pd.Series[int]", width: int) -> "pd.Series[int]":
+    """The last of the lengths that are summed up with each of these first ones."""
+    return first + width - 1 + ((first == 0) & (width > 1))
 
 
 def output_shares(store: Store, run_ids: Sequence[int]) -> pd.DataFrame:
