@@ -60,12 +60,13 @@ def arrow_table(frame: pd.DataFrame) -> pa.Table:
 
     Where no type holds all values of a column as they are, it has their text.
     """
-    typed = {name: _typed(frame[name]) for name in frame if frame[name].dtype == object}
+    typed = {str(name): _typed(frame[name]) for name in frame if frame[name].dtype == object}
     return pa.Table.from_pandas(frame.assign(**typed), preserve_index=False)
 
 
 def _typed(column: "pd.Series[Any]") -> "pd.Series[Any]":
-    if (kind := exact_type(column)) != "object":
+    kind: Any = exact_type(column)
+    if kind != "object":
         return column.astype(kind)
     try:
         pa.array(column, from_pandas=True)

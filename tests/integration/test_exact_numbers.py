@@ -89,8 +89,8 @@ def _of_the_command(store: Store, folder: Path) -> list[dict[str, Any]]:
     return found
 
 
-def _exported(kind: str) -> Callable[[Store, Path], pd.DataFrame]:
-    def read(store: Store, folder: Path) -> pd.DataFrame:
+def _exported(kind: str) -> Callable[[Store, Path], Any]:
+    def read(store: Store, folder: Path) -> Any:
         api.export(store, folder / "out", kind, sweeps=["theirs"])
         path = folder / "out" / f"runs.{kind}"
         if kind == "csv":
@@ -125,8 +125,9 @@ READERS: dict[str, Callable[[Store, Path], Any]] = {
 
 @pytest.mark.parametrize("reader", READERS)
 def test_every_value_is_that_of_the_tables(store: Store, reader: str, tmp_path: Path) -> None:
-    found = READERS[reader](open_reader(store.location), tmp_path)
-    found = found.to_dict("records") if isinstance(found, pd.DataFrame) else found
+    read: Any = READERS[reader](open_reader(store.location), tmp_path)
+    found: list[dict[str, Any]]
+    found = read.to_dict("records") if isinstance(read, pd.DataFrame) else read
     different = [
         (name, row[name], true.get(name))
         for row, true in zip(found, _stored(store), strict=True)
