@@ -126,7 +126,7 @@ READERS: dict[str, Callable[[Store, Path], Any]] = {
 @pytest.mark.parametrize("reader", READERS)
 def test_every_value_is_that_of_the_tables(store: Store, reader: str, tmp_path: Path) -> None:
     read: Any = READERS[reader](open_reader(store.location), tmp_path)
-    found: list[dict[str, Any]]
+    found: Any
     found = read.to_dict("records") if isinstance(read, pd.DataFrame) else read
     different = [
         (name, row[name], true.get(name))
