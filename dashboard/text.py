@@ -46,10 +46,24 @@ def without_folder(text: str) -> str:
     return text
 
 
-def models_fail(failing: int, of: int) -> str:
-    """How many models fail, as a clause: `3 of 8 models fail`."""
+def models_fail(failing: int, of: int, which: str = "") -> str:
+    """How many models fail, as a clause: `3 of 8 models fail`.
+
+    Args:
+        failing: how many fail.
+        of: of how many.
+        which: of which models, where there are others: ` of this report`.
+    """
     if of == 1:
-        return "the only model fails" if failing else "the only model does not fail"
+        return f"the only model{which} {'fails' if failing else 'does not fail'}"
     if not failing:
-        return f"none of {of:,} models fails"
-    return f"{failing:,} of {of:,} models fail{'s' if failing == 1 else ''}"
+        return f"none of {of:,} models{which} fails"
+    return f"{failing:,} of {of:,} models{which} fail{'s' if failing == 1 else ''}"
+
+
+def written(value: object) -> str:
+    """A setting's value as text: a fraction as short as it is still the same number."""
+    if not isinstance(value, float):
+        return str(value)
+    short = f"{value:g}"
+    return short if float(short) == value else repr(float(value))

@@ -410,8 +410,6 @@ class Compared:
     def _errors_of_lengths(self, run_id: int, row: Mapping[str, Any], what: str) -> None:
         """Errors of one kind in a span of lengths: of a language, among strings of one label."""
         first, last = int(row["first_length"]), int(row["last_length"])
-        # The first of several lengths holds the empty string, too.
-        first = 0 if first == 1 < last else first
         of = {"false positive": ("fp", "tn"), "false negative": ("fn", "tp")}
         cells = of.get(row.get("kind", ""), ())
         tested = sum(self.facts.at(run_id, name, first, last) for name in cells or ("tested",))

@@ -6,7 +6,7 @@ from typing import Any
 import pandas as pd
 
 from dashboard import data
-from dashboard.elements.chips import written
+from dashboard.text import written
 from seqcls.fields.fields_read import language_fields
 from seqcls.interpretability.rounded import percents
 from seqcls.kinds import ACCURACY, Measure
@@ -72,7 +72,7 @@ def unread(view: View, language: str | None, fields: list[str]) -> tuple[int, di
 def language_settings(view: View, language: str) -> dict[str, Any]:
     """The settings that say which language it is, as a link to its models names them."""
     first = int(_models(view, language)["config_id"].iloc[0])
-    settings = data.settings().loc[first].to_dict()
+    settings = data.settings().astype(object).loc[first].to_dict()
     named = language_fields(str(settings.get("task")))
     return {name: settings[name] for name in named if name in settings}
 

@@ -128,9 +128,8 @@ def points(scores: pd.DataFrame, measure: str) -> pd.DataFrame:
 
 def named(bins: pd.DataFrame) -> list[str]:
     """What the lengths of each row are called, from its first_length and last_length."""
-    # The first of several holds the empty string, too.
     return [
-        f"{first}" if first == last else f"up to {last}" if first == 1 else f"{first} to {last}"
+        f"{first}" if first == last else f"{first} to {last}"
         for first, last in zip(bins["first_length"], bins["last_length"], strict=True)
     ]
 

@@ -129,7 +129,7 @@ def _same_seed(models: pd.DataFrame, configs: Sequence[int]) -> list[int]:
     """A model of each configuration: the worst of the first, and the one of the same seed."""
     first, second = (models[models["config_id"] == config_id] for config_id in configs)
     paired = first[first["model_seed"].isin(second["model_seed"])]
-    a = (paired if len(paired) else first).sort_values("accuracy").iloc[0]
+    a = (paired if len(paired) else first).sort_values("accuracy").astype(object).iloc[0]
     alike = second[second["model_seed"] == a["model_seed"]]
     b = (alike if len(alike) else second.sort_values("accuracy")).iloc[0]
     return [int(a["run_id"]), int(b["run_id"])]

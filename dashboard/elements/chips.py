@@ -6,6 +6,8 @@ from collections.abc import Mapping
 import pandas as pd
 import streamlit as st
 
+from dashboard.text import written
+
 
 def show(settings: Mapping[str, object], *, empty: str = "") -> None:
     """A row of chips.
@@ -34,11 +36,6 @@ def _chip(name: str, value: object) -> str:
 
 def _value(value: object) -> str:
     return f"<b>{html.escape('not read' if _is_missing(value) else written(value))}</b>"
-
-
-def written(value: object) -> str:
-    """A value as text: a column of whole numbers with a missing value has floats."""
-    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def _is_missing(value: object) -> bool:

@@ -1,22 +1,30 @@
 """Copy link, Report and Export in the header of a page. Each file is made when it is asked for."""
 
 import io
+import json
 import re
 from collections.abc import Callable
 from functools import partial
-from typing import Any
 
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from dashboard import data
 from dashboard.server import visitors
 from seqcls.errors import UnknownRunError
+from sweeps.analysis.export import arrow_table
+from sweeps.cli.commands.printing import rows_of
 from sweeps.store.reading.selection import View
 
 MOST_ROWS = 100_000
 """Of a table that is exported; `seqcls export` has no limit."""
+
+EXPORTED = (
+    f"What this page shows, as a table: its first {MOST_ROWS:,} rows. `seqcls export` has no limit."
+)
 
 # Of Streamlit's buttons without a frame, which a component cannot use.
 _LOOK = """
@@ -95,7 +103,7 @@ def offer(
             "remedies. It takes some seconds.",
             key="report",
         )
-        with st.popover("Export", type="tertiary", help="What this page shows, as a table."):
+        with st.popover("Export", type="tertiary", help=EXPORTED):
             for label, (ending, write) in FORMATS.items():
                 st.download_button(
                     label,
@@ -142,21 +150,15 @@ def csv_for_spreadsheets(frame: pd.DataFrame) -> bytes:
 
 
 def _jsonl(frame: pd.DataFrame) -> bytes:
-    return frame.to_json(orient="records", lines=True, force_ascii=False).encode()
+    # Not as pandas does, which rounds.
+    lines = (json.dumps(row, ensure_ascii=False, allow_nan=False) for row in rows_of(frame))
+    return "".join(f"{line}\n" for line in lines).encode()
 
 
 def _parquet(frame: pd.DataFrame) -> bytes:
-    # A column of a file has one type, that of a setting may be a number or a word.
-    for name in frame:
-        if pd.api.types.infer_dtype(frame[name]).startswith("mixed"):
-            frame[name] = frame[name].map(_text)
     file = io.BytesIO()
-    frame.to_parquet(file, index=False)
+    pa.parquet.write_table(arrow_table(frame), file)
     return file.getvalue()
-
-
-def _text(value: Any) -> str | None:
-    return None if pd.isna(value) else str(value)
 
 
 FORMATS: dict[str, tuple[str, Callable[[pd.DataFrame], bytes]]] = {

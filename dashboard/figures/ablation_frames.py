@@ -27,13 +27,12 @@ def _by_length(ablated: Ablated) -> pd.DataFrame:
     counts = {"strings": ablated.strings, "wrong": ablated.strings - ablated.right}
     # The empty string is in the first point, as on the page Compare.
     sums = pd.DataFrame(counts).groupby((ablated.lengths - 1).clip(min=0) // WIDTH).sum()
-    first = sums.index * WIDTH + 1
-    shortest = min(1, int(ablated.lengths.min()))
+    first, last = sums.index * WIDTH + (sums.index > 0), (sums.index + 1) * WIDTH
     strings, wrong = sums["strings"], sums["wrong"]
     return pd.DataFrame(
         {
-            "length": first + (WIDTH - 1) / 2,
-            "lengths": [f"{low if low > 1 else shortest} to {low + WIDTH - 1}" for low in first],
+            "length": (first + last) / 2,
+            "lengths": [f"{low} to {high}" for low, high in zip(first, last, strict=True)],
             "strings": strings,
             "wrong": wrong,
             "accuracy": 1 - wrong / strings,

@@ -26,7 +26,7 @@ from sweeps.store.reading.sweep_queries import SweepRecord
 from sweeps.store.runs.notes import Note
 
 MOST_SWEEPS = 100
-"""That are named on a page, the latest."""
+"""That are listed on a page, the latest; a page that leads to the pages of sweeps lists all."""
 
 MOST_LISTED = 200
 """Configurations in the table."""
@@ -57,6 +57,7 @@ class _Page:
     store: Store
     view: View
     models: pd.DataFrame
+    """All finished ones in scope: those that the view picks are listed and drawn."""
     sweeps: Sequence[_Sweep]
     title: str
     only: str
@@ -85,8 +86,7 @@ def report(
     """
     with data.reading_from(store), data.at_one_revision():
         models = data.models(view)
-        models = models[models["picked"] > 0]
-        if models.empty:
+        if not (models["picked"] > 0).any():
             return None
         sweeps = _sweeps(view)
         named = ", ".join(sweep.record.name for sweep in sweeps)
@@ -96,12 +96,11 @@ def report(
 
 
 def _sweeps(view: View) -> list[_Sweep]:
-    """The sweeps of the models, the latest first where there are too many."""
+    """The sweeps of the models, in the order of their making."""
     notes, sweeps = data.sweep_notes(), []
     known = {name: key for key, name in data.sweep_names().items()}
     named = view.sweeps or known
-    wanted = [name for name in known if name in named and name not in view.without]
-    for name in wanted[-MOST_SWEEPS:]:
+    for name in (name for name in known if name in named and name not in view.without):
         models = data.models(replace(view, sweeps=(name,)))
         if (models["picked"] > 0).any():
             key = known[name]
@@ -118,17 +117,20 @@ def _parts(page: _Page) -> Iterator[str]:
     yield section("Accuracy by string length", *charts.by_length(view, tested))
     yield section("Seed by seed", *charts.by_seed(view, tested))
     named = names.configuration_names(tested["config_id"].head(MAX_ROWS).tolist())
-    wrong = models[models["failing"] > 0].sort_values("errors", ascending=False)
-    wrong = wrong[wrong["config_id"].isin(named)]
+    every = models[(models["failing"] > 0) & (models["picked"] > 0)]
+    every = every.sort_values("errors", ascending=False)
+    wrong = every[every["config_id"].isin(named)]
     causes = causes_of_models(page.store, wrong)
-    if wrong.empty:
-        yield section("Failing seeds", "<p>No model fails.</p>")
+    if every.empty:
+        none = "No model that matches the filters fails." if models["failing"].any() else ""
+        yield section("Failing seeds", f"<p>{none or 'No model fails.'}</p>")
     else:
-        listed = failing_models.models(wrong, causes, named) if pages is None else ()
-        yield section("Failing seeds", *charts.mechanisms(wrong, causes), *listed)
+        said = _left_out(every, wrong, causes, len(tested))
+        listed = failing_models.models(every, causes, named) if pages is None else ()
+        yield section("Failing seeds", said, *charts.mechanisms(wrong, causes), *listed)
         yield section("What may help", *remedies(wrong, causes, named, pages is not None))
     yield section("What failed in training", _failures(page.store, page.sweeps))
-    yield section("Specifications", *map(_specification, page.sweeps[:MAX_ROWS]))
+    yield section("Specifications", *_specifications(page.sweeps))
     if pages is not None:
         runs = {
             run: pages[x.record.name]
@@ -139,15 +141,41 @@ def _parts(page: _Page) -> Iterator[str]:
         yield kept("pages", runs)
 
 
+def _left_out(every: pd.DataFrame, wrong: pd.DataFrame, causes: pd.DataFrame, tested: int) -> str:
+    """Which failing models a page says nothing of, and of which it knows no causes."""
+    said = []
+    if tested > MAX_ROWS:
+        said.append(
+            f"Causes and remedies are of the worst {MAX_ROWS} of {tested:,} configurations, which "
+            f"have {len(wrong):,} of the {len(every):,} failing models."
+        )
+    known = causes["run_id"].nunique()
+    if 0 < known < len(wrong):
+        said.append(f"Causes are known of {known:,} of {len(wrong):,} failing models.")
+    return quiet(" ".join(said)) if said else ""
+
+
 def _head(page: _Page) -> str:
-    models, sweeps = page.models, page.sweeps
-    fail = models_fail(int(models["failing"].sum()), len(models))
+    models, sweeps, view = page.models, page.sweeps, page.view
+    which = ""
+    if view.model_seeds or view.config_ids is not None:
+        which = " that match the filters" if page.only else " of this report"
+        if page.only and len(models) == 1:
+            which = " that matches the filters"
+    fail = models_fail(int(models["failing"].sum()), len(models), which)
+    picked = int(models["picked"].sum())
+    drawn = ""
+    if picked < len(models):
+        drawn = (
+            f" Listed and drawn are {picked:,} of these {len(models):,}, as filtered; shares and "
+            "medians are of all."
+        )
     means = measures.failing(page.view.below, kind_words.of(models["config_id"]).words)
     said = "" if len(sweeps) != 1 else "".join(_written(sweeps[0]))
     return (
         f"<h1>{html.escape(page.title)}</h1>\n{said}{quiet(page.only) if page.only else ''}\n"
         f"<p><strong>{fail[0].upper()}{fail[1:]}</strong>. Failing: {html.escape(means)} Median "
-        f"accuracy {percent(models['accuracy'].median())}.</p>\n"
+        f"accuracy {percent(models['accuracy'].median())}.{drawn}</p>\n"
         f"{'' if len(sweeps) == 1 and page.pages is None else _listed(sweeps, page.pages or {})}\n"
         f"{quiet(f'Written by seqcls {__version__}.')}"
     )
@@ -164,7 +192,8 @@ def _written(sweep: _Sweep) -> Iterator[str]:
 def _listed(sweeps: Sequence[_Sweep], pages: Mapping[str, str]) -> str:
     """A row a sweep."""
     rows = []
-    for sweep in sweeps:
+    listed = sweeps if pages else sweeps[-MOST_SWEEPS:]
+    for sweep in listed:
         name, models = html.escape(sweep.record.name), sweep.models
         if sweep.record.name in pages:
             name = f'<a href="{pages[sweep.record.name]}">{name}</a>'
@@ -178,7 +207,9 @@ def _listed(sweeps: Sequence[_Sweep], pages: Mapping[str, str]) -> str:
         rows.append(f"<tr><td>{name}{said}</td>{''.join(f'<td>{x}</td>' for x in cells)}</tr>")
     heads = ("Sweep", "Failing", "Median accuracy", "Submitted")
     head = "".join(f"<th>{x}</th>" for x in heads)
-    return f'<div class="wide"><table><tr>{head}</tr>{"".join(rows)}</table></div>'
+    cut = f"The table has the latest {len(listed)} of {len(sweeps):,} sweeps."
+    said = quiet(cut) if len(listed) < len(sweeps) else ""
+    return f'<div class="wide"><table><tr>{head}</tr>{"".join(rows)}</table></div>{said}'
 
 
 def _worst_first(table: pd.DataFrame) -> str:
@@ -223,7 +254,7 @@ def _failures(store: Store, sweeps: Sequence[_Sweep]) -> str:
     """The latest attempts that failed, with their reasons."""
     rows = []
     for sweep in sweeps:
-        failures = sweep_queries.failures(store, sweep.record.id, MOST_FAILURES)
+        failures = sweep_queries.failures(store, sweep.record.id, MOST_FAILURES + 1)
         rows += [
             f"<tr><td>{html.escape(sweep.record.name)}</td><td>{row['run_id']}</td>"
             f"<td>{html.escape(row['reason'])}</td></tr>"
@@ -233,7 +264,15 @@ def _failures(store: Store, sweeps: Sequence[_Sweep]) -> str:
         return ""
     head = "<tr><th>Sweep</th><th>Run</th><th>Reason</th></tr>"
     shown = "".join(rows[:MOST_FAILURES])
-    return f'<div class="wide words"><table>{head}{shown}</table></div>'
+    cut = f"More attempts failed than these {MOST_FAILURES}; `seqcls runs --json` has each run's."
+    said = quiet(cut) if len(rows) > MOST_FAILURES else ""
+    return f'<div class="wide words"><table>{head}{shown}</table></div>{said}'
+
+
+def _specifications(sweeps: Sequence[_Sweep]) -> Iterator[str]:
+    yield from map(_specification, sweeps[-MAX_ROWS:])
+    if len(sweeps) > MAX_ROWS:
+        yield quiet(f"These are the latest {MAX_ROWS} of {len(sweeps):,} sweeps.")
 
 
 def _specification(sweep: _Sweep) -> str:

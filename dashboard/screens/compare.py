@@ -57,7 +57,8 @@ def show() -> None:
         story.show(int(counts["failing"].sum()))
         table = configurations.table(view)
         if table.empty:
-            st.success("No model that matches the filters fails. Clear them in the sidebar.")
+            fails = "fails" if view.kind is None else f"has {view.kind}"
+            st.success(f"No model that matches the filters {fails}. Clear them in the sidebar.")
             return
         share.offer(
             header, "configurations", lambda: configurations.table(view), view, only=filters.told()

@@ -53,7 +53,10 @@ def show() -> None:
 def _nothing(view: View) -> None:
     tested = int(data.configurations(view)["seeds"].sum())
     if tested:
-        st.success(f"None of the {tested:,} tested models that match the filters makes an error.")
+        makes = "makes an error" if view.kind is None else f"has {view.kind}"
+        makes = f"fails and {makes}" if view.failing else makes
+        which = "that the other filters leave" if _picks(view) else "that match the filters"
+        st.success(f"None of the {tested:,} tested models {which} {makes}.")
     else:
         st.info(
             filters.none_shown(
@@ -63,13 +66,22 @@ def _nothing(view: View) -> None:
         )
 
 
+def _picks(view: View) -> bool:
+    """Whether models are picked by what they got wrong."""
+    return view.failing or view.kind is not None
+
+
 def _models(view: View, number: int) -> "pd.Series[Any]":
     """The table of failing models; the one that is chosen."""
     said = kind_words.of(data.configurations(view)["config_id"])
     errs = f"1 model {said.words.misses}" if number == 1 else f"{number:,} models {said.words.miss}"
     miss = errs.format(said.words.plural("test"))
     order = "the least accurate first" if view.kind is None else f"by their share of {view.kind}"
-    st.caption(f"{miss}, {order}. Select one to see its {said.words.plural('')} below.")
+    these = ""
+    if _picks(view):
+        tested = int(data.configurations(view)["seeds"].sum())
+        these = f" Counted are those of {tested:,} tested models that match the filters."
+    st.caption(f"{miss}, {order}.{these} Select one to see its {said.words.plural('')} below.")
     first = links.first_of_page(number, MODELS_A_PAGE, "models_page")
     table = data.failing_models(view, MODELS_A_PAGE, first)
     config_ids = table["config_id"].tolist()
@@ -93,7 +105,8 @@ def _models(view: View, number: int) -> "pd.Series[Any]":
     if elsewhere is not None and chosen == [elsewhere["run_id"]]:
         st.caption(f"Model {chosen[0]} is not in the table above; select another there.")
         return elsewhere
-    return table[table["run_id"] == chosen[0]].iloc[0]
+    # As objects: in a row of numbers of one type a large seed would be rounded.
+    return table[table["run_id"] == chosen[0]].astype(object).iloc[0]
 
 
 def _linked_elsewhere(shown: list[int]) -> "pd.Series[Any] | None":
@@ -107,7 +120,7 @@ def _linked_elsewhere(shown: list[int]) -> "pd.Series[Any] | None":
     elif not int(rows["errors"].iloc[0]):
         st.warning(f"The link asks for model {linked[0]}, which makes no error.")
     else:
-        return rows.iloc[0]
+        return rows.astype(object).iloc[0]
     return None
 
 
@@ -115,8 +128,9 @@ def _model(model: "pd.Series[Any]", view: View) -> None:
     run_id, config_id = int(model["run_id"]), int(model["config_id"])
     st.subheader(f"Model {run_id}")
     sweeps = names.sweep_names([config_id], data.memberships())[config_id]
-    st.text(f"Seed {model['model_seed']:.0f} of {sweeps}")
-    chips.show({str(x): value for x, value in data.settings().loc[config_id].items()})
+    st.text(f"Seed {model['model_seed']} of {sweeps}")
+    settings = data.settings().astype(object).loc[config_id]
+    chips.show({str(x): value for x, value in settings.items()})
     errors = data.string_errors(run_id, ErrorSearch(), error_places.MAX_POINTS)
     config = data.some_configs((config_id,))[config_id]
     (kind,) = kind_words.kinds_of((config_id,))

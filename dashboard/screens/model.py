@@ -42,7 +42,8 @@ def _model(run_id: int, config: RunConfig, header: DeltaGenerator) -> None:
     layout.name_tab(f"Model {run_id}")
     rows = data.model(run_id)
     if len(rows):
-        model = rows.iloc[0]
+        # As objects: in a row of numbers of one type a large seed would be rounded.
+        model = rows.astype(object).iloc[0]
         view = View(model_seeds=(int(model["model_seed"]),), config_ids=(int(model["config_id"]),))
         errors = partial(data.string_errors, run_id, EVERY_ERROR)
         share.offer(header, f"model_{run_id}", errors, view, title=f"Model {run_id}")

@@ -8,7 +8,7 @@ from dashboard.elements import chips
 from dashboard.every_page import share
 from dashboard.launch import panel, starting_point, variants
 from dashboard.sweeps_page import annotating, deleting, losses, running
-from dashboard.text import models_fail
+from dashboard.text import models_fail, written
 from dashboard.words import measures, names
 from dashboard.words.clock import clock
 from seqcls.errors import SeqclsError
@@ -167,7 +167,7 @@ def _varied(name: str) -> dict[str, str]:
     members = data.memberships()
     settings = names.settings_that_differ(members[members["sweep"] == name]["config_id"].tolist())
     return {
-        str(field): ", ".join(map(chips.written, data.sorted_values(settings[field])))
+        str(field): ", ".join(map(written, data.sorted_values(settings[field])))
         for field in settings
     }
 

@@ -23,7 +23,7 @@ COLORS = "colors of configurations"
 
 def configuration_names(config_ids: Sequence[int]) -> dict[int, str]:
     """What each configuration is called, beside these others: no two the same."""
-    return told_apart(config_ids, data.memberships(), data.settings())
+    return {config_id: ", ".join(parts) for config_id, parts in _name_parts(config_ids).items()}
 
 
 @partial(data.shared, of=sweep_queries.members_revision)

@@ -16,6 +16,7 @@ import pyarrow.parquet
 from seqcls.errors import ConfigError
 from sweeps.files import refuse_taken, whole_files
 from sweeps.on_progress import OnProgress
+from sweeps.results.summaries import exact_type
 from sweeps.store.databases.engine import Store
 from sweeps.store.databases.statements import chunks
 from sweeps.store.reading import queries
@@ -64,6 +65,26 @@ def export(
     with whole_files(folder, force=force) as new:
         rows = _write_all(new, kind, frame, _results(store, ids, on_progress), spreadsheet)
     return {path: rows[name] for name, path in paths.items()}
+
+
+def arrow_table(frame: pd.DataFrame) -> pa.Table:
+    """A frame as an Arrow table, whose columns have one type each.
+
+    Where no type holds all values of a column as they are, it has their text.
+    """
+    typed = {str(name): _typed(frame[name]) for name in frame if frame[name].dtype == object}
+    return pa.Table.from_pandas(frame.assign(**typed), preserve_index=False)
+
+
+def _typed(column: "pd.Series[Any]") -> "pd.Series[Any]":
+    kind: Any = exact_type(column)
+    if kind != "object":
+        return column.astype(kind)
+    try:
+        pa.array(column, from_pandas=True)
+    except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError):
+        return column.map(str, na_action="ignore").astype("string")
+    return column
 
 
 def _answers(
@@ -133,7 +154,7 @@ def _write_all(
     results: Iterator[dict[str, pa.Table]],
     spreadsheet: bool,
 ) -> dict[str, int]:
-    runs = pa.Table.from_pandas(frame, preserve_index=False)
+    runs = arrow_table(frame)
     schemas = {"runs": runs.schema, "lengths": LENGTHS, "errors": ERRORS}
     rows = dict.fromkeys(schemas, 0)
     with ExitStack() as opened:

@@ -2,6 +2,7 @@
 
 import numbers
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -111,12 +112,14 @@ def _has_value(frame: pd.DataFrame, name: str, value: Any, said: str) -> "pd.Ser
         return frame[name].map(lambda each: not pd.isna(each) and str(each) == value.text)
     try:
         number = float(value.text.removesuffix("%"))
+        with suppress(ValueError):
+            number = int(value.text)
     except ValueError:
         raise ConfigError(f"{said}: expected a number, as in {name}=0") from None
     if value.text.endswith("%"):
         # As the table rounds it.
         return frame[name].map(lambda each: not pd.isna(each) and f"{each:.2%}" == value.text)
-    return frame[name].map(lambda each: not pd.isna(each) and float(each) == number)
+    return frame[name].map(lambda each: not pd.isna(each) and each == number)
 
 
 def _with_predictions(frame: pd.DataFrame) -> pd.DataFrame:

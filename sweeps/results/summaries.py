@@ -1,5 +1,6 @@
 """What frames of runs say beyond their columns. Pure functions; no database."""
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from seqcls.config import default_fields
@@ -13,6 +14,32 @@ if TYPE_CHECKING:
 def accuracy(counts: "pd.DataFrame") -> "pd.Series[float]":
     """The share of strings classified rightly, in [0, 1]; missing where there are none."""
     return (counts["tested"] - counts["wrong"]).astype("Float64") / counts["tested"]
+
+
+EXACT = 2**53
+"""Up to here every whole number is a float."""
+
+
+def exact_type(values: Iterable[Any]) -> str:
+    """The type of a column that holds these values, each as it is; `object` where none does.
+
+    Args:
+        values: as JSON has them; None and NaN are missing.
+    """
+    known = [value for value in values if value is not None and value == value]
+    match {type(value) for value in known}:
+        case types if types == {bool}:
+            return "boolean"
+        case types if types == {str}:
+            return "string"
+        case types if types == {int} and all(-(2**63) <= value < 2**63 for value in known):
+            return "Int64"
+        case types if types == {float}:
+            return "Float64"
+        case types if types == {int, float}:
+            whole = (value for value in known if isinstance(value, int))
+            return "Float64" if all(abs(value) <= EXACT for value in whole) else "object"
+    return "object"
 
 
 def solved_or_none(solved: "pd.Series[Any]", shortest: "pd.Series[Any]") -> "pd.Series[Any]":

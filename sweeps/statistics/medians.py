@@ -17,6 +17,8 @@ def medians(models: pd.DataFrame, listed: int) -> pd.DataFrame:
         runs), median_solved_length (missing where half of the runs or more solve no length of
         which there are test strings), and the first failing_seeds, in order (a list).
     """
+    # Medians may lie between two lengths: they are fractions, and so is what they are held against.
+    models = models.assign(solved_length=models["solved_length"].astype(float))
     accuracies = median_intervals(models, "accuracy", ["config_id"])
     # A run that solves no tested length is below all that do; no median is said of those alone.
     by_config = models.assign(least=models["solved_length"].fillna(-1)).groupby("config_id")

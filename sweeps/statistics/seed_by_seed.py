@@ -10,6 +10,11 @@ from sweeps.statistics.intervals import CONFIDENCE, Interval, Table, mcnemar, wi
 
 SIDES = ("a", "b")
 
+FEWEST_OF_A_MEAN = 3
+"""Seeds that a mean needs for an interval. Two have one degree of freedom, with which Student's t
+reaches nine times their standard deviation: mostly beyond all that a difference of shares can be.
+"""
+
 
 @dataclass(frozen=True)
 class Comparison:
@@ -74,7 +79,8 @@ def by_length(a: pd.DataFrame, b: pd.DataFrame) -> pd.DataFrame:
     Returns:
         One row a length of which both have strings: length, seeds,
         accuracy_a and accuracy_b (means over seeds, in [0, 1]), difference, low and high (the
-        interval of the mean difference by Student's t; missing with fewer than two seeds).
+        interval of the mean difference by Student's t over seeds, within [-1, 1] as a difference
+        of shares is; missing with fewer than `FEWEST_OF_A_MEAN` seeds).
     """
     pairs = _accuracy_by_length(a).merge(
         _accuracy_by_length(b), on=["model_seed", "length"], suffixes=("_a", "_b")
@@ -87,8 +93,10 @@ def by_length(a: pd.DataFrame, b: pd.DataFrame) -> pd.DataFrame:
 
     spread = groups["difference"].std() / np.sqrt(means["seeds"])
     reach = stats.t.ppf((1 + CONFIDENCE) / 2, np.maximum(means["seeds"] - 1, 1)) * spread
+    reach = reach.where(means["seeds"] >= FEWEST_OF_A_MEAN)
     return means.assign(
-        low=means["difference"] - reach, high=means["difference"] + reach
+        low=(means["difference"] - reach).clip(lower=-1.0),
+        high=(means["difference"] + reach).clip(upper=1.0),
     ).reset_index()
 
 

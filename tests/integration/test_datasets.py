@@ -369,7 +369,7 @@ def test_a_model_of_pairs_is_asked_about_an_input_that_its_file_lacks(tmp_path: 
         answer = model.answer(model.letters(new))
         assert answer.label is None
         assert not answer.is_wrong
-        assert "is not in the file, predicted" in said_of(answer)
+        assert "target not known, predicted" in said_of(answer)
     assert model.answer(model.letters("ab")).label == "ba"
     with pytest.raises(InvalidStringError, match="not in the file"):
         minimal_failing(model, model.letters("abba"))

@@ -84,16 +84,24 @@ def test_kinds_of_errors_pick_runs_and_order_them(small: Store) -> None:
 
 @pytest.mark.parametrize("width", [1, 7, 10])
 def test_scores_are_summed_over_similar_lengths(small: Store, width: int) -> None:
+    with small.begin() as connection:
+        # Of one of them the shortest string is the empty one.
+        connection.exec_driver_sql(
+            "UPDATE length_score SET length = 0 WHERE run_id = 2 AND length = 1"
+        )
     found = overview.scores_by_length(small, [2, 9], width)
     expected: dict[tuple[int, int], Counter[str]] = defaultdict(Counter)
     names = ("tn", "fp", "fn", "tp", "tested", "wrong")
     query = f"SELECT run_id, length, {', '.join(names)} FROM length_score WHERE run_id IN (2, 9)"
     for run_id, length, *own in rows(small, query):
-        expected[run_id, (length - 1) // width].update(dict(zip(names, own, strict=True)))
+        first = length if width == 1 else max(0, (length - 1) // width) * width + (length > width)
+        expected[run_id, first].update(dict(zip(names, own, strict=True)))
     assert len(found) == len(expected)
+    assert 0 in found["first_length"].tolist()
     for row in found.to_dict("records"):
-        assert row["last_length"] - row["first_length"] == width - 1
-        own = expected[row["run_id"], (row["first_length"] - 1) // width]
+        first, is_first = row["first_length"], row["first_length"] == 0
+        assert row["last_length"] == first + width - 1 + (is_first and width > 1)
+        own = expected[row["run_id"], first]
         assert {name: row[name] for name in own} == own
 
 

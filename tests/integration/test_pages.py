@@ -163,6 +163,7 @@ def test_errors_of_a_kind_are_a_filter(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "3 of 43 runs match the filters." in said(app)
     app = open_app(monkeypatch, SHIPPED, "failing", kind="false positives", seed="2")
     assert app.dataframe[0].value["false_positives"].tolist() == [1443, 6]
+    assert "Counted are those of 5 tested models that match the filters." in said(app)
     assert set(app.dataframe[1].value["kind"]) == {"false positive"}
 
 
@@ -171,6 +172,10 @@ def test_where_no_model_fails_the_pages_say_so(monkeypatch: pytest.MonkeyPatch) 
     assert "No model that matches the filters fails." in app.success[0].value
     app = open_app(monkeypatch, SHIPPED, "failing", seed="5", sweep="all_initializations")
     assert "None of the 1 tested models" in app.success[0].value
+    app = open_app(monkeypatch, SHIPPED, kind="false positives", seed="0")
+    assert "No model that matches the filters has false positives." in app.success[0].value
+    app = open_app(monkeypatch, SHIPPED, "failing", kind="false positives", seed="0")
+    assert "leave has false positives" in app.success[0].value
 
 
 def test_selected_configurations_are_in_the_link(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,6 +5,7 @@ import json
 import re
 import shutil
 import xml.etree.ElementTree as ElementTree
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from typer.testing import CliRunner
 from dashboard import data
 from dashboard.cli import app
 from dashboard.compare import configurations
-from dashboard.report import failing_models
+from dashboard.report import failing_models, sweep_report
 from sweeps.analysis import causes
 from sweeps.analysis.remedy_trials import trial_sentence
 from sweeps.api import log_results
@@ -22,6 +23,7 @@ from sweeps.grid.spec import parse_spec
 from sweeps.questions.runs import helps
 from sweeps.store import writer
 from sweeps.store.opening import open_reader, open_writer
+from sweeps.store.reading import sweep_queries
 from sweeps.store.reading.selection import View
 from sweeps.store.results import explained
 from sweeps.store.runs import notes
@@ -220,3 +222,39 @@ def test_a_median_between_two_lengths_is_the_same_in_a_report_and_on_the_page(
     assert table.value["median_solved_length"].tolist() == [2.5]
     column = json.loads(table.proto.columns)["median_solved_length"]
     assert "format" not in column["type_config"], "as it is, not rounded"
+
+
+def of_view(view: View, **given: Any) -> str:
+    """What a reader of the report of a view sees."""
+    text = sweep_report.report(open_reader(SHIPPED), view, **given)
+    assert text is not None
+    return without_programs(text)
+
+
+def test_the_headline_counts_all_models_whatever_is_listed() -> None:
+    view = View(sweeps=(TWO[0],), failing=True)
+    text = of_view(view, only="Filtered by failing = True.")
+    assert "<strong>7 of 8 models fail</strong>" in text
+    assert "Listed and drawn are 7 of these 8, as filtered; shares and medians are of all." in text
+    assert "Listed and drawn are" not in of_view(replace(view, failing=False))
+
+
+def test_the_headline_of_chosen_seeds_says_that_they_are_chosen() -> None:
+    view = View(sweeps=(TWO[0],), model_seeds=(2,))
+    said = "<strong>The only model that matches the filters fails</strong>"
+    assert said in of_view(view, only="Filtered by seed = 2.")
+    assert "<strong>The only model of this report fails</strong>" in of_view(view)
+
+
+def test_what_is_not_listed_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sweep_report, "MOST_SWEEPS", 2)
+    monkeypatch.setattr(sweep_report, "MAX_ROWS", 1)
+    text = of_view(View())
+    number = len(set(sweep_queries.specifications(open_reader(SHIPPED))))
+    assert f"The table has the latest 2 of {number} sweeps." in text
+    assert f"These are the latest 1 of {number} sweeps." in text
+    assert re.search(r"Causes and remedies are of the worst 1 of \d+ configurations", text)
+    assert re.search(r"And \d+ more models fail\.", text)
+    files = {name: f"{name}.html" for name in sweep_queries.specifications(open_reader(SHIPPED))}
+    index = of_view(View(), pages=files)
+    assert [name for name in files if f'<a href="{name}.html">' not in index] == []

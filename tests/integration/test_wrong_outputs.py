@@ -356,9 +356,10 @@ def test_kinds_of_errors_and_first_wrong_places_are_counted_by_length(
     kinds, places = Counter[Any](), Counter[Any]()
     query = "SELECT length, error_kind, first_wrong, occurrences FROM wrong_output WHERE run_id = 3"
     for length, error_kind, place, occurrences in rows(store, query):
-        first = (length - 1) // width * width + 1
-        kinds[first, first + width - 1, error_kind] += occurrences
-        places[first, first + width - 1, place] += occurrences
+        first, last = (length - 1) // width * width + 1, -(-length // width) * width
+        first = 0 if first == 1 < width else first
+        kinds[first, last, error_kind] += occurrences
+        places[first, last, place] += occurrences
     of_kinds = error_kinds_by_length(store, 3, width).itertuples(index=False, name=None)
     assert Counter({tuple(row[:3]): row[3] for row in of_kinds}) == kinds
     of_places = first_wrong_places(store, 3, width).itertuples(index=False, name=None)

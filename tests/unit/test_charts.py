@@ -411,5 +411,5 @@ def test_the_last_change_of_sign_along_a_string_is_found(
 
 
 def test_the_first_of_several_lengths_is_said_to_hold_the_empty_string_too() -> None:
-    bins = pd.DataFrame({"first_length": [0, 1, 1, 11], "last_length": [0, 1, 10, 20]})
-    assert named(bins) == ["0", "1", "up to 10", "11 to 20"]
+    bins = pd.DataFrame({"first_length": [0, 1, 0, 11], "last_length": [0, 1, 10, 20]})
+    assert named(bins) == ["0", "1", "0 to 10", "11 to 20"]

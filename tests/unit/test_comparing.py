@@ -209,6 +209,23 @@ def test_accuracy_by_length_has_the_difference_and_its_band() -> None:
     assert found["high"].tolist() == pytest.approx([expected.high] * 3)
 
 
+@pytest.mark.parametrize(("wrong", "low"), [([0, 10], None), ([0, 10, 10], -1.0)])
+def test_an_interval_of_a_difference_of_accuracies_stays_within_what_there_can_be(
+    wrong: list[int], low: float | None
+) -> None:
+    a, b = (
+        pd.DataFrame({"model_seed": range(len(wrong)), "length": 5, "tested": 10, "wrong": some})
+        for some in (wrong, 2)
+    )
+    (row,) = by_length(a, b).to_dict("records")
+    assert row["seeds"] == len(wrong)
+    if low is None:
+        assert math.isnan(row["low"]), "of two seeds there is none"
+        assert math.isnan(row["high"])
+    else:
+        assert row["low"] == low < row["difference"] < row["high"] <= 1
+
+
 def test_strings_that_one_gets_wrong_more_often_are_listed() -> None:
     a, b = (
         pd.DataFrame({"string": own, "length": [len(x) for x in own], "label": 1})

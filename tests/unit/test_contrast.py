@@ -144,8 +144,8 @@ def test_numbers_of_the_waterfall_stand_beside_the_panel_and_not_across_zero() -
     assert mark["text"]["format"] == "+.3f"
 
 
-WIDE = 10
-"""Pixels of a line that is as wide as a fingertip."""
+WIDE = 9
+"""Pixels of a line that is as wide as a fingertip, or as the interval of a median that stands alone."""
 
 
 def test_thin_lines_are_drawn_in_their_full_color() -> None:

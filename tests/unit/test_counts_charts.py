@@ -88,7 +88,7 @@ def test_the_empty_string_is_in_the_first_point_of_lengths() -> None:
     numbers = (np.array(x) for x in ([0, 1, 11], [1, 2, 4], [0, 2, 4]))
     frame = ablation_frames.lengths_frame({"m": Ablated((), 1, 0.5, None, 0.0, 0.0, *numbers)})
     assert frame["lengths"].tolist() == ["0 to 10", "11 to 20"]
-    assert frame["length"].tolist() == [5.5, 15.5]
+    assert frame["length"].tolist() == [5.0, 15.5]
     assert frame["wrong"].tolist() == [1, 0]
 
 

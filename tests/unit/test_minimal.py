@@ -222,7 +222,7 @@ def test_a_string_that_is_not_in_the_file_is_neither_right_nor_wrong(
     answer = of_rows.answer(unknown)
     assert answer.label is None
     assert not answer.is_wrong
-    assert "has no known label, predicted" in said_of(answer)
+    assert "label not known, predicted" in said_of(answer)
     assert "label" not in how_near(1, answer, answer)
     with pytest.raises(InvalidStringError, match="not in the file, so its label is not known"):
         minimal_failing(of_rows, unknown)

@@ -9,6 +9,7 @@ import pandas as pd
 
 from dashboard.charts.style.lookup import chart_of
 from dashboard.charts.style.scales import LABEL_WIDTH, LOW_TO_HIGH, titled
+from dashboard.text import written
 
 AXIS_HEIGHT, FURNITURE_HEIGHT = 260, 130
 """Pixels of an axis, and of what stands above and below all of them."""
@@ -70,8 +71,7 @@ def _said(value: float, outcome: str) -> str:
 def _text(value: object) -> str:
     if _is_missing(value):
         return NOT_READ
-    # A column of whole numbers with a missing value has floats.
-    return f"{value:g}" if isinstance(value, float) else str(value)
+    return written(value)
 
 
 def _rank(value: object) -> tuple[int, float, str]:

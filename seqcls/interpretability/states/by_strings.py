@@ -277,8 +277,8 @@ def check_length(model: TrainedModel, letters: Sequence[int], output: Output | N
         InvalidStringError: it is no input of the task, or longer than `MAX_TOKENS` or than the
             model has places for; with its output, where it has one.
     """
-    if model.writes and output is None and (reason := model.why_no_input(letters)) is not None:
-        raise InvalidStringError(reason)
+    if output is None:
+        model.refuse_no_input(letters)
     _check_tokens(model, letters, len(letters) + model.writes, "")
     if model.writes:
         read = (written(model, tuple(letters)) if output is None else output).read

@@ -15,6 +15,7 @@ from sweeps.questions.inside import rules
 from sweeps.questions.runs import compare
 from sweeps.statistics.intervals import Interval
 from sweeps.statistics.median_intervals import FEWEST
+from sweeps.statistics.seed_by_seed import FEWEST_OF_A_MEAN
 from sweeps.store.opening import open_reader
 from sweeps.store.reading import queries
 
@@ -110,6 +111,10 @@ def _record(compared: Compared) -> dict[str, Any]:
             name: None if value != value else value
             for name, value in asdict(comparison.median_difference).items()
         },
+        "lengths_interval": (
+            "95% interval of the mean difference over seeds (Student's t, within -1 and 1); null "
+            f"where fewer than {FEWEST_OF_A_MEAN} seeds are compared"
+        ),
         "lengths": rows_of(compared.lengths),
         "strings": None if compared.strings is None else rows_of(compared.strings),
     }

@@ -19,9 +19,17 @@ def frame(store: Store, query: Select[*tuple[Any, ...]]) -> "pd.DataFrame":
 
 
 def read(connection: Connection, query: Select[*tuple[Any, ...]]) -> "pd.DataFrame":
-    """All rows of a query, as part of the connection's transaction."""
+    """All rows of a query, as part of the connection's transaction.
+
+    A column of whole numbers stays one where some are missing.
+    """
     import pandas as pd
 
     # Not pandas.read_sql_query, whose own error would hide that of the database.
     names, rows = fetched(connection, query)
-    return pd.DataFrame(rows, columns=names)
+    frame = pd.DataFrame(rows, columns=names)
+    for place, name in enumerate(names):
+        # Pandas makes fractions of them; rounded ones, of great numbers.
+        if frame[name].dtype == float and not any(isinstance(row[place], float) for row in rows):
+            frame[name] = pd.array([row[place] for row in rows], dtype="Int64")
+    return frame

@@ -11,7 +11,6 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float64, Int64
 from sqlalchemy import BigInteger, ColumnElement, case, cast, func, select
-from sqlalchemy.orm import InstrumentedAttribute
 
 from sweeps.statistics.median_intervals import intervals_of
 from sweeps.store.databases.bulk import fetched
@@ -53,7 +52,7 @@ def median_curves(
         store: where to read.
         view: which runs; all finished ones count, with whatever result.
         config_ids: of these configurations.
-        width: lengths that make one point: with 10, the lengths 1 to 10, 11 to 20, and so on.
+        width: lengths that make one point: with 10, the lengths 0 to 10, 11 to 20, and so on.
         measure: what is summed up.
 
     Returns:
@@ -73,13 +72,13 @@ def median_curves(
     if not parts:
         return pd.DataFrame(columns=columns)
     curves = pd.concat(parts, ignore_index=True)
-    return curves.assign(last_length=curves["first_length"] + width - 1)[columns]
+    return curves.assign(last_length=overview.last_lengths(curves["first_length"], width))[columns]
 
 
 def _tested(
     store: Store, config_ids: tuple[int, ...], width: int, measure: Measure
 ) -> dict[int, _Tested]:
-    first = _first_length(LengthSum.length, width)
+    first = overview.first_length(LengthSum.length, width)
     counted: dict[Measure, ColumnElement[Any]] = {
         "accuracy": LengthSum.tested.expression,
         "false positives": LengthSum.tn + LengthSum.fp,
@@ -114,7 +113,7 @@ def _wrong(
     """run_id, first length and errors of the measure's kind, where there are any."""
     # With its length given, what is right at the length that the model chose may be wrong.
     may_be_wrong = (models["errors"] > 0) | (measure == "accuracy with the length given")
-    first = _first_length(LengthScore.length, width)
+    first = overview.first_length(LengthScore.length, width)
     counted: dict[Measure, ColumnElement[Any]] = {
         "accuracy": LengthScore.wrong.expression,
         "false positives": LengthScore.fp.expression,
@@ -131,10 +130,6 @@ def _wrong(
     with store.begin() as connection:
         _, rows = fetched(connection, query)
     return np.array(rows, dtype=np.int64).reshape(-1, 3)
-
-
-def _first_length(length: InstrumentedAttribute[int], width: int) -> ColumnElement[int]:
-    return (length - 1) // width * width + 1
 
 
 def _curve(

@@ -6,14 +6,15 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from sqlalchemy import BigInteger, Float, Select, cast, func, select
+from sqlalchemy import BigInteger, ColumnElement, Float, Select, case, cast, func, select
+from sqlalchemy.orm import InstrumentedAttribute
 
 from seqcls.config import IMPORTED, default_fields
 from seqcls.fields.fields_read import language_of
 from seqcls.fields.imported import PREFIX, fields_known, in_columns
 from seqcls.theory.predictions import Prediction, theory_of
 from sweeps.results.digest import OUTPUT_COUNTS
-from sweeps.results.summaries import differing_fields, solved_or_none
+from sweeps.results.summaries import differing_fields, exact_type, solved_or_none
 from sweeps.store.databases.engine import Store
 from sweeps.store.databases.frames import frame
 from sweeps.store.databases.statements import one_of
@@ -51,8 +52,12 @@ def settings(store: Store) -> pd.DataFrame:
     # One missing value, whether a model has no such setting or has None.
     table[foreign] = table[foreign].fillna(np.nan)
     varying = table[differing_fields(table)]
-    # A whole number stays one where others are missing.
-    whole = [name for name in varying if not varying[name].hasnans]
+    # A whole number stays one where others are missing, and beside fractions where none holds it.
+    whole = [
+        name
+        for name in varying
+        if not varying[name].hasnans and exact_type(varying[name]) != "object"
+    ]
     return varying.astype({name: varying[name].infer_objects().dtype for name in whole})
 
 
@@ -105,8 +110,8 @@ def configurations(store: Store, view: View) -> pd.DataFrame:
             count.filter(Run.state == RunState.FAILED).label("failed"),
             count.filter(fails(view)).label("failing"),
             count.filter(picked(view)).label("picked"),
-            func.sum(Run.fp).filter(done).label("false_positives"),
-            func.sum(Run.fn).filter(done).label("false_negatives"),
+            cast(func.sum(Run.fp).filter(done), BigInteger).label("false_positives"),
+            cast(func.sum(Run.fn).filter(done), BigInteger).label("false_negatives"),
         )
         .where(in_scope(view))
         .group_by(Run.config_id)
@@ -114,8 +119,7 @@ def configurations(store: Store, view: View) -> pd.DataFrame:
     )
     counted = frame(store, query)
     sums = ["false_positives", "false_negatives"]
-    counted[sums] = counted[sums].astype("Int64")
-    return counted
+    return counted.astype(dict.fromkeys(sums, "Int64"))
 
 
 def models(store: Store, view: View) -> pd.DataFrame:
@@ -178,7 +182,8 @@ def _with_solved(store: Store, models: pd.DataFrame) -> pd.DataFrame:
     """
     shortest = shortest_tested(store, set(models["config_id"].tolist()))
     least = models["config_id"].map(shortest).fillna(-1)
-    return models.assign(solved_length=solved_or_none(models["solved_length"], least))
+    solved = models["solved_length"].astype("Int64")
+    return models.assign(solved_length=solved_or_none(solved, least))
 
 
 def scores_by_length(store: Store, run_ids: Sequence[int], width: int) -> pd.DataFrame:
@@ -187,29 +192,42 @@ def scores_by_length(store: Store, run_ids: Sequence[int], width: int) -> pd.Dat
     Args:
         store: where to read.
         run_ids: which runs.
-        width: lengths that make one row: with 10, the lengths 1 to 10, 11 to 20, and so on.
+        width: lengths that make one row: with 10, the lengths 0 to 10, 11 to 20, and so on.
 
     Returns:
         run_id, first_length, last_length, tn, fp, fn, tp, tested, wrong (strings); and
         right_length_given (strings), edits and target_tokens, where any of the runs is of a
         transduction.
     """
-    bins = (LengthScore.length - 1) // width
+    first = first_length(LengthScore.length, width)
     query = (
         select(
             LengthScore.run_id,
-            (bins * width + 1).label("first_length"),
-            ((bins + 1) * width).label("last_length"),
+            first.label("first_length"),
             *(
                 cast(func.sum(getattr(LengthScore, name)), BigInteger).label(name)
                 for name in LENGTH_COUNTS
             ),
         )
         .where(one_of(LengthScore.run_id, run_ids))
-        .group_by(LengthScore.run_id, bins)
-        .order_by(LengthScore.run_id, bins)
+        .group_by(LengthScore.run_id, first)
+        .order_by(LengthScore.run_id, first)
     )
-    return with_outputs(frame(store, query))
+    scores = with_outputs(frame(store, query))
+    scores.insert(2, "last_length", last_lengths(scores["first_length"], width))
+    return scores
+
+
+def first_length(length: InstrumentedAttribute[int], width: int) -> ColumnElement[int]:
+    """The first of the lengths that are summed up with a length; the empty string is with 1."""
+    if width == 1:
+        return length.expression
+    return case((length <= width, 0), else_=(length - 1) // width * width + 1)
+
+
+def last_lengths(first: "pd.Series[int]", width: int) -> "pd.Series[int]":
+    """The last of the lengths that are summed up with each of these first ones."""
+    return first + width - 1 + ((first == 0) & (width > 1))
 
 
 def output_shares(store: Store, run_ids: Sequence[int]) -> pd.DataFrame:
@@ -223,7 +241,11 @@ def output_shares(store: Store, run_ids: Sequence[int]) -> pd.DataFrame:
     query = (
         select(
             LengthScore.run_id,
-            *(func.sum(getattr(LengthScore, name)).label(name) for name in counts),
+            *(
+                # Of numbers of eight bytes PostgreSQL makes a decimal one.
+                cast(func.sum(getattr(LengthScore, name)), BigInteger).label(name)
+                for name in counts
+            ),
         )
         .where(one_of(LengthScore.run_id, run_ids))
         .group_by(LengthScore.run_id)

@@ -12,7 +12,7 @@ from seqcls.config import IMPORTED, MAX_MODEL_SEED, RunConfig, default_fields
 from seqcls.errors import UnknownRunError
 from seqcls.fields.imported import PREFIX, fields_known, in_columns
 from sweeps.results.digest import OUTPUT_COUNTS
-from sweeps.results.summaries import accuracy
+from sweeps.results.summaries import accuracy, exact_type
 from sweeps.store.databases.engine import Store
 from sweeps.store.databases.frames import frame, read
 from sweeps.store.databases.statements import one_of
@@ -99,9 +99,9 @@ def runs(
         return runs.join(settings)
     # Of every field what it is: whole values of a field of fractions stay fractions.
     types = {name: _NULLABLE[type(default)] for name, default in default_fields().items()}
-    return runs.join(settings.astype(types)).join(
-        pd.DataFrame(foreign, index=runs.index).convert_dtypes()
-    )
+    theirs = pd.DataFrame(foreign, index=runs.index, dtype=object)
+    theirs = theirs.astype({name: exact_type(theirs[name]) for name in theirs})
+    return runs.join(settings.astype(types)).join(theirs.where(theirs.notna(), None))
 
 
 def length_scores(store: Store, run_ids: Sequence[int]) -> "pd.DataFrame":

@@ -3,6 +3,7 @@
 import pandas as pd
 
 from sweeps.store.databases.engine import Store
+from sweeps.store.reading.overview import last_lengths
 from sweeps.store.schema.outputs import ERROR_KINDS
 from sweeps.store.strings.errors import errors_of_runs
 
@@ -13,7 +14,7 @@ def error_kinds_by_length(store: Store, run_id: int, width: int) -> pd.DataFrame
     Args:
         store: where to read.
         run_id: of a transduction; another has no row.
-        width: lengths that make one row: with 10, the lengths 1 to 10, 11 to 20, and so on.
+        width: lengths that make one row: with 10, the lengths 0 to 10, 11 to 20, and so on.
 
     Returns:
         first_length, last_length, error_kind, strings (each as often as it occurs in the test
@@ -41,7 +42,9 @@ def _summed(store: Store, run_id: int, width: int, what: str) -> pd.DataFrame:
     # Of no transduction there is nothing to count.
     errors = errors if what in errors else errors.head(0).assign(**{what: None})
     first = (errors["length"] - 1) // width * width + 1
+    # The empty string is with those of one token, unless each length has a row of its own.
+    first = first.where(errors["length"] > width, 0) if width > 1 else errors["length"]
     counted = errors.assign(first_length=first).groupby(["first_length", what])["occurrences"].sum()
     table = counted.rename("strings").reset_index()
-    table.insert(1, "last_length", table["first_length"] + width - 1)
+    table.insert(1, "last_length", last_lengths(table["first_length"], width))
     return table
