@@ -1,7 +1,6 @@
 """How commands print tables, JSON, times and counts."""
 
 import json
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -12,6 +11,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from seqcls.canonical import with_nulls
 from seqcls.errors import ConfigError
 from seqcls.spelling import nearest
 
@@ -40,15 +40,7 @@ class Look:
 
 def print_record(record: Mapping[str, Any]) -> None:
     """Prints an object as JSON; a number that is NaN is null, as JSON has none."""
-    typer.echo(json.dumps(_with_nulls(record), indent=1, allow_nan=False))
-
-
-def _with_nulls(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return {name: _with_nulls(inner) for name, inner in value.items()}
-    if isinstance(value, list | tuple):
-        return [_with_nulls(inner) for inner in value]
-    return None if isinstance(value, float) and math.isnan(value) else value
+    typer.echo(json.dumps(with_nulls(record), indent=1, allow_nan=False))
 
 
 def show(as_json: bool, said: Sequence[str], record: Mapping[str, Any]) -> None:
