@@ -1,6 +1,8 @@
 """Whether this process may write: a dashboard for the public only reads. Decided here alone."""
 
 import os
+import sqlite3
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import TypedDict
 from urllib.parse import quote
@@ -60,6 +62,31 @@ def reading_address(path: Path) -> str:
     if makes_no_files and not any(holds_something(f"{path}{end}") for end in COMPANIONS):
         address += "&immutable=1"
     return address
+
+
+def open_to_read(path: Path, busy_seconds: float = 60.0) -> sqlite3.Connection:
+    """A connection that only reads, after what a killed writer left half-written is rolled back.
+
+    SQLite plays a journal back when a file is opened, which needs the right to write: a reader
+    alone would refuse the file until the next writer came.
+    """
+    # Asked of each connection: a writer may have come or gone.
+    if not is_read_only() and holds_something(f"{path}-journal"):
+        # Whoever may not write is told so by the reader's own error.
+        with (
+            suppress(sqlite3.Error),
+            closing(connect_to(f"file:{quote(str(path))}?mode=rw", busy_seconds)) as writer,
+        ):
+            writer.execute("SELECT count(*) FROM sqlite_master")
+    return connect_to(reading_address(path), busy_seconds)
+
+
+def connect_to(address: str, busy_seconds: float) -> sqlite3.Connection:
+    """A connection by a URI, which waits for others' locks for so long."""
+    # isolation_level=None leaves transactions to the events of the engine.
+    return sqlite3.connect(
+        address, uri=True, timeout=busy_seconds, isolation_level=None, check_same_thread=False
+    )
 
 
 def holds_something(path: str) -> bool:

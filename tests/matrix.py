@@ -378,7 +378,9 @@ class Compared:
         return self.facts.runs[run_id]
 
     def _configuration(self, row: Mapping[str, Any], what: str) -> None:
-        runs = [run for run in self.facts.sweeps[self.sweep] if self._is_of(run, row)]
+        # On the index of a site there are those of several sweeps.
+        named = row.get("sweep", self.sweep)
+        runs = [run for run in self.facts.sweeps[named] if self._is_of(run, row)]
         done = [run for run in runs if run["state"] == "done"]
         failing, *of = re.findall(r"\d+", str(row["failing"]))
         said = f"{what}: configuration {sorted({run['config_id'] for run in runs})}, "

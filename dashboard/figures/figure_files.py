@@ -9,6 +9,7 @@ import vl_convert
 
 from dashboard.charts.style.themes import LIGHT, themed
 from dashboard.figures.figure import Figure
+from seqcls.canonical import with_nulls
 from sweeps.files import refuse_taken, whole_files
 
 SCALE = 2.0
@@ -24,7 +25,7 @@ def write_figures(figures: Iterable[Figure], folder: Path, *, force: bool = Fals
     with whole_files(folder, force=force) as new:
         for name, figure in named.items():
             spec = themed(figure.chart.to_dict(), LIGHT) | {"background": LIGHT.background}
-            chart = json.dumps(spec)
+            chart = json.dumps(with_nulls(spec))
             (new / f"{name}.png").write_bytes(vl_convert.vegalite_to_png(chart, scale=SCALE))
             (new / f"{name}.svg").write_text(vl_convert.vegalite_to_svg(chart), encoding="utf-8")
     return paths

@@ -247,7 +247,9 @@ def _table(table: pd.DataFrame) -> str:
         shown["predicted"] = table["predicted"]
     shown = shown.join(table[[name for name in settings if name not in naming]])
     shown = shown.rename(columns={"sweeps": "sweep"})
-    return f'<div class="wide">{shown.to_html(index=False, border=0, na_rep="")}</div>'
+    # Of models trained elsewhere, fields of ours are None, which would be written as a word.
+    shown = shown.astype(object).where(shown.notna(), "")
+    return f'<div class="wide">{shown.to_html(index=False, border=0)}</div>'
 
 
 def _failures(store: Store, sweeps: Sequence[_Sweep]) -> str:

@@ -3,6 +3,7 @@
 import enum
 import itertools
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -99,6 +100,10 @@ def test_fields_of_trained_runs_keep_their_types_beside_imported_ones(both: Stor
     of_ours = beside[beside["id"].isin(alone["id"])]
     for name in RunConfig.model_fields:
         assert list(map(str, of_ours[name])) == list(map(str, alone[name])), name
+
+
+def test_a_report_leaves_cells_of_fields_that_others_do_not_have_empty(both: Store) -> None:
+    assert ">None<" not in re.sub(r"\s", "", api.report(both, "ours", "theirs"))
 
 
 def test_settings_of_others_are_never_fields_of_ours(both: Store) -> None:

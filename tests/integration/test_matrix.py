@@ -81,9 +81,10 @@ NUMBERS_OF = {
 """Where there must be numbers that SQL knows, once a kind has results."""
 
 REASONS = (
-    ("untrained", "is failed and (has no weights|was not tested|has no model)|none of its runs is "
-     "finished|no finished run|no trained and tested model|No model that matches the filters is "
-     "trained|training failed for all of these runs|This run has no model to show"),
+    ("untrained", "is failed( and (has no weights|was not tested|has no model)|, not finished)"),
+    ("untrained", "none of its runs is finished|no finished run|no trained and tested model"),
+    ("untrained", "No model that matches the filters is trained|This run has no model to show"),
+    ("untrained", "training failed for all of these runs"),
     ("imported", "it was trained elsewhere and imported, so its weights are not in this database"),
     ("imported", "'imported' cannot be trained here|holds imported results"),
     ("no language", "task='[a-z_]+' is no language: its answers are not yes or no"),
@@ -95,7 +96,8 @@ REASONS = (
     ("language", "the analysis is of required letters, and task='[a-z_]+' requires none"),
     ("own strings", "of strings that are not in the file nobody knows what is right"),
     ("own strings", "dataset='': expected strings; name a file as path='data.csv'"),
-    ("no numbers", "has no answer: its logit is NaN"),
+    ("no numbers", "has (no|an) answer: (its logit|what the model computes for (it|them)) is NaN"),
+    ("no language", "with pictures names no states that could be carried over"),
     ("any", "within two substitutions"),
     ("any", "none of the report's models"),
     ("language", "No finite machine was found within the budget"),

@@ -225,6 +225,13 @@ def test_a_state_that_is_there_is_read() -> None:
         assert f"{found.commonest:.1%}" in inside_text(found)[0]
 
 
+def test_states_are_read_where_all_strings_of_trained_lengths_are_few() -> None:
+    last = minimal_automaton("(0|1)*1", "01")
+    lengths = {"train_max_length": 2, "validation_max_length": 2}
+    (probe,) = look_inside(untrained(**LSTM, hidden_size=8, **{**FEW, **lengths}), last).probes
+    assert 0 <= probe.trained <= 1
+
+
 def test_the_empty_string_of_a_test_without_one_is_the_languages() -> None:
     model = untrained(**LSTM, **FEW, task="parity", test_min_length=1)
     assert ModelAnswers(model, SMALL).empty_given

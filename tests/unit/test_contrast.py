@@ -145,7 +145,7 @@ def test_numbers_of_the_waterfall_stand_beside_the_panel_and_not_across_zero() -
 
 
 WIDE = 9
-"""Pixels of a line that is as wide as a fingertip, or as the interval of a median that stands alone."""
+"""Pixels of a line as wide as a fingertip, or as the interval of a median that stands alone."""
 
 
 def test_thin_lines_are_drawn_in_their_full_color() -> None:

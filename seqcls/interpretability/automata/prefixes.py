@@ -50,7 +50,7 @@ def drawn_places(model: TrainedModel, automaton: Automaton) -> tuple[Places, Pla
     Half of the strings are accepted by the automaton, as far as it accepts any.
 
     Raises:
-        ConfigError: the model names no states of its blocks or layers.
+        ConfigError: the model names no states of its blocks or layers, or there is one string only.
     """
     if not layer_names(model):
         raise ConfigError(
@@ -62,12 +62,22 @@ def drawn_places(model: TrainedModel, automaton: Automaton) -> tuple[Places, Pla
     rng = np.random.default_rng(0)
     short = min(trained, longest)
     first = drawn_strings(automaton, rng, rng.integers(1, short + 1, size=2 * STRINGS))
-    seen = set(first[::2])
+    fitted = first[::2]
+    seen = set(fitted)
     held_out = [string for string in first[1::2] if string not in seen]
+    if not held_out:
+        # There are so few strings that both halves have all of them: every other one is held out.
+        held_out = sorted(seen)[1::2]
+        fitted = [string for string in fitted if string not in held_out]
+    if not held_out:
+        raise ConfigError(
+            f"train_max_length={trained}, test_max_length={longest}: there is one string only, so "
+            "that none can be held out; train on longer ones"
+        )
     if trained < longest:
         lengths = rng.integers(trained + 1, longest + 1, size=STRINGS)
         held_out += drawn_strings(automaton, rng, lengths)
-    return _places(model, automaton, first[::2]), _places(model, automaton, held_out)
+    return _places(model, automaton, fitted), _places(model, automaton, held_out)
 
 
 def drawn_strings(

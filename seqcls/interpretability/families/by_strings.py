@@ -28,12 +28,17 @@ def curve(model: TrainedModel, family: Family, points: int = 40) -> Curve:
     Others are tried evenly on a logarithmic scale; the changes are those that show between them.
 
     Raises:
-        InvalidStringError: even its first string is too long.
+        InvalidStringError: even its first string is too long, or none has an answer.
     """
     longest = _longest(family)
     known = _Known(model, family, ())
     first = np.arange(1, min(16, longest) + 1)
     known.try_all(np.union1d(first, grid(longest, points)).tolist())
+    if not known.logits and known.has_nan:
+        raise InvalidStringError(
+            f"{family.text[:60]!r}: none of its strings has an answer: what the model computes for "
+            "them is NaN"
+        )
     if not known.logits:
         raise InvalidStringError(
             f"{family.text[:60]!r}: even its first string is longer than the model has places for"
@@ -92,10 +97,13 @@ class _Known:
         self._before = before
         self.labels: dict[int, bool] = {}
         self.logits: dict[int, float] = {}
+        self.has_nan = False
+        """Whether there was a string for which the model computes NaN."""
 
     def try_all(self, values: Sequence[int]) -> None:
         strings = [self._family.letters(*self._before, value) for value in values]
         answers = self._model.ask_all(strings)
+        self.has_nan = self.has_nan or bool(answers.unanswered.any())
         for row in np.flatnonzero(answers.known).tolist():
             self.labels[values[row]] = bool(answers.targets[row])
             self.logits[values[row]] = float(answers.logits[row])

@@ -1,7 +1,6 @@
 """How commands print tables, JSON, times and counts."""
 
 import json
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -11,6 +10,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from seqcls.canonical import with_nulls
 from seqcls.errors import ConfigError
 from seqcls.spelling import nearest
 from sweeps.terminal import say, visible
@@ -40,15 +40,7 @@ class Look:
 
 def print_record(record: Mapping[str, Any]) -> None:
     """Prints an object as JSON; a number that is NaN is null, as JSON has none."""
-    say(json.dumps(_with_nulls(record), indent=1, allow_nan=False), data=True)
-
-
-def _with_nulls(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return {name: _with_nulls(inner) for name, inner in value.items()}
-    if isinstance(value, list | tuple):
-        return [_with_nulls(inner) for inner in value]
-    return None if isinstance(value, float) and math.isnan(value) else value
+    say(json.dumps(with_nulls(record), indent=1, allow_nan=False), data=True)
 
 
 def show(as_json: bool, said: Sequence[str], record: Mapping[str, Any]) -> None:

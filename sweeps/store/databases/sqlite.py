@@ -13,7 +13,7 @@ import stat
 import time
 import warnings
 from collections.abc import Sequence
-from contextlib import closing, suppress
+from contextlib import closing
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import Literal
@@ -32,7 +32,7 @@ from seqcls.errors import (
     StoreUnavailableError,
 )
 from sweeps.files import whole_files
-from sweeps.read_only import holds_something, is_read_only, reading_address, refuse_writes
+from sweeps.read_only import connect_to, open_to_read, refuse_writes
 
 BUSY_SECONDS = 60.0
 """How long a connection waits for another's lock."""
@@ -139,7 +139,7 @@ def _new_connection(
     if mode == "ro":
         connection = open_to_read(path, busy_seconds)
     else:
-        connection = _open(f"file:{quote(str(path))}?mode={mode}", busy_seconds)
+        connection = connect_to(f"file:{quote(str(path))}?mode={mode}", busy_seconds)
     connection.execute("PRAGMA foreign_keys=ON")
     if mode == "ro":
         # What a file says of its own schema calls no function that does more than compute.
@@ -181,30 +181,6 @@ def begin_reading(connection: sqlite3.Connection) -> None:
     if read_seconds is not None:
         end = time.monotonic() + read_seconds
         connection.set_progress_handler(lambda: time.monotonic() > end, STEPS)
-
-
-def open_to_read(path: Path, busy_seconds: float = BUSY_SECONDS) -> sqlite3.Connection:
-    """A connection that only reads, after what a killed writer left half-written is rolled back.
-
-    SQLite plays a journal back when a file is opened, which needs the right to write: a reader
-    alone would refuse the file until the next writer came.
-    """
-    # Asked of each connection: a writer may have come or gone.
-    if not is_read_only() and holds_something(f"{path}-journal"):
-        # Whoever may not write is told so by the reader's own error.
-        with (
-            suppress(sqlite3.Error),
-            closing(_open(f"file:{quote(str(path))}?mode=rw", busy_seconds)) as writer,
-        ):
-            writer.execute("SELECT count(*) FROM sqlite_master")
-    return _open(reading_address(path), busy_seconds)
-
-
-def _open(address: str, busy_seconds: float) -> sqlite3.Connection:
-    # isolation_level=None leaves transactions to the events of the engine.
-    return sqlite3.connect(
-        address, uri=True, timeout=busy_seconds, isolation_level=None, check_same_thread=False
-    )
 
 
 def explained(name: str, error: SQLAlchemyError | sqlite3.Error) -> StoreError:
@@ -297,7 +273,7 @@ def why_not_writable(path: Path) -> str | None:
     if (reason := why_not_permitted(path)) is not None:
         return reason
     try:
-        with closing(_open(f"file:{quote(str(path.absolute()))}?mode=rw", 1.0)) as connection:
+        with closing(connect_to(f"file:{quote(str(path.absolute()))}?mode=rw", 1.0)) as connection:
             # Takes the lock that a write takes, and changes nothing.
             connection.execute("BEGIN IMMEDIATE")
             connection.rollback()

@@ -19,7 +19,7 @@ from sqlalchemy import Table
 from seqcls.config import RunConfig
 from seqcls.errors import ConfigError, SpecError, StoreDamagedError, StoreError
 from sweeps.grid.spec import spec_as_written
-from sweeps.store.databases import sqlite
+from sweeps.read_only import open_to_read
 from sweeps.store.integrity.row_checks import (
     CONTRADICTING,
     CONTRADICTING_OUTPUTS,
@@ -98,7 +98,7 @@ class Survey:
 
 def connect(path: Path) -> sqlite3.Connection:
     """A connection that reads, and no longer than `MOST_SECONDS`."""
-    connection = sqlite.open_to_read(path)
+    connection = open_to_read(path)
     connection.execute("PRAGMA trusted_schema=OFF")
     connection.execute("PRAGMA cell_size_check=ON")
     connection.create_function("fits", 2, fits, deterministic=True)

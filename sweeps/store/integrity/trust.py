@@ -8,7 +8,6 @@ from contextlib import closing
 from pathlib import Path
 
 from seqcls.errors import StoreDamagedError, StoreError
-from sweeps.store.databases import sqlite
 from sweeps.store.integrity import survey
 from sweeps.store.integrity.layout import layout_of
 from sweeps.store.integrity.survey import Survey
@@ -138,7 +137,9 @@ def _checks_itself(path: Path) -> bool:
         with closing(survey.connect(path)) as connection:
             layout = layout_of(connection)
     except sqlite3.Error as error:
-        raise sqlite.explained(str(path), error) from error
+        raise StoreError(
+            f"{str(path)!r}: {error}; `seqcls verify` tells what can be read"
+        ) from error
     if layout.obstacle is not None:
         raise StoreError(
             f"{str(path)!r} was not made by this program: {layout.obstacle}; name another file"
