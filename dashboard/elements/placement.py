@@ -7,6 +7,7 @@ from hashlib import sha256
 from typing import Any
 
 import altair as alt
+import pandas as pd
 import streamlit as st
 from altair.utils.schemapi import disable_debug_mode
 from streamlit.dataframe_util import convert_anything_to_arrow_bytes
@@ -55,7 +56,9 @@ def built(builder: Callable[..., Drawing], *given: Any) -> dict[str, Any]:
         *given: what it is given.
     """
     name, on = f"{builder.__module__}.{builder.__qualname__}", ground()
-    data = sha256(pickle.dumps((given, on), pickle.HIGHEST_PROTOCOL)).digest()
+    # Copies: pandas joins columns of one type in memory when they are first computed with.
+    frames = [x.copy() if isinstance(x, pd.DataFrame) else x for x in given]
+    data = sha256(pickle.dumps((frames, on), pickle.HIGHEST_PROTOCOL)).digest()
     return ANSWERS.answer((name, data), lambda: _with_bytes(_spec(builder(*given), on)))
 
 

@@ -21,6 +21,7 @@ COLORS = "colors of configurations"
 """Those that the session has seen."""
 
 
+@partial(data.shared, of=sweep_queries.members_revision)
 def configuration_names(config_ids: Sequence[int]) -> dict[int, str]:
     """What each configuration is called, beside these others: no two the same."""
     return {config_id: ", ".join(parts) for config_id, parts in _name_parts(config_ids).items()}

@@ -133,8 +133,12 @@ def without_formulas(frame: pd.DataFrame) -> pd.DataFrame:
         return f"'{value}" if isinstance(value, str) and value.startswith(FORMULA) else value
 
     texts = [name for name in frame if not pd.api.types.is_numeric_dtype(frame[name])]
-    shown = frame.assign(**{str(name): frame[name].astype(object).map(as_text) for name in texts})
-    return shown.rename(columns=as_text)
+    # Not by `map`, which makes whole numbers floats where some are missing.
+    shown = {
+        str(name): pd.Series([as_text(x) for x in frame[name]], frame.index, dtype=object)
+        for name in texts
+    }
+    return frame.assign(**shown).rename(columns=as_text)
 
 
 def _without_formulas(table: pa.Table) -> pa.Table:

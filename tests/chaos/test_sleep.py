@@ -102,13 +102,15 @@ def test_the_death_of_a_worker_is_seen_without_another(tmp_path: Path, elsewhere
     (seen,) = progress(store.reader())
     assert (seen.running, seen.orphaned) == (6, 6)
     assert "the worker of 6 died" in running.said(seen, attended=False)
+    path = str(tmp_path / "x.db")
     said = subprocess.run(
-        [sys.executable, "-m", "sweeps", "status", "--db", str(tmp_path / "x.db")],
+        [sys.executable, "-m", "sweeps", "status", "--db", path],
         capture_output=True,
         text=True,
         cwd=ROOT,
     )
-    assert said.stderr == "s: the worker of 6 runs died; `seqcls work` trains them again.\n"
+    again = f"`seqcls work --db {path}` trains them again"
+    assert said.stderr == f"s: the worker of 6 runs died; {again}.\n"
     assert rows(store, "SELECT DISTINCT state FROM run") == [("running",)]
 
 

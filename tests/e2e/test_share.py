@@ -60,7 +60,7 @@ def test_the_report_of_a_page_is_of_the_models_that_match_its_filters(
     assert name == "configurations.html"
     text = content.decode()
     assert "<h1>all_initializations" in text
-    assert "<strong>2 of 2 models fail</strong>" in text
+    assert "<strong>2 of 2 models that match the filters fail</strong>" in text
     assert "Filtered by seed = 0, 2." in text
     assert [run in text for run in ('id="run-3"', 'id="run-5"', 'id="run-4"')] == [
         True,

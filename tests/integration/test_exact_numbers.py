@@ -104,7 +104,7 @@ def _downloaded(label: str) -> Callable[[Store, Path], Any]:
     def read(store: Store, folder: Path) -> Any:
         ending, write = share.FORMATS[label]
         data = write(_of_pages(store, folder))
-        if ending == "csv":
+        if ending.endswith("csv"):
             return pd.read_csv(io.BytesIO(data), dtype=str, keep_default_na=False)
         if ending == "jsonl":
             return list(map(json.loads, data.decode().split("\n")[:-1]))
