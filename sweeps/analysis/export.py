@@ -135,7 +135,9 @@ def without_formulas(frame: pd.DataFrame) -> pd.DataFrame:
     texts = [name for name in frame if not pd.api.types.is_numeric_dtype(frame[name])]
     # Not by `map`, which makes whole numbers floats where some are missing.
     shown = {
-        str(name): pd.Series([as_text(x) for x in frame[name]], frame.index, dtype=object)
+        str(name): pd.Series(
+            [None if x is pd.NA else as_text(x) for x in frame[name]], frame.index, dtype=object
+        )
         for name in texts
     }
     return frame.assign(**shown).rename(columns=as_text)
