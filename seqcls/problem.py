@@ -234,7 +234,7 @@ class Problem:
 
     def knows(self, strings: TokenStrings) -> Bool[np.ndarray, " string"]:
         """Of which strings the task says what is right; it refuses those that are no inputs."""
-        if isinstance(self.task, PartlyKnown | OfRows):
+        if isinstance(self.task, PartlyKnown):
             return self.task.knows(strings)
         return np.ones(len(strings), dtype=bool)
 
@@ -268,7 +268,7 @@ class Problem:
     @property
     def known_strings(self) -> TokenStrings | None:
         """The only strings of which anybody knows what is right; None where the task says it."""
-        return self.task.known_strings() if isinstance(self.task, OfRows | PartlyKnown) else None
+        return self.task.known_strings() if isinstance(self.task, PartlyKnown) else None
 
     @property
     def unknown_labels(self) -> str | None:

@@ -64,7 +64,7 @@ def reading_address(path: Path) -> str:
     return address
 
 
-def open_to_read(path: Path, busy_seconds: float = 60.0) -> sqlite3.Connection:
+def open_to_read(path: Path, busy_seconds: float) -> sqlite3.Connection:
     """A connection that only reads, after what a killed writer left half-written is rolled back.
 
     SQLite plays a journal back when a file is opened, which needs the right to write: a reader

@@ -6,6 +6,7 @@ from dashboard import data
 from dashboard.compare_two import accuracy_of_both, choosing, difference, differing_strings
 from dashboard.compare_two.choosing import Pair
 from dashboard.elements import chips
+from dashboard.text import verbatim
 from seqcls.errors import SeqclsError
 from sweeps.analysis.compared_configurations import compare_configs
 from sweeps.analysis.compared_runs import compare_runs
@@ -36,6 +37,8 @@ def _compared(pair: Pair) -> None:
             chips.show_apart(models.fields)
             difference.of_models(models, pair.names)
             differing = models.strings
+    if said := data.trained_on(pair.config_ids):
+        st.caption(verbatim(said))
     st.subheader("By string length")
     accuracy_of_both.show(pair)
     selected = differing_strings.show(pair, differing)

@@ -24,7 +24,7 @@ COLORS = "colors of configurations"
 @partial(data.shared, of=sweep_queries.members_revision)
 def configuration_names(config_ids: Sequence[int]) -> dict[int, str]:
     """What each configuration is called, beside these others: no two the same."""
-    return {config_id: ", ".join(parts) for config_id, parts in _name_parts(config_ids).items()}
+    return told_apart(config_ids, data.memberships(), data.settings())
 
 
 @partial(data.shared, of=sweep_queries.members_revision)

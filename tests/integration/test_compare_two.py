@@ -28,6 +28,7 @@ def test_two_configurations_are_compared_as_the_command_does(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     app = open_app(monkeypatch, SHIPPED, PAGE, config=["2", "5"])
+    assert "of trained lengths" in said(app), "and how much of the test was trained on"
     found = compare(open_reader(str(SHIPPED)), "all_initializations", "increased_dimensionality")
     assert (
         metrics(app)["Difference of failing shares"] == f"{found.comparison.difference.value:+.1%}"

@@ -158,16 +158,19 @@ class TrainedModel:
         targets = self.problem.targets_or_reason(string)
         return targets if isinstance(targets, str) else None
 
-    def refuse_no_input(self, letters: Sequence[int]) -> None:
+    def refuse_no_input(self, letters: Sequence[int]) -> str | None:
         """Refuses a string that is no input; what a file does not have is one all the same.
+
+        Returns:
+            Why nothing is known to be right of it; None where something is.
 
         Raises:
             InvalidStringError: it is none.
         """
-        if self.writes and self.problem.known_strings is None:
-            reason = self.why_no_input(letters)
-            if reason is not None:
-                raise InvalidStringError(reason)
+        reason = self.why_no_input(letters)
+        if reason is not None and self.problem.known_strings is None:
+            raise InvalidStringError(reason)
+        return reason
 
     def letters(self, string: str | Sequence[str]) -> Letters:
         """The letters of a string in the usual notation, or of a list of its tokens.
@@ -265,8 +268,7 @@ class TrainedModel:
                 model has places for.
         """
         letters = self._numbers(string)
-        self.refuse_no_input(letters)
-        unknown = self.why_no_input(letters)
+        unknown = self.refuse_no_input(letters)
         answers = self.ask_all([letters])
         if not (answers.known[0] or answers.unanswered[0]):
             tokens, what = len(letters), ""

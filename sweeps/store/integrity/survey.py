@@ -98,7 +98,7 @@ class Survey:
 
 def connect(path: Path) -> sqlite3.Connection:
     """A connection that reads, and no longer than `MOST_SECONDS`."""
-    connection = open_to_read(path)
+    connection = open_to_read(path, MOST_SECONDS)
     connection.execute("PRAGMA trusted_schema=OFF")
     connection.execute("PRAGMA cell_size_check=ON")
     connection.create_function("fits", 2, fits, deterministic=True)
