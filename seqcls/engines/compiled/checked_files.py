@@ -30,6 +30,7 @@ class CheckedFiles(IndexDataCacheFile):
 
     @contextmanager
     def _open_for_write(self, filepath: str) -> Iterator[Any]:
+        Path(filepath).parent.mkdir(parents=True, exist_ok=True)
         with super()._open_for_write(filepath) as file:
             yield file
             file.flush()

@@ -68,15 +68,15 @@ def entry(part: str) -> Callable[[Any], Any]:
             compiled = njit(**OPTIONS, cache=True, nogil=True)(function)
         finally:
             config.CACHE_DIR = before
-        _check_files(compiled._cache)
+        cache = compiled._cache
+        cache._cache_file = CheckedFiles(
+            # Numba would look in a folder of this checkout's path, for files as old as the source:
+            # in another checkout, or on a branch that was left and taken again, it would compile
+            # the same once more. The folder's name is the content of all that is compiled.
+            cache_path=str(machine_code_folder(part) / function.__module__),
+            filename_base=cache._impl.filename_base,
+            source_stamp="by content",
+        )
         return compiled
 
     return compiled
-
-
-def _check_files(cache: Any) -> None:
-    cache._cache_file = CheckedFiles(
-        cache_path=cache.cache_path,
-        filename_base=cache._impl.filename_base,
-        source_stamp=cache._impl.locator.get_source_stamp(),
-    )
