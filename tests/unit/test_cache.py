@@ -4,6 +4,7 @@ import json
 import os
 import re
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -76,7 +77,7 @@ def made_anew(source: Path) -> int:
     """Compiles the function of a file as the engine's entries are, and calls it."""
     from seqcls.engines.compiled.compiling import entry
 
-    space: dict[str, int] = {}
+    space: dict[str, Any] = {"__name__": source.stem}
     exec(compile(source.read_text(), str(source), "exec"), space)
     return int(entry(FUSED)(space["twice"])(21))
 
@@ -101,6 +102,20 @@ def test_damaged_machine_code_is_thrown_away_and_compiled_again(
             assert not is_compiled("float32", FUSED)
             assert not path.exists()
             assert made_anew(source) == 42
+
+
+@pytest.mark.slow
+def test_machine_code_is_found_in_another_checkout_and_after_the_source_was_touched(
+    folder: Path, tmp_path: Path
+) -> None:
+    for place, age in (("here", 0), ("there", 0), ("here", 1000)):
+        source = tmp_path / place / "doubling.py"
+        source.parent.mkdir(exist_ok=True)
+        source.write_text("def twice(x):\n    return 2 * x\n")
+        os.utime(source, (age, age))
+        assert made_anew(source) == 42
+    kept = sorted(path.suffix for path in folder.rglob("*.nb[ci]"))
+    assert kept == [".nbc", ".nbi"]
 
 
 ENGINES = Path(machine_code.__file__).parent.parent
