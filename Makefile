@@ -15,16 +15,15 @@ dev: $(INSTALLED)
 	$(BIN)/pre-commit install
 
 test: $(INSTALLED)
-	$(MAKE) --jobs 2 lint machine-code
-	$(MAKE) tests
+	$(MAKE) --jobs 2 lint tests
 
-tests: $(INSTALLED)
+tests: machine-code
 	$(BIN)/python -m tests.e2e.browser
-	$(BIN)/pytest -n logical --maxprocesses 4 --dist loadfile --no-loadscope-reorder
+	$(BIN)/pytest -n auto --dist loadfile --no-loadscope-reorder
 
 # As in CI, with fewer examples of each property.
 test-fast: machine-code
-	CI=true $(BIN)/pytest -n logical --maxprocesses 4 --dist loadfile -m "not slow" tests/unit
+	CI=true $(BIN)/pytest -n auto --dist loadfile -m "not slow" tests/unit
 
 # Tests would compile it too, each process of them for itself.
 # Likewise bytecode, where Python is told to write none: each process would read all source anew.

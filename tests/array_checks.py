@@ -41,7 +41,7 @@ def _checked(decorated: Any, **options: Any) -> Any:
         return _thoroughly(decorated, **options)
     arrays = [array for hint in hints for array in _arrays_in(hint)]
     if not arrays:
-        return beartype(decorated)
+        return _unless_disabled(decorated, beartype(decorated))
     any_number = decorated.__code__.co_flags & (CO_VARARGS | CO_VARKEYWORDS)
     if any_number or any(within or "{" in axes for axes, within in arrays):
         return _thoroughly(decorated, **options)
@@ -49,12 +49,19 @@ def _checked(decorated: Any, **options: Any) -> Any:
 
     @wraps(checked)
     def in_one_scope(*args: Any, **kwargs: Any) -> Any:
-        if jaxtyping.config.jaxtyping_disable:
-            return decorated(*args, **kwargs)
         with _SCOPE:
             return checked(*args, **kwargs)
 
-    return in_one_scope
+    return _unless_disabled(decorated, in_one_scope)
+
+
+def _unless_disabled(plain: Any, checked: Any) -> Any:
+    @wraps(checked)
+    def chosen(*args: Any, **kwargs: Any) -> Any:
+        called = plain if jaxtyping.config.jaxtyping_disable else checked
+        return called(*args, **kwargs)
+
+    return chosen
 
 
 def _jaxtyped(**options: Any) -> Callable[[Any], Any]:

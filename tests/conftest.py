@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import jaxtyping
 import pytest
 import torch
 from hypothesis import HealthCheck, settings
@@ -47,6 +48,13 @@ pytest_plugins = [
 def pytest_collection_finish() -> None:
     """What is loaded by now stays: a search for garbage need not look through it every time."""
     gc.freeze()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Each function that takes arrays has unit tests; whole commands and pages run unchecked."""
+    unit = item.nodeid.startswith("tests/unit/")
+    jaxtyping.config.update("jaxtyping_disable", not unit)
 
 
 def _settings() -> dict[str, str]:

@@ -1,5 +1,7 @@
 """Which tests stay in one process where several run tests."""
 
+import os
+
 import pytest
 from xdist.remote import Producer
 from xdist.scheduler import LoadFileScheduling
@@ -17,6 +19,12 @@ class Together(LoadFileScheduling):  # type: ignore[misc] # xdist has no annotat
             return BROWSER
         file: str = super()._split_scope(nodeid)
         return WITH.get(file, file)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int:
+    """One process more than there are cores: that of the browser waits most of its time."""
+    return min(os.cpu_count() or 1, 4) + 1
 
 
 @pytest.hookimpl(optionalhook=True)
