@@ -19,7 +19,7 @@ import vl_convert
 from sweeps.api import lengths, open_store, runs
 
 MARKS = {"can": " •", "cannot": " ✗"}
-"""Of what is predicted."""
+"""The mark of what is predicted."""
 
 
 def outcomes(db: str, sweep: str) -> pd.DataFrame:

@@ -150,7 +150,9 @@ class Drawn:
 
 
 class DrawnOutputs(Drawn):
-    """As `Drawn`, of models that copy: each wrong output lacks the last token of its input."""
+    """Results as `Drawn` has them, of models that copy: each wrong output lacks its input's last
+    token.
+    """
 
     fixed: ClassVar[Mapping[str, Any]] = COPYING
 

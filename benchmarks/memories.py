@@ -22,7 +22,7 @@ from seqcls.training import train_group
 
 HEADS: dict[str, Any] = {"num_attention_heads": 2, "attention_head_size": 16}
 SHARE = 8
-"""Of the steps of other benchmarks one in so many: loops over tokens are slow."""
+"""One in so many of the steps of other benchmarks: loops over tokens are slow."""
 
 CASES: dict[str, dict[str, Any]] = {
     "mamba": {"architecture": "mamba", "feed_forward_size": 0},

@@ -90,7 +90,7 @@ def _plain_epoch(problem: Problem, batches: list[Batch]) -> None:
 
 
 class _Norm(nn.Module):
-    """Of the channels of each pixel."""
+    """Normalizes the channels of each pixel."""
 
     def __init__(self, channels: int) -> None:
         super().__init__()

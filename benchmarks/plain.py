@@ -148,7 +148,7 @@ class _Encoder(nn.Module):
 
 
 class _LSTM(nn.Module):
-    """Likewise, with PyTorch's own recurrent layers."""
+    """The same model with PyTorch's own recurrent layers."""
 
     def __init__(self, config: RunConfig) -> None:
         super().__init__()

@@ -123,7 +123,9 @@ class _Transformer(nn.Module):
 
 
 class _Attention(nn.Module):
-    """Likewise: an LSTM, and cells with additive attention token by token."""
+    """The same models written with PyTorch: an LSTM, and cells with additive attention token by
+    token.
+    """
 
     def __init__(self, config: RunConfig) -> None:
         super().__init__()

@@ -31,7 +31,7 @@ SESSIONS = 20
 SECONDS = 60.0
 MOST_SESSIONS = 50
 MODELS = 43
-"""Of the shipped database."""
+"""Models in the shipped database."""
 
 MOST_SECONDS = 120
 """That a page run may take."""

@@ -253,7 +253,7 @@ worst_models = cached(overview.worst_models)
 def estimated(
     store: Store, submitted: tuple[str, ...], workers: int, timed: bool, timer: Timer
 ) -> Estimate:
-    """As `sweeping.estimate`, of specifications as they were submitted.
+    """Calls `sweeping.estimate` with specifications as they were submitted.
 
     Args:
         store: where to read.
@@ -269,20 +269,20 @@ def estimated(
 
 @shared
 def trained_on(config_ids: tuple[int, ...], epochs: int | None = None) -> str | None:
-    """As `sweeps.questions.overlaps.trained_on`, of stored configurations."""
+    """Calls `sweeps.questions.overlaps.trained_on` with stored configurations."""
     return overlaps.trained_on(some_configs(config_ids).values(), epochs=epochs)
 
 
 @shared
 def offered_trained_on(submitted: tuple[str, ...]) -> str | None:
-    """As `sweeps.questions.overlaps.trained_on`, of specifications as they were submitted."""
+    """Calls `sweeps.questions.overlaps.trained_on` with specifications as they were submitted."""
     specs = [parse_spec(json.loads(text)) for text in submitted]
     return overlaps.trained_on(config for spec in specs for config in spec.configs())
 
 
 @shared
 def medians(view: View, listed: int) -> pd.DataFrame:
-    """As `sweeps.statistics.medians.medians`, of the models of a view."""
+    """Calls `sweeps.statistics.medians.medians` with the models of a view."""
     # Of what the page has read already: a hundred thousand rows.
     return summed.medians(models(view), listed)
 

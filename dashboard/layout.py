@@ -15,7 +15,7 @@ STEP = 10
 """Places are kept to so many pixels."""
 
 MOST = 1200
-"""Of what is larger no more is kept: it goes on below the first screen."""
+"""The most pixels that are reserved: what is larger goes on below the first screen."""
 
 SIZES = "".join(
     f'[class*="-{name}-{pixels}px"]{{min-{side}:{pixels}px}}'

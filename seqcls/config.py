@@ -46,7 +46,7 @@ PositiveSize = Annotated[int, Field(ge=1, le=4096)]
 StringLength = Annotated[int, Field(ge=1, le=10_000)]
 LeastLength = Annotated[int, Field(ge=0, le=10_000)]
 Name = Annotated[str, Field(min_length=1, max_length=100, pattern=r"^[A-Za-z_][A-Za-z0-9_.-]*$")]
-"""Of a task, a sampler, a position scheme or an architecture, a plug-in's among them."""
+"""The name of a task, a sampler, a position scheme or an architecture, a plug-in's among them."""
 
 BatchSize = Annotated[int, Field(ge=1, le=1_000_000)]
 Alpha = Annotated[float, Field(ge=0.05, le=1e6)]
@@ -74,7 +74,8 @@ class _NetworkFields(_Settings):
     """What a run says of its network; whether the parts are there, `seqcls.problem` asks."""
 
     num_letters: Annotated[int, Field(ge=1, le=MAX_LETTERS)] = 3
-    """Of the alphabet of tasks over lowercase letters; others bring an alphabet of their own."""
+    """The size of the alphabet of tasks over lowercase letters; others bring an alphabet of
+    their own."""
     hidden_size: PositiveSize = 2
     """Numbers in the state of each token."""
     num_attention_heads: Size = 2
@@ -98,7 +99,7 @@ class _NetworkFields(_Settings):
     feed_forward_init_strategy: InitStrategy = "default"
     """How the feed-forward layer's weights are drawn."""
     precision: Literal["float32", "float64"] = "float32"
-    """Of all numbers, in training and in testing."""
+    """The precision of all numbers, in training and in testing."""
 
     architecture: Name = "transformer"
     """The network."""
@@ -107,10 +108,12 @@ class _NetworkFields(_Settings):
     positions: Name = "none"
     """How a Transformer knows a token's place."""
     position_draw: Literal["sorted", "shifted"] = "sorted"
-    """Of `learned` places in training: `shifted` moves each string's by one offset, drawn so that
+    """How `learned` places are drawn in training: `shifted` moves each string's by one offset,
+    drawn so that
     it still fits a table for the longest test string."""
     attention: Literal["additive", "none"] = "additive"
-    """Of `recurrent_attention`: whether the decoder attends to the encoder's states (Bahdanau et
+    """What `recurrent_attention` has: whether the decoder attends to the encoder's states (Bahdanau
+    et
     al. 2015), or only starts from the last (Sutskever et al. 2014)."""
     position_range: Annotated[int, Field(ge=0, le=1_000_000)] = 0
     """Above 0, places are drawn from so many, anew for every batch (Ruoss et al. 2023)."""
@@ -135,18 +138,18 @@ class _NetworkFields(_Settings):
     embedding_scale: Literal["none", "sqrt"] = "none"
     """`sqrt`: embeddings times the root of the hidden size (Vaswani et al. 2017)."""
     eigenvalue_range: Literal["positive", "signed"] = "positive"
-    """Of what a memory keeps from one token to the next, in `deltanet` and `mamba`: factors from 0
+    """What a memory keeps from one token to the next, in `deltanet` and `mamba`: factors from 0
     to 1, or from -1 to 1 (Grazzi et al. 2024)."""
     short_convolution: bool = True
-    """Of `deltanet`: whether queries, keys and values are mixed with the three tokens before."""
+    """Whether `deltanet` mixes queries, keys and values with the three tokens before."""
     expand: Annotated[int, Field(ge=1, le=64)] = 2
-    """Of `mamba`: how many times as wide as the hidden state its channels are."""
+    """How many times as wide as the hidden state the channels of `mamba` are."""
     state_size: PositiveSize = 16
-    """Of `mamba`: numbers that each channel keeps."""
+    """Numbers that each channel of `mamba` keeps."""
     picture_blocks: Annotated[int, Field(ge=1, le=64)] = 4
     """Residual blocks that read a picture; every two halve its sides and double the channels."""
     picture_channels: Annotated[int, Field(ge=1, le=512)] = 16
-    """Of the first of these blocks."""
+    """Channels of the first of these blocks."""
 
     @property
     def has_norms(self) -> bool:
@@ -208,7 +211,7 @@ class RunConfig(_NetworkFields):
     group: GroupName = "Z5"
     """Whose elements are the tokens of `word_problem` and `write_products`."""
     bracket_types: Annotated[int, Field(ge=1, le=2)] = 1
-    """Of `dyck`: one type of bracket, or two."""
+    """Bracket types of `dyck`: one, or two."""
     max_depth: Annotated[int, Field(ge=0, le=10_000)] = 0
     """Brackets open at once in `dyck`; 0 means no limit."""
     num_tokens: Annotated[int, Field(ge=1, le=200)] = 2
@@ -217,7 +220,7 @@ class RunConfig(_NetworkFields):
     distinct: bool = False
     """Whether no input of these holds a token twice."""
     base: Literal[2, 10] = 2
-    """Of the numbers of arithmetic tasks."""
+    """The base of the numbers of arithmetic tasks."""
     digit_order: Literal["most_first", "least_first"] = "most_first"
     """Whether numbers start with their highest or their lowest digit."""
     operand_lengths: Literal["free", "equal"] = "free"
@@ -282,17 +285,17 @@ class RunConfig(_NetworkFields):
     dataset: Annotated[str, Field(pattern=r"^([0-9a-f]{64})?$")] = ""
     """The digest of a file's content; specifications name the file, as `path`."""
     validation_share: Share = 0.1
-    """Of a file's distinct strings, where it has no split of that name."""
+    """The share of a file's distinct strings, where it has no split of that name."""
     test_share: Share = 0.2
-    """As `validation_share`, for testing."""
+    """The share for testing, like `validation_share`."""
 
     imported: Annotated[str, Field(max_length=100_000)] = ""
-    """Of a model trained elsewhere its name and settings, as JSON; see `seqcls.fields.imported`."""
+    """The name and settings of a model trained elsewhere, as JSON; see `seqcls.fields.imported`."""
 
     train_loss: Literal["default", "sigmoid_scaled"] = "default"
     """`sigmoid_scaled`: the loss of the report's program."""
     learning_rate: Annotated[float, Field(gt=0, le=10)] = 1e-2
-    """Of the optimizer, at the start."""
+    """The optimizer's rate at the start."""
     final_learning_rate_factor: Annotated[float, Field(ge=0, le=1)] = 0.5
     """What is left of the learning rate after `max_num_epochs` epochs."""
     learning_rate_schedule: Literal["linear", "cosine"] = "linear"

@@ -24,7 +24,7 @@ from seqcls.sampling.streams import Stream, stream
 from seqcls.tokens.strings import TokenStrings
 
 FOLDER = "overlaps"
-"""Of the cache."""
+"""The folder of the cache."""
 
 NEVER = np.iinfo(np.int64).max
 """The first epoch of a string that none of those looked through holds."""
@@ -61,7 +61,7 @@ class Overlap:
     is_known: Bool[np.ndarray, " string"]
     """Which of them are trained on."""
     epochs: int
-    """Of training; 1 where all are the same."""
+    """Epochs of training; 1 where all are the same."""
     seen: int
     """How many of these were looked through, the first ones; beyond, nothing is known."""
 
@@ -72,7 +72,8 @@ class Overlap:
 
     @property
     def share(self) -> float | None:
-        """Of the test strings of trained lengths; the least that it can be where it is not exact.
+        """The share of the test strings of trained lengths; the least that it can be where it is
+        not exact.
 
         None where there are none, or where nothing was looked through.
         """

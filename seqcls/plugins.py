@@ -78,7 +78,7 @@ class Registry(Mapping[str, Part], Generic[Part]):
         return name in self._own
 
     def usable(self, names: Iterable[str] | None = None) -> list[str]:
-        """Of these names, or of all, those of parts that there are and that can be imported."""
+        """Those of these names, or of all, whose parts exist and can be imported."""
         return [name for name in (self if names is None else names) if self._is_usable(name)]
 
     def _is_usable(self, name: str) -> bool:
@@ -150,7 +150,9 @@ def _package(point: EntryPoint) -> str | None:
 
 
 def _digest(part: type, point: EntryPoint) -> str:
-    """Of the own files of a package that is used where it is written, as one installed editable."""
+    """Hashes the own files of a package that is used where it is written, as one installed
+    editable.
+    """
     source = Path(str(sys.modules[part.__module__].__file__)).resolve()
     installed = (point.dist and point.dist.files) or ()
     if any(Path(str(file.locate())).resolve() == source for file in installed):

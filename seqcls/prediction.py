@@ -30,7 +30,7 @@ class Prediction:
     """What a model says of a string; a positive logit means that it is in the language."""
 
     logit: float
-    """Or, of a task that is no language, the margin of the answer; of an output its
+    """The logit; of a task that is no language the margin of the answer, of an output its
     log-probability, in nats."""
     probability: float
     """That the string is in the language; of an output its own; else NaN."""

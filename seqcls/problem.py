@@ -233,7 +233,7 @@ class Problem:
         return f"task={self.config.task!r} is no language: its answers are not yes or no"
 
     def knows(self, strings: TokenStrings) -> Bool[np.ndarray, " string"]:
-        """Of which strings the task says what is right; it refuses those that are no inputs."""
+        """Which strings the task says what is right for; it refuses those that are no inputs."""
         if isinstance(self.task, PartlyKnown):
             return self.task.knows(strings)
         return np.ones(len(strings), dtype=bool)
@@ -376,7 +376,7 @@ def language(name: str, settings: Mapping[str, Any]) -> Task:
 
 
 def language_or_reason(name: str, settings: Mapping[str, Any]) -> Task | str:
-    """As `language`; the reason where there is no such language."""
+    """Looks a `language` up; the reason where there is no such language."""
     try:
         return language(name, settings)
     except ConfigError as error:

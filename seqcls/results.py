@@ -75,7 +75,7 @@ class StringErrors:
     """Misclassified test strings, each once, however often it occurs in the test set."""
 
     numbers: Int64[np.ndarray, " error"]
-    """Of the test set's strings, ascending."""
+    """Numbers of the test set's strings, ascending."""
     logits: Float[np.ndarray, " error"]
     """In the precision of the model. For tasks that are no languages the margins of their kind: of
     transductions the log-probability of the target."""
@@ -127,7 +127,7 @@ class Evaluation:
     test_set: str
     """The digest of the test set's strings: by it numbers mean the same wherever they are read."""
     outputs: Outputs | None = None
-    """Of a transduction; None for all other kinds."""
+    """The outputs of a transduction; None for all other kinds."""
 
     @cached_property
     def tested(self) -> int:
@@ -173,7 +173,7 @@ class Verdict:
     false_positives: int
     false_negatives: int
     shortest_error: str | None
-    """Of the shortest misclassified strings the first as text."""
+    """The first of the shortest misclassified strings, as text."""
 
 
 @dataclass(frozen=True)
@@ -186,8 +186,8 @@ class Cause:
     tokens: str
     """The tokens that it is about, or a rule in words; may be empty."""
     share: float
-    """Of the errors that were looked at, in (0, 1]."""
+    """The share of the errors that were looked at, in (0, 1]."""
     strings: int
     """How many of the errors that were looked at."""
     agreement: float | None = None
-    """Of a rule: on what share of all test strings it says what the model says."""
+    """On what share of all test strings a rule says what the model says."""

@@ -45,7 +45,7 @@ class TestSet:
 
     @property
     def labels(self) -> Bool[np.ndarray, " string"]:
-        """Of a language: which strings are in it."""
+        """Which strings are in the language."""
         assert self.bits is not None
         return self.bits
 

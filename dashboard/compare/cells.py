@@ -21,7 +21,7 @@ MOST_OTHERS = 6
 """Settings beside those of the axes that the text at a cell has lines for."""
 
 FEW_VALUES = 4
-"""Of a setting in one cell; more are counted."""
+"""The most values of a setting that one cell lists; more are counted."""
 
 DIFFERS = "differs"
 """What is predicted of a cell whose models are predicted to do different things."""
@@ -81,7 +81,7 @@ def language_settings(view: View, language: str) -> dict[str, Any]:
 def cells(
     view: View, language: str | None, fields: list[str], measure: Measure = ACCURACY
 ) -> pd.DataFrame:
-    """As `cells_of`, of the models of a language, or of all where it is None.
+    """Applies `cells_of` to the models of a language, or to all where it is None.
 
     And predicted: what theory says of all models of a cell, else `differs`.
     """

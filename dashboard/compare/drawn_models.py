@@ -44,7 +44,7 @@ def models(view: View, config_ids: tuple[int, ...], most: int | None) -> pd.Data
 
 
 def by_seed(view: View, config_ids: tuple[int, ...]) -> pd.DataFrame:
-    """As `models`, up to `MAX_MODELS`, for the charts of every seed: with `jitter` in [-1, 1].
+    """Reads `models`, up to `MAX_MODELS`, for the charts of every seed: with `jitter` in [-1, 1].
 
     It follows from the seed, so that the same models always lie at the same place.
     """
@@ -81,7 +81,7 @@ class Lines:
 
     @property
     def colors(self) -> dict[str, str]:
-        """Of each configuration, by its name."""
+        """The color of each configuration, by its name."""
         *_, colors = self.given
         return dict(colors)
 

@@ -27,7 +27,7 @@ class Pair:
 
     config_ids: tuple[int, int]
     run_ids: tuple[int, int] | None
-    """Of two models; None where all models of both configurations are compared."""
+    """Two models; None where all models of both configurations are compared."""
     names: tuple[str, str]
 
 

@@ -24,10 +24,11 @@ from dashboard.server.shared_answers import ANSWERS
 from dashboard.text import verbatim
 
 MANY_ROWS = 900
-"""Of a data set; a browser that draws each as an element of its own takes a second for them."""
+"""Rows of a data set: a browser that draws each as an element of its own takes a second for
+them."""
 
 FEW_ROWS = 500
-"""Of a chart that no page need wait for."""
+"""Rows of a chart that no page need wait for."""
 
 # Neither is a chart validated piece by piece while it is built, which takes longer than drawing it.
 disable_debug_mode()
@@ -175,7 +176,7 @@ def placed(chart: Drawing, says: str = "") -> dict[str, Any]:
 
 
 def place_spec(spec: dict[str, Any], key: str) -> None:
-    """As `place`, of a chart as it is sent."""
+    """Places a chart, as it is sent, like `place`."""
     panels = apart(spec)
     if len(panels) == 1:
         _place(spec, key)
@@ -235,7 +236,7 @@ def stretched(chart: Drawing, says: str = "") -> dict[str, Any]:
 
 
 def stretch_spec(spec: dict[str, Any], key: str) -> None:
-    """As `stretch`, of a chart as it is sent."""
+    """Stretches a chart, as it is sent, like `stretch`."""
     spec = _titled(spec)
     with _place_of(key, _reserved(spec)):
         st.vega_lite_chart(spec, key=key)

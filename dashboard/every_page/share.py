@@ -20,7 +20,7 @@ from sweeps.cli.commands.printing import rows_of
 from sweeps.store.reading.selection import View
 
 MOST_ROWS = 100_000
-"""Of a table that is exported; `seqcls export` has no limit."""
+"""The most rows of a table that is exported here; `seqcls export` has no limit."""
 
 EXPORTED = (
     f"What this page shows, as a table: its first {MOST_ROWS:,} rows. `seqcls export` has no limit."

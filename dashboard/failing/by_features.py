@@ -77,7 +77,7 @@ def _by(counted: pd.DataFrame, feature: str) -> pd.DataFrame:
 
 
 def _most_trained(problem: Problem, feature: str) -> int:
-    """Of the longest inputs of training, whose lines are as few as they may be."""
+    """The feature in the longest inputs of training, whose lines are as few as they may be."""
     task = problem.task
     assert isinstance(task, Paragraph)
     longest = task.draw_input(np.random.default_rng(0), problem.train.lengths[-1])

@@ -11,7 +11,7 @@ from dashboard.charts.style.encodings import Drawing, View
 from dashboard.figures.projection import Projection
 
 SHOWN_ENTRIES = 8
-"""Of longer vectors the rest is left out of the text that a tooltip shows."""
+"""The most entries of a vector that a tooltip's text shows; the rest is left out."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,7 +17,7 @@ OF_PARTS = {
     "batch_size": "Strings in a {} batch.",
     "seed": "Seed of the generator that draws {} strings.",
 }
-"""Of the fields that training, validation and test each have."""
+"""Meanings of the fields that training, validation and test each have."""
 
 PARTS = {"train": "training", "validation": "validation", "test": "test"}
 

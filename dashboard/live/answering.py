@@ -11,13 +11,13 @@ from seqcls.interpretability.model.trained_model import Answer, Letters, Trained
 from sweeps.analysis.answer_sentences import said_of
 
 MOST_TOKENS = 256
-"""Of a string that is answered while it is typed."""
+"""The most tokens of a string that is answered while it is typed."""
 
 MOST_MAPS, MOST_UNITS = 32, 128
 """Heads or layers that are drawn, and units of a layer."""
 
 PARTS = 1_000
-"""Of the greatest value, in which the cells of maps are told."""
+"""The parts of the greatest value in which the cells of maps are told."""
 
 
 class Line(TypedDict):

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from seqcls.interpretability.model.trained_model import TrainedModel
 
 MOST_BYTES = 8_192
-"""Of a question."""
+"""The size of a question at most."""
 
 WAIT_SECONDS = 5.0
 """For the questions of others: one is answered at a time."""
@@ -37,7 +37,7 @@ EXPECTED = 'expected {"run": 1, "epoch": 2, "string": "ab"}'
 
 _turn = Lock()
 _budgets: OrderedDict[str, Budget] = OrderedDict()
-"""Of the addresses that asked a read-only page; who holds the turn may touch them."""
+"""Budgets of the addresses that asked a read-only page; who holds the turn may touch them."""
 
 
 async def live(request: Request) -> JSONResponse:

@@ -28,14 +28,14 @@ from seqcls.models.parts import Part
 from sweeps.analysis.answer_sentences import displayed
 
 FEW_PARTS = 8
-"""Of so many heads and dimensions the pruning curve takes no time; of more, a button asks."""
+"""Up to so many heads and dimensions the pruning curve takes no time; of more, a button asks."""
 
 NAME = attrgetter("name")
-"""Of a part, of which there is one block."""
+"""The name of a part, of which there is one block."""
 
 
 TEXT = attrgetter("text")
-"""Of a part of any model."""
+"""The text of a part of any model."""
 
 SAMPLE = 200
 METHODS: dict[AblationMethod, str] = {
@@ -164,7 +164,9 @@ def _pruning(model: OpenedModel) -> None:
 
 
 def show_by_strings(opened: AnyModel) -> None:
-    """Of any model, by a sample of strings that are run; it takes seconds, and so is asked for."""
+    """Shows the ablations of any model, by a sample of strings that are run: it takes seconds,
+    so a button asks.
+    """
     model = opened.model
     how = links.choice(
         "Ablation", list(METHODS), "way", "zero", format_func=lambda name: METHODS[name]

@@ -47,7 +47,7 @@ class _Sweep:
     record: SweepRecord
     note: Note
     models: pd.DataFrame
-    """As `sweeps.store.reading.overview.models`."""
+    """The frame of `sweeps.store.reading.overview.models`."""
 
 
 @dataclass(frozen=True, eq=False)

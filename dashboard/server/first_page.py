@@ -18,7 +18,7 @@ from dashboard.server.browser import SCRIPT
 
 STATIC = Path(streamlit.__file__).with_name("static")
 FONTS = ("SourceCodeVF-Upright*.woff2", "SourceSansVF-Italic*.woff2")
-"""Of strings and of emphasis: lines move where these are loaded late."""
+"""Fonts of strings and of emphasis: lines move where these are loaded late."""
 
 
 def first_page(_request: Request) -> HTMLResponse:

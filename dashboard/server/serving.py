@@ -23,7 +23,8 @@ POLICY = (
     "style-src 'self' 'unsafe-inline'; connect-src 'self' ws://{host} wss://{host} data: blob:; "
     "object-src 'none'; base-uri 'self'; form-action 'self'"
 )
-"""Of pages: Streamlit's own programs, which evaluate charts, and nothing of another host."""
+"""The policy of pages: Streamlit's own programs, which evaluate charts, and nothing of another
+host."""
 
 
 @asynccontextmanager

@@ -12,7 +12,8 @@ import psutil
 from seqcls.caching.remembered import bytes_of
 
 MOST_BYTES = min(2**30, psutil.virtual_memory().total // 16)
-"""Of all answers; of a hundred thousand models, the largest take 7 MB, of a million 70."""
+"""The size of all answers at most; of a hundred thousand models, the largest take 7 MB, of a
+million 70."""
 
 Answer = TypeVar("Answer")
 
@@ -75,7 +76,7 @@ class Remembered:
 
 
 ANSWERS = Remembered()
-"""Of this server."""
+"""The answers of this server."""
 
 MODELS = Remembered(copied=False)
 """Its opened models, and what they answered."""

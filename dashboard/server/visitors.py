@@ -141,7 +141,7 @@ class Queue:
 
 
 QUEUE = Queue()
-"""Of this server."""
+"""The queue of this server."""
 
 
 def ask(

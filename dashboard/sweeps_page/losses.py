@@ -47,7 +47,7 @@ def show(sweep: SweepProgress) -> None:
 
 
 def _losses(sweep: SweepProgress) -> pd.DataFrame:
-    """As `newest_losses`, and the state: of finished models, and of those in training."""
+    """Reads `newest_losses`, and the state: of finished models, and of those in training."""
     # Models in training are read first: one that finishes in between is then in both, not in
     # neither.
     training = _in_training(sweep)

@@ -30,7 +30,7 @@ OCCURRENCES = "How often the string is in the test set."
 NOT_KNOWN = "not known"
 """What is right of a string that is not in the file, or too long to be read token by token."""
 NO_ANSWER = "no answer"
-"""Of a model that has no places for so long a string."""
+"""What is said of a model that has no places for so long a string."""
 
 
 def solved_length(words: Words = MISCLASSIFIED) -> str:

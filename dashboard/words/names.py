@@ -35,7 +35,7 @@ def _name_parts(config_ids: Sequence[int]) -> dict[int, list[str]]:
 def told_apart(
     config_ids: Sequence[int], memberships: pd.DataFrame, settings: pd.DataFrame
 ) -> dict[int, str]:
-    """As `parts_apart`, each name in one text."""
+    """Names as `parts_apart` finds them, each in one text."""
     parts = parts_apart(config_ids, memberships, settings)
     return {config_id: ", ".join(some) for config_id, some in parts.items()}
 

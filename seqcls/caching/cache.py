@@ -73,7 +73,9 @@ def keep(path: Path, content: bytes) -> None:
 
 
 def keep_checked(path: Path, content: bytes) -> None:
-    """As `keep`; the hash that it begins with tells later whether a file is as it was written."""
+    """Keeps a file like `keep`; the hash that it begins with tells later whether it is as it was
+    written.
+    """
     keep(path, hashlib.sha256(content).digest() + content)
 
 

@@ -79,10 +79,10 @@ class _Tokens:
     """The tokens that are attended to."""
 
     logarithms: Float[Tensor, "string 1 1 token_type"]
-    """Of how often each type occurs; the least finite number where it does not."""
+    """Logarithms of how often each type occurs; the least finite number where it does not."""
     occurring: Bool[Tensor, "string 1 1 token_type"]
     shares: Float[Tensor, "string 1 token_type"]
-    """Of each type among them; zeros where there are none."""
+    """Each type's share among them; zeros where there are none."""
     scale: Float[Tensor, "string 1 1 1"] | float
     """What scores are multiplied by beside 1 / sqrt(head size)."""
 

@@ -14,7 +14,7 @@ from seqcls.models.two_streams.two_streams import split
 
 
 class EncoderDecoderStepper(TransformerStepper):
-    """As `seqcls.decoding.stepping.Stepper`: a step costs one token of the output."""
+    """A `seqcls.decoding.stepping.Stepper` whose step costs one token of the output."""
 
     _encoded: tuple[list[Cache], list[Cache]]
     """Keys and values of the input, of each of the decoder's blocks."""
@@ -25,7 +25,7 @@ class EncoderDecoderStepper(TransformerStepper):
     def of_input(
         cls, model: EncoderDecoder, ids: Ids, most_tokens: int
     ) -> "tuple[EncoderDecoderStepper, Float[Tensor, 'string output']]":
-        """As `seqcls.decoding.stepping.start`."""
+        """Implements `seqcls.decoding.stepping.start`."""
         kept, streams = model.activations(ids), split(model.config, ids)
         lengths = streams.written.sum(dim=1)
         caches = cached(model, kept, "decoder.blocks.{}.attention", most_tokens)
@@ -36,7 +36,7 @@ class EncoderDecoderStepper(TransformerStepper):
         return stepper, kept["decoder.logits"][torch.arange(len(ids)), lengths - 1]
 
     def take(self, rows: Int64[Tensor, " row"]) -> None:
-        """As `Stepper.take`."""
+        """Implements `Stepper.take`."""
         super().take(rows)
         keys, values = self._encoded
         self._encoded = [key[rows] for key in keys], [value[rows] for value in values]

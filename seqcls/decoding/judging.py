@@ -29,7 +29,7 @@ from seqcls.tokens.strings import NO_LETTER, TokenStrings
 from seqcls.tokens.tokenizer import CLS, FIRST_LETTER, PAD
 
 NUMBERS_AT_ONCE = 2**24
-"""Of the cache of the strings that are written at once."""
+"""Numbers in the cache of the strings that are written at once."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,10 +39,10 @@ class Judged:
     is_wrong: Bool[np.ndarray, " string"]
     right_length_given: Bool[np.ndarray, " string"]
     log_probability: Float[np.ndarray, " string"]
-    """Of the target and `END`, teacher forced, in nats."""
+    """The log-probability of the target and `END`, teacher forced, in nats."""
     edits: Int64[np.ndarray, " string"]
     outputs: Sequence[Sequence[int]]
-    """Of the wrong ones in their order: letters."""
+    """The wrong outputs in their order, as letters."""
     first_wrong: Int64[np.ndarray, " wrong"]
     error_kinds: Sequence[ErrorKind]
 
@@ -123,10 +123,10 @@ def best_written(
 
 
 class _PyTorch:
-    """As `Writer`, for any model."""
+    """A `Writer` for any model."""
 
     def score(self, problem: Problem, weights: Weights, examples: Examples) -> Scored:
-        """As `Writer.score`."""
+        """Implements `Writer.score`."""
         return score(problem, weights, examples)
 
     def write(
@@ -136,7 +136,7 @@ class _PyTorch:
         inputs: TokenStrings,
         limits: Int64[np.ndarray, " string"],
     ) -> list[Written]:
-        """As `Writer.write`; the limits are those of `written_beams`."""
+        """Implements `Writer.write`; the limits are those of `written_beams`."""
         del limits
         return [outputs[0] for outputs in written_beams(problem, weights, inputs, None)]
 

@@ -10,7 +10,7 @@ from seqcls.tokens.tokenizer import PAD
 
 
 class MixingStepper:
-    """As `seqcls.decoding.stepping.Stepper`."""
+    """A `seqcls.decoding.stepping.Stepper` of blocks with a memory."""
 
     def __init__(self, model: Mixing, kept: list[Kept]) -> None:
         self._model = model
@@ -20,7 +20,7 @@ class MixingStepper:
     def start(
         cls, model: Mixing, ids: Ids
     ) -> "tuple[MixingStepper, Float[Tensor, 'string output']]":
-        """As `seqcls.decoding.stepping.start`."""
+        """Implements `seqcls.decoding.stepping.start`."""
         embedded = model.embedding(ids[:, 0])
         stepper = cls(model, [block.mixer.nothing(embedded) for block in model.blocks])
         outputs = stepper.step(ids[:, 0])
@@ -36,7 +36,7 @@ class MixingStepper:
         return stepper, outputs
 
     def step(self, tokens: Int64[Tensor, " string"]) -> Float[Tensor, "string output"]:
-        """As `Stepper.step`."""
+        """Implements `Stepper.step`."""
         states, after = self._model.embedding(tokens), []
         for block, kept in zip(self._model.blocks, self._kept, strict=True):
             states, now = block.step(states, kept)
@@ -46,7 +46,7 @@ class MixingStepper:
         return self._model.head(states if norm is None else norm(states))
 
     def take(self, rows: Int64[Tensor, " row"]) -> None:
-        """As `Stepper.take`."""
+        """Implements `Stepper.take`."""
         self._kept = [tuple(values[rows] for values in kept) for kept in self._kept]
 
 

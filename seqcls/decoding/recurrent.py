@@ -12,7 +12,7 @@ State = Float[Tensor, "string hidden"]
 
 
 class RecurrentStepper:
-    """As `seqcls.decoding.stepping.Stepper`."""
+    """A `seqcls.decoding.stepping.Stepper` of recurrent networks."""
 
     def __init__(self, model: Recurrent, states: list[State], cells: list[State]) -> None:
         self._model = model
@@ -23,7 +23,7 @@ class RecurrentStepper:
     def start(
         cls, model: Recurrent, ids: Ids
     ) -> "tuple[RecurrentStepper, Float[Tensor, 'string output']]":
-        """As `seqcls.decoding.stepping.start`."""
+        """Implements `seqcls.decoding.stepping.start`."""
         kept = model.activations(ids)
         last = torch.arange(len(ids)), (ids != PAD).sum(dim=1) - 1
         layers = range(model.config.num_blocks)
@@ -34,7 +34,7 @@ class RecurrentStepper:
         return cls(model, states, cells), kept["logits"][last]
 
     def step(self, tokens: Int64[Tensor, " string"]) -> Float[Tensor, "string output"]:
-        """As `Stepper.step`."""
+        """Implements `Stepper.step`."""
         states = self._model.embedding(tokens)
         for number, layer in enumerate(self._model.layers):
             given = layer.from_input(states)
@@ -44,6 +44,6 @@ class RecurrentStepper:
         return self._model.head(states)
 
     def take(self, rows: Int64[Tensor, " row"]) -> None:
-        """As `Stepper.take`."""
+        """Implements `Stepper.take`."""
         self._states = [states[rows] for states in self._states]
         self._cells = [cells[rows] for cells in self._cells]

@@ -10,7 +10,7 @@ from seqcls.models.two_streams.two_streams import split
 
 
 class RecurrentAttentionStepper:
-    """As `seqcls.decoding.stepping.Stepper`."""
+    """A `seqcls.decoding.stepping.Stepper` of recurrent networks that attend."""
 
     def __init__(self, model: RecurrentAttention, encoded: Encoded, kept: Kept) -> None:
         self._model = model
@@ -21,7 +21,7 @@ class RecurrentAttentionStepper:
     def start(
         cls, model: RecurrentAttention, ids: Ids
     ) -> "tuple[RecurrentAttentionStepper, Float[Tensor, 'string output']]":
-        """As `seqcls.decoding.stepping.start`."""
+        """Implements `seqcls.decoding.stepping.start`."""
         streams = split(model.config, ids)
         stepper = cls(model, *model.encoded(streams, Recorder()))
         outputs = stepper.step(streams.outputs[:, 0])
@@ -38,13 +38,13 @@ class RecurrentAttentionStepper:
         return stepper, outputs
 
     def step(self, tokens: Int64[Tensor, " string"]) -> Float[Tensor, "string output"]:
-        """As `Stepper.step`."""
+        """Implements `Stepper.step`."""
         model = self._model
         state, _, self._kept = model.step(model.embedding(tokens), self._encoded, self._kept)
         return model.head(state)
 
     def take(self, rows: Int64[Tensor, " row"]) -> None:
-        """As `Stepper.take`."""
+        """Implements `Stepper.take`."""
         self._encoded = Encoded(*(values[rows] for values in self._encoded))
         states, cells = ([state[rows] for state in layers] for layers in self._kept)
         self._kept = Kept(states, cells)

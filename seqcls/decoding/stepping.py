@@ -42,7 +42,7 @@ class Stepper(Protocol):
 
 
 Start = Callable[[Classifier, Ids, int], tuple[Stepper, Scores]]
-"""As `start`."""
+"""The signature of `start`."""
 
 
 def start(model: Classifier, ids: Ids, most_tokens: int) -> tuple[Stepper, Scores]:
@@ -77,18 +77,18 @@ class Again:
 
     @classmethod
     def start(cls, model: Classifier, ids: Ids, most_tokens: int) -> "tuple[Again, Scores]":
-        """As `start`."""
+        """Implements `start`."""
         stepper = cls(model, *padded(ids, most_tokens))
         return stepper, stepper._scores()
 
     def step(self, tokens: Int64[Tensor, " string"]) -> Scores:
-        """As `Stepper.step`."""
+        """Implements `Stepper.step`."""
         self._ids[torch.arange(len(tokens)), self._lengths] = tokens.to(self._ids.dtype)
         self._lengths = self._lengths + 1
         return self._scores()
 
     def take(self, rows: Int64[Tensor, " row"] | Bool[Tensor, " string"]) -> None:
-        """As `Stepper.take`."""
+        """Implements `Stepper.take`."""
         self._ids, self._lengths = self._ids[rows], self._lengths[rows]
 
     def _scores(self) -> Scores:

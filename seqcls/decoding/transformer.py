@@ -21,7 +21,7 @@ NOTHING = Recorder()
 
 
 class TransformerStepper:
-    """As `seqcls.decoding.stepping.Stepper`: a step costs one token, however many were before."""
+    """A `seqcls.decoding.stepping.Stepper` whose step costs one token, however many were before."""
 
     def __init__(
         self,
@@ -37,13 +37,14 @@ class TransformerStepper:
         self._keys = keys
         self._values = values
         self._places: Tensor | None = None
-        """Of all tokens, those included that will be written; None where they are counted."""
+        """The places of all tokens, those included that will be written; None where they are
+        counted."""
 
     @classmethod
     def start(
         cls, model: Transformer, ids: Ids, most_tokens: int
     ) -> "tuple[TransformerStepper, Float[Tensor, 'string output']]":
-        """As `seqcls.decoding.stepping.start`."""
+        """Implements `seqcls.decoding.stepping.start`."""
         kept = model.activations(ids)
         lengths = (ids != PAD).sum(dim=1)
         last = kept["logits"][torch.arange(len(ids)), lengths - 1]
@@ -58,7 +59,7 @@ class TransformerStepper:
         return stepper, last
 
     def step(self, tokens: Int64[Tensor, " string"]) -> Float[Tensor, "string output"]:
-        """As `Stepper.step`."""
+        """Implements `Stepper.step`."""
         body, places = self._body, self._lengths.unsqueeze(1)
         states = body.positions.embed(self._model.embedding(tokens.unsqueeze(1)), self._next())
         width = int(self._lengths.max()) + 1
@@ -74,7 +75,7 @@ class TransformerStepper:
         return self._model.head(states[:, 0])
 
     def take(self, rows: Int64[Tensor, " row"]) -> None:
-        """As `Stepper.take`."""
+        """Implements `Stepper.take`."""
         self._lengths = self._lengths[rows]
         self._keys = [keys[rows] for keys in self._keys]
         self._values = [values[rows] for values in self._values]

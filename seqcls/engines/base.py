@@ -129,7 +129,7 @@ class Written(NamedTuple):
     ended: bool
     """Whether `END` came; without, the output was cut off at its limit."""
     log_probability: float
-    """Of the tokens, and of `END` where it came."""
+    """The log-probability of the tokens, and of `END` where it came."""
 
 
 @runtime_checkable

@@ -34,20 +34,20 @@ class _PyTorch(ABC):
         return 64
 
     def prepare(self, problems: Iterable[Problem]) -> None:
-        """As `Engine.prepare`: nothing is kept."""
+        """Implements `Engine.prepare`: nothing is kept."""
         del problems
 
     def is_ready(self, problem: Problem) -> bool:
-        """As `Engine.is_ready`."""
+        """Implements `Engine.is_ready`."""
         del problem
         return True
 
     def parameter_shapes(self, config: NetworkConfig) -> None:
-        """As `Engine.parameter_shapes`: only PyTorch knows them."""
+        """Implements `Engine.parameter_shapes`: only PyTorch knows them."""
         del config
 
     def load(self) -> None:
-        """As `Engine.load`."""
+        """Implements `Engine.load`."""
         import seqcls.engines.stacked  # noqa: F401
 
     def train(
@@ -59,7 +59,7 @@ class _PyTorch(ABC):
         progress: Progress,
         device: str,
     ) -> list[TrainedMember]:
-        """As `Engine.train`."""
+        """Implements `Engine.train`."""
         from seqcls.engines.initial import draw_initial
         from seqcls.engines.stacked import GroupTraining, choose_device
         from seqcls.engines.unfinished import Unfinished
@@ -82,7 +82,7 @@ class _PyTorch(ABC):
         *,
         device: str,
     ) -> Float[np.ndarray, "member string"]:
-        """As `Engine.logits`."""
+        """Implements `Engine.logits`."""
         from seqcls.engines.computation import all_logits
         from seqcls.engines.stacked import choose_device
 

@@ -18,7 +18,7 @@ STATES_AT_ONCE = 4096
 
 
 class ByCounts:
-    """As `seqcls.engines.computation.Computation`, where letter counts suffice."""
+    """A `seqcls.engines.computation.Computation` where letter counts suffice."""
 
     def __init__(
         self, config: NetworkConfig, group: StackedGroup, batch_size: int, device: torch.device

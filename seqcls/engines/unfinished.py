@@ -25,7 +25,7 @@ from seqcls.results import Weights
 from seqcls.sampling.streams import stream
 
 FOLDER = "unfinished"
-"""Of the cache."""
+"""The folder of the cache."""
 
 SECONDS = 60.0
 """How long a group trains before it is kept, and between two times."""

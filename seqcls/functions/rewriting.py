@@ -37,7 +37,7 @@ class _Step(NamedTuple):
     kind: str
     """`token`, `choice`, `mark`, `start`, `end` or `match`."""
     value: Any
-    """Of `token` the characters; of `mark` the number of the end of a group that is here."""
+    """The characters of a `token`; the number of the end of a group that a `mark` marks."""
     following: tuple[int, ...]
 
 

@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 Targets = np.ndarray
-"""Of each string what is right: of a language its label, of shape (string); of a transduction the
+"""What is right for each string: of a language its label, of shape (string); of a transduction the
 letters of its output, `NO_LETTER` after their end: (string, target_position)."""
 
 Outputs = np.ndarray
-"""Of each string the numbers that a model's head gives: (string), or (string, output)."""
+"""The numbers that a model's head gives for each string: (string), or (string, output)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,17 +81,17 @@ class Words:
 
     string: str
     miss: str
-    """Of several models, what they miss in braces."""
+    """What several models miss, in braces."""
     misses: str
-    """Of one."""
+    """What one model misses."""
     missed: str
-    """Of a string."""
+    """What is said of a string that is missed."""
     task: str
     """What its strings belong to."""
     right: str
     """What is right of a string."""
     hit: str = "correctly classified"
-    """Of a string that is not missed."""
+    """What is said of a string that is not missed."""
 
     @property
     def one(self) -> str:

@@ -24,26 +24,28 @@ class Membership(OneAnswer):
     """Negative is the label 0; false is misclassified."""
 
     def num_outputs(self, task: Task) -> int:
-        """As `Kind.num_outputs`: the logit."""
+        """Implements `Kind.num_outputs`: the logit."""
         del task
         return 1
 
     def targets(self, task: Any, strings: TokenStrings) -> Bool[np.ndarray, " string"]:
-        """As `Kind.targets`: which strings are in the language."""
+        """Implements `Kind.targets`: which strings are in the language."""
         labels: np.ndarray = task.labels(strings.with_a_place())
         return labels
 
     def encoded(
         self, task: Task, examples: Examples, network: NetworkConfig
     ) -> Float[np.ndarray, " string"]:
-        """As `Kind.encoded`: 0 and 1."""
+        """Implements `Kind.encoded`: 0 and 1."""
         del task
         return examples.labels.astype(network.precision)
 
     def losses(
         self, outputs: "Tensor", targets: "Tensor", train_loss: str
     ) -> "Float[Tensor, '*member string']":
-        """As `Kind.losses`: binary cross entropy, of scaled logits where that is asked for."""
+        """Implements `Kind.losses`: binary cross entropy, of scaled logits where that is asked
+        for.
+        """
         from torch.nn import functional
 
         if train_loss == "sigmoid_scaled":
@@ -55,24 +57,24 @@ class Membership(OneAnswer):
         return losses
 
     def answers(self, outputs: np.ndarray) -> Bool[np.ndarray, "*member string"]:
-        """As `Kind.answers`: which strings are said to be in the language."""
+        """Implements `Kind.answers`: which strings are said to be in the language."""
         return np.asarray(outputs > 0)
 
     def cell(self, answers: np.ndarray, targets: np.ndarray) -> Int64[np.ndarray, " string"]:
-        """As `Kind.cell`."""
+        """Implements `Kind.cell`."""
         return np.asarray(2 * targets.astype(np.int64) + answers)
 
     def margins(self, outputs: np.ndarray, targets: np.ndarray) -> Float[np.ndarray, " string"]:
-        """As `Kind.margins`: the logit, whatever the label."""
+        """Implements `Kind.margins`: the logit, whatever the label."""
         del targets
         return outputs
 
     def texts(self, task: Task, answers: np.ndarray) -> None:
-        """As `Kind.texts`: a bit says it all."""
+        """Implements `Kind.texts`: a bit says it all."""
         del task, answers
 
     def measures(self) -> tuple[Measure, ...]:
-        """As `Kind.measures`."""
+        """Implements `Kind.measures`."""
         return (
             ACCURACY,
             Measure(
@@ -90,7 +92,7 @@ class Membership(OneAnswer):
         )
 
     def error_columns(self) -> tuple[ErrorColumn, ...]:
-        """As `Kind.error_columns`."""
+        """Implements `Kind.error_columns`."""
         return (
             ErrorColumn("label", "Label", "1: the string is in the language. 0: it is not."),
             ErrorColumn(

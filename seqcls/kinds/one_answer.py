@@ -29,35 +29,35 @@ class OneAnswer(ABC):
 
     @abstractmethod
     def num_outputs(self, task: Task) -> int:
-        """As `Kind.num_outputs`."""
+        """Implements `Kind.num_outputs`."""
 
     @abstractmethod
     def answers(self, outputs: np.ndarray) -> np.ndarray:
-        """As `Kind.answers`."""
+        """Implements `Kind.answers`."""
 
     def network(self, task: Task, fields: Mapping[str, Any]) -> Mapping[str, Any]:
-        """As `Kind.network`."""
+        """Implements `Kind.network`."""
         del fields
         return {"num_letters": len(task.alphabet), "num_outputs": self.num_outputs(task)}
 
     def reading(self, task: Task, examples: Examples) -> TokenStrings:
-        """As `Kind.reading`: the string."""
+        """Implements `Kind.reading`: the string."""
         del task
         return examples.strings
 
     def longest_reading(self, task: Task, length: int) -> int:
-        """As `Kind.longest_reading`: its length."""
+        """Implements `Kind.longest_reading`: its length."""
         del task
         return length
 
     def units(self, targets: "torch.Tensor") -> int:
-        """As `Kind.units`: the number of strings."""
+        """Implements `Kind.units`: the number of strings."""
         return len(targets)
 
     def are_right(
         self, outputs: "torch.Tensor", targets: "torch.Tensor"
     ) -> "Bool[torch.Tensor, '*member string']":
-        """As `Kind.are_right`."""
+        """Implements `Kind.are_right`."""
         import torch
 
         answers = torch.from_numpy(self.answers(outputs.detach().cpu().numpy()))

@@ -60,11 +60,11 @@ class Transduction:
     cells: ClassVar[tuple[str, ...]] = ()
 
     def num_outputs(self, task: Task) -> int:
-        """As `Kind.num_outputs`, of every token: one for each token id."""
+        """Implements `Kind.num_outputs`, for every token: one for each token id."""
         return FIRST_LETTER + len(task.alphabet) + SPECIAL_LETTERS
 
     def network(self, task: Task, fields: Mapping[str, Any]) -> Mapping[str, Any]:
-        """As `Kind.network`."""
+        """Implements `Kind.network`."""
         return {
             "num_letters": len(task.alphabet) + SPECIAL_LETTERS,
             "num_outputs": self.num_outputs(task),
@@ -72,12 +72,12 @@ class Transduction:
         }
 
     def targets(self, task: Any, strings: TokenStrings) -> np.ndarray:
-        """As `Kind.targets`: letters, `NO_LETTER` after each end."""
+        """Implements `Kind.targets`: letters, `NO_LETTER` after each end."""
         targets: np.ndarray = task.targets(strings)
         return targets
 
     def reading(self, task: Task, examples: Examples) -> TokenStrings:
-        """As `Kind.reading`: the input, `SEP`, and the target without `END`."""
+        """Implements `Kind.reading`: the input, `SEP`, and the target without `END`."""
         inputs, targets = examples.strings, examples.targets
         before, after = inputs.lengths, target_lengths(targets)
         lengths = before + 1 + after
@@ -90,14 +90,15 @@ class Transduction:
         return TokenStrings(len(task.alphabet) + SPECIAL_LETTERS, lengths, letters)
 
     def longest_reading(self, task: Any, length: int) -> int:
-        """As `Kind.longest_reading`."""
+        """Implements `Kind.longest_reading`."""
         longest: int = task.longest_target(length)
         return length + 1 + longest
 
     def encoded(
         self, task: Task, examples: Examples, network: NetworkConfig
     ) -> Int64[np.ndarray, "string place"]:
-        """As `Kind.encoded`: token ids in the order in which they are predicted, `NO_TARGET` after.
+        """Implements `Kind.encoded`: token ids in the order in which they are predicted,
+        `NO_TARGET` after.
 
         Of the head `output` those of target and `END`; of `all` those of the input and `SEP` too.
         """
@@ -112,7 +113,9 @@ class Transduction:
     def losses(
         self, outputs: "Tensor", targets: "Tensor", train_loss: str
     ) -> "Float[Tensor, '*member string']":
-        """As `Kind.losses`: each string's cross entropies, summed over the tokens predicted."""
+        """Implements `Kind.losses`: each string's cross entropies, summed over the tokens
+        predicted.
+        """
         del train_loss
         has_target = targets != NO_TARGET
         scores = outputs.log_softmax(dim=-1)
@@ -120,11 +123,11 @@ class Transduction:
         return -_per_string(scores.gather(-1, chosen).squeeze(-1), has_target)
 
     def units(self, targets: "Tensor") -> int:
-        """As `Kind.units`: the tokens predicted."""
+        """Implements `Kind.units`: the tokens predicted."""
         return int((targets != NO_TARGET).sum())
 
     def are_right(self, outputs: "Tensor", targets: "Tensor") -> "Bool[Tensor, '*member string']":
-        """As `Kind.are_right`: every token of target and `END` has the highest output."""
+        """Implements `Kind.are_right`: every token of target and `END` has the highest output."""
         has_target = targets != NO_TARGET
         said = writable(outputs).argmax(dim=-1)
         missed = (said != targets[has_target]) & of_output(targets, outputs.shape[-1])
@@ -133,7 +136,9 @@ class Transduction:
     def are_right_length_given(
         self, outputs: "Tensor", targets: "Tensor"
     ) -> "Bool[Tensor, '*member string']":
-        """As `are_right`, where `END` is written after the target's length and never before."""
+        """Implements `are_right`, where `END` is written after the target's length and never
+        before.
+        """
         has_target, end = targets != NO_TARGET, outputs.shape[-1] - 1
         wanted = targets[has_target]
         missed = (writable(outputs)[..., :end].argmax(dim=-1) != wanted) & (wanted != end)
@@ -141,23 +146,23 @@ class Transduction:
         return _per_string(missed.to(outputs.dtype), has_target) == 0
 
     def answers(self, outputs: np.ndarray) -> np.ndarray:
-        """As `Kind.answers`; asked of `seqcls.decoding`, which writes outputs."""
+        """Implements `Kind.answers`; asked of `seqcls.decoding`, which writes outputs."""
         raise NotImplementedError
 
     def cell(self, answers: np.ndarray, targets: np.ndarray) -> Int64[np.ndarray, " string"]:
-        """As `Kind.cell`; never asked."""
+        """Implements `Kind.cell`; never asked."""
         raise NotImplementedError
 
     def margins(self, outputs: np.ndarray, targets: np.ndarray) -> Float[np.ndarray, " string"]:
-        """As `Kind.margins`; asked of `seqcls.decoding`, which knows log-probabilities."""
+        """Implements `Kind.margins`; asked of `seqcls.decoding`, which knows log-probabilities."""
         raise NotImplementedError
 
     def texts(self, task: Task, answers: np.ndarray) -> Sequence[str]:
-        """As `Kind.texts`: in the notation of strings."""
+        """Implements `Kind.texts`: in the notation of strings."""
         return output_texts(Tokenizer(task.alphabet), answers)
 
     def measures(self) -> tuple[Measure, ...]:
-        """As `Kind.measures`."""
+        """Implements `Kind.measures`."""
         return (
             Measure(
                 "accuracy",
@@ -178,7 +183,7 @@ class Transduction:
         )
 
     def error_columns(self) -> tuple[ErrorColumn, ...]:
-        """As `Kind.error_columns`."""
+        """Implements `Kind.error_columns`."""
         return (
             ErrorColumn("target", "Target", "The string that is right."),
             ErrorColumn("output", "Output", "The string that the model writes."),

@@ -12,7 +12,7 @@ ONLY_SELF: Mapping[str, str] = {"": "attention"}
 def block_parts(
     config: NetworkConfig, side: str = "", attentions: Mapping[str, str] = ONLY_SELF
 ) -> Mapping[Part, str]:
-    """As `Classifier.parts`: heads, feed-forwards, and units of these, block by block.
+    """The parts of blocks: heads, feed-forwards, and units of these, block by block.
 
     Args:
         config: of the network.
@@ -36,7 +36,7 @@ def block_parts(
 def block_sites(
     config: NetworkConfig, side: str = "", attentions: Mapping[str, str] = ONLY_SELF
 ) -> Mapping[Site, tuple[str, ...]]:
-    """As `Classifier.sites`, of the blocks alone; the arguments as `block_parts` takes them."""
+    """The sites of blocks alone; the arguments as `block_parts` takes them."""
     last = "after_feed_forward" if config.norm_placement == "pre" else "feed_forward_norm"
     sites = dict[Site, tuple[str, ...]]()
     for block in range(config.num_blocks):

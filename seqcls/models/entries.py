@@ -28,11 +28,11 @@ class Entry:
     obstacle: Callable[[NetworkConfig], str | None] = nothing
     """Why a network cannot have it, naming the setting; None where it can."""
     table_size: Callable[[NetworkConfig], int | None] = nothing
-    """Of positions: how many places there are; None where there is no end to them."""
+    """How many places a position scheme has; None where there is no end to them."""
     several_outputs: bool = False
-    """Of an architecture: whether its head may give more than one number of each string."""
+    """Whether an architecture's head may give more than one number for each string."""
     sizes: Sizes = UNKNOWN
-    """Of an architecture: how large its models are."""
+    """How large the models of an architecture are."""
 
     def load(self) -> Any:
         """Its class."""

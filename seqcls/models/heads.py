@@ -37,7 +37,7 @@ class BodyAndHead(Classifier):
         return outputs.squeeze(-1) if self.config.head == "string" else outputs
 
     def run(self, ids: Ids, record: Recorder, places: Places | None) -> Outputs:
-        """As `Classifier.run`."""
+        """Implements `Classifier.run`."""
         states = self.states(ids, record, places)
         if self.config.head != "string":
             return record("logits", self.head(states))

@@ -16,10 +16,10 @@ class Part:
     """A part of a model that can be ablated."""
 
     block: int
-    """Or layer, of a recurrent network."""
+    """The block, or the layer of a recurrent network."""
     kind: PartKind
     number: int = 0
-    """Of the head, the unit or the dimension; a feed-forward is 0."""
+    """The number of the head, the unit or the dimension; a feed-forward is 0."""
     of_layer: bool = False
     side: str = ""
     """`encoder` or `decoder`, where a model has both."""
@@ -60,7 +60,7 @@ class Site:
     side: str = ""
     """`encoder` or `decoder`, where a model has both."""
     which: str = ""
-    """As `Part.which`."""
+    """The stream, as `Part.which` names it."""
 
     @property
     def is_whole(self) -> bool:

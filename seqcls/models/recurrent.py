@@ -96,7 +96,7 @@ class RNNCell(Cell):
     """tanh(W x + U h)."""
 
     def step(self, given: Gates, state: State, cell: State) -> Step:
-        """As `Cell.step`."""
+        """Implements `Cell.step`."""
         return Step((given + self.from_state(state)).tanh(), cell, {})
 
 
@@ -106,7 +106,7 @@ class GRUCell(Cell):
     gates = ("reset_gate", "update_gate", "candidate")
 
     def step(self, given: Gates, state: State, cell: State) -> Step:
-        """As `Cell.step`."""
+        """Implements `Cell.step`."""
         reset, update, candidate = given.chunk(3, dim=1)
         own_reset, own_update, own_candidate = self.from_state(state).chunk(3, dim=1)
         reset, update = (reset + own_reset).sigmoid(), (update + own_update).sigmoid()
@@ -122,7 +122,7 @@ class LSTMCell(Cell):
     has_cell = True
 
     def step(self, given: Gates, state: State, cell: State) -> Step:
-        """As `Cell.step`."""
+        """Implements `Cell.step`."""
         gates = (given + self.from_state(state)).chunk(4, dim=1)
         take, keep, give = (gates[row].sigmoid() for row in (0, 1, 3))
         candidate = gates[2].tanh()
@@ -145,7 +145,7 @@ class Recurrent(BodyAndHead):
         self.dropout = Dropout(config.dropout_rate)
 
     def states(self, ids: Ids, record: Recorder, places: Places | None) -> Hidden:
-        """As `BodyAndHead.states`; places mean nothing here."""
+        """Implements `BodyAndHead.states`; places mean nothing here."""
         del places
         states = record("embedding", self.dropout(self.embedding(ids)))
         for number, layer in enumerate(self.layers):
@@ -153,15 +153,15 @@ class Recurrent(BodyAndHead):
         return states
 
     def parts(self) -> Mapping[Part, str]:
-        """As `Classifier.parts`: units, layer by layer."""
+        """Implements `Classifier.parts`: units, layer by layer."""
         return layer_parts(self.config)
 
     def sites(self) -> Mapping[Site, tuple[str, ...]]:
-        """As `Classifier.sites`."""
+        """Implements `Classifier.sites`."""
         return layer_sites(self.config, self.cell)
 
     def units(self) -> tuple[Mapping[str, str], ...]:
-        """As `Classifier.units`: the state, every gate, and an LSTM's cell."""
+        """Implements `Classifier.units`: the state, every gate, and an LSTM's cell."""
         names = ["state", *self.cell.gates, *(["cell"] if self.cell.has_cell else [])]
         return tuple(
             {name: f"layers.{layer}.{name}" for name in names}
@@ -170,7 +170,7 @@ class Recurrent(BodyAndHead):
 
 
 def layer_parts(config: NetworkConfig, side: str = "") -> Mapping[Part, str]:
-    """As `Classifier.parts`: units, layer by layer; `side` as `block_parts` takes it."""
+    """The units of layers, layer by layer; `side` as `block_parts` takes it."""
     return {
         Part(layer, "unit", unit, True, side): f"{inside('layers', layer, side)}state"
         for layer in range(config.num_blocks)
@@ -181,7 +181,9 @@ def layer_parts(config: NetworkConfig, side: str = "") -> Mapping[Part, str]:
 def layer_sites(
     config: NetworkConfig, cell: type[Cell], side: str = ""
 ) -> Mapping[Site, tuple[str, ...]]:
-    """As `Classifier.sites`: all that a layer keeps, then parts of it; `side` likewise."""
+    """The sites of layers: all that a layer keeps, then parts of it; `side` as `block_parts`
+    takes it.
+    """
     sites = dict[Site, tuple[str, ...]]()
     for layer in range(config.num_blocks):
         kept = ("state", "cell") if cell.has_cell else ("state",)

@@ -21,7 +21,8 @@ class Sizes:
 
 
 def recurrent(gates: int) -> Sizes:
-    """Of a recurrent network with so many gates. Parameters are those of four gates that read input
+    """The sizes of a recurrent network with so many gates. Parameters are those of four gates that
+    read input
     and state, the most that there are.
     """
     return Sizes(
@@ -103,7 +104,8 @@ def _fed(config: NetworkConfig) -> int:
 def _mixing(
     weights: Callable[[NetworkConfig], float], kept: Callable[[NetworkConfig, float], float]
 ) -> Sizes:
-    """Of blocks with a memory: numbers of a mixer, and those that it keeps of a token for the
+    """The sizes of blocks with a memory: numbers of a mixer, and those that it keeps of a token for
+    the
     gradients, in strings of so many tokens, each of which takes a few products.
     """
     return Sizes(
@@ -114,7 +116,7 @@ def _mixing(
 
 
 def _pairs(config: NetworkConfig, tokens: float) -> float:
-    """Of all pairs of tokens, and of what is asked and written."""
+    """Products of all pairs of tokens, and of what is asked and written."""
     return 3 * config.num_attention_heads * tokens + 8 * _mixed(config)
 
 
@@ -131,7 +133,8 @@ UNKNOWN = Sizes(
     parameters=lambda _: 0,
     products=lambda config, _: 2.0 * config.hidden_size**2,
 )
-"""Of an architecture from outside: what it takes nobody knows, and training takes some time."""
+"""The sizes of an architecture from outside: what it takes nobody knows, and training takes some
+time."""
 
 TRANSFORMER = Sizes(_transformer_parameters, _transformer_products, _transformer_scores)
 

@@ -189,7 +189,7 @@ class Transformer(BodyAndHead):
         self.positions: Positions = POSITIONS[config.positions].load()(config)
 
     def states(self, ids: Ids, record: Recorder, places: Places | None) -> Hidden:
-        """As `BodyAndHead.states`."""
+        """Implements `BodyAndHead.states`."""
         if places is None:
             places = places_of(self.config, ids)
         attending = attending_of(self.config, ids, self.positions, places)
@@ -202,19 +202,19 @@ class Transformer(BodyAndHead):
         return record("final_norm", self.final_norm(states))
 
     def head(self, read: Float[Tensor, "*string hidden"]) -> Outputs:
-        """As `BodyAndHead.head`, of what dropout leaves."""
+        """Implements `BodyAndHead.head`, for what dropout leaves."""
         return super().head(self.dropout(read))
 
     def parts(self) -> Mapping[Part, str]:
-        """As `Classifier.parts`."""
+        """Implements `Classifier.parts`."""
         return block_parts(self.config)
 
     def sites(self) -> Mapping[Site, tuple[str, ...]]:
-        """As `Classifier.sites`."""
+        """Implements `Classifier.sites`."""
         return {Site("embedding"): ("embedding",), **block_sites(self.config)}
 
     def attention(self) -> tuple[str, ...]:
-        """As `Classifier.attention`."""
+        """Implements `Classifier.attention`."""
         return tuple(f"blocks.{block}.attention.weights" for block in range(self.config.num_blocks))
 
 

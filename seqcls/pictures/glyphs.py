@@ -51,7 +51,7 @@ def _bitmap(letter: str) -> np.ndarray | None:
 
 @lru_cache(maxsize=1)
 def _handwritten() -> dict[str, np.ndarray]:
-    """Of each digit its pictures, (variant, row, column); where they are from, the file says."""
+    """Reads each digit's pictures, (variant, row, column); where they are from, the file says."""
     text = files("seqcls.pictures").joinpath("digits.txt").read_text(encoding="utf-8")
     bitmaps: dict[str, list[list[int]]] = {}
     for line in text.splitlines():

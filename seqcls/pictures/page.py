@@ -17,7 +17,7 @@ ROWS, COLUMNS = 16, 8
 """Pixels of a character's cell."""
 
 LEFT_OUT = 0.15
-"""Of a cell's width at most, between characters."""
+"""The most that is left out between characters, in cell widths."""
 SLANT = 0.25
 """Columns a row at most."""
 FAINTEST = 0.5

@@ -59,7 +59,7 @@ class Training:
     @property
     @remembered
     def fingerprints(self) -> UInt64[np.ndarray, " string"]:
-        """Of every string that any epoch trains on, in ascending order."""
+        """Fingerprints of every string that any epoch trains on, in ascending order."""
         drawn = stream(self.sampler)
         epochs = range(self._distinct_epochs)
         trained = [fingerprints(drawn.epoch(epoch).strings.letters) for epoch in epochs]
@@ -131,7 +131,7 @@ class DrawnByLength(ABC):
     @property
     @abstractmethod
     def repeats(self) -> bool:
-        """As `Sampler.repeats`."""
+        """Implements `Sampler.repeats`."""
 
     def epochs(self) -> Iterator[Examples]:
         """Epochs of `size` strings.

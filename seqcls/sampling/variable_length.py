@@ -136,7 +136,9 @@ class _Draws:
         self.raw: Callable[[], int] = twister.random_raw
 
     def below(self, limit: int) -> int:
-        """As `rng.randint(limit)`: bits of one raw number after another until they are less."""
+        """Draws like `rng.randint(limit)`: bits of one raw number after another until they are
+        less.
+        """
         mask = (1 << (limit - 1).bit_length()) - 1
         if mask == 0:
             return 0
@@ -145,7 +147,7 @@ class _Draws:
         return number
 
     def dirichlet(self, alpha: float, size: int) -> list[float]:
-        """As `rng.dirichlet([alpha] * size)`: gamma variates, divided by their sum."""
+        """Draws like `rng.dirichlet([alpha] * size)`: gamma variates, divided by their sum."""
         gammas = [self.rng.standard_gamma(alpha) for _ in range(size)]
         inverse = 1 / sum(gammas)
         return [gamma * inverse for gamma in gammas]

@@ -91,7 +91,7 @@ class PartlyKnown(Task, Protocol):
         ...
 
     def knows(self, strings: TokenStrings) -> Bool[np.ndarray, " string"]:
-        """Of which strings the label or target is known."""
+        """Which strings' label or target is known."""
         ...
 
 
@@ -132,5 +132,7 @@ class BulkTask(LanguageTask, Protocol):
     def draw_many(
         self, rng: np.random.Generator, lengths: Int64[np.ndarray, " string"], positive: bool
     ) -> UInt8[np.ndarray, "string position"]:
-        """As `draw`, of a string for each length; what follows a string's end means nothing."""
+        """Draws, like `draw`, a string for each length; what follows a string's end means
+        nothing.
+        """
         ...

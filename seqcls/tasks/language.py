@@ -38,7 +38,7 @@ class DrawnInBulk(ABC):
     def draw_many(
         self, rng: np.random.Generator, lengths: Int64[np.ndarray, " string"], positive: bool
     ) -> UInt8[np.ndarray, "string position"]:
-        """As `draw`, of a string for each length."""
+        """Draws, like `draw`, a string for each length."""
 
     def draw(self, rng: np.random.Generator, length: int, positive: bool) -> LetterRow:
         """A uniform string of that length and label."""

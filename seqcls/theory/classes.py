@@ -13,7 +13,7 @@ class Regular:
     """A regular language, as its syntactic monoid has it."""
 
     states: int
-    """Of the minimal automaton."""
+    """States of the minimal automaton."""
     size: int
     """Elements of the monoid."""
     is_commutative: bool

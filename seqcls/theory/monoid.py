@@ -10,10 +10,10 @@ from seqcls.errors import ConfigError
 from seqcls.tasks.automata.automaton import Automaton
 
 MAX_ELEMENTS = 100_000
-"""Of a monoid; a larger one is not worked out."""
+"""The most elements of a monoid; a larger one is not worked out."""
 
 MAX_STATES = 2_000
-"""Of the minimal automaton."""
+"""The most states of the minimal automaton."""
 
 MAX_CELLS = 20_000_000
 """Elements times states, each two bytes."""

@@ -110,7 +110,9 @@ def _said(row: Row, task: Task, network: NetworkConfig) -> Prediction:
 
 
 def _by_order(task: Task, known: LanguageClass, network: NetworkConfig) -> Prediction:
-    """Of a language without automaton, two strings may show what letter counts cannot tell."""
+    """Predicts for a language without automaton: two strings may show what letter counts cannot
+    tell.
+    """
     order_free = next(row for row in ROWS if row.name == "order_free")
     counts = counts_suffice(network, training=False) is None
     if isinstance(known, Stated | Undecided) and counts and order_pair(task) is not None:

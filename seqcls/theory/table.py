@@ -147,7 +147,9 @@ def _signed_counting(known: LanguageClass, network: NetworkConfig) -> bool:
 
 
 def eigenvalue_range(network: NetworkConfig) -> str:
-    """Of a linear recurrence's state-transition matrices: `positive`, or `signed` ([-1, 1])."""
+    """The eigenvalues of a linear recurrence's state-transition matrices: `positive`, or
+    `signed` ([-1, 1]).
+    """
     return network.eigenvalue_range
 
 

@@ -29,9 +29,10 @@ class Compared:
     """The fields in which they differ, with both values."""
     comparison: Comparison
     lengths: pd.DataFrame
-    """As `sweeps.statistics.seed_by_seed.by_length`."""
+    """The frame of `sweeps.statistics.seed_by_seed.by_length`."""
     strings: pd.DataFrame | None
-    """As `sweeps.statistics.seed_by_seed.string_differences`; None where their test strings are
+    """The frame of `sweeps.statistics.seed_by_seed.string_differences`; None where their test
+    strings are
     not the same."""
 
     def __repr__(self) -> str:
@@ -66,7 +67,7 @@ def compare(store: Store, a: int | str, b: int | str) -> Compared:
 
 
 def compare_configs(store: Store, ids: tuple[int, int], names: tuple[str, str]) -> Compared:
-    """As `compare`, of configurations by their ids.
+    """Compares configurations by their ids, like `compare`.
 
     Args:
         store: the database.
@@ -118,7 +119,7 @@ def _finished(frame: pd.DataFrame, config_id: int, name: str) -> pd.DataFrame:
 
 
 def outcomes_of(runs: pd.DataFrame) -> pd.DataFrame:
-    """Of each seed that is done: model_seed, accuracy, errors."""
+    """The outcome of each seed that is done: model_seed, accuracy, errors."""
     once = runs[runs["state"] == RunState.DONE].drop_duplicates("model_seed")
     return once[["model_seed", "accuracy", "errors"]].astype({"accuracy": float, "errors": int})
 

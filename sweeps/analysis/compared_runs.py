@@ -30,11 +30,13 @@ class ComparedRuns:
     """In how many strings both are wrong, only the first, only the second, and none; None where
     their test strings are not the same."""
     difference: Interval
-    """Of the shares that are wrong, by Newcombe: over pairs, else of independent samples."""
+    """The difference of the shares that are wrong, by Newcombe: over pairs, else of independent
+    samples."""
     p_value: float | None
     """Exact McNemar; None without pairs."""
     strings: pd.DataFrame | None
-    """As `sweeps.statistics.seed_by_seed.string_differences`: those that only one gets wrong."""
+    """The frame of `sweeps.statistics.seed_by_seed.string_differences`: those that only one gets
+    wrong."""
 
 
 def compare_runs(store: Store, a: int, b: int) -> ComparedRuns:

@@ -171,7 +171,8 @@ def condition(text: str, said: str, foreign: Collection[str] = ()) -> tuple[str,
 
 
 def typed(field: str, text: str, said: str) -> Any:
-    """As `value_of`; of a setting of models trained elsewhere, whose type is not known, `Written`.
+    """Reads a value like `value_of`; a setting of models trained elsewhere, whose type is not
+    known, as `Written`.
 
     Raises:
         ConfigError: the field does not have that value.

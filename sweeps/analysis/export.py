@@ -44,7 +44,7 @@ def export(
     spreadsheet: bool = False,
     force: bool = False,
 ) -> dict[Path, int]:
-    """As `sweeps.questions.databases.export`, of the runs of a view."""
+    """Exports the runs of a view, like `sweeps.questions.databases.export`."""
     if spreadsheet and kind != "csv":
         raise ConfigError(
             f"--spreadsheet with format {kind!r}: only csv has formulas; leave one of them out"
@@ -144,7 +144,7 @@ def without_formulas(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def _without_formulas(table: pa.Table) -> pa.Table:
-    """As `without_formulas`, of a table whose columns have names of ours."""
+    """Makes cells safe like `without_formulas`, in a table whose columns have names of ours."""
     pattern = f"^([{re.escape(''.join(FORMULA))}])"
     for place, field in enumerate(table.schema):
         if pa.types.is_string(field.type):

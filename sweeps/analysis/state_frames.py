@@ -92,7 +92,7 @@ def prefixes_frame(prefixes: Prefixes) -> pd.DataFrame:
 
 
 def units_frame(recurrent: Units) -> pd.DataFrame:
-    """Of every unit: state (`state`, or a gate's name), layer, place, token, unit, value."""
+    """A row for every unit: state (`state`, or a gate's name), layer, place, token, unit, value."""
     rows = [
         (name, layer, place, recurrent.tokens[place], unit, value)
         for name, values in {"state": recurrent.states, **recurrent.gates}.items()

@@ -22,7 +22,7 @@ from sweeps.store.schema.tables import Cause, Config, Run, RunState
 
 MOST_CONFIGURATIONS = 12
 MOST_SEEDS = 200
-"""Of a configuration."""
+"""The most seeds of a configuration."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Tried:
 
     suggestion: Suggestion
     config_id: int
-    """Of the configuration with the change."""
+    """The id of the configuration with the change."""
     seeds: int
     """Seeds that failed by the cause, and were trained with the change."""
     mended: int

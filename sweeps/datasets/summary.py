@@ -11,7 +11,7 @@ from seqcls.datasets import SPLITS, Dataset
 from sweeps.datasets.reading import FileContent, read_content
 
 SHOWN_TOKENS = 40
-"""Of an alphabet, where it is told."""
+"""The most tokens of an alphabet that are told."""
 
 
 @dataclass(frozen=True)
@@ -126,7 +126,7 @@ def _splits(dataset: Dataset) -> dict[str, np.ndarray]:
 
 
 def _by_split(dataset: Dataset) -> dict[str, list[int]]:
-    """Of each split a hash of every string."""
+    """A hash of every string, by split."""
     letters = dataset.strings.letters
     return {
         split: [hash(letters[row].tobytes()) for row in rows.tolist()]

@@ -12,7 +12,7 @@ PER_STRING = 100.0
 """Multiply-adds that take as long as what a string costs beside its products, by letter counts."""
 
 PER_TOKEN = 60.0
-"""Likewise for a token, where tokens are read one by one."""
+"""What costs as much for a token, where tokens are read one by one."""
 
 
 def engine_of(problem: Problem) -> Engine:

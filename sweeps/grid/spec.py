@@ -155,7 +155,8 @@ def parse_spec(data: Mapping[str, Any]) -> SweepSpec:
 
 
 def spec_as_written(data: Mapping[str, Any]) -> SweepSpec:
-    """As `parse_spec`, but without checking configurations: this machine may lack a plug-in.
+    """Parses like `parse_spec`, but without checking configurations: this machine may lack a plug-
+    in.
 
     Raises:
         SpecError: as `parse_spec`, but for a configuration.

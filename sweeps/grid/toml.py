@@ -7,7 +7,8 @@ from typing import Any
 from seqcls.errors import SpecError
 
 MAX_PARTS = 16
-"""Of a dotted key, each of which is a table of its own; a specification needs three at most."""
+"""The most parts of a dotted key, each of which is a table of its own; a specification needs
+three at most."""
 
 # Within strings and comments, dots mean nothing. One that has no end goes on to where it could have
 # one at the latest, so that no text is looked through twice.

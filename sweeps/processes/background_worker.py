@@ -33,7 +33,7 @@ MAX_RECORD_BYTES = 10_000
 """A record is a line; whoever may write beside the database may write anything there."""
 
 MAX_LOG_BYTES = 20_000
-"""Of a log its end is read."""
+"""The most bytes of a log whose end is read."""
 
 _LOG_NAME = re.compile(r"[0-9]{8}T[0-9]{6}\.[0-9]{6}\.log")
 

@@ -49,7 +49,7 @@ class States(NamedTuple):
     attention: "Patterns | None"
     units: "Units | None"
     path: "Path | None"
-    """Of the last layer's units, in the plane in which they vary most."""
+    """The path of the last layer's units, in the plane in which they vary most."""
 
 
 class Patches(NamedTuple):

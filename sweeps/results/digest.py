@@ -16,7 +16,7 @@ from seqcls.results import Verdict
 
 VERSION = "v2"
 OTHER_KINDS = "v3"
-"""Of runs whose answers are no single bit, and so have no confusion."""
+"""The version of runs whose answers are no single bit, and so have no confusion."""
 
 RESULT_COLUMNS = (
     *("epochs", "best_epoch", "best_validation_loss"),
@@ -39,7 +39,7 @@ OUTPUT_COUNTS = ("right_length_given", "edits", "target_tokens")
 """What is counted at each length of transductions besides."""
 
 Output = tuple[str, int, str]
-"""Of a misclassified string of a transduction: the output as text, where it and the target part,
+"""A misclassified string of a transduction: the output as text, where it and the target part,
 and the kind of the error.
 """
 

@@ -26,7 +26,7 @@ class RunResult:
     checkpoints: dict[int, bytes] = field(default_factory=dict)
     """Weights by epoch, as safetensors bytes."""
     digest: str | None = None
-    """Of the results; see `sealed`."""
+    """The digest of the results; see `sealed`."""
 
     def summary(self) -> dict[str, Any]:
         """The results in the run's own row."""

@@ -17,7 +17,7 @@ class Measure:
     """What the seeds of a configuration are summed up by."""
 
     column: str
-    """Of a row a model."""
+    """The column with a row for each model."""
     fails: bool = False
     """Whether it is a share of failing seeds, of which less is better; else a median."""
 

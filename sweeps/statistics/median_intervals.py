@@ -56,7 +56,9 @@ def median_intervals(frame: pd.DataFrame, value: str, by: Sequence[str]) -> pd.D
 
 
 def intervals_of(members: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """As `median_intervals`, of each row of sorted members: low and high, of shape (row, 2)."""
+    """Computes `median_intervals` for each row of sorted members: low and high, of shape (row,
+    2).
+    """
     ends = np.full((len(members), 2), np.nan)
     if members.shape[1] >= FEWEST:
         for start in range(0, len(members), CHUNK):

@@ -21,16 +21,17 @@ class Comparison:
     """What the finished runs of two configurations say about their difference, a less b."""
 
     table: Table
-    """Of the seeds that both have: in how many both fail, only a, only b, and none."""
+    """Counts of the seeds that both have: in how many both fail, only a, only b, and none."""
     failing: tuple[Interval, Interval]
     """Each one's share of failing seeds, over all of its own."""
     runs: tuple[int, int]
     difference: Interval
-    """Of the failing shares: over pairs where there are any, else of independent samples."""
+    """The difference of the failing shares: over pairs where there are any, else of independent
+    samples."""
     p_value: float | None
     """Exact McNemar; None without pairs."""
     medians: tuple[float, float]
-    """Of the accuracy over the seeds that are compared, in [0, 1]."""
+    """Medians of the accuracy over the seeds that are compared, in [0, 1]."""
     median_difference: Interval
     """NaN as limits where too few seeds are compared for an interval."""
     paired: bool

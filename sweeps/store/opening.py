@@ -137,7 +137,7 @@ def open_writer(db: str | None = None, *, any_version: bool = False) -> Store:
 
 
 def existing(db: str | None = None) -> Store | None:
-    """As `open_reader`; None where there is no database, or nothing in it yet."""
+    """Opens like `open_reader`; None where there is no database, or nothing in it yet."""
     try:
         return open_reader(db)
     except StoreMissingError:

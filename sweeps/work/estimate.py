@@ -124,7 +124,7 @@ class _Judge:
         self._early: tuple[float, int] | None = None
 
     def seconds(self, workers: int) -> float | None:
-        """Of all groups, by so many processes; None where nothing tells it."""
+        """Seconds of all groups, by so many processes; None where nothing tells it."""
         loads = [0.0] * max(1, min(workers, len(self._groups)))
         taken = [self._of_group(group) for group in self._groups]
         if any(seconds is None for seconds in taken):

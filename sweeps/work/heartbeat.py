@@ -12,7 +12,8 @@ from sweeps.store.databases.engine import Store
 BEAT_SECONDS = 10.0
 
 SILENT_SECONDS = 60.0
-"""Of waiting for a server's answer, after which a worker counts as one that may never go on."""
+"""Seconds of waiting for a server's answer, after which a worker counts as one that may never go
+on."""
 
 
 @contextmanager

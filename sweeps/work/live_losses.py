@@ -13,7 +13,8 @@ STORE_SECONDS = 1.0
 """So long a group has to train before its losses are stored, and between two times that any are."""
 
 MOST_SHARE = 0.05
-"""Of a worker's time that storing them may take: where the database is slow, they come seldom."""
+"""The share of a worker's time that storing them may take: where the database is slow, they come
+seldom."""
 
 
 class LiveLosses:

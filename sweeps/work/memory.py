@@ -20,7 +20,7 @@ COPIES = 4
 """The member in training: its values, their gradient, and two moments of each."""
 
 COPIES_A_MEMBER = 2
-"""Of every member of a group: its initial values, and those of its best epoch."""
+"""Copies of every member of a group: its initial values, and those of its best epoch."""
 
 _HASHES = 16
 """Bytes of each string that tests are kept disjoint from, with a copy."""

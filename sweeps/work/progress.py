@@ -30,7 +30,7 @@ class SweepProgress:
     """Runs in training whose worker is dead, as far as can be seen from here; the next worker
     trains them."""
     epochs: tuple[tuple[int, int], ...] = ()
-    """Of each run in training its epochs so far, and the most that it may train for."""
+    """For each run in training its epochs so far, and the most that it may train for."""
 
     @property
     def share(self) -> float:

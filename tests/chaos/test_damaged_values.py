@@ -42,7 +42,7 @@ pytestmark = pytest.mark.timeout(4 * 3600)
 Case = tuple[str, str, str]
 
 MOST_SECONDS = 60.0
-"""Of a processor: how busy the machine is says nothing of a command."""
+"""Processor seconds: how busy the machine is says nothing of a command."""
 
 PATIENCE_SECONDS = 900.0
 """For a page on a busy machine."""

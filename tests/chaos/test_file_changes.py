@@ -12,7 +12,7 @@ import pytest
 from tests.conftest import ROOT
 
 FEW = ["pack", "import", "export"]
-"""Of a file's journal, of several runs at once, and of a set of files."""
+"""Commands of a file's journal, of several runs at once, and of a set of files."""
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ from tests.databases import rows
 
 EACH = 200 if LONG else 25
 MOST_LETTERS = 700
-"""Of a message: it quotes no more of a file than helps to find the place."""
+"""The most letters of a message: it quotes no more of a file than helps to find the place."""
 
 HOSTILE = (
     b"\0", b"\xff\xfe", b"\r", b'"', b",", b"\t", b"\n\n", b"=1+1", b"NaN", b"1e999", b"[" * 2000,

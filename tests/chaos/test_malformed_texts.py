@@ -15,7 +15,7 @@ from tests.conftest import ROOT
 
 MOST_BYTES = 500_000_000
 MOST_SECONDS = 2.0
-"""Of computing, for any one text: a machine that is busy with other things is no fault."""
+"""Seconds of computing, for any one text: a machine that is busy with other things is no fault."""
 
 
 def said_of_all(number: int) -> dict[str, Any]:

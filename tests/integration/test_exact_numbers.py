@@ -31,7 +31,8 @@ SETTINGS: list[dict[str, Any]] = [
     {"kinds": True},
     {"kinds": 0.1 + 0.2},
 ]  # fmt: skip
-"""Of models trained elsewhere: values that a column of floats changes, beside none at all."""
+"""Settings of models trained elsewhere: values that a column of floats changes, beside none at
+all."""
 
 
 @pytest.fixture

@@ -40,7 +40,7 @@ HOST = "127.0.0.1:8501"
 
 @dataclass(frozen=True)
 class Answer:
-    """Of the server."""
+    """What the server answers."""
 
     status: int
     body: bytes

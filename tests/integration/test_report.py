@@ -172,7 +172,7 @@ def test_length_scores_and_errors_add_up_to_the_confusion_matrix(store: Store) -
 
 
 def matrices(db: Path, engine: str) -> dict[tuple[str, int], list[list[int]]]:
-    """Of every run, by its configuration and seed."""
+    """The matrix of every run, by its configuration and seed."""
     store = open_reader(str(db))
     runs = queries.runs(store)
     assert set(runs["engine"]) == {engine}

@@ -20,7 +20,7 @@ from tests.conftest import ROOT
 
 RUN = "all_initializations/2"
 SEEDS = 7
-"""Of the report's eight fail."""
+"""Seeds of the report's eight that fail."""
 
 
 @pytest.fixture(scope="module")

@@ -22,7 +22,7 @@ ONE_STEP = {
     **dict.fromkeys(("train_size", "train_batch_size", "validation_size", "test_size"), 1),
     **{f"{part}_max_length": 3 for part in ("train", "validation", "test")},
 }
-"""Of pictures of 576 x 640 pixels, each of which takes seconds."""
+"""One step of training: pictures of 576 x 640 pixels take seconds each."""
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -91,7 +91,7 @@ def weights_of(mixer: Mixer) -> dict[str, Tensor]:
 
 
 def convolved(rows: Tensor, weight: Tensor) -> Tensor:
-    """Of one string: each channel's four last tokens, weighted; zeros before the first."""
+    """Convolves one string: each channel's four last tokens, weighted; zeros before the first."""
     padded = torch.cat([rows.new_zeros(3, rows.shape[1]), rows])
     return torch.stack(
         [

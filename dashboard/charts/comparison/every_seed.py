@@ -17,7 +17,7 @@ LOOKS = ([GREY, FALSE_POSITIVE, FALSE_NEGATIVE], ["circle", *KIND_SHAPES])
 
 SOME = ["no error", "some errors"]
 SOME_LOOKS = ([GREY, WRONG], ["circle", "triangle-up"])
-"""Of models whose errors are neither."""
+"""Colors and shapes of models whose errors are neither."""
 
 CLICKED = "clicked_point"
 """The selection that holds the run_id of a point that was clicked."""

@@ -38,7 +38,7 @@ class AblationTexts:
 
     @property
     def missed(self) -> str:
-        """As `test strings misclassified`."""
+        """The title of the count of misses, such as `Test strings misclassified`."""
         return f"{self.words.plural('test').capitalize()} {self.words.missed}"
 
 

@@ -43,7 +43,7 @@ NOTHING = "#440154"
 """Where the scheme of amounts begins."""
 
 UNKNOWN, UNKNOWN_COLOR = "label not known", "#d9d9d9"
-"""Of a prefix whose label no file says."""
+"""The name and color of a prefix whose label no file says."""
 
 
 def prefix_logits(frame: pd.DataFrame, names: Names, limits: Limits | None = None) -> Part:
@@ -122,7 +122,7 @@ def _prefix_logits(tokens: Places, of_language: bool, some_unknown: bool) -> Lay
 
 
 def _turn(tokens: int) -> list[alt.Chart]:
-    """Of a long string, in which it is not seen at a glance."""
+    """A mark of the turning point of a long string, in which it is not seen at a glance."""
     base = chart_of("turn").encode(x="letter:O")
     # Toward the middle, where there is room.
     left_half = f"datum.letter < {tokens / 2}"

@@ -25,7 +25,7 @@ OUTPUT_COLORS = {
     "repeats": REPEATS,
     "wrong token": WRONG_TOKEN,
 }
-"""Of transductions."""
+"""Colors of the errors of transductions."""
 
 KIND_SHAPES = ("triangle-down", "triangle-up")
 

@@ -83,7 +83,7 @@ class _State:
     title: str
     note: str
     name: str
-    """Of the field of `Activations`."""
+    """The name of the field of `Activations`."""
 
 
 _STATES = {

@@ -169,7 +169,7 @@ def write_circuits(traces: Traces, epoch: int, heads: Sequence[int]) -> Iterator
 
 
 MAX_WRITTEN = 8
-"""Of wider streams only what reaches the logit is drawn."""
+"""The widest stream that is drawn whole; of wider ones only what reaches the logit is drawn."""
 
 
 def _circuits(traces: Traces, epoch: int) -> tuple[Circuits, ...]:

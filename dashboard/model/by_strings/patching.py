@@ -17,7 +17,7 @@ from sweeps.analysis.answer_sentences import said_of
 from sweeps.analysis.state_frames import LISTED, flip_table
 
 UNITS = 16
-"""Of a recurrent network that are drawn where states are carried over."""
+"""The most units of a recurrent network that are drawn where states are carried over."""
 
 patched_of = remembered(patch, "Patching")
 

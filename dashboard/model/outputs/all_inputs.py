@@ -47,7 +47,7 @@ def show(opened: AnyModel) -> None:
 
 
 def _by_length(verdict: OutputVerdict) -> pd.DataFrame:
-    """As `wrong_by_length` takes it; of a length without errors one row of none."""
+    """A frame as `wrong_by_length` takes it; of a length without errors one row of none."""
     rows = [
         {
             "length": each.length,

@@ -31,7 +31,7 @@ class Seen:
 
     @classmethod
     def of(cls, ink: Ink, tokens: Sequence[OutputToken], weights: np.ndarray) -> "Seen":
-        """Of the tokens that are written."""
+        """Builds what is seen from the tokens that are written."""
         return cls(ink, [token.token for token in tokens][: weights.shape[2]], weights)
 
 

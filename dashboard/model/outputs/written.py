@@ -40,7 +40,7 @@ from sweeps.analysis import state_frames
 from sweeps.analysis.answer_sentences import displayed, said_of
 
 WIDTH = 5
-"""Of the beam whose outputs are shown."""
+"""The width of the beam whose outputs are shown."""
 
 PIXELS = 900
 """For the tokens of the tree of outputs."""

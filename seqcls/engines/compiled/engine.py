@@ -29,7 +29,7 @@ class CompiledEngine(ABC):
 
     @abstractmethod
     def _obstacle(self, problem: Problem) -> str | None:
-        """As `obstacle`, of task and network."""
+        """The obstacle of task and network."""
 
     def group_size(self, problem: Problem) -> int:
         """Few: members are trained one after another, and small groups keep all cores at work."""
@@ -45,7 +45,7 @@ class CompiledEngine(ABC):
         progress: Progress,
         device: str,
     ) -> list[TrainedMember]:
-        """As `Engine.train`. Drawing initial parameters loads PyTorch."""
+        """Implements `Engine.train`. Drawing initial parameters loads PyTorch."""
         del device
         from seqcls.engines.compiled.training import train_one_by_one
 

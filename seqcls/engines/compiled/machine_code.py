@@ -63,7 +63,7 @@ _READY: set[tuple[Path, str, str]] = set()
 
 
 def is_ready(precision: str, part: str) -> bool:
-    """As `is_compiled`, but not looked at again once it was."""
+    """Whether `is_compiled`, but not looked at again once it was."""
     key = (cache_folder(), precision, part)
     if key not in _READY and is_compiled(precision, part):
         _READY.add(key)

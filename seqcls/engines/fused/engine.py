@@ -32,7 +32,7 @@ class Fused(CompiledEngine):
         return problem.no_language or _not_compiled(problem.network)
 
     def prepare(self, problems: Iterable[Problem]) -> None:
-        """As `Engine.prepare`: compiles what has not been compiled here."""
+        """Implements `Engine.prepare`: compiles what has not been compiled here."""
         networks = [problem.network for problem in problems]
         for precision, part in sorted({(x.precision, part_of(x)) for x in networks}):
             if not is_compiled(precision, part):
@@ -42,15 +42,15 @@ class Fused(CompiledEngine):
                 ahead.compile_ahead(precision, part)
 
     def is_ready(self, problem: Problem) -> bool:
-        """As `Engine.is_ready`."""
+        """Implements `Engine.is_ready`."""
         return is_ready(problem.network.precision, part_of(problem.network))
 
     def parameter_shapes(self, config: NetworkConfig) -> Mapping[str, tuple[int, ...]]:
-        """As `Engine.parameter_shapes`."""
+        """Implements `Engine.parameter_shapes`."""
         return parameter_shapes(config)
 
     def load(self) -> None:
-        """As `Engine.load`."""
+        """Implements `Engine.load`."""
         import seqcls.engines.fused.training  # noqa: F401
 
     def _programs(self) -> "Callable[[Problem], Program]":
@@ -66,7 +66,7 @@ class Fused(CompiledEngine):
         *,
         device: str,
     ) -> Float[np.ndarray, "member string"]:
-        """As `Engine.logits`."""
+        """Implements `Engine.logits`."""
         del device
         from seqcls.engines.fused.training import fused_logits
 

@@ -90,9 +90,9 @@ class Packed:
         self._network = network
 
     def pack(self, weights: Weights) -> Float[np.ndarray, " parameter"]:
-        """As `Program.pack`."""
+        """Implements `Program.pack`."""
         return pack(self._network, weights)
 
     def unpack(self, flat: Float[np.ndarray, " parameter"]) -> Weights:
-        """As `Program.unpack`."""
+        """Implements `Program.unpack`."""
         return unpack(self._network, flat)

@@ -87,14 +87,14 @@ class CountsProgram(Packed):
     def epoch(
         self, flat: Flat, moments: np.ndarray, steps: int, update: Update, number: int
     ) -> tuple[float, int]:
-        """As `Program.epoch`."""
+        """Implements `Program.epoch`."""
         tiles = epoch_tiles(self._train, number, self._precision, special=self._special)
         model = (flat, moments, steps, update, self._shape, self._scratch)
         loss = self._kernel.train_epoch(*model, *tiles)
         return loss, len(tiles.ends)
 
     def validation(self, flat: Flat) -> tuple[float, bool]:
-        """As `Program.validation`."""
+        """Implements `Program.validation`."""
         tiles = self._validation[:4]
         model = (flat, self._shape, self._scratch)
         loss: float = self._kernel.evaluate(*model, *tiles, self._logits)

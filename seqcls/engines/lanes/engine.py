@@ -36,7 +36,8 @@ fast. Measured by `benchmarks.plain`, `WIDE`, with 64 strings of 0 to 40 tokens,
 are written by `benchmarks.outputs`."""
 
 MOST_TOKENS = 64
-"""Of an alphabet: each token type costs as much as a number of the hidden state. Beside the head of
+"""The most tokens of an alphabet: each token type costs as much as a number of the hidden state.
+Beside the head of
 a Transformer that writes it is little."""
 
 POSITIONS = ("none", "sinusoidal", "learned", "rotary", "alibi", "relative", *COUPLED)
@@ -54,7 +55,7 @@ class Lanes(CompiledEngine):
         return _not_compiled(problem.network)
 
     def prepare(self, problems: Iterable[Problem]) -> None:
-        """As `Engine.prepare`: compiles what has not been compiled here."""
+        """Implements `Engine.prepare`: compiles what has not been compiled here."""
         for part in sorted({part_of(problem.network) for problem in problems}):
             if not is_compiled("float32", part):
                 _log.warning("compiling for this machine (%s), once: about 20 seconds", part)
@@ -63,11 +64,11 @@ class Lanes(CompiledEngine):
                 ahead.compile_ahead(part)
 
     def is_ready(self, problem: Problem) -> bool:
-        """As `Engine.is_ready`."""
+        """Implements `Engine.is_ready`."""
         return is_ready("float32", part_of(problem.network))
 
     def parameter_shapes(self, config: NetworkConfig) -> Mapping[str, tuple[int, ...]]:
-        """As `Engine.parameter_shapes`."""
+        """Implements `Engine.parameter_shapes`."""
         if config.architecture == "transformer":
             from seqcls.engines.lanes.transformer import sizes as transformer
 
@@ -77,7 +78,7 @@ class Lanes(CompiledEngine):
         return shapes(config, recurrent.slots_of(config))
 
     def load(self) -> None:
-        """As `Engine.load`."""
+        """Implements `Engine.load`."""
         import seqcls.engines.compiled.training
         import seqcls.engines.lanes.groups  # noqa: F401
 
@@ -94,14 +95,14 @@ class Lanes(CompiledEngine):
         *,
         device: str,
     ) -> Float[np.ndarray, "member string"]:
-        """As `Engine.logits`."""
+        """Implements `Engine.logits`."""
         del device
         from seqcls.engines.lanes.programs import lane_logits
 
         return lane_logits(problem.network, weights, strings)
 
     def score(self, problem: Problem, weights: Weights, examples: Examples) -> Scored:
-        """As `Writer.score`."""
+        """Implements `Writer.score`."""
         from seqcls.engines.lanes.programs import lane_scores
 
         return lane_scores(problem, weights, examples)
@@ -113,7 +114,7 @@ class Lanes(CompiledEngine):
         inputs: TokenStrings,
         limits: Int64[np.ndarray, " string"],
     ) -> list[Written]:
-        """As `Writer.write`."""
+        """Implements `Writer.write`."""
         from seqcls.engines.lanes.programs import lane_outputs
 
         return lane_outputs(problem, weights, inputs, limits)

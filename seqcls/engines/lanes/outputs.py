@@ -29,7 +29,7 @@ class TaughtStrings(NamedTuple):
 
     strings: Strings
     wanted: Int16[np.ndarray, "group position lane"]
-    """As `seqcls.engines.lanes.vectors.loss.Taught`."""
+    """The `wanted` of `seqcls.engines.lanes.vectors.loss.Taught`."""
     begins: Int64[np.ndarray, "group lane"]
     """The first token at which one is."""
     shares: Float[np.ndarray, " batch"]

@@ -10,7 +10,7 @@ from seqcls.results import Weights
 from seqcls.tokens.tokenizer import CLS, FIRST_LETTER, PAD
 
 Slots = Mapping[str, Int64[np.ndarray, "..."]]
-"""Of each parameter by name, where in the flat array each of its values stands."""
+"""Where in the flat array each value of each parameter stands, by the parameter's name."""
 
 EMBEDDING = "embedding.weight"
 """Without a row for PAD, which has no part in anything; but one that may be tied to a head has all.
@@ -88,11 +88,11 @@ class PackedProgram:
         self._network, self._slots, self._size = network, slots, size
 
     def pack(self, weights: Weights) -> Float[np.ndarray, " parameter"]:
-        """As `Program.pack`."""
+        """Implements `Program.pack`."""
         return pack(self._slots, self._size, weights)
 
     def unpack(self, flat: Float[np.ndarray, " parameter"]) -> Weights:
-        """As `Program.unpack`."""
+        """Implements `Program.unpack`."""
         return unpack(self._network, self._slots, flat)
 
 

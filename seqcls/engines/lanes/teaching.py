@@ -30,7 +30,7 @@ class Results(NamedTuple):
     missed: Int64[np.ndarray, "group lane"]
     """Tokens of each output that are not the likeliest; counted where nothing is trained."""
     missed_inside: Int64[np.ndarray, "group lane"]
-    """Likewise, before the end and among letters."""
+    """The wrong ones before the end and among letters."""
 
 
 class OutputProgram(PackedProgram, ABC):
@@ -55,12 +55,12 @@ class OutputProgram(PackedProgram, ABC):
     def epoch(
         self, flat: Flat, moments: np.ndarray, steps: int, update: Update, number: int
     ) -> tuple[float, int]:
-        """As `Program.epoch`."""
+        """Implements `Program.epoch`."""
         lesson = epoch_lesson(self._network, self._train, number)
         results = self.taught(flat, lesson, Steps(moments, steps, update))
         return results.loss, len(lesson.taught.shares)
 
     def validation(self, flat: Flat) -> tuple[float, bool]:
-        """As `Program.validation`."""
+        """Implements `Program.validation`."""
         results = self.taught(flat, self._validation, None)
         return results.loss, not results.missed.any()

@@ -71,11 +71,13 @@ class Batch:
 
     @cached_property
     def asked_tokens(self) -> Int64[Tensor, " token"]:
-        """Likewise, their places among the tokens."""
+        """The places of those asked for among the tokens."""
         return self.is_asked[self.ids != PAD].nonzero()[:, 0]
 
     def asked(self, outputs: Outputs) -> Outputs:
-        """Of a model's outputs those that are asked for, where its head answers token by token."""
+        """Chooses from a model's outputs those that are asked for, where its head answers token
+        by token.
+        """
         return outputs if self.config.head == "string" else outputs[self.is_asked]
 
     @cached_property
@@ -111,7 +113,7 @@ class Batch:
 
     @cached_property
     def read_tokens(self) -> Int64[Tensor, " string"]:
-        """Likewise, among the tokens."""
+        """The places among the tokens of those that are read."""
         return self.lengths.cumsum(0) - self.lengths + self.read_rows
 
 

@@ -9,7 +9,9 @@ from seqcls.models.two_streams.encoder_decoder import DecoderBlock, EncoderDecod
 
 
 def encoder_decoder_logits(model: EncoderDecoder, batch: Batch) -> Outputs:
-    """As `EncoderDecoder.forward`, of the outputs' tokens one after another; without dropout."""
+    """Computes `EncoderDecoder.forward` of the outputs' tokens one after another, without
+    dropout.
+    """
     assert isinstance(model.encoder, Side)
     inputs, outputs = batch.sides
     encoded = _embedded(model, model.encoder, inputs)

@@ -42,7 +42,7 @@ def plain_logits(model: Classifier, batch: Batch) -> Outputs:
 
 
 class OneByOne:
-    """As `seqcls.engines.computation.Computation`, for any model.
+    """A `seqcls.engines.computation.Computation` for any model.
 
     Each member has a stream of dropout of its own, which begins at the seed of training as in the
     report's program, so it drops the same whoever trains beside it.

@@ -12,7 +12,7 @@ from seqcls.models.recurrent import Cell, GRUCell, LSTMCell, Recurrent
 
 
 def recurrent_logits(model: Recurrent, batch: Batch) -> Outputs:
-    """As `Recurrent.forward`, without dropout."""
+    """Computes `Recurrent.forward` without dropout."""
     # One place after another is how the kernels go through memory.
     ids = batch.ids.T
     table: Tensor | None = None

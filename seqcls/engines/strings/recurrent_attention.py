@@ -17,7 +17,7 @@ Kept = tuple[Tensor, Tensor]
 
 
 def recurrent_attention_logits(model: RecurrentAttention, batch: Batch) -> Outputs:
-    """As `RecurrentAttention.forward`, of the outputs' tokens, one by one; without dropout."""
+    """Computes `RecurrentAttention.forward` of the outputs' tokens, one by one, without dropout."""
     streams = split(batch.config, batch.ids)
     encoded, kept = _encoded(model, streams)
     embedded = model.embedding(streams.outputs)

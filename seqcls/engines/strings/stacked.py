@@ -38,7 +38,7 @@ class _Shortest(nn.Module):
 
 
 class Stacked:
-    """As `seqcls.engines.computation.Computation`, for any model without dropout in training."""
+    """A `seqcls.engines.computation.Computation` for any model without dropout in training."""
 
     def __init__(
         self,

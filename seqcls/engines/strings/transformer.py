@@ -23,7 +23,7 @@ Hidden = Float[Tensor, "token hidden"]
 
 
 def transformer_logits(model: Transformer, batch: Batch) -> Outputs:
-    """As `Transformer.forward`, without dropout."""
+    """Computes `Transformer.forward` without dropout."""
     embedded = model.positions.embed(model.embedding(batch.ids), batch.places)
     states = embedded.flatten(0, 1).index_select(0, batch.token_rows)
     everywhere = Queries(batch, model.positions)
@@ -96,7 +96,9 @@ class Queries:
         return places.expand(len(self.batch.ids), -1).gather(1, self.batch.read_rows[:, None])
 
     def _rows(self, values: Tensor) -> Tensor:
-        """Of values with the axes string, head, query and another, those of the own queries."""
+        """Chooses the own queries' values from those with the axes string, head, query and
+        another.
+        """
         if not self._only_read or values.shape[2] == 1:
             return values
         rows = self.batch.read_rows

@@ -19,7 +19,7 @@ from seqcls.kinds import Examples
 from seqcls.tokens.strings import TokenStrings
 
 OfTokens = Float[np.ndarray, "token output"]
-"""Of the tokens of target and `END` what the head gives, input by input."""
+"""What the head gives at the tokens of target and `END`, input by input."""
 
 
 def sampled_judge(model: TrainedModel, sample: int) -> SampledJudge:
@@ -31,15 +31,15 @@ class WritingJudge(SampledJudge):
     """A model that writes, and a sample of its distinct test inputs with their targets."""
 
     def loss(self, outputs: OfTokens) -> float:
-        """As `Judge.loss`."""
+        """Implements `Judge.loss`."""
         return float(-self.margins(outputs).mean())
 
     def margins(self, outputs: OfTokens) -> Float[np.ndarray, " string"]:
-        """As `Judge.margins`: the log-probability of each target and `END`."""
+        """Implements `Judge.margins`: the log-probability of each target and `END`."""
         return -self.kind.losses(torch.from_numpy(outputs), self._encoded, "default").numpy()
 
     def are_wrong(self, outputs: OfTokens) -> Bool[np.ndarray, " string"]:
-        """As `Judge.are_wrong`."""
+        """Implements `Judge.are_wrong`."""
         return ~self.kind.are_right(torch.from_numpy(outputs), self._encoded).numpy()
 
     @property

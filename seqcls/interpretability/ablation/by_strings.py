@@ -80,18 +80,18 @@ class SampledJudge(Judge):
 
     @property
     def parts(self) -> tuple[Part, ...]:
-        """As `main_parts`."""
+        """The main parts, as `main_parts` has them."""
         return main_parts(self._asked)
 
     def loss(self, outputs: Float[np.ndarray, "string *output"]) -> float:
-        """As `Judge.loss`."""
+        """Implements `Judge.loss`."""
         examples = Examples(self.strings, self.targets)
         encoded = self.kind.encoded(self._asked.task, examples, plain_network(self._asked))
         targets = torch.from_numpy(encoded)
         return float(self.kind.losses(torch.from_numpy(outputs), targets, "default").mean())
 
     def outputs(self, ablation: Ablation) -> Float[np.ndarray, "string *output"]:
-        """As `Judge.outputs`."""
+        """Implements `Judge.outputs`."""
         values = {
             part: self._means[part] if how == "mean" else 0.0 for part, how in ablation.items()
         }
@@ -108,7 +108,7 @@ class SampledJudge(Judge):
         return self.strings
 
     def _chosen(self, ids: Tensor, outputs: Tensor) -> Tensor:
-        """Of what the head gives for a batch what is judged."""
+        """Chooses from what the head gives for a batch what is judged."""
         del ids
         return outputs
 

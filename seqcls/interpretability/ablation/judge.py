@@ -34,7 +34,7 @@ class Ablated:
     accuracy: float
     """In [0, 1]."""
     confusion: Confusion | None
-    """Of a language."""
+    """The confusion, of a language."""
     loss: float
     """Mean over the strings, in nats."""
     logit_change: float

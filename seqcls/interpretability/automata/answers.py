@@ -46,7 +46,7 @@ class ModelAnswers:
         self.transitions: dict[Letters, None] = {}
         """A string for each transition of the last hypothesis, to its end."""
         self.levels = self._all_short()
-        """Of each length from 0, the answers to all strings in the order of the alphabet."""
+        """For each length from 0, the answers to all strings in the order of the alphabet."""
         self.batches: list[tuple[TokenStrings, Bits]] = []
         """Longer strings that were asked together, and their answers; the test set's first."""
         self.test = self._tested()

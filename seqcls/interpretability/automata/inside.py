@@ -72,13 +72,13 @@ class Inside:
     """An automaton's states inside a model."""
 
     states: int
-    """Of the automaton."""
+    """States of the automaton."""
     commonest: float
     """The share of held-out tokens after which it is in its most frequent state: what a probe
     that reads nothing gets."""
     probes: tuple[Probe, ...]
     clusters: Clusters | None
-    """Of recurrent models."""
+    """Clusters of the states of recurrent models."""
 
 
 def look_inside(model: TrainedModel, automaton: Automaton) -> Inside:

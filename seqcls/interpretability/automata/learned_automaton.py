@@ -12,7 +12,8 @@ if TYPE_CHECKING:
     from automata.fa.dfa import DFA
 
 MOST = 0.95
-"""Of a model's test answers, and of its test errors: a hypothesis that has so many shows them."""
+"""The share of a model's test answers, and of its test errors, with which a hypothesis shows
+them."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,7 +94,7 @@ class Learned:
 
     @property
     def explained(self) -> int:
-        """Of the test errors, those on which the automaton and the language differ."""
+        """The test errors on which the automaton and the language differ."""
         return self.rounds[-1].explained
 
     @property

@@ -33,7 +33,7 @@ class Places:
     """By the name of the block or layer."""
     states: Int64[np.ndarray, " place"]
     positions: Int64[np.ndarray, " place"]
-    """Of the token in its string, from 1."""
+    """The position of the token in its string, from 1."""
     beyond: Bool[np.ndarray, " place"]
     """Whether it stands in a string longer than those of training."""
 

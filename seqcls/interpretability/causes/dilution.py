@@ -29,7 +29,7 @@ ATTENDED = 0.9
 """Tokens of at least this share of the greatest weight are those attended to."""
 
 STAYS = 0.9
-"""Of strings that are answered rightly, so many must still be so under the intervention."""
+"""So many of the strings that are answered rightly must still be so under the intervention."""
 
 Head = tuple[int, int]
 """Its block and its number there."""
@@ -42,7 +42,7 @@ class Diluted:
     heads: tuple[Head, ...]
     """The head that decides alone; all of them where only all together do."""
     logit: float
-    """Of the string, under the intervention on these heads."""
+    """The logit of the string under the intervention on these heads."""
 
 
 @dataclass(frozen=True, eq=False)

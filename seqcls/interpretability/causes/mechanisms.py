@@ -31,7 +31,7 @@ class Mechanism:
     counterfactual: str
     """What was changed inside the network, in words."""
     logit: float
-    """Of the string as it is."""
+    """The logit of the string as it is."""
     logit_with: float
     """And with the counterfactual."""
 
@@ -59,7 +59,7 @@ ONE_PLACE = "first wrong at one place"
 LATER = "first wrong later in longer inputs"
 
 OUTPUT_BEHAVIOURS = (REPEATED, FIRST_RIGHT, ONE_PLACE, LATER)
-"""Of wrong outputs, beside how each differs from its target."""
+"""Behaviors of wrong outputs, beside how each differs from its target."""
 
 EXPLAINS = 0.9
 """What is said of errors together holds of such a share of them at least."""

@@ -30,7 +30,7 @@ from seqcls.interpretability.causes.mechanisms import (
 from seqcls.tokens.strings import TokenStrings
 
 FEW = 5
-"""Of fewer outputs, or lengths, nothing is said: it would hold of too many models."""
+"""With fewer outputs, or lengths, nothing is said: it would hold of too many models."""
 
 LIKELIER, GROWS, MOST = 0.5, 0.9, 0.5
 
@@ -56,7 +56,7 @@ class Statement:
     mechanism: str
     text: str
     holds: Bool[np.ndarray, " wrong"]
-    """Of which of those that were looked at."""
+    """Which of those that were looked at it holds of."""
 
 
 def statements(wrong: WrongOutputs) -> list[Statement]:

@@ -20,7 +20,7 @@ from seqcls.tasks import Task
 PARTS, HALFWAY = 0.9, 0.75
 
 FEWEST = 5
-"""Of fewer errors, or right answers, no bound is sought, which would always be found."""
+"""With fewer errors, or right answers, no bound is sought, which would always be found."""
 
 LENGTH = "the length"
 
@@ -36,7 +36,7 @@ class Separation:
     name: str
     bound: Bound
     beyond: Rows
-    """Of the test strings, the errors of this kind that lie beyond it."""
+    """The errors of this kind among the test strings that lie beyond it."""
 
     @property
     def text(self) -> str:

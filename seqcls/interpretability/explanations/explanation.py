@@ -57,9 +57,9 @@ class HeadReading:
     seen: tuple[AttentionEntry, ...]
     """The token types that the string has and that can be attended to, the largest weight first."""
     values: tuple[tuple[float, ...], ...]
-    """Of every letter of the alphabet, in its order, whether the string has it or not."""
+    """For every letter of the alphabet, in its order, whether the string has it or not."""
     near_values: tuple[NearValue, ...]
-    """Likewise."""
+    """The near values, in the same order."""
     mixed_value: tuple[float, ...]
 
 

@@ -30,7 +30,8 @@ class Curve:
     labels: Bool[np.ndarray, " string"]
     logits: Float[np.ndarray, " string"]
     changes: tuple[Change, ...]
-    """Of the answer, in order, each exact. By letter counts all up to `MAX_COUNT`; else there may
+    """Changes of the answer, in order, each exact. By letter counts all up to `MAX_COUNT`; else
+    there may
     be more between the values that were tried."""
     limit: float | None
     """The logit as n grows without end, by letter counts; None where strings were run."""

@@ -28,7 +28,7 @@ class Family:
     text: str
     num_letters: int
     names: tuple[str, ...]
-    """Of the free counts, sorted, such as `("n",)` or `("m", "n")`."""
+    """The free counts, sorted, such as `("n",)` or `("m", "n")`."""
     pieces: tuple[tuple[Letters, Count], ...]
     """Groups of letters and how often each stands there."""
 

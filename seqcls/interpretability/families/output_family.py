@@ -8,7 +8,7 @@ from seqcls.interpretability.families.notation import Family
 from seqcls.results import ErrorKind
 
 Values = tuple[int, ...]
-"""Of the free counts."""
+"""Values of the free counts."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,9 @@ class OutputFamily:
 
     @cached_property
     def changes(self) -> tuple[tuple[FamilyOutput, FamilyOutput], ...]:
-        """Of one free count, the inputs next to each other of which one alone is answered right."""
+        """The inputs next to each other, for one free count, of which one alone is answered
+        right.
+        """
         return tuple(
             (one, other) for one, other in pairwise(self.outputs) if one.is_right != other.is_right
         )
@@ -97,7 +99,7 @@ def _change(name: str, one: FamilyOutput, other: FamilyOutput) -> str:
 
 
 def _rows(written: OutputFamily) -> list[str]:
-    """Of two free counts, how many outputs are wrong for each value of the first."""
+    """Tells, for two free counts, how many outputs are wrong for each value of the first."""
     first, second = written.family.names
     said = []
     for value, row in groupby(written.outputs, key=lambda each: each.values[0]):

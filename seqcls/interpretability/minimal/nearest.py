@@ -26,7 +26,7 @@ class Nearest:
 
     answer: Answer | None
     letters: Letters
-    """Of the string that was found."""
+    """The letters of the string that was found."""
     edits: int
     """How many tokens were replaced, deleted or inserted; of a search in vain, how many at most."""
     tried: int

@@ -39,7 +39,7 @@ class Changing(Recorder):
         return self._change(self._prefix + name, None, state)
 
     def step(self, name: str, position: int, state: Tensor) -> Tensor:
-        """As `Recorder.step`, with what becomes of the state."""
+        """Records like `Recorder.step`, with what becomes of the state."""
         return self._change(self._prefix + name, position, state.unsqueeze(1)).squeeze(1)
 
     def within(self, name: str) -> "Changing":

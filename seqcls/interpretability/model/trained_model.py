@@ -38,11 +38,11 @@ class Answer:
     """What is right: of a language its label, else the target as text; None where it is not
     known, as of a string that is not in the file."""
     logit: float
-    """Or the margin of another kind."""
+    """The logit, or the margin of another kind."""
     predicted: bool | str
     """What the model says, likewise."""
     tokenizer: Tokenizer = field(repr=False, compare=False)
-    """Of the alphabet: it writes texts as they are shown."""
+    """The alphabet's tokenizer: it writes texts as they are shown."""
 
     number: ClassVar[str] = "margin"
     """What the logit is, where it is none."""
@@ -59,13 +59,17 @@ class Answer:
 
 
 class OutputAnswer(Answer):
-    """Of a model that writes: the target, the output, and the target's log-probability."""
+    """What a model that writes answers: the target, the output, and the target's log-
+    probability.
+    """
 
     number: ClassVar[str] = "log-probability of the target"
 
 
 class UnjudgedOutput(OutputAnswer):
-    """Of a model that writes, where no target is known: the output and its log-probability."""
+    """What a model that writes answers where no target is known: the output and its log-
+    probability.
+    """
 
     number: ClassVar[str] = "log-probability of the output"
 
@@ -80,7 +84,7 @@ class Answers:
     predicted: np.ndarray
     """What the model says: of languages whether the logit is positive."""
     logits: Float[np.ndarray, " string"]
-    """Or the margins of another kind; of outputs the targets' log-probabilities.
+    """The logits, or the margins of another kind; of outputs the targets' log-probabilities.
 
     NaN where there is no answer.
     """
@@ -105,7 +109,7 @@ class Answers:
         return np.asarray(self.known & ~self._differ)
 
     def said(self, answer: np.ndarray) -> Bool[np.ndarray, " string"]:
-        """Of which strings the model says this, a row of the predictions of others."""
+        """Which strings the model says this of, a row of the predictions of others."""
         predicted, answer = _of_one_width(self.predicted, answer[None])
         return ~_rows_differ(predicted, answer)
 
@@ -143,7 +147,7 @@ class TrainedModel:
 
     @property
     def writes(self) -> bool:
-        """As `Problem.writes`."""
+        """Whether the problem writes, as `Problem.writes` says."""
         return self.problem.writes
 
     def is_input(self, letters: Sequence[int]) -> bool:
@@ -210,7 +214,7 @@ class TrainedModel:
         return Answers(strings, targets, predicted, margins, unanswered)
 
     def _outputs(self, strings: TokenStrings) -> Answers:
-        """As `ask`, of a transduction; the logits are the targets' log-probabilities."""
+        """Answers `ask` for a transduction; the logits are the targets' log-probabilities."""
         # PyTorch, which takes a second or two to load.
         from seqcls.decoding.judging import best_written, judge, letter_rows, readable_inputs
 

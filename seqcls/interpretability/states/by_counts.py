@@ -25,7 +25,7 @@ class Activations:
     """How often each token type occurs; `CLS` once."""
     present: Bool[np.ndarray, "string token_type"]
     attended: Bool[np.ndarray, "string token_type"]
-    """As `present`, but `CLS` only where it is attended to."""
+    """The tokens that are `present`, but `CLS` only where it is attended to."""
 
     embedding: Float[np.ndarray, "token_type hidden"]
     attention_norm: Float[np.ndarray, "token_type hidden"]

@@ -21,7 +21,8 @@ MAX_TOKENS = 512
 """Tokens of a string whose every state, or every prefix, is looked at."""
 
 Kind = Literal["cross-attention", "self-attention"]
-"""Of a decoder that reads outputs apart from inputs: over the input, or over the output so far."""
+"""What a decoder that reads outputs apart from inputs attends to: the input, or the output so
+far."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,7 +51,7 @@ class Prefixes:
     """The last token of each prefix; of the empty one none."""
     logits: Float[np.ndarray, " prefix"]
     labels: np.ndarray
-    """Of a language, None where a file does not say it; else the targets as text."""
+    """Labels of a language, None where a file does not say it; else the targets as text."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -171,7 +172,9 @@ def attends_to_pictures(plain: Classifier) -> bool:
 def over_picture(
     plain: Classifier, kept: Mapping[str, Tensor]
 ) -> Float[np.ndarray, "block head token row column"]:
-    """As `picture_attention`, of what a model of pictures has recorded of its first string."""
+    """Computes `picture_attention` from what a model of pictures has recorded of its first
+    string.
+    """
     weights = torch.stack([kept[name][0] for name in _of_decoder(plain, "cross-attention")])
     by_place: np.ndarray = weights.unflatten(-1, memory_shape(plain.config)).numpy()
     return by_place

@@ -23,7 +23,7 @@ class Circuits:
     scores: Float[np.ndarray, "token_type token_type"]
     """Row the query's token type, column the key's. Only the row of `CLS` is read."""
     key_query_rank: int
-    """Of the hidden x hidden matrix."""
+    """The rank of the hidden x hidden matrix."""
     value: Float[np.ndarray, "token_type head_size"]
     ov_output: Float[np.ndarray, "token_type hidden"]
     """Added to the stream of `CLS` where all attention is on a token type."""
@@ -31,7 +31,7 @@ class Circuits:
     """What `ov_output` adds to the logit past the feed-forward, which adds its own for a whole
     string."""
     value_output_rank: int
-    """Of the hidden x hidden matrix."""
+    """The rank of the hidden x hidden matrix."""
 
 
 def circuits(network: Network) -> tuple[Circuits, ...]:

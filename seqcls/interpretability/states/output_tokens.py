@@ -56,7 +56,7 @@ def output_tokens(
 def tokens_of(
     model: TrainedModel, said: Sequence[int], outputs: Float[Tensor, "token output"]
 ) -> tuple[OutputToken, ...]:
-    """As `output_tokens`, of what the head gives at each token that is written.
+    """Reads `output_tokens` from what the head gives at each token that is written.
 
     Args:
         model: whose outputs they are.

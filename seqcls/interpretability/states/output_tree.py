@@ -17,14 +17,14 @@ class Token:
     """A token of the tree, which all outputs that begin alike share."""
 
     row: int
-    """Of the likeliest output that it is part of."""
+    """The row of the likeliest output that it is part of."""
     place: int
     """In the output, from 0."""
     token: str
     probability: float
     """After the tokens before it."""
     log_probability: float
-    """Of it and all tokens before it, in nats."""
+    """The log-probability of it and all tokens before it, in nats."""
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from seqcls.interpretability.model.obstacle import refuse
 from seqcls.interpretability.verdicts.simplex import Cells, divide
 
 MOST_LETTERS = 4
-"""Of a support; the simplices of more letters are too many to be divided."""
+"""The most letters of a support; the simplices of more letters are too many to be divided."""
 MOST_SUPPORTS = 64
 
 Claim = Literal[

@@ -24,10 +24,11 @@ class OutputVerdict:
 
     max_length: int
     longest_tested: int
-    """Of the lengths that the model is tested on; where `max_length` is less, there are too many
+    """The longest length that the model is tested on; where `max_length` is less, there are too
+    many
     longer inputs to try them all."""
     by_length: tuple[OfLength, ...]
-    """Of every length of which there are inputs."""
+    """Counts for every length of which there are inputs."""
     shortest: tuple[Answer, ...]
     """Inputs with a wrong output, some of them, the shortest first."""
 

@@ -92,11 +92,11 @@ class Mixer(nn.Module):
         return {("head", head): "mixed_value" for head in range(self.heads[0])}
 
     def sites(self, block: int) -> Mapping[Site, tuple[str, ...]]:
-        """As `Classifier.sites`, of this mixer alone."""
+        """Implements `Classifier.sites`, for this mixer alone."""
         return {Site("head", block, head): ("mixed_value",) for head in range(self.heads[0])}
 
     def units(self) -> tuple[str, ...]:
-        """As `Classifier.units`, beside the `state`."""
+        """Implements `Classifier.units`, beside the `state`."""
         return ()
 
 
@@ -142,7 +142,7 @@ class Mixing(BodyAndHead):
         self.dropout = Dropout(config.dropout_rate)
 
     def states(self, ids: Ids, record: Recorder, places: Places | None) -> Hidden:
-        """As `BodyAndHead.states`; places mean nothing here."""
+        """Implements `BodyAndHead.states`; places mean nothing here."""
         del places
         states = record("embedding", self.dropout(self.embedding(ids)))
         for number, block in enumerate(self.blocks):
@@ -150,7 +150,7 @@ class Mixing(BodyAndHead):
         return states if self.final_norm is None else record("final_norm", self.final_norm(states))
 
     def parts(self) -> Mapping[Part, str]:
-        """As `Classifier.parts`: those of mixers, and feed-forwards."""
+        """Implements `Classifier.parts`: those of mixers, and feed-forwards."""
         parts = dict[Part, str]()
         for number, block in enumerate(self.blocks):
             inside = f"blocks.{number}."
@@ -161,7 +161,7 @@ class Mixing(BodyAndHead):
         return parts
 
     def sites(self) -> Mapping[Site, tuple[str, ...]]:
-        """As `Classifier.sites`."""
+        """Implements `Classifier.sites`."""
         sites: dict[Site, tuple[str, ...]] = {Site("embedding"): ("embedding",)}
         for number, block in enumerate(self.blocks):
             inside = f"blocks.{number}."
@@ -174,7 +174,7 @@ class Mixing(BodyAndHead):
         return sites
 
     def units(self) -> tuple[Mapping[str, str], ...]:
-        """As `Classifier.units`: the memory after every token, and what moves it."""
+        """Implements `Classifier.units`: the memory after every token, and what moves it."""
         return tuple(
             {name: f"blocks.{number}.mixer.{name}" for name in ("state", *block.mixer.units())}
             for number, block in enumerate(self.blocks)

@@ -41,7 +41,7 @@ class DeltaNetMixer(Mixer):
         self.output = Linear(size, config.hidden_size)
 
     def forward(self, states: Hidden, record: Recorder) -> Hidden:
-        """As `Mixer.forward`.
+        """Implements `Mixer.forward`.
 
         What token t writes is u_t = b_t (v_t - S_{t-1} k_t), and S_t is the sum of u_s k_s^T up to
         it: one triangular system gives all u, as exactly as token after token.
@@ -62,7 +62,9 @@ class DeltaNetMixer(Mixer):
         return record("output", output)
 
     def nothing(self, state: State) -> Kept:
-        """As `Mixer.nothing`: the memory, and the tokens that the convolution reads again."""
+        """Implements `Mixer.nothing`: the memory, and the tokens that the convolution reads
+        again.
+        """
         heads, size = self.heads
         memory = state.new_zeros(len(state), heads, size, size)
         if self.convolution is None:
@@ -70,7 +72,7 @@ class DeltaNetMixer(Mixer):
         return memory, self.convolution.none_kept(self._given(state))
 
     def step(self, state: State, kept: Kept) -> tuple[State, Kept]:
-        """As `Mixer.step`."""
+        """Implements `Mixer.step`."""
         given, after = self._given(state), kept[1:]
         if self.convolution is not None:
             given, window = self.convolution.step(given, kept[1])
@@ -84,7 +86,7 @@ class DeltaNetMixer(Mixer):
         return output, (memory, *after)
 
     def units(self) -> tuple[str, ...]:
-        """As `Mixer.units`."""
+        """Implements `Mixer.units`."""
         return ("eigenvalue",)
 
     def _given(self, states: Tensor) -> Tensor:

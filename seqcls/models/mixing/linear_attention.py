@@ -24,7 +24,7 @@ class LinearAttentionMixer(Mixer):
         self.output = Linear(size, config.hidden_size)
 
     def forward(self, states: Hidden, record: Recorder) -> Hidden:
-        """As `Mixer.forward`: the weights of all pairs of tokens, instead of the memory."""
+        """Implements `Mixer.forward`: the weights of all pairs of tokens, instead of the memory."""
         query, key, value = (x.transpose(1, 2) for x in self._read(states))
         record.aside("state", lambda: summed_products(value, key))
         weights = (query @ key.mT).tril()
@@ -34,13 +34,13 @@ class LinearAttentionMixer(Mixer):
         return record("output", output)
 
     def nothing(self, state: State) -> Kept:
-        """As `Mixer.nothing`: the memory, and the sum of keys."""
+        """Implements `Mixer.nothing`: the memory, and the sum of keys."""
         heads, size = self.heads
         memory = state.new_zeros(len(state), heads, size, size)
         return memory, memory[..., 0]
 
     def step(self, state: State, kept: Kept) -> tuple[State, Kept]:
-        """As `Mixer.step`."""
+        """Implements `Mixer.step`."""
         query, key, value = self._read(state)
         memory = kept[0] + value.unsqueeze(3) * key.unsqueeze(2)
         keys = kept[1] + key

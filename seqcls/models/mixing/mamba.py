@@ -51,12 +51,12 @@ class MambaMixer(Mixer):
         self.output = Linear(self.width, config.hidden_size)
 
     def draws(self) -> Iterator[tuple[Callable[..., Any], Tensor]]:
-        """As `Mixer.draws`: steps of many sizes, whatever the token."""
+        """Implements `Mixer.draws`: steps of many sizes, whatever the token."""
         assert self.step_size.bias is not None
         yield _inverse_softplus_of_steps, self.step_size.bias
 
     def forward(self, states: Hidden, record: Recorder) -> Hidden:
-        """As `Mixer.forward`."""
+        """Implements `Mixer.forward`."""
         inner, gate = self.input(states).chunk(2, dim=2)
         inner = functional.silu(self.convolution(inner))
         decay, given, read, step = self._read(inner)
@@ -68,12 +68,14 @@ class MambaMixer(Mixer):
         return record("output", output)
 
     def nothing(self, state: State) -> Kept:
-        """As `Mixer.nothing`: the memories, and the tokens that the convolution reads again."""
+        """Implements `Mixer.nothing`: the memories, and the tokens that the convolution reads
+        again.
+        """
         memory = state.new_zeros(len(state), self.width, self.config.state_size)
         return memory, self.convolution.none_kept(memory[:, :, 0])
 
     def step(self, state: State, kept: Kept) -> tuple[State, Kept]:
-        """As `Mixer.step`."""
+        """Implements `Mixer.step`."""
         inner, gate = self.input(state).chunk(2, dim=1)
         inner, window = self.convolution.step(inner, kept[1])
         inner = functional.silu(inner)
@@ -84,15 +86,15 @@ class MambaMixer(Mixer):
         return output, (memory, window)
 
     def parts(self) -> Mapping[tuple[PartKind, int], str]:
-        """As `Mixer.parts`: channels."""
+        """Implements `Mixer.parts`: channels."""
         return {("unit", unit): "mixed_value" for unit in range(self.width)}
 
     def sites(self, block: int) -> Mapping[Site, tuple[str, ...]]:
-        """As `Mixer.sites`: channels."""
+        """Implements `Mixer.sites`: channels."""
         return {Site("unit", block, unit=unit): ("mixed_value",) for unit in range(self.width)}
 
     def units(self) -> tuple[str, ...]:
-        """As `Mixer.units`."""
+        """Implements `Mixer.units`."""
         return "mixed_value", "step_size"
 
     def _read(self, inner: Tensor) -> _Read:

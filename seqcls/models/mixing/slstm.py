@@ -21,9 +21,9 @@ KEPT = ("state", "cell", "normalizer", "stabilizer")
 
 class _Step(NamedTuple):
     kept: Kept
-    """As `KEPT` has it."""
+    """What is kept, in the order of `KEPT`."""
     gates: tuple[Tensor, ...]
-    """As `GATES` has it."""
+    """The gates, in the order of `GATES`."""
 
 
 class SLSTMMixer(Mixer):
@@ -42,7 +42,7 @@ class SLSTMMixer(Mixer):
         self.output = Linear(self.size, config.hidden_size)
 
     def forward(self, states: Hidden, record: Recorder) -> Hidden:
-        """As `Mixer.forward`: token after token."""
+        """Implements `Mixer.forward`: token after token."""
         given, weights = self._given(states), self._weights()
         kept, steps = self.nothing(states), list[_Step]()
         for place in range(states.shape[1]):
@@ -65,27 +65,27 @@ class SLSTMMixer(Mixer):
         return record("output", output)
 
     def nothing(self, state: State) -> Kept:
-        """As `Mixer.nothing`."""
+        """Implements `Mixer.nothing`."""
         zeros = state.new_zeros(len(state), self.size)
         return zeros, zeros, zeros, zeros - torch.inf
 
     def step(self, state: State, kept: Kept) -> tuple[State, Kept]:
-        """As `Mixer.step`."""
+        """Implements `Mixer.step`."""
         after = self._step(self._given(state), kept, self._weights()).kept
         output: Tensor = self.output(after[0])
         return output, after
 
     def parts(self) -> Mapping[tuple[PartKind, int], str]:
-        """As `Mixer.parts`: units."""
+        """Implements `Mixer.parts`: units."""
         return {("unit", unit): "state" for unit in range(self.size)}
 
     def sites(self, block: int) -> Mapping[Site, tuple[str, ...]]:
-        """As `Mixer.sites`: all that is kept, and all of one unit."""
+        """Implements `Mixer.sites`: all that is kept, and all of one unit."""
         units = {Site("unit", block, unit=unit): KEPT for unit in range(self.size)}
         return {Site("layer", block): KEPT, **units}
 
     def units(self) -> tuple[str, ...]:
-        """As `Mixer.units`."""
+        """Implements `Mixer.units`."""
         return *GATES, "cell", "normalizer"
 
     def _given(self, states: Tensor) -> Tensor:

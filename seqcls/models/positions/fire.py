@@ -11,7 +11,7 @@ from seqcls.models.layers import Linear
 from seqcls.models.positions.base import Bias, Places, Positions
 
 WIDTH = 32
-"""Of the function's hidden layer."""
+"""The width of the function's hidden layer."""
 
 INITIAL_SCALE = 0.1
 

@@ -7,10 +7,10 @@ import numpy as np
 from jaxtyping import Float, Int64
 
 BUCKETS = 32
-"""Of `relative`: ranges of distances that are told apart, each with a row of its table."""
+"""Buckets of `relative`: ranges of distances that are told apart, each with a row of its table."""
 
 FARTHEST = 128
-"""Of `relative`: from this distance on all are in one bucket."""
+"""The distance of `relative` from which on all are in one bucket."""
 
 TRAINING, TESTING = 1, 2
 """Streams of randomized places, apart from each other, and from those that draw strings from the

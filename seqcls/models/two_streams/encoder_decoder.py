@@ -55,7 +55,7 @@ class DecoderBlock(Block):
         return self.fed(crossed, record)
 
     def adding(self) -> tuple[Linear, ...]:
-        """As `Block.adding`."""
+        """Implements `Block.adding`."""
         return *super().adding(), self.cross_attention.output
 
 
@@ -106,7 +106,7 @@ class EncoderDecoder(TwoStreams):
         self.nowhere = Positions(config)
 
     def written(self, streams: Streams, record: Recorder, places: Places | None) -> Hidden:
-        """As `TwoStreams.written`."""
+        """Implements `TwoStreams.written`."""
         encoded = self.encoded(streams, record, places)
         crossing = self.crossing(streams, places)
         writing = self._attending(self.decoder, streams.outputs, streams, places)
@@ -132,11 +132,12 @@ class EncoderDecoder(TwoStreams):
         return self._reading(streams, places)._replace(positions=self.nowhere)
 
     def head(self, read: Hidden) -> Outputs:
-        """As `BodyAndHead.head`, of what dropout leaves."""
+        """Implements `BodyAndHead.head`, for what dropout leaves."""
         return super().head(self.dropout(read))
 
     def attention(self) -> tuple[str, ...]:
-        """As `Classifier.attention`: the encoder's, then of each of the decoder's blocks two.
+        """Implements `Classifier.attention`: the encoder's, then of each of the decoder's blocks
+        two.
 
         Over the positions of either stream; of the last the decoder's by the encoder's.
         """
@@ -146,18 +147,22 @@ class EncoderDecoder(TwoStreams):
         return *encoder, *(f"decoder.blocks.{x}.{name}.weights" for x in blocks for name in names)
 
     def decoder_states(self) -> tuple[str, ...]:
-        """As `Classifier.decoder_states`."""
+        """Implements `Classifier.decoder_states`."""
         norms_first = self.config.norm_placement == "pre"
         last = "after_feed_forward" if norms_first else "feed_forward_norm"
         return tuple(f"decoder.blocks.{x}.{last}" for x in range(self.config.num_blocks))
 
     def parts(self) -> Mapping[Part, str]:
-        """As `Classifier.parts`: of the encoder's blocks, where it has any, and the decoder's."""
+        """Implements `Classifier.parts`: of the encoder's blocks, where it has any, and the
+        decoder's.
+        """
         of_encoder = block_parts(self.config, "encoder") if isinstance(self.encoder, Side) else {}
         return {**of_encoder, **block_parts(self.config, "decoder", BOTH)}
 
     def sites(self) -> Mapping[Site, tuple[str, ...]]:
-        """As `Classifier.sites`; none where the encoder sees a picture, which has other places."""
+        """Implements `Classifier.sites`; none where the encoder sees a picture, which has other
+        places.
+        """
         if not isinstance(self.encoder, Side):
             return {}
         return {

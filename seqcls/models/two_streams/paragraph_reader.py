@@ -15,20 +15,20 @@ from seqcls.models.two_streams.two_streams import Hidden, Streams
 
 
 class ParagraphReader(EncoderDecoder):
-    """As `EncoderDecoder`, but for the encoder: token ids say only what is drawn."""
+    """An `EncoderDecoder` with another encoder: token ids say only what is drawn."""
 
     def made_encoder(self, config: NetworkConfig) -> nn.Module:
-        """As `EncoderDecoder.made_encoder`."""
+        """Implements `EncoderDecoder.made_encoder`."""
         return PictureEncoder(config)
 
     def encoded(self, streams: Streams, record: Recorder, places: Places | None) -> Hidden:
-        """As `EncoderDecoder.encoded`."""
+        """Implements `EncoderDecoder.encoded`."""
         del places
         memory: Hidden = self.encoder(streams.inputs, record.within("encoder"))
         return memory
 
     def crossing(self, streams: Streams, places: Places | None) -> Attending:
-        """As `EncoderDecoder.crossing`: to all of the picture."""
+        """Implements `EncoderDecoder.crossing`: to all of the picture."""
         assert isinstance(self.encoder, PictureEncoder)
         rows, columns = self.encoder.shape
         inputs, weight = streams.inputs, self.embedding.weight
@@ -43,5 +43,7 @@ class ParagraphReader(EncoderDecoder):
         )
 
     def attention(self) -> tuple[str, ...]:
-        """As `Classifier.attention`, of the decoder's blocks alone; the last over the memory."""
+        """Implements `Classifier.attention`, for the decoder's blocks alone; the last over the
+        memory.
+        """
         return tuple(name for name in super().attention() if name.startswith("decoder"))

@@ -33,7 +33,7 @@ class Encoded(NamedTuple):
     """What a decoder knows of the inputs."""
 
     states: Float[Tensor, "string input_position hidden"]
-    """Of the encoder's last layer."""
+    """The states of the encoder's last layer."""
     keys: Float[Tensor, "string input_position hidden"]
     """U h; the states where nothing attends to them."""
     is_read: Bool[Tensor, "string input_position"]
@@ -84,7 +84,7 @@ class RecurrentAttention(TwoStreams):
         self.dropout = Dropout(config.dropout_rate)
 
     def written(self, streams: Streams, record: Recorder, places: Places | None) -> Hidden:
-        """As `TwoStreams.written`; places mean nothing here."""
+        """Implements `TwoStreams.written`; places mean nothing here."""
         del places
         encoded, kept = self.encoded(streams, record.within("encoder"))
         inside = record.within("decoder")
@@ -118,7 +118,7 @@ class RecurrentAttention(TwoStreams):
         return self._keyed(states, streams.inputs != PAD), kept
 
     def _seen(self, memory: Hidden) -> tuple[Encoded, Kept]:
-        """Likewise of pictures: all layers start from the mean of what is seen."""
+        """Encodes pictures: all layers start from the mean of what is seen."""
         mean, size = memory.mean(dim=1), self.config.num_blocks
         kept = Kept([mean] * size, [torch.zeros_like(mean)] * size)
         return self._keyed(memory, torch.ones_like(memory[..., 0], dtype=torch.bool)), kept
@@ -152,20 +152,26 @@ class RecurrentAttention(TwoStreams):
         return read, weights, after
 
     def decoder_states(self) -> tuple[str, ...]:
-        """As `Classifier.decoder_states`."""
+        """Implements `Classifier.decoder_states`."""
         return tuple(f"decoder.layers.{layer}.state" for layer in range(self.config.num_blocks))
 
     def attention(self) -> tuple[str, ...]:
-        """As `Classifier.attention`: of one head, over the decoder's positions by the encoder's."""
+        """Implements `Classifier.attention`: of one head, over the decoder's positions by the
+        encoder's.
+        """
         return () if self.additive is None else ("decoder.weights",)
 
     def parts(self) -> Mapping[Part, str]:
-        """As `Classifier.parts`: the units of the encoder, where it reads tokens, and decoder."""
+        """Implements `Classifier.parts`: the units of the encoder, where it reads tokens, and
+        decoder.
+        """
         of_encoder = layer_parts(self.config, "encoder") if self.pictures is None else {}
         return {**of_encoder, **layer_parts(self.config, "decoder")}
 
     def sites(self) -> Mapping[Site, tuple[str, ...]]:
-        """As `Classifier.sites`; none where the encoder sees a picture, which has other places."""
+        """Implements `Classifier.sites`; none where the encoder sees a picture, which has other
+        places.
+        """
         if self.pictures is not None:
             return {}
         sides = (layer_sites(self.config, LSTMCell, side) for side in ("encoder", "decoder"))

@@ -25,7 +25,7 @@ class Streams(NamedTuple):
     columns: Int64[Tensor, "string output_position"]
     """Where the outputs' tokens stand among the ids that were split."""
     width: int
-    """Of these ids."""
+    """The width of these ids."""
 
     @property
     def written(self) -> Bool[Tensor, "string output_position"]:
@@ -80,12 +80,12 @@ class TwoStreams(BodyAndHead):
         """The decoder's last states, at the places of the outputs."""
 
     def states(self, ids: Ids, record: Recorder, places: Places | None) -> Hidden:
-        """As `BodyAndHead.states`."""
+        """Implements `BodyAndHead.states`."""
         streams = split(self.config, ids)
         return streams.spread(self.written(streams, record, places))
 
     def run(self, ids: Ids, record: Recorder, places: Places | None) -> Outputs:
-        """As `Classifier.run`."""
+        """Implements `Classifier.run`."""
         streams = split(self.config, ids)
         outputs = record("decoder.logits", self.head(self.written(streams, record, places)))
         return record("logits", streams.spread(outputs))

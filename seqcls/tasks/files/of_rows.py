@@ -23,7 +23,7 @@ class OfRows:
     """The digest of the file's content."""
 
     name: ClassVar[str]
-    """Of the task, as files are told apart by it."""
+    """The task's name, by which files are told apart."""
     reads: ClassVar[frozenset[str]] = frozenset({"dataset"})
     sampler: ClassVar[str] = "dataset_rows"
     """What alone draws its strings."""
@@ -51,7 +51,7 @@ class OfRows:
         return self.content.alphabet
 
     def knows(self, strings: TokenStrings) -> Bool[np.ndarray, " string"]:
-        """Of which strings the file says the label or the target."""
+        """Which strings' label or target the file says."""
         return np.asarray(rows_of(self.dataset, strings) >= 0)
 
 

@@ -17,7 +17,7 @@ from seqcls.tokens.strings import TokenStrings
 
 BREAK = "/"
 MAX_PIXELS = 2**20
-"""Of a picture."""
+"""The most pixels of a picture."""
 
 CHARACTERS, LINES = "characters", "lines"
 """Names of features."""
@@ -96,7 +96,7 @@ class Paragraph(Transduction):
         return letters
 
     def features(self, strings: TokenStrings) -> Mapping[str, np.ndarray]:
-        """As `Transduction.features`; characters, line breaks left out, and lines."""
+        """Features of a page: characters, line breaks left out, and lines."""
         breaks = (strings.letters == len(self.alphabet_of_text)).sum(axis=1)
         of_pages = {CHARACTERS: strings.lengths - breaks, LINES: breaks + (strings.lengths > 0)}
         return {**of_pages, **super().features(strings)}

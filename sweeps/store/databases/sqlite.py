@@ -38,7 +38,7 @@ BUSY_SECONDS = 60.0
 """How long a connection waits for another's lock."""
 
 STEPS = 100_000
-"""Of SQLite's machine between two looks at the clock."""
+"""Steps of SQLite's machine between two looks at the clock."""
 
 PACKED_PAGE_BYTES = 2048
 """Half of what is usual: each table and index ends in half an empty page."""

@@ -44,7 +44,7 @@ MOST_SECONDS = 30.0
 """For looking through a file."""
 
 STEPS = 100_000
-"""Of SQLite's machine between two looks at the clock."""
+"""Steps of SQLite's machine between two looks at the clock."""
 
 OF_RUN = [name for name, table in TABLES.items() if table.primary_key.columns[0].name == "run_id"]
 """Tables whose rows are a run's: it is no run of which any of them means nothing."""

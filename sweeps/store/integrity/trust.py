@@ -15,7 +15,8 @@ from sweeps.store.integrity.survey import Survey
 _log = logging.getLogger(__name__)
 
 _State = tuple[tuple[int, int, int], ...]
-"""Of a file and of its write-ahead log: which it is, how long, and when it was written."""
+"""The state of a file and of its write-ahead log: which it is, how long, and when it was
+written."""
 
 _opened: dict[Path, None] = {}
 """Files that this process has read, in that order."""

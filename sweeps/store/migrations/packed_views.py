@@ -132,7 +132,7 @@ def _sqlite_errors(place: str, places: str, kept: str = "", placed: str = "") ->
 
 
 def _postgres_errors(places: str, kept: str = "", placed: str = "") -> str:
-    """As `_sqlite_errors`."""
+    """Each error as a row, like `_sqlite_errors`."""
     four = "('x' || encode(substring(pack.logits FROM place * width + {} FOR 4), 'hex'))"
     high, low = (f"{four.format(start)}::bit(32)::bigint & 4294967295" for start in (1, 5))
     bits = _POSTGRES_BITS.format(high=high, low=low, places=places, placed=placed)

@@ -13,7 +13,7 @@ LOOKED_AT = 1_000
 """Newest models of a sweep among which those that are read are chosen."""
 
 MOST_EPOCHS = 200
-"""Of a model, evenly apart, and its last: no chart shows more of a line."""
+"""The most epochs of a model, evenly apart, and its last: no chart shows more of a line."""
 
 
 def newest_losses(store: Store, sweep_id: int, configs: int, models: int) -> pd.DataFrame:
@@ -77,7 +77,9 @@ def _members(sweep_id: int, *conditions: ColumnElement[bool]) -> Select[*tuple[i
 
 
 def _last_epoch() -> ColumnElement[int | None]:
-    """Of a run: its rows are looked up by their key, and none of them is read but the last."""
+    """The last epoch of a run: its rows are looked up by their key, and none of them is read but
+    the last.
+    """
     last = select(func.max(Epoch.epoch)).where(Epoch.run_id == Run.id)
     return last.correlate(Run).scalar_subquery()
 

@@ -217,7 +217,7 @@ class SweepOutcome:
     failing: int
     """Runs that misclassify any string."""
     median: float | None
-    """Of their accuracies; None where no run is done."""
+    """The median of their accuracies; None where no run is done."""
 
 
 def sweep_outcomes(store: Store) -> dict[int, SweepOutcome]:

@@ -18,7 +18,7 @@ class Timing:
     """How long a finished run took."""
 
     key: str
-    """Of its configuration."""
+    """The key of its configuration."""
     train_seconds: float
     epochs: int
     worker_id: int | None

@@ -56,7 +56,7 @@ class StoredRun:
     """The digest of its test set."""
     run: Row
     columns: dict[str, Columns]
-    """Of the tables `epoch` and `length_score`, rows in the order of their keys."""
+    """Columns of the tables `epoch` and `length_score`, rows in the order of their keys."""
     pack: tuple[bytes, bytes] | None
     """The misclassified strings; None where there are none."""
     output_pack: str | None
@@ -175,7 +175,8 @@ def config_of(row_id: int, text: str) -> RunConfig:
 
 
 def config_with_key(row_id: int, key: str | None, text: str) -> RunConfig:
-    """As `config_of`, for training: its results are stored under its key, which must fit.
+    """Reads a configuration like `config_of`, for training: its results are stored under its key,
+    which must fit.
 
     Raises:
         StoreDamagedError: it is no configuration, or has another key.

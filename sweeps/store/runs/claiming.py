@@ -38,7 +38,7 @@ _SERVERS_TIME = text(
     "SELECT to_char((clock_timestamp() - make_interval(secs => :seconds)) AT TIME ZONE 'UTC', "
     '\'YYYY-MM-DD"T"HH24:MI:SS.MS"+00:00"\')'
 )
-"""As `now` writes it: such texts sort as times do."""
+"""The server's time as `now` writes it: such texts sort as times do."""
 
 _FIRST_PID_SPACE = 0xEFFFFFFC
 """The inode of the name space of processes that Linux begins with; a container has another."""

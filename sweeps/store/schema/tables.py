@@ -119,9 +119,9 @@ class Dataset(Base):
     __table_args__ = (_NUMBERED,)
     id: Mapped[int] = mapped_column(whole(values.ID), primary_key=True)
     digest: Mapped[str] = mapped_column(text(values.DIGEST), unique=True)
-    """Of the content: of all but the name."""
+    """The digest of the content: of all but the name."""
     name: Mapped[str] = mapped_column(text())
-    """Of the file that was read first."""
+    """The name of the file that was read first."""
     task: Mapped[str] = mapped_column(text(values.one_word_of(DatasetTask)))
     row_count: Mapped[int] = mapped_column(whole(values.SOME))
     rows: Mapped[bytes] = mapped_column(packed_bytes())
@@ -139,7 +139,8 @@ class TestSet(Base):
     key: Mapped[str] = mapped_column(text(), unique=True)
     json: Mapped[str] = mapped_column(text(values.JSON))
     digest: Mapped[str | None] = mapped_column(text())
-    """Of its strings; none before the first results come in, and the strings with them."""
+    """The digest of its strings; none before the first results come in, and the strings with
+    them."""
 
 
 class TestString(Base):
@@ -328,9 +329,9 @@ class ErrorPack(Base):
     __table_args__ = (_STRICT,)
     run_id: Mapped[int] = _only_key("run")
     numbers: Mapped[bytes] = mapped_column(packed_bytes(values.NUMBERS))
-    """Of the test set's strings, ascending, three bytes each, the highest first."""
+    """Numbers of the test set's strings, ascending, three bytes each, the highest first."""
     logits: Mapped[bytes] = mapped_column(packed_bytes())
-    """Of the same strings, IEEE 754 of four or eight bytes, the highest first."""
+    """Logits of the same strings, IEEE 754 of four or eight bytes, the highest first."""
 
 
 class OutputPack(Base):
@@ -385,11 +386,11 @@ class Cause(Base):
     tokens: Mapped[str] = mapped_column(text())
     """The tokens that it is about, or a rule in words."""
     share: Mapped[float] = mapped_column(real(values.SHARE))
-    """Of the errors that were looked at, in (0, 1]."""
+    """The share of the errors that were looked at, in (0, 1]."""
     strings: Mapped[int] = mapped_column(whole(values.SOME))
     """How many of the errors that were looked at."""
     agreement: Mapped[float | None] = mapped_column(real(values.AGREEMENT))
-    """Of a rule: on what share of all test strings it says what the model says."""
+    """On what share of all test strings a rule says what the model says."""
 
 
 class Perturbation(Base):

@@ -30,7 +30,8 @@ MOST_SECONDS = 1.0
 """Once so much is spent on a question, no further group is timed."""
 
 PATIENCE_SECONDS = 60
-"""Of a processor, for a question; what takes more is given up, and nobody waits for it forever."""
+"""Processor seconds for a question; what takes more is given up, and nobody waits for it
+forever."""
 
 CHUNK_BYTES = 1 << 16
 
@@ -60,7 +61,7 @@ class _Starting:
 
     @property
     def seconds(self) -> float:
-        """Of all that was loaded."""
+        """Seconds of all that was loaded."""
         # Else whoever hands out the groups loads PyTorch to draw their parameters, which takes
         # about as long as all that is loaded here.
         return self._seconds * (1 if "torch" in sys.modules else 2)

@@ -29,13 +29,13 @@ ENOUGH_SECONDS = 0.01
 """What took so long is extrapolated from; what took less is tried with more strings."""
 
 ENOUGH_OF_A_BATCH = 0.15
-"""Likewise of less than a batch, of which a string takes longer than of a whole one."""
+"""What took so long is extrapolated from, if it is less than a batch: its strings take longer."""
 
 REPEATED_SECONDS = 0.4
 """What may take longer is not repeated to be timed without what the first time needs besides."""
 
 QUICK_SECONDS = 0.05
-"""Likewise a test that took longer, which needs little besides."""
+"""A test that took longer is not repeated either: it needs little besides."""
 
 TOO_LONG_SECONDS = 0.8
 """A batch that may take so long is not tried at once."""
@@ -51,7 +51,7 @@ STEPS = 4
 times as many strings, twice."""
 
 SOME_DEVIATION = 0.1
-"""Of the parameters that a trial begins with."""
+"""The deviation of the parameters that a trial begins with."""
 
 Spent = tuple[float, float]
 """Seconds of the first round and of the last."""
@@ -94,9 +94,9 @@ class Trial:
         self.engine = engine_named(choose_engine(whole, ready=True).name)
         side_by_side = self.engine.by_counts and not self.engine.one_thread
         self.members = group.members if side_by_side else 1
-        """Of those that a step moves together, which costs less than a step of each."""
+        """The members that a step moves together, which costs less than a step of each."""
         self.weights: list[Weights] = []
-        """Of those that were trained last."""
+        """The weights of those that were trained last."""
         self._whole = whole
 
     def load(self) -> None:

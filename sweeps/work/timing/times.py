@@ -33,7 +33,7 @@ class GroupTime:
     draw_epoch: float
     """Drawing an epoch's strings, once for all groups that train on them."""
     draw_tests: float
-    """Likewise the strings of validation and test."""
+    """Seconds for the strings of validation and test."""
 
     def seconds(self, members: int, epochs: float) -> float:
         """A group's training and testing, the drawing of strings left out."""

@@ -52,7 +52,7 @@ def add_logits(letter, tile, mean):
 def train_epoch(
     flat, moments, step, update, shape, exponents, counts, factors, targets, weights, ends
 ):
-    """As `seqcls.engines.fused.kernel.train_epoch`."""
+    """Trains like `seqcls.engines.fused.kernel.train_epoch`."""
     gradient = np.zeros_like(flat)
     p, d = views(flat, shape), views(gradient, shape)
     tile, mean = new_tile(flat, exponents, shape), new_mean(flat, shape)
@@ -92,7 +92,7 @@ def train_epoch(
 
 @entry(MEAN)
 def evaluate(flat, shape, exponents, counts, factors, targets, weights, logits):
-    """As `seqcls.engines.fused.kernel.evaluate`."""
+    """Evaluates like `seqcls.engines.fused.kernel.evaluate`."""
     p = views(flat, shape)
     tile, mean = new_tile(flat, exponents, shape), new_mean(flat, shape)
     for letter in range(shape.token_types - 1):

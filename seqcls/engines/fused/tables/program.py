@@ -67,7 +67,7 @@ class TableProgram(Packed):
         return loss, len(tiles.ends)
 
     def validation(self, flat: Flat) -> tuple[float, bool]:
-        """As `Program.validation`."""
+        """Implements `Program.validation`."""
         logits = np.zeros(sum(len(each.strings) for each in self._validation), flat.dtype)
         losses = (answer(self._network, self._shape, flat, x, logits) for x in self._validation)
         return sum(losses), False

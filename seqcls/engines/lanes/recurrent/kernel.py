@@ -50,7 +50,7 @@ class Batch(NamedTuple):
     """Which rows stand for what in a batch of groups."""
 
     tokens: int
-    """Of its longest string."""
+    """Tokens of its longest string."""
     groups: int
     starts: np.ndarray
     """(token): the first row of each token, and the end of the last."""

@@ -40,13 +40,13 @@ class RecurrentProgram(PackedProgram):
     def epoch(
         self, flat: Flat, moments: np.ndarray, steps: int, update: Update, number: int
     ) -> tuple[float, int]:
-        """As `Program.epoch`."""
+        """Implements `Program.epoch`."""
         groups = epoch_groups(self._network.readout, self._train, number)
         loss, _ = answered(self._network, flat, groups, moments, steps, update, self._scaled)
         return loss, len(groups.strings.ends)
 
     def validation(self, flat: Flat) -> tuple[float, bool]:
-        """As `Program.validation`."""
+        """Implements `Program.validation`."""
         return answered(self._network, flat, self._validation, scaled=self._scaled)[0], False
 
 
@@ -86,7 +86,7 @@ def answered(
 
 
 def most_rows(strings: Strings) -> tuple[int, int]:
-    """Of a batch, at most: tokens of all its groups, and groups."""
+    """The most that a batch has: tokens of all its groups, and groups."""
     sums = np.concatenate([[0], np.cumsum(strings.lengths.max(axis=1))])
     starts = np.concatenate([[0], strings.ends[:-1]])
     rows = int((sums[strings.ends] - sums[starts]).max(initial=0))

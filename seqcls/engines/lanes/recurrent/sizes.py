@@ -89,14 +89,14 @@ class States(NamedTuple):
     layer_size: int
     gates: int
     from_state: int
-    """Of a GRU: what the state before gives to the gates."""
+    """In a GRU, what the state before gives to the gates."""
     state: int
     previous: int
     """The state before, row by row."""
     cell: int
     cell_tanh: int
     outputs: int
-    """Of a head that writes: of every row in training, else of `COLUMNS` at once."""
+    """Outputs of a head that writes: of every row in training, else of `COLUMNS` at once."""
     size: int
 
 
@@ -145,7 +145,7 @@ def parameters_of(config: NetworkConfig) -> Parameters:
 
 @lru_cache(maxsize=64)
 def slots_of(config: NetworkConfig) -> Slots:
-    """Of each parameter by name, the places of its values."""
+    """The places of the values of each parameter, by its name."""
     return dict(_slots(config, sizes_of(config), parameters_of(config)))
 
 

@@ -55,7 +55,7 @@ class Rooms(NamedTuple):
     slopes: Rows
     z: Rows
     read_state: Rows
-    """Of the one token of each string that is read."""
+    """The state of the one token of each string that is read."""
     read_normed: Rows
 
 

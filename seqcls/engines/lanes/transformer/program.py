@@ -52,7 +52,7 @@ class TransformerProgram(PackedProgram):
     def epoch(
         self, flat: Flat, moments: np.ndarray, steps: int, update: Update, number: int
     ) -> tuple[float, int]:
-        """As `Program.epoch`."""
+        """Implements `Program.epoch`."""
         groups = epoch_groups(self._network.readout, self._train, number)
         loss, _ = answered(
             self._network, flat, groups, self._places(groups), moments, steps, update, self._scaled
@@ -60,7 +60,7 @@ class TransformerProgram(PackedProgram):
         return loss, len(groups.strings.ends)
 
     def validation(self, flat: Flat) -> tuple[float, bool]:
-        """As `Program.validation`."""
+        """Implements `Program.validation`."""
         strings, places = self._validation, self._validation_places
         return answered(self._network, flat, strings, places, scaled=self._scaled)[0], False
 

@@ -122,7 +122,7 @@ class States(NamedTuple):
     factor: int
     """What queries are multiplied with: of each place, then of those that alone are read."""
     turns: int
-    """Of each place, then of those that alone are read, cosines and sines of each pair."""
+    """Cosines and sines of each pair, for each place, then for those that alone are read."""
     distance_gradient: int
     read: int
     read_gradient: int
@@ -139,7 +139,7 @@ class States(NamedTuple):
     final_units: int
     final_scales: int
     outputs: int
-    """Of a head that writes: of every place in training, else of `ROWS` at once."""
+    """Outputs of a head that writes: of every place in training, else of `ROWS` at once."""
     block_size: int
     state: int
     attention_normed: int
@@ -237,7 +237,7 @@ def parameters_of(config: NetworkConfig) -> Parameters:
 
 @lru_cache(maxsize=64)
 def slots_of(config: NetworkConfig) -> Slots:
-    """Of each parameter by name, the places of its values."""
+    """The places of the values of each parameter, by its name."""
     return dict(_slots(config, sizes_of(config), parameters_of(config)))
 
 

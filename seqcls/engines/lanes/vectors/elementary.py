@@ -47,7 +47,7 @@ NEAR_ZERO = tuple(
 ERFC = tuple(map(number, ERFC_SINGLE[::-1]))
 THREE = number(3)
 INNER, CUBIC = number(math.sqrt(2 / math.pi)), number(0.044715)
-"""Of GELU by tanh (Hendrycks & Gimpel 2016)."""
+"""Constants of GELU by tanh (Hendrycks & Gimpel 2016)."""
 PER_ROOT_2, PER_ROOT_2_PI = number(math.sqrt(0.5)), number(1 / math.sqrt(2 * math.pi))
 
 

@@ -36,7 +36,7 @@ class RecurrentOutputs(OutputProgram):
         super().__init__(problem, slots_of(network), parameters_of(network).size, GROUPS)
 
     def taught(self, flat: Flat, lesson: Lesson, steps: Steps | None) -> Results:
-        """As `OutputProgram.taught`."""
+        """Implements `OutputProgram.taught`."""
         return taught(self._network, flat, lesson, steps)
 
 

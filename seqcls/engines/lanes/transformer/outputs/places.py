@@ -18,7 +18,7 @@ Places = Int64[np.ndarray, "string position"]
 LanePlaces = Int16[np.ndarray, "group position lane"]
 
 NONE: LanePlaces = np.zeros((1, 1, 1), np.int16)
-"""Of networks without such a table."""
+"""The places of networks without such a table."""
 
 
 def needs_lanes(network: NetworkConfig) -> bool:

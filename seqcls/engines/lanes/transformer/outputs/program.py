@@ -55,7 +55,7 @@ class TransformerOutputs(OutputProgram):
         self.rng = training_generator(problem.config.train_seed)
 
     def taught(self, flat: Flat, lesson: Lesson, steps: Steps | None) -> Results:
-        """As `OutputProgram.taught`."""
+        """Implements `OutputProgram.taught`."""
         network = self._network
         if steps is None or not needs_lanes(network):
             return taught(network, flat, lesson, tested_lanes(network, lesson), steps)
