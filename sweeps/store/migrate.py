@@ -12,6 +12,7 @@ from sweeps.store.databases import sqlite
 from sweeps.store.databases.engine import SCHEMA_VERSION, Store, schema_version
 from sweeps.store.databases.postgres import take_turns
 from sweeps.store.migrations.packed_views import (
+    NEW_IN_VIEWS,
     postgres_views,
     sqlite_views,
     wrong_output_view,
@@ -84,15 +85,22 @@ def _renew_views(store: Store) -> None:
     dialect = store.engine.dialect.name
     errors = {"sqlite": sqlite_views, "postgresql": postgres_views}[dialect]()[0]
     views = {"string_error": errors, "wrong_output": wrong_output_view(dialect)}
+    is_server = dialect == "postgresql"
+    kept = "SELECT sql FROM sqlite_schema WHERE name = :name"
+    if is_server:
+        kept = "SELECT definition FROM pg_views WHERE viewname = :name"
+        kept += " AND schemaname = current_schema()"
     with store.begin() as connection:
         for name, made_by in views.items():
-            statement = made_by.strip()
-            if dialect == "postgresql":
+            before = connection.scalar(text(kept), {"name": name})
+            if before is None or NEW_IN_VIEWS in before:
+                continue
+            if is_server:
                 # Views of others may rest on it.
-                statement = statement.replace("CREATE VIEW", "CREATE OR REPLACE VIEW", 1)
+                made_by = made_by.replace("CREATE VIEW", "CREATE OR REPLACE VIEW", 1)
             else:
-                connection.exec_driver_sql(f"DROP VIEW IF EXISTS {name}")
-            connection.exec_driver_sql(statement)
+                connection.exec_driver_sql(f"DROP VIEW {name}")
+            connection.exec_driver_sql(made_by)
 
 
 def _refuse_while_trained(store: Store) -> None:

@@ -44,6 +44,9 @@ FROM (
 ) AS parts
 """
 
+NEW_IN_VIEWS = "greatest"
+"""A word of their text that views of releases before 0.3.0 lack, which knew no NaN."""
+
 # The least exponent is that of zero, and of numbers too small for a leading one.
 _SIZE = (
     "CASE exponent WHEN least THEN fraction * {smallest} WHEN greatest THEN {no_number} "
