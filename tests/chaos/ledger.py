@@ -88,9 +88,9 @@ def same(shown: Any, true: Any, digits: int = 17) -> bool:
     if isinstance(shown, str):
         return _is_text_of(shown, float(true))
     if isinstance(true, int):
-        return int(shown) == true == shown
+        return bool(int(shown) == true == shown)
     if digits < 17:
-        return abs(float(shown) - true) <= 0.5000001 * 10.0**-digits
+        return bool(abs(float(shown) - true) <= 0.5000001 * 10.0**-digits)
     return math.isclose(float(shown), float(true), **EXACT)
 
 
