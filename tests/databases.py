@@ -68,7 +68,7 @@ def started_server(tmp_path_factory: pytest.TempPathFactory) -> Any:
 _numbers = itertools.count()
 
 
-def _new_database(server: str, template: str) -> str:
+def new_database(server: str, template: str) -> str:
     """The URL of a database that is made as a copy of another."""
     name = f"test_{next(_numbers)}"
     psycopg = pytest.importorskip("psycopg")
@@ -80,13 +80,13 @@ def _new_database(server: str, template: str) -> str:
 @pytest.fixture
 def postgres_url(postgres_server: str) -> str:
     """The URL of an empty database of its own."""
-    return _new_database(postgres_server, "template1")
+    return new_database(postgres_server, "template1")
 
 
 @pytest.fixture(scope="session")
 def made_on_server(postgres_server: str) -> str:
     """The name of a database with its tables, as `made_file` is a file."""
-    url = _new_database(postgres_server, "template1")
+    url = new_database(postgres_server, "template1")
     open_writer(url)
     return str(make_url(url).database)
 
@@ -98,7 +98,7 @@ def any_db(request: pytest.FixtureRequest, tmp_path: Path) -> str:
         made_file = request.getfixturevalue("made_file")
         return str(shutil.copy(made_file, tmp_path / "test.db"))
     made = request.getfixturevalue("made_on_server")
-    return _new_database(request.getfixturevalue("postgres_server"), made)
+    return new_database(request.getfixturevalue("postgres_server"), made)
 
 
 def fill_server(url: str, old: Path) -> None:

@@ -6,11 +6,8 @@ A kind is a sweep of two configurations by two seeds.
 import json
 import math
 import re
-import sqlite3
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import closing
 from dataclasses import dataclass, field
-from functools import cached_property
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -29,6 +26,7 @@ from sweeps.store import writer
 from sweeps.store.databases.engine import Store
 from sweeps.store.runs import queued
 from tests.databases import rows
+from tests.facts import Facts
 
 COUNTS = {"tested", "wrong", "tn", "fp", "fn", "tp"}
 OF_RUNS = {
@@ -204,94 +202,6 @@ def _overflown(run: PlannedRun) -> RunResult:
         checkpoints={1: to_bytes(weights)},
     )  # fmt: skip
     return made.sealed(run.config.key, run.model_seed)
-
-
-class Facts:
-    """What SQL alone says of a database: counts of runs, of strings and of lengths."""
-
-    def __init__(self, db: Path) -> None:
-        self._db = db
-
-    def ask(self, sql: str, *given: Any) -> list[dict[str, Any]]:
-        with closing(sqlite3.connect(self._db)) as connection:
-            connection.row_factory = sqlite3.Row
-            return [dict(row) for row in connection.execute(sql, given)]
-
-    @cached_property
-    def runs(self) -> dict[int, dict[str, Any]]:
-        """Every run: its state, and its counts summed up from those of its lengths and strings."""
-        runs = {
-            row["run_id"]: row
-            for row in self.ask(
-                "SELECT run.id AS run_id, config_id, model_seed, state, solved_length AS stored,"
-                " sum(score.tested) AS tested, sum(score.wrong) AS wrong, sum(score.tn) AS tn,"
-                " sum(score.fp) AS fp, sum(score.fn) AS fn, sum(score.tp) AS tp"
-                " FROM run LEFT JOIN length_score AS score ON score.run_id = run.id"
-                " GROUP BY run.id"
-            )
-        }
-        for row in self.ask(
-            "SELECT run_id, count(*) AS strings, sum(occurrences) AS occurring,"
-            " min(length) AS shortest FROM misclassified GROUP BY run_id"
-        ):
-            runs[row["run_id"]].update(row)
-        for run in runs.values():
-            run |= {"errors": run["wrong"], "false_positives": run["fp"]}
-            run |= {"false_negatives": run["fn"], "accuracy": None, "solved_length": None}
-            run["is_solved"] = False
-            if run["state"] == "done":
-                run["accuracy"] = 1 - run["wrong"] / run["tested"]
-                run["solved_length"] = run.get("shortest", run["stored"] + 1) - 1
-                tested = min(self.lengths[run["run_id"]])
-                run["is_solved"] = run["solved_length"] >= tested
-        return runs
-
-    @cached_property
-    def sweeps(self) -> dict[str, list[dict[str, Any]]]:
-        """The runs of every sweep, by its name."""
-        sweeps: dict[str, list[dict[str, Any]]] = {}
-        for row in self.ask(
-            "SELECT name, run_id FROM sweep JOIN sweep_run ON sweep_id = sweep.id ORDER BY run_id"
-        ):
-            sweeps.setdefault(row["name"], []).append(self.runs[row["run_id"]])
-        return sweeps
-
-    @cached_property
-    def configs(self) -> dict[int, dict[str, Any]]:
-        """The fields of every configuration that are not their defaults, and a model's settings."""
-        configs = {row["id"]: json.loads(row["json"]) for row in self.ask("SELECT * FROM config")}
-        for fields in configs.values():
-            if text := fields.get("imported"):
-                found = json.loads(text)["config"].items()
-                fields.update({f"config.{name}": value for name, value in found})
-        return configs
-
-    @cached_property
-    def lengths(self) -> dict[int, dict[int, dict[str, Any]]]:
-        """The counts of every run at every length."""
-        lengths: dict[int, dict[int, dict[str, Any]]] = {}
-        for row in self.ask("SELECT * FROM length_score"):
-            lengths.setdefault(row["run_id"], {})[row["length"]] = row
-        return lengths
-
-    def at(self, run_id: int, count: str, first: int, last: int) -> int:
-        """What is counted of a run from one length to another."""
-        found = self.lengths[run_id].items()
-        return sum(row[count] for length, row in found if first <= length <= last)
-
-    def wrong_strings(self, run_id: int) -> dict[str, int]:
-        """The test strings that a run gets wrong, with how often each occurs."""
-        sql = "SELECT string, occurrences FROM misclassified WHERE run_id = ? ORDER BY length"
-        return {row["string"]: row["occurrences"] for row in self.ask(sql, run_id)}
-
-    def test_strings(self, run_id: int) -> dict[str, int]:
-        """The strings that a run was tested on, with their lengths."""
-        sql = (
-            "SELECT string, said.length FROM test_string AS said"
-            " JOIN config ON config.test_set_id = said.test_set_id"
-            " JOIN run ON run.config_id = config.id WHERE run.id = ? ORDER BY said.length, number"
-        )
-        return {row["string"]: row["length"] for row in self.ask(sql, run_id)}
 
 
 @dataclass

@@ -7,9 +7,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pyarrow.parquet as pq
 import pytest
+import sqlalchemy
 
 from dashboard.every_page import share
 from sweeps import api
@@ -180,3 +182,53 @@ def test_shares_of_outputs_are_those_of_the_tables(any_db: str, tmp_path: Path) 
     ((edits, tokens),) = rows(store, sums)
     (row,) = overview.output_shares(open_reader(any_db), [1]).to_dict("records")
     assert row["token_error_rate"] == int(edits) / int(tokens) == 2 / 5
+
+
+LOGITS = [float("nan"), float("inf"), -float("inf"), 1.5, 1e300, -5e-324]
+
+
+@pytest.fixture
+def scored(any_db: str, tmp_path: Path) -> Store:
+    """A run whose packed logits are these, with eight bytes each; a second, with four."""
+    store = open_writer(any_db)
+    path = tmp_path / "data.csv"
+    strings = [f"{n:b}".replace("0", "a").replace("1", "b") for n in range(1, 9)]
+    path.write_text("\n".join(["tokens,label", *(f"{x},{n % 2}" for n, x in enumerate(strings))]))
+    wrong = [int(n >= len(LOGITS)) ^ (n % 2 ^ 1) for n in range(8)]
+    with api.log_results(store, sweep="theirs", dataset=path) as log:
+        for seed in (0, 1):
+            log.run(model="m", seed=seed, predictions={"tokens": strings, "prediction": wrong})
+    assert rows(store, "SELECT wrong FROM run") == [(len(LOGITS),)] * 2
+    with store.begin() as connection, np.errstate(over="ignore"):
+        for run_id, width in ((1, 8), (2, 4)):
+            update = sqlalchemy.text("UPDATE error_pack SET logits = :logits WHERE run_id = :run")
+            packed = np.array(LOGITS).astype(f">f{width}").tobytes()
+            connection.execute(update, {"logits": packed, "run": run_id})
+    return store
+
+
+def _given_by_the_view(store: Store, run_id: int) -> list[str]:
+    query = f"SELECT logit FROM misclassified WHERE run_id = {run_id}"
+    return sorted("nan" if x is None else repr(x) for (x,) in rows(store, query))
+
+
+@pytest.mark.parametrize(("run_id", "width"), [(1, 8), (2, 4)])
+def test_views_say_of_a_logit_that_is_no_number_that_it_is_none(
+    scored: Store, run_id: int, width: int
+) -> None:
+    with np.errstate(over="ignore", under="ignore"):
+        true = [repr(float(x)) for x in np.array(LOGITS).astype(f"f{width}")]
+    assert _given_by_the_view(scored, run_id) == sorted(true)
+
+
+def test_an_upgrade_renews_views_that_say_otherwise(scored: Store) -> None:
+    true = _given_by_the_view(scored, 1)
+    old = "SELECT run_id, 0 AS number, CAST(1.5 AS double precision) AS logit FROM error_pack"
+    with scored.begin() as connection:
+        if scored.path is not None:
+            connection.exec_driver_sql("DROP VIEW string_error")
+        replace = "" if scored.path is not None else "OR REPLACE"
+        connection.exec_driver_sql(f"CREATE {replace} VIEW string_error AS {old}")
+    assert _given_by_the_view(scored, 1) == ["1.5"]
+    assert run_main("db", "upgrade", "--db", scored.location).returncode == 0
+    assert _given_by_the_view(scored, 1) == true

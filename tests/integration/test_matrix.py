@@ -12,13 +12,10 @@ import re
 import shutil
 from collections.abc import Callable, Iterator
 from functools import cached_property
-from html.parser import HTMLParser
-from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
-import pyarrow as pa
 import pytest
 import tomli_w
 import typer.main
@@ -33,11 +30,11 @@ from sweeps.cli.exit_codes import BAD_INPUT, RUNS_FAILED
 from tests.app import open_app, rerun
 from tests.commands import run_main
 from tests.conftest import ASSETS, LONG, ROOT
+from tests.facts import Facts
 from tests.matrix import (
     KINDS,
     TESTED,
     Compared,
-    Facts,
     Kind,
     Matrix,
     fill,
@@ -46,6 +43,7 @@ from tests.matrix import (
     stored_counts_agree,
 )
 from tests.plugins import forget_parts
+from tests.shown import Tables, charts_of, kept_in, printed_rows
 
 ENDLESS = {"dashboard"}
 """Commands that run until they are ended; the pages of this one are cells of their own."""
@@ -317,58 +315,6 @@ def natures(cell: Cell) -> set[str]:
     return {name for name, holds in known.items() if holds}
 
 
-def printed_rows(text: str) -> list[dict[str, str]]:
-    """The rows of a table for the terminal, by its columns."""
-    lines = text.splitlines()
-    rules = [
-        number for number, line in enumerate(lines) if re.fullmatch(" *\u2500[ \u2500]*", line)
-    ]
-    if not rules or not rules[0]:
-        return []
-    body = list(takewhile(str.strip, lines[rules[0] + 1 :]))
-    head = lines[rules[0] - 1]
-    width = max(map(len, [head, *body]))
-    blank = [all(line.ljust(width)[x] == " " for line in [head, *body]) for x in range(width)]
-    gaps = "".join(" " if empty else "x" for empty in blank)
-    spans = [found.span() for found in re.finditer(r"x+( x+)*", gaps)]
-    names = [head.ljust(width)[a:b].strip() for a, b in spans]
-    return [
-        {name: line.ljust(width)[a:b].strip() for name, (a, b) in zip(names, spans, strict=True)}
-        for line in body
-    ]
-
-
-class Tables(HTMLParser):
-    """The tables of a page, as rows by their columns."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.rows: list[dict[str, str]] = []
-        self._head: list[str] = []
-        self._cells: list[str] = []
-        self.feed(text)
-
-    def handle_starttag(self, tag: str, attrs: Any) -> None:
-        del attrs
-        if tag == "tr":
-            self._cells, self._is_head = [], False
-        elif tag in ("th", "td"):
-            self._cells.append("")
-            self._is_head = tag == "th"
-
-    def handle_data(self, data: str) -> None:
-        if self._cells:
-            self._cells[-1] = self._cells[-1] or data.strip()
-
-    def handle_endtag(self, tag: str) -> None:
-        if tag == "table":
-            self._cells = []
-        elif tag == "tr" and self._is_head:
-            self._head = [name.lower().replace(" ", "_") for name in self._cells]
-        elif tag == "tr" and len(self._cells) == len(self._head):
-            self.rows.append(dict(zip(self._head, self._cells, strict=True)))
-
-
 def check_file(compared: Compared, path: Path) -> None:
     """The numbers of a file that was written."""
     if path.suffix in (".csv", ".parquet"):
@@ -380,10 +326,7 @@ def check_file(compared: Compared, path: Path) -> None:
     elif path.suffix == ".html":
         text = path.read_text()
         compared.rows([row for row in Tables(text).rows if "sweep" in row], path.name)
-        for name, found in re.findall(
-            r'<script type="application/json" id="([^"]*)">(.*?)</script>', text, re.DOTALL
-        ):
-            content = json.loads(found)
+        for name, content in kept_in(text).items():
             if run_id := re.fullmatch(r"strings-(\d+)", name):
                 at = content["columns"].index("Occurrences")
                 wrong = sum(row[at] for row in content["rows"])
@@ -465,9 +408,8 @@ def check_page(cell: Cell, app: AppTest, *, of_all: bool = True) -> int:
             compared.run_id = int(named[1])
     for table in app.dataframe:
         compared.rows(table.value.to_dict("records"), "a table")
-    for chart in app.get("vega_lite_chart"):
-        for dataset in chart.proto.datasets:
-            frame = pa.ipc.open_stream(dataset.data.data).read_pandas()
+    for chart in charts_of(app):
+        for frame in chart:
             compared.rows(frame.to_dict("records"), "a chart")
     check_metrics(compared, {metric.label: metric.value for metric in app.metric})
     return compared.number

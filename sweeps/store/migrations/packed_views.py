@@ -1,7 +1,8 @@
 """Packed errors and outputs as rows, in plain SQL: anyone's `sqlite3` or `psql` can read them.
 
 A logit is taken apart as IEEE 754 says: a sign, an exponent and a fraction, of which the last two
-have 8 and 23 bits in single precision, 11 and 52 in double.
+have 8 and 23 bits in single precision, 11 and 52 in double. The greatest exponent is that of
+infinity and, with a fraction, of NaN, which SQLite has not: there it is null.
 """
 
 _MISCLASSIFIED = """
@@ -36,14 +37,21 @@ FROM (
         CASE width WHEN 4 THEN ((high >> 23) & 255) - 127
             ELSE ((high >> 20) & 2047) - 1023 END AS exponent,
         CASE width WHEN 4 THEN -127 ELSE -1023 END AS least,
+        CASE width WHEN 4 THEN 128 ELSE 1024 END AS greatest,
         CASE width WHEN 4 THEN (high & 8388607) / 8388608.0
             ELSE (((high & 1048575) << 32) | low) / 4503599627370496.0 END AS fraction
     FROM ({bits}) AS bits
 ) AS parts
 """
 
+NEW_IN_VIEWS = "greatest"
+"""A word of their text that views of releases before 0.3.0 lack, which knew no NaN."""
+
 # The least exponent is that of zero, and of numbers too small for a leading one.
-_SIZE = "CASE exponent WHEN least THEN fraction * {smallest} ELSE (1.0 + fraction) * {power} END"
+_SIZE = (
+    "CASE exponent WHEN least THEN fraction * {smallest} WHEN greatest THEN {no_number} "
+    "ELSE (1.0 + fraction) * {power} END"
+)
 
 # A test set's own numbers serve to count: a run has no more errors than there are strings. Outputs
 # are counted already.
@@ -127,7 +135,8 @@ def _sqlite_errors(place: str, places: str, kept: str = "", placed: str = "") ->
         placed=placed,
     )
     smallest = "CASE least WHEN -127 THEN {} ELSE {} END".format(*map(_power, ("-126", "-1022")))
-    size = _SIZE.format(smallest=smallest, power=_power("exponent"))
+    no_number = "CASE fraction WHEN 0.0 THEN 9e999 END"
+    size = _SIZE.format(smallest=smallest, no_number=no_number, power=_power("exponent"))
     return _ERRORS.format(size=size, bits=bits, kept=kept)
 
 
@@ -137,7 +146,12 @@ def _postgres_errors(places: str, kept: str = "", placed: str = "") -> str:
     high, low = (f"{four.format(start)}::bit(32)::bigint & 4294967295" for start in (1, 5))
     bits = _POSTGRES_BITS.format(high=high, low=low, places=places, placed=placed)
     two = "power(2::double precision, {})"
-    size = _SIZE.format(smallest=two.format("least + 1"), power=two.format("exponent"))
+    infinite, none = (f"'{x}'::double precision" for x in ("Infinity", "NaN"))
+    size = _SIZE.format(
+        smallest=two.format("least + 1"),
+        no_number=f"CASE fraction WHEN 0 THEN {infinite} ELSE {none} END",
+        power=two.format("exponent"),
+    )
     return _ERRORS.format(size=size, bits=bits, kept=kept)
 
 

@@ -1,0 +1,712 @@
+"""Every value that pages, commands, files and Python give, against what SQL and SciPy alone say.
+
+    python -m tests.chaos.compare_values [DATABASE …]
+
+Without a database those of the tests are compared, as in `make chaos`: of every kind of model, of
+many imported ones, and the shipped one; as files, and in PostgreSQL, where they were merged to.
+Printed are the values compared by surface, with the differences.
+"""
+
+import csv
+import json
+import math
+import os
+import re
+import sys
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import combinations, product
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow.parquet as pq
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from seqcls.results import EpochLosses
+from sweeps import api
+from sweeps.grid.grouping import make_groups
+from sweeps.questions.prediction_columns import prediction_rows
+from sweeps.store import writer
+from sweeps.store.databases.engine import Store
+from sweeps.store.opening import open_reader
+from sweeps.store.runs import notes
+from sweeps.store.runs.queued import queued_runs
+from tests.app import open_app, rerun
+from tests.chaos.drawn_values import Drawn, Selection
+from tests.chaos.ledger import InFile, Ledger, numbers_in
+from tests.commands import run_main
+from tests.facts import CELLS, OUTPUTS, Facts, Row, by_configuration, done, fails, summed
+from tests.matrix import is_none, spelled_out
+from tests.shown import Tables, kept_in, printed_rows
+
+MOST_TOLD = 20
+"""Differences of a database that are printed."""
+
+COUNTS = ("tested", "wrong", *CELLS)
+RESULTS = (
+    "state", "attempt", "failures", "finished_at", "error", "epochs", "best_epoch",
+    "best_validation_loss", "engine", "engine_reason", "train_seconds", "digest", "verdict_digest",
+)  # fmt: skip
+"""Columns of runs that commands and files have as they are stored."""
+
+ERRORS = ("string", "length", "label", "logit", "occurrences")
+OF_OUTPUTS = ("target", "output", "first_wrong", "log_probability", "error_kind")
+
+
+class Comparison:
+    """All surfaces of one database.
+
+    Args:
+        name: of the database, as the table calls it.
+        db: its file, or its URL.
+        folder: an empty one, to write into.
+        short: whether only a part is looked at.
+    """
+
+    def __init__(self, name: str, db: Path | str, folder: Path, *, short: bool = False) -> None:
+        self.db, self.folder, self.short = str(db), folder, short
+        self.facts = Facts(db)
+        self.ledger = Ledger(name)
+        self.store = open_reader(self.db)
+
+    def all(self, monkeypatch: pytest.MonkeyPatch) -> Ledger:
+        """Every surface, one after another."""
+        self.without_drawing()
+        self.comparisons()
+        if not self.short:
+            self.reports()
+        self.pages(monkeypatch)
+        return self.ledger
+
+    def without_drawing(self) -> Ledger:
+        """What commands, files and Python give of runs."""
+        self.sql()
+        self.commands()
+        self.exports()
+        self.python()
+        return self.ledger
+
+    def some(self, things: Iterable[Any], most: int = 50) -> list[Any]:
+        """Things evenly apart; few of them where only a part is looked at."""
+        listed = list(things)
+        return listed[:: max(1, -(-len(listed) // (2 if self.short else most)))]
+
+    # What is true.
+
+    def true_run(self, run_id: int) -> Row:
+        """A run as commands and files have it."""
+        run, stored = self.facts.runs[run_id], self.facts.stored_runs[run_id]
+        row = {name: stored[name] for name in RESULTS}
+        row |= {"id": run_id, "model_seed": run["model_seed"], "sweeps": self.sweeps_of(run_id)}
+        row |= {name: run[name] for name in (*COUNTS, "errors", "accuracy", "solved_length")}
+        fields = self.facts.configs[run["config_id"]]
+        if fields["architecture"] == "imported":
+            known = {"task", "dataset", "architecture"}
+            fields = {x: y for x, y in fields.items() if x.startswith("config.") or x in known}
+        return {**fields, **row}
+
+    def sweeps_of(self, run_id: int) -> list[str]:
+        return self.facts.sweeps_of[run_id]
+
+    def failing_ids(self, below: float = 1.0) -> list[int]:
+        return [run_id for run_id, run in self.facts.runs.items() if fails(run, below)]
+
+    # SQL.
+
+    def sql(self) -> None:
+        """Documented views and sums, against what the packs and the lengths say."""
+        facts, ledger = self.facts, self.ledger
+        for view, names in (
+            ("misclassified", (*ERRORS, "target")),
+            ("wrong_output", ("string", "length", *OF_OUTPUTS, "occurrences")),
+        ):
+            shown: dict[int, list[Row]] = {}
+            for row in facts.ask(f"SELECT * FROM {view}"):
+                shown.setdefault(row["run_id"], []).append(row)
+            for run_id in done_ids(facts):
+                errors = facts.errors[run_id].items()
+                true = {
+                    string: {name: error.get(name) for name in names}
+                    for string, error in errors
+                    if view == "misclassified" or "output" in error
+                }
+                rows = shown.get(run_id, [])
+                ledger.rows("SQL views", f"{view} of run {run_id}", rows, true, _string)
+        for run_id, run in facts.runs.items():
+            if run["state"] == "done":
+                stored = facts.stored_runs[run_id]
+                true = {name: run[name] for name in (*COUNTS, "solved_length")}
+                ledger.row("SQL views", f"run {run_id}", stored, true)
+                wrong = sum(x["occurrences"] for x in facts.errors[run_id].values())
+                ledger.value("SQL views", f"errors of run {run_id}", wrong, run["wrong"])
+        sums = facts.ask("SELECT * FROM length_sum WHERE runs > 0")
+        true_sums: dict[Any, Row] = {}
+        for config_id, runs in by_configuration(done(facts.runs.values())).items():
+            for length in {at for run in runs for at in facts.lengths[run["run_id"]]}:
+                each = [facts.between(run["run_id"], length, length) for run in runs]
+                true_sums[config_id, length] = {
+                    "runs": len(runs), "failing": sum(x["wrong"] > 0 for x in each),
+                    **{n: summed(*(x[n] for x in each)) for n in (*COUNTS, *OUTPUTS)},
+                }  # fmt: skip
+        ledger.rows(
+            "SQL views", "length_sum", sums, true_sums, lambda x: (x["config_id"], x["length"])
+        )
+
+    # Commands.
+
+    def asked(self, *arguments: str) -> str:
+        """What a command prints; it succeeds."""
+        said = run_main(*arguments, "--db", self.db)
+        self.ledger.value("exit status", " ".join(arguments), said.returncode, 0)
+        return said.stdout
+
+    def commands(self) -> None:
+        """`runs`, `errors` and `status`, as JSON and as tables."""
+        for arguments, chosen in self._selections():
+            rows = json.loads(self.asked("runs", "--json", *arguments))
+            true = {run_id: self.true_run(run_id) for run_id in chosen}
+            self.ledger.rows("runs --json", f"runs {arguments}", rows, true, lambda x: x["id"])
+            # A table has no row at all where there is no run.
+            printed = printed_rows(self.asked("runs", "--wide", *arguments))
+            shown = {run_id: self._run_of_table(run_id) for run_id in chosen}
+            self.ledger.rows("runs", f"runs {arguments}", printed, shown, lambda x: int(x["id"]))
+        for run_id in self.some(done_ids(self.facts), 100):
+            true_strings = self.facts.with_kinds(run_id)
+            for sort in ("length", "string", "logit", "occurrences"):
+                if sort != "length" and (self.short or run_id % 5):
+                    continue
+                rows = json.loads(self.asked("errors", str(run_id), "--json", "--sort", sort))
+                what = f"errors of run {run_id} by {sort}"
+                self.ledger.rows("errors --json", what, rows, true_strings, _string)
+                keys = [row[sort] for row in rows if not is_none(row[sort])]
+                self.ledger.value("errors --json", f"{what}: order", keys, sorted(keys))
+            printed = printed_rows(self.asked("errors", str(run_id)))
+            spelled = {
+                spelled_out(string): {**error, "string": spelled_out(string)}
+                for string, error in true_strings.items()
+            }
+            for row in printed:
+                row["string"] = spelled_out(row["string"])
+            for error in spelled.values():
+                for name in ("target", "output"):
+                    error.pop(name, None)
+            if printed or not spelled:
+                what = f"errors of run {run_id}"
+                self.ledger.rows("errors", what, printed, spelled, _string)
+            elif len(spelled) != 1:
+                self.ledger.value("errors", f"run {run_id}: rows", 0, len(spelled))
+        rows = json.loads(self.asked("status", "--json"))
+        true_sweeps = {}
+        for row in self.facts.ask("SELECT * FROM sweep"):
+            runs = self.facts.sweeps.get(row["name"], [])
+            states = Counter(run["state"] for run in runs)
+            each = {state: states[state] for state in ("queued", "done", "failed")}
+            true_sweeps[row["name"]] = {"state": row["state"], **each}
+        self.ledger.rows("status --json", "status", rows, true_sweeps, lambda x: x["name"])
+
+    def _selections(self) -> Iterator[tuple[list[str], list[int]]]:
+        """Options of `runs`, and the runs that they mean."""
+        facts = self.facts
+        yield [], list(facts.runs)
+        yield ["--failing"], self.failing_ids()
+        for name in self.some(facts.sweeps):
+            yield ["--sweep", name], [run["run_id"] for run in facts.sweeps[name]]
+        seeds = sorted({run["model_seed"] for run in facts.runs.values()})[:8]
+        for seed in self.some(seeds):
+            own = [x for x, run in facts.runs.items() if run["model_seed"] == seed]
+            yield ["--seed", str(seed)], own
+            if seed == seeds[0]:
+                yield ["--seed", str(seed), "--failing"], [x for x in own if fails(facts.runs[x])]
+        trained = {x: y for x, y in facts.configs.items() if y["architecture"] != "imported"}
+        for name in () if self.short else ("hidden_size", "num_attention_heads", "learning_rate"):
+            for value in {fields[name] for fields in trained.values()}:
+                ids = [x for x, fields in trained.items() if fields[name] == value]
+                chosen = [x for x, run in facts.runs.items() if run["config_id"] in ids]
+                yield ["--where", f"{name}={value}"], chosen
+
+    def _run_of_table(self, run_id: int) -> Row:
+        row, run = self.true_run(run_id), self.facts.runs[run_id]
+        row["sweeps"] = ", ".join(row["sweeps"])
+        if run["state"] == "done" and not run["is_solved"]:
+            row["solved_length"] = None
+        texts = {"finished_at", "error", "engine", "engine_reason", "digest", "verdict_digest"}
+        for name in [x for x in row if x in self.facts.configs[run["config_id"]] or x in texts]:
+            # As in a specification: texts in quotes. Long ones may go on in another line.
+            row.pop(name)
+        return row
+
+    # Files.
+
+    def exports(self) -> None:
+        """Files of every format."""
+        kinds = ("csv", "spreadsheet", "parquet", "jsonl")
+        for number, kind in enumerate(kinds):
+            folder = self.folder / f"export {kind}"
+            options = ["--format", "csv" if kind == "spreadsheet" else kind]
+            options += ["--spreadsheet"] if kind == "spreadsheet" else []
+            self.asked("export", str(folder), *options)
+            self._exported(f"export {kind}", folder, list(self.facts.runs))
+            name = list(self.facts.sweeps)[number % len(self.facts.sweeps)]
+            self.asked("export", str(folder / "one"), *options, "--sweep", name)
+            own = [run["run_id"] for run in self.facts.sweeps[name]]
+            self._exported(f"export {kind}", folder / "one", own)
+
+    def _exported(self, surface: str, folder: Path, run_ids: list[int]) -> None:
+        ledger, facts = self.ledger, self.facts
+        if "jsonl" in surface:
+            self._answers(surface, folder / "answers.jsonl", run_ids)
+            return
+        tables = {path.stem: _read(path) for path in folder.glob("*.*") if path.is_file()}
+        is_quoted = "spreadsheet" in surface
+
+        def plain(text: str) -> str:
+            return text[1:] if is_quoted and text.startswith("'") else text
+
+        true_runs = {}
+        for run_id in run_ids:
+            row = self.true_run(run_id)
+            row["sweeps"] = ", ".join(row["sweeps"])
+            true_runs[run_id] = {name: _cell(value) for name, value in row.items()}
+        rows = [
+            {plain(str(n)): plain(x) if isinstance(x, str) else x for n, x in row.items()}
+            for row in tables["runs"]
+        ]
+        ledger.rows(surface, "runs", rows, true_runs, lambda x: int(x["id"]))
+        finished = [x for x in run_ids if facts.runs[x]["state"] == "done"]
+        ledger.rows(
+            surface,
+            "lengths",
+            tables["lengths"],
+            {(x, length): row for x in finished for length, row in facts.lengths[x].items()},
+            lambda x: (int(x["run_id"]), int(x["length"])),
+        )
+        errors = {
+            (x, string): {name: error.get(name) for name in ("run_id", *ERRORS, *OF_OUTPUTS)}
+            for x in finished
+            for string, error in facts.errors[x].items()
+        }
+        texts = ("string", "target", "output")
+        rows = [
+            {n: plain(x) if n in texts and isinstance(x, str) else x for n, x in row.items()}
+            for row in tables["errors"]
+        ]
+        ledger.rows(
+            surface, "errors", rows, errors, lambda x: (int(x["run_id"]), str(x["string"] or ""))
+        )
+
+    def _answers(self, surface: str, path: Path, run_ids: list[int]) -> None:
+        found: dict[int, list[Row]] = {}
+        for line in path.read_text(encoding="utf-8").splitlines():
+            row = json.loads(line)
+            found.setdefault(row["run"], []).append(row)
+        finished = [x for x in run_ids if self.facts.runs[x]["state"] == "done"]
+        self.ledger.value(surface, "runs", sorted(found), sorted(finished))
+        for run_id in finished:
+            run = self.facts.runs[run_id]
+            wrong, lengths = self.facts.errors[run_id], self.facts.lengths[run_id]
+            true = {}
+            for number, said in self.facts.test_sets[run["config_id"]].items():
+                if said["length"] not in lengths or not lengths[said["length"]]["tested"]:
+                    continue
+                right = said["target"] if said["label"] is None else said["label"]
+                error = wrong.get(said["string"])
+                answer = right
+                if error is not None:
+                    answer = None if said["label"] is None else 1 - said["label"]
+                    answer = error.get("output", answer)
+                true[number] = {
+                    "input": said["string"], "target": right, "prediction": answer,
+                    "correct": error is None, "seed": run["model_seed"],
+                }  # fmt: skip
+            rows = found.get(run_id, [])
+            self.ledger.rows(surface, f"run {run_id}", rows, true, lambda x: x["doc_id"])
+
+    # Python.
+
+    def python(self) -> None:
+        """What `sweeps.api` gives."""
+        facts, ledger = self.facts, self.ledger
+        finished = done_ids(facts)
+        asked: list[tuple[dict[str, Any], list[int]]] = [
+            ({}, list(facts.runs)),
+            ({"failing": True}, self.failing_ids()),
+            *(({"sweep": x}, [y["run_id"] for y in facts.sweeps[x]]) for x in facts.sweeps),
+        ]
+        for options, chosen in asked:
+            rows = api.runs(self.store, **options).to_dict("records")
+            true = {run_id: self.true_run(run_id) for run_id in chosen}
+            for row in true.values():
+                row.pop("finished_at")
+            ledger.rows("api.runs", f"{options}", rows, true, lambda x: x["id"])
+        rows = api.lengths(self.store, finished).to_dict("records")
+        true_lengths = {(x, at): row for x in finished for at, row in facts.lengths[x].items()}
+        ledger.rows("api.lengths", "", rows, true_lengths, lambda x: (x["run_id"], x["length"]))
+        rows = api.errors(self.store, finished).to_dict("records")
+        true_errors = {(x, y): row for x in finished for y, row in facts.errors[x].items()}
+        ledger.rows("api.errors", "", rows, true_errors, lambda x: (x["run_id"], x["string"]))
+        for run_id in self.some(finished, 100):
+            rows = api.errors_of_run(self.store, run_id).to_dict("records")
+            what = f"run {run_id}"
+            ledger.rows("api.errors_of_run", what, rows, self.facts.with_kinds(run_id), _string)
+
+    # Two configurations.
+
+    def comparisons(self) -> None:
+        """`compare`, as JSON, as text and from Python."""
+        groups = by_configuration(done(self.facts.runs.values()))
+        tested = {x: self.facts.test_set_of(x) for x in groups}
+        pairs = [
+            (a, b)
+            for a, b in combinations(sorted(groups), 2)
+            if tested[a] == tested[b] or b == a + 2
+        ]
+        for number, (a, b) in enumerate(self.some(pairs)):
+            ids = [str(groups[x][0]["run_id"]) for x in (a, b)]
+            shown = json.loads(self.asked("compare", *ids, "--json"))
+            true = self.facts.comparison(groups[a], groups[b])
+            what = f"runs {' and '.join(ids)}"
+            self._compared("compare --json", what, shown, true)
+            if number % 3 == 0:
+                self._compared_text(what, self.asked("compare", *ids), true)
+
+    def _compared(self, surface: str, what: str, shown: Row, true: Row) -> None:
+        ledger = self.ledger
+        ledger.value(surface, f"{what}: runs", shown["runs"], true["runs"])
+        spans = [
+            *((f"failing {x}", shown["failing"][x], true["failing"][x]) for x in (0, 1)),
+            *((x, shown[x], true[x]) for x in ("difference", "median_difference")),
+        ]
+        for name, span, ends in spans:
+            for part, end in zip(("value", "low", "high"), ends, strict=True):
+                ledger.value(surface, f"{what}: {name}, {part}", span[part], end)
+        ledger.row(surface, f"{what}: pairs", shown["pairs"], true["pairs"])
+        ledger.value(surface, f"{what}: p", shown["p_value"], true["p_value"])
+        for place in (0, 1):
+            middle = true["medians"][place]
+            ledger.value(surface, f"{what}: median {place}", shown["medians"][place], middle)
+        ledger.rows(
+            surface, f"{what}: lengths", shown["lengths"], true["lengths"], lambda x: x["length"]
+        )
+        none = [shown["strings"] is None, true["strings"] is None]
+        ledger.value(surface, f"{what}: strings compared", none[0], none[1])
+        if not any(none):
+            ledger.rows(surface, f"{what}: strings", shown["strings"], true["strings"], _string)
+
+    def _compared_text(self, what: str, text: str, true: Row) -> None:
+        surface, lines = "compare", text.splitlines()
+
+        def check(begins: str, values: Sequence[Any]) -> None:
+            line = next((x for x in lines if re.match(begins, x)), "")
+            said = re.sub(r"\(95%[^:]*:|" + begins, "", line).replace(" to ", " ")
+            said = re.sub(r"^[^:]*: ", "", said) if ": " in said[:40] else said
+            numbers = numbers_in(said)[: len(values)]
+            self.ledger.value(surface, f"{what}: {line!r}", len(numbers), len(values))
+            for number, value in zip(numbers, values, strict=False):
+                self.ledger.value(surface, f"{what}: {line!r}", number, value)
+
+        for place, side in enumerate("ab"):
+            check(f"failing seeds of {side}", [*true["failing"][place], true["runs"][place]])
+        if true["p_value"] is not None:
+            seeds = sum(true["pairs"].values())
+            line = next(x for x in lines if re.match(r"\d+ seeds? in both", x))
+            shown = [int(x) for x in re.findall(r"\b(\d+) (?:fail|only|in none)", line)]
+            self.ledger.value(surface, f"{what}: seeds", int(line.split()[0]), seeds)
+            self.ledger.value(surface, f"{what}: {line}", shown, [*true["pairs"].values()])
+            (p,) = re.findall(r"p ([=<]) ([\d.e-]+)", line)
+            if p[0] == "<":
+                self.ledger.value(surface, f"{what}: p", true["p_value"] < float(p[1]), True)
+            else:
+                near = math.isclose(float(p[1]), true["p_value"], rel_tol=0.005)
+                self.ledger.value(surface, f"{what}: p = {p[1]}", near, True)
+        check("difference of failing shares", true["difference"])
+        few = true["median_difference"][1] is None
+        apart = true["median_difference"][: 1 if few else 3]
+        check("median accuracy", [*true["medians"], *apart])
+        if true["strings"] is not None:
+            line = next(x for x in lines if "by more runs of the one than the other" in x)
+            number = line.split()[0]
+            self.ledger.value(surface, f"{what}: strings", number, len(true["strings"]))
+            spelled = {spelled_out(string): row for string, row in true["strings"].items()}
+            for found in (re.fullmatch(r"  (.*): by (\d+) of a, (\d+) of b", x) for x in lines):
+                if found:
+                    string = "" if found[1] == "the empty string" else found[1]
+                    row = spelled.get(spelled_out(string), {"wrong_a": None, "wrong_b": None})
+                    shown = [int(found[2]), int(found[3])]
+                    counts = [row["wrong_a"], row["wrong_b"]]
+                    self.ledger.value(surface, f"{what}: {string!r}", shown, counts)
+
+    # Pages of HTML.
+
+    def reports(self) -> None:
+        """A report of each sweep, and a site."""
+        tested = [name for name, runs in self.facts.sweeps.items() if done(runs)]
+        for name in self.some(tested):
+            path = self.folder / f"report {tested.index(name)}.html"
+            self.asked("report", name, "--out", str(path))
+            self._html("report", path.read_text(encoding="utf-8"), Selection((name,)))
+        if self.short:
+            return
+        self.asked("site", str(self.folder / "site"))
+        pages = sorted((self.folder / "site").glob("*.html"))
+        self.ledger.value("site", "pages", len(pages), len(tested) + 1)
+        for path in pages:
+            chosen = tested
+            if number := re.match(r"sweep_(\d+)_", path.name):
+                chosen = [self.facts.in_order(tested)[int(number[1]) - 1]]
+            self._html("site", path.read_text(encoding="utf-8"), Selection(tuple(chosen)))
+
+    def _html(self, surface: str, text: str, chosen: Selection) -> None:
+        drawn = Drawn(self.facts, self.ledger, surface, chosen)
+        found = kept_in(text)
+        frames = [
+            pd.DataFrame(rows)
+            for name in ("by_length", "every_seed", "seed_grid")
+            for rows in found.get(name, {}).get("datasets", {}).values()
+        ]
+        drawn.charts([frames])
+        for name, table in found.items():
+            if run_id := re.fullmatch(r"strings-(\d+)", name):
+                self._strings_of_report(surface, int(run_id[1]), table)
+        for row in Tables(text).rows:
+            if "failing_seeds" in row:
+                drawn.configuration_of_report(row)
+            elif {"sweep", "submitted"} <= set(row):
+                finished = done(self.facts.sweeps[row["sweep"]])
+                shown = [int(x.replace(",", "")) for x in numbers_in(row["failing"])]
+                counts = [sum(map(fails, finished)), len(finished)]
+                what = f"sweep {row['sweep']}"
+                self.ledger.value(surface, f"{what}: failing", shown, counts)
+                middle = float(np.median([run["accuracy"] for run in finished]))
+                self.ledger.value(surface, f"{what}: median", row["median_accuracy"], middle)
+
+    def _strings_of_report(self, surface: str, run_id: int, table: Row) -> None:
+        named = {
+            "Kind": "kind", "Length": "length", "Occurrences": "occurrences", "Logit": "logit",
+            "Log-probability": "log_probability", "First wrong": "first_wrong",
+        }  # fmt: skip
+        columns = [named.get(name, name) for name in table["columns"]]
+        columns[0] = "string"
+        errors = self.facts.with_kinds(run_id)
+        what = f"strings of run {run_id}"
+        shown = len(table["rows"])
+        self.ledger.value(surface, f"{what}: all", shown + table["left"], len(errors))
+        spelled = {spelled_out(string): error for string, error in errors.items()}
+        for values in table["rows"]:
+            row = dict(zip(columns, values, strict=True))
+            true = spelled.get(spelled_out(row.pop("string")))
+            if true is None:
+                self.ledger.value(surface, f"{what}: {values}", True, False)
+            else:
+                self.ledger.row(surface, f"{what}: {values[0]}", row, true, 4)
+        at = columns.index("length")
+        lengths = [values[at] for values in table["rows"]]
+        shortest = sorted(error["length"] for error in errors.values())[:shown]
+        self.ledger.value(surface, f"{what}: the shortest", lengths, shortest)
+
+    # Pages of the dashboard.
+
+    def pages(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Tables, charts and numbers at a glance of the pages, under several filters."""
+        for chosen in self._views():
+            for page in ("compare", "failing", "map"):
+                app = open_app(monkeypatch, self.db, page, **chosen.query)
+                drawn = Drawn(self.facts, self.ledger, f"page {page}", chosen)
+                drawn.page(app)
+                if page == "compare" and not self.short:
+                    self._measures(app, chosen)
+        app = open_app(monkeypatch, self.db, "sweeps")
+        Drawn(self.facts, self.ledger, "page sweeps", Selection()).page(app)
+        ids = [row["id"] for row in self.facts.ask("SELECT id FROM sweep ORDER BY id")]
+        for sweep_id in self.some(ids):
+            app = open_app(monkeypatch, self.db, "sweeps", sweep_id=str(sweep_id))
+            Drawn(self.facts, self.ledger, "page sweeps", Selection(), sweep_id=sweep_id).page(app)
+        groups = by_configuration(done(self.facts.runs.values()))
+        tested = {x: self.facts.test_set_of(x) for x in groups}
+        pairs = [x for x in combinations(sorted(groups), 2) if tested[x[0]] == tested[x[1]]]
+        for pair in self.some(pairs, 6):
+            app = open_app(monkeypatch, self.db, "compare_two", config=list(map(str, pair)))
+            Drawn(self.facts, self.ledger, "page compare_two", Selection(), pair=pair).page(app)
+        for run_id in self.some(self.failing_ids(), 12):
+            app = open_app(monkeypatch, self.db, "failing", run=str(run_id))
+            Drawn(self.facts, self.ledger, "page failing", Selection()).page(app)
+        if not self.short:
+            app = open_app(monkeypatch, self.db, "guide")
+            Drawn(self.facts, self.ledger, "page guide", Selection(), is_guide=True).page(app)
+
+    def _views(self) -> Iterator[Selection]:
+        yield Selection()
+        if self.short:
+            return
+        names = [x for x, runs in self.facts.sweeps.items() if done(runs)]
+        for name in names:
+            yield Selection((name,))
+        yield Selection(failing=True)
+        yield Selection(seeds=(0, 1))
+        yield Selection(below=0.97)
+        yield Selection((names[0], names[-1]), failing=True)
+        if any(run["fp"] for run in self.facts.runs.values()):
+            yield Selection(kind="false positives")
+            yield Selection(kind="false negatives", seeds=(0,))
+
+    def _measures(self, app: AppTest, chosen: Selection) -> None:
+        """Compare with each of its measures and widths."""
+        controls = {str(x.key): x.options for x in app.segmented_control}
+        for measure in controls.get("measure", ["Accuracy"])[1:]:
+            app.segmented_control(key="measure").set_value(measure)
+            Drawn(self.facts, self.ledger, "page compare", chosen, measure=measure).page(
+                rerun(app), tables=False
+            )
+        if "measure" in controls:
+            app.segmented_control(key="measure").set_value(controls["measure"][0])
+        for width in controls.get("width", [])[:2] if not chosen.sweeps else []:
+            app.segmented_control(key="width").set_value(width)
+            Drawn(self.facts, self.ledger, "page compare", chosen).page(rerun(app), tables=False)
+
+
+def done_ids(facts: Facts) -> list[int]:
+    """The finished runs."""
+    return [run["run_id"] for run in done(facts.runs.values())]
+
+
+def _string(row: Mapping[Any, Any]) -> str:
+    return str(row["string"] or "")
+
+
+def _cell(value: Any) -> Any:
+    """A value as files hold it: lists are JSON."""
+    return json.dumps(value) if isinstance(value, list | dict) else value
+
+
+def _read(path: Path) -> list[Row]:
+    """The rows of a file; an empty cell of CSV is missing."""
+    if path.suffix == ".parquet":
+        return list(pq.read_table(path).to_pylist())
+    with path.open(encoding="utf-8", newline="") as file:
+        rows = csv.DictReader(file)
+        return [{n: InFile(x) if x else None for n, x in row.items()} for row in rows]
+
+
+def between_databases(first: Facts, second: Facts) -> Ledger:
+    """What two databases of the same runs say, by configuration and seed."""
+    ledger = Ledger("both databases alike")
+    numbers = {key: run_id for run_id, key in second.keys.items()}
+    ledger.value("runs", "the same", sorted(numbers), sorted(first.keys.values()))
+    for run_id, key in first.keys.items():
+        other = numbers.get(key)
+        if other is None:
+            continue
+        a, b = first.runs[run_id], second.runs[other]
+        for name in set(a) - {"run_id", "config_id", "state"}:
+            ledger.value("runs", f"{key}: {name}", b.get(name), a[name])
+        if a["state"] != "done":
+            continue
+        pairs = (
+            ("lengths", first.lengths[run_id], second.lengths[other]),
+            ("errors", first.errors[run_id], second.errors[other]),
+            ("losses", first.losses.get(run_id, {}), second.losses.get(other, {})),
+        )
+        for what, ours, theirs in pairs:
+            kept = {
+                x: {n: y for n, y in row.items() if n not in ("run_id", "test_set_id")}
+                for x, row in ours.items()
+            }
+            found = [{**row, "own": x} for x, row in theirs.items()]
+            ledger.rows(what, f"{key}", found, kept, lambda x: x["own"])
+    return ledger
+
+
+def table_of(ledgers: Sequence[Ledger]) -> str:
+    """The values compared and the differences by surface, a column a database."""
+    surfaces = list(dict.fromkeys(x for ledger in ledgers for x in ledger.compared))
+    width = max(map(len, surfaces), default=0) + 2
+    head = "surface".ljust(width) + "".join(f"{x.database:>26}" for x in ledgers)
+    lines = [head]
+    for surface in [*surfaces, "all"]:
+        cells = []
+        for ledger in ledgers:
+            number = ledger.compared[surface] if surface != "all" else ledger.compared.total()
+            wrong = ledger.different[surface] if surface != "all" else ledger.different.total()
+            cells.append(f"{f'{number:,} / {wrong:,}':>26}")
+        lines.append(surface.ljust(width) + "".join(cells))
+    for ledger in ledgers:
+        lines += [f"{ledger.database}: {x}" for x in ledger.differences[:MOST_TOLD]]
+        lines += [f"{ledger.database}: not compared: {x} ({n})" for x, n in ledger.unknown.items()]
+    return "\n".join(lines)
+
+
+STRINGS = ["".join(x) for n in range(1, 6) for x in product("ab", repeat=n)]
+
+
+def fill_imported(store: Store, folder: Path, seeds: Sequence[int] = (7, 6)) -> None:
+    """Models trained elsewhere that err at random, unfinished runs, and a sweep that is archived.
+
+    Args:
+        store: where to.
+        folder: where the files of their strings are written.
+        seeds: how many of each configuration. The second gives no scores.
+    """
+    labels, pairs = folder / "labels.csv", folder / "outputs.jsonl"
+    truth = [word.count("a") % 2 for word in STRINGS]
+    lines = [f"{word},{label}" for word, label in zip(STRINGS, truth, strict=True)]
+    labels.write_text("\n".join(["tokens,label", *lines]))
+    rows = [{"tokens": word, "target": word[::-1]} for word in STRINGS]
+    pairs.write_text("\n".join(map(json.dumps, rows)))
+    generator = np.random.default_rng(0)
+
+    def wrong() -> list[bool]:
+        # Some of them make no error, and so have other outcomes than a median of them all.
+        return list(generator.random(len(STRINGS)) < generator.choice([0, 0.02, 0.1]))
+
+    with api.log_results(store, sweep="labels", dataset=labels) as log:
+        for width, number in enumerate(seeds, 1):
+            made = []
+            for seed in range(number):
+                said = [x ^ int(y) for x, y in zip(truth, wrong(), strict=True)]
+                given: dict[str, Any] = {"tokens": STRINGS, "prediction": said}
+                if width == 1:
+                    given["score"] = [(1 if x else -1) * 0.1 * (n + 1) for n, x in enumerate(said)]
+                by_id, read = prediction_rows(given)
+                made.append(log.prepared("m", seed, read, by_id=by_id, config={"width": width}))
+            log.store(made)
+    for sweep in ("outputs", "put_away"):
+        with api.log_results(store, sweep=sweep, dataset=pairs) as log:
+            for seed in range(3):
+                ends = [x[::-1] + "a" * int(y) for x, y in zip(STRINGS, wrong(), strict=True)]
+                predictions = {"tokens": STRINGS, "prediction": ends}
+                log.run(model=sweep, seed=seed, config={"d": 1}, predictions=predictions)
+    put_unfinished(store)
+
+
+def put_unfinished(store: Store) -> None:
+    """Runs that are queued, one in training with its first loss, and an archived sweep."""
+    api.submit(store, {"name": "waiting", "model_seeds": "0..3", "fixed": {"max_num_epochs": 3}})
+    names = {name: sweep_id for sweep_id, name in notes.sweep_names(store).items()}
+    (group,) = make_groups(queued_runs(store, [names["waiting"]]))
+    claim = writer.claim(store, writer.register_worker(store), group[:2])
+    assert claim is not None
+    writer.record_losses(store, [(claim, [EpochLosses(0, 1, 700.0, 69.0)])])
+    if "put_away" in names:
+        notes.archive(store, names["put_away"], archived=True)
+
+
+def main() -> None:
+    """As the module says."""
+    if not sys.argv[1:]:
+        os.environ["SEQCLS_CHAOS"] = "long"
+        sys.exit(pytest.main(["-q", "-s", "tests/chaos/test_compare_values.py"]))
+    ledgers = []
+    with pytest.MonkeyPatch.context() as patched, TemporaryDirectory() as folder:
+        for number, db in enumerate(sys.argv[1:]):
+            own = Path(folder) / str(number)
+            own.mkdir()
+            ledgers.append(Comparison(Path(db).stem, db, own).all(patched))
+    print(table_of(ledgers))
+    sys.exit(any(ledger.differences for ledger in ledgers))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,159 @@
+"""What pages, commands, files and Python give is what SQL and SciPy alone say.
+
+A part of it where all tests run; in `make chaos` every surface of large databases of every kind.
+"""
+
+import shutil
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sweeps import api
+from tests.chaos.compare_values import (
+    Comparison,
+    between_databases,
+    fill_imported,
+    put_unfinished,
+    table_of,
+)
+from tests.chaos.ledger import Ledger, same
+from tests.conftest import ASSETS, ROOT
+from tests.databases import new_database
+from tests.facts import Facts
+from tests.matrix import fill
+from tests.plugins import forget_parts
+
+LEAST = 100_000
+"""Values that `make chaos` compares in each database of every kind."""
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory, long: bool) -> Iterator[dict[str, Path]]:
+    """The databases that are compared, as files."""
+    folder = tmp_path_factory.mktemp("compared")
+    with pytest.MonkeyPatch.context() as patched:
+        patched.syspath_prepend(str(ASSETS / "plugin_package"))
+        forget_parts()
+        found = {"imported": folder / "imported.db"}
+        fill_imported(api.open_store(found["imported"]), folder, (1_050, 150) if long else (7, 6))
+        if long:
+            (folder / "matrix").mkdir()
+            found["matrix"] = fill(folder / "matrix").db
+            put_unfinished(api.open_store(found["matrix"]))
+            found["runs"] = Path(shutil.copy(ROOT / "runs.db", folder))
+        yield found
+    forget_parts()
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(7200)
+def test_every_value_is_what_sql_says(
+    files: dict[str, Path],
+    postgres_server: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    long: bool,
+) -> None:
+    ledgers = []
+    for name, file in files.items():
+        url = new_database(postgres_server, "template1")
+        api.merge(api.open_store(url), file)
+        for where, db in (("SQLite", str(file)), ("PostgreSQL", url)):
+            folder = tmp_path / f"{name} {where}"
+            folder.mkdir()
+            one = Comparison(f"{name}, {where}", db, folder, short=not long)
+            is_drawn = long or where == "SQLite"
+            ledgers.append(one.all(monkeypatch) if is_drawn else one.without_drawing())
+        ledgers.append(between_databases(Facts(file), Facts(url)))
+    print("\n" + table_of(ledgers))
+    assert not [x for ledger in ledgers for x in ledger.differences]
+    assert sum(ledger.compared.total() for ledger in ledgers) > (LEAST if long else 5_000)
+
+
+def altered(file: Path, folder: Path, sql: str) -> Path:
+    """A copy of a database with one stored number that is another."""
+    copy = Path(shutil.copy(file, folder / "altered.db"))
+    with closing(sqlite3.connect(copy)) as connection, connection:
+        assert connection.execute(sql).rowcount == 1
+    return copy
+
+
+STORED = {
+    "UPDATE run SET wrong = wrong + 1 WHERE id = 1": "python",
+    "UPDATE run SET solved_length = solved_length + 1 WHERE id = 1": "commands",
+    "UPDATE length_score SET wrong = wrong + 1 WHERE run_id = 2 AND length = 4": "python",
+    "UPDATE length_sum SET fp = fp + 1 WHERE config_id = 1 AND length = 3": "sql",
+}
+"""A number each, and where it is shown that it is not what the others come to."""
+
+
+@pytest.mark.parametrize("sql", STORED)
+def test_a_stored_number_that_is_altered_is_a_difference(
+    files: dict[str, Path], tmp_path: Path, sql: str
+) -> None:
+    db = altered(files["imported"], tmp_path, sql)
+    one = Comparison("altered", db, tmp_path, short=True)
+    getattr(one, STORED[sql])()
+    assert one.ledger.differences
+    assert one.ledger.different.total() < one.ledger.compared.total() / 4
+
+
+def test_a_value_that_is_given_wrong_is_a_difference(
+    files: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given = api.lengths
+
+    def wrong(*asked: Any) -> Any:
+        rows: Any = given(*asked)
+        rows.loc[3, "tested"] += 1
+        return rows
+
+    monkeypatch.setattr(api, "lengths", wrong)
+    one = Comparison("given wrong", files["imported"], tmp_path, short=True)
+    one.python()
+    (difference,) = one.ledger.differences
+    assert difference.startswith("api.lengths")
+
+
+def test_an_interval_that_is_another_is_a_difference(
+    files: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Likewise one that is 90% instead of 95%.
+    monkeypatch.setattr("sweeps.statistics.intervals.CONFIDENCE", 0.9)
+    one = Comparison("narrow", files["imported"], tmp_path, short=True)
+    one.comparisons()
+    assert any("failing" in x for x in one.ledger.differences)
+
+
+@pytest.mark.parametrize(
+    ("shown", "true", "is_same"),
+    [
+        ("96.59%", 0.96594551, True),
+        ("96.60%", 0.96594551, False),
+        ("100.0%", 0.99999, False),
+        ("none", None, True),
+        ("0", None, False),
+        (None, 0, False),
+        (float("nan"), None, True),
+        (3, 4, False),
+        ("1,378", 1378, True),
+        (0.1 + 0.2, 0.3, True),
+        (0.3001, 0.3, False),
+        ("-6.16%", -0.0615985, True),
+    ],
+)
+def test_values_are_the_same_in_the_digits_that_are_shown(
+    shown: object, true: object, is_same: bool
+) -> None:
+    assert same(shown, true) == is_same
+
+
+def test_rows_that_are_missing_or_too_many_are_differences() -> None:
+    ledger = Ledger("any")
+    true = {1: {"x": 1}, 2: {"x": 2}}
+    ledger.rows("all", "", [{"id": 1, "x": 1}, {"id": 3, "x": 3}], true, lambda x: x["id"])
+    assert len(ledger.differences) == 2

@@ -1,0 +1,473 @@
+"""What SQL, SciPy and NumPy alone say of a database: no line of the program has a part in it."""
+
+import json
+import math
+import sqlite3
+import struct
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from contextlib import closing
+from decimal import Decimal
+from functools import cache, cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import stats
+
+Row = dict[str, Any]
+
+CONFIDENCE = 0.95
+RESAMPLES = 2000
+FEWEST = 6
+"""Seeds that a bootstrap interval needs."""
+
+OUTPUTS = ("right_length_given", "edits", "target_tokens")
+CELLS = ("tn", "fp", "fn", "tp")
+
+
+class Facts:
+    """What SQL alone says of a database: counts of runs, of strings and of lengths.
+
+    Args:
+        db: the file of SQLite, or the URL of a PostgreSQL database.
+    """
+
+    def __init__(self, db: Path | str) -> None:
+        self._db = str(db)
+
+    def ask(self, sql: str, *given: Any) -> list[Row]:
+        """The rows of a query, by their columns."""
+        if "://" not in self._db:
+            with closing(sqlite3.connect(self._db)) as connection:
+                connection.row_factory = sqlite3.Row
+                return [dict(row) for row in connection.execute(sql, given)]
+        psycopg = pytest.importorskip("psycopg")
+        with psycopg.connect(self._db, row_factory=psycopg.rows.dict_row) as connection:
+            rows = connection.execute(sql.replace("?", "%s"), given).fetchall()
+        # Sums of large whole numbers are decimal ones there.
+        return [
+            {name: int(x) if isinstance(x, Decimal) else x for name, x in row.items()}
+            for row in rows
+        ]
+
+    @cached_property
+    def runs(self) -> dict[int, Row]:
+        """Every run: its state, and its counts summed up from those of its lengths and strings."""
+        runs = {
+            row["run_id"]: row
+            for row in self.ask(
+                "SELECT run.id AS run_id, config_id, model_seed, state, solved_length AS stored,"
+                " sum(score.tested) AS tested, sum(score.wrong) AS wrong, sum(score.tn) AS tn,"
+                " sum(score.fp) AS fp, sum(score.fn) AS fn, sum(score.tp) AS tp"
+                " FROM run LEFT JOIN length_score AS score ON score.run_id = run.id"
+                " GROUP BY run.id ORDER BY run.id"
+            )
+        }
+        for row in self.ask(
+            "SELECT run_id, count(*) AS strings, sum(occurrences) AS occurring,"
+            " min(length) AS shortest FROM misclassified GROUP BY run_id"
+        ):
+            runs[row["run_id"]].update(row)
+        for run in runs.values():
+            run |= {"errors": run["wrong"], "false_positives": run["fp"]}
+            run |= {"false_negatives": run["fn"], "accuracy": None, "solved_length": None}
+            run["is_solved"] = False
+            if run["state"] == "done":
+                run["accuracy"] = 1 - run["wrong"] / run["tested"]
+                run["solved_length"] = run.get("shortest", run["stored"] + 1) - 1
+                tested = min(self.lengths[run["run_id"]])
+                run["is_solved"] = run["solved_length"] >= tested
+        return runs
+
+    @cached_property
+    def stored_runs(self) -> dict[int, Row]:
+        """The rows of the table of runs, by their ids."""
+        return {row["id"]: row for row in self.ask("SELECT * FROM run ORDER BY id")}
+
+    @cached_property
+    def sweeps(self) -> dict[str, list[Row]]:
+        """The runs of every sweep, by its name."""
+        sweeps: dict[str, list[Row]] = {}
+        for row in self.ask(
+            "SELECT name, run_id FROM sweep JOIN sweep_run ON sweep_id = sweep.id ORDER BY run_id"
+        ):
+            sweeps.setdefault(row["name"], []).append(self.runs[row["run_id"]])
+        return sweeps
+
+    @cached_property
+    def sweeps_of(self) -> dict[int, list[str]]:
+        """The names of every run's sweeps, in the order of their making."""
+        found: dict[int, list[str]] = {run_id: [] for run_id in self.runs}
+        for row in self.ask(
+            "SELECT name, run_id FROM sweep JOIN sweep_run ON sweep_id = sweep.id ORDER BY sweep.id"
+        ):
+            found[row["run_id"]].append(row["name"])
+        return found
+
+    @cached_property
+    def archived(self) -> set[str]:
+        """The names of the sweeps that are archived."""
+        sql = (
+            "SELECT name FROM sweep JOIN sweep_note ON sweep_id = sweep.id"
+            " WHERE archived_at IS NOT NULL"
+        )
+        return {row["name"] for row in self.ask(sql)}
+
+    @cached_property
+    def configs(self) -> dict[int, Row]:
+        """The fields of every configuration that are not their defaults, and a model's settings."""
+        configs = {row["id"]: json.loads(row["json"]) for row in self.ask("SELECT * FROM config")}
+        for fields in configs.values():
+            if text := fields.get("imported"):
+                said = json.loads(text)
+                fields.update({f"config.{name}": x for name, x in said["config"].items()})
+                fields["config.model"] = said["model"]
+        return configs
+
+    @cached_property
+    def keys(self) -> dict[int, tuple[str, int]]:
+        """What tells every run apart in any database: its configuration's key and its seed."""
+        sql = "SELECT run.id, key, model_seed FROM run JOIN config ON config.id = config_id"
+        return {row["id"]: (row["key"], row["model_seed"]) for row in self.ask(sql)}
+
+    @cached_property
+    def lengths(self) -> dict[int, dict[int, Row]]:
+        """The counts of every run at every length."""
+        lengths: dict[int, dict[int, Row]] = {}
+        for row in self.ask("SELECT * FROM length_score ORDER BY run_id, length"):
+            lengths.setdefault(row["run_id"], {})[row["length"]] = row
+        return lengths
+
+    def at(self, run_id: int, count: str, first: int, last: int) -> int:
+        """What is counted of a run from one length to another."""
+        found = self.lengths[run_id].items()
+        return sum(row[count] for length, row in found if first <= length <= last)
+
+    def between(self, run_id: int, first: int, last: int) -> Row:
+        """All that is counted of a run from one length to another; missing as it is there."""
+        found = [row for at, row in self.lengths[run_id].items() if first <= at <= last]
+        return {
+            name: None if any(row[name] is None for row in found) else sum(x[name] for x in found)
+            for name in ("tested", "wrong", *CELLS, *OUTPUTS)
+        }
+
+    def spans(self, run_id: int, width: int) -> list[tuple[int, int]]:
+        """The spans of so many lengths in which a run has test strings: 0 to 10, 11 to 20."""
+        if width == 1:
+            return [(length, length) for length in sorted(self.lengths[run_id])]
+        ends = {max(1, math.ceil(length / width)) * width for length in self.lengths[run_id]}
+        return [(0 if end == width else end - width + 1, end) for end in sorted(ends)]
+
+    def wrong_strings(self, run_id: int) -> dict[str, int]:
+        """The test strings that a run gets wrong, with how often each occurs."""
+        sql = "SELECT string, occurrences FROM misclassified WHERE run_id = ? ORDER BY length"
+        return {row["string"]: row["occurrences"] for row in self.ask(sql, run_id)}
+
+    def test_strings(self, run_id: int) -> dict[str, int]:
+        """The strings that a run was tested on, with their lengths."""
+        sql = (
+            "SELECT string, said.length FROM test_string AS said"
+            " JOIN config ON config.test_set_id = said.test_set_id"
+            " JOIN run ON run.config_id = config.id WHERE run.id = ? ORDER BY said.length, number"
+        )
+        return {row["string"]: row["length"] for row in self.ask(sql, run_id)}
+
+    @cached_property
+    def test_sets(self) -> dict[int, dict[int, Row]]:
+        """The strings of every configuration's test set, by their numbers."""
+        sets: dict[int, dict[int, Row]] = {}
+        for row in self.ask("SELECT * FROM test_string ORDER BY test_set_id, number"):
+            sets.setdefault(row["test_set_id"], {})[row["number"]] = row
+        rows = self.ask("SELECT id, test_set_id FROM config")
+        return {row["id"]: sets.get(row["test_set_id"], {}) for row in rows}
+
+    @cached_property
+    def errors(self) -> dict[int, dict[str, Row]]:
+        """All strings that every run gets wrong, unpacked as the documentation says.
+
+        Numbers have three bytes, logits four or eight, the highest first; outputs are JSON.
+        """
+        outputs = {
+            x["run_id"]: json.loads(x["outputs"]) for x in self.ask("SELECT * FROM output_pack")
+        }
+        found: dict[int, dict[str, Row]] = {run_id: {} for run_id in self.runs}
+        for row in self.ask("SELECT * FROM error_pack"):
+            run_id, packed, logits = row["run_id"], bytes(row["numbers"]), bytes(row["logits"])
+            strings = self.test_sets[self.runs[run_id]["config_id"]]
+            count = len(packed) // 3
+            code = "f" if len(logits) == 4 * count else "d"
+            values = struct.unpack(f">{count}{code}", logits)
+            for place, logit in enumerate(values):
+                number = int.from_bytes(packed[3 * place : 3 * place + 3])
+                said = strings[number]
+                error = {**said, "run_id": run_id, "logit": logit}
+                if run_id in outputs:
+                    names = ("output", "first_wrong", "error_kind")
+                    error |= dict(zip(names, outputs[run_id][place], strict=True))
+                    error["log_probability"] = logit
+                found[run_id][said["string"]] = error
+        return found
+
+    @cached_property
+    def losses(self) -> dict[int, dict[int, Row]]:
+        """The losses of every run after every epoch."""
+        losses: dict[int, dict[int, Row]] = {}
+        for row in self.ask("SELECT * FROM epoch ORDER BY run_id, epoch"):
+            losses.setdefault(row["run_id"], {})[row["epoch"]] = row
+        return losses
+
+    def scope(
+        self, sweeps: Iterable[str] = (), seeds: Iterable[int] = (), *, archived: bool = False
+    ) -> list[Row]:
+        """The runs of a selection, by their ids; archived sweeps only where they are named."""
+        named, seeds = set(sweeps), set(seeds)
+        hidden = set() if archived or named else self.archived
+        chosen = []
+        for run_id, run in self.runs.items():
+            own = set(self.sweeps_of[run_id])
+            if named and not own & named:
+                continue
+            if own and own <= hidden:
+                continue
+            if seeds and run["model_seed"] not in seeds:
+                continue
+            chosen.append(run)
+        return chosen
+
+    def with_kinds(self, run_id: int) -> dict[str, Row]:
+        """The strings that a run gets wrong, with the kind of each error."""
+        found = {}
+        for string, error in self.errors[run_id].items():
+            kind = {0: "false positive", 1: "false negative", None: "wrong"}[error["label"]]
+            found[string] = {**error, "kind": error.get("error_kind", kind)}
+            found[string].pop("run_id")
+        return found
+
+    def test_set_of(self, config_id: int) -> int:
+        """The number of the strings that a configuration is tested on."""
+        sql = "SELECT test_set_id FROM config WHERE id = ?"
+        return int(self.ask(sql, config_id)[0]["test_set_id"])
+
+    def comparison(self, a: list[Row], b: list[Row]) -> Row:
+        """What two configurations' finished runs come to, the first less the second."""
+        sides = [{run["model_seed"]: run for run in runs} for runs in (a, b)]
+        seeds = sorted(set(sides[0]) & set(sides[1]))
+        kept = [{x: side[x] for x in seeds} if seeds else side for side in sides]
+        wrong = [{x: run["wrong"] > 0 for x, run in side.items()} for side in kept]
+        pairs = [(wrong[0][x], wrong[1][x]) for x in seeds]
+        e, f = pairs.count((True, True)), pairs.count((True, False))
+        g, h = pairs.count((False, True)), pairs.count((False, False))
+        accuracies = [{x: run["accuracy"] for x, run in side.items()} for side in kept]
+        medians = [float(np.median(list(side.values()))) for side in accuracies]
+        shares = [(sum(side.values()), len(side)) for side in wrong]
+        ends = paired_newcombe(e, f, g, h) if seeds else newcombe(*shares)
+        every = [(sum(run["wrong"] > 0 for run in side), len(side)) for side in (a, b)]
+        same_strings = self.test_set_of(a[0]["config_id"]) == self.test_set_of(b[0]["config_id"])
+        return {
+            "runs": [len(a), len(b)],
+            "failing": [(k / n, *wilson(k, n)) for k, n in every],
+            "pairs": {"both": e, "only_first": f, "only_second": g, "none": h},
+            "p_value": mcnemar(f, g) if seeds else None,
+            "difference": (shares[0][0] / shares[0][1] - shares[1][0] / shares[1][1], *ends),
+            "medians": medians,
+            "median_difference": (
+                medians[0] - medians[1],
+                *(bootstrap_difference(*accuracies) or (None, None)),
+            ),
+            "lengths": self._length_differences(sides, seeds),
+            "strings": self._string_differences(a, b) if same_strings else None,
+        }
+
+    def _length_differences(self, sides: list[dict[int, Row]], seeds: list[int]) -> dict[int, Row]:
+        found: dict[int, list[tuple[float, float]]] = {}
+        for seed in seeds:
+            first, second = (self.lengths[side[seed]["run_id"]] for side in sides)
+            for length in set(first) & set(second):
+                if first[length]["tested"] and second[length]["tested"]:
+                    shares = [1 - x[length]["wrong"] / x[length]["tested"] for x in (first, second)]
+                    found.setdefault(length, []).append((shares[0], shares[1]))
+        rows = {}
+        for length, each in found.items():
+            a, b = np.array(each).T
+            low, high = student(list(a - b)) or (None, None)
+            rows[length] = {
+                "seeds": len(each), "accuracy_a": float(a.mean()), "accuracy_b": float(b.mean()),
+                "difference": float((a - b).mean()), "low": low, "high": high,
+            }  # fmt: skip
+        return rows
+
+    def _string_differences(self, a: list[Row], b: list[Row]) -> dict[str, Row]:
+        counts = [
+            Counter(string for run in side for string in self.errors[run["run_id"]])
+            for side in (a, b)
+        ]
+        # What only one of them has places for, the other was never asked.
+        readable = [set(self.lengths[side[0]["run_id"]]) for side in (a, b)]
+        known = {
+            x["string"]: x for x in self.test_sets[a[0]["config_id"]].values()
+            if x["length"] in readable[0] & readable[1]
+        }  # fmt: skip
+        return {
+            string: {
+                "string": string, "length": known[string]["length"],
+                "label": known[string]["label"], "wrong_a": counts[0][string],
+                "wrong_b": counts[1][string],
+            }
+            for string in {*counts[0], *counts[1]} & set(known)
+            if counts[0][string] != counts[1][string]
+        }  # fmt: skip
+
+    def in_order(self, names: Iterable[str]) -> list[str]:
+        """Names of sweeps in the order of their making."""
+        ids = {row["name"]: row["id"] for row in self.ask("SELECT id, name FROM sweep")}
+        return sorted(names, key=ids.__getitem__)
+
+
+def summed(*parts: int | None) -> int | None:
+    """A sum; missing where any part is."""
+    return None if None in parts else sum(x for x in parts if x is not None)
+
+
+def done(runs: Iterable[Row]) -> list[Row]:
+    """Those of these runs that are finished."""
+    return [run for run in runs if run["state"] == "done"]
+
+
+def fails(run: Row, below: float = 1.0) -> bool:
+    """Whether a run's accuracy is below a threshold."""
+    return bool(run["state"] == "done" and run["tested"] - run["wrong"] < below * run["tested"])
+
+
+def by_configuration(runs: Iterable[Row]) -> dict[int, list[Row]]:
+    """Runs by the ids of their configurations."""
+    found: dict[int, list[Row]] = {}
+    for run in runs:
+        found.setdefault(run["config_id"], []).append(run)
+    return found
+
+
+def solved(runs: Iterable[Row]) -> list[float]:
+    """The solved lengths of finished runs; those that solve no tested length come before all."""
+    return [run["solved_length"] if run["is_solved"] else -math.inf for run in done(runs)]
+
+
+def configuration(runs: Sequence[Row], below: float = 1.0) -> Row:
+    """What a configuration's runs come to."""
+    finished = done(runs)
+    failing = sorted(run["model_seed"] for run in finished if fails(run, below))
+    n = len(finished)
+    middle = float(np.median(solved(runs))) if finished else -math.inf
+    row: Row = {
+        "config_id": runs[0]["config_id"],
+        "seeds": n,
+        "unfinished": sum(run["state"] in ("queued", "running") for run in runs),
+        "failed": sum(run["state"] == "failed" for run in runs),
+        "failing": len(failing),
+        "failing_share": len(failing) / n if n else None,
+        "failing_wilson": wilson(len(failing), n) if n else None,
+        "failing_seeds": failing,
+        "median_accuracy": float(np.median([x["accuracy"] for x in finished])) if n else None,
+        "bootstrap": bootstrap(tuple(run["accuracy"] for run in finished)),
+        "median_solved_length": middle if middle > -math.inf else None,
+    }
+    for name in ("false_positives", "false_negatives"):
+        counts = [run[name] for run in finished if run[name] is not None]
+        row[name] = sum(counts) if counts else None
+    return row
+
+
+Ends = tuple[float, float]
+
+
+def wilson(count: int, n: int) -> Ends:
+    """The score interval of a share."""
+    found = stats.binomtest(count, n).proportion_ci(CONFIDENCE, "wilson")
+    return float(found.low), float(found.high)
+
+
+@cache
+def bootstrap(values: tuple[float, ...]) -> Ends | None:
+    """The percentile interval of a median over seeds; None of too few."""
+    if len(values) < FEWEST:
+        return None
+    found = stats.bootstrap(
+        (np.sort(values),),
+        np.median,
+        n_resamples=RESAMPLES,
+        confidence_level=CONFIDENCE,
+        method="percentile",
+        rng=np.random.default_rng(0),
+    ).confidence_interval
+    return float(found.low), float(found.high)
+
+
+def bootstrap_difference(a: dict[int, float], b: dict[int, float]) -> Ends | None:
+    """The percentile interval of a difference of medians, of values by seed; None of too few.
+
+    The same seeds are drawn wherever there are the same.
+    """
+    if min(len(a), len(b)) < FEWEST:
+        return None
+    medians = []
+    for side in (a, b):
+        seeds = sorted(side)
+        values, n = np.array([side[seed] for seed in seeds]), len(seeds)
+        drawn = np.random.default_rng(seeds).multinomial(n, [1 / n] * n, size=RESAMPLES)
+        medians.append([float(np.median(np.repeat(values, times))) for times in drawn])
+    difference = np.subtract(medians[0], medians[1])
+    low, high = np.percentile(difference, [100 * (1 - CONFIDENCE) / 2, 50 * (1 + CONFIDENCE)])
+    return float(low), float(high)
+
+
+def student(differences: Sequence[float]) -> Ends | None:
+    """The interval of a mean difference, within what a difference of shares can be."""
+    if len(differences) < 3:
+        return None
+    mean, error = float(np.mean(differences)), float(stats.sem(differences))
+    low, high = (mean, mean)
+    if error > 0:
+        low, high = stats.t.interval(CONFIDENCE, len(differences) - 1, loc=mean, scale=error)
+    return max(-1.0, float(low)), min(1.0, float(high))
+
+
+def newcombe(first: tuple[int, int], second: tuple[int, int]) -> Ends:
+    """The interval of a difference of two independent shares (Newcombe 1998a, method 10)."""
+    return _squared_and_added(first, second, 0.0)
+
+
+def paired_newcombe(e: int, f: int, g: int, h: int) -> Ends:
+    """The interval of a difference of two shares of the same (Newcombe 1998b, method 10).
+
+    Args:
+        e: how many pairs are both.
+        f: only the first.
+        g: only the second.
+        h: none.
+    """
+    n = e + f + g + h
+    product = (e + f) * (g + h) * (e + g) * (f + h)
+    top = float(e * h - f * g)
+    # With the correction for continuity that the paper gives.
+    top = max(top - n / 2, 0.0) if top > 0 else top
+    phi = top / math.sqrt(product) if product else 0.0
+    return _squared_and_added((e + f, n), (e + g, n), phi)
+
+
+def _squared_and_added(first: tuple[int, int], second: tuple[int, int], phi: float) -> Ends:
+    (k1, n1), (k2, n2) = first, second
+    (l1, u1), (l2, u2) = wilson(k1, n1), wilson(k2, n2)
+    p1, p2 = k1 / n1, k2 / n2
+    below = (p1 - l1) ** 2 - 2 * phi * (p1 - l1) * (u2 - p2) + (u2 - p2) ** 2
+    above = (u1 - p1) ** 2 - 2 * phi * (u1 - p1) * (p2 - l2) + (p2 - l2) ** 2
+    return p1 - p2 - math.sqrt(max(below, 0.0)), p1 - p2 + math.sqrt(max(above, 0.0))
+
+
+def mcnemar(only_first: int, only_second: int) -> float:
+    """The exact p-value of no difference: discordant pairs fall to either side alike."""
+    n = only_first + only_second
+    if n == 0:
+        return 1.0
+    # Twice the smaller tail, as a binomial of one half is symmetric.
+    return min(1.0, 2 * float(stats.binom.cdf(min(only_first, only_second), n, 0.5)))
