@@ -23,8 +23,6 @@ class Upgraded:
     after: str
     backup: Path | None
     """The copy of the file as it was; None for a server, whose own tools copy it."""
-    damaged: list[str]
-    """What did not fit its digest before, runs mostly, and is kept as damaged."""
 
 
 def alembic_config() -> Config:
@@ -35,11 +33,8 @@ def alembic_config() -> Config:
     return config
 
 
-def upgrade(store: Store) -> list[str]:
+def upgrade(store: Store) -> None:
     """Runs every migration that the database lacks, all in one transaction.
-
-    Returns:
-        What was found to be damaged, a line each.
 
     Raises:
         StoreError: a migration failed; the database is as before.
@@ -49,8 +44,6 @@ def upgrade(store: Store) -> list[str]:
         take_turns(connection)
         config.attributes["connection"] = connection
         alembic_upgrade(config, "head")
-    damaged: list[str] = config.attributes.get("damaged", [])
-    return damaged
 
 
 def upgrade_with_backup(store: Store) -> Upgraded | None:
@@ -67,7 +60,8 @@ def upgrade_with_backup(store: Store) -> Upgraded | None:
         return None
     _refuse_while_trained(store)
     backup = None if store.path is None else _backed_up(store, store.path, version)
-    return Upgraded(version, SCHEMA_VERSION, backup, upgrade(store))
+    upgrade(store)
+    return Upgraded(version, SCHEMA_VERSION, backup)
 
 
 def _refuse_while_trained(store: Store) -> None:
