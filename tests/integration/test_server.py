@@ -31,6 +31,9 @@ def test_a_filled_database_of_the_version_before_is_upgraded(
     fill_server(postgres_url, OLD)
     with pytest.raises(StoreVersionError, match="back it up"):
         open_reader(postgres_url)
+    with open_writer(postgres_url, any_version=True).begin() as connection:
+        connection.exec_driver_sql("CREATE VIEW mine AS SELECT logit FROM misclassified")
+        connection.exec_driver_sql("GRANT SELECT ON misclassified TO PUBLIC")
     upgraded = upgrade_with_backup(open_writer(postgres_url, any_version=True))
     assert upgraded is not None
     assert (upgraded.before, upgraded.backup) == (OLD.stem, None)
@@ -40,6 +43,11 @@ def test_a_filled_database_of_the_version_before_is_upgraded(
     assert schema_version(server) == schema_version(file)
     sums = "SELECT * FROM length_sum ORDER BY config_id, length"
     assert rows(server, sums) == rows(file, sums) != []
+    # A server's own views of these views stay, and so do permissions.
+    without = "SELECT count(*) FROM mine WHERE logit IS NULL"
+    assert rows(server, without) == [(4,)]
+    granted = "SELECT has_table_privilege('public', 'misclassified', 'SELECT')"
+    assert rows(server, granted) == [(True,)]
     # What is submitted afterwards gets ids that are free.
     filled(server, name="new", model_seeds=[70, 71, 72])
     assert verify(server).damages == []

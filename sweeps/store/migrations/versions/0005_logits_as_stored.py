@@ -14,8 +14,11 @@ def upgrade() -> None:
 
 def _make_views_anew() -> None:
     connection = op.get_bind()
-    made = views(connection.dialect.name, finite_alone=False)
-    for name in reversed(made):
-        connection.exec_driver_sql(f"DROP VIEW {name}")
-    for view in made.values():
-        connection.exec_driver_sql(view)
+    is_server = connection.dialect.name == "postgresql"
+    for name, view in views(connection.dialect.name, finite_alone=False).items():
+        if is_server:
+            # Replaced, they keep who may read them, and other views may read them.
+            connection.exec_driver_sql(view.replace("CREATE", "CREATE OR REPLACE", 1))
+        else:
+            connection.exec_driver_sql(f"DROP VIEW {name}")
+            connection.exec_driver_sql(view)
