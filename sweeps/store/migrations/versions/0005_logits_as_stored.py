@@ -20,5 +20,5 @@ def _make_views_anew() -> None:
             # Replaced, they keep who may read them, and other views may read them.
             connection.exec_driver_sql(view.replace("CREATE", "CREATE OR REPLACE", 1))
         else:
-            connection.exec_driver_sql(f"DROP VIEW {name}")
+            connection.exec_driver_sql(f"DROP VIEW IF EXISTS {name}")
             connection.exec_driver_sql(view)
