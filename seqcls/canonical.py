@@ -12,9 +12,11 @@ def canonical_json(value: Any) -> str:
 
 
 def with_nulls(value: Any) -> Any:
-    """A value, and all within it, with None for what is NaN, which JSON does not have."""
+    """A value, and all within it, with None for NaN and text for infinity, which JSON lacks."""
     if isinstance(value, Mapping):
         return {name: with_nulls(inner) for name, inner in value.items()}
     if isinstance(value, list | tuple):
         return [with_nulls(inner) for inner in value]
-    return None if isinstance(value, float) and math.isnan(value) else value
+    if not isinstance(value, float) or math.isfinite(value):
+        return value
+    return None if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"

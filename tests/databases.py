@@ -119,6 +119,15 @@ def fill_server(url: str, old: Path) -> None:
             if values := [dict(zip(names, row, strict=True)) for row in found]:
                 insert = f"INSERT INTO {table} ({', '.join(names)}) VALUES ({marks})"
                 connection.execute(text(insert), values)
+        numbered = (
+            "SELECT table_name FROM information_schema.columns "
+            "WHERE is_identity = 'YES' AND table_schema = current_schema()"
+        )
+        for (table,) in connection.exec_driver_sql(numbered).all():
+            following = f"(SELECT coalesce(max(id), 0) + 1 FROM {table})"
+            connection.exec_driver_sql(
+                f"SELECT setval(pg_get_serial_sequence('{table}', 'id'), {following}, false)"
+            )
 
 
 def spec(**changes: Any) -> SweepSpec:

@@ -11,12 +11,6 @@ from seqcls.errors import StoreBusyError
 from sweeps.store.databases import sqlite
 from sweeps.store.databases.engine import SCHEMA_VERSION, Store, schema_version
 from sweeps.store.databases.postgres import take_turns
-from sweeps.store.migrations.packed_views import (
-    NEW_IN_VIEWS,
-    postgres_views,
-    sqlite_views,
-    wrong_output_view,
-)
 from sweeps.store.runs.claiming import GRACE_SECONDS
 from sweeps.store.schema.tables import now
 
@@ -29,8 +23,6 @@ class Upgraded:
     after: str
     backup: Path | None
     """The copy of the file as it was; None for a server, whose own tools copy it."""
-    damaged: list[str]
-    """What did not fit its digest before, runs mostly, and is kept as damaged."""
 
 
 def alembic_config() -> Config:
@@ -41,11 +33,8 @@ def alembic_config() -> Config:
     return config
 
 
-def upgrade(store: Store) -> list[str]:
+def upgrade(store: Store) -> None:
     """Runs every migration that the database lacks, all in one transaction.
-
-    Returns:
-        What was found to be damaged, a line each.
 
     Raises:
         StoreError: a migration failed; the database is as before.
@@ -55,15 +44,10 @@ def upgrade(store: Store) -> list[str]:
         take_turns(connection)
         config.attributes["connection"] = connection
         alembic_upgrade(config, "head")
-    damaged: list[str] = config.attributes.get("damaged", [])
-    return damaged
 
 
 def upgrade_with_backup(store: Store) -> Upgraded | None:
     """Upgrades a database of an older version, after a copy of its file beside it.
-
-    One of the newest version gets the views that a new one has: releases before 0.3.0 made views
-    that give numbers, or on a server an error, where a logit is NaN.
 
     Returns:
         None where it is of the newest version already.
@@ -72,35 +56,12 @@ def upgrade_with_backup(store: Store) -> Upgraded | None:
         StoreError: the copy cannot be made, or a migration failed; the database is as before.
     """
     version = schema_version(store)
-    if version == SCHEMA_VERSION:
-        _renew_views(store)
     if version is None or version == SCHEMA_VERSION:
         return None
     _refuse_while_trained(store)
     backup = None if store.path is None else _backed_up(store, store.path, version)
-    return Upgraded(version, SCHEMA_VERSION, backup, upgrade(store))
-
-
-def _renew_views(store: Store) -> None:
-    dialect = store.engine.dialect.name
-    errors = {"sqlite": sqlite_views, "postgresql": postgres_views}[dialect]()[0]
-    views = {"string_error": errors, "wrong_output": wrong_output_view(dialect)}
-    is_server = dialect == "postgresql"
-    kept = "SELECT sql FROM sqlite_schema WHERE name = :name"
-    if is_server:
-        kept = "SELECT definition FROM pg_views WHERE viewname = :name"
-        kept += " AND schemaname = current_schema()"
-    with store.begin() as connection:
-        for name, made_by in views.items():
-            before = connection.scalar(text(kept), {"name": name})
-            if before is None or NEW_IN_VIEWS in before:
-                continue
-            if is_server:
-                # Views of others may rest on it.
-                made_by = made_by.replace("CREATE VIEW", "CREATE OR REPLACE VIEW", 1)
-            else:
-                connection.exec_driver_sql(f"DROP VIEW {name}")
-            connection.exec_driver_sql(made_by)
+    upgrade(store)
+    return Upgraded(version, SCHEMA_VERSION, backup)
 
 
 def _refuse_while_trained(store: Store) -> None:

@@ -129,7 +129,7 @@ def prepare(folder: Path) -> None:
     (folder / "stopped.toml").write_text(SPEC.format(name="stopped", seeds="6..7"))
     (folder / "tested.csv").write_text(TESTED)
     (folder / "predicted.csv").write_text(PREDICTED)
-    shutil.copy(ASSETS / "databases" / "0003.db", folder / "old.db")
+    shutil.copy(ASSETS / "databases" / "0004.db", folder / "old.db")
     steps = [
         ["sweep", "done.toml", "--workers", "0", "--db", "runs.db"],
         ["sweep", "other.toml", "--workers", "0", "--db", "other.db"],

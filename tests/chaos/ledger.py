@@ -13,7 +13,7 @@ from tests.facts import Row
 from tests.matrix import is_none
 
 EXACT = {"rel_tol": 1e-9, "abs_tol": 1e-12}
-"""Of two ways to compute the same in double precision."""
+"""Tolerances of two ways to compute the same in double precision."""
 
 
 @dataclass

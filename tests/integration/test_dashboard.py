@@ -63,11 +63,17 @@ def test_a_damaged_a_newer_and_an_older_file_are_explained(
         connection.execute("UPDATE alembic_version SET version_num = '9999'")
         connection.commit()
     older = tmp_path / "older.db"
-    older.write_bytes((ASSETS / "databases" / "0001.db").read_bytes())
+    older.write_bytes((ASSETS / "databases" / "0004.db").read_bytes())
+    oldest = tmp_path / "oldest.db"
+    oldest.write_bytes(older.read_bytes())
+    with closing(sqlite3.connect(oldest)) as connection:
+        connection.execute("UPDATE alembic_version SET version_num = '0003'")
+        connection.commit()
     for db, says in (
         (damaged, "no SQLite database"),
         (newer, "upgrade seqcls"),
-        (older, "seqcls db upgrade"),
+        (older, "seqcls db upgrade --db"),
+        (oldest, "is of schema '0003'; seqcls 0.2"),
     ):
         app = open_app(monkeypatch, db, page)
         assert app.error[0].value == "The database cannot be shown."

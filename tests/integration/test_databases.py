@@ -1,6 +1,8 @@
 """Merging, exporting, verifying and upgrading whole databases."""
 
+import json
 import os
+import re
 import shutil
 import signal
 import sqlite3
@@ -12,12 +14,12 @@ import pyarrow as pa
 import pytest
 from sqlalchemy import make_url
 
-from seqcls.config import RunConfig
 from seqcls.errors import ConfigError, StoreBusyError, StoreError, StoreVersionError
 from sweeps.analysis.export import _without_formulas, export, without_formulas
+from sweeps.questions.databases import upgrade
 from sweeps.store import migrate, verification, writer
 from sweeps.store.databases import statements
-from sweeps.store.databases.engine import Store, schema_version
+from sweeps.store.databases.engine import SCHEMA_VERSION, Store, schema_version
 from sweeps.store.migrate import upgrade_with_backup
 from sweeps.store.opening import open_reader, open_writer
 from sweeps.store.reading import queries
@@ -25,14 +27,17 @@ from sweeps.store.reading.selection import View
 from sweeps.store.runs.claiming import GRACE_SECONDS
 from sweeps.store.schema.tables import now
 from sweeps.store.strings import string_queries
+from sweeps.store.strings.answers import answers_of
 from sweeps.store.verification import verify
 from tests.chaos.contents import contents
-from tests.chaos.damaged import seeming, unchecked
+from tests.chaos.damaged import unchecked
+from tests.commands import run_main
 from tests.conftest import ASSETS, ROOT
 from tests.databases import fill_server, rows, spec, stored_sweeps
 from tests.integration.test_store import claimed, outcomes
 
-OLD = sorted((ASSETS / "databases").glob("*.db"))
+OLD = ASSETS / "databases" / "0004.db"
+"""One of the version before: finished, failed, queued and imported runs."""
 
 SCHEMA = {
     "sqlite": "SELECT type, name, tbl_name, sql FROM sqlite_master ORDER BY 1, 2",
@@ -294,63 +299,96 @@ def test_an_export_of_nothing_has_its_columns(tmp_path: Path, other: Store) -> N
         export(other, tmp_path / "out2", "xls", View())
 
 
-@pytest.mark.parametrize("old", OLD, ids=lambda path: path.stem)
-def test_a_database_of_every_older_version_is_upgraded(old: Path, tmp_path: Path) -> None:
+def test_a_database_of_the_version_before_is_upgraded(tmp_path: Path) -> None:
     path = tmp_path / "old.db"
-    shutil.copy(old, path)
-    before = rows(path, "SELECT id, state, digest FROM run ORDER BY id")
+    shutil.copy(OLD, path)
+    before = {table: rows(path, f"SELECT * FROM {table}") for table in tables(path)}
     for opened in (open_reader, open_writer):
         with pytest.raises(StoreVersionError, match=r"older version .* `seqcls db upgrade"):
             opened(str(path))
     upgraded = upgrade_with_backup(open_writer(str(path), any_version=True))
     assert upgraded is not None
-    assert upgraded.backup is not None
-    assert rows(upgraded.backup, "SELECT id, state, digest FROM run ORDER BY id") == before
+    assert upgraded.backup == tmp_path / "old.db.schema-0004"
+    assert {table: rows(upgraded.backup, f"SELECT * FROM {table}") for table in before} == before
     store = open_writer(str(path))
-    assert schema_version(store) == upgraded.after
-    assert rows(store, "SELECT id, state FROM run ORDER BY id") == [row[:2] for row in before]
-    after = rows(store, "SELECT digest FROM run WHERE state = 'done'")
-    assert after
-    assert all(digest.startswith("v2:") for (digest,) in after)
-    wrong = "SELECT run_id, string, length, label, logit, occurrences FROM {} ORDER BY 1, 2"
-    spelled_out = "string_error" if old.stem < "0003" else "misclassified"
-    errors = rows(upgraded.backup, wrong.format(spelled_out))
-    assert rows(store, wrong.format("misclassified")) == errors != []
-    ((fields,),) = rows(
-        store,
-        "SELECT DISTINCT json_array_length(json_group_array(key)) FROM "
-        "(SELECT config.id, field.key FROM config, json_each(config.json) AS field) GROUP BY id",
-    )
-    assert fields == len(RunConfig.model_fields)
-    assert upgraded.damaged == []
+    assert schema_version(store) == upgraded.after == SCHEMA_VERSION
+    before["alembic_version"] = [(SCHEMA_VERSION,)]
+    assert {table: rows(store, f"SELECT * FROM {table}") for table in tables(path)} == before
+    states = rows(store, "SELECT state, count(*) FROM run GROUP BY 1 ORDER BY 1")
+    assert states == [("done", 8), ("failed", 1), ("queued", 2)]
+    finite = "SELECT * FROM misclassified WHERE run_id < 10 ORDER BY 1, 2"
+    assert rows(store, finite) == rows(upgraded.backup, finite) != []
+    outputs = "SELECT * FROM wrong_output ORDER BY 1, 2"
+    assert rows(store, outputs) == rows(upgraded.backup, outputs) != []
     sums = "SELECT sum(tn), sum(fp), sum(fn), sum(tp), sum(tested), sum(wrong) FROM {}"
     summed = rows(store, sums.format("length_sum"))
     assert rows(store, sums.format("run")) == rows(store, sums.format("length_score")) == summed
-    for table in ("run", "length_score", "length_sum"):
-        counts = rows(store, f"SELECT tn, fp, fn, tp, tested, wrong FROM {table}")
-        assert {row for row in counts if None in row} <= {(None,) * 6}
-        for tn, fp, fn, tp, *counted in set(counts) - {(None,) * 6}:
-            assert counted == [tn + fp + fn + tp, fp + fn]
     assert verify(store).damages == []
     assert rows(store, "SELECT failures FROM run WHERE state = 'failed'") == [(3,)]
     assert upgrade_with_backup(store) is None
     made = open_writer(str(tmp_path / "made.db"))
     assert rows(store, SCHEMA["sqlite"]) == rows(made, SCHEMA["sqlite"])
+    assert rows(ROOT / "runs.db", SCHEMA["sqlite"]) == rows(made, SCHEMA["sqlite"])
 
 
-@pytest.mark.parametrize("old", OLD, ids=lambda path: path.stem)
+def tables(path: Path) -> list[str]:
+    made = "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite%'"
+    return [name for (name,) in rows(path, made)]
+
+
+def test_logits_are_said_as_they_are_stored(any_db: str, request: pytest.FixtureRequest) -> None:
+    """After an upgrade NaN is null and infinity infinite, in SQL, frames and exports."""
+    db, nan = any_db, float("nan")
+    if db.startswith("postgresql"):
+        db = request.getfixturevalue("postgres_url")
+        fill_server(db, OLD)
+    else:
+        shutil.copy(OLD, db)
+    upgrade_with_backup(open_writer(db, any_version=True))
+    store = open_reader(db)
+    logits = "SELECT logit FROM {} WHERE run_id = 11 ORDER BY {}"
+    by_number = [x for (x,) in rows(store, logits.format("string_error", "number"))]
+    assert sorted(map(str, by_number)) == ["-0.25", "-inf", "5e-324", "None", "None", "inf"]
+    frame = string_queries.errors_of(store, [11])
+    assert frame["logit"].map(str).tolist() == [
+        str(nan if logit is None else logit) for logit in by_number
+    ]
+    labels = rows(store, "SELECT label FROM misclassified WHERE logit IS NULL AND run_id = 11")
+    assert sorted(labels) == [(0,), (1,)]
+    said = string_queries.string_errors(store, 11).set_index("logit")["kind"]
+    assert said[said.index.isna()].tolist() == ["no answer", "no answer"]
+    assert set(said[said.index.notna()]) == {"false positive", "false negative"}
+    answers = {answer["input"]: answer["prediction"] for answer in answers_of(store, 11)}
+    assert [answers["a"], answers["ab"], answers["ac"], answers["abc"]] == [None, None, 1, 0]
+    told = json.loads(run_main("errors", "unanswered/0", "--json", "--db", db).stdout)
+    assert [(row["string"], row["kind"], row["logit"]) for row in told[:4]] == [
+        ("a", "no answer", None),
+        ("ab", "no answer", None),
+        ("ac", "false positive", "Infinity"),
+        ("abc", "false negative", "-Infinity"),
+    ]
+    # No scores were imported with these answers.
+    imported = string_queries.string_errors(store, 10)
+    assert imported["logit"].isna().all()
+    assert set(imported["kind"]) == {"false positive", "false negative"}
+    assert None not in {answer["prediction"] for answer in answers_of(store, 10)}
+
+
 def test_a_servers_database_becomes_the_same_as_a_file(
-    old: Path, tmp_path: Path, postgres_url: str, made_on_server: str
+    tmp_path: Path, postgres_url: str, made_on_server: str
 ) -> None:
     path = tmp_path / "old.db"
-    shutil.copy(old, path)
-    fill_server(postgres_url, old)
-    upgraded = [
-        upgrade_with_backup(open_writer(db, any_version=True)) for db in (str(path), postgres_url)
-    ]
-    assert [own is not None and own.damaged for own in upgraded] == [[], []]
+    shutil.copy(OLD, path)
+    fill_server(postgres_url, OLD)
+    for db in (str(path), postgres_url):
+        assert upgrade_with_backup(open_writer(db, any_version=True)) is not None
     store = open_writer(postgres_url)
     assert contents(store) == contents(open_reader(str(path)))
+    for view in ("string_error", "misclassified", "wrong_output"):
+        of_server, of_file = (
+            sorted(map(repr, rows(of, f"SELECT * FROM {view}"))) for of in (store, path)
+        )
+        assert of_server == of_file != []
     assert verify(store).damages == []
     made = open_writer(
         make_url(postgres_url).set(database=made_on_server).render_as_string(hide_password=False)
@@ -359,15 +397,15 @@ def test_a_servers_database_becomes_the_same_as_a_file(
 
 
 @pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
-def test_an_upgrade_of_0003_checks_what_it_keeps(
+def test_an_upgrade_blesses_no_damage(
     kind: str, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
-    db, old = str(tmp_path / "old.db"), ASSETS / "databases" / "0003.db"
+    db = str(tmp_path / "old.db")
     if kind == "sqlite":
-        shutil.copy(old, db)
+        shutil.copy(OLD, db)
     else:
         db = request.getfixturevalue("postgres_url")
-        fill_server(db, old)
+        fill_server(db, OLD)
     digests = "SELECT id, digest, verdict_digest FROM run ORDER BY id"
     store = open_writer(db, any_version=True)
     with store.begin() as connection:
@@ -376,96 +414,75 @@ def test_an_upgrade_of_0003_checks_what_it_keeps(
             "UPDATE length_score SET fn = fn + 1 WHERE run_id = 2 AND length = 9",
             "DELETE FROM error_pack WHERE run_id = 3",
             "UPDATE run SET tp = tp + 1 WHERE id = 4",
-            "UPDATE test_string SET occurrences = 77 WHERE test_set_id = 1 AND number = 5",
+            "UPDATE length_score SET edits = edits + 1 WHERE run_id = 8 AND length = 4",
         ):
             connection.exec_driver_sql(damage)
     before, scores = rows(store, digests), rows(store, "SELECT count(*) FROM length_score")
-    upgraded = upgrade_with_backup(store)
-    assert upgraded is not None
-    assert upgraded.damaged == [
-        "test set 1",
-        "run 1 (model seed 0): its exhaustive check",
-        "run 2 (model seed 1)",
-        "run 3 (model seed 0)",
-        "run 4 (model seed 1)",
-    ]
+    assert upgrade_with_backup(store) is not None
     store = open_reader(db)
     assert rows(store, digests) == before
     assert rows(store, "SELECT count(*) FROM length_score") == scores
     said = [str(damage) for damage in verify(store).damages]
-    assert said[0] == "test set 1: its strings do not fit its digest"
     assert [line for line in said if line.startswith("run")] == [
         "run 1 (model seed 0): its exhaustive check does not fit its digest",
         "run 2 (model seed 1): its results do not fit its digest",
         "run 3 (model seed 0): its results do not fit its digest",
         "run 4 (model seed 1): its results do not fit its digest",
+        "run 8 (model seed 0): its results do not fit its digest",
     ]
-    assert len(queries.runs(store)) == 7
+    assert len(queries.runs(store)) == 11
 
 
 def test_an_upgrade_takes_over_what_tables_that_check_nothing_may_hold(tmp_path: Path) -> None:
-    path = unchecked(ASSETS / "databases" / "0003.db", tmp_path / "old.db")
+    path = unchecked(OLD, tmp_path / "old.db")
     with closing(sqlite3.connect(path)) as connection:
         connection.execute("UPDATE run SET fp = 'many' WHERE id = 1")
         connection.execute("UPDATE length_score SET tp = 0.5 WHERE run_id = 2 AND length = 9")
         connection.execute("INSERT INTO length_score SELECT * FROM length_score WHERE run_id = 3")
-        connection.execute("INSERT INTO length_score VALUES (99, 9, 1, 1, 1, 1)")
         connection.commit()
     upgraded = upgrade_with_backup(open_writer(str(path), any_version=True))
     assert upgraded is not None
-    assert upgraded.damaged == [
-        "run 1 (model seed 0)",
-        "run 2 (model seed 1)",
-        "run 3 (model seed 0)",
-    ]
     assert upgraded.backup is not None
     assert rows(upgraded.backup, "SELECT fp FROM run WHERE id = 1") == [("many",)]
+    assert rows(path, "SELECT fp FROM run WHERE id = 1") == [("many",)]
     merged = writer.merge(open_writer(str(tmp_path / "new.db")), open_reader(str(path)))
-    assert (merged.results, merged.waiting) == (1, 3), "those that are as they were"
+    assert (merged.results, merged.waiting) == (5, 3), "those that are as they were"
 
 
-def test_an_upgrade_leaves_out_a_row_that_no_table_can_hold(tmp_path: Path) -> None:
-    whole, path = ASSETS / "databases" / "0003.db", tmp_path / "old.db"
-    seeming(whole, path, "length_score", "tp", "text", first=True)
-    upgraded = upgrade_with_backup(open_writer(str(path), any_version=True))
-    assert upgraded is not None
-    assert upgraded.damaged == ["run 1 (model seed 0)"]
-    ((before,),) = rows(whole, "SELECT count(*) FROM length_score")
-    assert rows(path, "SELECT count(*) FROM length_score") == [(before - 1,)]
-    assert verify(open_reader(str(path))).damages != []
-
-
-def test_an_upgrade_blesses_no_damage(tmp_path: Path) -> None:
+@pytest.mark.parametrize("schema", ["0000", "0001", "0002", "0003"])
+def test_a_database_of_a_schema_before_the_first_is_refused_and_left_as_it_is(
+    schema: str, tmp_path: Path
+) -> None:
     path = tmp_path / "old.db"
-    # The first whose checks have digests too.
-    shutil.copy(ASSETS / "databases" / "0002.db", path)
+    shutil.copy(OLD, path)
     with closing(sqlite3.connect(path)) as connection:
-        connection.execute("UPDATE verdict SET multisets = 1 WHERE run_id = 1")
-        connection.execute("UPDATE epoch SET train_loss = train_loss + 1 WHERE run_id = 2")
-        connection.execute("UPDATE string_error SET string = 'no' || string WHERE run_id = 3")
-        connection.execute("UPDATE length_score SET tp = 'many' WHERE run_id = 4 AND length = 9")
+        connection.execute("UPDATE alembic_version SET version_num = ?", (schema,))
         connection.commit()
-    upgraded = upgrade_with_backup(open_writer(str(path), any_version=True))
-    assert upgraded is not None
-    assert upgraded.damaged == [
-        "run 1 (model seed 0): its exhaustive check",
-        "run 2 (model seed 1)",
-        "run 3 (model seed 0)",
-        "run 4 (model seed 1)",
-    ]
-    store = open_reader(str(path))
-    assert [str(damage) for damage in verify(store).damages] == [
-        "run 1 (model seed 0): its exhaustive check does not fit its digest",
-        "run 2 (model seed 1): its results do not fit its digest",
-        "run 3 (model seed 0): its results do not fit its digest",
-        "run 4 (model seed 1): its results do not fit its digest",
-    ]
-    assert len(queries.runs(store)) == 7
+    before = path.read_bytes()
+    said = (
+        rf"'{re.escape(str(path))}' is of schema '{schema}'; seqcls 0\.2 .* upgrades it to 0004 .*"
+    )
+    for asked in (
+        lambda: open_reader(str(path)),
+        lambda: open_writer(str(path)),
+        lambda: open_reader(str(path), any_version=True),
+        lambda: open_writer(str(path), any_version=True),
+        lambda: upgrade(str(path)),
+    ):
+        with pytest.raises(StoreVersionError, match=said) as refused:
+            asked()
+        assert "\n" not in str(refused.value)
+    for command in (("db", "upgrade"), ("db", "check"), ("runs",), ("status",), ("pack",)):
+        ended = run_main(*command, "--db", str(path))
+        assert ended.returncode != 0
+        assert f"is of schema '{schema}'" in ended.stderr
+    assert [file.name for file in tmp_path.iterdir()] == ["old.db"]
+    assert path.read_bytes() == before
 
 
 def test_nothing_is_upgraded_under_a_worker(tmp_path: Path) -> None:
     path = tmp_path / "old.db"
-    shutil.copy(ASSETS / "databases" / "0002.db", path)
+    shutil.copy(OLD, path)
 
     def beat(seconds_ago: float) -> None:
         with closing(sqlite3.connect(path)) as connection:
@@ -479,7 +496,7 @@ def test_nothing_is_upgraded_under_a_worker(tmp_path: Path) -> None:
     beat(seconds_ago=1)
     with pytest.raises(StoreBusyError, match=r"workers are training \d runs into .*; end them"):
         upgrade_with_backup(open_writer(str(path), any_version=True))
-    assert schema_version(open_writer(str(path), any_version=True)) == "0002"
+    assert schema_version(open_writer(str(path), any_version=True)) == "0004"
     assert [file.name for file in tmp_path.glob("*schema*")] == []
     beat(seconds_ago=GRACE_SECONDS + 1)
     assert upgrade_with_backup(open_writer(str(path), any_version=True)) is not None
@@ -487,14 +504,14 @@ def test_nothing_is_upgraded_under_a_worker(tmp_path: Path) -> None:
 
 def test_an_upgrade_overwrites_no_copy(tmp_path: Path) -> None:
     path = tmp_path / "old.db"
-    shutil.copy(OLD[0], path)
-    copy, mine = tmp_path / f"old.db.schema-{OLD[0].stem}", tmp_path / "mine"
+    shutil.copy(OLD, path)
+    copy, mine = tmp_path / f"old.db.schema-{OLD.stem}", tmp_path / "mine"
     mine.write_text("mine")
     for target in (mine, tmp_path / "nowhere"):
         copy.symlink_to(target)
         with pytest.raises(StoreError, match="is in the way"):
             upgrade_with_backup(open_writer(str(path), any_version=True))
-        assert schema_version(open_writer(str(path), any_version=True)) == OLD[0].stem
+        assert schema_version(open_writer(str(path), any_version=True)) == OLD.stem
         copy.unlink()
     copy.symlink_to(mine)
     with pytest.raises(StoreError, match="is in the way"):
@@ -502,16 +519,15 @@ def test_an_upgrade_overwrites_no_copy(tmp_path: Path) -> None:
     assert mine.read_text() == "mine", "no link is written through"
     copy.unlink()
     upgrade_with_backup(open_writer(str(path), any_version=True))
-    assert rows(copy, "SELECT version_num FROM alembic_version") == [(OLD[0].stem,)]
+    assert rows(copy, "SELECT version_num FROM alembic_version") == [(OLD.stem,)]
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
-@pytest.mark.parametrize("old", OLD, ids=lambda path: path.stem)
 def test_an_upgrade_that_was_killed_is_taken_up_again(
-    old: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "old.db"
-    shutil.copy(old, path)
+    shutil.copy(OLD, path)
     child = os.fork()
     if child == 0:
         # What is copied is there, and nothing upgraded.
@@ -519,7 +535,7 @@ def test_an_upgrade_that_was_killed_is_taken_up_again(
         upgrade_with_backup(open_writer(str(path), any_version=True))
         os._exit(1)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
-    copy = tmp_path / f"old.db.schema-{old.stem}"
+    copy = tmp_path / f"old.db.schema-{OLD.stem}"
     before = copy.read_bytes()
     upgraded = upgrade_with_backup(open_writer(str(path), any_version=True))
     assert upgraded is not None

@@ -219,16 +219,3 @@ def test_views_say_of_a_logit_that_is_no_number_that_it_is_none(
     with np.errstate(over="ignore", under="ignore"):
         true = [repr(float(x)) for x in np.array(LOGITS).astype(f"f{width}")]
     assert _given_by_the_view(scored, run_id) == sorted(true)
-
-
-def test_an_upgrade_renews_views_that_say_otherwise(scored: Store) -> None:
-    true = _given_by_the_view(scored, 1)
-    old = "SELECT run_id, 0 AS number, CAST(1.5 AS double precision) AS logit FROM error_pack"
-    with scored.begin() as connection:
-        if scored.path is not None:
-            connection.exec_driver_sql("DROP VIEW string_error")
-        replace = "" if scored.path is not None else "OR REPLACE"
-        connection.exec_driver_sql(f"CREATE {replace} VIEW string_error AS {old}")
-    assert _given_by_the_view(scored, 1) == ["1.5"]
-    assert run_main("db", "upgrade", "--db", scored.location).returncode == 0
-    assert _given_by_the_view(scored, 1) == true

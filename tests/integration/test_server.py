@@ -1,106 +1,67 @@
 """What only a server could do differently: upgrades of filled databases, and very long strings."""
 
 import shutil
-import sqlite3
-from contextlib import closing
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
-from alembic.command import upgrade as alembic_upgrade
 
 from seqcls.errors import StoreVersionError
 from seqcls.results import StringErrors
 from sweeps.analysis.export import export
-from sweeps.store.databases.engine import Store, schema_version
-from sweeps.store.migrate import alembic_config, upgrade_with_backup
+from sweeps.questions.databases import upgrade
+from sweeps.store.databases.engine import schema_version
+from sweeps.store.migrate import upgrade_with_backup
 from sweeps.store.opening import open_reader, open_writer
 from sweeps.store.reading.selection import View
 from sweeps.store.schema.packing import packed
 from sweeps.store.strings import string_queries
 from sweeps.store.strings.string_queries import ErrorSearch
 from sweeps.store.verification import verify
-from tests.chaos.contents import contents
 from tests.conftest import ASSETS
-from tests.databases import rows
+from tests.databases import fill_server, rows
 from tests.integration.test_sums import filled
 
-OLD = ASSETS / "databases"
-TABLES = (
-    *("config", "sweep", "worker", "run", "sweep_run", "epoch", "length_score", "string_error"),
-    *("checkpoint", "verdict", "failure"),
-)
-"""Those that others refer to first."""
+OLD = ASSETS / "databases" / "0004.db"
 
 
-def server_of(url: str, version: str) -> Store:
-    """A server's database of an old version, with the rows of the file of that version."""
-    store = open_writer_of_nothing(url)
-    config = alembic_config()
-    with store.begin() as connection:
-        config.attributes["connection"] = connection
-        alembic_upgrade(config, version)
-        with closing(sqlite3.connect(OLD / f"{version}.db")) as file:
-            for table in TABLES:
-                copy(file, connection, table)
-        for table in ("config", "sweep", "worker", "run"):
-            last = f"(SELECT max(id) FROM {table})"
-            connection.exec_driver_sql(
-                f"SELECT setval(pg_get_serial_sequence('{table}', 'id'), {last})"
-            )
-    return store
-
-
-def open_writer_of_nothing(url: str) -> Store:
-    """An empty database as it is, without the tables that opening it makes."""
-    from sweeps.store import opening
-
-    return opening._opened(opening.locate(url), read_only=False)
-
-
-def copy(file: sqlite3.Connection, connection: Any, table: str) -> None:
-    found = file.execute(f"SELECT * FROM {table}")
-    names = [column[0] for column in found.description]
-    marks = ", ".join(["%s"] * len(names))
-    values = found.fetchall()
-    connection.exec_driver_sql(f"INSERT INTO {table} ({', '.join(names)}) VALUES ({marks})", values)
-
-
-@pytest.mark.parametrize("version", ["0001", "0002"])
-def test_a_filled_database_of_an_older_version_is_upgraded(
-    postgres_url: str, tmp_path: Path, version: str
+def test_a_filled_database_of_the_version_before_is_upgraded(
+    postgres_url: str, tmp_path: Path
 ) -> None:
-    server_of(postgres_url, version)
+    fill_server(postgres_url, OLD)
     with pytest.raises(StoreVersionError, match="back it up"):
         open_reader(postgres_url)
+    with open_writer(postgres_url, any_version=True).begin() as connection:
+        connection.exec_driver_sql("CREATE VIEW mine AS SELECT logit FROM misclassified")
+        connection.exec_driver_sql("GRANT SELECT ON misclassified TO PUBLIC")
     upgraded = upgrade_with_backup(open_writer(postgres_url, any_version=True))
     assert upgraded is not None
-    assert (upgraded.before, upgraded.backup, upgraded.damaged) == (version, None, [])
-    shutil.copy(OLD / f"{version}.db", tmp_path / "file.db")
+    assert (upgraded.before, upgraded.backup) == (OLD.stem, None)
+    shutil.copy(OLD, tmp_path / "file.db")
     upgrade_with_backup(open_writer(str(tmp_path / "file.db"), any_version=True))
     file, server = open_writer(str(tmp_path / "file.db")), open_writer(postgres_url)
     assert schema_version(server) == schema_version(file)
-    assert contents(server) == contents(file)
-    wrong = "SELECT * FROM misclassified"
-    assert sorted(rows(server, wrong)) == sorted(rows(file, wrong)) != []
     sums = "SELECT * FROM length_sum ORDER BY config_id, length"
     assert rows(server, sums) == rows(file, sums) != []
-    assert verify(server).damages == []
+    # A server's own views of these views stay, and so do permissions.
+    without = "SELECT count(*) FROM mine WHERE logit IS NULL"
+    assert rows(server, without) == [(4,)]
+    granted = "SELECT has_table_privilege('public', 'misclassified', 'SELECT')"
+    assert rows(server, granted) == [(True,)]
     # What is submitted afterwards gets ids that are free.
     filled(server, name="new", model_seeds=[70, 71, 72])
     assert verify(server).damages == []
 
 
-def test_an_upgrade_blesses_no_damage(postgres_url: str) -> None:
-    store = server_of(postgres_url, "0002")
-    with store.begin() as connection:
-        connection.exec_driver_sql("UPDATE epoch SET train_loss = train_loss + 1 WHERE run_id = 2")
-    upgraded = upgrade_with_backup(open_writer(postgres_url, any_version=True))
-    assert upgraded is not None
-    assert upgraded.damaged == ["run 2 (model seed 1)"]
-    said = [str(damage) for damage in verify(open_reader(postgres_url)).damages]
-    assert said == ["run 2 (model seed 1): its results do not fit its digest"]
+def test_a_servers_database_of_a_schema_before_the_first_is_refused(postgres_url: str) -> None:
+    fill_server(postgres_url, OLD)
+    before = open_writer(postgres_url, any_version=True)
+    with before.begin() as connection:
+        connection.exec_driver_sql("UPDATE alembic_version SET version_num = '0003'")
+    for opened in (open_reader, open_writer, upgrade):
+        with pytest.raises(StoreVersionError, match=r"is of schema '0003'; seqcls 0\.2"):
+            opened(postgres_url)
+    assert rows(before, "SELECT version_num FROM alembic_version") == [("0003",)]
 
 
 def test_a_misclassified_string_of_ten_thousand_letters_is_stored_and_read(

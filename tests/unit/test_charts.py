@@ -298,6 +298,12 @@ def test_strings_lie_where_their_letters_say_even_if_none_has_the_letter() -> No
     assert encoding["x"]["scale"]["domain"] == [0, 1]
     assert encoding["y"]["scale"]["domain"] == [0, 2]
     assert "String" in titles(encoding)
+    assert encoding["shape"]["scale"]["domain"] == ["false positive", "false negative"]
+    unanswered = errors.assign(kind="no answer")
+    encoding = feature_plane(unanswered, "a's", "nesting depth").to_dict()["encoding"]
+    for scale in (encoding["shape"]["scale"], encoding["color"]["scale"]):
+        assert scale["domain"] == ["false positive", "false negative", "no answer"]
+        assert len(set(scale["range"])) == 3
 
 
 def test_names_of_several_settings_stand_in_lines_and_get_room() -> None:

@@ -1,25 +1,29 @@
 """Packed errors, read back by the program and by SQL alone."""
 
-import sqlite3
-from contextlib import closing
+import json
 
 import numpy as np
 import pytest
+from sqlalchemy import text
 
 from seqcls.results import StringErrors
-from sweeps.store.migrations.strict_tables import statements
+from sweeps.store.opening import open_writer
 from sweeps.store.schema.packing import packed, unpacked
+from tests.databases import rows
+
+ODD = [0.0, -0.0, np.inf, -np.inf, np.nan, -np.nan]
 
 SIZES: dict[str, np.ndarray] = {
-    "single": np.array([1.5, -0.1, 0.0, 3e38, -1e-38, 1e-44, 1.1754944e-38, np.inf], np.float32),
-    "double": np.array([0.1, -1 / 3, 0.0, 1.7e308, -2.3e-308, 5e-324, 1e22, -np.pi], np.float64),
+    "single": np.array([1.5, -0.1, 3e38, -1e-38, 1e-44, 1.1754944e-38, *ODD], np.float32),
+    "double": np.array([0.1, -1 / 3, 1.7e308, -2.3e-308, 5e-324, 1e22, -np.pi, *ODD], np.float64),
 }
 
 
 @pytest.mark.parametrize("kind", SIZES)
 def test_what_is_packed_comes_back_to_the_last_bit(kind: str) -> None:
-    logits = SIZES[kind]
-    numbers = np.array([0, 1, 255, 256, 65_535, 65_536, 1_000_000, 2**24 - 1])
+    logits = SIZES[kind][~np.isnan(SIZES[kind])]
+    numbers = np.array([0, 1, 255, 256, 257, 65_535, 65_536, 10**6, 2**23, 2**24 - 2, 2**24 - 1])
+    numbers = numbers[: len(logits)]
     numbers_packed, logits_packed = packed(StringErrors(numbers, logits))
     assert len(logits_packed) == logits.itemsize * len(logits)
     found = unpacked(numbers_packed, logits_packed)
@@ -28,20 +32,45 @@ def test_what_is_packed_comes_back_to_the_last_bit(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", SIZES)
-def test_plain_sql_reads_the_same(kind: str) -> None:
-    logits = SIZES[kind][np.isfinite(SIZES[kind])]
+def test_plain_sql_reads_the_same(any_db: str, kind: str) -> None:
+    logits = SIZES[kind]
     numbers = np.arange(len(logits)) * 3
-    with closing(sqlite3.connect(":memory:")) as connection:
-        for statement in statements("sqlite"):
-            connection.execute(statement)
-        connection.execute("INSERT INTO test_set VALUES (1, 'k', '{}', NULL)")
-        strings = [(number, f"s{number}") for number in range(100)]
-        connection.executemany("INSERT INTO test_string VALUES (1, ?, ?, 5, 1, 2)", strings)
-        connection.execute("INSERT INTO config VALUES (1, 'k', '{}', 1)")
-        run = "INSERT INTO run (id, config_id, model_seed, state, attempt, failures)"
-        connection.execute(f"{run} VALUES (7, 1, 0, 'done', 1, 0)")
-        pack = packed(StringErrors(numbers, logits))
-        connection.execute("INSERT INTO error_pack VALUES (7, ?, ?)", pack)
-        found = connection.execute("SELECT * FROM misclassified").fetchall()
-    expected = zip(numbers.tolist(), logits.tolist(), strict=True)
-    assert found == [(7, f"s{number}", 5, 1, logit, 2) for number, logit in expected]
+    store = open_writer(any_db)
+    numbers_packed, logits_packed = packed(StringErrors(numbers, logits))
+    if kind == "single":
+        # `packed` gives doubles where there is NaN, which need not be how others wrote them.
+        logits_packed = logits.astype(">f4").tobytes()
+    with store.begin() as connection:
+        for statement, values in (
+            ("INSERT INTO test_set VALUES (1, 'k', '{}', NULL)", [{}]),
+            ("INSERT INTO config VALUES (1, 'k', '{}', 1)", [{}]),
+            (
+                "INSERT INTO run (id, config_id, model_seed, state, attempt, failures) "
+                "VALUES (7, 1, 0, 'done', 1, 0)",
+                [{}],
+            ),
+            (
+                "INSERT INTO test_string VALUES (1, :number, :string, 5, 1, 2, NULL)",
+                [{"number": number, "string": f"s{number}"} for number in range(100)],
+            ),
+            (
+                "INSERT INTO error_pack VALUES (7, :numbers, :logits)",
+                [{"numbers": numbers_packed, "logits": logits_packed}],
+            ),
+            (
+                "INSERT INTO output_pack VALUES (7, :outputs)",
+                [{"outputs": json.dumps([["b", 0, "repeats"]] * len(logits))}],
+            ),
+        ):
+            connection.execute(text(statement), values)
+    # NaN is no answer, whatever its sign and its other bits.
+    expected = [None if np.isnan(logit) else float(logit) for logit in logits]
+    found = rows(store, "SELECT * FROM misclassified")
+    assert sorted(found, key=lambda row: int(row[1][1:])) == [
+        (7, f"s{number}", 5, 1, logit, 2, None)
+        for number, logit in zip(numbers.tolist(), expected, strict=True)
+    ]
+    by_number = rows(store, "SELECT logit FROM string_error ORDER BY number")
+    assert by_number == [(logit,) for logit in expected]
+    outputs = rows(store, "SELECT string, log_probability FROM wrong_output")
+    assert dict(outputs) == {f"s{n}": x for n, x in zip(numbers.tolist(), expected, strict=True)}

@@ -16,6 +16,7 @@ from dashboard.charts.style.colors import (
     WRONG,
     WRONG_TOKEN,
 )
+from sweeps.store.strings.string_queries import NO_ANSWER
 
 KIND_COLORS = {"false positive": FALSE_POSITIVE, "false negative": FALSE_NEGATIVE}
 
@@ -160,10 +161,11 @@ def kind_color(kinds: Iterable[str]) -> alt.Color:
 def kind_shape(kinds: Iterable[str]) -> alt.Shape:
     """False positives point down, false negatives up: as in every other chart of strings."""
     known = _known_kinds(kinds)
+    shapes = (*KIND_SHAPES, "circle")
     return alt.Shape(
         "kind:N",
         title=None,
-        scale=alt.Scale(domain=list(known), range=list(KIND_SHAPES[: len(known)])),
+        scale=alt.Scale(domain=list(known), range=list(shapes[: len(known)])),
         legend=alt.Legend(**_KINDS),
     )
 
@@ -173,4 +175,6 @@ def _known_kinds(kinds: Iterable[str]) -> dict[str, str]:
     drawn = set(kinds)
     if drawn & OUTPUT_COLORS.keys():
         return OUTPUT_COLORS
-    return {"wrong": WRONG} if "wrong" in drawn else KIND_COLORS
+    if "wrong" in drawn:
+        return {"wrong": WRONG}
+    return {**KIND_COLORS, NO_ANSWER: WRONG} if NO_ANSWER in drawn else KIND_COLORS

@@ -59,7 +59,7 @@ def answer_record(answer: "Answer") -> dict[str, Any]:
 
 def print_json(frame: "pd.DataFrame") -> None:
     """Prints a frame's rows as a list of objects."""
-    say(json.dumps(rows_of(frame), indent=1, allow_nan=False), data=True)
+    say(json.dumps(with_nulls(rows_of(frame)), indent=1, allow_nan=False), data=True)
 
 
 def rows_of(frame: "pd.DataFrame") -> list[dict[Any, Any]]:

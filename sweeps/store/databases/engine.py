@@ -16,10 +16,16 @@ from sweeps.store.databases import postgres, sqlite
 if TYPE_CHECKING:
     from sweeps.store.integrity.survey import Survey
 
-SCHEMA_VERSIONS = ("0001", "0002", "0003", "0004")
+SCHEMA_VERSIONS = ("0004", "0005")
 """The migrations, oldest first; a test holds them against the migrations themselves."""
 
 SCHEMA_VERSION = SCHEMA_VERSIONS[-1]
+
+OLDER = (
+    'seqcls 0.2 (`pip install "seqcls<0.3"`) upgrades it to 0004 with `seqcls db upgrade`, '
+    "and this version goes on from there"
+)
+"""What is done about a database that no migration of this version begins with."""
 
 HURRIED_SECONDS = 0.2
 """How long a write that is not worth a wait waits for another's lock."""
@@ -235,7 +241,7 @@ def schema_version(store: Store) -> str | None:
     """The migration that the database is at; None where it has no tables.
 
     Raises:
-        StoreVersionError: this version of the program does not know it.
+        StoreVersionError: this version of the program does not know it, or no longer.
         StoreError: it is no database of this program.
     """
     with store.begin() as connection:
@@ -248,6 +254,8 @@ def schema_version(store: Store) -> str | None:
     if not version:
         raise StoreError(f"{store.name!r} does not say its version; it is damaged")
     if version not in SCHEMA_VERSIONS:
+        if str(version).isdecimal() and int(version) < int(SCHEMA_VERSIONS[0]):
+            raise StoreVersionError(f"{store.name!r} is of schema {str(version)[:40]!r}; {OLDER}")
         raise StoreVersionError(
             f"{store.name!r} was made by a newer version of seqcls (its schema is "
             f"{str(version)[:40]!r}, this one's {SCHEMA_VERSION!r}); upgrade seqcls"

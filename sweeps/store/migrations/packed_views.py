@@ -1,13 +1,13 @@
 """Packed errors and outputs as rows, in plain SQL: anyone's `sqlite3` or `psql` can read them.
 
 A logit is taken apart as IEEE 754 says: a sign, an exponent and a fraction, of which the last two
-have 8 and 23 bits in single precision, 11 and 52 in double. The greatest exponent is that of
-infinity and, with a fraction, of NaN, which SQLite has not: there it is null.
+have 8 and 23 bits in single precision, 11 and 52 in double.
 """
 
 _MISCLASSIFIED = """
 CREATE VIEW misclassified AS
-SELECT wrong.run_id, said.string, said.length, said.label, wrong.logit, said.occurrences
+SELECT wrong.run_id, said.string, said.length, said.label, wrong.logit, said.occurrences,
+    said.target
 FROM string_error AS wrong
 JOIN run ON run.id = wrong.run_id
 JOIN config ON config.id = run.config_id
@@ -37,21 +37,20 @@ FROM (
         CASE width WHEN 4 THEN ((high >> 23) & 255) - 127
             ELSE ((high >> 20) & 2047) - 1023 END AS exponent,
         CASE width WHEN 4 THEN -127 ELSE -1023 END AS least,
-        CASE width WHEN 4 THEN 128 ELSE 1024 END AS greatest,
-        CASE width WHEN 4 THEN (high & 8388607) / 8388608.0
-            ELSE (((high & 1048575) << 32) | low) / 4503599627370496.0 END AS fraction
+        CASE width WHEN 4 THEN (high & 8388607) / 8388608.0{exact}
+            ELSE (((high & 1048575) << 32) | low) / 4503599627370496.0{exact} END AS fraction
     FROM ({bits}) AS bits
 ) AS parts
 """
 
-NEW_IN_VIEWS = "greatest"
-"""A word of their text that views of releases before 0.3.0 lack, which knew no NaN."""
-
-# The least exponent is that of zero, and of numbers too small for a leading one.
+# The least exponent is that of zero, and of numbers too small for a leading one; the greatest that
+# of infinity and NaN.
 _SIZE = (
-    "CASE exponent WHEN least THEN fraction * {smallest} WHEN greatest THEN {no_number} "
+    "CASE exponent WHEN least THEN fraction * {smallest}{infinite} "
     "ELSE (1.0 + fraction) * {power} END"
 )
+
+_INFINITE = " WHEN 1 - least THEN CASE WHEN fraction = 0 THEN {} END"
 
 # A test set's own numbers serve to count: a run has no more errors than there are strings. Outputs
 # are counted already.
@@ -96,34 +95,36 @@ _POSTGRES_OUTPUTS = """JOIN output_pack ON output_pack.run_id = pack.run_id
         ON place < length(pack.numbers) / 3"""
 
 
-def sqlite_views() -> list[str]:
-    """The views `string_error` and `misclassified` for SQLite."""
-    errors = _sqlite_errors(place="place.number", places=_SQLITE_STRINGS)
-    return [_STRING_ERROR.format(errors=errors), _MISCLASSIFIED]
+def views(dialect: str, *, finite_alone: bool) -> dict[str, str]:
+    """What makes the views, by name, those first that others read.
 
-
-def postgres_views() -> list[str]:
-    """The views `string_error` and `misclassified` for PostgreSQL."""
-    return [_STRING_ERROR.format(errors=_postgres_errors(_POSTGRES_STRINGS)), _MISCLASSIFIED]
-
-
-def wrong_output_view(dialect: str) -> str:
-    """The view `wrong_output`, for `sqlite` or `postgresql`."""
+    Args:
+        dialect: `sqlite` or `postgresql`.
+        finite_alone: as the schema 0004 has them, which takes NaN and infinity for numbers.
+    """
     if dialect == "sqlite":
+        spelled = "" if finite_alone else _INFINITE.format("9e999")
+        errors = _sqlite_errors("place.number", _SQLITE_STRINGS, spelled)
         placed = " place.value AS output,"
-        errors = _sqlite_errors("place.key", _SQLITE_OUTPUTS, "output, ", placed)
+        kept = _sqlite_errors("place.key", _SQLITE_OUTPUTS, spelled, "output, ", placed)
         parts = [f"json_extract(wrong.output, '$[{part}]')" for part in range(3)]
         # Else SQLite may read all outputs again for each string of the test set.
         join = "CROSS JOIN"
     else:
-        join = "JOIN"
-        errors = _postgres_errors(_POSTGRES_OUTPUTS, "output, ", " output,")
+        spelled = "" if finite_alone else _INFINITE.format("'Infinity'::double precision")
+        errors = _postgres_errors(_POSTGRES_STRINGS, spelled)
+        kept = _postgres_errors(_POSTGRES_OUTPUTS, spelled, "output, ", " output,")
         parts = ["wrong.output ->> 0", "(wrong.output ->> 1)::integer", "wrong.output ->> 2"]
-    names = ("output", "first_wrong", "error_kind")
-    return _WRONG_OUTPUT.format(errors=errors, join=join, **dict(zip(names, parts, strict=True)))
+        join = "JOIN"
+    names = dict(zip(("output", "first_wrong", "error_kind"), parts, strict=True))
+    return {
+        "string_error": _STRING_ERROR.format(errors=errors),
+        "misclassified": _MISCLASSIFIED,
+        "wrong_output": _WRONG_OUTPUT.format(errors=kept, join=join, **names),
+    }
 
 
-def _sqlite_errors(place: str, places: str, kept: str = "", placed: str = "") -> str:
+def _sqlite_errors(place: str, places: str, infinite: str, kept: str = "", placed: str = "") -> str:
     """Each error as a row of run_id, number, what is kept of its place, and logit."""
     bits = _SQLITE_BITS.format(
         number=_of_digits("numbers", 1, 6),
@@ -135,24 +136,21 @@ def _sqlite_errors(place: str, places: str, kept: str = "", placed: str = "") ->
         placed=placed,
     )
     smallest = "CASE least WHEN -127 THEN {} ELSE {} END".format(*map(_power, ("-126", "-1022")))
-    no_number = "CASE fraction WHEN 0.0 THEN 9e999 END"
-    size = _SIZE.format(smallest=smallest, no_number=no_number, power=_power("exponent"))
-    return _ERRORS.format(size=size, bits=bits, kept=kept)
+    size = _SIZE.format(smallest=smallest, infinite=infinite, power=_power("exponent"))
+    return _ERRORS.format(size=size, bits=bits, kept=kept, exact="")
 
 
-def _postgres_errors(places: str, kept: str = "", placed: str = "") -> str:
+def _postgres_errors(places: str, infinite: str, kept: str = "", placed: str = "") -> str:
     """Each error as a row, like `_sqlite_errors`."""
     four = "('x' || encode(substring(pack.logits FROM place * width + {} FOR 4), 'hex'))"
     high, low = (f"{four.format(start)}::bit(32)::bigint & 4294967295" for start in (1, 5))
     bits = _POSTGRES_BITS.format(high=high, low=low, places=places, placed=placed)
     two = "power(2::double precision, {})"
-    infinite, none = (f"'{x}'::double precision" for x in ("Infinity", "NaN"))
-    size = _SIZE.format(
-        smallest=two.format("least + 1"),
-        no_number=f"CASE fraction WHEN 0 THEN {infinite} ELSE {none} END",
-        power=two.format("exponent"),
-    )
-    return _ERRORS.format(size=size, bits=bits, kept=kept)
+    smallest, power = two.format("least + 1"), two.format("exponent")
+    size = _SIZE.format(smallest=smallest, infinite=infinite, power=power)
+    # A quotient of numerics is rounded to fewer digits than a double has.
+    exact = "::double precision" if infinite else ""
+    return _ERRORS.format(size=size, bits=bits, kept=kept, exact=exact)
 
 
 def _power(exponent: str) -> str:

@@ -20,15 +20,17 @@ def answers_of(store: Store, run_id: int) -> Iterator[dict[str, Any]]:
     """A row for each distinct test string: doc_id, input, target, prediction, correct.
 
     `doc_id` is the string's number in its test set. Strings that a model has no places for were
-    not tested, and are left out.
+    not tested, and are left out. A prediction is None where the model computed NaN.
     """
     of_config = tables.TestSet.id == Config.test_set_id
     query = select(tables.TestSet.id).join(Config, of_config).join(Run, Run.config_id == Config.id)
     with store.begin() as connection:
         test = stored_test_set(connection, connection.scalars(query.where(Run.id == run_id)).one())
         (run,) = read_runs(connection, [run_id])
-    wrong = {number: place for place, number in enumerate(run.errors().numbers.tolist())}
-    outputs = run.outputs()
+    errors, outputs = run.errors(), run.outputs()
+    wrong = {number: place for place, number in enumerate(errors.numbers.tolist())}
+    # Those who import answers need not know how sure of them the model was.
+    unanswered = np.isnan(errors.logits) & (not run_config(store, run_id).imported)
     tested = set(_tested(store, run_id, test, run).tolist()) | set(wrong)
     for number, text in enumerate(test.texts):
         if number not in tested:
@@ -42,6 +44,8 @@ def answers_of(store: Store, run_id: int) -> Iterator[dict[str, Any]]:
             prediction = None if test.bits is None else 1 - target
             if outputs:
                 prediction = outputs[wrong[number]][0]
+            if unanswered[wrong[number]]:
+                prediction = None
         yield {
             "doc_id": number,
             "input": text,

@@ -52,6 +52,9 @@ class ErrorSearch:
 
 EVERY_ERROR = ErrorSearch()
 
+NO_ANSWER = "no answer"
+"""The kind of error where a logit is NaN; sums count it by the label of its string."""
+
 
 def count_string_errors(store: Store, run_id: int, search: ErrorSearch) -> int:
     """How many different strings of a search a run misclassified."""
@@ -68,13 +71,18 @@ def string_errors(
     """A run's misclassified strings, the shortest first.
 
     Returns:
-        string, kind, length (letters), label (1: in the language), logit, occurrences (in the
-        test set); of other tasks target, and of transductions `OUTPUT_COLUMNS`.
+        string, kind (`NO_ANSWER` where the model computed NaN), length (letters), label (1: in
+        the language), logit, occurrences (in the test set); of other tasks target, and of
+        transductions `OUTPUT_COLUMNS`.
     """
     errors = _matching(store, run_id, search)
     # Numbers sort strings as text, in every database alike.
     errors = errors.sort_values(["length", "number"], ignore_index=True)
     errors["kind"] = errors["error_kind"] if "error_kind" in errors else _kinds(errors["label"])
+    unanswered = errors["logit"].isna()
+    # Those who import answers need not know how sure of them the model was.
+    if unanswered.any() and not queries.run_config(store, run_id).imported:
+        errors["kind"] = errors["kind"].mask(unanswered, NO_ANSWER)
     columns = ["string", "kind", "length", "label", "logit", "occurrences"]
     columns += [name for name in ("target", *OUTPUT_COLUMNS) if name in errors]
     end = None if limit is None else offset + limit
