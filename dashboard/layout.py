@@ -34,9 +34,22 @@ STYLE = f"""
   /* Rows whose parts move sideways when they are loaded: nothing below may move besides. */
   .st-key-glance {{ min-height: 76px; }}
   .st-key-controls {{ min-height: 63px; }}
+  .st-key-differences {{ min-height: 87px; }}
+  .st-key-next_step, .st-key-leads {{ min-height: 40px; }}
 }}
-/* Controls that are loaded late, with their labels. */
-.st-key-tag, .st-key-sweep, .st-key-seed, .st-key-below, .st-key-kind {{ min-height: 68px; }}
+/* What is loaded late stands as a block of 40 pixels until then. Controls, with their labels: */
+.st-key-tag, .st-key-sweep, .st-key-seed, .st-key-below, .st-key-kind,
+[class*="st-key-two_config_"], [class*="st-key-two_run_"],
+.st-key-launch_start, .st-key-launch_name, .st-key-launch_seeds, .st-key-launch_variants,
+[class*="st-key-launch-"] [data-testid="stSkeleton"] {{ min-height: 68px; }}
+.st-key-two_what {{ min-height: 60px; }}
+.st-key-glance [data-testid="stSkeleton"] {{ width: 130px; }}
+.st-key-differences [data-testid="stSkeleton"] {{ width: 200px; }}
+/* And what is lower. */
+.st-key-launch_kind [data-testid="stSkeleton"] {{ height: 32px; }}
+.st-key-to_launch [data-testid="stSkeleton"] {{ height: 20px; }}
+.st-key-failing [data-testid="stSkeleton"], .st-key-apart [data-testid="stSkeleton"] {{
+  height: 24px; }}
 :has(> .st-key-launch_offer) {{ position: sticky; bottom: 0.5rem; z-index: 2; }}
 .st-key-undo {{ position: fixed; bottom: 1rem; z-index: 10; width: fit-content; max-width: 95vw;
   backdrop-filter: blur(1.5rem); }}

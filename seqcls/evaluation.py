@@ -9,6 +9,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int64
 
 from seqcls.caching.remembered import remembered
+from seqcls.cancellation import check
 from seqcls.engines.base import Writer
 from seqcls.engines.choice import choose_engine, engine_named
 from seqcls.errors import ConfigError
@@ -109,6 +110,7 @@ def logits_of(
     engine that would have to be compiled first. Strings beyond the
     places that the models know, about which they cannot be asked, have none but NaN.
     """
+    check()
     chosen = engine_named(choose_engine(problem, engine, device, ready=True).name)
     readable = readable_strings(problem, strings)
     if readable.all():

@@ -17,6 +17,7 @@ import numpy as np
 from jaxtyping import Bool, Int64, UInt64
 
 from seqcls.caching.cache import cache_folder, keep_checked, read_checked
+from seqcls.cancellation import checked
 from seqcls.problem import Problem
 from seqcls.sampling.base import Sampler
 from seqcls.sampling.drawn import fingerprints
@@ -131,7 +132,7 @@ def _look(
     left = np.flatnonzero(first == NEVER)
     # What was drawn for before is not drawn for again by each that asks, epoch after epoch.
     draws = not epochs.start or effort.strings == UNLIMITED
-    for looked, epoch in enumerate(epochs):
+    for looked, epoch in enumerate(checked(epochs)):
         if not len(left):
             # What is found stays found.
             return len(epochs)

@@ -22,7 +22,7 @@ def show(failing: int) -> None:
     loops = data.loops()
     if not loops:
         if failing:
-            with st.container(horizontal=True, vertical_alignment="center"):
+            with st.container(horizontal=True, vertical_alignment="center", key="next_step"):
                 st.caption("It isn't known yet why these models fail.", width="content")
                 st.page_link(links.FAILING_PAGE, label="Find the causes", icon=":material/search:")
         return

@@ -14,7 +14,7 @@ from sweeps.statistics.median_intervals import FEWEST
 def of_configurations(compared: Compared, names: tuple[str, str]) -> None:
     """Failing seeds of both, their difference, and whether the same seeds fail."""
     comparison = compared.comparison
-    with st.container(horizontal=True, gap="medium"):
+    with st.container(horizontal=True, gap="medium", key="differences"):
         for name, share, runs in zip(names, comparison.failing, comparison.runs, strict=True):
             st.metric(
                 verbatim(name),
@@ -38,7 +38,7 @@ def of_configurations(compared: Compared, names: tuple[str, str]) -> None:
 
 def of_models(compared: ComparedRuns, names: tuple[str, str]) -> None:
     """Strings that both get wrong, or only one, and whether that may be chance."""
-    with st.container(horizontal=True, gap="medium"):
+    with st.container(horizontal=True, gap="medium", key="differences"):
         _difference("Difference of wrong shares", compared.difference, "Newcombe")
     if compared.table is None or compared.p_value is None:
         st.caption(

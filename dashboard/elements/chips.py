@@ -27,7 +27,8 @@ def show_apart(fields: Mapping[str, tuple[object, object]]) -> None:
         f"<span><em>{html.escape(name)}</em> {_value(first)} <i>→</i> {_value(second)}</span>"
         for name, (first, second) in fields.items()
     )
-    st.html(f'<div class="chips">{each or "All their settings are the same."}</div>')
+    with st.container(key="apart"):
+        st.html(f'<div class="chips">{each or "All their settings are the same."}</div>')
 
 
 def _chip(name: str, value: object) -> str:

@@ -22,6 +22,7 @@ from dashboard.charts.style.panels import apart
 from dashboard.charts.style.themes import DARK, LIGHT, Ground, described, themed, title_of
 from dashboard.server.shared_answers import ANSWERS
 from dashboard.text import verbatim
+from seqcls.cancellation import check
 
 MANY_ROWS = 900
 """Rows of a data set: a browser that draws each as an element of its own takes a second for
@@ -46,6 +47,7 @@ def spec_of(chart: Drawing, says: str = "") -> dict[str, Any]:
         chart: as it is built, for light ground.
         says: its main number in a sentence, for those who cannot see it.
     """
+    check()
     return _said(_spec(chart, ground()), says)
 
 

@@ -46,12 +46,13 @@ def show_link(page: str) -> None:
     if page == PATH:
         return
     _keep()
-    st.page_link(
-        links.LAUNCH_PAGE,
-        label="Launch a sweep",
-        icon=":material/rocket_launch:",
-        query_params=_models_of_link(),
-    )
+    with st.container(key="to_launch"):
+        st.page_link(
+            links.LAUNCH_PAGE,
+            label="Launch a sweep",
+            icon=":material/rocket_launch:",
+            query_params=_models_of_link(),
+        )
 
 
 def _models_of_link() -> dict[str, list[str]]:

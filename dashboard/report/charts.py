@@ -19,6 +19,7 @@ from dashboard.compare import drawn_models, lengths
 from dashboard.compare.drawn_models import MAX_MODELS, MAX_ROWS
 from dashboard.report.document import kept, quiet
 from dashboard.words import names
+from seqcls.cancellation import check
 from sweeps.analysis import causes
 from sweeps.store.reading.selection import View
 
@@ -87,6 +88,7 @@ def mechanisms(failing: pd.DataFrame, cause_rows: pd.DataFrame) -> Iterator[str]
 
 def _figure(name: str, spec: dict[str, Any]) -> str:
     """A chart on either ground, which share its data, and a picture of it until it is drawn."""
+    check()
     fitted = {**spec, "width": WIDTH, "autosize": {"type": "fit", "contains": "padding"}}
     datasets = fitted.pop("datasets", {})
     light, dark = (themed(fitted, ground) for ground in (LIGHT, DARK))

@@ -4,14 +4,24 @@ import base64
 import hashlib
 import html
 import json
+import sys
 from functools import cache
 from importlib.resources import files
+from subprocess import PIPE, CalledProcessError, Popen, TimeoutExpired
 from typing import Any
 
-import vl_convert
+from seqcls.cancellation import check
 
 ENGINE = "vega.js"
 """What draws the charts, beside the pages of a site."""
+
+LOOK_AGAIN = 0.2
+"""Seconds after which it is looked whether anybody still waits."""
+
+_BUNDLE = (
+    "import sys, vl_convert; sys.stdout.reconfigure(encoding='utf-8', newline=''); "
+    "sys.stdout.write(vl_convert.javascript_bundle('window.vegaEmbed = vegaEmbed;'))"
+)
 
 _HERE = files("dashboard.report")
 
@@ -51,9 +61,28 @@ def engine() -> str:
     Raises:
         ValueError: a page could not hold it.
     """
-    bundle: str = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")
+    bundle = _bundle()
     if "</script" in bundle.lower() or "<!--" in bundle:
         raise ValueError("the JavaScript of vl-convert-python would end the element it stands in")
+    return bundle
+
+
+def _bundle() -> str:
+    # In a process of its own, which is ended where nobody waits any longer: it takes seconds.
+    with Popen([sys.executable, "-c", _BUNDLE], stdout=PIPE, encoding="utf-8") as process:
+        try:
+            while True:
+                check()
+                try:
+                    bundle, _ = process.communicate(timeout=LOOK_AGAIN)
+                except TimeoutExpired:
+                    continue
+                break
+        except BaseException:
+            process.kill()
+            raise
+    if process.returncode:
+        raise CalledProcessError(process.returncode, process.args)
     return bundle
 
 

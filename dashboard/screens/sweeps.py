@@ -132,7 +132,7 @@ def _results(sweep: SweepProgress) -> None:
         return
     fail = models_fail(outcome.failing, sweep.done)
     st.markdown(f"**{fail[0].upper()}{fail[1:]}**; median accuracy {percent(outcome.median)}.")
-    with st.container(horizontal=True):
+    with st.container(horizontal=True, key="leads"):
         for page, label in (
             (links.COMPARE_PAGE, "Compare"),
             (links.MAP_PAGE, "Map"),

@@ -9,6 +9,7 @@ from weakref import WeakValueDictionary
 
 import psutil
 
+from seqcls import cancellation
 from seqcls.caching.remembered import bytes_of
 
 MOST_BYTES = min(2**30, psutil.virtual_memory().total // 16)
@@ -44,6 +45,7 @@ class Remembered:
 
         An error is raised to the session that made it, and not remembered.
         """
+        cancellation.check()
         kept = self._find(key)
         if kept is None:
             with self._lock:

@@ -1,5 +1,6 @@
 """What visitors of a read-only dashboard may have computed: a budget each, and one queue for all.
 
+What waits and what is being computed ends with the visit.
 Where the dashboard may write, it is its user's own, and nothing waits or is counted.
 """
 
@@ -15,9 +16,10 @@ from typing import TypeVar
 import streamlit as st
 from streamlit import runtime
 from streamlit.delta_generator import DeltaGenerator
-from streamlit.runtime.scriptrunner import get_script_run_ctx
+from streamlit.runtime.scriptrunner import ScriptRunContext, StopException, get_script_run_ctx
 
 from dashboard.server.shared_answers import MODELS, Remembered
+from seqcls.cancellation import Cancelled, cancelled_when
 from seqcls.errors import ConfigError, VisitorError
 from sweeps.durations import spoken
 from sweeps.read_only import is_read_only
@@ -173,10 +175,10 @@ def later(make: Callable[[], Answer]) -> Callable[[], Answer]:
     context, budget = get_script_run_ctx(suppress_warning=True), _budget()
     if context is None or budget is None:
         return make
-    session = context.session_id
+    has_left = _has_left(context)
 
     def refuse_ended(_: int = 0) -> None:
-        if runtime.exists() and not runtime.get_instance().is_active_session(session):
+        if has_left():
             raise VisitorError("This visit has ended.")
 
     def made() -> Answer:
@@ -185,8 +187,10 @@ def later(make: Callable[[], Answer]) -> Callable[[], Answer]:
         try:
             with QUEUE.turn(refuse_ended):
                 refuse_ended()
-                with _charged(budget):
+                with _charged(budget), cancelled_when(has_left):
                     return make()
+        except Cancelled:
+            raise VisitorError("This visit has ended.") from None
         finally:
             budget.download.release()
 
@@ -205,7 +209,8 @@ def drawing() -> Iterator[None]:
         return
     began, questions = time.thread_time(), budget.questions
     try:
-        yield
+        with _while_there():
+            yield
     finally:
         took = time.thread_time() - began - (budget.questions - questions)
         budget.charge(max(0.0, took))
@@ -265,8 +270,25 @@ def one_at_a_time() -> Iterator[None]:
     with QUEUE.turn(tell):
         for place in places:
             place.empty()
-        with _charged(budget):
+        with _charged(budget), _while_there():
             yield
+
+
+@contextmanager
+def _while_there() -> Iterator[None]:
+    """A block of the script of a page, which is computed no further once the visit has ended."""
+    context = get_script_run_ctx(suppress_warning=True)
+    try:
+        with cancelled_when(_has_left(context)):
+            yield
+    except Cancelled:
+        raise StopException from None
+
+
+def _has_left(context: ScriptRunContext | None) -> Callable[[], bool]:
+    """What tells whether the browser of a visit is gone."""
+    session = context.session_id if context is not None and runtime.exists() else None
+    return lambda: session is not None and not runtime.get_instance().is_active_session(session)
 
 
 def said_to_wait(before: int) -> str:

@@ -12,6 +12,7 @@ import numpy as np
 import torch
 from jaxtyping import Bool, Float, Int64
 
+from seqcls.cancellation import check, checked
 from seqcls.decoding.measures import edits, error_kind, first_wrong
 from seqcls.decoding.searching import beam, greedy
 from seqcls.engines.base import Scored, Writer, Written
@@ -103,7 +104,7 @@ def score(problem: Problem, weights: Weights, examples: Examples) -> Scored:
     targets = torch.from_numpy(kind.encoded(problem.task, examples, network))
     right, length_given = np.zeros((2, len(examples)), dtype=bool)
     log_probability = np.zeros(len(examples))
-    for rows, piece in model.pieces(kind.reading(problem.task, examples)):
+    for rows, piece in checked(model.pieces(kind.reading(problem.task, examples))):
         outputs, wanted = model.logits(piece)[0], targets[torch.from_numpy(rows)]
         right[rows] = kind.are_right(outputs, wanted).numpy()
         length_given[rows] = kind.are_right_length_given(outputs, wanted).numpy()
@@ -161,6 +162,7 @@ def written_beams(
     written: list[list[Written]] = [[] for _ in range(len(inputs))]
     order = np.argsort(inputs.lengths, kind="stable")
     for rows in _pieces(problem, inputs.lengths[order] + 2 + limits[order], width or 1):
+        check()
         piece = order[rows]
         wide = int(inputs.lengths[piece].max(initial=0)) + 2
         settings = (model, ids[piece, :wide], torch.from_numpy(limits[piece]))

@@ -7,6 +7,7 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor
 
+from seqcls.cancellation import check
 from seqcls.decoding.stepping import Start, start
 from seqcls.engines.base import Written
 from seqcls.kinds.transduction import writable
@@ -41,6 +42,7 @@ def greedy(
     scores = torch.zeros(count, dtype=outputs.dtype)
     rows, place = torch.arange(count), 0
     while True:
+        check()
         best = writable(outputs).argmax(dim=1)
         scores[rows] += outputs.log_softmax(dim=1).gather(1, best[:, None])[:, 0]
         ends = best == end
@@ -92,6 +94,7 @@ def beam(
     done: list[list[Written]] = [[] for _ in range(len(ids))]
     place = 0
     while True:
+        check()
         continued = _continued(open_scores, outputs, width)
         place += 1
         tokens = torch.cat(

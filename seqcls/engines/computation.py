@@ -7,6 +7,7 @@ import numpy as np
 from jaxtyping import Float, Int64
 from torch import Tensor
 
+from seqcls.cancellation import checked
 from seqcls.tokens.strings import TokenStrings
 
 
@@ -78,7 +79,7 @@ def all_logits(
 ) -> Float[np.ndarray, "member string *output"]:
     """Every member's logits for every string, piece by piece."""
     logits: np.ndarray | None = None
-    for rows, piece in computation.pieces(strings):
+    for rows, piece in checked(computation.pieces(strings)):
         piece_logits = computation.logits(piece).cpu().numpy()
         if logits is None:
             logits = np.empty(

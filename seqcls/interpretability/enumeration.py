@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 from jaxtyping import UInt8
 
+from seqcls.cancellation import checked
 from seqcls.tokens.strings import TokenStrings
 
 MAX_STRINGS = 200_000
@@ -30,7 +31,7 @@ def strings_of_length(num_letters: int, length: int) -> Iterator[TokenStrings]:
     """All strings of one length in the order of the alphabet, some thousands at a time."""
     total = num_letters**length
     powers = num_letters ** np.arange(length - 1, -1, -1, dtype=np.int64)
-    for start in range(0, total, CHUNK):
+    for start in checked(range(0, total, CHUNK)):
         numbers = np.arange(start, min(start + CHUNK, total))
         letters: UInt8[np.ndarray, "string position"]
         letters = (numbers[:, None] // powers % num_letters).astype(np.uint8)

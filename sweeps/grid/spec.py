@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from seqcls.cancellation import checked
 from seqcls.canonical import canonical_json
 from seqcls.config import RunConfig
 from seqcls.errors import ConfigError, PluginError, SpecError
@@ -53,7 +54,7 @@ class SweepSpec(WrittenSpec):
         """
         seen: set[str] = set()
         for entry in self.configurations:
-            for values in itertools.product(*self.axes.values()):
+            for values in checked(itertools.product(*self.axes.values())):
                 fields = {**self.fixed, **entry, **dict(zip(self.axes, values, strict=True))}
                 try:
                     config = configuration(fields)

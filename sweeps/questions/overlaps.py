@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from itertools import takewhile
 
+from seqcls.cancellation import checked
 from seqcls.config import NetworkConfig, RunConfig
 from seqcls.errors import SeqclsError
 from seqcls.overlap import UNLIMITED, Effort, Overlap, overlap
@@ -51,7 +52,9 @@ def trained_on(
             problem = resolve(config)
             if not problem.is_imported:
                 problems.setdefault((problem.train, problem.test, config.max_num_epochs), problem)
-        found = [(problem, overlap(problem, effort, epochs)) for problem in problems.values()]
+        found = [
+            (problem, overlap(problem, effort, epochs)) for problem in checked(problems.values())
+        ]
     if len(found) == 1:
         return _of_one(*found[0], epochs)
     return _of_several([each for _, each in found]) if found else None

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from math import ceil, sqrt
 
+from seqcls.cancellation import checked
 from seqcls.config import RunConfig
 from seqcls.problem import Problem, obstacle_of, resolve
 from seqcls.sampling.streams import stream
@@ -126,7 +127,7 @@ class _Judge:
     def seconds(self, workers: int) -> float | None:
         """Seconds of all groups, by so many processes; None where nothing tells it."""
         loads = [0.0] * max(1, min(workers, len(self._groups)))
-        taken = [self._of_group(group) for group in self._groups]
+        taken = [self._of_group(group) for group in checked(self._groups)]
         if any(seconds is None for seconds in taken):
             return None
         for seconds in sorted(filter(None, taken), reverse=True):

@@ -7,10 +7,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from urllib.parse import quote, urlsplit
 
+import psutil
 import pytest
 from playwright.sync_api import Browser, Dialog, expect
 
+from benchmarks.served import serve, wait_for
 from sweeps.read_only import REASON
+from tests.conftest import ROOT
 from tests.e2e.conftest import BASE
 from tests.e2e.server import AT_REST, PATIENCE_MS, new_page, no_traceback, open_page
 
@@ -125,3 +128,23 @@ def test_nothing_of_a_link_is_run_by_the_browser(
     assert dialogs == []
     no_traceback(page)
     page.close()
+
+
+def test_what_a_visitor_has_begun_ends_when_they_leave(browser: Browser) -> None:
+    """A first report takes some seven seconds of processor."""
+    with serve(ROOT / "runs.db", "--read-only") as server:
+        process = psutil.Process(server.process.pid)
+
+        def used() -> float:
+            times = [x.cpu_times() for x in (process, *process.children(recursive=True))]
+            return sum(x.user + x.system for x in times)
+
+        page = open_page(browser, server.url)
+        page.wait_for_function(AT_REST, timeout=PATIENCE_MS)
+        before = used()
+        page.get_by_role("button", name="Report").click()
+        wait_for(lambda: used() > before + 1, PATIENCE_MS / 1e3)
+        page.close()
+        left = used()
+        wait_for(lambda: process.cpu_percent(1) < 20, PATIENCE_MS / 1e3)
+        assert used() - left < 2

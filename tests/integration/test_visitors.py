@@ -8,22 +8,32 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from threading import Event
 
 import numpy as np
 import pytest
+from streamlit.runtime.scriptrunner import StopException
 
+from dashboard import data
 from dashboard.model import ablation, answers
 from dashboard.model.opened import AnyModel, open_any, open_model, remembered
+from dashboard.report import document
 from dashboard.server import visitors
 from dashboard.server.shared_answers import Remembered
 from dashboard.server.visitors import Budget, Queue
+from seqcls import cancellation
 from seqcls.errors import ConfigError, VisitorError
+from seqcls.interpretability.ablation.ablation import judge_of
 from seqcls.interpretability.model.trained_model import TrainedModel
+from seqcls.interpretability.verdicts.certification import certify
+from seqcls.interpretability.verdicts.misclassified import errors_up_to
 from sweeps.grid.spec import parse_spec
 from sweeps.store import writer
-from sweeps.store.opening import open_writer
+from sweeps.store.databases.engine import limit_reads
+from sweeps.store.opening import open_reader, open_writer
+from sweeps.store.reading.selection import View
 from tests.app import open_app, rerun, said
 from tests.conftest import ROOT
 
@@ -415,3 +425,89 @@ def test_what_launching_would_mean_is_charged_to_a_visitor(
     spent.charge(1_000)
     rerun(app)
     assert USED in said(app)
+
+
+class _Runtime:
+    """A server whose visitors leave when a test says so."""
+
+    def __init__(self) -> None:
+        self.left = set[str]()
+
+    def is_active_session(self, session: str) -> bool:
+        return session not in self.left
+
+
+@pytest.fixture
+def visits(visit: Budget, monkeypatch: pytest.MonkeyPatch) -> _Runtime:
+    visit.check()
+    running = _Runtime()
+    monkeypatch.setattr("dashboard.server.visitors.runtime.exists", lambda: True)
+    monkeypatch.setattr("dashboard.server.visitors.runtime.get_instance", lambda: running)
+    return running
+
+
+def _left_in_the_middle(visits: _Runtime, pieces: list[int]) -> Callable[[], str]:
+    def make() -> str:
+        for piece in cancellation.checked(range(1_000)):
+            pieces.append(piece)
+            if piece == 3:
+                visits.left.add(_Visit.session_id)
+        return "nobody waits for it"
+
+    return make
+
+
+def test_what_is_computed_for_a_visitor_ends_when_they_leave(visits: _Runtime) -> None:
+    pieces, answered = list[int](), Remembered(copied=False)
+    make = _left_in_the_middle(visits, pieces)
+    with pytest.raises(StopException):
+        visitors.ask("long", make, of=answered)
+    assert pieces == [0, 1, 2, 3]
+    assert "long" not in answered, "half an answer is none"
+    visits.left.clear()
+    assert visitors.ask("long", lambda: "whole", of=answered) == "whole", "nobody is held up"
+
+
+def test_a_download_is_made_no_further_when_its_visitor_leaves(visits: _Runtime) -> None:
+    pieces = list[int]()
+    with pytest.raises(VisitorError, match="This visit has ended"):
+        visitors.later(_left_in_the_middle(visits, pieces))()
+    assert pieces == [0, 1, 2, 3]
+    visits.left.clear()
+    assert visitors.later(lambda: "whole")() == "whole"
+
+
+LONG: dict[str, Callable[[], Callable[[], object]]] = {
+    "a grid": lambda: partial(list, parse_spec({"name": "new", "model_seeds": [0]}).configs()),
+    "reading": lambda: partial(data.models, View()),
+    "all strings": lambda: partial(errors_up_to, open_model(3).network),
+    "a proof": lambda: partial(certify, open_model(3).network),
+    "running strings": lambda: partial(open_any(3).model.ask_all, [(0,), (0, 1)]),
+    "ablation": lambda: partial(judge_of(open_any(3).model).without, {}),
+    "what draws a report": lambda: document.engine.__wrapped__,
+}
+"""What makes each, of what is at hand already."""
+
+
+@pytest.mark.parametrize("what", LONG)
+def test_whatever_takes_long_looks_whether_its_visitor_is_still_there(
+    public: Path, what: str
+) -> None:
+    assert public.exists()
+    compute = LONG[what]()
+    with cancellation.cancelled_when(lambda: True), pytest.raises(cancellation.Cancelled):
+        compute()
+
+
+def test_a_question_to_the_database_is_interrupted_when_its_visitor_leaves(public: Path) -> None:
+    """One that would take minutes."""
+    steps = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT sum(x) FROM n"
+    asked = iter([False, False])
+    limit_reads(data.PAGE_SECONDS)
+    store = open_reader(str(public))
+    with (
+        cancellation.cancelled_when(lambda: next(asked, True)),
+        pytest.raises(cancellation.Cancelled),
+        store.begin() as connection,
+    ):
+        connection.exec_driver_sql(steps)

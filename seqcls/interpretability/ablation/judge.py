@@ -14,6 +14,7 @@ from typing import Literal
 import numpy as np
 from jaxtyping import Bool, Float, Int64
 
+from seqcls.cancellation import check
 from seqcls.kinds import Kind
 from seqcls.kinds.base import are_unanswered
 from seqcls.models.parts import Part
@@ -95,6 +96,7 @@ class Judge(ABC):
 
     def without(self, ablation: Ablation) -> Ablated:
         """What is left without these parts."""
+        check()
         outputs, times = self.outputs(ablation), self.occurrences
         wrong = np.flatnonzero(self.are_wrong(outputs))
         change = np.abs(self.margins(outputs) - self.before)

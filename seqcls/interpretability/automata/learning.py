@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from seqcls.cancellation import check
 from seqcls.errors import ConfigError
 from seqcls.evaluation import distinct_test_strings
 from seqcls.interpretability.automata.answers import EndedError, ModelAnswers
@@ -129,6 +130,7 @@ class _Oracle:
         return difference
 
     def _difference(self, automaton: Automaton) -> Letters | None:
+        check()
         if (difference := _short_difference(automaton, self.answers)) is not None:
             return difference
         for strings, said in chain(self.answers.batches, [self.answers.singles]):

@@ -6,6 +6,7 @@ import numpy as np
 import torch
 from jaxtyping import Bool, Float, Int64
 
+from seqcls.cancellation import checked
 from seqcls.errors import ConfigError
 from seqcls.interpretability.model.readable_model import ids_of, plain_model
 from seqcls.interpretability.model.trained_model import Letters, TrainedModel
@@ -96,7 +97,7 @@ def drawn_strings(
 def _places(model: TrainedModel, automaton: Automaton, strings: list[Letters]) -> Places:
     names = layer_names(model)
     parts: dict[str, list[np.ndarray]] = {name: [] for name in names}
-    for start in range(0, len(strings), AT_ONCE):
+    for start in checked(range(0, len(strings), AT_ONCE)):
         ids = ids_of(model, strings[start : start + AT_ONCE])
         with torch.no_grad():
             kept = plain_model(model).activations(ids)

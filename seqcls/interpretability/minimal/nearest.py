@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from seqcls.cancellation import check
 from seqcls.decoding.measures import edits as edit_distance
 from seqcls.interpretability.model.trained_model import Answer, Answers, Letters, TrainedModel
 from seqcls.tokens.strings import TokenStrings
@@ -79,6 +80,7 @@ def nearest_right(
         wanted = (x for x in candidates if len(x) >= least and (any_input or model.is_input(x)))
         second: Letters | None = None
         while batch := list(islice(wanted, min(AT_ONCE, max_tried - tried))):
+            check()
             tried += len(batch)
             answers = model.ask_all(batch)
             row = _first_right(answers, was if other_answer or prefer_other_answer else None)

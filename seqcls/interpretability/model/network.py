@@ -15,6 +15,7 @@ import numpy as np
 from jaxtyping import Float, Int64
 from scipy.special import ndtr
 
+from seqcls.cancellation import checked
 from seqcls.interpretability.model.obstacle import Needs, obstacle, refuse
 from seqcls.interpretability.model.trained_model import TrainedModel
 from seqcls.parameters import weights_of
@@ -210,7 +211,7 @@ class Network(TrainedModel):
         """The logits of strings given as letter counts; positive means in the language."""
         parts = [
             self.logits_of_occurrences(self.occurrences(counts[first : first + CHUNK]))
-            for first in range(0, len(counts), CHUNK)
+            for first in checked(range(0, len(counts), CHUNK))
         ]
         return np.concatenate(parts) if parts else np.zeros(0)
 

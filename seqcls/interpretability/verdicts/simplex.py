@@ -12,6 +12,7 @@ from itertools import combinations
 import numpy as np
 from jaxtyping import Float
 
+from seqcls.cancellation import check
 from seqcls.interpretability.bounds.logit_bounds import logit_bounds
 from seqcls.interpretability.model.network import Network
 
@@ -45,6 +46,7 @@ def divide(network: Network, support: tuple[int, ...], most_cls: float) -> Cells
     done: list[tuple[np.ndarray, ...]] = []
     seen = 0
     while len(corners):
+        check()
         seen += len(corners)
         outputs = _outputs(network, support, corners, 0.0)
         ends = (

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Literal
 from sqlalchemy import Connection, Engine, inspect
 from sqlalchemy.exc import SQLAlchemyError
 
+from seqcls import cancellation
 from seqcls.errors import StoreDamagedError, StoreError, StoreVersionError
 from sweeps.store.databases import postgres, sqlite
 
@@ -147,6 +148,7 @@ class Store:
         Raises:
             StoreError: the database could not do what was asked; nothing of the block is kept.
         """
+        cancellation.check()
         try:
             if (held := self._held()) is not None:
                 yield held
@@ -155,6 +157,8 @@ class Store:
                     yield connection
         except SQLAlchemyError as error:
             self._let_go()
+            # It was interrupted because nobody waits for it.
+            cancellation.check()
             if self.path is not None:
                 raise sqlite.explained(self.name, error) from error
             raise postgres.explained(self.name, error, self.engine) from error

@@ -23,6 +23,7 @@ import psutil
 from sqlalchemy import Connection, Engine, NullPool, create_engine, event
 from sqlalchemy.exc import IntegrityError, SQLAlchemyError
 
+from seqcls import cancellation
 from seqcls.errors import (
     ConfigError,
     MachineError,
@@ -180,7 +181,9 @@ def begin_reading(connection: sqlite3.Connection) -> None:
     """Gives a reader's next statements as long as a reader may take."""
     if read_seconds is not None:
         end = time.monotonic() + read_seconds
-        connection.set_progress_handler(lambda: time.monotonic() > end, STEPS)
+        connection.set_progress_handler(
+            lambda: time.monotonic() > end or cancellation.is_cancelled(), STEPS
+        )
 
 
 def explained(name: str, error: SQLAlchemyError | sqlite3.Error) -> StoreError:
