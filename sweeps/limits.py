@@ -93,6 +93,11 @@ def files_reached() -> str | None:
     return None
 
 
+def file_size() -> str | None:
+    """That files may not grow beyond a size; None where they may."""
+    return None if _limit(resource.RLIMIT_FSIZE) is None else _of_file_size()
+
+
 def reached(error: BaseException) -> str | None:
     """Which of the system's limits an error comes from, and what to do; None where from none."""
     for cause in _causes(error):

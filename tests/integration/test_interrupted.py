@@ -287,7 +287,6 @@ def within(limit: str, *command: str) -> "subprocess.CompletedProcess[str]":
         ("-n 20", ("pack",), "may have only 20 files open (ulimit -n); raise it to 64 or more"),
         ("-n 100", ("dashboard",), "only 100 files open (ulimit -n); raise it to 128 or more"),
         ("-v 300000", ("runs",), "only 0.3 GiB of addresses (ulimit -v); raise it to 1 GiB"),
-        ("-v 1100000", ("causes", "lab"), "only 1.0 GiB of addresses (ulimit -v); raise it to 4"),
         ("-f 0", ("stop", "lab"), "a file may not grow beyond 0 bytes (ulimit -f)"),
     ],
 )

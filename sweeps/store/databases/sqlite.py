@@ -249,6 +249,8 @@ def explained(name: str, error: SQLAlchemyError | sqlite3.Error) -> StoreError:
         return StoreUnavailableError(f"{name!r}: {_EMPTIED}")
     if cause.startswith("unable to open") and (limit := limits.files_reached()) is not None:
         return StoreUnavailableError(f"{name!r}: {limit}")
+    if cause.startswith("disk I/O error") and (limit := limits.file_size()) is not None:
+        return StoreUnavailableError(f"{name!r}: the disk refuses, or {limit}")
     for text, advice in _UNAVAILABLE.items():
         if cause.startswith(text):
             return StoreUnavailableError(f"{name!r}: {advice}")
