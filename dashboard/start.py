@@ -15,9 +15,12 @@ def main() -> None:
         raise SystemExit(POSIX_ONLY)
     # Until it is loaded, Ctrl-C ends it as every other signal does: at once and in silence.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
-    from sweeps.processes.garbage import collect_seldom
+    from sweeps.limits import within_limits
 
-    collect_seldom()
-    from dashboard.cli import main as run
+    with within_limits():
+        from sweeps.processes.garbage import collect_seldom
 
-    run()
+        collect_seldom()
+        from dashboard.cli import main as run
+
+        run()

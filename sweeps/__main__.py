@@ -10,10 +10,13 @@ if not sys.flags.safe_path:
     # Python looks for modules in the working directory first, where any `array.py` may lie.
     sys.path.append(sys.path.pop(0))
 
-from sweeps.processes.garbage import collect_seldom  # noqa: E402 (only now is it safe)
+from sweeps.limits import within_limits  # noqa: E402 (only now is it safe)
 
-collect_seldom()
+with within_limits():
+    from sweeps.processes.garbage import collect_seldom
 
-from sweeps.cli.app import main  # noqa: E402 (likewise)
+    collect_seldom()
 
-main()
+    from sweeps.cli.app import main
+
+    main()

@@ -11,6 +11,7 @@ import typer
 
 from seqcls import __version__
 from seqcls.errors import ClusterError, MachineError, SeqclsError, StoreUnavailableError
+from sweeps import limits
 from sweeps.cli import (
     any_model,
     automata,
@@ -86,6 +87,9 @@ def _terminated(number: int, _: object) -> NoReturn:
 
 
 def _fail(error: Exception, status: int) -> NoReturn:
+    if (reason := limits.reached(error)) is not None and reason not in str(error):
+        error = MachineError(f"{error}: {reason}" if str(error) else reason)
+        status = UNAVAILABLE
     say(f"seqcls: {' '.join(str(error).split())}", err=True)
     sys.exit(status)
 

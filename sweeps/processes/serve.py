@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from seqcls.errors import HostError
+from sweeps.limits import refuse_to_serve
 from sweeps.processes.python import python
 from sweeps.read_only import READ_ONLY_VARIABLE, is_read_only
 from sweeps.shipped import NONE_HERE, to_begin_with
@@ -66,6 +67,7 @@ def show_dashboard(
             possible.
         PortTakenError: another program listens there.
     """
+    refuse_to_serve()
     read_only = read_only or is_read_only()
     base_path = _checked_path(base_path)
     names = [_checked_name(name, "--name") for name in names] + configured_names()

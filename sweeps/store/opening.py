@@ -3,6 +3,7 @@
 import os
 import shlex
 import stat
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -133,7 +134,11 @@ def open_writer(db: str | None = None, *, any_version: bool = False) -> Store:
 
             if (reason := trust.why_not_written(store.path, store.name)) is not None:
                 raise StoreDamagedError(reason)
-    return store
+    if store.path is None:
+        return store
+    file = sqlite.file_id(store.path)
+    engine = sqlite.connect(store.path, mode="again", file=file)
+    return replace(store, engine=engine, file=file)
 
 
 def existing(db: str | None = None) -> Store | None:

@@ -91,7 +91,8 @@ def work(
         closing(executors.start(how.workers, how.dask, group_went_on)) as executor,
         store.kept_open(),
     ):
-        worker_id = writer.register_worker(store)
+        # A number that was given, of which the answer was lost, is that of a worker without runs.
+        worker_id = _patiently(partial(writer.register_worker, store), interruption)
         worker = _Worker(store, sweep_ids, how, worker_id, executor, progress, losses, interruption)
         try:
             with heartbeat(store, worker_id):
@@ -109,6 +110,19 @@ def _check(how: WorkOptions) -> None:
         raise ConfigError(f"workers={how.workers}: expected 0 or more processes")
     check_device(how.device)
     choose_engine(resolve(RunConfig()), how.engine, how.device)
+
+
+def _patiently(write: Callable[[], Written], interruption: Interruption) -> Written:
+    """Repeats a write while the database is busy: results are worth a wait."""
+    give_up = time.monotonic() + PATIENCE_SECONDS
+    while True:
+        try:
+            return write()
+        except StoreBusyError as error:
+            if time.monotonic() > give_up or interruption.signal is not None:
+                raise
+            _log.warning("%s; waiting for it", error)
+            time.sleep(LOOK_SECONDS)
 
 
 def _end_quietly(store: Store, worker_id: int) -> None:
@@ -338,13 +352,4 @@ class _Worker:
         self._patiently(partial(writer.release, self._store, self._worker_id, ids))
 
     def _patiently(self, write: Callable[[], Written]) -> Written:
-        """Repeats a write while the database is busy: results are worth a wait."""
-        give_up = time.monotonic() + PATIENCE_SECONDS
-        while True:
-            try:
-                return write()
-            except StoreBusyError as error:
-                if time.monotonic() > give_up or self._interruption.signal is not None:
-                    raise
-                _log.warning("%s; waiting for it", error)
-                time.sleep(LOOK_SECONDS)
+        return _patiently(write, self._interruption)

@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import dashboard.cli  # noqa: F401 # adds the last of the commands
 from sweeps.store.databases import sqlite
 from sweeps.store.opening import open_reader
 from tests.chaos.contents import contents
@@ -54,8 +55,14 @@ COMMANDS: dict[str, list[str]] = {
         *("--db", "runs.db"),
     ],
     "export": ["export", "out", "--db", "runs.db"],
+    "export answers": ["export", "out", "--format", "jsonl", "--db", "runs.db"],
     "report": ["report", "done", "--out", "report.html", "--db", "runs.db"],
+    "site": ["site", "out", "--db", "runs.db"],
+    "figures": ["figures", "done/0", "ab", "--out", "out", "--db", "runs.db"],
+    "helps": ["helps", "done/0", "--save", "out", "--db", "runs.db"],
     "causes": ["causes", "done", "--db", "runs.db"],
+    "verdict": ["verdict", "done/1", "--db", "runs.db"],
+    "sensitive": ["sensitive", "done/0", "--times", "1", "--db", "runs.db"],
 }
 """What changes files, by what is tried."""
 

@@ -1,4 +1,6 @@
-"""Databases whose writer was killed, or that may not be written: read on, or said why not."""
+"""Databases whose writer was killed, that may not be written, or that go away: read on, or said
+why not; and what the system lets a process have.
+"""
 
 import os
 import signal
@@ -8,17 +10,22 @@ import sys
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from seqcls.errors import ConfigError, StoreUnavailableError
 from sweeps.questions.importing import import_predictions
+from sweeps.store import writer
 from sweeps.store.databases import sqlite
 from sweeps.store.opening import open_reader, open_writer, pack
 from sweeps.store.reading import queries
 from sweeps.store.runs import claiming, importing
-from tests.commands import run_main
-from tests.databases import rows
+from sweeps.work.options import WorkOptions
+from sweeps.work.worker import work
+from tests.commands import SEQCLS, run_main
+from tests.conftest import SHORT
+from tests.databases import rows, spec
 
 
 def in_fork(function: Callable[[], object]) -> int:
@@ -208,3 +215,95 @@ def test_a_signal_while_a_connection_closes_is_no_news() -> None:
     ).stderr
     assert said.count("Exception closing connection") == 1
     assert "OSError: gone" in said
+
+
+def empty(path: Path) -> None:
+    os.truncate(path, 0)
+
+
+def replace_by_empty(path: Path) -> None:
+    (path.parent / "empty").touch()
+    (path.parent / "empty").replace(path)
+
+
+def replace_by_another(path: Path) -> None:
+    open_writer(str(path.parent / "another.db"))
+    (path.parent / "another.db").replace(path)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (empty, "was emptied or replaced while it was open"),
+        (replace_by_empty, "was emptied or replaced while it was open"),
+        (replace_by_another, "was replaced by another file while it was open"),
+        (Path.unlink, "cannot be opened; check that it and its folder are there"),
+    ],
+)
+def test_a_file_that_goes_away_in_mid_sweep_is_said_at_once_and_left_as_it_is(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    change: Callable[[Path], None],
+    message: str,
+) -> None:
+    # Where the file is waited for, the test takes as long as this.
+    monkeypatch.setattr(sqlite, "BUSY_SECONDS", 600.0)
+    path = tmp_path / "x.db"
+    store = open_writer(str(path))
+    sweep_id = writer.submit(store, spec(fixed=SHORT))
+    record = writer.record
+
+    def change_first(*given: Any) -> int:
+        change(path)
+        monkeypatch.setattr(writer, "record", record)
+        return record(*given)
+
+    monkeypatch.setattr(writer, "record", change_first)
+    with pytest.raises(StoreUnavailableError, match=message):
+        work(store, [sweep_id], WorkOptions(0))
+    if change in (empty, replace_by_empty):
+        assert path.stat().st_size == 0
+        with pytest.raises(StoreUnavailableError, match=message):
+            queries.runs(store)
+    if change is Path.unlink:
+        assert not path.exists()
+
+
+def within(limit: str, *command: str) -> "subprocess.CompletedProcess[str]":
+    """A command in a process of its own that the shell has set a limit."""
+    return subprocess.run(
+        ["bash", "-c", f'ulimit {limit}; exec "$@"', "bash", *SEQCLS, *command],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize(
+    ("limit", "command", "message"),
+    [
+        ("-n 8", ("status",), "may have only 8 files open (ulimit -n); raise it to 64 or more"),
+        ("-n 20", ("pack",), "may have only 20 files open (ulimit -n); raise it to 64 or more"),
+        ("-n 100", ("dashboard",), "only 100 files open (ulimit -n); raise it to 128 or more"),
+        ("-v 300000", ("runs",), "only 0.3 GiB of addresses (ulimit -v); raise it to 1 GiB"),
+        ("-f 0", ("stop", "lab"), "a file may not grow beyond 0 bytes (ulimit -f)"),
+    ],
+)
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems have other limits")
+def test_a_limit_of_the_system_is_named_in_one_line(
+    two_runs: Path, limit: str, command: tuple[str, ...], message: str
+) -> None:
+    before = two_runs.read_bytes()
+    said = within(limit, *command, "--db", str(two_runs))
+    assert said.returncode == 3, said
+    assert said.stderr.startswith("seqcls: ")
+    assert said.stderr.count("\n") == 1
+    assert message in said.stderr
+    assert two_runs.read_bytes() == before
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems have other limits")
+def test_a_limit_that_may_be_raised_is_raised(two_runs: Path) -> None:
+    said = within("-Sn 20", "status", "--db", str(two_runs))
+    assert said.returncode == 0, said

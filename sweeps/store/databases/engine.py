@@ -46,6 +46,8 @@ class Store:
     """The file; None where the database is a server's."""
     survey: "Survey | None" = None
     """What is damaged, where that had to be looked for; its readers do not see it."""
+    file: sqlite.FileId | None = None
+    """Which file a writer has opened, so that it writes into no other of that name."""
 
     def __repr__(self) -> str:
         return f"<Store {self.name}>"
@@ -71,7 +73,9 @@ class Store:
     def hurried(self) -> "Store":
         """The same database for writes that are not worth a wait for others' locks."""
         if self.path is not None:
-            engine = sqlite.connect(self.path, mode="rwc", busy_seconds=HURRIED_SECONDS)
+            engine = sqlite.connect(
+                self.path, mode="again", busy_seconds=HURRIED_SECONDS, file=self.file
+            )
         else:
             engine = postgres.connect(
                 self.engine.url, read_only=False, busy_seconds=HURRIED_SECONDS

@@ -32,6 +32,7 @@ from seqcls.errors import (
     StoreError,
     StoreUnavailableError,
 )
+from sweeps import limits
 from sweeps.files import whole_files
 from sweeps.read_only import connect_to, open_to_read, refuse_writes
 
@@ -75,6 +76,10 @@ _UNAVAILABLE = {
         "this again"
     ),
 }
+_EMPTIED = (
+    "it was emptied or replaced while it was open, and has no tables; put a copy of it back, or "
+    "remove it and begin anew"
+)
 _DAMAGED = {
     "file is not a database": "it is no SQLite database; name another file",
     "database disk image is malformed": DAMAGED,
@@ -85,39 +90,57 @@ read_seconds: float | None = None
 """How long a reader may take; None for as long as it takes. A program of pages sets it once."""
 
 
+Mode = Literal["ro", "rw", "rwc", "again"]
+
+FileId = tuple[int, int]
+"""The device and the number of a file, by which it is known apart from one put in its place."""
+
+
 def connect(
     path: Path,
-    mode: Literal["ro", "rw", "rwc"],
+    mode: Mode,
     prepared: Sequence[str] = (),
     busy_seconds: float | None = None,
+    file: FileId | None = None,
 ) -> Engine:
     """An engine on a file, each of whose transactions is a connection of its own.
 
     Args:
         path: the file.
         mode: `ro` reads only; `rw` leaves the file in the journal mode that it has; `rwc` puts it
-            into write-ahead mode, and creates it if it is missing.
+            into write-ahead mode, and creates it if it is missing; `again` does the first, of a
+            file that was open before: it is refused where it was emptied or replaced since.
         prepared: statements that each connection begins with; they may ask what `fits`.
         busy_seconds: how long a connection waits for another's lock; `BUSY_SECONDS` if None.
+        file: which file it was; any where it is None.
 
     Raises:
         ReadOnlyError: this process only reads, and the mode is another.
     """
     if mode != "ro":
         refuse_writes(f"writing to {str(path)!r}")
-    return _engine(path.absolute(), mode, tuple(prepared), busy_seconds)
+    return _engine(path.absolute(), mode, tuple(prepared), busy_seconds, file)
+
+
+def file_id(path: Path) -> FileId | None:
+    """Which file it is; None on a network file system, where that may change by itself."""
+    if network_file_system(path) is not None:
+        return None
+    status = os.stat(path)
+    return status.st_dev, status.st_ino
 
 
 # An engine remembers how each statement is written out; a page opens its file dozens of times.
 @lru_cache(maxsize=16)
 def _engine(
     path: Path,
-    mode: Literal["ro", "rw", "rwc"],
+    mode: Mode,
     prepared: tuple[str, ...],
     busy_seconds: float | None,
+    file: FileId | None,
 ) -> Engine:
     seconds = BUSY_SECONDS if busy_seconds is None else busy_seconds
-    creator = partial(_new_connection, path, mode, prepared, seconds)
+    creator = partial(_new_connection, path, mode, prepared, seconds, file)
     # NullPool: a connection that idles in a pool would keep its file open for nothing.
     engine = create_engine(
         "sqlite://",
@@ -135,12 +158,16 @@ def _engine(
 
 
 def _new_connection(
-    path: Path, mode: str, prepared: tuple[str, ...], busy_seconds: float
+    path: Path, mode: Mode, prepared: tuple[str, ...], busy_seconds: float, file: FileId | None
 ) -> sqlite3.Connection:
     if mode == "ro":
         connection = open_to_read(path, busy_seconds)
     else:
-        connection = connect_to(f"file:{quote(str(path))}?mode={mode}", busy_seconds)
+        if mode == "again":
+            # SQLite would wait for locks on an empty file, and fill another one.
+            _refuse_changed(path, file)
+        how = "rw" if mode == "again" else mode
+        connection = connect_to(f"file:{quote(str(path))}?mode={how}", busy_seconds)
     connection.execute("PRAGMA foreign_keys=ON")
     if mode == "ro":
         # What a file says of its own schema calls no function that does more than compute.
@@ -154,10 +181,30 @@ def _new_connection(
         connection.execute(statement)
     if mode == "ro":
         begin_reading(connection)
-    if mode == "rwc":
+    if mode in ("rwc", "again"):
         connection.execute("PRAGMA journal_mode=WAL")
         connection.execute("PRAGMA synchronous=NORMAL")
     return connection
+
+
+def _refuse_changed(path: Path, file: FileId | None) -> None:
+    """Refuses a file that is not the one that was open before.
+
+    Raises:
+        StoreUnavailableError: it was emptied, or another one is in its place.
+    """
+    try:
+        status = os.stat(path)
+    except OSError:
+        # SQLite says that it cannot be opened.
+        return
+    if status.st_size == 0:
+        raise StoreUnavailableError(f"{str(path)!r}: {_EMPTIED}")
+    if file is not None and (status.st_dev, status.st_ino) != file:
+        raise StoreUnavailableError(
+            f"{str(path)!r}: it was replaced by another file while it was open, into which nothing "
+            "is written; put the first one back, or run this again to go on with the other"
+        )
 
 
 def driver_of(connection: Connection) -> sqlite3.Connection:
@@ -201,6 +248,12 @@ def explained(name: str, error: SQLAlchemyError | sqlite3.Error) -> StoreError:
         return StoreError(f"{name!r}: {TOO_LONG}")
     if cause.startswith("Could not decode"):
         return StoreDamagedError(f"{name!r}: a text in it is no UTF-8; {DAMAGED}")
+    if cause.startswith("no such table"):
+        return StoreUnavailableError(f"{name!r}: {_EMPTIED}")
+    if cause.startswith("unable to open") and (limit := limits.files_reached()) is not None:
+        return StoreUnavailableError(f"{name!r}: {limit}")
+    if cause.startswith("disk I/O error") and (limit := limits.file_size()) is not None:
+        return StoreUnavailableError(f"{name!r}: the disk refuses, or {limit}")
     for text, advice in _UNAVAILABLE.items():
         if cause.startswith(text):
             return StoreUnavailableError(f"{name!r}: {advice}")
