@@ -27,10 +27,14 @@ SERVED_FILES = 128
 GIBIBYTE = 2**30
 
 ADDRESSES = GIBIBYTE
-"""Of address space, for Python with NumPy and pandas."""
+"""Bytes of address space for Python with NumPy and pandas."""
 
-ADDRESSES_OF = {"torch": 4 * GIBIBYTE, "vl_convert": 72 * GIBIBYTE, "streamlit": 4 * GIBIBYTE}
-"""Of address space, to load a library: the V8 in `vl_convert` reserves 64 GiB, and uses little."""
+ADDRESSES_OF = {
+    "torch": 3 * GIBIBYTE // 2,
+    "streamlit": 3 * GIBIBYTE // 2,
+    "vl_convert": 72 * GIBIBYTE,
+}
+"""Bytes of address space to load a library: the V8 in `vl_convert` reserves 64 GiB, uses little."""
 
 NO_THREAD = ("can't start new thread", "thread creation failed", "pthread_create failed")
 NO_MEMORY = ("failed to map segment", "cannot allocate memory", "out of memory")
@@ -174,7 +178,7 @@ def _of_files(most: int, wanted: int) -> str:
 def _of_addresses(most: int, wanted: int) -> str:
     return (
         f"this process may have only {most / GIBIBYTE:.1f} GiB of addresses (ulimit -v); raise it "
-        f"to {wanted / GIBIBYTE:.0f} GiB or more, or to unlimited"
+        f"to {wanted / GIBIBYTE:g} GiB or more, or to unlimited"
     )
 
 

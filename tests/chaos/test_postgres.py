@@ -5,9 +5,10 @@ import threading
 import time
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
-from sqlalchemy import make_url
+from sqlalchemy import Connection, event, make_url
 
 import sweeps.work.worker
 from seqcls.errors import StoreBusyError
@@ -61,6 +62,47 @@ def _trained(url: str, sweep_id: int) -> None:
         with suppress(StoreBusyError):
             work(open_writer(url), [sweep_id], WorkOptions(0))
             return
+
+
+@pytest.mark.timeout(3600)
+def test_a_backend_terminated_at_any_statement_of_a_worker_is_waited_for(
+    postgres_url: str, long: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    psycopg = pytest.importorskip("psycopg")
+    monkeypatch.setattr(sweeps.work.worker, "LOOK_SECONDS", 0.01)
+    store = open_writer(postgres_url)
+    small = spec(fixed=SHORT, axes={"hidden_size": [2]})
+    statements = 0
+    fatal = 0
+
+    def terminate(connection: Connection, *_: object) -> None:
+        nonlocal statements
+        statements += threading.current_thread() is threading.main_thread()
+        if statements == fatal:
+            statements += 1
+            driver: Any = connection.connection.driver_connection
+            backend = driver.info.backend_pid
+            with psycopg.connect(postgres_url, autocommit=True) as other:
+                other.execute("SELECT pg_terminate_backend(%s, 5000)", [backend])
+
+    event.listen(store.engine, "before_cursor_execute", terminate)
+    event.listen(store.reader().engine, "before_cursor_execute", terminate)
+    tried = 0
+    # The first time none is, to see how many there are.
+    while fatal <= statements or not tried:
+        statements = -1_000_000
+        sweep_id = writer.submit(store, small)
+        statements = 0
+        assert work(store, [sweep_id], WorkOptions(0)).recorded == 3, f"statement {fatal}"
+        reached, statements = statements, -1_000_000
+        assert rows(store, "SELECT state, count(*) FROM run GROUP BY 1") == [("done", 3)]
+        assert rows(store, "SELECT count(*) FROM failure") == [(0,)]
+        writer.delete(store, sweep_id)
+        statements = reached
+        tried += 1
+        fatal += 1 if long or not fatal else 3
+    print(f"{tried - 1} statements")
+    assert tried > (20 if long else 5)
 
 
 def test_connections_lost_in_silence_are_given_up(
