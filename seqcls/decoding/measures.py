@@ -2,8 +2,6 @@
 
 from collections.abc import Sequence
 
-from rapidfuzz.distance import Levenshtein
-
 from seqcls.results import ErrorKind
 
 LOOPS = 3
@@ -12,6 +10,9 @@ LOOPS = 3
 
 def edits(output: Sequence[int], target: Sequence[int]) -> int:
     """Insertions, deletions and substitutions from one to the other (Levenshtein 1966)."""
+    # Loaded where outputs are compared, and not wherever a kind of task is named.
+    from rapidfuzz.distance import Levenshtein
+
     return int(Levenshtein.distance(output, target))
 
 

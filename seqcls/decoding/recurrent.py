@@ -5,10 +5,8 @@ from jaxtyping import Float, Int64
 from torch import Tensor
 
 from seqcls.models.base import Ids
-from seqcls.models.recurrent import Recurrent
+from seqcls.models.recurrent import Recurrent, State
 from seqcls.tokens.tokenizer import PAD
-
-State = Float[Tensor, "string hidden"]
 
 
 class RecurrentStepper:

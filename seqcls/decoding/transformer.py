@@ -11,8 +11,7 @@ from torch.nn import functional
 from seqcls.models.base import Classifier, Ids, Recorder
 from seqcls.models.heads import BodyAndHead
 from seqcls.models.positions.places import places_of
-from seqcls.models.transformer import Attention, Block, Transformer
-from seqcls.models.two_streams.encoder_decoder import Side
+from seqcls.models.transformer import Attention, Block, Side, Transformer
 from seqcls.tokens.tokenizer import CLS, FIRST_LETTER, PAD
 
 Cache = Float[Tensor, "string head position head_size"]

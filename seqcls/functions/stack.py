@@ -2,6 +2,9 @@
 
 import re
 
+PUSH, POP = 2, 3
+"""The letters `+` and `-`, after those of the two bits."""
+
 _SHAPE = re.compile(r"([01]*)((?:-|\+[01])*)")
 
 

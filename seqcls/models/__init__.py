@@ -177,14 +177,14 @@ def _recurrent(name: str, gates: int) -> Entry:
     )
 
 
-def _mixing(name: str, sizes: Sizes, *reads: str) -> Entry:
+def _mixing(path: str, sizes: Sizes, *reads: str) -> Entry:
     """Blocks of a mixer, which reads these settings beside those of every such block."""
     of_blocks = {
         "num_blocks", "readout", "norm_placement", "activation", "biases", "final_norm",
         "feed_forward_size", "layer_norm", "layer_norm_eps", "feed_forward_init_strategy",
     }  # fmt: skip
     return Entry(
-        f"seqcls.models.mixing.{name}",
+        path,
         frozenset(of_blocks.union(reads)),
         _no_mixing,
         several_outputs=True,
@@ -230,11 +230,19 @@ _OWN: Mapping[str, Entry] = {
     "gru": _recurrent("GRU", gates=3),
     "lstm": _recurrent("LSTM", gates=4),
     "deltanet": _mixing(
-        "deltanet:DeltaNet", DELTANET, *_HEADS, "eigenvalue_range", "short_convolution"
+        "seqcls.models.mixing.deltanet:DeltaNet",
+        DELTANET,
+        *_HEADS,
+        "eigenvalue_range",
+        "short_convolution",
     ),
-    "mamba": _mixing("mamba:Mamba", MAMBA, "eigenvalue_range", "expand", "state_size"),
-    "slstm": _mixing("slstm:SLSTM", SLSTM, *_HEADS),
-    "linear_attention": _mixing("linear_attention:LinearAttention", LINEAR_ATTENTION, *_HEADS),
+    "mamba": _mixing(
+        "seqcls.models.mixing.mamba:Mamba", MAMBA, "eigenvalue_range", "expand", "state_size"
+    ),
+    "slstm": _mixing("seqcls.models.mixing.slstm:SLSTM", SLSTM, *_HEADS),
+    "linear_attention": _mixing(
+        "seqcls.models.mixing.linear_attention:LinearAttention", LINEAR_ATTENTION, *_HEADS
+    ),
 }
 
 MODELS: Registry[Entry] = Registry("seqcls.models", _OWN, entry_of)

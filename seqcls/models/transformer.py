@@ -218,6 +218,34 @@ class Transformer(BodyAndHead):
         return tuple(f"blocks.{block}.attention.weights" for block in range(self.config.num_blocks))
 
 
+class Side(nn.Module):
+    """The blocks of one stream, with the norm after them and its positions."""
+
+    def __init__(self, config: NetworkConfig, block: type[Block]) -> None:
+        super().__init__()
+        self.config = config
+        blocks = nn.ModuleList([block(config) for _ in range(config.num_blocks)])
+        self.blocks = cast("Iterable[Block]", blocks)
+        self.final_norm = make_norm(config) if config.final_norm else None
+        self.dropout = Dropout(config.dropout_rate)
+        self.positions: Positions = POSITIONS[config.positions].load()(config)
+
+    def forward(
+        self,
+        embedded: Hidden,
+        attending: Attending,
+        record: Recorder,
+        *encoded: Attending | Hidden,
+    ) -> Hidden:
+        states = self.positions.embed(embedded, attending.places)
+        states = record("embedding", self.dropout(states))
+        for number, block in enumerate(self.blocks):
+            states = block(states, attending, record.within(f"blocks.{number}"), *encoded)
+        if self.final_norm is None:
+            return states
+        return record("final_norm", self.final_norm(states))
+
+
 def attending_of(
     config: NetworkConfig, ids: Ids, positions: Positions, places: Places
 ) -> Attending:

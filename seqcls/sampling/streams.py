@@ -20,7 +20,8 @@ from seqcls.caching.cache import STRINGS, cache_folder, keep_checked, make_room,
 from seqcls.caching.remembered import MEMORY
 from seqcls.kinds.base import Examples
 from seqcls.sampling.base import Sampler
-from seqcls.tasks import TASKS, Task
+from seqcls.tasks import TASKS
+from seqcls.tasks.base import Task
 from seqcls.tokens.strings import TokenStrings
 
 VERSION = 4

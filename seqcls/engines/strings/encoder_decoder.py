@@ -5,7 +5,8 @@ from torch import Tensor
 from seqcls.engines.strings.batches import Batch
 from seqcls.engines.strings.transformer import Hidden, Queries, attended, attention, fed
 from seqcls.models.base import Outputs
-from seqcls.models.two_streams.encoder_decoder import DecoderBlock, EncoderDecoder, Side
+from seqcls.models.transformer import Side
+from seqcls.models.two_streams.encoder_decoder import DecoderBlock, EncoderDecoder
 
 
 def encoder_decoder_logits(model: EncoderDecoder, batch: Batch) -> Outputs:

@@ -56,22 +56,25 @@ def _two_streams(config: NetworkConfig) -> str | None:
     return None
 
 
-_HERE = "seqcls.models.positions"
-
-_COUPLED = Entry(f"{_HERE}.coupled:Coupled", obstacle=_no_coupling, table_size=_longest)
+_COUPLED = Entry(
+    "seqcls.models.positions.coupled:Coupled", obstacle=_no_coupling, table_size=_longest
+)
 
 _OWN: Mapping[str, Entry] = {
-    "none": Entry(f"{_HERE}.base:Positions"),
-    "sinusoidal": Entry(f"{_HERE}.sinusoidal:Sinusoidal", _RANDOMIZED),
+    "none": Entry("seqcls.models.positions.base:Positions"),
+    "sinusoidal": Entry("seqcls.models.positions.sinusoidal:Sinusoidal", _RANDOMIZED),
     "learned": Entry(
-        f"{_HERE}.learned:Learned", _RANDOMIZED | {"position_draw"}, _drawn_once, _longest
+        "seqcls.models.positions.learned:Learned",
+        _RANDOMIZED | {"position_draw"},
+        _drawn_once,
+        _longest,
     ),
     "coupled_marks": _COUPLED,
     "coupled": _COUPLED,
-    "rotary": Entry(f"{_HERE}.rotary:Rotary", _RANDOMIZED, _even_head_size),
-    "alibi": Entry(f"{_HERE}.alibi:Alibi", _RANDOMIZED),
-    "relative": Entry(f"{_HERE}.relative:Relative"),
-    "fire": Entry(f"{_HERE}.fire:Fire", obstacle=_two_streams),
+    "rotary": Entry("seqcls.models.positions.rotary:Rotary", _RANDOMIZED, _even_head_size),
+    "alibi": Entry("seqcls.models.positions.alibi:Alibi", _RANDOMIZED),
+    "relative": Entry("seqcls.models.positions.relative:Relative"),
+    "fire": Entry("seqcls.models.positions.fire:Fire", obstacle=_two_streams),
 }
 
 POSITIONS: Registry[Entry] = Registry("seqcls.positions", _OWN, entry_of)

@@ -7,8 +7,7 @@ One table of embeddings serves both.
 """
 
 import math
-from collections.abc import Iterable, Mapping
-from typing import cast
+from collections.abc import Mapping
 
 from torch import nn
 
@@ -18,9 +17,8 @@ from seqcls.models.block_parts import ONLY_SELF, block_parts, block_sites
 from seqcls.models.heads import make_head
 from seqcls.models.layers import Dropout, Embedding, Linear, make_norm
 from seqcls.models.parts import Part, Site
-from seqcls.models.positions import POSITIONS
 from seqcls.models.positions.base import Positions
-from seqcls.models.transformer import Attending, Attention, Block, attending_of
+from seqcls.models.transformer import Attending, Attention, Block, Side, attending_of
 from seqcls.models.two_streams.two_streams import Hidden, Streams, TwoStreams
 
 BOTH: Mapping[str, str] = {**ONLY_SELF, "cross-attention ": "cross_attention"}
@@ -57,34 +55,6 @@ class DecoderBlock(Block):
     def adding(self) -> tuple[Linear, ...]:
         """Implements `Block.adding`."""
         return *super().adding(), self.cross_attention.output
-
-
-class Side(nn.Module):
-    """The blocks of one stream, with the norm after them and its positions."""
-
-    def __init__(self, config: NetworkConfig, block: type[Block]) -> None:
-        super().__init__()
-        self.config = config
-        blocks = nn.ModuleList([block(config) for _ in range(config.num_blocks)])
-        self.blocks = cast("Iterable[Block]", blocks)
-        self.final_norm = make_norm(config) if config.final_norm else None
-        self.dropout = Dropout(config.dropout_rate)
-        self.positions: Positions = POSITIONS[config.positions].load()(config)
-
-    def forward(
-        self,
-        embedded: Hidden,
-        attending: Attending,
-        record: Recorder,
-        *encoded: Attending | Hidden,
-    ) -> Hidden:
-        states = self.positions.embed(embedded, attending.places)
-        states = record("embedding", self.dropout(states))
-        for number, block in enumerate(self.blocks):
-            states = block(states, attending, record.within(f"blocks.{number}"), *encoded)
-        if self.final_norm is None:
-            return states
-        return record("final_norm", self.final_norm(states))
 
 
 class EncoderDecoder(TwoStreams):

@@ -8,7 +8,8 @@ import numpy as np
 from seqcls.tasks.files.file import refuse_unknown
 from seqcls.tasks.files.lookup import rows_of, rows_of_length
 from seqcls.tasks.files.of_rows import OfRows
-from seqcls.tasks.transductions.base import LetterRow, TargetRow, Transduction
+from seqcls.tasks.language import LetterRow
+from seqcls.tasks.transductions.base import TargetRow, Transduction
 from seqcls.tokens.strings import NO_LETTER, TokenStrings
 
 

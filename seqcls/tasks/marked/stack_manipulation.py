@@ -7,13 +7,13 @@ from typing import ClassVar
 import numpy as np
 
 from seqcls.caching.remembered import remembered
-from seqcls.functions.stack import stack_after
+from seqcls.functions.stack import POP, PUSH, stack_after
 from seqcls.tasks.base import FLARE, NotRegular
 from seqcls.tasks.drawing import choose
 from seqcls.tasks.language import Language, LetterRow, random_bits
 from seqcls.tasks.paths import first_passage
 
-_PUSH, _POP, _MARK = 2, 3, 4
+_MARK = 4
 
 
 @dataclass(frozen=True)
@@ -49,10 +49,10 @@ class StackManipulation(Language):
         for pushed in operations.tolist():
             if pushed:
                 stack.append(next(bits))
-                letters += [_PUSH, stack[-1]]
+                letters += [PUSH, stack[-1]]
             else:
                 stack.pop()
-                letters.append(_POP)
+                letters.append(POP)
         return np.array([*letters, _MARK, *reversed(stack)], dtype=np.uint8)
 
     def describe(self) -> str:

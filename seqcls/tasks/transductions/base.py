@@ -8,11 +8,11 @@ import numpy as np
 from jaxtyping import Int64, UInt8
 
 from seqcls.errors import InvalidStringError
+from seqcls.tasks.language import LetterRow
 from seqcls.tasks.letters import letter_counts
 from seqcls.tokens.strings import NO_LETTER, TokenStrings
 from seqcls.tokens.tokenizer import Tokenizer
 
-LetterRow = UInt8[np.ndarray, " position"]
 Places = Int64[np.ndarray, " position"]
 TargetRow = UInt8[np.ndarray, " target_position"]
 TargetPlaces = Int64[np.ndarray, " target_position"]

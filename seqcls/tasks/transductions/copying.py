@@ -8,8 +8,8 @@ import numpy as np
 
 from seqcls.errors import InvalidStringError
 from seqcls.functions.rearranging import ascending, backwards, odds_first, same, twice
+from seqcls.tasks.language import LetterRow
 from seqcls.tasks.transductions.base import (
-    LetterRow,
     Places,
     TargetPlaces,
     TargetRow,

@@ -7,8 +7,8 @@ from typing import ClassVar
 import numpy as np
 
 from seqcls.errors import InvalidStringError
-from seqcls.tasks.language import random_bits
-from seqcls.tasks.transductions.base import LetterRow, TargetRow, Transduction
+from seqcls.tasks.language import LetterRow, random_bits
+from seqcls.tasks.transductions.base import TargetRow, Transduction
 from seqcls.tokens.tokenizer import LETTERS
 
 

@@ -6,7 +6,8 @@ from typing import ClassVar
 import numpy as np
 
 from seqcls.functions.modular import MODULUS, MOVES, OPERATORS, expression_value, place_after
-from seqcls.tasks.transductions.base import LetterRow, OfText
+from seqcls.tasks.language import LetterRow
+from seqcls.tasks.transductions.base import OfText
 
 
 class _OneDigit(OfText):

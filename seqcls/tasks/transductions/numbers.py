@@ -9,8 +9,8 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from seqcls.functions.numbers import between, num_carries, value, written
-from seqcls.tasks.language import texts
-from seqcls.tasks.transductions.base import LetterRow, OfText, Places, TargetPlaces, TargetRow
+from seqcls.tasks.language import LetterRow, texts
+from seqcls.tasks.transductions.base import OfText, Places, TargetPlaces, TargetRow
 from seqcls.tokens.strings import TokenStrings
 
 LONGEST = 4_000

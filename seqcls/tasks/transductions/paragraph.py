@@ -12,7 +12,8 @@ import numpy as np
 from seqcls.errors import ConfigError, InvalidStringError
 from seqcls.pictures.glyphs import glyphs_of
 from seqcls.pictures.page import Page
-from seqcls.tasks.transductions.base import LetterRow, TargetRow, Transduction
+from seqcls.tasks.language import LetterRow
+from seqcls.tasks.transductions.base import TargetRow, Transduction
 from seqcls.tokens.strings import TokenStrings
 
 BREAK = "/"

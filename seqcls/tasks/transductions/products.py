@@ -8,7 +8,8 @@ import numpy as np
 
 from seqcls.errors import InvalidStringError
 from seqcls.functions.permutation_groups import GroupName, group_tokens, prefix_products
-from seqcls.tasks.transductions.base import LetterRow, TargetRow, Transduction
+from seqcls.tasks.language import LetterRow
+from seqcls.tasks.transductions.base import TargetRow, Transduction
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,8 @@ import numpy as np
 
 from seqcls.errors import ConfigError, InvalidStringError
 from seqcls.functions.rewriting import Rewriter
-from seqcls.tasks.transductions.base import LetterRow, TargetRow, Transduction
+from seqcls.tasks.language import LetterRow
+from seqcls.tasks.transductions.base import TargetRow, Transduction
 from seqcls.tokens.alphabets import check_alphabet, tokens_of
 from seqcls.tokens.strings import TokenStrings
 

@@ -5,12 +5,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from seqcls.caching.remembered import remembered
-from seqcls.functions.stack import stack_after
+from seqcls.functions.stack import POP, PUSH, stack_after
 from seqcls.tasks.drawing import below, choose
-from seqcls.tasks.language import random_bits
-from seqcls.tasks.transductions.base import LetterRow, OfText
-
-_PUSH, _POP = 2, 3
+from seqcls.tasks.language import LetterRow, random_bits
+from seqcls.tasks.transductions.base import OfText
 
 
 @dataclass(frozen=True)
@@ -35,10 +33,10 @@ class WriteStack(OfText):
             while size >= 0 and len(letters) < length:
                 left = length - len(letters)
                 if below(rng, numbers[left]) < numbers[left - 1]:
-                    letters.append(_POP)
+                    letters.append(POP)
                     size -= 1
                 else:
-                    letters += [_PUSH, int(rng.integers(2))]
+                    letters += [PUSH, int(rng.integers(2))]
                     size += 1
             if size >= 0:
                 return np.array(letters, dtype=np.uint8)
