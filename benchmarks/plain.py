@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from seqcls.config import RunConfig
-from seqcls.models.base import read_ids
+from seqcls.models.reading import read_ids
 from seqcls.problem import configuration, resolve
 from seqcls.sampling.streams import stream
 from seqcls.tokens.tokenizer import PAD

@@ -15,7 +15,7 @@ from seqcls.engines.fused.shapes import training_shape
 from seqcls.engines.fused.tables.places import SCHEMES
 from seqcls.engines.fused.tables.program import TableProgram
 from seqcls.engines.initial import draw_initial
-from seqcls.models.base import read_ids
+from seqcls.models.reading import read_ids
 from seqcls.problem import resolve
 from seqcls.sampling.streams import stream
 from seqcls.tokens.tokenizer import PAD

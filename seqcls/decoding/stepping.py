@@ -1,7 +1,7 @@
 """Models that write token by token, with what they keep of the tokens before."""
 
 from collections.abc import Callable
-from typing import Protocol
+from typing import Protocol, Self
 
 import torch
 from jaxtyping import Bool, Float, Int64
@@ -76,7 +76,7 @@ class Again:
         self._lengths = lengths
 
     @classmethod
-    def start(cls, model: Classifier, ids: Ids, most_tokens: int) -> "tuple[Again, Scores]":
+    def start(cls, model: Classifier, ids: Ids, most_tokens: int) -> tuple[Self, Scores]:
         """Implements `start`."""
         stepper = cls(model, *padded(ids, most_tokens))
         return stepper, stepper._scores()

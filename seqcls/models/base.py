@@ -11,8 +11,6 @@ from torch import Tensor, nn
 from seqcls.config import NetworkConfig
 from seqcls.models.layers import Dropout
 from seqcls.models.parts import Part, Site
-from seqcls.models.reading import Readout as Readout
-from seqcls.models.reading import read_ids as read_ids
 
 Ids = Integer[Tensor, "string position"]
 """Token ids as a model reads them: the special token in its place, `PAD` after each string."""

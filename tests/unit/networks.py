@@ -9,9 +9,10 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from seqcls.config import COUPLED, NetworkConfig
-from seqcls.models.base import Classifier, read_ids
+from seqcls.models.base import Classifier
 from seqcls.models.initialization import initial_parameters, make_model
 from seqcls.models.positions import POSITIONS
+from seqcls.models.reading import read_ids
 from seqcls.tokens.strings import TokenStrings
 
 

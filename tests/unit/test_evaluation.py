@@ -17,8 +17,8 @@ from seqcls.interpretability.minimal.minimal import shortest_failing
 from seqcls.interpretability.model.trained_model import TrainedModel
 from seqcls.interpretability.verdicts.by_counts import verdicts
 from seqcls.interpretability.verdicts.by_strings import string_verdict
-from seqcls.models.base import read_ids
 from seqcls.models.initialization import initial_parameters
+from seqcls.models.reading import read_ids
 from seqcls.prediction import outputs, predict
 from seqcls.problem import configuration, resolve
 from seqcls.results import Confusion

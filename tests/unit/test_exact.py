@@ -16,10 +16,10 @@ from seqcls.config import NetworkConfig
 from seqcls.engines.computation import all_logits
 from seqcls.engines.strings.flat_group import FlatGroup
 from seqcls.engines.strings.one_by_one import OneByOne
-from seqcls.models.base import read_ids
 from seqcls.models.entries import entry_of
 from seqcls.models.positions import POSITIONS
 from seqcls.models.positions.base import Places, Positions, States
+from seqcls.models.reading import read_ids
 from seqcls.tokens.strings import TokenStrings
 from seqcls.tokens.tokenizer import CLS, FIRST_LETTER
 from tests.conftest import asset

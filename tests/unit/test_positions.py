@@ -12,13 +12,13 @@ from seqcls.engines.choice import choose_engine
 from seqcls.engines.initial import draw_initial
 from seqcls.errors import ConfigError, InvalidStringError
 from seqcls.evaluation import drawn_test_set, evaluate
-from seqcls.models.base import read_ids
 from seqcls.models.initialization import initial_parameters
 from seqcls.models.positions import POSITIONS
 from seqcls.models.positions.base import Positions
 from seqcls.models.positions.numbers import slopes
 from seqcls.models.positions.places import TrainingPlaces, places_of
 from seqcls.models.positions.relative import buckets
+from seqcls.models.reading import read_ids
 from seqcls.models.transformer import Transformer
 from seqcls.prediction import predict
 from seqcls.problem import configuration, resolve

@@ -27,9 +27,8 @@ from seqcls.engines.fused.tables.places import (
 )
 from seqcls.engines.fused.tables.program import rows_shape, table_logits
 from seqcls.engines.fused.tables.tiles import make_letter_tiles
-from seqcls.models.base import read_ids
 from seqcls.models.initialization import initial_parameters, make_model
-from seqcls.models.reading import Readout
+from seqcls.models.reading import Readout, read_ids
 from seqcls.problem import resolve
 from seqcls.tokens.strings import TokenStrings
 from seqcls.training import train_group

@@ -14,9 +14,10 @@ from seqcls.errors import DeviceError, GroupError
 from seqcls.evaluation import evaluate
 from seqcls.kinds import Examples
 from seqcls.kinds.membership import sigmoid_scaled
-from seqcls.models.base import Classifier, read_ids
+from seqcls.models.base import Classifier
 from seqcls.models.initialization import initial_parameters, make_model
 from seqcls.models.positions.places import TrainingPlaces
+from seqcls.models.reading import read_ids
 from seqcls.problem import check, resolve
 from seqcls.results import EpochLosses, TrainedMember
 from seqcls.sampling.streams import stream

@@ -11,9 +11,9 @@ from torch import Tensor
 
 from seqcls.config import NetworkConfig
 from seqcls.kinds.transduction import separator_id
-from seqcls.models.base import Ids, Outputs, Places, read_ids
+from seqcls.models.base import Ids, Outputs, Places
 from seqcls.models.positions.places import TrainingPlaces, places_of
-from seqcls.models.reading import special_tokens
+from seqcls.models.reading import read_ids, special_tokens
 from seqcls.models.transformer import attendable_tokens, length_scale
 from seqcls.models.two_streams.encoder_decoder import decoder_config, encoder_config
 from seqcls.models.two_streams.pictures import pictures_at_once

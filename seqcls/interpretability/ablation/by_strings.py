@@ -23,8 +23,9 @@ from seqcls.interpretability.model.readable_model import (
 )
 from seqcls.interpretability.model.trained_model import TrainedModel
 from seqcls.kinds import Examples
-from seqcls.models.base import Classifier, read_ids
+from seqcls.models.base import Classifier
 from seqcls.models.parts import PART_KINDS, Part, PartKind
+from seqcls.models.reading import read_ids
 from seqcls.models.two_streams.pictures import pictures_at_once
 from seqcls.models.two_streams.two_streams import TwoStreams, split
 from seqcls.tokens.strings import TokenStrings

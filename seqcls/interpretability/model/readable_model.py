@@ -9,8 +9,9 @@ from torch import Tensor
 from seqcls.config import NetworkConfig
 from seqcls.interpretability.model.trained_model import TrainedModel
 from seqcls.interpretability.model.written_output import Output, with_outputs, written
-from seqcls.models.base import Classifier, Recorder, read_ids
+from seqcls.models.base import Classifier, Recorder
 from seqcls.models.initialization import make_model
+from seqcls.models.reading import read_ids
 from seqcls.tokens.strings import TokenStrings
 from seqcls.tokens.tokenizer import FIRST_LETTER, PAD
 

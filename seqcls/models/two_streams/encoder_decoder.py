@@ -14,12 +14,12 @@ from torch import nn
 from seqcls.config import NetworkConfig
 from seqcls.models.base import Ids, Outputs, Places, Recorder
 from seqcls.models.block_parts import ONLY_SELF, block_parts, block_sites
-from seqcls.models.heads import make_head
+from seqcls.models.heads import Hidden, make_head
 from seqcls.models.layers import Dropout, Embedding, Linear, make_norm
 from seqcls.models.parts import Part, Site
 from seqcls.models.positions.base import Positions
 from seqcls.models.transformer import Attending, Attention, Block, Side, attending_of
-from seqcls.models.two_streams.two_streams import Hidden, Streams, TwoStreams
+from seqcls.models.two_streams.two_streams import Streams, TwoStreams
 
 BOTH: Mapping[str, str] = {**ONLY_SELF, "cross-attention ": "cross_attention"}
 """The attentions of a decoder's block, as `block_parts` takes them."""

@@ -8,10 +8,11 @@ from torch import nn
 
 from seqcls.config import NetworkConfig
 from seqcls.models.base import Places, Recorder
+from seqcls.models.heads import Hidden
 from seqcls.models.transformer import Attending
 from seqcls.models.two_streams.encoder_decoder import EncoderDecoder
 from seqcls.models.two_streams.pictures import PictureEncoder
-from seqcls.models.two_streams.two_streams import Hidden, Streams
+from seqcls.models.two_streams.two_streams import Streams
 
 
 class ParagraphReader(EncoderDecoder):

@@ -20,12 +20,12 @@ from torch import Tensor, nn
 
 from seqcls.config import NetworkConfig
 from seqcls.models.base import Places, Recorder
-from seqcls.models.heads import make_head
+from seqcls.models.heads import Hidden, make_head
 from seqcls.models.layers import Dropout, Embedding, Linear, masked_softmax
 from seqcls.models.parts import Part, Site
 from seqcls.models.recurrent import Cell, LSTMCell, State, layer_parts, layer_sites
 from seqcls.models.two_streams.pictures import PictureEncoder
-from seqcls.models.two_streams.two_streams import Hidden, Streams, TwoStreams
+from seqcls.models.two_streams.two_streams import Streams, TwoStreams
 from seqcls.tokens.tokenizer import PAD
 
 

@@ -10,8 +10,7 @@ from torch import Tensor
 from seqcls.config import NetworkConfig
 from seqcls.kinds.transduction import separator_id
 from seqcls.models.base import Ids, Outputs, Places, Recorder
-from seqcls.models.heads import BodyAndHead
-from seqcls.models.heads import Hidden as Hidden
+from seqcls.models.heads import BodyAndHead, Hidden
 from seqcls.tokens.tokenizer import PAD
 
 
