@@ -8,9 +8,14 @@ import numpy as np
 from seqcls.engines.lanes.vectors.compiling import kernel
 from seqcls.engines.lanes.vectors.elementary import exp
 from seqcls.engines.lanes.vectors.loss import likeliest
-from seqcls.engines.lanes.vectors.vector import LANES, larger, load, spread, store
-
-ZERO = np.float32(0)
+from seqcls.engines.lanes.vectors.vector import (
+    LANES,
+    ZERO,
+    larger,
+    load,
+    spread,
+    store,
+)
 
 
 class Outputs(NamedTuple):

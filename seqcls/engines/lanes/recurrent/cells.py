@@ -8,13 +8,14 @@ h' and c' are the state and the cell before, g what the input gives to each gate
 LSTM what the state before gives as well; with GRU that is u, since r comes between.
 """
 
-import numpy as np
-
 from seqcls.engines.lanes.vectors.compiling import kernel
 from seqcls.engines.lanes.vectors.elementary import sigmoid, tanh
-from seqcls.engines.lanes.vectors.vector import fma, load, store
-
-ONE = np.float32(1)
+from seqcls.engines.lanes.vectors.vector import (
+    ONE,
+    fma,
+    load,
+    store,
+)
 
 
 @kernel

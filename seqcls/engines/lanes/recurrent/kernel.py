@@ -41,9 +41,15 @@ from seqcls.engines.lanes.vectors.tiles import (
     weight_gradient,
 )
 from seqcls.engines.lanes.vectors.tokens import mark_tokens
-from seqcls.engines.lanes.vectors.vector import LANES, fma, load, spread, store
-
-ZERO, ONE = np.float32(0), np.float32(1)
+from seqcls.engines.lanes.vectors.vector import (
+    LANES,
+    ONE,
+    ZERO,
+    fma,
+    load,
+    spread,
+    store,
+)
 
 
 class Batch(NamedTuple):

@@ -24,10 +24,18 @@ from seqcls.engines.lanes.transformer.sizes import ALIBI, QUERIES, RELATIVE
 from seqcls.engines.lanes.vectors.compiling import kernel
 from seqcls.engines.lanes.vectors.elementary import exp
 from seqcls.engines.lanes.vectors.tiles import Matrix, Rows, clear, product
-from seqcls.engines.lanes.vectors.vector import fma, if_less, larger, load, spread, store
+from seqcls.engines.lanes.vectors.vector import (
+    ONE,
+    ZERO,
+    fma,
+    if_less,
+    larger,
+    load,
+    spread,
+    store,
+)
 from seqcls.models.positions.numbers import BUCKETS
 
-ZERO, ONE = np.float32(0), np.float32(1)
 MASKED = np.float32(-1e30)
 """Added to scores of keys that are not attended to: their weights become 0."""
 NOTHING = np.float32(-5e29)

@@ -29,10 +29,15 @@ from seqcls.engines.lanes.vectors.compiling import kernel
 from seqcls.engines.lanes.vectors.loss import classify, classify_gradient, group_loss
 from seqcls.engines.lanes.vectors.tiles import Matrix, Rows, linear, weight_gradient
 from seqcls.engines.lanes.vectors.tokens import mark_tokens
-from seqcls.engines.lanes.vectors.vector import LANES, fma, load, spread, store
+from seqcls.engines.lanes.vectors.vector import (
+    LANES,
+    ZERO,
+    fma,
+    load,
+    spread,
+    store,
+)
 from seqcls.tokens.tokenizer import CLS
-
-ZERO = np.float32(0)
 
 
 class Group(NamedTuple):

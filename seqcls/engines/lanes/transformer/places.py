@@ -8,10 +8,17 @@ import numpy as np
 
 from seqcls.engines.lanes.transformer.sizes import ALIBI
 from seqcls.engines.lanes.vectors.compiling import kernel
-from seqcls.engines.lanes.vectors.vector import LANES, fma, load, spread, spread_at, store, total
+from seqcls.engines.lanes.vectors.vector import (
+    LANES,
+    ZERO,
+    fma,
+    load,
+    spread,
+    spread_at,
+    store,
+    total,
+)
 from seqcls.models.positions.numbers import BUCKETS
-
-ZERO = np.float32(0)
 
 
 @kernel

@@ -15,6 +15,9 @@ import numpy as np
 from seqcls.engines.compiled.erfc import ERFC_SINGLE
 from seqcls.engines.lanes.vectors.compiling import inlined, kernel
 from seqcls.engines.lanes.vectors.vector import (
+    HALF,
+    ONE,
+    ZERO,
     absolute,
     fma,
     if_less,
@@ -27,7 +30,7 @@ from seqcls.engines.lanes.vectors.vector import (
 )
 
 number = np.float32
-ZERO, HALF, ONE, TWO = map(number, (0, 0.5, 1, 2))
+TWO = number(2)
 # Where 2^k is 0.
 LEAST = number(-88.1)
 PER_LOG_2 = number(1 / math.log(2))

@@ -11,6 +11,8 @@ from seqcls.engines.lanes.vectors.linear import Linear, apply
 from seqcls.engines.lanes.vectors.tiles import clear
 from seqcls.engines.lanes.vectors.vector import (
     LANES,
+    ONE,
+    ZERO,
     fma,
     if_less,
     larger,
@@ -22,7 +24,6 @@ from seqcls.engines.lanes.vectors.vector import (
 )
 
 number = np.float32
-ZERO, ONE = number(0), number(1)
 
 
 @inlined

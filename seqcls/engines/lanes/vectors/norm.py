@@ -11,12 +11,20 @@ from typing import NamedTuple
 import numpy as np
 
 from seqcls.engines.lanes.vectors.compiling import kernel
-from seqcls.engines.lanes.vectors.vector import fma, load, root, spread, spread_at, store, total
+from seqcls.engines.lanes.vectors.vector import (
+    ONE,
+    ZERO,
+    fma,
+    load,
+    root,
+    spread,
+    spread_at,
+    store,
+    total,
+)
 
 NONE, RMS, LAYER = range(3)
 NORMS = {"none": NONE, "rms": RMS, "nn": LAYER}
-
-ZERO, ONE = np.float32(0), np.float32(1)
 
 
 class Norm(NamedTuple):

@@ -9,7 +9,6 @@ for each of the three ways of storing them.
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
-import numpy as np
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
@@ -19,6 +18,7 @@ from seqcls.engines.lanes.vectors.target import block_rows
 from seqcls.engines.lanes.vectors.vector import (
     LANES,
     VECTOR,
+    ZERO,
     in_all_lanes,
     intrinsic,
     load,
@@ -35,7 +35,6 @@ ROWS = block_rows()
 COLUMNS = 4
 """Columns of a block; all widths are filled up to a multiple of it."""
 
-ZERO = np.float32(0)
 
 _Value = Callable[[Any, int], Any]
 _Block = list[list[Any]]

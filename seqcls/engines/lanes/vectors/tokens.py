@@ -3,10 +3,18 @@
 import numpy as np
 
 from seqcls.engines.lanes.vectors.compiling import kernel
-from seqcls.engines.lanes.vectors.vector import LANES, absolute, if_less, load, spread, store
+from seqcls.engines.lanes.vectors.vector import (
+    HALF,
+    LANES,
+    ONE,
+    ZERO,
+    absolute,
+    if_less,
+    load,
+    spread,
+    store,
+)
 from seqcls.tokens.tokenizer import CLS, FIRST_LETTER, PAD
-
-ZERO, HALF, ONE = map(np.float32, (0, 0.5, 1))
 
 
 @kernel

@@ -11,6 +11,7 @@ import operator
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
+import numpy as np
 from llvmlite import ir
 from numba import extending, types
 from numba.core.imputils import lower_builtin
@@ -23,6 +24,8 @@ LANES = lanes()
 NUMBER = ir.FloatType()
 VECTOR = ir.VectorType(NUMBER, LANES)
 WHOLE = ir.VectorType(ir.IntType(32), LANES)
+
+ZERO, HALF, ONE = map(np.float32, (0, 0.5, 1))
 
 MAY = ("contract", "nsz", "arcp")
 """What the compiler may do to sums and products: not regroup them, else what a string's padding

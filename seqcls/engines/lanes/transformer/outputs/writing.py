@@ -23,10 +23,13 @@ from seqcls.engines.lanes.vectors.linear import apply
 from seqcls.engines.lanes.vectors.loss import head_of
 from seqcls.engines.lanes.vectors.norm import Kept, norm
 from seqcls.engines.lanes.vectors.tiles import Rows
-from seqcls.engines.lanes.vectors.vector import LANES, spread, store
+from seqcls.engines.lanes.vectors.vector import (
+    LANES,
+    ZERO,
+    spread,
+    store,
+)
 from seqcls.engines.lanes.writing import any_goes_on, next_token, write_next
-
-ZERO = np.float32(0)
 
 
 class WrittenStates(NamedTuple):
