@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 from jaxtyping import UInt8
 
-from seqcls.cancellation import checked
+from seqcls.interpretability.model.trained_model import TrainedModel
 from seqcls.tokens.strings import TokenStrings
 
 MAX_STRINGS = 200_000
@@ -48,3 +48,10 @@ def all_strings(num_letters: int, max_length: int, *, empty: bool) -> Iterator[T
     """
     for length in range(0 if empty else 1, max_length + 1):
         yield from strings_of_length(num_letters, length)
+
+
+def inputs_of_length(model: TrainedModel, length: int) -> TokenStrings:
+    """All inputs of a task of so many tokens, in the order of the alphabet."""
+    strings = strings_of_length(model.num_letters, length)
+    inputs = [each.letters[model.inputs_among(each)[0]] for each in strings]
+    return TokenStrings.of_letters(model.num_letters, np.concatenate(inputs))

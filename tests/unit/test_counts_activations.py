@@ -28,8 +28,7 @@ WITH_PYTORCH = (
     *("causes.behaviours", "causes.causes", "causes.dilution"),
     *("patching", "states.by_strings"),
     *("ablation.by_outputs", "model.written_output", "states.output_tokens"),
-    *("families.by_outputs", "verdicts.by_outputs", "causes.another_language"),
-    *("model.judged_inputs", "states.output_tree", "states.user_picture"),
+    *("causes.another_language", "states.output_tree", "states.user_picture"),
     *("automata.answers", "automata.differences", "automata.inside", "automata.learning"),
     *("automata.prefixes", "automata.prefix_states", "automata.walks"),
 )

@@ -6,7 +6,7 @@ change and change back unseen, but every change that is reported is one between 
 the strings are inputs of a transduction, outputs are held against targets (`by_outputs`).
 """
 
-from seqcls.interpretability.families import by_counts, by_strings
+from seqcls.interpretability.families import by_counts, by_outputs, by_strings
 from seqcls.interpretability.families.curves import Curve, Map
 from seqcls.interpretability.families.notation import parse_family
 from seqcls.interpretability.families.output_family import OutputFamily
@@ -36,9 +36,6 @@ def output_family(model: TrainedModel, text: str) -> OutputFamily:
     Raises:
         InvalidStringError: as `parse_family`, or none of its strings can be answered.
     """
-    # PyTorch, which takes a second or two to load.
-    from seqcls.interpretability.families import by_outputs
-
     family = parse_family(model.tokenizer, text)
     one = len(family.names) == 1
     return by_outputs.curve(model, family) if one else by_outputs.area(model, family)

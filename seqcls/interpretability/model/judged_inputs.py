@@ -1,15 +1,17 @@
 """Which strings are inputs of a transduction, and what a model makes of those."""
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from jaxtyping import Int64
 
-from seqcls.decoding.judging import Judged, judge, readable_inputs
-from seqcls.interpretability.enumeration import strings_of_length
 from seqcls.interpretability.model.trained_model import TrainedModel
 from seqcls.kinds import Examples
 from seqcls.tokens.strings import TokenStrings
+
+if TYPE_CHECKING:
+    from seqcls.decoding.judging import Judged
 
 
 @dataclass(frozen=True, eq=False)
@@ -19,7 +21,7 @@ class JudgedInputs:
     rows: Int64[np.ndarray, " input"]
     """Their places among the strings."""
     examples: Examples
-    judged: Judged
+    judged: "Judged"
 
 
 def judged_inputs(model: TrainedModel, strings: TokenStrings) -> JudgedInputs:
@@ -29,15 +31,11 @@ def judged_inputs(model: TrainedModel, strings: TokenStrings) -> JudgedInputs:
         model: one that writes.
         strings: inputs of its task or not.
     """
+    # PyTorch, which takes a second or two to load.
+    from seqcls.decoding.judging import judge, readable_inputs
+
     is_input, targets = model.inputs_among(strings)
     examples = Examples(strings, targets)
     rows = np.flatnonzero(readable_inputs(model.problem, examples) & is_input)
     taken = examples.take(rows)
     return JudgedInputs(rows, taken, judge(model.problem, model.weights, taken))
-
-
-def inputs_of_length(model: TrainedModel, length: int) -> TokenStrings:
-    """All inputs of a task of so many tokens, in the order of the alphabet."""
-    strings = strings_of_length(model.num_letters, length)
-    inputs = [each.letters[model.inputs_among(each)[0]] for each in strings]
-    return TokenStrings.of_letters(model.num_letters, np.concatenate(inputs))

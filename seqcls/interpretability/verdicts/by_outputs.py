@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from seqcls.interpretability.enumeration import MAX_STRINGS, affordable_length
-from seqcls.interpretability.model.judged_inputs import inputs_of_length, judged_inputs
+from seqcls.interpretability.enumeration import MAX_STRINGS, affordable_length, inputs_of_length
+from seqcls.interpretability.model.judged_inputs import judged_inputs
 from seqcls.interpretability.model.trained_model import Answer, TrainedModel
 from seqcls.interpretability.verdicts.output_verdict import OfLength, OutputVerdict
 

@@ -2,6 +2,7 @@
 
 from seqcls.interpretability.model.trained_model import TrainedModel
 from seqcls.interpretability.verdicts.by_counts import unaffordable, verdicts
+from seqcls.interpretability.verdicts.by_outputs import output_verdict
 from seqcls.interpretability.verdicts.by_strings import string_verdict
 from seqcls.interpretability.verdicts.output_verdict import OutputVerdict
 from seqcls.results import Verdict
@@ -21,7 +22,4 @@ def verdict_of(model: TrainedModel) -> Verdict:
 
 def verdict_of_outputs(model: TrainedModel) -> OutputVerdict:
     """What a model that writes makes of all inputs up to a length."""
-    # PyTorch, which takes a second or two to load.
-    from seqcls.interpretability.verdicts.by_outputs import output_verdict
-
     return output_verdict(model)
