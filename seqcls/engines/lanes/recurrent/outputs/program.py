@@ -15,7 +15,7 @@ from seqcls.engines.lanes.outputs import (
     written_of,
 )
 from seqcls.engines.lanes.packing import pack, vectors
-from seqcls.engines.lanes.recurrent.outputs.teaching import run
+from seqcls.engines.lanes.recurrent.outputs.teaching import run_outputs
 from seqcls.engines.lanes.recurrent.outputs.writing import write
 from seqcls.engines.lanes.recurrent.program import GROUPS, most_rows
 from seqcls.engines.lanes.recurrent.sizes import parameters_of, sizes_of, slots_of, states_of
@@ -93,7 +93,7 @@ def taught(network: NetworkConfig, flat: Flat, lesson: Lesson, steps: Steps | No
     table = np.zeros(sizes.gates * sizes.type_width, np.float32)
     losses = np.zeros((count, width))
     missed, missed_inside = np.zeros((2, count, width), np.int64)
-    loss: float = run(
+    loss: float = run_outputs(
         training,
         flat,
         np.zeros_like(flat) if training else flat[:0],

@@ -23,7 +23,7 @@ from seqcls.engines.lanes.vectors.vector import LANES
 
 
 @entry(RECURRENT_OUTPUTS)
-def run(
+def run_outputs(
     training, w, gradient, moments, step, update, sizes, parameters, at, a, taught, table, d_table,
     losses, missed, missed_inside,
 ):  # fmt: skip

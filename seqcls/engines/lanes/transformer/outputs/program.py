@@ -27,7 +27,7 @@ from seqcls.engines.lanes.transformer.outputs.places import (
     places_without_draws,
     shifted,
 )
-from seqcls.engines.lanes.transformer.outputs.teaching import run
+from seqcls.engines.lanes.transformer.outputs.teaching import run_outputs
 from seqcls.engines.lanes.transformer.outputs.writing import write, written_states_of
 from seqcls.engines.lanes.transformer.program import GROUPS, fixed_places
 from seqcls.engines.lanes.transformer.sizes import (
@@ -150,7 +150,7 @@ def taught(
     losses = np.zeros(strings.lengths.shape)
     missed = np.zeros(losses.shape, np.int64)
     missed_inside = np.zeros_like(missed)
-    loss: float = run(
+    loss: float = run_outputs(
         training,
         flat,
         np.zeros_like(flat) if training else flat[:0],

@@ -55,7 +55,7 @@ def add_learned_gradient(tokens, width, hidden, a, dx0, row, lengths, gradient, 
 
 
 @entry(TRANSFORMER_OUTPUTS)
-def run(
+def run_outputs(
     training, w, gradient, moments, step, update, sizes, parameters, at, a, taught, places, by_lane,
     factor, losses, missed, missed_inside,
 ):  # fmt: skip
