@@ -8,7 +8,7 @@ from numba import njit
 
 from benchmarks.steps import SHAPES
 from seqcls.config import RunConfig
-from seqcls.engines.compiled.adamw import Update
+from seqcls.engines.compiled.training import Update
 from seqcls.engines.fused.buffers import TILE
 from seqcls.engines.fused.kernel import train_epoch
 from seqcls.engines.fused.packing import pack

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from seqcls.config import RunConfig
-from seqcls.engines.compiled.adamw import Update
+from seqcls.engines.compiled.training import Update
 from seqcls.engines.fused.packing import pack
 from seqcls.engines.fused.shapes import training_shape
 from seqcls.engines.fused.tables.places import SCHEMES

@@ -17,7 +17,8 @@ from torch.nn.functional import binary_cross_entropy_with_logits
 from seqcls.config import NetworkConfig, RunConfig
 from seqcls.counts.forward import group_logits, log_counts
 from seqcls.engines.choice import choose_engine
-from seqcls.engines.compiled.adamw import BETA_1, Update
+from seqcls.engines.compiled.adamw import BETA_1
+from seqcls.engines.compiled.training import Update
 from seqcls.engines.fused import buffers, kernel
 from seqcls.engines.fused.elementary import cross_entropy_row, exp_row, normal_rows
 from seqcls.engines.fused.packing import pack, unpack

@@ -9,7 +9,8 @@ from torch.nn.functional import binary_cross_entropy_with_logits
 
 from seqcls.config import NetworkConfig, RunConfig
 from seqcls.engines.choice import choose_engine
-from seqcls.engines.compiled.adamw import BETA_1, Update
+from seqcls.engines.compiled.adamw import BETA_1
+from seqcls.engines.compiled.training import Update
 from seqcls.engines.fused import buffers
 from seqcls.engines.fused.mean import kernel
 from seqcls.engines.fused.packing import pack, unpack

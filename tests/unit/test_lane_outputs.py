@@ -9,8 +9,8 @@ import torch
 
 from seqcls.decoding.judging import best_written, judge, output_limits, score
 from seqcls.engines.choice import choose_engine
-from seqcls.engines.compiled.adamw import BETA_1, Update
-from seqcls.engines.compiled.training import Program
+from seqcls.engines.compiled.adamw import BETA_1
+from seqcls.engines.compiled.training import Program, Update
 from seqcls.engines.computation import Losses
 from seqcls.engines.lanes.engine import Lanes
 from seqcls.engines.lanes.outputs import make_lesson

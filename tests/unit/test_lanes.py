@@ -16,7 +16,8 @@ from seqcls.caching.cache import cache_folder
 from seqcls.config import NetworkConfig
 from seqcls.engines.choice import choose_engine
 from seqcls.engines.compiled import machine_code
-from seqcls.engines.compiled.adamw import BETA_1, Update
+from seqcls.engines.compiled.adamw import BETA_1
+from seqcls.engines.compiled.training import Update
 from seqcls.engines.lanes.groups import Groups, make_groups
 from seqcls.engines.lanes.packing import pack, shapes, unpack
 from seqcls.engines.lanes.programs import lane_logits

@@ -199,7 +199,7 @@ def test_a_member_that_diverges_fails_and_leaves_its_neighbours_alone(
 
     config = short_config(layer_norm_eps=0.0)
     beside_sane = train_group([(resolve(config), 0), (resolve(config), 2)], engine=engine)
-    monkeypatch.setattr("seqcls.engines.initial.initial_parameters", exploding)
+    monkeypatch.setattr("seqcls.models.initialization.initial_parameters", exploding)
     first, failed, last = train_group(
         [(resolve(config), seed) for seed in (0, 1, 2)], engine=engine
     )
@@ -216,7 +216,7 @@ def test_a_group_of_which_all_diverge_ends(monkeypatch: pytest.MonkeyPatch) -> N
     def exploding(network: NetworkConfig, seed: int) -> dict[str, torch.Tensor]:
         return {k: v * DIVERGING for k, v in initial_parameters(network, seed).items()}
 
-    monkeypatch.setattr("seqcls.engines.initial.initial_parameters", exploding)
+    monkeypatch.setattr("seqcls.models.initialization.initial_parameters", exploding)
     members = train_group([(resolve(short_config(layer_norm_eps=0.0)), seed) for seed in (0, 1)])
     assert all(member.failure for member in members)
 

@@ -1,21 +1,11 @@
 """AdamW on all parameters of one model."""
 
 import math
-from typing import NamedTuple
 
 from seqcls.engines.compiled.compiling import inlined
 
 BETA_1, BETA_2, ADAM_EPS = 0.9, 0.999, 1e-8
 """PyTorch's defaults."""
-
-
-class Update(NamedTuple):
-    """What an epoch's steps have in common."""
-
-    learning_rate: float
-    weight_decay: float
-    gradient_clip: float
-    """The largest norm of the gradient; 0 means no limit."""
 
 
 @inlined

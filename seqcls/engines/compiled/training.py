@@ -7,13 +7,12 @@ import pickle
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Float
 
 from seqcls.engines.base import Member, Progress
-from seqcls.engines.compiled.adamw import Update
 from seqcls.engines.member import MemberTraining, learning_rate
 from seqcls.engines.unfinished import Unfinished
 from seqcls.problem import Problem
@@ -21,6 +20,15 @@ from seqcls.results import EpochLosses, TrainedMember, Weights
 
 Flat = Float[np.ndarray, " parameter"]
 """A model's parameters, one after another."""
+
+
+class Update(NamedTuple):
+    """What an epoch's steps have in common."""
+
+    learning_rate: float
+    weight_decay: float
+    gradient_clip: float
+    """The largest norm of the gradient; 0 means no limit."""
 
 
 @runtime_checkable

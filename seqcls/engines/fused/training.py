@@ -7,8 +7,7 @@ import numpy as np
 from jaxtyping import Float
 
 from seqcls.config import NetworkConfig
-from seqcls.engines.compiled.adamw import Update
-from seqcls.engines.compiled.training import Flat, Program
+from seqcls.engines.compiled.training import Flat, Program, Update
 from seqcls.engines.fused.buffers import TILE
 from seqcls.engines.fused.packing import Packed, pack
 from seqcls.engines.fused.shapes import integers, shape_of, training_shape

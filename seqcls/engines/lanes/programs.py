@@ -1,22 +1,25 @@
 """Which compiled program trains a network, and answers for it."""
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 from jaxtyping import Float, Int64
 
 from seqcls.config import NetworkConfig
 from seqcls.engines.base import Scored, Written
-from seqcls.engines.compiled.training import Program
 from seqcls.kinds import Examples
 from seqcls.problem import Problem
 from seqcls.results import Weights
 from seqcls.tokens.strings import TokenStrings
 
+if TYPE_CHECKING:
+    from seqcls.engines.compiled.training import Program
+
 # Each part's machine code is loaded, or made, only where it is used.
 
 
-def program_of(problem: Problem) -> Program:
+def program_of(problem: Problem) -> "Program":
     """What trains a model."""
     if problem.writes:
         return _output_program(problem)
@@ -29,7 +32,7 @@ def program_of(problem: Problem) -> Program:
     return RecurrentProgram(problem)
 
 
-def _output_program(problem: Problem) -> Program:
+def _output_program(problem: Problem) -> "Program":
     if problem.network.architecture == "transformer":
         from seqcls.engines.lanes.transformer.outputs.program import TransformerOutputs
 

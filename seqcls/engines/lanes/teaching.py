@@ -6,8 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float, Int64
 
-from seqcls.engines.compiled.adamw import Update
-from seqcls.engines.compiled.training import Flat
+from seqcls.engines.compiled.training import Flat, Update
 from seqcls.engines.lanes.outputs import Lesson, epoch_lesson, validation_lesson
 from seqcls.engines.lanes.packing import PackedProgram, Slots
 from seqcls.problem import Problem

@@ -6,8 +6,7 @@ import numpy as np
 from jaxtyping import Float
 
 from seqcls.config import NetworkConfig
-from seqcls.engines.compiled.adamw import Update
-from seqcls.engines.compiled.training import Flat
+from seqcls.engines.compiled.training import Flat, Update
 from seqcls.engines.fused.buffers import TILE, Shape
 from seqcls.engines.fused.learned import learned_places
 from seqcls.engines.fused.packing import Packed

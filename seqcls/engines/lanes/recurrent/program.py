@@ -6,8 +6,7 @@ import numpy as np
 from jaxtyping import Float
 
 from seqcls.config import NetworkConfig
-from seqcls.engines.compiled.adamw import Update
-from seqcls.engines.compiled.training import Flat
+from seqcls.engines.compiled.training import Flat, Update
 from seqcls.engines.lanes.groups import (
     Groups,
     Strings,

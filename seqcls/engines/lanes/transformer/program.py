@@ -7,8 +7,7 @@ from jaxtyping import Float
 
 from seqcls.caching.remembered import remembered
 from seqcls.config import NetworkConfig
-from seqcls.engines.compiled.adamw import Update
-from seqcls.engines.compiled.training import Flat
+from seqcls.engines.compiled.training import Flat, Update
 from seqcls.engines.lanes.groups import Groups, answering_groups, epoch_groups, validation_groups
 from seqcls.engines.lanes.packing import PackedProgram, pack, vectors
 from seqcls.engines.lanes.transformer.kernel import Places, run

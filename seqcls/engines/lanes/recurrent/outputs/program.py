@@ -4,8 +4,7 @@ import numpy as np
 from jaxtyping import Int64
 
 from seqcls.config import NetworkConfig
-from seqcls.engines.compiled.adamw import Update
-from seqcls.engines.compiled.training import Flat
+from seqcls.engines.compiled.training import Flat, Update
 from seqcls.engines.lanes.outputs import (
     Lesson,
     WrittenOutputs,
