@@ -50,8 +50,7 @@ def causes_of(store: Store, run_id: int, wrong: Sequence[str], sample: int) -> l
         sample: how many of them to look at.
     """
     # Imported where it is used: PyTorch takes a second or two to load.
-    from seqcls.interpretability.causes.attributions import summed_up
-    from seqcls.interpretability.causes.causes import attributions
+    from seqcls.interpretability.causes.causes import attributions, summed_up
     from sweeps.analysis.opened_models import trained_model
 
     return summed_up(attributions(trained_model(store, run_id), wrong, sample))

@@ -17,8 +17,7 @@ from seqcls.interpretability.automata.inside import look_inside
 from seqcls.interpretability.automata.learned_automaton import Learned
 from seqcls.interpretability.automata.learning import learn
 from seqcls.interpretability.automata.text import inside_text, learned_text
-from seqcls.interpretability.causes.attributions import summed_up
-from seqcls.interpretability.causes.causes import attributions
+from seqcls.interpretability.causes.causes import attributions, summed_up
 from seqcls.interpretability.enumeration import all_strings
 from seqcls.interpretability.model.trained_model import TrainedModel
 from seqcls.problem import configuration, resolve

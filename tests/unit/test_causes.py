@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from seqcls.evaluation import distinct_test_strings
-from seqcls.interpretability.causes.attributions import Attribution, spread_evenly, summed_up
-from seqcls.interpretability.causes.causes import attributions
+from seqcls.interpretability.causes.attributions import Attribution, spread_evenly
+from seqcls.interpretability.causes.causes import attributions, summed_up
 from seqcls.interpretability.causes.same_letters import (
     same_letters_other_label,
     sees_counts_alone,

@@ -9,8 +9,7 @@ import pytest
 from seqcls.decoding import judging
 from seqcls.decoding.judging import Judged
 from seqcls.evaluation import distinct_test_strings
-from seqcls.interpretability.causes.attributions import summed_up
-from seqcls.interpretability.causes.causes import attributions
+from seqcls.interpretability.causes.causes import attributions, summed_up
 from seqcls.interpretability.causes.mechanisms import FIRST_RIGHT, LATER, ONE_PLACE, REPEATED
 from seqcls.interpretability.causes.output_statements import WrongOutputs, statements
 from seqcls.interpretability.model.trained_model import TrainedModel

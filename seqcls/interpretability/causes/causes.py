@@ -15,6 +15,7 @@ from seqcls.interpretability.causes.mechanisms import ROUNDING, SAMPLE, Mechanis
 from seqcls.interpretability.causes.output_behaviours import output_behaviours
 from seqcls.interpretability.model.network import Network, as_network
 from seqcls.interpretability.model.trained_model import TrainedModel
+from seqcls.results import Cause
 
 
 def attributions(
@@ -35,6 +36,19 @@ def attributions(
     if network is not None:
         return tuple(_exact(network, string) for string in picked)
     return behaviours(model, wrong, picked)
+
+
+def summed_up(attributions: Sequence[Attribution]) -> list[Cause]:
+    """The causes of some errors, the most frequent first."""
+    times: dict[tuple[str, int | None, str, float | None], int] = {}
+    for attribution in attributions:
+        key = (attribution.mechanism, attribution.head, attribution.tokens, attribution.agreement)
+        times[key] = times.get(key, 0) + 1
+    ranked = sorted(times.items(), key=lambda item: -item[1])
+    return [
+        Cause(mechanism, head, tokens, count / len(attributions), count, agrees)
+        for (mechanism, head, tokens, agrees), count in ranked
+    ]
 
 
 def _exact(network: Network, string: str) -> Attribution:
