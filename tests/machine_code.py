@@ -15,8 +15,8 @@ from seqcls.engines.compiled.machine_code import (
     TRANSFORMER,
     is_compiled,
 )
-from seqcls.engines.fused import ahead as fused
-from seqcls.engines.lanes import ahead as lanes
+from seqcls.engines.fused.ahead import compile_ahead as compile_fused
+from seqcls.engines.lanes.ahead import compile_ahead as compile_lanes
 from sweeps.processes.garbage import collect_seldom
 
 
@@ -38,9 +38,9 @@ def main() -> None:
 def compile_part(part: str, precision: str) -> None:
     """Compiles a part of one of the engines."""
     if part in (TRANSFORMER, RECURRENT):
-        lanes.compile_ahead(part)
+        compile_lanes(part)
     else:
-        fused.compile_ahead(precision, part)
+        compile_fused(precision, part)
 
 
 if __name__ == "__main__":

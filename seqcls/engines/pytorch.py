@@ -48,7 +48,7 @@ class _PyTorch(ABC):
 
     def load(self) -> None:
         """Implements `Engine.load`."""
-        import seqcls.engines.stacked  # noqa: F401
+        from seqcls.engines import stacked  # noqa: F401
 
     def train(
         self,

@@ -1,7 +1,6 @@
 """Training and answering with letter counts."""
 
-from collections.abc import Sequence
-from types import ModuleType
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from jaxtyping import Float
@@ -32,7 +31,8 @@ def tile_logits(
 ) -> Float[np.ndarray, " string"]:
     """One model's logits for the strings of one batch in tiles, its padding included."""
     logits = np.empty_like(tiles.targets)
-    _kernel(config).evaluate(
+    _, evaluate_tiles = _compiled(config)
+    evaluate_tiles(
         pack(config, weights),
         shape_of(config),
         np.empty(TILE, integers(config)),
@@ -54,16 +54,16 @@ def program_of(problem: Problem) -> Program:
     return TableProgram(problem)
 
 
-def _kernel(config: NetworkConfig) -> ModuleType:
-    """The compiled functions of letter counts for one way of reading the logit."""
+def _compiled(config: NetworkConfig) -> tuple[Callable[..., float], Callable[..., float]]:
+    """What trains and what evaluates, compiled, for one way of reading the logit."""
     # Each part's machine code is loaded, or made, only where it is used.
     if config.readout == "mean":
         from seqcls.engines.fused.mean import kernel as mean
 
-        return mean
+        return mean.train_epoch, mean.evaluate
     from seqcls.engines.fused import kernel
 
-    return kernel
+    return kernel.train_epoch, kernel.evaluate
 
 
 class CountsProgram(Packed):
@@ -77,7 +77,7 @@ class CountsProgram(Packed):
         self._scratch = np.empty(TILE, integers(network))
         self._train = problem.train
         self._special = network.readout != "mean"
-        self._kernel = _kernel(network)
+        self._train_epoch, self._evaluate = _compiled(network)
         self._validation = epoch_tiles(
             problem.validation, 0, network.precision, special=self._special
         )
@@ -89,12 +89,12 @@ class CountsProgram(Packed):
         """Implements `Program.epoch`."""
         tiles = epoch_tiles(self._train, number, self._precision, special=self._special)
         model = (flat, moments, steps, update, self._shape, self._scratch)
-        loss = self._kernel.train_epoch(*model, *tiles)
+        loss = self._train_epoch(*model, *tiles)
         return loss, len(tiles.ends)
 
     def validation(self, flat: Flat) -> tuple[float, bool]:
         """Implements `Program.validation`."""
         tiles = self._validation[:4]
         model = (flat, self._shape, self._scratch)
-        loss: float = self._kernel.evaluate(*model, *tiles, self._logits)
+        loss = self._evaluate(*model, *tiles, self._logits)
         return loss, False

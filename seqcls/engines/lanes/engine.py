@@ -79,8 +79,7 @@ class Lanes(CompiledEngine):
 
     def load(self) -> None:
         """Implements `Engine.load`."""
-        import seqcls.engines.compiled.training
-        import seqcls.engines.lanes.groups  # noqa: F401
+        from seqcls.engines.lanes import groups  # noqa: F401
 
     def _programs(self) -> "Callable[[Problem], Program]":
         from seqcls.engines.lanes.programs import program_of
