@@ -8,8 +8,9 @@ from typing import Annotated
 
 import typer
 
-from sweeps.cli.app import MODELS, app, main
+from sweeps.cli.app import app, main
 from sweeps.cli.examples import show_in_help
+from sweeps.cli.models import MODELS
 from sweeps.cli.parameters import Db, Epoch, Force, Run, SweepNames
 from sweeps.cli.sweeps import PANEL
 

@@ -9,42 +9,44 @@ runs(store, sweep="heads")
 """
 
 from collections.abc import Callable, Sequence
+from importlib import import_module
 from importlib.metadata import entry_points
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from seqcls.errors import PluginError
-from sweeps.datasets.summary import summary as data
-from sweeps.questions.automata import automaton, automaton_inside
-from sweeps.questions.databases import export, merge, open_store, pack, upgrade, verify
-from sweeps.questions.importing import import_predictions, log_results
-from sweeps.questions.inside import ablate, minimal, patch, rules, shortest, states
-from sweeps.questions.models import config, explain, family, model, predict, proofs, verdict
-from sweeps.questions.runs import FIRST as FIRST
-from sweeps.questions.runs import (
-    causes,
-    compare,
-    errors,
-    errors_of_run,
-    helps,
-    in_both_precisions,
-    lengths,
-    runs,
-    sensitive,
-)
-from sweeps.questions.sweeping import (
-    delete,
-    engines,
-    estimate,
-    resume,
-    retry,
-    status,
-    stop,
-    submit,
-    work,
-)
-from sweeps.questions.theory import theory
-from sweeps.store.databases.engine import Store
-from sweeps.store.reading.selection import listed
+
+if TYPE_CHECKING:
+    from sweeps.datasets.summary import summary as data
+    from sweeps.questions.automata import automaton, automaton_inside
+    from sweeps.questions.databases import export, merge, open_store, pack, upgrade, verify
+    from sweeps.questions.importing import import_predictions, log_results
+    from sweeps.questions.inside import ablate, minimal, patch, rules, shortest, states
+    from sweeps.questions.models import config, explain, family, model, predict, proofs, verdict
+    from sweeps.questions.runs import FIRST as FIRST
+    from sweeps.questions.runs import (
+        causes,
+        compare,
+        errors,
+        errors_of_run,
+        helps,
+        in_both_precisions,
+        lengths,
+        runs,
+        sensitive,
+    )
+    from sweeps.questions.sweeping import (
+        delete,
+        engines,
+        estimate,
+        resume,
+        retry,
+        status,
+        stop,
+        submit,
+        work,
+    )
+    from sweeps.questions.theory import theory
+    from sweeps.store.databases.engine import Store
 
 __all__ = [
     "ablate", "automaton", "automaton_inside", "causes", "compare", "config", "data", "delete",
@@ -56,9 +58,38 @@ __all__ = [
     "verify", "work",
 ]  # fmt: skip
 
+_NAMES = {
+    "sweeps.datasets.summary": "data",
+    "sweeps.questions.automata": "automaton automaton_inside",
+    "sweeps.questions.databases": "export merge open_store pack upgrade verify",
+    "sweeps.questions.importing": "import_predictions log_results",
+    "sweeps.questions.inside": "ablate minimal patch rules shortest states",
+    "sweeps.questions.models": "config explain family model predict proofs verdict",
+    "sweeps.questions.runs": "FIRST causes compare errors errors_of_run helps in_both_precisions "
+    "lengths runs sensitive",
+    "sweeps.questions.sweeping": "delete engines estimate resume retry status stop submit work",
+    "sweeps.questions.theory": "theory",
+}
+"""What each module hands out here, once one of its names is asked for: commands begin sooner."""
+
+_MODULES = {name: module for module, names in _NAMES.items() for name in names.split()}
+
+
+def __getattr__(name: str) -> Any:
+    if (module := _MODULES.get(name)) is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    # One is called something else where it is defined.
+    found = getattr(import_module(module), "summary" if name == "data" else name)
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_MODULES})
+
 
 def figures(
-    store: Store, run: int | str, strings: str | Sequence[str], epoch: int | None = None
+    store: "Store", run: int | str, strings: str | Sequence[str], epoch: int | None = None
 ) -> list[Any]:
     """Every figure of a model for some strings, as charts that a notebook shows.
 
@@ -73,18 +104,22 @@ def figures(
         InvalidStringError: a string that is not of this alphabet, or too long to be drawn.
         PluginError: the dashboard, whose charts these are, is not installed.
     """
+    from sweeps.store.reading.selection import listed
+
     drawn = listed(strings)
     charts: list[Any] = _of_the_dashboard("figures")(store.reader(), run, drawn, epoch)
     return charts
 
 
-def report(store: Store, sweep: str | Sequence[str], *more: str) -> str:
+def report(store: "Store", sweep: str | Sequence[str], *more: str) -> str:
     """Sweeps' table, charts, failing strings and causes as one page that needs no other file.
 
     Raises:
         UnknownRunError: there is no such sweep, or none of their runs is finished.
         PluginError: the dashboard, whose charts these are, is not installed.
     """
+    from sweeps.store.reading.selection import listed
+
     page: str = _of_the_dashboard("report")(store.reader(), *listed(sweep), *more)
     return page
 

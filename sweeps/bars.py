@@ -2,26 +2,27 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-
-from rich.console import Console
-from rich.markup import escape
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    ProgressColumn,
-    TaskProgressColumn,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
+from typing import TYPE_CHECKING
 
 from sweeps.on_progress import OnProgress
 from sweeps.terminal import visible
 
+if TYPE_CHECKING:
+    from rich.progress import ProgressColumn
 
-def columns(doing: str) -> tuple[ProgressColumn, ...]:
+
+def columns(doing: str) -> "tuple[ProgressColumn, ...]":
     """What a bar shows of work on runs: what it is, how far it is, how long it took and takes."""
+    from rich.markup import escape
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        TaskProgressColumn,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+
     return (
         TextColumn(escape(visible(doing))),
         BarColumn(),
@@ -40,6 +41,10 @@ def progress_bar(doing: str) -> Iterator[OnProgress]:
 
     Until the first call it shows that the work goes on, and for how long.
     """
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
     console = Console(stderr=True)
     waiting = (TextColumn(escape(visible(doing))), BarColumn(), TimeElapsedColumn())
     bar = Progress(*waiting, console=console, transient=True, disable=not console.is_terminal)
@@ -56,6 +61,9 @@ def progress_bar(doing: str) -> Iterator[OnProgress]:
 @contextmanager
 def training_bar() -> Iterator[OnProgress]:
     """A bar of training, which stays when that is done, whatever stderr is."""
+    from rich.console import Console
+    from rich.progress import Progress
+
     with Progress(*columns("training"), console=Console(stderr=True)) as bar:
         task = bar.add_task("training", total=None)
 

@@ -2,8 +2,6 @@
 
 from datetime import timedelta
 
-import humanize
-
 SECONDS_UP_TO = 90
 CENTURY_SECONDS = 100 * 365 * 24 * 3600
 """Nobody waits for that; a database may say it of a run all the same."""
@@ -11,6 +9,8 @@ CENTURY_SECONDS = 100 * 365 * 24 * 3600
 
 def spoken(seconds: float) -> str:
     """A duration to the second where it is short, else to the minute: 1 hour and 30 minutes."""
+    import humanize
+
     if seconds < 1:
         return "under a second"
     if seconds >= CENTURY_SECONDS:

@@ -9,9 +9,7 @@ from typing import Any
 
 import pandas as pd
 import pyarrow as pa
-import pyarrow.compute
-import pyarrow.csv
-import pyarrow.parquet
+from pyarrow import compute, csv, parquet
 
 from seqcls.errors import ConfigError
 from sweeps.files import refuse_taken, whole_files
@@ -31,7 +29,7 @@ JSONL = "jsonl"
 FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")  # noqa: RUF001
 """What a cell begins with that spreadsheets compute, wide signs of Chinese keyboards too."""
 
-WRITERS: dict[str, Any] = {"csv": pa.csv.CSVWriter, "parquet": pa.parquet.ParquetWriter}
+WRITERS: dict[str, Any] = {"csv": csv.CSVWriter, "parquet": parquet.ParquetWriter}
 
 
 def export(
@@ -148,7 +146,7 @@ def _without_formulas(table: pa.Table) -> pa.Table:
     pattern = f"^([{re.escape(''.join(FORMULA))}])"
     for place, field in enumerate(table.schema):
         if pa.types.is_string(field.type):
-            texts = pa.compute.replace_substring_regex(table[place], pattern, r"'\1")
+            texts = compute.replace_substring_regex(table[place], pattern, r"'\1")
             table = table.set_column(place, field, texts)
     return table
 

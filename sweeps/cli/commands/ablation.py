@@ -3,18 +3,15 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-import pandas as pd
-
-from seqcls.interpretability.rounded import percent
-from seqcls.problem import Problem, resolve
+from sweeps import api
 from sweeps.cli.commands.printing import print_record, print_table
-from sweeps.questions.inside import ablate
-from sweeps.store.opening import open_reader
-from sweeps.store.reading.queries import find_run, run_config
 from sweeps.terminal import say
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from seqcls.interpretability.ablation.judge import Ablated
+    from seqcls.problem import Problem
 
 
 def show_ablation(
@@ -28,8 +25,12 @@ def show_ablation(
     as_json: bool,
 ) -> None:
     """Prints what a model is without each of its parts, or without more and more of them."""
+    from seqcls.problem import resolve
+    from sweeps.store.opening import open_reader
+    from sweeps.store.reading.queries import find_run, run_config
+
     store = open_reader(db)
-    judged = ablate(store, reference, kinds, how, sample=sample, prune=pruning, epoch=epoch)
+    judged = api.ablate(store, reference, kinds, how, sample=sample, prune=pruning, epoch=epoch)
     run_id = find_run(store, reference)
     if as_json:
         steps = {"steps" if pruning else "parts": list(map(_record, judged.outcomes))}
@@ -41,7 +42,11 @@ def show_ablation(
     print_table(_table(judged.outcomes, pruning, problem), title)
 
 
-def _table(outcomes: "Sequence[Ablated]", pruning: bool, problem: Problem) -> pd.DataFrame:
+def _table(outcomes: "Sequence[Ablated]", pruning: bool, problem: "Problem") -> "pd.DataFrame":
+    import pandas as pd
+
+    from seqcls.interpretability.rounded import percent
+
     changed = "log-probability" if problem.writes else "logit"
     return pd.DataFrame(
         [

@@ -4,19 +4,16 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-import pandas as pd
-from rich.console import Console
-
-from seqcls.interpretability.automata.learned_automaton import Learned, Round
-from seqcls.interpretability.automata.text import counted, inside_text, learned_text, named
-from seqcls.interpretability.rounded import percent
+from sweeps import api
 from sweeps.cli.commands.opening import opened
 from sweeps.cli.commands.printing import answer_record, print_record, print_table
-from sweeps.questions.automata import automaton, automaton_inside
 from sweeps.terminal import say
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from seqcls.interpretability.automata.inside import Inside
+    from seqcls.interpretability.automata.learned_automaton import Learned, Round
 
 SHOWN = 20
 """States of an automaton that are printed; `--json` and `--dot` have them all."""
@@ -34,15 +31,21 @@ def show_automaton(
     as_json: bool,
 ) -> None:
     """Prints the automaton of a model's answers, and what may be said of it."""
+    from rich.console import Console
+
+    from seqcls.interpretability.automata.text import counted, inside_text, learned_text
+
     store, run_id = opened(db, reference)
     console = Console(stderr=True)
     with console.status("asking the model") as status:
 
-        def show_round(made: Round) -> None:
+        def show_round(made: "Round") -> None:
             status.update(f"{made.states:,} states, {made.asked:,} strings asked")
 
-        learned = automaton(store, run_id, epoch, **bounds, seconds=seconds, on_round=show_round)
-        within = automaton_inside(store, run_id, learned, epoch) if inside and not dot else None
+        learned = api.automaton(
+            store, run_id, epoch, **bounds, seconds=seconds, on_round=show_round
+        )
+        within = api.automaton_inside(store, run_id, learned, epoch) if inside and not dot else None
     if dot:
         say(learned.dot())
         return
@@ -61,8 +64,10 @@ def show_automaton(
         say("\n".join(inside_text(within)))
 
 
-def learned_record(learned: Learned) -> dict[str, Any]:
+def learned_record(learned: "Learned") -> dict[str, Any]:
     """All that was found, as JSON has it."""
+    from seqcls.interpretability.automata.text import learned_text
+
     return {
         **learned.record(),
         "found": learned.found,
@@ -112,8 +117,13 @@ def inside_record(inside: "Inside") -> dict[str, Any]:
     return record
 
 
-def rounds_table(learned: Learned) -> pd.DataFrame:
+def rounds_table(learned: "Learned") -> "pd.DataFrame":
     """A row a hypothesis."""
+    import pandas as pd
+
+    from seqcls.interpretability.automata.text import named
+    from seqcls.interpretability.rounded import percent
+
     return pd.DataFrame(
         {
             "states": [made.states for made in learned.rounds],
@@ -130,8 +140,10 @@ def rounds_table(learned: Learned) -> pd.DataFrame:
     )
 
 
-def transitions_table(learned: Learned, made: Round) -> pd.DataFrame:
+def transitions_table(learned: "Learned", made: "Round") -> "pd.DataFrame":
     """A row a state of a hypothesis: whether it accepts, and where each token leads."""
+    import pandas as pd
+
     frame = pd.DataFrame(made.automaton.table, columns=list(learned.alphabet))
     accepts = ["yes" if x else "" for x in made.automaton.accepting.tolist()]
     frame.insert(0, "accepts", accepts)

@@ -1,26 +1,29 @@
 """What `seqcls causes` and `seqcls sensitive` do, and how they show it."""
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-import pandas as pd
-
-from seqcls.interpretability.rounded import percent, percents
-from sweeps.analysis.answer_sentences import words_of
-from sweeps.analysis.causes import table as by_configuration
+from sweeps import api
 from sweeps.cli.commands.printing import count, print_json, print_record, print_table, rows_of
-from sweeps.questions.runs import causes, in_both_precisions, sensitive, stored_runs
-from sweeps.results.summaries import differing_fields
-from sweeps.store.databases.engine import Store
-from sweeps.store.opening import open_reader
-from sweeps.store.reading import queries
 from sweeps.terminal import say
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from sweeps.store.databases.engine import Store
 
 
 def show_causes(db: str | None, sweep: str, sample: int, as_json: bool) -> None:
     """Prints the causes of a sweep's failing runs, after finding those that are not stored."""
+    from sweeps.analysis.answer_sentences import words_of
+    from sweeps.analysis.causes import table as by_configuration
+    from sweeps.questions.runs import stored_runs
+    from sweeps.store.opening import open_reader
+    from sweeps.store.reading import queries
+
     store = open_reader(db)
     runs = stored_runs(store, (sweep,), failing=True)
-    stored = causes(store, sweep, sample)
+    stored = api.causes(store, sweep, sample)
     table = by_configuration(runs, stored)
     if as_json:
         record = {"sweep": sweep, "failing": len(runs), "causes": rows_of(stored)}
@@ -38,8 +41,10 @@ def show_causes(db: str | None, sweep: str, sample: int, as_json: bool) -> None:
 
 def show_sensitivity(db: str | None, references: Sequence[str], times: int, as_json: bool) -> None:
     """Prints which runs come to something else with other rounding, after training them so."""
+    from sweeps.store.opening import open_reader
+
     store = open_reader(db)
-    outcomes = sensitive(store, references, times)
+    outcomes = api.sensitive(store, references, times)
     if as_json:
         print_json(outcomes)
         return
@@ -54,12 +59,14 @@ def show_sensitivity(db: str | None, references: Sequence[str], times: int, as_j
 
 def list_sensitive(db: str | None, as_json: bool) -> None:
     """Prints the runs whose confusion matrix depends on the precision, or on rounding."""
+    from sweeps.store.opening import open_reader
+
     store = open_reader(db)
-    pairs = in_both_precisions(store)
+    pairs = api.in_both_precisions(store)
     if as_json:
         print_json(pairs)
         return
-    again = sensitive(store)
+    again = api.sensitive(store)
     if len(again):
         title = (
             f"{again['sensitive'].sum()} of {count(len(again), 'run')} trained again with other "
@@ -85,8 +92,10 @@ def list_sensitive(db: str | None, as_json: bool) -> None:
     print_table(shown, title)
 
 
-def _perturbed_table(store: Store, outcomes: pd.DataFrame) -> pd.DataFrame:
+def _perturbed_table(store: "Store", outcomes: "pd.DataFrame") -> "pd.DataFrame":
     """Sensitive runs and how many test strings they misclassify, from the least to the most."""
+    from sweeps.questions.runs import stored_runs
+
     runs = stored_runs(store).set_index("id")
     changing = outcomes[outcomes["sensitive"]]
     shown = changing[["run_id", "times", "wrong", "least", "most"]].copy()
@@ -96,8 +105,11 @@ def _perturbed_table(store: Store, outcomes: pd.DataFrame) -> pd.DataFrame:
     return shown
 
 
-def _shown_table(runs: pd.DataFrame, table: pd.DataFrame) -> pd.DataFrame:
+def _shown_table(runs: "pd.DataFrame", table: "pd.DataFrame") -> "pd.DataFrame":
     """Configurations by the fields in which they differ, with mechanisms and their shares."""
+    from seqcls.interpretability.rounded import percent, percents
+    from sweeps.results.summaries import differing_fields
+
     shown = table[["mechanism", "seeds", "failing"]].copy()
     shown["share (95%)"] = [
         f"{percent(row['share'], 0)} ({percents(row['low'], row['high'], 0)})"
@@ -109,7 +121,11 @@ def _shown_table(runs: pd.DataFrame, table: pd.DataFrame) -> pd.DataFrame:
     return shown
 
 
-def _shown_causes(runs: pd.DataFrame, stored: pd.DataFrame) -> pd.DataFrame:
+def _shown_causes(runs: "pd.DataFrame", stored: "pd.DataFrame") -> "pd.DataFrame":
+    import pandas as pd
+
+    from seqcls.interpretability.rounded import percent
+
     shown = stored.drop(columns="number")
     shown.insert(1, "seed", shown["run_id"].map(runs.set_index("id")["model_seed"]))
     shown["head"] = shown["head"].astype("Int64")

@@ -1,23 +1,18 @@
 """What `seqcls compare` and `seqcls rules` do, and how they show it."""
 
 from dataclasses import asdict
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from seqcls.config import RunConfig
-from seqcls.interpretability.rounded import p_value_text, percent, percents
-from seqcls.interpretability.rules import Rules
-from seqcls.kinds import Words
-from sweeps.analysis.answer_sentences import displayed, words_of
-from sweeps.analysis.compared_configurations import Compared
+from sweeps import api
 from sweeps.cli.commands.opening import opened
 from sweeps.cli.commands.printing import rows_of, show
-from sweeps.questions.inside import rules
-from sweeps.questions.runs import compare
-from sweeps.statistics.intervals import Interval
-from sweeps.statistics.median_intervals import FEWEST
-from sweeps.statistics.seed_by_seed import FEWEST_OF_A_MEAN
-from sweeps.store.opening import open_reader
-from sweeps.store.reading import queries
+
+if TYPE_CHECKING:
+    from seqcls.config import RunConfig
+    from seqcls.interpretability.rules import Rules
+    from seqcls.kinds import Words
+    from sweeps.analysis.compared_configurations import Compared
+    from sweeps.statistics.intervals import Interval
 
 SHOWN = 10
 """Rules, and strings, that are printed; `--json` has them all."""
@@ -25,8 +20,12 @@ SHOWN = 10
 
 def show_comparison(db: str | None, a: str, b: str, as_json: bool) -> None:
     """Prints how two configurations differ."""
+    from sweeps.analysis.answer_sentences import words_of
+    from sweeps.store.opening import open_reader
+    from sweeps.store.reading import queries
+
     store = open_reader(db)
-    compared = compare(store, a, b)
+    compared = api.compare(store, a, b)
     configs = queries.configs(store, compared.config_ids).values()
     said = comparison_sentences(compared, words_of(*configs), *configs)
     show(as_json, said, _record(compared))
@@ -35,12 +34,12 @@ def show_comparison(db: str | None, a: str, b: str, as_json: bool) -> None:
 def show_rules(db: str | None, reference: str, epoch: int | None, as_json: bool) -> None:
     """Prints which simple rules predict a model's answers."""
     store, run_id = opened(db, reference)
-    fitting = rules(store, run_id, epoch)
+    fitting = api.rules(store, run_id, epoch)
     record = {"run": run_id, "strings": fitting.strings, "rules": list(map(asdict, fitting.rules))}
     show(as_json, rules_sentences(fitting), record)
 
 
-def comparison_sentences(compared: Compared, words: Words, *configs: RunConfig) -> list[str]:
+def comparison_sentences(compared: "Compared", words: "Words", *configs: "RunConfig") -> list[str]:
     """The difference of two configurations in a few lines; a difference is a less b.
 
     Args:
@@ -48,6 +47,9 @@ def comparison_sentences(compared: Compared, words: Words, *configs: RunConfig) 
         words: what their errors are called.
         configs: the two, by which their strings are shown.
     """
+    from seqcls.interpretability.rounded import p_value_text, percent
+    from sweeps.analysis.answer_sentences import displayed
+
     comparison = compared.comparison
     said = [f"a: {compared.names[0]}", f"b: {compared.names[1]}"]
     said += [f"{name}: {a} in a, {b} in b" for name, (a, b) in compared.fields.items()]
@@ -82,8 +84,10 @@ def comparison_sentences(compared: Compared, words: Words, *configs: RunConfig) 
     return said
 
 
-def rules_sentences(rules: Rules) -> list[str]:
+def rules_sentences(rules: "Rules") -> list[str]:
     """The rules that agree best with a model's answers."""
+    from seqcls.interpretability.rounded import percent
+
     said = [f"rules tried on {rules.strings:,} test strings, by agreement with the model's answers"]
     for rule in rules.rules[:SHOWN]:
         sides = [
@@ -95,7 +99,9 @@ def rules_sentences(rules: Rules) -> list[str]:
     return said
 
 
-def _record(compared: Compared) -> dict[str, Any]:
+def _record(compared: "Compared") -> dict[str, Any]:
+    from sweeps.statistics.seed_by_seed import FEWEST_OF_A_MEAN
+
     comparison = compared.comparison
     return {
         "a": compared.names[0],
@@ -120,7 +126,10 @@ def _record(compared: Compared) -> dict[str, Any]:
     }
 
 
-def _percent(interval: Interval, by: str = "Wilson") -> str:
+def _percent(interval: "Interval", by: str = "Wilson") -> str:
+    from seqcls.interpretability.rounded import percent, percents
+    from sweeps.statistics.median_intervals import FEWEST
+
     if interval.low != interval.low:
         return f"{percent(interval.value)} (no interval: fewer than {FEWEST} seeds)"
     return f"{percent(interval.value)} (95%, {by}: {percents(interval.low, interval.high, 2)})"

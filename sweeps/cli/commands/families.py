@@ -1,20 +1,24 @@
 """Families of strings as data."""
 
 from dataclasses import asdict
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from seqcls.interpretability.families.curves import Change, Curve, Map
-from seqcls.interpretability.families.output_family import FamilyOutput, OutputFamily
+if TYPE_CHECKING:
+    from seqcls.interpretability.families.curves import Change, Curve, Map
+    from seqcls.interpretability.families.output_family import FamilyOutput, OutputFamily
 
 
-def family_record(answered: Curve | Map | OutputFamily) -> dict[str, Any]:
+def family_record(answered: "Curve | Map | OutputFamily") -> dict[str, Any]:
     """What programs read of a family: flips where letter counts decide, else what was tried."""
+    from seqcls.interpretability.families.curves import Curve
+    from seqcls.interpretability.families.output_family import OutputFamily
+
     if isinstance(answered, OutputFamily):
         return _outputs_record(answered)
     return _curve_record(answered) if isinstance(answered, Curve) else _map_record(answered)
 
 
-def _curve_record(curve: Curve) -> dict[str, Any]:
+def _curve_record(curve: "Curve") -> dict[str, Any]:
     tried = {"n": curve.n.tolist(), "logit": curve.logits.tolist()}
     if curve.limit is not None:
         return {
@@ -34,7 +38,7 @@ def _curve_record(curve: Curve) -> dict[str, Any]:
     }
 
 
-def _map_record(plane: Map) -> dict[str, Any]:
+def _map_record(plane: "Map") -> dict[str, Any]:
     first, second = plane.family.names
     family = {"family": plane.family.text}
     axes = {first: plane.first.tolist(), second: plane.second.tolist()}
@@ -47,7 +51,7 @@ def _map_record(plane: Map) -> dict[str, Any]:
     return {**family, **axes, "label": plane.labels.tolist(), "logit": logit, "changes": changes}
 
 
-def _outputs_record(written: OutputFamily) -> dict[str, Any]:
+def _outputs_record(written: "OutputFamily") -> dict[str, Any]:
     names = written.family.names
     outputs = [
         {**dict(zip(names, each.values, strict=True)), **output_record(each)}
@@ -57,12 +61,12 @@ def _outputs_record(written: OutputFamily) -> dict[str, Any]:
     return {"family": written.family.text, "outputs": outputs, **left_out}
 
 
-def output_record(each: FamilyOutput) -> dict[str, Any]:
+def output_record(each: "FamilyOutput") -> dict[str, Any]:
     """One output of a family."""
     record = asdict(each)
     del record["values"]
     return {**record, "right": each.is_right}
 
 
-def _change(change: Change) -> dict[str, Any]:
+def _change(change: "Change") -> dict[str, Any]:
     return {"n": change.n, "answer": change.answer}

@@ -2,26 +2,28 @@
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from seqcls.kinds import Words
-from sweeps.analysis import remedy_trials
-from sweeps.analysis.answer_sentences import words_of
+from sweeps import api
 from sweeps.cli.commands.opening import opened
 from sweeps.cli.commands.printing import count, show
 from sweeps.files import whole_files
-from sweeps.grid.written_spec import toml_of
-from sweeps.questions.runs import helps
-from sweeps.store.reading.queries import run_config
 from sweeps.terminal import say
+
+if TYPE_CHECKING:
+    from seqcls.kinds import Words
+    from sweeps.analysis import remedy_trials
 
 
 def show_helps(
     db: str | None, reference: str, save: Path | None, force: bool, as_json: bool
 ) -> None:
     """Prints what would help a failing run, and what came of it where it was trained."""
+    from sweeps.analysis.answer_sentences import words_of
+    from sweeps.store.reading.queries import run_config
+
     store, run_id = opened(db, reference)
-    mechanisms, trials = helps(store, run_id)
+    mechanisms, trials = api.helps(store, run_id)
     record = {
         "run": run_id,
         "mechanisms": mechanisms,
@@ -34,8 +36,10 @@ def show_helps(
 
 
 def _sentences(
-    run_id: int, words: Words, mechanisms: list[str], trials: tuple[remedy_trials.Trial, ...]
+    run_id: int, words: "Words", mechanisms: list[str], trials: "tuple[remedy_trials.Trial, ...]"
 ) -> list[str]:
+    from sweeps.analysis import remedy_trials
+
     if not mechanisms:
         return [f"run {run_id} {words.misses.format(f'no test {words.string}')}"]
     said = [f"run {run_id} fails by {', '.join(mechanisms)}"]
@@ -53,7 +57,7 @@ def _sentences(
     return said
 
 
-def _record(trial: remedy_trials.Trial) -> dict[str, Any]:
+def _record(trial: "remedy_trials.Trial") -> dict[str, Any]:
     comparison = trial.comparison
     return {
         **asdict(trial.suggestion),
@@ -70,7 +74,9 @@ def _record(trial: remedy_trials.Trial) -> dict[str, Any]:
     }
 
 
-def _save(folder: Path, trials: tuple[remedy_trials.Trial, ...], force: bool) -> None:
+def _save(folder: Path, trials: "tuple[remedy_trials.Trial, ...]", force: bool) -> None:
+    from sweeps.grid.written_spec import toml_of
+
     with whole_files(folder, force=force) as new:
         for trial in trials:
             name = f"{trial.suggestion.field}-{trial.suggestion.value}.toml"

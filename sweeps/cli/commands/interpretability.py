@@ -1,29 +1,29 @@
 """What the commands that look inside one model do, and how they show it."""
 
 from dataclasses import asdict
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import pandas as pd
-
-from seqcls.interpretability.explanations.explanation import Explanation
-from seqcls.interpretability.explanations.text import explanation_text
-from seqcls.interpretability.families.output_family import OutputFamily, output_family_text
-from seqcls.interpretability.families.text import family_text
-from seqcls.interpretability.verdicts.certification import Certification, SupportProof
-from seqcls.interpretability.verdicts.text import certification_text
-from sweeps.analysis.answer_sentences import displayed
+from sweeps import api
 from sweeps.cli.commands.families import family_record
 from sweeps.cli.commands.opening import opened
 from sweeps.cli.commands.printing import print_table, show
-from sweeps.questions.models import config, explain, family, proofs
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from seqcls.interpretability.explanations.explanation import Explanation
+    from seqcls.interpretability.families.output_family import OutputFamily
+    from seqcls.interpretability.verdicts.certification import Certification, SupportProof
 
 
 def explain_string(
     db: str | None, reference: str, string: str, epoch: int | None, as_json: bool
 ) -> None:
     """Prints the cause of a model's answer."""
+    from seqcls.interpretability.explanations.text import explanation_text
+
     store, run_id = opened(db, reference)
-    explanation = explain(store, run_id, string, epoch)
+    explanation = api.explain(store, run_id, string, epoch)
     said = explanation_text(explanation)
     show(as_json, said, {"run": run_id, **_explanation_record(explanation), "sentences": said})
 
@@ -32,20 +32,26 @@ def show_family(
     db: str | None, reference: str, text: str, epoch: int | None, as_json: bool
 ) -> None:
     """Prints where a model's answer for a family of strings changes."""
+    from seqcls.interpretability.families.output_family import OutputFamily, output_family_text
+    from seqcls.interpretability.families.text import family_text
+    from sweeps.analysis.answer_sentences import displayed
+
     store, run_id = opened(db, reference)
-    tried = family(store, run_id, text, epoch)
+    tried = api.family(store, run_id, text, epoch)
     record = {"run": run_id, **family_record(tried)}
     if not isinstance(tried, OutputFamily):
         show(as_json, family_text(tried), record)
         return
     show(as_json, output_family_text(tried), record)
     if not as_json:
-        table = displayed(_outputs_table(tried), config(store, run_id))
+        table = displayed(_outputs_table(tried), api.config(store, run_id))
         print_table(table, f"outputs of run {run_id}")
 
 
-def _outputs_table(written: OutputFamily) -> pd.DataFrame:
+def _outputs_table(written: "OutputFamily") -> "pd.DataFrame":
     """Counts, whether the output is right, how many tokens of it are, target and output."""
+    import pandas as pd
+
     rows = [
         {
             **dict(zip(written.family.names, each.values, strict=True)),
@@ -61,12 +67,14 @@ def _outputs_table(written: OutputFamily) -> pd.DataFrame:
 
 def show_certification(db: str | None, reference: str, as_json: bool) -> None:
     """Prints what is proved of a model's answers for strings of every length."""
+    from seqcls.interpretability.verdicts.text import certification_text
+
     store, run_id = opened(db, reference)
-    proved = proofs(store, run_id)
+    proved = api.proofs(store, run_id)
     show(as_json, certification_text(proved), {"run": run_id, **_certification_record(proved)})
 
 
-def _explanation_record(explanation: Explanation) -> dict[str, Any]:
+def _explanation_record(explanation: "Explanation") -> dict[str, Any]:
     record = asdict(explanation)
     for head in record["heads"]:
         # Programs read this name.
@@ -74,7 +82,7 @@ def _explanation_record(explanation: Explanation) -> dict[str, Any]:
     return record
 
 
-def _certification_record(certification: Certification) -> dict[str, Any]:
+def _certification_record(certification: "Certification") -> dict[str, Any]:
     return {
         "least_length": certification.least_length,
         "supports": [_proof_record(proof) for proof in certification.supports],
@@ -82,6 +90,6 @@ def _certification_record(certification: Certification) -> dict[str, Any]:
     }
 
 
-def _proof_record(proof: SupportProof) -> dict[str, Any]:
+def _proof_record(proof: "SupportProof") -> dict[str, Any]:
     record = {name: value for name, value in vars(proof).items() if name != "cells"}
     return {**record, "intervals": [asdict(interval) for interval in proof.intervals]}

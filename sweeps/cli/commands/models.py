@@ -3,16 +3,9 @@
 import json
 from collections.abc import Sequence
 from dataclasses import asdict
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import pandas as pd
-
-from seqcls.fields.imported import MODEL
-from seqcls.interpretability.rounded import percent
-from seqcls.interpretability.verdicts.output_verdict import OutputVerdict, output_verdict_text
-from seqcls.problem import resolve
-from seqcls.theory.table import NOT_KNOWN
-from sweeps.analysis.answer_sentences import displayed, words_of
+from sweeps import api
 from sweeps.cli.commands.opening import opened
 from sweeps.cli.commands.printing import (
     Look,
@@ -23,16 +16,12 @@ from sweeps.cli.commands.printing import (
     print_table,
     show,
 )
-from sweeps.questions.models import config, predict, verdict
-from sweeps.questions.overlaps import trained_on
-from sweeps.questions.runs import errors_of_run, stored_runs
-from sweeps.questions.sweeping import engines
-from sweeps.results.summaries import differing_fields, solved_or_none
-from sweeps.store.opening import existing, open_reader
-from sweeps.store.reading.overview import shortest_tested
-from sweeps.store.reading.queries import configs, find_run
-from sweeps.store.schema.tables import RunState
 from sweeps.terminal import say
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from seqcls.interpretability.verdicts.output_verdict import OutputVerdict
 
 MOST_ASKED = 1_000
 """Configurations of which it is said how much of their tests they were trained on."""
@@ -48,6 +37,16 @@ def list_runs(
     look: Look,
 ) -> None:
     """Prints the runs that meet all conditions."""
+    from seqcls.fields.imported import MODEL
+    from seqcls.theory.table import NOT_KNOWN
+    from sweeps.questions.overlaps import trained_on
+    from sweeps.questions.runs import stored_runs
+    from sweeps.results.summaries import differing_fields, solved_or_none
+    from sweeps.store.opening import open_reader
+    from sweeps.store.reading.overview import shortest_tested
+    from sweeps.store.reading.queries import configs
+    from sweeps.store.schema.tables import RunState
+
     store = open_reader(db)
     frame = stored_runs(store, sweeps, model_seeds, failing=failing, conditions=conditions)
     if as_json:
@@ -91,14 +90,18 @@ def list_errors(
     db: str | None, reference: str, sort: str, limit: int | None, as_json: bool, look: Look
 ) -> None:
     """Prints a run's misclassified test strings, the first by a column of them."""
+    from sweeps.analysis.answer_sentences import displayed, words_of
+    from sweeps.store.opening import open_reader
+    from sweeps.store.reading.queries import find_run
+
     store = open_reader(db)
-    frame = errors_of_run(store, reference, sort)
+    frame = api.errors_of_run(store, reference, sort)
     number, tested = len(frame), int(frame["occurrences"].sum())
     frame = frame if limit is None else frame.head(limit)
     if as_json:
         print_json(frame)
         return
-    of = config(store, find_run(store, reference))
+    of = api.config(store, find_run(store, reference))
     frame = _readable(displayed(frame, of))
     part = f"; the first {limit:,} by {sort}" if limit else ""
     run_id = find_run(store, reference)
@@ -122,18 +125,22 @@ def predict_strings(
     as_json: bool,
 ) -> None:
     """Prints a model's logit and probability for each string, or its outputs for it."""
+    from sweeps.analysis.answer_sentences import displayed
+
     store, run_id = opened(db, reference)
-    answers = predict(store, run_id, strings, epoch, partial=False, beam=beam)
+    answers = api.predict(store, run_id, strings, epoch, partial=False, beam=beam)
     # Of a task that is no language all there is: strings with targets, answers and margins.
     frame = answers[["string", "probability", "logit"]] if "label" in answers else answers
     if as_json:
         print_json(frame)
         return
-    print_table(_readable(displayed(frame, config(store, run_id))), f"run {run_id}")
+    print_table(_readable(displayed(frame, api.config(store, run_id))), f"run {run_id}")
 
 
-def _readable(frame: pd.DataFrame) -> pd.DataFrame:
+def _readable(frame: "pd.DataFrame") -> "pd.DataFrame":
     """Strings and numbers as a table shows them: an empty string is seen, a number is short."""
+    import pandas as pd
+
     frame = frame.copy()
     for name in frame.columns.intersection(["string", "target", "output"]):
         frame[name] = frame[name].replace("", '""').fillna("not known")
@@ -146,7 +153,9 @@ def _readable(frame: pd.DataFrame) -> pd.DataFrame:
 
 def show_engines(db: str | None, reference: str, engine: str, device: str, look: Look) -> None:
     """Prints which engine trains each configuration of the chosen sweeps, and why."""
-    frame = engines(reference, engine, device, existing(db))
+    from sweeps.store.opening import existing
+
+    frame = api.engines(reference, engine, device, existing(db))
     for name in frame.columns.difference(["sweep", "engine", "reason"]):
         frame[name] = frame[name].map(toml_value, na_action="ignore")
     print_table(frame, count(len(frame), "configuration"), look)
@@ -154,8 +163,13 @@ def show_engines(db: str | None, reference: str, engine: str, device: str, look:
 
 def show_verdict(db: str | None, reference: str, as_json: bool) -> None:
     """Prints what an exhaustive check of a run finds."""
+    import pandas as pd
+
+    from seqcls.interpretability.verdicts.output_verdict import OutputVerdict, output_verdict_text
+    from seqcls.problem import resolve
+
     store, run_id = opened(db, reference)
-    checked = verdict(store, run_id)
+    checked = api.verdict(store, run_id)
     if isinstance(checked, OutputVerdict):
         said = [f"run {run_id}: {sentence}" for sentence in output_verdict_text(checked)]
         show(as_json, said, {"run": run_id, **output_verdict_record(checked)})
@@ -163,7 +177,7 @@ def show_verdict(db: str | None, reference: str, as_json: bool) -> None:
     if as_json:
         print_json(pd.DataFrame([asdict(checked)]))
         return
-    problem = resolve(config(store, run_id))
+    problem = resolve(api.config(store, run_id))
     empty = "with" if problem.tries_empty else "without"
     shortest = problem.tokenizer.display(checked.shortest_error or "") or "the empty string"
     wrong = checked.false_positives + checked.false_negatives
@@ -175,7 +189,7 @@ def show_verdict(db: str | None, reference: str, as_json: bool) -> None:
     )
 
 
-def output_verdict_record(checked: OutputVerdict) -> dict[str, Any]:
+def output_verdict_record(checked: "OutputVerdict") -> dict[str, Any]:
     """What programs read of a verdict on outputs."""
     return {
         **asdict(checked),
@@ -196,4 +210,8 @@ def _in_short(sweeps: Sequence[str]) -> str:
 
 
 def _percent(value: Any) -> str:
+    import pandas as pd
+
+    from seqcls.interpretability.rounded import percent
+
     return "" if pd.isna(value) else percent(value)

@@ -5,19 +5,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from rich import box
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
-
 from seqcls.canonical import with_nulls
 from seqcls.errors import ConfigError
-from seqcls.spelling import nearest
 from sweeps.terminal import say, visible
 
 if TYPE_CHECKING:
     # Imported where frames are made: a sweep begins half a second sooner without.
     import pandas as pd
+    from rich.table import Table
 
     from seqcls.interpretability.model.trained_model import Answer
 
@@ -67,9 +62,12 @@ def rows_of(frame: "pd.DataFrame") -> list[dict[Any, Any]]:
     return frame.astype(object).where(frame.notna(), None).to_dict("records")
 
 
-def table_of(frame: "pd.DataFrame", title: str) -> Table:
+def table_of(frame: "pd.DataFrame", title: str) -> "Table":
     """A frame as a table for the terminal; its text is shown as it is."""
     import pandas as pd
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
 
     table = Table(title=Text(visible(title)), title_justify="left", box=box.SIMPLE, pad_edge=False)
     for name in frame.columns:
@@ -92,6 +90,8 @@ def cell_text(value: Any) -> str:
 
 def is_fitted(look: Look) -> bool:
     """Whether a table must fit the terminal; lines in a file may have any length."""
+    from rich.console import Console
+
     return not look.wide and look.columns is None and Console().is_terminal
 
 
@@ -106,6 +106,8 @@ def print_table(frame: "pd.DataFrame", title: str, look: Look | None = None) -> 
     Raises:
         ConfigError: the user asked for a column that does not exist.
     """
+    from rich.console import Console
+
     chosen, fits = list(frame.columns), False
     if look is not None and look.columns is not None:
         chosen = named_columns(frame, look.columns)
@@ -140,6 +142,8 @@ def named_columns(frame: "pd.DataFrame", names: str) -> list[str]:
     Raises:
         ConfigError: there is no such column.
     """
+    from seqcls.spelling import nearest
+
     known = sorted(map(str, frame.columns), key=len, reverse=True)
     chosen: list[str] = []
     rest = names.strip()

@@ -4,27 +4,27 @@ from collections.abc import Iterator, Sequence
 from dataclasses import astuple
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-import pandas as pd
-
-from sweeps.analysis.answer_sentences import said_of
-from sweeps.analysis.state_frames import LISTED, flip_table
+from sweeps import api
 from sweeps.cli.commands.opening import opened
 from sweeps.cli.commands.printing import answer_record, print_record, print_table
-from sweeps.questions.inside import Patches, States, patch, states
 from sweeps.terminal import say
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from seqcls.interpretability.states.by_strings import Prefixes, Units
     from seqcls.interpretability.states.output_tokens import OutputToken
+    from sweeps.questions.inside import Patches, States
 
 
 def show_states(
     db: str | None, reference: str, string: str, epoch: int | None, as_json: bool
 ) -> None:
     """Prints what a model's parts add to the logit, and the logit after every prefix."""
+    from sweeps.analysis.answer_sentences import said_of
+
     store, run_id = opened(db, reference)
-    model_states = states(store, run_id, string, epoch)
+    model_states = api.states(store, run_id, string, epoch)
     if as_json:
         print_record(
             {"run": run_id, **answer_record(model_states.answer), **_states_record(model_states)},
@@ -35,7 +35,7 @@ def show_states(
         print_table(frame, title)
 
 
-def _states_record(model_states: States) -> dict[str, Any]:
+def _states_record(model_states: "States") -> dict[str, Any]:
     """The states of a model along a string, as far as its architecture has them."""
     record: dict[str, Any] = {}
     if model_states.prefixes is not None:
@@ -57,7 +57,9 @@ def _states_record(model_states: States) -> dict[str, Any]:
     return record
 
 
-def _tables(model_states: States) -> Iterator[tuple[str, pd.DataFrame]]:
+def _tables(model_states: "States") -> "Iterator[tuple[str, pd.DataFrame]]":
+    import pandas as pd
+
     if model_states.steps is not None:
         steps = pd.DataFrame(list(map(vars, model_states.steps)))
         for name in ("block", "head"):
@@ -71,13 +73,17 @@ def _tables(model_states: States) -> Iterator[tuple[str, pd.DataFrame]]:
         yield _prefixes(model_states.prefixes)
 
 
-def output_table(output: "Sequence[OutputToken]") -> pd.DataFrame:
+def output_table(output: "Sequence[OutputToken]") -> "pd.DataFrame":
     """The tokens that are written, each with the likeliest other one."""
+    import pandas as pd
+
     columns = ["token", "probability", "runner-up", "its probability"]
     return pd.DataFrame(map(astuple, output), columns=columns).round(4)
 
 
-def _prefixes(prefixes: "Prefixes") -> tuple[str, pd.DataFrame]:
+def _prefixes(prefixes: "Prefixes") -> "tuple[str, pd.DataFrame]":
+    import pandas as pd
+
     frame = pd.DataFrame(
         {"token": prefixes.tokens, "logit": prefixes.logits.round(4), "label": prefixes.labels}
     )
@@ -87,7 +93,9 @@ def _prefixes(prefixes: "Prefixes") -> tuple[str, pd.DataFrame]:
     return "the margin after every prefix", frame.set_axis(["token", "margin", "target"], axis=1)
 
 
-def _units(units: "Units") -> pd.DataFrame:
+def _units(units: "Units") -> "pd.DataFrame":
+    import pandas as pd
+
     frame = pd.DataFrame(units.states[-1].round(3)).add_prefix("unit ")
     frame.insert(0, "token", units.tokens)
     return frame
@@ -102,8 +110,11 @@ def show_patching(
     as_json: bool,
 ) -> None:
     """Prints which states, carried over from another string, turn a model's answer."""
+    from sweeps.analysis.answer_sentences import said_of
+    from sweeps.analysis.state_frames import LISTED, flip_table
+
     store, run_id = opened(db, reference)
-    patches = patch(store, run_id, base, source, epoch)
+    patches = api.patch(store, run_id, base, source, epoch)
     if as_json:
         print_record({"run": run_id, **_patches_record(patches)})
         return
@@ -118,7 +129,9 @@ def show_patching(
     print_table(flips.head(LISTED), f"states that flip the prediction when patched{more}{what}")
 
 
-def _patches_record(patches: Patches) -> dict[str, Any]:
+def _patches_record(patches: "Patches") -> dict[str, Any]:
+    import numpy as np
+
     patched = patches.patched
     what = {} if patched.number == patched.unit else {"number": patched.number}
     return {

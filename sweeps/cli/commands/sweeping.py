@@ -6,30 +6,24 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import typer
-from rich.console import Console
-from rich.live import Live
 
 from seqcls.errors import ConfigError
-from seqcls.spelling import as_argument
+from sweeps import api
 from sweeps.bars import progress_bar
 from sweeps.cli.commands.printing import Look, count, print_json, print_table, table_of
 from sweeps.cli.exit_codes import INTERRUPTED, RUNS_FAILED, RUNS_LEFT
 from sweeps.durations import spoken
-from sweeps.grid.spec import SweepSpec
-from sweeps.questions import sweeping
-from sweeps.questions.overlaps import trained_on
-from sweeps.questions.sweeping import check_training, read_specs, runs_by_state, status, sweep_ids
-from sweeps.store.databases.engine import Store
-from sweeps.store.opening import existing, open_reader, open_writer
-from sweeps.store.schema.tables import RunState
 from sweeps.terminal import say
-from sweeps.work.estimate import Timer
-from sweeps.work.options import WorkOptions, WorkSummary
-from sweeps.work.progress import SweepProgress
 
 if TYPE_CHECKING:
     # Imported where frames are made: a sweep begins half a second sooner without.
     import pandas as pd
+
+    from sweeps.grid.spec import SweepSpec
+    from sweeps.store.databases.engine import Store
+    from sweeps.work.estimate import Timer
+    from sweeps.work.options import WorkOptions, WorkSummary
+    from sweeps.work.progress import SweepProgress
 
 WEIGHT = [
     *("name", "state", "done", "failed", "queued", "running", "seconds_left", "runs_per_second")
@@ -42,6 +36,11 @@ STATUS_SECONDS = 2.0
 
 def submit_sweeps(reference: str, db: str | None, precision: str | None) -> None:
     """Queues the missing runs of the chosen sweeps, and trains nothing."""
+    from sweeps.questions import sweeping
+    from sweeps.questions.sweeping import runs_by_state
+    from sweeps.store.opening import open_writer
+    from sweeps.store.schema.tables import RunState
+
     specs = _specs(reference, precision)
     _warn_of_memory(specs)
     store = open_writer(db)
@@ -52,8 +51,12 @@ def submit_sweeps(reference: str, db: str | None, precision: str | None) -> None
     )
 
 
-def run_sweeps(reference: str, db: str | None, precision: str | None, how: WorkOptions) -> None:
+def run_sweeps(reference: str, db: str | None, precision: str | None, how: "WorkOptions") -> None:
     """Trains the missing runs of the chosen sweeps, with a progress bar."""
+    from sweeps.questions import sweeping
+    from sweeps.questions.sweeping import check_training, sweep_ids
+    from sweeps.store.opening import existing, open_writer
+
     specs = _specs(reference, precision)
     check_training(how, specs)
     # Looked up read-only first: a complete database is not touched at all.
@@ -69,8 +72,11 @@ def run_sweeps(reference: str, db: str | None, precision: str | None, how: WorkO
     _work(store, ids, how, _named(specs))
 
 
-def work_on(db: str | None, sweeps: Sequence[str], how: WorkOptions) -> None:
+def work_on(db: str | None, sweeps: Sequence[str], how: "WorkOptions") -> None:
     """Trains what is queued of the sweeps named, or of all."""
+    from sweeps.questions.sweeping import check_training, sweep_ids
+    from sweeps.store.opening import open_reader, open_writer
+
     check_training(how)
     ids = None
     if sweeps or not how.watch:
@@ -83,10 +89,15 @@ def show_status(
     db: str | None, sweeps: Sequence[str], watch: bool, as_json: bool, look: Look
 ) -> None:
     """Prints how far the sweeps named are, or all; again and again where it is to watch."""
+    from rich.console import Console
+    from rich.live import Live
+
+    from sweeps.store.opening import open_reader
+
     if watch and as_json:
         raise ConfigError("--watch cannot be combined with --json: leave one of them out")
     store = open_reader(db)
-    progress = status(store, sweeps)
+    progress = api.status(store, sweeps)
     if not watch:
         if as_json:
             print_json(_frame(progress))
@@ -101,14 +112,18 @@ def show_status(
                 raise typer.Exit(_exit_status(progress))
             time.sleep(STATUS_SECONDS)
             # One that is deleted meanwhile is no longer told of.
-            progress = [x for x in status(store) if not sweeps or x.name in sweeps]
+            progress = [x for x in api.status(store) if not sweeps or x.name in sweeps]
 
 
 def stop_sweeps(db: str | None, sweeps: Sequence[str]) -> None:
     """Has every worker leave the rest of these sweeps."""
+    from seqcls.spelling import as_argument
+    from sweeps.questions import sweeping
+    from sweeps.store.opening import open_reader
+
     store = open_reader(db)
     sweeping.stop(store, sweeps)
-    for sweep in status(store, sweeps):
+    for sweep in api.status(store, sweeps):
         if sweep.state == "done":
             say(f"{sweep.name} was done already.")
         else:
@@ -120,20 +135,29 @@ def stop_sweeps(db: str | None, sweeps: Sequence[str]) -> None:
 
 def resume_sweeps(db: str | None, sweeps: Sequence[str]) -> None:
     """Takes the stop of these sweeps back."""
+    from sweeps.questions import sweeping
+    from sweeps.store.opening import open_reader
+
     store = open_reader(db)
     sweeping.resume(store, sweeps)
-    for sweep in status(store, sweeps):
+    for sweep in api.status(store, sweeps):
         say(f"{sweep.name}: {count(sweep.queued, 'run')} queued; `seqcls work` trains them.")
 
 
 def retry_sweeps(db: str | None, sweeps: Sequence[str]) -> None:
     """Queues failed runs again."""
+    from sweeps.questions import sweeping
+    from sweeps.store.opening import open_reader
+
     again = sweeping.retry(open_reader(db), sweeps)
     say(f"{count(again, 'failed run')} queued again; `seqcls work` trains them.")
 
 
 def delete_sweep(db: str | None, sweep: str, yes: bool) -> None:
     """Deletes a sweep and the runs that no other sweep has, after asking."""
+    from sweeps.questions import sweeping
+    from sweeps.store.opening import open_reader
+
     store = open_reader(db)
     runs = sweeping.runs_of_no_other(store, sweep)
     if not yes:
@@ -146,9 +170,12 @@ def delete_sweep(db: str | None, sweep: str, yes: bool) -> None:
 
 
 def show_estimate(
-    reference: str, db: str | None, workers: int, as_json: bool, timer: Timer, *, overlap: bool
+    reference: str, db: str | None, workers: int, as_json: bool, timer: "Timer", *, overlap: bool
 ) -> None:
     """Prints what a sweep will take."""
+    from sweeps.questions import sweeping
+    from sweeps.store.opening import existing
+
     specs = _specs(reference, None)
     workers = max(workers, 1)
     with progress_bar("timing a few steps"):
@@ -175,21 +202,29 @@ def show_estimate(
         say(told)
 
 
-def _trained_on(specs: Sequence[SweepSpec], *, exact: bool = False) -> str | None:
+def _trained_on(specs: "Sequence[SweepSpec]", *, exact: bool = False) -> str | None:
+    from sweeps.questions.overlaps import trained_on
+
     return trained_on((config for spec in specs for config in spec.configs()), exact=exact)
 
 
-def _specs(reference: str, precision: str | None) -> list[SweepSpec]:
+def _specs(reference: str, precision: str | None) -> "list[SweepSpec]":
+    from sweeps.questions.sweeping import read_specs
+
     with progress_bar(f"reading {reference}"):
         return read_specs(reference, precision)
 
 
-def _warn_of_memory(specs: list[SweepSpec], workers: int = 1) -> None:
+def _warn_of_memory(specs: "list[SweepSpec]", workers: int = 1) -> None:
+    from sweeps.questions import sweeping
+
     if said := sweeping.memory_warning(specs, workers):
         say(f"seqcls: {said}", err=True)
 
 
-def _work(store: Store, ids: list[int] | None, how: WorkOptions, what: str) -> None:
+def _work(store: "Store", ids: list[int] | None, how: "WorkOptions", what: str) -> None:
+    from sweeps.questions import sweeping
+
     started = time.perf_counter()
     try:
         worked = sweeping.work(store, ids, progress_bar=True, **asdict(how))
@@ -201,8 +236,11 @@ def _work(store: Store, ids: list[int] | None, how: WorkOptions, what: str) -> N
     raise typer.Exit(_say_what_came_of_it(store, ids, worked))
 
 
-def _say_what_came_of_it(store: Store, ids: list[int] | None, worked: WorkSummary) -> int:
+def _say_what_came_of_it(store: "Store", ids: list[int] | None, worked: "WorkSummary") -> int:
     """Tells what else there is to know of these sweeps; the exit status that says the same."""
+    from sweeps.questions.sweeping import runs_by_state
+    from sweeps.store.schema.tables import RunState
+
     counts = runs_by_state(store, ids)
     if worked.signal is not None:
         say(f"stopped: {_what_is_left(store, ids)}", err=True)
@@ -222,7 +260,10 @@ def _say_what_came_of_it(store: Store, ids: list[int] | None, worked: WorkSummar
     return RUNS_FAILED if failed else 0
 
 
-def _what_is_left(store: Store, ids: list[int] | None) -> str:
+def _what_is_left(store: "Store", ids: list[int] | None) -> str:
+    from sweeps.questions.sweeping import runs_by_state
+    from sweeps.store.schema.tables import RunState
+
     counts = runs_by_state(store, ids)
     return (
         f"{counts.get(RunState.DONE, 0)} of {count(sum(counts.values()), 'run')} are done and "
@@ -230,11 +271,11 @@ def _what_is_left(store: Store, ids: list[int] | None) -> str:
     )
 
 
-def _exit_status(progress: list[SweepProgress]) -> int:
+def _exit_status(progress: "list[SweepProgress]") -> int:
     return RUNS_FAILED if any(sweep.failed for sweep in progress) else 0
 
 
-def _frame(progress: list[SweepProgress]) -> "pd.DataFrame":
+def _frame(progress: "list[SweepProgress]") -> "pd.DataFrame":
     import pandas as pd
 
     names = ("name", "state", "queued", "running", "orphaned", "done", "failed")
@@ -249,11 +290,11 @@ def _frame(progress: list[SweepProgress]) -> "pd.DataFrame":
     return pd.DataFrame(rows, columns=[*names, "runs_per_second", "seconds_left"], dtype=object)
 
 
-def _title(store: Store, progress: list[SweepProgress]) -> str:
+def _title(store: "Store", progress: "list[SweepProgress]") -> str:
     return f"{count(len(progress), 'sweep')} in {store.name}"
 
 
-def _say_orphaned(progress: list[SweepProgress]) -> None:
+def _say_orphaned(progress: "list[SweepProgress]") -> None:
     for sweep in progress:
         if sweep.orphaned:
             say(
@@ -263,5 +304,5 @@ def _say_orphaned(progress: list[SweepProgress]) -> None:
             )
 
 
-def _named(specs: list[SweepSpec]) -> str:
+def _named(specs: "list[SweepSpec]") -> str:
     return specs[0].name if len(specs) == 1 else f"{len(specs)} sweeps"

@@ -2,17 +2,21 @@
 
 from collections.abc import Sequence
 from dataclasses import asdict
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from seqcls.errors import ConfigError
-from sweeps.analysis.configuration_lookup import condition
+from sweeps import api
 from sweeps.cli.commands.printing import print_record
-from sweeps.questions.theory import PredictedNetwork, theory
 from sweeps.terminal import say
+
+if TYPE_CHECKING:
+    from sweeps.questions.theory import PredictedNetwork
 
 
 def show_theory(task: str, conditions: Sequence[str], as_json: bool) -> None:
     """Prints a language's class, and of each network what is predicted, under which condition."""
+    from sweeps.analysis.configuration_lookup import condition
+
     fields: dict[str, Any] = {}
     for text in conditions:
         name, value = condition(text, f"--set {text}")
@@ -22,7 +26,7 @@ def show_theory(task: str, conditions: Sequence[str], as_json: bool) -> None:
             )
     if "task" in fields:
         raise ConfigError(f"--set task={fields['task']}: the task is named before; leave it out")
-    said = theory(task, **fields)
+    said = api.theory(task, **fields)
     if as_json:
         networks = [
             {"network": each.network, "predictions": [asdict(x) for x in each.predictions]}
@@ -36,7 +40,7 @@ def show_theory(task: str, conditions: Sequence[str], as_json: bool) -> None:
         say("\n".join(["", *_lines(each)]))
 
 
-def _lines(said: PredictedNetwork) -> list[str]:
+def _lines(said: "PredictedNetwork") -> list[str]:
     named = ", ".join(f"{name}={value}" for name, value in said.network.items())
     lines = [f"{named}: {said.predictions[0].verdict}"]
     for prediction in said.predictions:

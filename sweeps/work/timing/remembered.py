@@ -10,9 +10,6 @@ from importlib.metadata import version
 from typing import Any
 
 from seqcls import __version__
-from seqcls.caching.cache import cache_folder, keep
-from seqcls.engines.choice import choose_engine
-from seqcls.problem import resolve
 from sweeps.work.timing.times import GroupTime, GroupToTime, Times
 
 MOST = 1_000
@@ -23,6 +20,8 @@ class Remembered:
     """Times of groups by what they depend on; a damaged file is an empty one."""
 
     def __init__(self) -> None:
+        from seqcls.caching.cache import cache_folder
+
         self._file = cache_folder() / "timings" / "groups.json"
         self._kept: dict[str, dict[str, Any]] = {}
         with suppress(OSError, ValueError):
@@ -42,6 +41,8 @@ class Remembered:
 
     def add(self, groups: Sequence[GroupToTime], times: Times) -> None:
         """Remembers what was timed."""
+        from seqcls.caching.cache import keep
+
         if not times.groups:
             return
         for each in groups:
@@ -53,6 +54,9 @@ class Remembered:
 
 def _key(group: GroupToTime) -> str:
     """What a group's time depends on: the machine, what trains it here, and the group."""
+    from seqcls.engines.choice import choose_engine
+    from seqcls.problem import resolve
+
     problem = resolve(group.config)
     engines = [choose_engine(problem, ready=ready).name for ready in (False, True)]
     versions = [__version__, version("torch"), version("numba")]

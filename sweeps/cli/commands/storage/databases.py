@@ -5,30 +5,30 @@ from pathlib import Path
 
 import typer
 
+from sweeps import api
 from sweeps.bars import progress_bar
 from sweeps.cli.commands.printing import count, print_json
 from sweeps.cli.exit_codes import RUNS_FAILED
-from sweeps.questions.databases import described, export, merge, open_store, pack, upgrade, verify
-from sweeps.store.databases.engine import schema_version
-from sweeps.store.opening import open_reader
 from sweeps.terminal import say
 
 
 def pack_database(db: str | None) -> None:
     """Makes the database one small file."""
     with progress_bar("packing"):
-        path = pack(db)
+        path = api.pack(db)
     say(f"{path}: {path.stat().st_size:,} bytes")
 
 
 def merge_databases(others: Sequence[str], db: str | None) -> None:
     """Takes over what other databases hold; says what differs and keeps what was here."""
+    from sweeps.store.opening import open_reader
+
     sources = [open_reader(other) for other in others]
-    store = open_store(db)
+    store = api.open_store(db)
     trouble = False
     for source in sources:
         with progress_bar(f"merging {source.name}") as on_progress:
-            merged = merge(store, source, on_progress)
+            merged = api.merge(store, source, on_progress)
         say(
             f"{source.name}: results of {count(merged.results, 'run')} taken over, {merged.same:,} "
             f"were here already, {merged.waiting:,} unfinished; into {store.name}"
@@ -52,9 +52,11 @@ def export_runs(
     force: bool,
 ) -> None:
     """Writes runs, lengths and errors into files."""
+    from sweeps.store.opening import open_reader
+
     store = open_reader(db)
     with progress_bar("exporting") as on_progress:
-        written = export(
+        written = api.export(
             store, folder, kind, sweeps, on_progress, spreadsheet=spreadsheet, force=force
         )
     for path, rows in written.items():
@@ -63,9 +65,11 @@ def export_runs(
 
 def verify_database(db: str | None, as_json: bool) -> None:
     """Names everything in the database that is damaged."""
+    from sweeps.store.opening import open_reader
+
     store = open_reader(db)
     with progress_bar("verifying") as on_progress:
-        checked = verify(store, on_progress)
+        checked = api.verify(store, on_progress)
     if as_json:
         # Imported where it is used: it takes half a second.
         import pandas as pd
@@ -89,7 +93,9 @@ def verify_database(db: str | None, as_json: bool) -> None:
 
 def upgrade_database(db: str | None) -> None:
     """Brings a database of an older version to this one's schema."""
-    store, upgraded = upgrade(db)
+    from sweeps.store.databases.engine import schema_version
+
+    store, upgraded = api.upgrade(db)
     if upgraded is None:
         say(f"{store.name} is of the newest schema ({schema_version(store)}) already.")
         return
@@ -99,5 +105,7 @@ def upgrade_database(db: str | None) -> None:
 
 def check_database(db: str | None) -> None:
     """Prints what kind of database this is and whether it can be used."""
+    from sweeps.questions.databases import described
+
     for name, value in described(db):
         say(f"{name:10}{value}")

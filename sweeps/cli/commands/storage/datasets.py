@@ -1,23 +1,23 @@
 """How the command on files of strings shows what is in them."""
 
 import json
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import pandas as pd
 import typer
 
 from seqcls.errors import ConfigError
+from sweeps import api
 from sweeps.cli.commands.printing import count, print_record, print_table
 from sweeps.cli.exit_codes import BAD_INPUT
-from sweeps.datasets.summary import Summary, summary
-from sweeps.questions.importing import import_predictions
-from sweeps.store.opening import open_reader
 from sweeps.terminal import say
+
+if TYPE_CHECKING:
+    from sweeps.datasets.summary import Summary
 
 
 def show_data(path: str, as_json: bool) -> None:
     """Prints what is in a file; ends with status 2 where it is refused."""
-    described = summary(path)
+    described = api.data(path)
     if as_json:
         print_record(described.record())
     else:
@@ -30,6 +30,8 @@ def import_file(
     path: str, sweep: str, dataset: str | None, task: str | None, replace: bool, db: str | None
 ) -> None:
     """Stores the predictions of a file and says how many runs these are."""
+    from sweeps.store.opening import open_reader
+
     fields: Any = task
     if task is not None and task.lstrip().startswith("{"):
         try:
@@ -37,12 +39,14 @@ def import_file(
         except (ValueError, RecursionError) as error:
             raise ConfigError(f"--task is no JSON: {str(error)[:100]}") from None
     settings = {"dataset": dataset, "task": fields, "replace": replace}
-    ids = import_predictions(db, path, sweep=sweep, **settings)
+    ids = api.import_predictions(db, path, sweep=sweep, **settings)
     store = open_reader(db)
     say(f"{path}: {count(len(ids), 'run')} imported into {store.name}, sweep {sweep!r}")
 
 
-def _print(summary: Summary) -> None:
+def _print(summary: "Summary") -> None:
+    import pandas as pd
+
     for problem in summary.refused:
         say(f"refused: {problem}", err=True)
     if summary.refused:
