@@ -1,11 +1,15 @@
 """One data frame a figure, of what `seqcls.interpretability.states` finds. Pure functions."""
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 import pandas as pd
 
-from seqcls.interpretability.patching import Patched
 from seqcls.interpretability.rounded import percent
-from seqcls.interpretability.states.by_strings import Path, Patterns, Prefixes, Units
+
+if TYPE_CHECKING:
+    from seqcls.interpretability.patching import Patched
+    from seqcls.interpretability.states.by_strings import Path, Patterns, Prefixes, Units
 
 LEAST_WEIGHT = 0.00005
 WEIGHT_STEPS = 20
@@ -14,7 +18,7 @@ LISTED = 12
 """States that turn the answer of which a table shows no more."""
 
 
-def attention_frame(patterns: Patterns) -> pd.DataFrame:
+def attention_frame(patterns: "Patterns") -> pd.DataFrame:
     """block, head, query and key (places), query_token, key_token, weight in [0, 1]."""
     rows = [
         (block, head, query, key, patterns.tokens[query], patterns.tokens[key], weight)
@@ -27,14 +31,14 @@ def attention_frame(patterns: Patterns) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=columns)
 
 
-def head_frame(patterns: Patterns, block: int, head: int) -> pd.DataFrame:
+def head_frame(patterns: "Patterns", block: int, head: int) -> pd.DataFrame:
     """Query and key (places), weight of one head, without weights that round to 0.0000."""
     weights = patterns.weights[block, head]
     query, key = np.nonzero(weights >= LEAST_WEIGHT)
     return pd.DataFrame({"query": query, "key": key, "weight": weights[query, key]})
 
 
-def output_attention_frame(patterns: Patterns, start: int, block: int, head: int) -> pd.DataFrame:
+def output_attention_frame(patterns: "Patterns", start: int, block: int, head: int) -> pd.DataFrame:
     """Row (of the token that is written), letter (place of the token read), weight of one head.
 
     Args:
@@ -50,7 +54,7 @@ def output_attention_frame(patterns: Patterns, start: int, block: int, head: int
     ).reset_index(drop=True)
 
 
-def pattern_runs(patterns: Patterns) -> pd.DataFrame:
+def pattern_runs(patterns: "Patterns") -> pd.DataFrame:
     """What small pictures of all heads are made of: neighbors of about one weight as one piece.
 
     block, head, query and rows (places that attend), first and last (places attended to), weight
@@ -79,7 +83,7 @@ def pattern_runs(patterns: Patterns) -> pd.DataFrame:
     return pd.concat([wholes, pieces[pieces["weight"] > 0]], ignore_index=True)
 
 
-def prefixes_frame(prefixes: Prefixes) -> pd.DataFrame:
+def prefixes_frame(prefixes: "Prefixes") -> pd.DataFrame:
     """One row a prefix: length, token (its last), logit, label."""
     return pd.DataFrame(
         {
@@ -91,7 +95,7 @@ def prefixes_frame(prefixes: Prefixes) -> pd.DataFrame:
     )
 
 
-def units_frame(recurrent: Units) -> pd.DataFrame:
+def units_frame(recurrent: "Units") -> pd.DataFrame:
     """A row for every unit: state (`state`, or a gate's name), layer, place, token, unit, value."""
     rows = [
         (name, layer, place, recurrent.tokens[place], unit, value)
@@ -103,14 +107,14 @@ def units_frame(recurrent: Units) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["state", "layer", "place", "token", "unit", "value"])
 
 
-def layer_frame(units: Units, state: str, layer: int) -> pd.DataFrame:
+def layer_frame(units: "Units", state: str, layer: int) -> pd.DataFrame:
     """place, unit, value: of one layer its state (`state`), or one of its gates."""
     values = (units.states if state == "state" else units.gates[state])[layer]
     place, unit = np.indices(values.shape).reshape(2, -1)
     return pd.DataFrame({"place": place, "unit": unit, "value": values.ravel()})
 
 
-def path_frame(path: Path, tokens: tuple[str, ...]) -> pd.DataFrame:
+def path_frame(path: "Path", tokens: tuple[str, ...]) -> pd.DataFrame:
     """place, token, first and second (principal components)."""
     return pd.DataFrame(
         {
@@ -122,7 +126,7 @@ def path_frame(path: Path, tokens: tuple[str, ...]) -> pd.DataFrame:
     )
 
 
-def patched_frame(patched: Patched, most_units: int | None = None) -> pd.DataFrame:
+def patched_frame(patched: "Patched", most_units: int | None = None) -> pd.DataFrame:
     """site, place (of those that it has), base_token, source_token, logit, restored, flips.
 
     Args:
@@ -149,7 +153,7 @@ def patched_frame(patched: Patched, most_units: int | None = None) -> pd.DataFra
     return pd.DataFrame(rows, columns=columns)
 
 
-def flip_table(patched: Patched) -> pd.DataFrame:
+def flip_table(patched: "Patched") -> pd.DataFrame:
     """The states that turn the answer, ranked."""
     rows = [
         {

@@ -5,23 +5,14 @@ Where letter counts decide they are asked, exactly; else strings are, one by one
 """
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import pandas as pd
 
 from seqcls import prediction
 from seqcls.config import RunConfig
 from seqcls.errors import ConfigError, InvalidStringError, UnknownRunError
-from seqcls.interpretability.explanations import explain as explaining
-from seqcls.interpretability.explanations.explanation import Explanation
-from seqcls.interpretability.families.curves import Curve, Map
-from seqcls.interpretability.families.families import answers, output_family
-from seqcls.interpretability.families.output_family import OutputFamily
-from seqcls.interpretability.model.network import Network
-from seqcls.interpretability.model.obstacle import obstacle
 from seqcls.interpretability.model.trained_model import TrainedModel
-from seqcls.interpretability.verdicts.certification import Certification, certify
-from seqcls.interpretability.verdicts.output_verdict import OutputVerdict
-from seqcls.interpretability.verdicts.verdict import verdict_of, verdict_of_outputs
 from seqcls.problem import Problem, resolve
 from seqcls.results import Verdict
 from sweeps.analysis.opened_models import trained_model
@@ -31,6 +22,14 @@ from sweeps.store.opening import to_write
 from sweeps.store.reading import queries
 from sweeps.store.reading.models import of_run
 from sweeps.store.reading.selection import listed
+
+if TYPE_CHECKING:
+    from seqcls.interpretability.explanations.explanation import Explanation
+    from seqcls.interpretability.families.curves import Curve, Map
+    from seqcls.interpretability.families.output_family import OutputFamily
+    from seqcls.interpretability.model.network import Network
+    from seqcls.interpretability.verdicts.certification import Certification
+    from seqcls.interpretability.verdicts.output_verdict import OutputVerdict
 
 
 def config(store: Store, run: int | str) -> RunConfig:
@@ -90,6 +89,8 @@ def predict(
         ConfigError: a beam of a task that is no transduction, or one too narrow or too wide.
         InvalidStringError: a string that is not of this alphabet, or that cannot be asked.
     """
+    from seqcls.interpretability.families.families import answers
+
     reader = store.reader()
     run_id = queries.find_run(reader, str(run))
     problem = resolve(queries.run_config(reader, run_id))
@@ -142,7 +143,7 @@ def _beams(
 
 def explain(
     store: Store, run: int | str, string: str | Sequence[str], epoch: int | None = None
-) -> Explanation:
+) -> "Explanation":
     """The cause of a model's answer; `seqcls.interpretability.explanations.text` tells it.
 
     Raises:
@@ -150,23 +151,27 @@ def explain(
         ConfigError: of this model or task the explanation would not be true.
         InvalidStringError: the string is not of this alphabet.
     """
+    from seqcls.interpretability.explanations import explain as explaining
+
     network = _network(store, run, epoch, "explain")
     return explaining.explain(network, network.tokenizer.notation(string))
 
 
-def proofs(store: Store, run: int | str) -> Certification:
+def proofs(store: Store, run: int | str) -> "Certification":
     """What is proved of a model's answers for strings of every length.
 
     Raises:
         UnknownRunError: as `predict`.
         ConfigError: of this model or task nothing could be proved.
     """
+    from seqcls.interpretability.verdicts.certification import certify
+
     return certify(_network(store, run, None, "verdict --beyond"))
 
 
 def family(
     store: Store, run: int | str, strings: str, epoch: int | None = None
-) -> Curve | Map | OutputFamily:
+) -> "Curve | Map | OutputFamily":
     """Where the answer changes as the free counts of a family such as `<ab>{n}` grow.
 
     By letter counts where these decide, exactly and up to a million; else, or where the family has
@@ -177,6 +182,8 @@ def family(
         UnknownRunError: as `predict`.
         InvalidStringError: it is no family of this alphabet.
     """
+    from seqcls.interpretability.families.families import answers, output_family
+
     opened = model(store, run, epoch)
     strings = opened.tokenizer.notation(strings)
     if reason := opened.problem.unknown_labels:
@@ -184,7 +191,7 @@ def family(
     return output_family(opened, strings) if opened.writes else answers(opened, strings)
 
 
-def verdict(store: Store, run: int | str) -> Verdict | OutputVerdict:
+def verdict(store: Store, run: int | str) -> "Verdict | OutputVerdict":
     """What a model makes of all strings up to a length: as stored, or else tried and stored.
 
     By letter counts where these decide and there are few enough; else string by string. Of a
@@ -193,6 +200,8 @@ def verdict(store: Store, run: int | str) -> Verdict | OutputVerdict:
     Raises:
         UnknownRunError: there is no such run, or it is not finished.
     """
+    from seqcls.interpretability.verdicts.verdict import verdict_of, verdict_of_outputs
+
     reader = store.reader()
     run_id = queries.find_run(reader, str(run))
     stored = queries.verdict(reader, run_id)
@@ -208,12 +217,15 @@ def verdict(store: Store, run: int | str) -> Verdict | OutputVerdict:
     return tried
 
 
-def _network(store: Store, run: int | str, epoch: int | None, command: str) -> Network:
+def _network(store: Store, run: int | str, epoch: int | None, command: str) -> "Network":
     """The model as a function of letter counts.
 
     Raises:
         ConfigError: that, or the task, is none, which `command` needs; what else can be asked.
     """
+    from seqcls.interpretability.model.network import Network
+    from seqcls.interpretability.model.obstacle import obstacle
+
     reader = store.reader()
     run_id = queries.find_run(reader, str(run))
     problem = resolve(queries.run_config(reader, run_id))

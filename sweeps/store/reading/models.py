@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-import pandas as pd
 from sqlalchemy import select
 
 from seqcls.config import RunConfig
@@ -13,6 +13,9 @@ from sweeps.store.databases.engine import Store
 from sweeps.store.reading.queries import epochs, run_config, why_no_weights
 from sweeps.store.results.stored import config_of
 from sweeps.store.schema.tables import Checkpoint, Config, Run, RunState
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 @contextmanager
@@ -35,7 +38,7 @@ class StoredModel:
     """The epoch with the lowest validation loss, whose model was tested."""
     weights: dict[int, bytes]
     """Safetensors bytes by epoch, the kept one among them."""
-    losses: pd.DataFrame
+    losses: "pd.DataFrame"
     """epoch, train_loss, validation_loss (sums over an epoch's strings, in nats)."""
 
 
