@@ -95,12 +95,12 @@ def lines(view: View, config_ids: tuple[int, ...], measure: Measure, width: int)
         measure: one of `lengths.offered`.
         width: lengths that make one point.
     """
-    medians = lengths.medians(view, config_ids, width, measure.name)
-    if medians.empty:
+    middle = lengths.medians(view, config_ids, width, measure.name)
+    if middle.empty:
         return None
-    most = lengths.most_drawn(counts(view, config_ids), medians["middle"].nunique())
+    most = lengths.most_drawn(counts(view, config_ids), middle["middle"].nunique())
     named = names.configuration_names(config_ids)
     color_of = names.colors(config_ids)
     colors = {named[config_id]: color_of[config_id] for config_id in config_ids}
     seeds = points(view, config_ids, most, width, measure.name)
-    return Lines((seeds, medians, lengths.limits(config_ids), measure.title, colors), most)
+    return Lines((seeds, middle, lengths.limits(config_ids), measure.title, colors), most)

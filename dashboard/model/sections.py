@@ -177,7 +177,10 @@ def _of_inputs(run_id: int, name: str) -> None:
             # Imported where it is used: PyTorch takes a second or two to load.
             from dashboard.model.outputs import all_inputs, input_families
 
-            (input_families if name == BREAKING else all_inputs).show(named.opened)
+            if name == BREAKING:
+                input_families.show(named.opened)
+            else:
+                all_inputs.show(named.opened)
         except SeqclsError as error:
             show_missing(error)
 
