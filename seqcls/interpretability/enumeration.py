@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 from jaxtyping import UInt8
 
+from seqcls.cancellation import checked
 from seqcls.interpretability.model.trained_model import TrainedModel
 from seqcls.tokens.strings import TokenStrings
 
