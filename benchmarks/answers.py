@@ -19,7 +19,7 @@ from benchmarks.served import FLAGS, find_browser, serve
 from sweeps.grid.spec import parse_spec
 from sweeps.store import writer
 from sweeps.store.opening import open_writer
-from sweeps.work.options import WorkOptions
+from sweeps.work.machine import WorkOptions
 from sweeps.work.worker import work
 
 LENGTH = 40

@@ -10,11 +10,11 @@ from typing import TypeVar
 from seqcls.config import RunConfig
 from sweeps.grid.grouping import make_groups
 from sweeps.grid.spec import parse_spec
-from sweeps.results.run_result import RunResult
+from sweeps.results import RunResult
 from sweeps.store import writer
 from sweeps.store.databases.engine import Store
 from sweeps.store.opening import open_writer
-from sweeps.store.runs.queued import queued_runs
+from sweeps.store.writes.claiming import queued_runs
 from sweeps.work.jobs import make_job, run_job
 from sweeps.work.progress import progress
 

@@ -8,15 +8,14 @@ from numba import njit
 
 from benchmarks.steps import SHAPES
 from seqcls.config import RunConfig
-from seqcls.engines.compiled.training import Update
+from seqcls.engines.compiled.engine import Update
 from seqcls.engines.fused.buffers import TILE
 from seqcls.engines.fused.kernel import train_epoch
 from seqcls.engines.fused.packing import pack
-from seqcls.engines.fused.shapes import shape_of
-from seqcls.engines.fused.tiles import epoch_tiles
-from seqcls.engines.initial import draw_initial
-from seqcls.engines.lanes.vectors.vector import LANES, fma, spread, total
-from seqcls.interpretability.verdicts.by_counts import verdicts
+from seqcls.engines.fused.tiles import epoch_tiles, shape_of
+from seqcls.engines.lanes.vector import LANES, fma, spread, total
+from seqcls.engines.member import draw_initial
+from seqcls.interpretability.verdicts import verdicts
 from seqcls.problem import resolve
 from seqcls.training import train_group
 

@@ -9,18 +9,17 @@ from sqlalchemy import bindparam, select, update
 
 from seqcls.evaluation import drawn_test_set
 from seqcls.problem import configuration, resolve
-from seqcls.results import ErrorKind, Evaluation, Outputs, StringErrors
-from seqcls.tokens.tokenizer import Tokenizer
+from seqcls.results import ErrorKind, Evaluation, OutputResults, StringErrors
+from seqcls.strings.tokenizer import Tokenizer
 from sweeps.grid.spec import parse_spec
-from sweeps.results.run_result import RunResult
+from sweeps.results import RunResult
 from sweeps.store import writer
-from sweeps.store.databases.bulk import insert_rows
 from sweeps.store.databases.engine import Store
+from sweeps.store.databases.statements import insert_rows
 from sweeps.store.opening import open_writer
-from sweeps.store.results.sums import raise_sums
-from sweeps.store.results.test_sets import store_test_set
-from sweeps.store.runs.recording import result_rows
-from sweeps.store.schema.tables import Base, Config, Run, Sweep, now
+from sweeps.store.tables import Base, Config, Run, Sweep, now
+from sweeps.store.writes.recording import raise_sums, result_rows
+from sweeps.store.writes.test_sets import store_test_set
 
 AXES: dict[str, list[Any]] = {
     "hidden_size": [2, 4, 8, 16, 32],
@@ -173,7 +172,7 @@ class DrawnOutputs(Drawn):
             StringErrors(numbers, np.full(len(numbers), -1.0)),
             solved_length,
             self.test_set.digest,
-            Outputs(
+            OutputResults(
                 right_length_given=tested - wrong // 2,
                 edits=wrong,
                 target_tokens=tested * self._lengths,

@@ -6,18 +6,18 @@ from typing import Any
 import torch
 from mambapy.mamba import Mamba as PackageMamba
 from mambapy.mamba import MambaConfig
+from seqcls.engines.pytorch.engine.batches import trimmed_ids
 from torch import Tensor, nn
 from torch.nn import functional
 
 from benchmarks.plain import STEPS, medians
 from seqcls.config import RunConfig
-from seqcls.engines.strings.batches import trimmed_ids
-from seqcls.models.heads import read_states
+from seqcls.models.base import read_states
 from seqcls.models.initialization import make_model
-from seqcls.models.mixing.body import Mixing
+from seqcls.models.mixing import Mixing
 from seqcls.problem import configuration, resolve
 from seqcls.sampling.streams import stream
-from seqcls.tokens.tokenizer import PAD
+from seqcls.strings.tokenizer import PAD
 from seqcls.training import train_group
 
 HEADS: dict[str, Any] = {"num_attention_heads": 2, "attention_head_size": 16}

@@ -27,13 +27,11 @@ from benchmarks import pages
 from benchmarks.large import AXES, ERRORS, SEEDS, Drawn, make_database
 from sweeps.grid.grouping import make_groups
 from sweeps.grid.spec import parse_spec
-from sweeps.results.digest import run_digest
-from sweeps.results.run_result import RunResult
+from sweeps.results import RunResult, run_digest
 from sweeps.store import writer
 from sweeps.store.databases.engine import Store
 from sweeps.store.opening import open_writer
-from sweeps.store.runs.queued import queued_runs
-from sweeps.store.schema.tables import (
+from sweeps.store.tables import (
     Base,
     Config,
     Epoch,
@@ -44,6 +42,7 @@ from sweeps.store.schema.tables import (
     Sweep,
     SweepRun,
 )
+from sweeps.store.writes.claiming import queued_runs
 
 SWEEPS = 10
 CLAIMERS = 8

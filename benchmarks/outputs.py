@@ -6,20 +6,20 @@ from typing import Any
 
 import numpy as np
 import torch
+from seqcls.engines.pytorch.engine.batches import trimmed_ids
 from torch import Tensor, nn
 from torch.nn import functional
 
 from benchmarks.plain import STEPS, medians
+from seqcls import decode
 from seqcls.config import RunConfig
-from seqcls.decoding import searching, stepping
-from seqcls.decoding.judging import beginnings, output_limits
+from seqcls.decode import beginnings, output_limits
 from seqcls.engines.lanes.engine import Lanes
-from seqcls.engines.strings.batches import trimmed_ids
 from seqcls.kinds.transduction import NO_TARGET
 from seqcls.models.initialization import make_model
 from seqcls.problem import Problem, configuration, resolve
 from seqcls.sampling.streams import stream
-from seqcls.tokens.tokenizer import PAD
+from seqcls.strings.tokenizer import PAD
 from seqcls.training import train_group
 
 DECODED = 256
@@ -150,9 +150,9 @@ def _decoding(problem: Problem) -> tuple[float, float, float]:
     # As long as the inputs: a trained model would end there.
     settings = (model, ids, torch.minimum(limits, torch.from_numpy(inputs.lengths)), -1)
     seconds = []
-    for begin in (stepping.start, stepping.Again.start):
+    for begin in (decode.start, decode.RecomputeStepper.start):
         started = time.process_time()
-        searching.greedy(*settings, begin=begin)
+        decode.greedy(*settings, begin=begin)
         seconds.append(time.process_time() - started)
     weights = {name: value.numpy() for name, value in model.state_dict().items()}
     most = np.minimum(limits.numpy(), inputs.lengths)

@@ -13,10 +13,10 @@ from benchmarks.plain import medians
 from seqcls.config import RunConfig
 from seqcls.kinds import Examples
 from seqcls.kinds.transduction import NO_TARGET
-from seqcls.models.two_streams.pictures import page_of
+from seqcls.models.pictures import page_of
 from seqcls.problem import Problem, resolve
 from seqcls.sampling.streams import stream
-from seqcls.tokens.strings import NO_LETTER
+from seqcls.strings.token_strings import NO_LETTER
 from seqcls.training import train_group
 from sweeps.grid.spec import load_specs
 

@@ -10,10 +10,10 @@ import torch
 from torch import Tensor, nn
 
 from seqcls.config import RunConfig
-from seqcls.models.reading import read_ids
+from seqcls.models.positions import read_ids
 from seqcls.problem import configuration, resolve
 from seqcls.sampling.streams import stream
-from seqcls.tokens.tokenizer import PAD
+from seqcls.strings.tokenizer import PAD
 from seqcls.training import train_group
 
 STEPS = 40

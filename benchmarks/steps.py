@@ -10,7 +10,7 @@ from torch import nn
 
 from seqcls.config import RunConfig
 from seqcls.models.initialization import initial_parameters
-from seqcls.models.reading import read_ids
+from seqcls.models.positions import read_ids
 from seqcls.models.transformer import Transformer
 from seqcls.problem import resolve
 from seqcls.sampling.streams import stream

@@ -5,17 +5,17 @@ from functools import partial
 from typing import Any
 
 import torch
+from seqcls.engines.pytorch.engine.batches import trimmed_ids
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from benchmarks.plain import MEMBERS, STEPS, medians
 from seqcls.config import RunConfig
-from seqcls.engines.strings.batches import trimmed_ids
 from seqcls.kinds.transduction import NO_TARGET
-from seqcls.models.two_streams.two_streams import split
+from seqcls.models.two_streams import split
 from seqcls.problem import configuration, resolve
 from seqcls.sampling.streams import stream
-from seqcls.tokens.tokenizer import PAD
+from seqcls.strings.tokenizer import PAD
 from seqcls.training import train_group
 
 

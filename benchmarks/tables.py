@@ -9,16 +9,15 @@ import torch
 from torch import Tensor, nn
 
 from seqcls.config import RunConfig
-from seqcls.engines.compiled.training import Update
-from seqcls.engines.fused.packing import pack
-from seqcls.engines.fused.shapes import training_shape
-from seqcls.engines.fused.tables.places import SCHEMES
-from seqcls.engines.fused.tables.program import TableProgram
-from seqcls.engines.initial import draw_initial
-from seqcls.models.reading import read_ids
+from seqcls.engines.compiled.engine import Update
+from seqcls.engines.fused.packing import SCHEMES, pack
+from seqcls.engines.fused.tables import TableProgram
+from seqcls.engines.fused.tiles import training_shape
+from seqcls.engines.member import draw_initial
+from seqcls.models.positions import read_ids
 from seqcls.problem import resolve
 from seqcls.sampling.streams import stream
-from seqcls.tokens.tokenizer import PAD
+from seqcls.strings.tokenizer import PAD
 
 HIDDEN = 16
 LONGEST = 40

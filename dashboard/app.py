@@ -16,12 +16,12 @@ from streamlit.starlette import App
 if (root := str(Path(__file__).parents[1])) not in sys.path:
     sys.path.append(root)
 
-from dashboard import data, layout, links
-from dashboard.every_page import concurrent_changes, filters, keyboard
+from dashboard import concurrent_changes, data, filters, layout, links
+from dashboard import layout as keyboard
 from dashboard.launch import panel
 from dashboard.live import route
 from dashboard.server import first_page, serving, visitors
-from dashboard.sweeps_page import running
+from dashboard.views import running
 from sweeps.store.databases.engine import limit_reads
 
 # Pages that are about what their link names.
@@ -60,7 +60,7 @@ def draw() -> None:
         if page.title not in UNFILTERED:
             filters.say_what_is_unknown()
         page.run()
-        keyboard.show()
+        keyboard.add_keyboard()
 
 
 if get_script_run_ctx(suppress_warning=True) is None:

@@ -8,8 +8,7 @@ from typing import Annotated
 
 import typer
 
-from sweeps.cli.app import app, main
-from sweeps.cli.examples import show_in_help
+from sweeps.cli.app import app, main, show_in_help
 from sweeps.cli.models import MODELS
 from sweeps.cli.parameters import Db, Epoch, Force, Run, SweepNames
 from sweeps.cli.sweeps import PANEL
@@ -63,7 +62,7 @@ def site(
     force: Force = False,
 ) -> None:
     """Write a static site: an index page that compares sweeps, and a report for each."""
-    from dashboard.report.site import write_site
+    from dashboard.report.command import write_site
 
     write_site(db, folder, sweep or [], force=force)
 

@@ -21,25 +21,22 @@ from seqcls.errors import (
     StoreMissingError,
     VisitorError,
 )
-from sweeps.analysis import remedy_trials, tried_remedies
+from sweeps.api import overlaps, remedies, sweeping
 from sweeps.grid.spec import parse_spec
-from sweeps.questions import overlaps, sweeping
-from sweeps.statistics import importance as weighed
-from sweeps.statistics import medians as summed
+from sweeps.statistics import differences, intervals
+from sweeps.store import trust
 from sweeps.store.databases.engine import Store, as_of_now, one_moment
-from sweeps.store.integrity import trust
 from sweeps.store.opening import open_reader
-from sweeps.store.reading import curves, losses, overview, queries, sweep_queries
-from sweeps.store.reading.selection import View
-from sweeps.store.results import explained
-from sweeps.store.runs import notes
-from sweeps.store.strings import string_queries, wrong_outputs
+from sweeps.store.reads import curves, errors, overview, queries, string_queries, sweep_queries
+from sweeps.store.reads import curves as losses
+from sweeps.store.reads.selection import View
+from sweeps.store.writes import explained, sweep_actions
 from sweeps.work import progress as progressing
 from sweeps.work.estimate import Estimate, Timer
 from sweeps.work.progress import SweepProgress
 
 if TYPE_CHECKING:
-    from seqcls.interpretability.model.trained_model import TrainedModel
+    from seqcls.interpretability.trained_model import TrainedModel
 
 PAGE_SECONDS = 30.0
 """What a page asks the database takes no longer."""
@@ -220,10 +217,10 @@ configurations = cached(overview.configurations)
 count_failing_models = cached(overview.count_failing_models)
 count_runs = cached(overview.count_runs)
 count_string_errors = cached(string_queries.count_string_errors)
-error_kinds_by_length = cached(wrong_outputs.error_kinds_by_length)
+error_kinds_by_length = cached(errors.error_kinds_by_length)
 failing_models = cached(overview.failing_models)
-first_wrong_places = cached(wrong_outputs.first_wrong_places)
-loops = cached(tried_remedies.loops)
+first_wrong_places = cached(errors.first_wrong_places)
+loops = cached(remedies.loops)
 languages = cached(overview.languages, overview.configs_revision)
 median_curves = cached(curves.median_curves)
 memberships = cached(sweep_queries.memberships, sweep_queries.members_revision)
@@ -233,19 +230,19 @@ newest_losses = cached(losses.newest_losses)
 model_seeds = cached(overview.model_seeds, sweep_queries.members_revision)
 models = cached(overview.models)
 sweep_counts = cached(progressing.counts)
-sweep_names = cached(notes.sweep_names)
-sweep_notes = cached(notes.notes)
+sweep_names = cached(sweep_actions.sweep_names)
+sweep_notes = cached(sweep_actions.notes)
 predictions = cached(overview.predictions, overview.configs_revision)
 scores_by_length = cached(overview.scores_by_length)
 sensitivity = cached(explained.sensitivity)
 settings = cached(overview.settings, overview.configs_revision)
-saved_views = cached(notes.views)
+saved_views = cached(sweep_actions.views)
 some_configs = cached(queries.configs, overview.configs_revision)
 string_errors = cached(string_queries.string_errors)
 sweep_outcomes = cached(sweep_queries.sweep_outcomes)
 sweep_record = cached(sweep_queries.sweep_record)
 sweeps_of_run = cached(sweep_queries.sweeps_of_run, sweep_queries.members_revision)
-trials = cached(remedy_trials.trials)
+trials = cached(remedies.trials)
 worst_models = cached(overview.worst_models)
 
 
@@ -269,28 +266,28 @@ def estimated(
 
 @shared
 def trained_on(config_ids: tuple[int, ...], epochs: int | None = None) -> str | None:
-    """Calls `sweeps.questions.overlaps.trained_on` with stored configurations."""
+    """Calls `sweeps.api.overlaps.trained_on` with stored configurations."""
     return overlaps.trained_on(some_configs(config_ids).values(), epochs=epochs)
 
 
 @shared
 def offered_trained_on(submitted: tuple[str, ...]) -> str | None:
-    """Calls `sweeps.questions.overlaps.trained_on` with specifications as they were submitted."""
+    """Calls `sweeps.api.overlaps.trained_on` with specifications as they were submitted."""
     specs = [parse_spec(json.loads(text)) for text in submitted]
     return overlaps.trained_on(config for spec in specs for config in spec.configs())
 
 
 @shared
 def medians(view: View, listed: int) -> pd.DataFrame:
-    """Calls `sweeps.statistics.medians.medians` with the models of a view."""
+    """Calls `sweeps.statistics.intervals.medians` with the models of a view."""
     # Of what the page has read already: a hundred thousand rows.
-    return summed.medians(models(view), listed)
+    return intervals.medians(models(view), listed)
 
 
 @partial(shared, of=overview.configs_revision)
 def read_settings(config_ids: tuple[int, ...]) -> pd.DataFrame:
     """The settings that differ, missing where a configuration does not read them."""
-    return weighed.without_unread(settings().loc[list(config_ids)], some_configs(config_ids))
+    return differences.without_unread(settings().loc[list(config_ids)], some_configs(config_ids))
 
 
 @shared
@@ -301,7 +298,7 @@ def importance(view: View, config_ids: tuple[int, ...], measure: str) -> pd.Data
     seeds = seeds[seeds["config_id"].isin(config_ids)]
     # No length is less than the shortest that is tested: what solves none of those counts as none.
     seeds = seeds.assign(solved_length=seeds["solved_length"].fillna(0))
-    return weighed.importance(seeds, read_settings(config_ids), weighed.MEASURES[measure])
+    return differences.importance(seeds, read_settings(config_ids), differences.MEASURES[measure])
 
 
 def trained_model(run_id: int, epoch: int | None) -> "TrainedModel":
@@ -311,7 +308,7 @@ def trained_model(run_id: int, epoch: int | None) -> "TrainedModel":
         SeqclsError: the database cannot be read, or the run has no such model.
     """
     # Imported where it is used: PyTorch takes a second or two to load.
-    from sweeps.analysis import opened_models
+    from sweeps.api import models as opened_models
 
     opened_models.ask_on_one_thread()
     if epoch == 0:

@@ -33,7 +33,7 @@ Option = TypeVar("Option")
 
 
 @dataclass(frozen=True)
-class Asked:
+class AskedFilters:
     """What a link asks of the filters, by the parameter; each value is in one of the two."""
 
     known: Mapping[str, Sequence[Any]]
@@ -47,7 +47,7 @@ def asked(
     several: Mapping[str, Sequence[Any]],
     one: Mapping[str, Callable[[str], Any]],
     others: Iterable[str] = (),
-) -> Asked:
+) -> AskedFilters:
     """What a link asks for.
 
     Args:
@@ -74,7 +74,7 @@ def asked(
             read = dict.fromkeys(wanted if name in names or _is_almost(name, names) else [])
         if refused := [text for text, value in read.items() if value is None]:
             unknown[name] = refused
-    return Asked(known, unknown)
+    return AskedFilters(known, unknown)
 
 
 def percentage(text: str) -> float | None:

@@ -18,7 +18,7 @@ def main() -> None:
     from sweeps.limits import within_limits
 
     with within_limits():
-        from sweeps.processes.garbage import collect_seldom
+        from sweeps.processes import collect_seldom
 
         collect_seldom()
         from dashboard.cli import main as run

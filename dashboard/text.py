@@ -3,10 +3,10 @@
 import os
 import re
 import string
+from datetime import UTC, datetime
 from pathlib import Path
 
-from sweeps.read_only import is_read_only
-from sweeps.store.databases.default import DB_VARIABLE
+from sweeps.access import DB_VARIABLE, is_read_only
 
 UNSEEN = "\N{WORD JOINER}"
 """Has no width. Within what looks like something else it keeps the page from making that of it."""
@@ -67,3 +67,13 @@ def written(value: object) -> str:
         return str(value)
     short = f"{value:g}"
     return short if float(short) == value else repr(float(value))
+
+
+# Times as people say them.
+
+
+def clock(time: str | None) -> str:
+    """A stored time to the second, in UTC; words where there is none."""
+    if time is None:
+        return "not yet"
+    return f"{datetime.fromisoformat(time).astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"

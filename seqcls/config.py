@@ -15,12 +15,11 @@ from pydantic import (
     model_validator,
 )
 
-from seqcls.canonical import canonical_json
 from seqcls.errors import ConfigError
-from seqcls.functions.permutation_groups import GroupName
-from seqcls.spelling import in_one_line
-from seqcls.tokens.alphabets import alphabet_obstacle
-from seqcls.tokens.tokenizer import MAX_LETTERS
+from seqcls.permutation_groups import GroupName
+from seqcls.strings.alphabets import alphabet_obstacle
+from seqcls.strings.tokenizer import MAX_LETTERS
+from seqcls.text import canonical_json, in_one_line
 
 MAX_MODEL_SEED = 2**63 - 1
 MAX_REQUIRED_LETTERS = 10
@@ -290,7 +289,7 @@ class RunConfig(_NetworkFields):
     """The share for testing, like `validation_share`."""
 
     imported: Annotated[str, Field(max_length=100_000)] = ""
-    """The name and settings of a model trained elsewhere, as JSON; see `seqcls.fields.imported`."""
+    """The name and settings of a model trained elsewhere, as JSON; see `seqcls.imported`."""
 
     train_loss: Literal["default", "sigmoid_scaled"] = "default"
     """`sigmoid_scaled`: the loss of the report's program."""

@@ -8,25 +8,25 @@ from typing import TYPE_CHECKING
 import numpy as np
 from jaxtyping import Bool, Float, Int64
 
-from seqcls.caching.remembered import remembered
+from seqcls.cache import remembered
 from seqcls.cancellation import check
 from seqcls.engines.base import Writer
 from seqcls.engines.choice import choose_engine, engine_named
 from seqcls.errors import ConfigError
+from seqcls.fields import TestSet
 from seqcls.kinds import KINDS, Examples, kind_name
 from seqcls.kinds.base import are_unanswered
 from seqcls.kinds.transduction import target_lengths
 from seqcls.models.positions import longest_readable
 from seqcls.problem import Problem
-from seqcls.results import Evaluation, Outputs, StringErrors, Weights
+from seqcls.results import Evaluation, OutputResults, StringErrors, Weights
 from seqcls.sampling import Sampler
 from seqcls.sampling.streams import stream
-from seqcls.testset import TestSet
-from seqcls.tokens.strings import TokenStrings
-from seqcls.tokens.tokenizer import FIRST_LETTER, Tokenizer
+from seqcls.strings.token_strings import TokenStrings
+from seqcls.strings.tokenizer import FIRST_LETTER, Tokenizer
 
 if TYPE_CHECKING:
-    from seqcls.decoding.judging import Judged
+    from seqcls.decode import Judged
 
 
 @dataclass(frozen=True, eq=False)
@@ -189,7 +189,7 @@ def _written(
     problem: Problem, weights: Weights, test: DistinctStrings, writer: Writer | None
 ) -> Evaluation:
     """What a model's outputs for the test strings make of it."""
-    from seqcls.decoding.judging import judge, readable_inputs
+    from seqcls.decode import judge, readable_inputs
 
     every = Examples(test.strings, test.targets)
     rows = np.flatnonzero(readable_inputs(problem, every))
@@ -233,7 +233,7 @@ def judged_evaluation(
         errors=StringErrors(test.numbers[wrong], judged.log_probability[judged.is_wrong][order]),
         solved_length=_solved_length(problem, test.strings.lengths[wrong]),
         test_set=test.test_set.digest,
-        outputs=Outputs(
+        outputs=OutputResults(
             right_length_given=_per_length(lengths, times * judged.right_length_given, tested),
             edits=_per_length(lengths, times * judged.edits, tested),
             target_tokens=_per_length(lengths, times * target_lengths(examples.targets), tested),

@@ -16,13 +16,12 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Bool, Int64, UInt64
 
-from seqcls.caching.cache import cache_folder, keep_checked, read_checked
+from seqcls.cache import cache_folder, keep_checked, read_checked
 from seqcls.cancellation import checked
 from seqcls.problem import Problem
-from seqcls.sampling.base import Sampler
-from seqcls.sampling.drawn import fingerprints
-from seqcls.sampling.streams import Stream, stream
-from seqcls.tokens.strings import TokenStrings
+from seqcls.sampling.distinct import fingerprints
+from seqcls.sampling.streams import Sampler, Stream, stream
+from seqcls.strings.token_strings import TokenStrings
 
 FOLDER = "overlaps"
 """The folder of the cache."""

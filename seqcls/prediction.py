@@ -6,16 +6,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from seqcls.counts.invariance import counts_suffice
+from seqcls.counts import counts_suffice
 from seqcls.errors import ConfigError, InvalidStringError
 from seqcls.evaluation import logits_of
 from seqcls.kinds.base import are_unanswered
 from seqcls.models.positions import longest_readable
-from seqcls.parameters import weights_of
 from seqcls.problem import Problem
+from seqcls.strings.token_strings import TokenStrings
+from seqcls.strings.tokenizer import FIRST_LETTER, Tokenizer
 from seqcls.tasks import CountTask
-from seqcls.tokens.strings import TokenStrings
-from seqcls.tokens.tokenizer import FIRST_LETTER, Tokenizer
+from seqcls.weights import weights_of
 
 MOST_BEAMS = 1_000
 """Outputs that beam search keeps at most."""
@@ -57,7 +57,7 @@ def predict(
     Args:
         problem: what the model was trained for.
         weights: its parameters, as safetensors bytes.
-        strings: in the notation of `seqcls.tokens.tokenizer`.
+        strings: in the notation of `seqcls.strings.tokenizer`.
         partial: where the model has no answer, as it has no places for so long a string or its
             logit is NaN, answer NaN and do not refuse.
 
@@ -104,7 +104,7 @@ def outputs(
     Args:
         problem: what the model was trained for.
         weights: its parameters, as safetensors bytes.
-        strings: inputs in the notation of `seqcls.tokens.tokenizer`.
+        strings: inputs in the notation of `seqcls.strings.tokenizer`.
         beam_width: outputs that beam search keeps; None for the decoding of the configuration,
             which gives one.
 
@@ -119,7 +119,7 @@ def outputs(
     if beam_width is not None and not 1 <= beam_width <= MOST_BEAMS:
         raise ConfigError(f"beam {beam_width}: expected 1 to {MOST_BEAMS:,} outputs")
     # PyTorch, which takes a second or two to load.
-    from seqcls.decoding.judging import best_written, letter_rows, written_beams
+    from seqcls.decode import best_written, letter_rows, written_beams
 
     tokenizer = problem.tokenizer
     inputs = _in_order(tokenizer, strings, _by_counts(tokenizer, strings))

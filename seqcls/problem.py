@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool
 
-from seqcls.canonical import canonical_json
 from seqcls.config import (
     ANY_SAMPLER,
     COUPLED,
@@ -26,23 +25,21 @@ from seqcls.config import (
 from seqcls.errors import ConfigError, InvalidStringError, PluginError, PluginMissingError
 from seqcls.kinds import KINDS, Kind, kind_name
 from seqcls.kinds.base import Targets
-from seqcls.kinds.membership import Membership
-from seqcls.kinds.outside import check_kind
-from seqcls.kinds.transduction import Transduction
-from seqcls.models import MODELS
-from seqcls.models.fitting import check_network
+from seqcls.kinds.membership import MembershipKind
+from seqcls.kinds.transduction import TransductionKind
+from seqcls.models import MODELS, check_network
 from seqcls.models.positions import POSITIONS, longest_readable
+from seqcls.plugin_checks import check_draws, check_inputs, check_kind, check_language
 from seqcls.plugins import check_packages, packages_of
 from seqcls.sampling import SAMPLERS, Sampler
-from seqcls.sampling.drawn import Training
-from seqcls.spelling import nearest
+from seqcls.sampling.distinct import Training
+from seqcls.strings.token_strings import TokenStrings
+from seqcls.strings.tokenizer import Tokenizer
 from seqcls.tasks import TASKS, CountTask, InputTask, LanguageTask, Task
 from seqcls.tasks.base import PartlyKnown
-from seqcls.tasks.by_counts.contains_all import ContainsAll
-from seqcls.tasks.files.of_rows import OfRows
-from seqcls.tasks.outside import check_draws, check_inputs, check_language
-from seqcls.tokens.strings import TokenStrings
-from seqcls.tokens.tokenizer import Tokenizer
+from seqcls.tasks.files import OfRows
+from seqcls.tasks.letter_counts import ContainsAll
+from seqcls.text import canonical_json, nearest
 
 
 def configuration(fields: Mapping[str, Any]) -> RunConfig:
@@ -218,7 +215,7 @@ class Problem:
     @property
     def no_causes(self) -> str | None:
         """Why no causes are found of errors in the task; None if some are."""
-        return None if isinstance(self.kind, Transduction) else self.no_language
+        return None if isinstance(self.kind, TransductionKind) else self.no_language
 
     @property
     def writes(self) -> bool:
@@ -228,7 +225,7 @@ class Problem:
     @property
     def no_language(self) -> str | None:
         """Why analyses of languages do not apply to the task; None if it is a language."""
-        if isinstance(self.kind, Membership):
+        if isinstance(self.kind, MembershipKind):
             return None
         return f"task={self.config.task!r} is no language: its answers are not yes or no"
 

@@ -90,7 +90,7 @@ prefix of it, a continuation of it, a loop at its end, or anything else."""
 
 
 @dataclass(frozen=True, eq=False)
-class Outputs:
+class OutputResults:
     """What an evaluation of a transduction says beside which strings are wrong."""
 
     right_length_given: Int64[np.ndarray, " length"]
@@ -126,7 +126,7 @@ class Evaluation:
     """
     test_set: str
     """The digest of the test set's strings: by it numbers mean the same wherever they are read."""
-    outputs: Outputs | None = None
+    outputs: OutputResults | None = None
     """The outputs of a transduction; None for all other kinds."""
 
     @cached_property

@@ -1,10 +1,16 @@
 """A model's parameters as safetensors bytes."""
 
+from collections.abc import Mapping
+
 import numpy as np
 from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
+from seqcls.config import NetworkConfig
+from seqcls.engines.choice import choose_engine, engine_named
 from seqcls.errors import StoreError
+from seqcls.problem import Problem
+from seqcls.results import Weights
 
 
 def to_bytes(weights: dict[str, np.ndarray]) -> bytes:
@@ -22,3 +28,58 @@ def from_bytes(data: bytes) -> dict[str, np.ndarray]:
         return load(data)
     except SafetensorError as error:
         raise StoreError(f"damaged weights: {error}") from None
+
+
+# Stored weights held against the configuration that they are said to be of.
+
+RETRAIN = "train the run again in another database"
+
+
+def weights_of(problem: Problem, data: bytes) -> Weights:
+    """The parameters in safetensors bytes, by name, of a network that the problem says.
+
+    Raises:
+        StoreError: the bytes are damaged, or hold other parameters, shapes or types of numbers, or
+            a value that is not finite.
+        ConfigError: a part of the configuration, of a plug-in say, is not installed here.
+    """
+    weights = from_bytes(data)
+    obstacle = misfit(problem, weights)
+    if obstacle is not None:
+        raise StoreError(f"weights that are not of this configuration: {obstacle}; {RETRAIN}")
+    return weights
+
+
+def misfit(problem: Problem, weights: Mapping[str, np.ndarray]) -> str | None:
+    """Why these are no weights of a configuration, in a few words; None where they may be."""
+    network = problem.network
+    expected = _shapes(problem)
+    if missing := sorted(expected.keys() - weights.keys()):
+        return f"{missing[0]!r} is missing"
+    if unknown := sorted(weights.keys() - expected.keys()):
+        return f"{unknown[0][:60]!r} is no parameter of it"
+    for name, shape in expected.items():
+        value = weights[name]
+        if value.shape != shape:
+            return f"{name!r} has the shape {value.shape}, expected {shape}"
+        if value.dtype != network.precision:
+            return f"{name!r} is of {value.dtype}, expected {network.precision}"
+        if not np.isfinite(value).all():
+            return f"{name!r} has a value that is not finite"
+    return None
+
+
+def _shapes(problem: Problem) -> dict[str, tuple[int, ...]]:
+    shapes = engine_named(choose_engine(problem).name).parameter_shapes(problem.network)
+    return _shapes_of_model(problem.network) if shapes is None else dict(shapes)
+
+
+def _shapes_of_model(network: NetworkConfig) -> dict[str, tuple[int, ...]]:
+    import torch
+
+    from seqcls.models.initialization import make_model
+
+    # Without values, however large they would be.
+    with torch.device("meta"):
+        model = make_model(network)
+    return {name: tuple(value.shape) for name, value in model.named_parameters()}

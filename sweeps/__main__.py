@@ -13,7 +13,7 @@ if not sys.flags.safe_path:
 from sweeps.limits import within_limits  # noqa: E402 (only now is it safe)
 
 with within_limits():
-    from sweeps.processes.garbage import collect_seldom
+    from sweeps.processes import collect_seldom
 
     collect_seldom()
 

@@ -16,7 +16,7 @@ from types import ModuleType
 from seqcls.errors import MachineError
 
 UNAVAILABLE = 3
-"""The exit status of a machine that cannot do it, as in `sweeps.cli.exit_codes`."""
+"""The exit status of a machine that cannot do it, as in `sweeps.cli.parameters`."""
 
 FILES = 64
 """With so many every command does; it may also serve pages, if to one visitor."""

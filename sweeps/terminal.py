@@ -6,8 +6,18 @@ Commands that a message names can be typed as they stand: with the database of t
 import logging
 import re
 import shlex
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from typing import TYPE_CHECKING
 
 import typer
+
+from sweeps.processes import OnProgress
+
+if TYPE_CHECKING:
+    from rich.progress import ProgressColumn
+
 
 _CONTROL = re.compile(
     r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
@@ -66,3 +76,87 @@ class VisibleFormatter(logging.Formatter):
 def _escaped(found: re.Match[str]) -> str:
     number = ord(found[0])
     return f"\\x{number:02x}" if number < 256 else f"\\u{number:04x}"
+
+
+# Durations as people say them.
+
+SECONDS_UP_TO = 90
+CENTURY_SECONDS = 100 * 365 * 24 * 3600
+"""Nobody waits for that; a database may say it of a run all the same."""
+
+
+def spoken(seconds: float) -> str:
+    """A duration to the second where it is short, else to the minute: 1 hour and 30 minutes."""
+    import humanize
+
+    if seconds < 1:
+        return "under a second"
+    if seconds >= CENTURY_SECONDS:
+        return "over a century"
+    unit = "seconds" if seconds < SECONDS_UP_TO else "minutes"
+    return humanize.precisedelta(timedelta(seconds=round(seconds)), unit, format="%.0f")
+
+
+# Progress bars for long work, on a terminal's stderr and nowhere else.
+
+
+def columns(doing: str) -> "tuple[ProgressColumn, ...]":
+    """What a bar shows of work on runs: what it is, how far it is, how long it took and takes."""
+    from rich.markup import escape
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        TaskProgressColumn,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+
+    return (
+        TextColumn(escape(visible(doing))),
+        BarColumn(),
+        TaskProgressColumn(),
+        MofNCompleteColumn(),
+        TextColumn("runs"),
+        TimeElapsedColumn(),
+        TextColumn("left"),
+        TimeRemainingColumn(),
+    )
+
+
+@contextmanager
+def progress_bar(doing: str) -> Iterator[OnProgress]:
+    """A bar that disappears when the work is done; called with the runs done, and of all runs.
+
+    Until the first call it shows that the work goes on, and for how long.
+    """
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+    console = Console(stderr=True)
+    waiting = (TextColumn(escape(visible(doing))), BarColumn(), TimeElapsedColumn())
+    bar = Progress(*waiting, console=console, transient=True, disable=not console.is_terminal)
+    with bar:
+        task = bar.add_task(doing, total=None)
+
+        def update(done: float, total: int) -> None:
+            bar.columns = columns(doing)
+            bar.update(task, completed=done, total=total)
+
+        yield update
+
+
+@contextmanager
+def training_bar() -> Iterator[OnProgress]:
+    """A bar of training, which stays when that is done, whatever stderr is."""
+    from rich.console import Console
+    from rich.progress import Progress
+
+    with Progress(*columns("training"), console=Console(stderr=True)) as bar:
+        task = bar.add_task("training", total=None)
+
+        def update(done: float, total: int) -> None:
+            bar.update(task, completed=done, total=total)
+
+        yield update

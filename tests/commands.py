@@ -12,7 +12,7 @@ import warnings
 import pytest
 
 from sweeps.cli.app import main
-from sweeps.processes.interruption import SIGNALS
+from sweeps.processes import SIGNALS
 
 SEQCLS = [sys.executable, "-m", "sweeps"]
 

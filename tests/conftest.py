@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, settings
 # Before anything whose calls it checks is imported.
 import tests.array_checks  # noqa: F401 # isort: split
 from seqcls.config import RunConfig
-from sweeps.processes.garbage import collect_seldom
+from sweeps.processes import collect_seldom
 from tests.temporary import keep_in_memory
 
 # The first example of a test pays for what PyTorch and beartype set up; that is no failure, and a
@@ -81,7 +81,7 @@ def _own_state_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None
 def _databases_are_forgotten() -> Iterator[None]:
     """What one test's process knows of damaged files is nothing to the next test."""
     yield
-    if (trust := sys.modules.get("sweeps.store.integrity.trust")) is not None:
+    if (trust := sys.modules.get("sweeps.store.trust")) is not None:
         trust.forget_opened()
 
 

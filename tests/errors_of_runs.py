@@ -9,18 +9,16 @@ from collections.abc import Iterator
 
 import torch
 
-from seqcls.interpretability.attribution.by_strings import logit_steps
-from seqcls.interpretability.minimal.minimal import minimal_failing
-from seqcls.interpretability.minimal.nearest import nearest_right
-from seqcls.interpretability.model.readable_model import ids_of, plain_model
-from seqcls.interpretability.model.trained_model import MAX_LENGTH, Letters, TrainedModel
+from seqcls.interpretability.attribution_by_strings import logit_steps
+from seqcls.interpretability.minimal import minimal_failing, nearest_right
 from seqcls.interpretability.patching import patch
+from seqcls.interpretability.readable_model import ids_of, plain_model
+from seqcls.interpretability.trained_model import MAX_LENGTH, Letters, TrainedModel
 from seqcls.models.parts import Site
-from sweeps.analysis.opened_models import trained_model
+from sweeps.api.models import trained_model
 from sweeps.store.databases.engine import Store
 from sweeps.store.opening import open_reader
-from sweeps.store.reading import queries
-from sweeps.store.strings import string_queries
+from sweeps.store.reads import queries, string_queries
 from tests.patching import patch_everywhere
 
 EXACT = 1e-10

@@ -2,10 +2,10 @@
 
 from functools import lru_cache
 
-from dashboard.figures.by_counts.history import History
+from dashboard.figures.history import History
 from sweeps.store.opening import open_reader
-from sweeps.store.reading import queries
-from sweeps.store.reading.models import stored_model
+from sweeps.store.reads import queries
+from sweeps.store.reads.queries import stored_model
 from tests.conftest import ROOT
 
 

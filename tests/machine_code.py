@@ -15,9 +15,9 @@ from seqcls.engines.compiled.machine_code import (
     TRANSFORMER,
     is_compiled,
 )
-from seqcls.engines.fused.ahead import compile_ahead as compile_fused
-from seqcls.engines.lanes.ahead import compile_ahead as compile_lanes
-from sweeps.processes.garbage import collect_seldom
+from seqcls.engines.fused.engine import compile_ahead as compile_fused
+from seqcls.engines.lanes.engine import compile_ahead as compile_lanes
+from sweeps.processes import collect_seldom
 
 
 def main() -> None:

@@ -16,15 +16,15 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from seqcls.engines.initial import draw_initial
+from seqcls.engines.member import draw_initial
 from seqcls.evaluation import evaluate
 from seqcls.weights import to_bytes
 from sweeps.api import log_results, open_store, submit, work
 from sweeps.grid.grouping import PlannedRun, make_groups
-from sweeps.results.run_result import RunResult
+from sweeps.results import RunResult
 from sweeps.store import writer
 from sweeps.store.databases.engine import Store
-from sweeps.store.runs import queued
+from sweeps.store.writes import claiming
 from tests.databases import rows
 from tests.facts import Facts
 
@@ -180,7 +180,7 @@ def _record(store: Store, kind: Kind) -> None:
     """Results that training would give only where it goes wrong."""
     (sweep_id,) = [row[0] for row in rows(store, f"SELECT id FROM sweep WHERE name = '{kind}'")]
     worker_id = writer.register_worker(store)
-    for group in make_groups(queued.queued_runs(store, [sweep_id])):
+    for group in make_groups(claiming.queued_runs(store, [sweep_id])):
         claim = writer.claim(store, worker_id, group)
         assert claim is not None
         results = [_overflown(run) if kind.overflows else _diverged() for run in claim.runs]

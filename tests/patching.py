@@ -6,10 +6,9 @@ import torch
 from torch import Tensor
 
 from seqcls.errors import ConfigError
-from seqcls.interpretability.model.readable_model import ids_of
-from seqcls.interpretability.model.trained_model import TrainedModel
-from seqcls.interpretability.model.written_output import Output
 from seqcls.interpretability.patching import _opened, _replaced
+from seqcls.interpretability.readable_model import Output, ids_of
+from seqcls.interpretability.trained_model import TrainedModel
 from seqcls.models.parts import Site
 
 

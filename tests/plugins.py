@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from seqcls import problem
-from seqcls.fields import fields_read
+from seqcls import fields, problem
 from seqcls.kinds import KINDS
 from seqcls.models import MODELS
 from seqcls.models.positions import POSITIONS
@@ -35,7 +34,7 @@ def forget_parts(*, registries: bool = True) -> None:
     for registry in (TASKS, KINDS, MODELS, POSITIONS) if registries else ():
         vars(registry).pop("_plugins", None)
         vars(registry)["_loaded"].clear()
-    for function in (problem._resolved, fields_read.fields_unread, fields_read._read_by_some):
+    for function in (problem._resolved, fields.fields_unread, fields._read_by_some):
         function.cache_clear()
 
 

@@ -5,7 +5,7 @@ Loaded before what imports `time_groups`.
 
 from functools import cache
 
-from sweeps.work.timing import process
+from sweeps.work import timing
 
-timed = cache(process.time_groups)
-process.time_groups = lambda groups: timed(tuple(groups))
+timed = cache(timing.time_groups)
+timing.time_groups = lambda groups: timed(tuple(groups))

@@ -9,13 +9,13 @@ import numpy as np
 
 from seqcls.evaluation import drawn_test_set
 from seqcls.problem import configuration, resolve
-from seqcls.results import ErrorKind, Evaluation, Outputs, StringErrors
+from seqcls.results import ErrorKind, Evaluation, OutputResults, StringErrors
 from sweeps.grid.grouping import PlannedRun, make_groups
 from sweeps.grid.spec import parse_spec
-from sweeps.results.run_result import RunResult
+from sweeps.results import RunResult
 from sweeps.store import writer
 from sweeps.store.databases.engine import Store
-from sweeps.store.runs import queued
+from sweeps.store.writes import claiming
 
 ERRORS = 6
 GIVEN: list[tuple[str, int, ErrorKind]] = [
@@ -49,7 +49,7 @@ def outcome(run: PlannedRun, errors: int) -> RunResult:
         errors=StringErrors(numbers, -1.5 - np.arange(errors)),
         solved_length=int(test_set.lengths[numbers].min() if errors else lengths.max() + 1) - 1,
         test_set=test_set.digest,
-        outputs=Outputs(
+        outputs=OutputResults(
             right_length_given=tested - wrong // 2,
             edits=wrong * 3,
             target_tokens=tested * 2,
@@ -75,7 +75,7 @@ def filled(store: Store, errors: int = ERRORS, **spec: Any) -> Store:
     wanted = parse_spec({"name": "outputs", "model_seeds": [0, 1, 2], **spec})
     sweep_id = writer.submit(store, wanted)
     worker_id = writer.register_worker(store)
-    for group in make_groups(queued.queued_runs(store, [sweep_id])):
+    for group in make_groups(claiming.queued_runs(store, [sweep_id])):
         claim = writer.claim(store, worker_id, group)
         assert claim is not None
         first = min(wanted.model_seeds)

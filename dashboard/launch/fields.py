@@ -1,19 +1,24 @@
 """Which settings the launch panel offers: those that something chosen reads, in groups."""
 
-from collections.abc import Callable, Iterable, Mapping
-from itertools import product
+import ast
+import inspect
+import re
+from collections.abc import Callable, Container, Iterable, Mapping
+from functools import cache
+from itertools import pairwise, product
 from typing import Any, Literal, get_args, get_origin
 
+from seqcls import config
 from seqcls.config import ANY_SAMPLER, PARTS, REPORT_TASK, RunConfig, default_fields
 from seqcls.errors import ConfigError
-from seqcls.fields.fields_read import read_by_kind, read_by_network, read_by_some_networks
+from seqcls.fields import read_by_kind, read_by_network, read_by_some_networks
 from seqcls.kinds import KINDS, kind_name
 from seqcls.models import MODELS
 from seqcls.models.positions import POSITIONS
-from seqcls.problem import READERS, language_or_reason, usual_sampler
+from seqcls.problem import READERS, language_or_reason, obstacle_of, usual_sampler
 from seqcls.sampling import SAMPLERS
 from seqcls.tasks import TASKS
-from sweeps.analysis.configuration_lookup import value_of
+from sweeps.api.configurations import value_of
 
 GROUPS: dict[str, tuple[str, ...]] = {
     "Task": (
@@ -192,3 +197,81 @@ def held(field: str, value: Any) -> tuple[list[Any], list[str]]:
     read = [typed(field, each) for each in given if each not in (None, "")]
     reasons = [reason for _, reason in read if reason is not None]
     return [value for values, _ in read for value in values], reasons
+
+
+# A line for each setting: the first sentence of its docstring in `RunConfig`.
+
+OF_PARTS = {
+    "sampler": "How {} strings are drawn.",
+    "max_length": "Tokens of the longest {} string.",
+    "min_length": "Tokens of the shortest {} string.",
+    "alpha": "How evenly letters are mixed in {} strings; if small, one letter dominates.",
+    "size": "Number of {} strings; in each epoch, where they are drawn anew.",
+    "batch_size": "Strings in a {} batch.",
+    "seed": "Seed of the generator that draws {} strings.",
+}
+"""Meanings of the fields that training, validation and test each have."""
+
+PART_NAMES = {"train": "training", "validation": "validation", "test": "test"}
+
+
+@cache
+def meanings() -> dict[str, str]:
+    """What each field of a configuration is, by name."""
+    texts = {
+        f"{part}_{name}": _capital(text.format(strings))
+        for part, strings in PART_NAMES.items()
+        for name, text in OF_PARTS.items()
+    }
+    for made in ast.parse(inspect.getsource(config)).body:
+        if not isinstance(made, ast.ClassDef) or made.name not in ("_NetworkFields", "RunConfig"):
+            continue
+        for before, after in pairwise(made.body):
+            match before, after:
+                case (
+                    ast.AnnAssign(target=ast.Name(id=name)),
+                    ast.Expr(value=ast.Constant(value=str(text))),
+                ):
+                    texts[name] = _first_sentence(text)
+    return texts
+
+
+def _capital(text: str) -> str:
+    return text[0].upper() + text[1:]
+
+
+def _first_sentence(text: str) -> str:
+    return re.split(r"(?<=\.)\s", " ".join(text.split()))[0]
+
+
+# Settings without which an architecture or a position scheme that is chosen cannot be trained.
+
+
+def settings_needed(fields: Mapping[str, Any], chosen: Container[str]) -> dict[str, Any]:
+    """Values of other settings with which a configuration can be trained.
+
+    Args:
+        fields: names and values, as for `configuration`.
+        chosen: names whose values stay as they are.
+
+    Returns:
+        The values that remove what is in the way; none where nothing is, or they do not help.
+    """
+    known = default_fields()
+    tried = dict(fields)
+    needed: dict[str, Any] = {}
+    reason = obstacle_of(tried)
+    while reason is not None:
+        alternatives = _alternatives(known | tried)
+        name = next((x for x in alternatives if f"{x}=" in reason and x not in chosen), None)
+        if name is None or name in needed:
+            break
+        needed[name] = tried[name] = alternatives[name]
+        reason = obstacle_of(tried)
+    return needed if reason is None else {}
+
+
+def _alternatives(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """What each of these settings becomes where its value is in the way."""
+    size = fields["attention_head_size"]
+    return {"readout": "last", "attention_head_size": size + size % 2, "num_attention_heads": 1}

@@ -1,25 +1,127 @@
-"""Launching a sweep: one that is shipped, or one of your own; and how pages lead there."""
+"""What is offered is timed for a moment, beside the page, once nobody changes it any longer."""
 
 import json
 import os
 import uuid
-from collections.abc import Callable
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from threading import Lock
 
 import streamlit as st
 
-from dashboard import data, links
-from dashboard.launch import custom, starting_point, timing, variants
+from dashboard import actions, data, links
+from dashboard.launch import custom, starting_point, variants
 from dashboard.server import visitors
-from dashboard.sweeps_page import sweep_actions
 from dashboard.text import told, verbatim
 from seqcls.errors import SeqclsError, VisitorError
-from sweeps.durations import spoken
+from sweeps.access import control, is_read_only
+from sweeps.api import overlaps, sweeping
 from sweeps.grid.spec import SweepSpec, load_specs, shipped_names
-from sweeps.questions import overlaps, sweeping
-from sweeps.read_only import control
 from sweeps.store.opening import existing
-from sweeps.store.reading import sweep_queries
+from sweeps.store.reads import sweep_queries
+from sweeps.terminal import spoken
 from sweeps.work.estimate import Estimate
+from sweeps.work.timing import GroupTime, GroupToTime, Stopwatch, Times
+
+SECONDS = 1.0
+"""After so long without a change it is timed, and so often is looked whether that is done."""
+
+MOST_KEPT = 1_000
+"""Groups that were timed, and specifications, that a server keeps."""
+
+Key = tuple[str, ...]
+"""Specifications as they were submitted."""
+
+
+class Timings:
+    """What this server has timed."""
+
+    def __init__(self) -> None:
+        # Its process is kept: what else is offered is timed without starting one.
+        self._watch = Stopwatch()
+        self._groups: OrderedDict[GroupToTime, GroupTime | None] = OrderedDict()
+        self._start = 0.0
+        self._begun: OrderedDict[Key, Future[Estimate]] = OrderedDict()
+        self._lock = Lock()
+        # One at a time: two would slow each other down, and be timed as slower than they are.
+        self._thread = ThreadPoolExecutor(1, "timing")
+
+    def known(self, groups: Sequence[GroupToTime]) -> Times:
+        """What is known of these groups, without timing any."""
+        with self._lock:
+            times_of = {each: self._groups.get(each) for each in groups}
+            times = {x.config.group_key: time for x, time in times_of.items() if time is not None}
+            return Times(self._start, times) if times else Times()
+
+    def prepare(self) -> None:
+        """Has what times loaded before it is needed."""
+        self._thread.submit(self._watch.start)
+
+    def is_done(self, key: Key) -> bool:
+        """Whether all is known that timing can tell of these specifications."""
+        return key in self._begun and self._begun[key].done()
+
+    def begin(self, key: Key, specs: Sequence[SweepSpec], workers: int) -> None:
+        """Times what is not known of these specifications, unless that was begun before."""
+        with self._lock:
+            if key not in self._begun:
+                estimate = sweeping.estimate
+                self._begun[key] = self._thread.submit(
+                    estimate, existing(), list(specs), workers, self._measured
+                )
+                self._forget()
+
+    def _measured(self, groups: Sequence[GroupToTime]) -> Times:
+        new = [each for each in groups if each not in self._groups]
+        times = self._watch(new)
+        with self._lock:
+            self._start = times.start or self._start
+            self._groups |= {x: times.groups.get(x.config.group_key) for x in new}
+        known = self.known(groups)
+        with self._lock:
+            self._forget()
+        return known
+
+    def _forget(self) -> None:
+        """Leaves out what was offered longest ago; the machine remembers what was timed."""
+        while len(self._groups) > MOST_KEPT:
+            self._groups.popitem(last=False)
+        ended = [key for key, begun in self._begun.items() if begun.done()]
+        for key in ended[: max(0, len(self._begun) - MOST_KEPT)]:
+            del self._begun[key]
+
+
+@st.cache_resource(show_spinner=False)
+def timings() -> Timings:
+    """Those of this server."""
+    return Timings()
+
+
+def when_left_alone(specs: Sequence[SweepSpec], workers: int) -> None:
+    """Times what is offered once it has been left alone, and has the page drawn again with it."""
+    key = key_of(specs)
+    if not is_read_only() and not timings().is_done(key):
+        timings().prepare()
+        # The first drawing is that of the page; those that follow come after a pause.
+        st.fragment(_look, run_every=SECONDS)(key, list(specs), workers, [])
+
+
+def key_of(specs: Sequence[SweepSpec]) -> Key:
+    """Specifications as they were submitted."""
+    return tuple(spec.submitted for spec in specs)
+
+
+def _look(key: Key, specs: Sequence[SweepSpec], workers: int, drawn: list[bool]) -> None:
+    if timings().is_done(key):
+        st.rerun()
+    if drawn:
+        timings().begin(key, specs, workers)
+        st.caption("Timing a few steps to estimate how long this takes.")
+    drawn.append(True)
+
+
+# Launching a sweep: one that is shipped, or one of your own; and how pages lead there.
 
 TOKEN = "launch token"
 PATH = "launch"
@@ -156,7 +258,7 @@ def _offer(specs: list[SweepSpec]) -> None:
         time = "" if expected.seconds is None else f" ({_about(expected.seconds)})"
         there = f"; {expected.there:,} already trained" if expected.there else ""
         st.markdown(f"**{_models(missing)} to train**{time}{there}.", help=expected.basis)
-        timing.when_left_alone(specs, _workers())
+        when_left_alone(specs, _workers())
     else:
         st.markdown(f"**{_models(expected.runs)}**, all already trained.")
     if missing and (short := sweeping.memory_warning(specs, _workers())):
@@ -164,7 +266,7 @@ def _offer(specs: list[SweepSpec]) -> None:
     if existing() is None:
         said = overlaps.trained_on(config for spec in specs for config in spec.configs())
     else:
-        said = data.offered_trained_on(timing.key_of(specs))
+        said = data.offered_trained_on(key_of(specs))
     if said:
         st.caption(verbatim(said))
     stored = _stored(specs)
@@ -193,7 +295,7 @@ def _about(seconds: float) -> str:
 
 
 def _launch(specs: list[SweepSpec], token: str) -> None:
-    sweep_actions.launch(specs, token)
+    actions.launch(specs, token)
     # The next launch is another one, also of the same specification.
     st.session_state[TOKEN] = uuid.uuid4().hex
     if st.session_state.get(KIND) == CUSTOM:
@@ -205,10 +307,10 @@ def _launch(specs: list[SweepSpec], token: str) -> None:
 
 def _estimate(specs: list[SweepSpec]) -> Estimate:
     """By what is known without timing anything now."""
-    known, key = timing.timings().known, timing.key_of(specs)
+    known, key = timings().known, key_of(specs)
     if existing() is None:
         return sweeping.estimate(None, specs, _workers(), known)
-    return data.estimated(key, _workers(), timing.timings().is_done(key), known)
+    return data.estimated(key, _workers(), timings().is_done(key), known)
 
 
 def _workers() -> int:

@@ -7,14 +7,15 @@ from typing import Any
 
 import streamlit as st
 
-from dashboard.launch import fields, needed_settings
+from dashboard.launch import fields
+from dashboard.launch import fields as needed_settings
 from dashboard.launch.starting_point import Start, shown
 from dashboard.text import verbatim
-from seqcls.canonical import canonical_json
 from seqcls.models import MODELS
 from seqcls.models.positions import POSITIONS
 from seqcls.problem import obstacle_of
 from seqcls.tasks import TASKS
+from seqcls.text import canonical_json
 
 KEY = "launch_variants"
 ADDED = "launch_added_variants"

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import streamlit as st
 
-from dashboard.charts.style.colors import AWAY, FALSE_NEGATIVE, GREY, TOWARDS
-from dashboard.elements.placement import ground
+from dashboard.charts.colors import AWAY, FALSE_NEGATIVE, GREY, TOWARDS
+from dashboard.placement import ground
 
 HERE = Path(__file__).parent
 HINT = (

@@ -1,16 +1,17 @@
 """What `seqcls report` does."""
 
 import logging
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
 from seqcls.errors import ConfigError, UnknownRunError
-from seqcls.spelling import as_argument
+from seqcls.text import as_argument
 from sweeps.files import refuse_taken, whole_files
 from sweeps.store.databases.engine import Store
 from sweeps.store.opening import open_reader
-from sweeps.store.reading import sweep_queries
-from sweeps.store.reading.selection import View
+from sweeps.store.reads import sweep_queries
+from sweeps.store.reads.selection import View
 from sweeps.terminal import say
 
 
@@ -69,3 +70,58 @@ def quieten() -> None:
     from streamlit.logger import set_log_level
 
     set_log_level(logging.ERROR)
+
+
+# Reports of sweeps as a folder that a static host serves: an index and a page a sweep.
+
+INDEX = "index.html"
+TITLE = "Sweeps"
+
+
+def write_site(db: str | None, folder: Path, sweeps: Sequence[str], *, force: bool = False) -> None:
+    """Writes the pages of sweeps, and says where.
+
+    Args:
+        db: the database.
+        folder: where they go; it is made where it is missing.
+        sweeps: names; all that have a finished run, if none are given.
+        force: replace files that this program wrote and nobody changed since.
+
+    Raises:
+        UnknownRunError: there is no such sweep, or nothing is trained yet.
+        ConfigError: a file may not be written.
+    """
+    refuse_taken([folder / INDEX], force=force)
+    pages = _pages(open_reader(db), sweeps)
+    with whole_files(folder, force=force) as new:
+        for name, text in pages.items():
+            (new / name).write_text(text, encoding="utf-8")
+    size = sum(len(text.encode()) for text in pages.values())
+    say(f"{folder}: {len(pages) - 2} sweeps and {INDEX}, {size // 1024:,} KiB.")
+
+
+def _pages(store: Store, sweeps: Sequence[str]) -> dict[str, str]:
+    """The text of each file."""
+    # Imported where it is used: charts take a second to load.
+    from dashboard.report.document import ENGINE, engine
+    from dashboard.report.sweep_report import report
+
+    quieten()
+    texts: dict[str, str] = {}
+    files: dict[str, str] = {}
+    for name in dict.fromkeys(sweeps or sweep_queries.specifications(store)):
+        try:
+            text = written(store, name, beside=True)
+        except UnknownRunError:
+            if sweeps:
+                raise
+            continue  # Nothing of it is trained yet.
+        files[name] = f"sweep_{len(files) + 1}_{re.sub(r'[^A-Za-z0-9_-]+', '_', name)[:60]}.html"
+        texts[files[name]] = text
+    view = View(sweeps=tuple(files))
+    index = report(store, view, title=TITLE, pages=files, beside=True) if files else None
+    if index is None:
+        raise UnknownRunError(
+            f"{store.name!r} has no finished run to show; `seqcls status` says how far they are"
+        )
+    return {INDEX: index, ENGINE: engine(), **texts}

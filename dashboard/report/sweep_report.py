@@ -7,23 +7,25 @@ from dataclasses import dataclass, replace
 import pandas as pd
 
 from dashboard import data
-from dashboard.compare import configurations
-from dashboard.compare.drawn_models import MAX_ROWS
-from dashboard.report import charts, failing_models
-from dashboard.report.causes_and_remedies import causes_of_models, remedies
+from dashboard.report import document as charts
+from dashboard.report import failing_models
 from dashboard.report.document import document, kept, quiet, section
+from dashboard.report.failing_models import causes_of_models, remedies
 from dashboard.text import models_fail
-from dashboard.words import kind_words, measures, names
+from dashboard.views import configurations
+from dashboard.views.scores import MAX_ROWS
+from dashboard.words import measures, names
+from dashboard.words import measures as kind_words
 from seqcls import __version__
-from seqcls.interpretability.rounded import percent
+from seqcls.interpretability.wording import percent
 from seqcls.theory.table import NOT_KNOWN
 from sweeps.grid.written_spec import toml_of
-from sweeps.results.summaries import setting_names
+from sweeps.results import setting_names
 from sweeps.store.databases.engine import Store
-from sweeps.store.reading import sweep_queries
-from sweeps.store.reading.selection import View
-from sweeps.store.reading.sweep_queries import SweepRecord
-from sweeps.store.runs.notes import Note
+from sweeps.store.reads import sweep_queries
+from sweeps.store.reads.selection import View
+from sweeps.store.reads.sweep_queries import SweepRecord
+from sweeps.store.writes.sweep_actions import Note
 
 MOST_SWEEPS = 100
 """That are listed on a page, the latest; a page that leads to the pages of sweeps lists all."""
@@ -41,24 +43,24 @@ LONGEST_TITLE = 120
 
 
 @dataclass(frozen=True, eq=False)
-class _Sweep:
+class _ReportSweep:
     """A sweep that has models on the page."""
 
     record: SweepRecord
     note: Note
     models: pd.DataFrame
-    """The frame of `sweeps.store.reading.overview.models`."""
+    """The frame of `sweeps.store.reads.overview.models`."""
 
 
 @dataclass(frozen=True, eq=False)
-class _Page:
+class _ReportPage:
     """What a page is made of; as the arguments of `report`."""
 
     store: Store
     view: View
     models: pd.DataFrame
     """All finished ones in scope: those that the view picks are listed and drawn."""
-    sweeps: Sequence[_Sweep]
+    sweeps: Sequence[_ReportSweep]
     title: str
     only: str
     pages: Mapping[str, str] | None
@@ -91,11 +93,11 @@ def report(
         sweeps = _sweeps(view)
         named = ", ".join(sweep.record.name for sweep in sweeps)
         title = title or (named if len(named) <= LONGEST_TITLE else f"{len(sweeps):,} sweeps")
-        page = _Page(store, view, models, sweeps, title, only, pages)
+        page = _ReportPage(store, view, models, sweeps, title, only, pages)
         return document(title, "\n".join(_parts(page)), beside=beside)
 
 
-def _sweeps(view: View) -> list[_Sweep]:
+def _sweeps(view: View) -> list[_ReportSweep]:
     """The sweeps of the models, in the order of their making."""
     notes, sweeps = data.sweep_notes(), []
     known = {name: key for key, name in data.sweep_names().items()}
@@ -104,11 +106,11 @@ def _sweeps(view: View) -> list[_Sweep]:
         models = data.models(replace(view, sweeps=(name,)))
         if (models["picked"] > 0).any():
             key = known[name]
-            sweeps.append(_Sweep(data.sweep_record(key), notes.get(key, Note()), models))
+            sweeps.append(_ReportSweep(data.sweep_record(key), notes.get(key, Note()), models))
     return sweeps
 
 
-def _parts(page: _Page) -> Iterator[str]:
+def _parts(page: _ReportPage) -> Iterator[str]:
     view, models, pages = page.view, page.models, page.pages
     yield _head(page)
     table = configurations.table(view)
@@ -155,7 +157,7 @@ def _left_out(every: pd.DataFrame, wrong: pd.DataFrame, causes: pd.DataFrame, te
     return quiet(" ".join(said)) if said else ""
 
 
-def _head(page: _Page) -> str:
+def _head(page: _ReportPage) -> str:
     models, sweeps, view = page.models, page.sweeps, page.view
     which = ""
     if view.model_seeds or view.config_ids is not None:
@@ -170,7 +172,7 @@ def _head(page: _Page) -> str:
             f" Listed and drawn are {picked:,} of these {len(models):,}, as filtered; shares and "
             "medians are of all."
         )
-    means = measures.failing(page.view.below, kind_words.of(models["config_id"]).words)
+    means = measures.failing(page.view.below, kind_words.words_of(models["config_id"]).words)
     said = "" if len(sweeps) != 1 else "".join(_written(sweeps[0]))
     return (
         f"<h1>{html.escape(page.title)}</h1>\n{said}{quiet(page.only) if page.only else ''}\n"
@@ -181,7 +183,7 @@ def _head(page: _Page) -> str:
     )
 
 
-def _written(sweep: _Sweep) -> Iterator[str]:
+def _written(sweep: _ReportSweep) -> Iterator[str]:
     """What people wrote about a sweep, as it is."""
     for text in (sweep.note.title, sweep.record.description, sweep.note.note):
         if text:
@@ -189,7 +191,7 @@ def _written(sweep: _Sweep) -> Iterator[str]:
     yield quiet(f"Submitted {sweep.record.created_at[:10]}.")
 
 
-def _listed(sweeps: Sequence[_Sweep], pages: Mapping[str, str]) -> str:
+def _listed(sweeps: Sequence[_ReportSweep], pages: Mapping[str, str]) -> str:
     """A row a sweep."""
     rows = []
     listed = sweeps if pages else sweeps[-MOST_SWEEPS:]
@@ -213,7 +215,7 @@ def _listed(sweeps: Sequence[_Sweep], pages: Mapping[str, str]) -> str:
 
 
 def _worst_first(table: pd.DataFrame) -> str:
-    words = kind_words.of(table["config_id"]).words
+    words = kind_words.words_of(table["config_id"]).words
     waiting = int(table["unfinished"].sum() + table["failed"].sum())
     unfinished = f" {waiting:,} runs are not trained and count in no number." if waiting else ""
     trained_on = data.trained_on(tuple(table["config_id"].tolist()))
@@ -252,7 +254,7 @@ def _table(table: pd.DataFrame) -> str:
     return f'<div class="wide">{shown.to_html(index=False, border=0)}</div>'
 
 
-def _failures(store: Store, sweeps: Sequence[_Sweep]) -> str:
+def _failures(store: Store, sweeps: Sequence[_ReportSweep]) -> str:
     """The latest attempts that failed, with their reasons."""
     rows = []
     for sweep in sweeps:
@@ -271,13 +273,13 @@ def _failures(store: Store, sweeps: Sequence[_Sweep]) -> str:
     return f'<div class="wide words"><table>{head}{shown}</table></div>{said}'
 
 
-def _specifications(sweeps: Sequence[_Sweep]) -> Iterator[str]:
+def _specifications(sweeps: Sequence[_ReportSweep]) -> Iterator[str]:
     yield from map(_specification, sweeps[-MAX_ROWS:])
     if len(sweeps) > MAX_ROWS:
         yield quiet(f"These are the latest {MAX_ROWS} of {len(sweeps):,} sweeps.")
 
 
-def _specification(sweep: _Sweep) -> str:
+def _specification(sweep: _ReportSweep) -> str:
     return (
         f"<details><summary>{html.escape(sweep.record.name)}</summary>"
         f"<pre>{html.escape(toml_of(sweep.record.spec))}</pre></details>"

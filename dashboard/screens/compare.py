@@ -5,22 +5,22 @@ from collections.abc import Mapping
 import pandas as pd
 import streamlit as st
 
-from dashboard import data, links
-from dashboard.charts.comparison import accuracy_by_length, every_seed, seed_grid
-from dashboard.charts.style.colors import OKABE_ITO
-from dashboard.charts.style.keys import told_once
-from dashboard.compare import configurations, drawn_models, importance, lengths, story, theory
-from dashboard.compare.drawn_models import MAX_MODELS, MAX_ROWS
-from dashboard.elements import placement
-from dashboard.every_page import filters, share
+from dashboard import data, filters, links, placement, share
+from dashboard.charts.colors import OKABE_ITO
+from dashboard.charts.legend import deduplicate_legends
 from dashboard.text import verbatim
-from dashboard.words import kind_words, measures, names
+from dashboard.views import accuracy_by_length, configurations, importance, scores, seeds
+from dashboard.views import configurations as story
+from dashboard.views import configurations as theory
+from dashboard.views.scores import MAX_MODELS, MAX_ROWS
+from dashboard.words import measures, names
+from dashboard.words import measures as kind_words
 from seqcls.errors import SeqclsError
-from seqcls.interpretability.rounded import percent
+from seqcls.interpretability.wording import percent
 from seqcls.kinds import Measure
 from seqcls.theory.table import NOT_KNOWN
-from sweeps.results.summaries import setting_names
-from sweeps.store.reading.selection import View
+from sweeps.results import setting_names
+from sweeps.store.reads.selection import View
 
 # Pixels of the table; it scrolls beyond.
 MOST_HEIGHT = 388
@@ -54,7 +54,7 @@ def show() -> None:
         counts = data.configurations(view)
         if not _glance(counts, view):
             return
-        story.show(int(counts["failing"].sum()))
+        story.show_story(int(counts["failing"].sum()))
         table = configurations.table(view)
         if table.empty:
             fails = "fails" if view.kind is None else f"has {view.kind}"
@@ -64,12 +64,12 @@ def show() -> None:
             header, "configurations", lambda: configurations.table(view), view, only=filters.told()
         )
         chosen = _table(table, view)
-        if not drawn_models.counts(view, _ids(chosen)):
+        if not scores.counts(view, _ids(chosen)):
             st.info("None of the selected configurations has a model that is trained and tested.")
             return
         if said := data.trained_on(_ids(chosen)):
             st.caption(verbatim(said))
-        theory.show(chosen, _names(chosen))
+        theory.show_predictions(chosen, _names(chosen))
         _by_length(chosen, view)
         _by_seed(chosen, view)
         importance.show(chosen, view, _names(chosen))
@@ -102,7 +102,7 @@ def _glance(counts: pd.DataFrame, view: View) -> bool:
         st.metric(
             "Failing models",
             f"{failing:,} ({percent(failing / done, 0)})" if done else "none yet",
-            help=measures.failing(view.below, kind_words.of(counts["config_id"]).words),
+            help=measures.failing(view.below, kind_words.words_of(counts["config_id"]).words),
             width="content",
         )
         st.metric("Queued or in training", f"{int(total['unfinished']):,}", width="content")
@@ -150,7 +150,7 @@ def _table(table: pd.DataFrame, view: View) -> pd.DataFrame:
         mode="multi-row",
         columns=measures.setting_columns([SWEEPS, CONFIGURATION, names.CHIPS, *others], longest)
         | measures.naming_columns(first)
-        | measures.configuration_columns(view.below, kind_words.of(table["config_id"])),
+        | measures.configuration_columns(view.below, kind_words.words_of(table["config_id"])),
         most=MOST_HEIGHT,
         order=order,
     )
@@ -193,15 +193,15 @@ def _names(table: pd.DataFrame) -> list[str]:
 def _by_length(chosen: pd.DataFrame, view: View) -> None:
     st.subheader("By string length")
     ids = _ids(chosen)
-    measure, width = _length_controls(lengths.offered(ids), lengths.first_width(ids))
-    drawable = lengths.drawable(chosen["seeds"], len(OKABE_ITO), lengths.MAX_READ)
+    measure, width = _length_controls(scores.offered(ids), scores.first_width(ids))
+    drawable = scores.drawable(chosen["seeds"], len(OKABE_ITO), scores.MAX_READ)
     if len(chosen) > drawable:
         st.caption(
             f"The chart shows the first {drawable} of {len(chosen)} configurations, one color "
             "each. Select others in the table to see them."
         )
         chosen = chosen.head(drawable)
-    lines = drawn_models.lines(view, _ids(chosen), measure, width)
+    lines = scores.lines(view, _ids(chosen), measure, width)
     if lines is None:
         return
     if lines.most is not None:
@@ -232,7 +232,7 @@ def _length_controls(measures_of: Mapping[str, Measure], width: int) -> tuple[Me
 
 def _by_seed(chosen: pd.DataFrame, view: View) -> None:
     st.subheader("Seed by seed")
-    drawable = lengths.drawable(chosen["seeds"], MAX_ROWS, MAX_MODELS)
+    drawable = scores.drawable(chosen["seeds"], MAX_ROWS, MAX_MODELS)
     if len(chosen) > drawable:
         st.caption(
             f"The charts show the worst {drawable} of {len(chosen)} configurations. Select others "
@@ -240,17 +240,17 @@ def _by_seed(chosen: pd.DataFrame, view: View) -> None:
         )
         chosen = chosen.head(drawable)
     ids = _ids(chosen)
-    number = sum(drawn_models.counts(view, ids).values())
+    number = sum(scores.counts(view, ids).values())
     if number > MAX_MODELS:
         st.caption(
             f"The charts show {MAX_MODELS:,} of its {number:,} models, evenly from the worst to "
             "the best."
         )
-    models, named = drawn_models.by_seed(view, ids), _names(chosen)
-    strip, keys = told_once(placement.built(every_seed.every_seed, models, named))
+    models, named = scores.by_seed(view, ids), _names(chosen)
+    strip, keys = deduplicate_legends(placement.built(seeds.every_seed, models, named))
     placement.show_keys(keys)
-    clicked = placement.show(strip, "every_seed", click=every_seed.CLICKED)
-    links.open_clicked(clicked, every_seed.CLICKED)
+    clicked = placement.show(strip, "every_seed", click=seeds.CLICKED_POINT)
+    links.open_clicked(clicked, seeds.CLICKED_POINT)
     place = placement.unfolded(len(models), "Accuracy of each seed as a grid", "seed_grid")
     if place is not None:
         with place:
@@ -259,9 +259,9 @@ def _by_seed(chosen: pd.DataFrame, view: View) -> None:
 
 
 def _grid(models: pd.DataFrame, named: list[str]) -> None:
-    grid = placement.built(seed_grid.seed_grid, models, named)
-    clicked = placement.show(grid, "seed_grid", click=seed_grid.CLICKED)
-    links.open_clicked(clicked, seed_grid.CLICKED)
+    grid = placement.built(seeds.seed_grid, models, named)
+    clicked = placement.show(grid, "seed_grid", click=seeds.CLICKED_CELL)
+    links.open_clicked(clicked, seeds.CLICKED_CELL)
     st.caption("An empty cell has no finished model of that seed.")
 
 

@@ -1,15 +1,319 @@
-"""Two configurations, or two models: do they differ by more than chance, where, on what strings?"""
+"""Whether the two differ by more than chance explains, in numbers and in a sentence."""
 
+import pandas as pd
 import streamlit as st
 
-from dashboard import data
-from dashboard.compare_two import accuracy_of_both, choosing, difference, differing_strings
-from dashboard.compare_two.choosing import Pair
-from dashboard.elements import chips
+from dashboard import data, elements, layout, links, placement
+from dashboard.charts.colors import OKABE_ITO
+from dashboard.choosing import pair as choosing
+from dashboard.choosing.pair import STRING, Pair
 from dashboard.text import verbatim
+from dashboard.views import accuracy_by_length, scores
+from dashboard.words import measures, names
+from dashboard.words import measures as kind_words
+from dashboard.words.languages import first_strings
+from seqcls.config import RunConfig
 from seqcls.errors import SeqclsError
-from sweeps.analysis.compared_configurations import compare_configs
-from sweeps.analysis.compared_runs import compare_runs
+from seqcls.interpretability.wording import p_value_text, percent, percents
+from seqcls.problem import obstacle_of, resolve
+from sweeps.api import models as questions
+from sweeps.api.comparisons import Compared, ComparedRuns, compare_configs, compare_runs
+from sweeps.api.presentation import displayed
+from sweeps.statistics.intervals import CONFIDENCE, FEWEST, ConfidenceInterval, PairTable
+from sweeps.store.reads.selection import View
+
+
+def of_configurations(compared: Compared, names: tuple[str, str]) -> None:
+    """Failing seeds of both, their difference, and whether the same seeds fail."""
+    comparison = compared.comparison
+    with st.container(horizontal=True, gap="medium", key="differences"):
+        for name, share, runs in zip(names, comparison.failing, comparison.runs, strict=True):
+            st.metric(
+                verbatim(name),
+                f"{round(share.value * runs)} of {runs} fail",
+                delta=_span(share),
+                delta_color="off",
+                delta_arrow="off",
+                help="Seeds that fail, and the 95% interval of their share (Wilson).",
+                width="content",
+            )
+        _difference("Difference of failing shares", comparison.difference, "Newcombe")
+        _difference("Difference of median accuracy", comparison.median_difference, "bootstrap")
+    if comparison.p_value is None:
+        st.caption(
+            "McNemar: none, since no seed is in both; the two are compared as independent samples."
+        )
+        return
+    _sentence(comparison.table, comparison.p_value, "seeds that both have", "fail")
+    _paired_table(comparison.table, names, "fails", "does not fail")
+
+
+def of_models(compared: ComparedRuns, names: tuple[str, str]) -> None:
+    """Strings that both get wrong, or only one, and whether that may be chance."""
+    with st.container(horizontal=True, gap="medium", key="differences"):
+        _difference("Difference of wrong shares", compared.difference, "Newcombe")
+    if compared.table is None or compared.p_value is None:
+        st.caption(
+            "McNemar: none, since the two are tested on different strings; the shares are compared "
+            "as independent samples."
+        )
+        return
+    st.caption(
+        "Each different test string counts once, however often the test has it: a model always "
+        "answers it the same way."
+    )
+    _sentence(compared.table, compared.p_value, "test strings", "are wrong")
+    _paired_table(compared.table, names, "is wrong", "is right")
+
+
+def _difference(label: str, difference: ConfidenceInterval, by: str) -> None:
+    lacking = difference.low != difference.low
+    st.metric(
+        label,
+        _minus(percent(difference.value, 1, signed=True)),
+        delta=f"no interval: fewer than {FEWEST} seeds" if lacking else _span(difference),
+        delta_color="off",
+        delta_arrow="off",
+        help=f"The first less the second, with its {CONFIDENCE:.0%} interval ({by}).",
+        width="content",
+    )
+
+
+def _span(interval: ConfidenceInterval) -> str:
+    return _minus(percents(interval.low, interval.high))
+
+
+def _minus(text: str) -> str:
+    """Minus signs of a keyboard would read as dashes."""
+    return text.replace("-", "\N{MINUS SIGN}")
+
+
+def _sentence(table: PairTable, p_value: float, what: str, verb: str) -> None:
+    """What McNemar's test says."""
+    unlike = table.only_first + table.only_second
+    if not unlike:
+        st.markdown(f"The two differ on none of the {table.pairs:,} {what}.")
+        return
+    more = "first" if table.only_first > table.only_second else "second"
+    chance = (
+        f"More {verb} in the {more} than chance would explain"
+        if p_value < 1 - CONFIDENCE
+        else "Chance alone may explain the difference"
+    )
+    st.markdown(
+        f"**{chance}** ({p_value_text(p_value)}, exact McNemar): of {table.pairs:,} {what}, "
+        f"{unlike:,} {verb} in one alone, {table.only_first:,} in the first and "
+        f"{table.only_second:,} in the second."
+    )
+
+
+def _paired_table(table: PairTable, names: tuple[str, str], yes: str, no: str) -> None:
+    """The four cells."""
+    first, second = (verbatim(name) for name in names)
+    rows = pd.DataFrame(
+        {
+            f"the second {yes}": [int(table.both), int(table.only_second)],
+            f"the second {no}": [int(table.only_first), int(table.none)],
+        },
+        index=[f"the first {yes}", f"the first {no}"],
+    )
+    st.caption(f"First: {first}. Second: {second}.")
+    st.dataframe(rows, width="content")
+
+
+# The accuracy of both by string length.
+
+MEASURE = "accuracy"
+
+
+def show_accuracy(pair: Pair) -> None:
+    """A line for each model, and for each of two configurations the median of its models."""
+    width = scores.first_width(pair.config_ids)
+    if pair.run_ids is None:
+        seeds, medians = _of_configurations(pair, width)
+        color_of = names.colors(list(dict.fromkeys(pair.config_ids)))
+        colors = dict(zip(pair.names, (color_of[x] for x in pair.config_ids), strict=True))
+    else:
+        seeds, medians = _of_models(pair.run_ids, pair.names, width)
+        colors = dict(zip(pair.names, OKABE_ITO, strict=False))
+    measure = scores.offered(pair.config_ids)
+    title = next(name for name, known in measure.items() if known.name == MEASURE)
+    drawn = (seeds, medians, scores.limits(pair.config_ids), title, colors)
+    chart = placement.built(accuracy_by_length.zoomed_by_length, *drawn)
+    event = placement.with_legend(
+        chart, colors, "by_length_of_two", click=accuracy_by_length.CLICKED
+    )
+    links.open_clicked(event, accuracy_by_length.CLICKED)
+
+
+def _of_configurations(pair: Pair, width: int) -> tuple[pd.DataFrame, pd.DataFrame]:
+    ids = tuple(dict.fromkeys(pair.config_ids))
+    named = names.configuration_names(list(ids))
+    renamed = {named[x]: name for x, name in zip(pair.config_ids, pair.names, strict=True)}
+    medians = scores.medians(View(), ids, width, MEASURE)
+    most = max(1, scores.MAX_POINTS // max(1, medians["middle"].nunique()) // len(ids))
+    seeds = scores.points_of_models(View(), ids, most, width, MEASURE)
+    return tuple(  # type: ignore[return-value]
+        x.assign(configuration=x["configuration"].astype(str).map(renamed))
+        for x in (seeds, medians)
+    )
+
+
+def _of_models(
+    run_ids: tuple[int, int], called: tuple[str, str], width: int
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """The line of each model, which is its own median."""
+    parts = []
+    for run_id, name in zip(run_ids, called, strict=True):
+        points = scores.points(data.scores_by_length((run_id,), width), MEASURE)
+        seed = int(data.model(run_id)["model_seed"].iloc[0])
+        parts.append(points.assign(configuration=name, model_seed=seed))
+    seeds = pd.concat(parts, ignore_index=True)
+    medians = seeds.rename(columns={"value": "median"})[["configuration", "middle", "median"]]
+    return seeds, medians.assign(low=float("nan"), high=float("nan"), n=1)
+
+
+# The strings that only one of the two gets wrong, and what both say of a string.
+
+A_PAGE = 100
+MOST_ASKED = 16
+"""Models of either side that are asked about a string."""
+
+EITHER, FIRST, SECOND = "Either", "First", "Second"
+
+
+def show_strings(pair: Pair, strings: pd.DataFrame | None) -> str | None:
+    """The table of strings; the one that is selected.
+
+    Args:
+        pair: what is compared.
+        strings: as `sweeps.statistics.differences.string_differences`; None where the two are
+            tested on different strings.
+    """
+    words = kind_words.words_of(pair.config_ids).words
+    st.subheader(f"{words.plural('').capitalize()} that only one gets wrong")
+    if strings is None:
+        st.info(
+            "No string can be compared: the two are tested on different strings, so that what one "
+            "gets wrong the other may never have been asked."
+        )
+        return None
+    alone = strings[(strings["wrong_a"] == 0) | (strings["wrong_b"] == 0)]
+    side = links.choice("Wrong in", [EITHER, FIRST, SECOND], "wrong_in", EITHER)
+    if side != EITHER:
+        alone = alone[alone["wrong_a" if side == FIRST else "wrong_b"] > 0]
+    if alone.empty:
+        st.success("There is none.")
+        return None
+    return _strings_table(pair, alone, words.plural(""))
+
+
+def _strings_table(pair: Pair, strings: pd.DataFrame, what: str) -> str | None:
+    first = links.first_of_page(len(strings), A_PAGE, "two_page")
+    shown = strings.iloc[first : first + A_PAGE]
+    of = "the models of one and not of the other" if pair.run_ids is None else "one model alone"
+    st.caption(
+        f"{len(strings):,} different {what} that {of} get{'' if pair.run_ids is None else 's'} "
+        "wrong, those of most models first. Select one to ask both about it."
+    )
+    (kind, *_) = kind_words.kinds_of(pair.config_ids)
+    counted = {
+        "wrong_a": st.column_config.NumberColumn("Wrong in first", help=verbatim(pair.names[0])),
+        "wrong_b": st.column_config.NumberColumn("Wrong in second", help=verbatim(pair.names[1])),
+    }
+    known = shown.dropna(axis="columns", how="all")
+    return links.texts(
+        displayed(known, *_configs(pair)),
+        known["string"].tolist(),
+        STRING,
+        columns={**measures.string_columns(kind), **counted},
+        key=f"two strings {pair.config_ids} {pair.run_ids} {first}",
+    )
+
+
+def ask(pair: Pair, selected: str | None, strings: pd.DataFrame | None) -> None:
+    """What both say of a string that is typed or selected."""
+    st.subheader("Both on a string")
+    text = st.text_input(
+        "String to ask about",
+        _display(pair, selected or _first(pair, strings)),
+        key=f"two_asked {selected} {pair.config_ids} {pair.run_ids}",
+        help="a{100} is the letter a, a hundred times; <ab>{50} is ab, fifty times.",
+    )
+    for column, place in zip(st.columns(2), (0, 1), strict=True):
+        with column:
+            _side(pair, place, text)
+
+
+def _first(pair: Pair, strings: pd.DataFrame | None) -> str:
+    if strings is not None and len(strings):
+        return str(strings["string"].iloc[0])
+    config = data.some_configs((pair.config_ids[0],))[pair.config_ids[0]]
+    return "" if obstacle_of(config) else next(iter(first_strings(resolve(config).task, 1)), "")
+
+
+def _configs(pair: Pair) -> list[RunConfig]:
+    return list(data.some_configs(pair.config_ids).values())
+
+
+def _display(pair: Pair, text: str) -> str:
+    """A string as it is shown, by the alphabet of the two."""
+    (shown,) = displayed(pd.DataFrame({"string": [text]}), *_configs(pair))["string"]
+    return str(shown)
+
+
+def _side(pair: Pair, place: int, text: str) -> None:
+    """The answers of one side's models."""
+    models = data.models(View())
+    of_side = models[models["config_id"] == pair.config_ids[place]]
+    if pair.run_ids is not None:
+        of_side = of_side[of_side["run_id"] == pair.run_ids[place]]
+    st.caption(f"{('First', 'Second')[place]}: {verbatim(pair.names[place])}")
+    asked = of_side.head(MOST_ASKED)
+    try:
+        rows = [_predictions(int(run_id), (text,)) for run_id in asked["run_id"]]
+    except SeqclsError as error:
+        st.info(f"It cannot be asked: {verbatim(str(error))}")
+        return
+    said = displayed(pd.concat(rows, ignore_index=True), *_configs(pair))
+    answers = measures.answers_frame(said).drop(columns="string")
+    _say(answers)
+    kind = kind_words.kinds_of((pair.config_ids[place],))[0]
+    st.dataframe(
+        answers.assign(model_seed=asked["model_seed"].to_numpy())[["model_seed", *answers]],
+        hide_index=True,
+        column_config={
+            "model_seed": st.column_config.NumberColumn("Seed", width=60),
+            "predicted": st.column_config.Column("Predicted"),
+            "correct": st.column_config.CheckboxColumn("Correct"),
+            "logit": st.column_config.NumberColumn("Logit", format="%.4f"),
+            **measures.answer_columns(kind),
+        },
+        height=layout.table_height(len(answers)),
+    )
+    if len(of_side) > MOST_ASKED:
+        st.caption(f"The first {MOST_ASKED} of {len(of_side):,} models are asked.")
+    wrong = asked[(~answers["correct"]).fillna(False).to_numpy(dtype=bool)]
+    run_id = int((wrong if len(wrong) else asked)["run_id"].iloc[0])
+    links.to_model(run_id, f"Look inside model {run_id} at this string", string=text)
+
+
+_predictions = data.cached(questions.predict)
+
+
+def _say(answers: pd.DataFrame) -> None:
+    """How many models are right, where that is known."""
+    known = answers["correct"].dropna()
+    right, of = int(known.sum()), len(known)
+    if not of:
+        st.markdown("**What is right of it is not known**")
+    elif of == 1:
+        st.markdown("**right**" if right else "**wrong**")
+    else:
+        st.markdown(f"**{right} of {of} right**")
+
+
+# Two configurations, or two models: do they differ by more than chance, where, on what strings?
 
 _configurations = data.cached(compare_configs)
 _models = data.cached(compare_runs)
@@ -29,20 +333,20 @@ def _compared(pair: Pair) -> None:
     with st.spinner("Comparing", show_time=True):
         if pair.run_ids is None:
             configs = _configurations(pair.config_ids, pair.names)
-            chips.show_apart(configs.fields)
-            difference.of_configurations(configs, pair.names)
+            elements.show_chips_apart(configs.fields)
+            of_configurations(configs, pair.names)
             differing = configs.strings
         else:
             models = _models(*pair.run_ids)
-            chips.show_apart(models.fields)
-            difference.of_models(models, pair.names)
+            elements.show_chips_apart(models.fields)
+            of_models(models, pair.names)
             differing = models.strings
     if said := data.trained_on(pair.config_ids):
         st.caption(verbatim(said))
     st.subheader("By string length")
-    accuracy_of_both.show(pair)
-    selected = differing_strings.show(pair, differing)
-    differing_strings.ask(pair, selected, differing)
+    show_accuracy(pair)
+    selected = show_strings(pair, differing)
+    ask(pair, selected, differing)
 
 
 show()

@@ -8,16 +8,16 @@ import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from dashboard import data, layout, links
-from dashboard.charts.comparison.heat_map import CANNOT, CLICKED, heat_map
-from dashboard.compare import cells, theory
-from dashboard.elements import chips, placement
-from dashboard.every_page import filters, share
+from dashboard import data, elements, filters, layout, links, placement, share
 from dashboard.text import verbatim
-from dashboard.words import kind_words, languages, measures
+from dashboard.views import configurations
+from dashboard.views import heat_map as cells
+from dashboard.views.heat_map import CANNOT, CLICKED, heat_map
+from dashboard.words import languages, measures
+from dashboard.words import measures as kind_words
 from seqcls.errors import SeqclsError
 from seqcls.kinds import Measure
-from sweeps.store.reading.selection import View
+from sweeps.store.reads.selection import View
 
 SHARES = ("median", "worst", "best", "failing_share")
 
@@ -38,7 +38,7 @@ def show() -> None:
                 )
             )
             return
-        every = f"All {kind_words.of_languages(map(str, models.index)).words.task}s"
+        every = f"All {kind_words.words_of_languages(map(str, models.index)).words.task}s"
         chosen = languages.choose(models, [every])
         language = None if chosen == every else chosen
         fields = cells.fields(view, language)
@@ -84,7 +84,7 @@ def _maps(view: View, language: str | None, fields: list[str], header: DeltaGene
     else:
         for name in SHARES:
             _map(table, grouped, name, settings, measure, differing)
-    words = kind_words.of(measured).words
+    words = kind_words.words_of(measured).words
     _say_what_is_left_out(view, language, grouped, words.task)
     _say_what_is_pooled(table, fields, grouped)
     _say_what_is_predicted(table, grouped)
@@ -98,7 +98,7 @@ def _maps(view: View, language: str | None, fields: list[str], header: DeltaGene
 
 def _measure(config_ids: list[int]) -> Measure:
     """What the maps show; chosen where there is more than the accuracy."""
-    known = {x.title: x for x in kind_words.measures(tuple(config_ids)) if x.name in MEASURES}
+    known = {x.title: x for x in kind_words.measures_of(tuple(config_ids)) if x.name in MEASURES}
     first = next(iter(known))
     if len(known) == 1:
         return known[first]
@@ -173,7 +173,7 @@ def _say_what_is_predicted(table: pd.DataFrame, grouped: list[str]) -> None:
         for cell in cannot[right > 0].to_dict("records")
     ]
     if named:
-        st.caption(theory.contradicted(named))
+        st.caption(configurations.contradicted(named))
 
 
 def _say_what_is_pooled(table: pd.DataFrame, fields: list[str], grouped: list[str]) -> None:
@@ -183,7 +183,7 @@ def _say_what_is_pooled(table: pd.DataFrame, fields: list[str], grouped: list[st
             "Some cells hold models that differ in other settings too: choose one under Facet by, "
             "or filter by it."
         )
-        chips.show(pooled)
+        elements.show_chips(pooled)
 
 
 show()

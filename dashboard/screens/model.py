@@ -1,23 +1,227 @@
-"""Inside one model: why it fails, where it breaks, and every figure of what it does."""
+"""The sections of the page Model: those that letter counts give, and those of any model."""
 
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from dashboard import data, layout, links
-from dashboard.every_page import share
-from dashboard.failing import remedies
-from dashboard.model import sections
-from dashboard.model.choosing.run import choose_run, show_missing
-from dashboard.model.summary import task_sentence, verdict_sentence
+from dashboard import concurrent_changes, data, layout, links, share
+from dashboard.choosing.opened import open_any, open_model, say
+from dashboard.choosing.run import choose_run, show_missing
+from dashboard.choosing.strings import (
+    Chosen,
+    Named,
+    choose_model,
+    choose_string,
+    choose_view,
+    look_at,
+    second_model,
+    string_of_link,
+)
+from dashboard.live import section
 from dashboard.text import verbatim
+from dashboard.views import ablation, answers, automaton, families, remedies, verdict, why
+from dashboard.views import why as figures_tab
+from dashboard.words.languages import task_sentence, verdict_sentence
 from seqcls.config import RunConfig
-from seqcls.errors import SeqclsError
+from seqcls.errors import SeqclsError, VisitorError
+from seqcls.interpretability.network import Needs, obstacle
+from seqcls.problem import resolve
 from sweeps.store.opening import open_reader
-from sweeps.store.reading import queries
-from sweeps.store.reading.selection import View
-from sweeps.store.strings.string_queries import EVERY_ERROR
+from sweeps.store.reads import queries
+from sweeps.store.reads.queries import stored_epochs
+from sweeps.store.reads.selection import View
+from sweeps.store.reads.string_queries import EVERY_ERROR, ErrorSearch
+
+ANSWERS, ABLATION, AUTOMATON, LIVE = "Answers", "Ablation", "Automaton", "Live"
+BREAKING, ALL_STRINGS = "Breaking point", "All strings"
+
+BY_COUNTS: dict[str, tuple[Callable[[Chosen], None], Needs]] = {
+    "Why": (why.show, "required letters"),
+    "Figures": (figures_tab.show_figures, "labels"),
+    BREAKING: (families.show, "required letters"),
+    ALL_STRINGS: (verdict.show, "labels"),
+    ABLATION: (ablation.show, "labels"),
+}
+"""Each with what it rests on."""
+
+WRITING, ALL_INPUTS = "Writing", "All inputs"
+"""Those of models that write."""
+
+OF_A_STRING = STATES, MINIMAL, PATCHING = "States", "Minimal and nearest", "Patching"
+"""Those of one string and any model."""
+
+
+def show_sections(run_id: int, config: RunConfig) -> None:
+    """Draws the sections that hold for a model, and says which do not; PyTorch is loaded late."""
+    problem = resolve(config)
+    if (reason := queries.why_no_weights(config)) is not None:
+        st.info(
+            f"Imported: what looks into a model is left out, since {verbatim(reason)}.",
+            icon=":material/info:",
+        )
+        answers.show_results(run_id, config)
+        remedies.show(run_id)
+        return
+    absent = {name: obstacle(problem, needs) for name, (_, needs) in BY_COUNTS.items()}
+    sections = {name: section for name, (section, _) in BY_COUNTS.items() if absent[name] is None}
+    if sections:
+        _say_what_is_absent(absent)
+        _show_by_counts(run_id, config, sections)
+    else:
+        # Any model can be ablated; without letter counts that is done in another way. So are
+        # families and all strings of a model that writes.
+        others = (ABLATION, BREAKING, ALL_STRINGS) if problem.writes else (ABLATION,)
+        absent = {name: absent[name] for name in absent if name not in others}
+        if problem.writes:
+            absent |= dict.fromkeys((BREAKING, ALL_INPUTS), problem.unknown_labels)
+        _say_what_is_absent(absent)
+        _show_any(run_id, config)
+
+
+def _show_by_counts(
+    run_id: int, config: RunConfig, by_counts: Mapping[str, Callable[[Chosen], None]]
+) -> None:
+    chosen = choose_view(open_model(run_id), data.string_errors(run_id, ErrorSearch()))
+    sections = {name: partial(section, chosen) for name, section in by_counts.items()}
+    live = {LIVE: partial(_live, run_id, chosen.string)}
+    of_a_string: Sequence[str] = [STATES]
+    if len(by_counts) < len(BY_COUNTS):
+        sections = {ANSWERS: partial(answers.show, run_id, config), **sections}
+        of_a_string = OF_A_STRING
+    sections |= {name: partial(_of_chosen, name, run_id, chosen) for name in of_a_string}
+    _show_tabs(run_id, sections | live | _automaton(run_id, config))
+
+
+def _show_any(run_id: int, config: RunConfig) -> None:
+    sections: dict[str, Callable[[], None]] = {ANSWERS: partial(answers.show, run_id, config)}
+    problem = resolve(config)
+    for name in (WRITING, *OF_A_STRING) if problem.writes else OF_A_STRING:
+        sections[name] = partial(_of_a_string, run_id, config, name)
+    if problem.writes and problem.unknown_labels is None:
+        for name in (BREAKING, ALL_INPUTS):
+            sections[name] = partial(_of_inputs, run_id, name)
+    sections[ABLATION] = lambda: ablation.show_by_strings(open_any(run_id))
+    string = string_of_link(config, data.string_errors(run_id, ErrorSearch()))
+    sections[LIVE] = partial(_live, run_id, resolve(config).tokenizer.display(string))
+    _show_tabs(run_id, sections | _automaton(run_id, config))
+
+
+def _live(run_id: int, string: str) -> None:
+    """A string as it is typed, and epochs as a film."""
+    try:
+        *others, kept = stored_epochs(open_reader(), run_id)
+    except SeqclsError as error:
+        say(error)
+        return
+    section.show(run_id, string, [0, *sorted([*others, kept])], kept, look_at)
+
+
+def _automaton(run_id: int, config: RunConfig) -> dict[str, Callable[[], None]]:
+    """The section of the automaton that a model has become, where there may be one."""
+    if not automaton.is_offered(config):
+        return {}
+    return {AUTOMATON: partial(_learned, run_id, config)}
+
+
+@st.fragment
+def _learned(run_id: int, config: RunConfig) -> None:
+    with concurrent_changes.redrawn_if_changed(part=True):
+        automaton.show(run_id, config)
+
+
+def _show_tabs(run_id: int, sections: Mapping[str, Callable[[], None]]) -> None:
+    first, *_ = tabs = st.tabs(list(sections), key="view", bind="query-params")
+    for tab, draw in zip(tabs, sections.values(), strict=True):
+        if tab.open:
+            with tab:
+                try:
+                    draw()
+                except VisitorError as error:
+                    say(error)
+                if tab is first:
+                    remedies.show(run_id)
+
+
+def _of_chosen(name: str, run_id: int, chosen: Chosen) -> None:
+    """A section that holds of any model, at the string that was chosen."""
+    if chosen.model.epoch != chosen.model.stored.kept_epoch:
+        st.caption("This is the model at the kept epoch.")
+    try:
+        opened = open_any(run_id)
+    except SeqclsError as error:
+        say(error)
+        return
+    _section(Named(f"Model {run_id}", opened), chosen.string, name)
+
+
+@st.fragment
+def _of_a_string(run_id: int, config: RunConfig, name: str) -> None:
+    """A section and its string; where another is chosen, nothing else of the page is run again."""
+    with concurrent_changes.redrawn_if_changed(part=True):
+        try:
+            left, right = st.columns(2)
+            with left:
+                string = choose_string(config, data.string_errors(run_id, ErrorSearch()))
+            with right:
+                named = choose_model(run_id)
+            _section(named, string, name)
+        except SeqclsError as error:
+            show_missing(error)
+
+
+@st.fragment
+def _of_inputs(run_id: int, name: str) -> None:
+    """A section on many inputs of a model that writes."""
+    with concurrent_changes.redrawn_if_changed(part=True):
+        try:
+            named = choose_model(run_id)
+            # Imported where it is used: PyTorch takes a second or two to load.
+            from dashboard.views import inputs
+
+            if name == BREAKING:
+                inputs.show_families(named.opened)
+            else:
+                inputs.show_all(named.opened)
+        except SeqclsError as error:
+            show_missing(error)
+
+
+def _section(named: Named, string: str, name: str) -> None:
+    model = named.model
+    try:
+        letters = model.letters(string)
+    except SeqclsError as error:
+        say(error)
+        return
+    # Imported where it is used: PyTorch takes a second or two to load.
+    from dashboard.views import patching, states, written
+    from dashboard.views import patching as minimal
+
+    if name == WRITING:
+        written.show(named, letters, second_model(named))
+    elif name == STATES:
+        states.show(named, letters, second_model(named))
+    elif name == MINIMAL:
+        minimal.show_minimal(named.opened, letters)
+    else:
+        patching.show(named.opened, letters)
+
+
+def _say_what_is_absent(absent: Mapping[str, str | None]) -> None:
+    """Which parts of the page do not hold for this model, and why."""
+    for reason in dict.fromkeys(filter(None, absent.values())):
+        names = [name for name, given in absent.items() if given == reason]
+        listed = ", ".join(names[:-1]) + " and " + names[-1] if len(names) > 1 else names[0]
+        st.info(
+            f"Sections that do not hold for this model are left out: {listed}. Reason: "
+            f"{verbatim(reason)}.",
+            icon=":material/info:",
+        )
+
+
+# Inside one model: why it fails, where it breaks, and every figure of what it does.
 
 FORMER_NAMES = {"Surgery": "Ablation"}
 """What links that were made before may call a section."""
@@ -59,7 +263,7 @@ def _model(run_id: int, config: RunConfig, header: DeltaGenerator) -> None:
             st.caption(verbatim(said))
         remedies.rounding(run_id)
         links.to_compare_two("run", [run_id], "Compare with another model")
-    sections.show(run_id, config)
+    show_sections(run_id, config)
 
 
 show()

@@ -3,25 +3,22 @@
 import pandas as pd
 import streamlit as st
 
-from dashboard import data, links
-from dashboard.elements import chips
-from dashboard.every_page import share
+from dashboard import actions, data, elements, links, share
 from dashboard.launch import panel, starting_point, variants
-from dashboard.sweeps_page import annotating, deleting, losses, running
-from dashboard.text import models_fail, written
+from dashboard.text import clock, models_fail, written
+from dashboard.views import annotating, losses, running
 from dashboard.words import measures, names
-from dashboard.words.clock import clock
 from seqcls.errors import SeqclsError
-from seqcls.interpretability.rounded import percent
-from sweeps.durations import spoken
+from seqcls.interpretability.wording import percent
+from sweeps.access import control
 from sweeps.grid.written_spec import toml_of
-from sweeps.processes import background_worker
-from sweeps.read_only import control
 from sweeps.store.opening import open_reader
-from sweeps.store.reading import sweep_queries
-from sweeps.store.reading.selection import View
-from sweeps.store.reading.sweep_queries import SweepOutcome
-from sweeps.store.runs.notes import Note
+from sweeps.store.reads import sweep_queries
+from sweeps.store.reads.selection import View
+from sweeps.store.reads.sweep_queries import SweepOutcome
+from sweeps.store.writes.sweep_actions import Note
+from sweeps.terminal import spoken
+from sweeps.work import background_worker
 from sweeps.work.progress import SweepProgress
 
 MAX_FAILURES = 200
@@ -31,8 +28,8 @@ def show() -> None:
     header = share.header("Sweeps")
     try:
         written = data.sweep_notes()
-        deleting.show()
-        hidden = deleting.hidden()
+        actions.show_deletions()
+        hidden = actions.hidden_sweeps()
         everything = [sweep for sweep in data.progress()[::-1] if sweep.id not in hidden]
         if not everything:
             st.info("No sweeps yet. Launch one from the sidebar.")
@@ -149,7 +146,7 @@ def _sweep(sweep: SweepProgress) -> None:
     st.text("\n".join(filter(None, [note.title, record.name, record.description])))
     if note.note:
         st.text(note.note)
-    chips.show(_varied(record.name))
+    elements.show_chips(_varied(record.name))
     _results(sweep)
     st.fragment(_progress, run_every=running.SECONDS if running.goes_on(sweep) else None)(sweep.id)
     _times(record)
@@ -260,7 +257,7 @@ def _delete(sweep: SweepProgress) -> None:
             f"Delete these {sweep.total:,} models",
             key=f"delete {sweep.id}",
             type="primary",
-            on_click=deleting.begin,
+            on_click=actions.delete_later,
             args=(sweep.id, sweep.name),
             **control(),
         )

@@ -1,9 +1,12 @@
-"""The dashboard's server: what it says when it begins, whom it answers, and how it ends."""
+"""Ending the dashboard's server in time, whatever a browser leaves behind."""
 
 import logging
 import os
+import signal
+import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
+from typing import Any
 
 import streamlit as st
 from starlette.datastructures import Headers, MutableHeaders
@@ -11,12 +14,44 @@ from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from streamlit import get_option
 
-from dashboard.server import ending, visitors
+from dashboard.server import visitors
 from seqcls.errors import ConfigError, HostError, SeqclsError
-from sweeps.processes.serve import NAMES_VARIABLE, THIS_MACHINE, answers_to, configured_names
-from sweeps.read_only import READ_ONLY_VARIABLE, is_read_only
+from sweeps.access import READ_ONLY_VARIABLE, is_read_only
+from sweeps.serve import NAMES_VARIABLE, THIS_MACHINE, answers_to, configured_names
 from sweeps.store.opening import open_reader
 from sweeps.terminal import say
+
+END_SECONDS = 3.0
+"""What is being answered may take so long to be; a page asks for the rest from the next server."""
+
+
+@asynccontextmanager
+async def in_time() -> AsyncIterator[None]:
+    """The life of a server, which ends soon after it was asked to.
+
+    Uvicorn shuts down the connections that it knows of and then waits for all, without an end. One
+    that a browser opens at that moment is not known yet: Ctrl-C seemed to do nothing.
+    """
+    if threading.current_thread() is threading.main_thread():
+        for number in (signal.SIGINT, signal.SIGTERM):
+            _limit(number)
+    yield
+
+
+def _limit(number: signal.Signals) -> None:
+    server_ends: Any = signal.getsignal(number)
+
+    def on_signal(signalled: int, frame: Any) -> None:
+        # The status that a shell gives a program that was ended by the signal.
+        watch = threading.Timer(END_SECONDS, os._exit, [128 + signalled])
+        watch.daemon = True
+        watch.start()
+        server_ends(signalled, frame)
+
+    signal.signal(number, on_signal)
+
+
+# The dashboard's server: what it says when it begins, whom it answers, and how it ends.
 
 POLICY = (
     "default-src 'self' data: blob:; script-src 'self' 'unsafe-inline' 'unsafe-eval' data: blob:; "
@@ -33,7 +68,7 @@ async def lifespan(_app: object) -> AsyncIterator[None]:
     _refuse_others()
     _check_settings()
     _say_what_is_shown()
-    async with ending.in_time():
+    async with in_time():
         yield
 
 

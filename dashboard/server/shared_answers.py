@@ -10,7 +10,7 @@ from weakref import WeakValueDictionary
 import psutil
 
 from seqcls import cancellation
-from seqcls.caching.remembered import bytes_of
+from seqcls.cache import bytes_of
 
 MOST_BYTES = min(2**30, psutil.virtual_memory().total // 16)
 """The size of all answers at most; of a hundred thousand models, the largest take 7 MB, of a
@@ -19,7 +19,7 @@ million 70."""
 Answer = TypeVar("Answer")
 
 
-class Remembered:
+class SharedAnswers:
     """Answers by their keys.
 
     Args:
@@ -77,8 +77,8 @@ class Remembered:
         return kept
 
 
-ANSWERS = Remembered()
+ANSWERS = SharedAnswers()
 """The answers of this server."""
 
-MODELS = Remembered(copied=False)
+MODELS = SharedAnswers(copied=False)
 """Its opened models, and what they answered."""

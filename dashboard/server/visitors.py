@@ -18,11 +18,11 @@ from streamlit import runtime
 from streamlit.delta_generator import DeltaGenerator
 from streamlit.runtime.scriptrunner import ScriptRunContext, StopException, get_script_run_ctx
 
-from dashboard.server.shared_answers import MODELS, Remembered
+from dashboard.server.shared_answers import MODELS, SharedAnswers
 from seqcls.cancellation import Cancelled, cancelled_when
 from seqcls.errors import ConfigError, VisitorError
-from sweeps.durations import spoken
-from sweeps.read_only import is_read_only
+from sweeps.access import is_read_only
+from sweeps.terminal import spoken
 
 SECONDS_VARIABLE = "SEQCLS_VISITOR_SECONDS"
 DEFAULT_SECONDS = 60.0
@@ -62,7 +62,7 @@ def budget_seconds() -> float:
     return seconds
 
 
-class Budget:
+class VisitorBudget:
     """The computing time of one visit, which comes back as time passes."""
 
     def __init__(self, seconds: float) -> None:
@@ -147,7 +147,7 @@ QUEUE = Queue()
 
 
 def ask(
-    key: Hashable, make: Callable[[], Answer], says: str = "", of: Remembered = MODELS
+    key: Hashable, make: Callable[[], Answer], says: str = "", of: SharedAnswers = MODELS
 ) -> Answer:
     """The answer to a question that takes more than a moment; the one way by which pages ask them.
 
@@ -229,16 +229,16 @@ def refuse_many(models: int) -> None:
         )
 
 
-def _budget() -> Budget | None:
+def _budget() -> VisitorBudget | None:
     """That of the visit; None where nothing is counted."""
     if not is_read_only() or get_script_run_ctx(suppress_warning=True) is None:
         return None
-    budget: Budget = st.session_state.setdefault(BUDGET, Budget(budget_seconds()))
+    budget: VisitorBudget = st.session_state.setdefault(BUDGET, VisitorBudget(budget_seconds()))
     return budget
 
 
 @contextmanager
-def _charged(budget: Budget) -> Iterator[None]:
+def _charged(budget: VisitorBudget) -> Iterator[None]:
     budget.check()
     began, processor = now(), time.thread_time()
     try:

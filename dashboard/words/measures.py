@@ -1,18 +1,82 @@
-"""What each number means, in a sentence, wherever it is shown."""
+"""What pages call errors and accuracy, by the kinds of answers of the models that they show."""
 
 from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import pandas as pd
 import streamlit as st
 from streamlit.column_config import ListColumn, NumberColumn, TextColumn
 
+from dashboard import data
 from dashboard.text import verbatim
-from dashboard.words.kind_words import KindWords
 from seqcls import kinds
-from seqcls.interpretability.rounded import length_text, percent
-from seqcls.interpretability.wording import EMPTY
-from seqcls.kinds import MISCLASSIFIED, Words
+from seqcls.interpretability.wording import EMPTY, length_text, percent
+from seqcls.kinds import ACCURACY, KINDS, MISCLASSIFIED, Kind, Measure, Words
+from seqcls.problem import obstacle_of, resolve
+from sweeps.api.presentation import ANY_WORDS
+from sweeps.store.reads import overview
+
+ANY_ACCURACY = Measure(
+    "accuracy", "Accuracy", "Share of a model's test strings that it answers correctly."
+)
+
+
+@dataclass(frozen=True)
+class KindWords:
+    """The words that hold for all models of a page."""
+
+    words: Words = MISCLASSIFIED
+    accuracy: str = ACCURACY.meaning
+    """In a sentence."""
+
+
+def words_of(config_ids: Iterable[int]) -> KindWords:
+    """The words for models of these configurations."""
+    kinds = kinds_of(tuple(config_ids))
+    words = {kind.words for kind in kinds}
+    accuracy = {kind.measures()[0].meaning for kind in kinds}
+    return KindWords(
+        words.pop() if len(words) == 1 else ANY_WORDS,
+        accuracy.pop() if len(accuracy) == 1 else ANY_ACCURACY.meaning,
+    )
+
+
+def words_of_languages(names: Iterable[str]) -> KindWords:
+    """The words for models of these languages, or other tasks, by what these are called."""
+    known = set(names)
+    return words_of(config_id for config_id, name in data.languages().items() if name in known)
+
+
+def has_cells(config_ids: Iterable[int]) -> bool:
+    """Whether there are false positives and negatives of any of these configurations."""
+    return any(kind.cells for kind in kinds_of(tuple(config_ids)))
+
+
+def measures_of(config_ids: tuple[int, ...]) -> list[Measure]:
+    """What may be said of all models of these configurations, accuracy first."""
+    kinds = [kind.measures() for kind in kinds_of(config_ids)]
+    if len(kinds) == 1:
+        return list(kinds[0])
+    shared = set.intersection(*({measure.title for measure in known} for known in kinds))
+    return [ANY_ACCURACY, *(x for x in kinds[0][1:] if x.title in shared)]
+
+
+@partial(data.shared, of=overview.configs_revision)
+def kinds_of(config_ids: tuple[int, ...]) -> list[Kind]:
+    """The kinds of answers of these configurations, each once; of languages where none is known."""
+    languages = data.languages()
+    # One configuration of each language tells.
+    first = {languages[config_id]: config_id for config_id in config_ids}
+    configs = data.some_configs(tuple(first.values())).values()
+    # The kind of a plug-in's task is unknown unless it is installed.
+    kinds = [resolve(config).kind for config in configs if obstacle_of(config) is None]
+    each = {type(kind): kind for kind in kinds}
+    return list(each.values()) or [KINDS["membership"]()]
+
+
+# What each number means, in a sentence, wherever it is shown.
 
 TESTED = "Models that are trained and tested, of all configurations that match the filters."
 SEEDS = "Trained and tested models with the same settings but different initial values."
@@ -180,7 +244,7 @@ def answers_frame(answers: pd.DataFrame) -> pd.DataFrame:
     """Strings, what is right of each and what the model says, as a table shows them.
 
     Args:
-        answers: as `sweeps.questions.models.predict` gives them, written out to be shown.
+        answers: as `sweeps.api.models.predict` gives them, written out to be shown.
 
     Returns:
         string, label or target, predicted or output, correct (missing where it is not known, or

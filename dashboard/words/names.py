@@ -7,9 +7,9 @@ import pandas as pd
 import streamlit as st
 
 from dashboard import data
-from dashboard.charts.style.colors import OKABE_ITO
-from seqcls.fields.imported import PREFIX
-from sweeps.store.reading import sweep_queries
+from dashboard.charts.colors import OKABE_ITO
+from seqcls.imported import PREFIX
+from sweeps.store.reads import sweep_queries
 
 CHIPS = "chips"
 """The column of what tells the configurations of a table apart, a chip each."""

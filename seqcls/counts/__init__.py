@@ -1,1 +1,26 @@
 """Models as functions of letter counts, and where that is exact."""
+
+from seqcls.config import NetworkConfig
+
+# Whether letter counts alone determine what a model answers.
+
+
+def counts_suffice(config: NetworkConfig, *, training: bool) -> str | None:
+    """Why letter counts do not determine the model's answers; None where they do.
+
+    Without positions, with every token attending to every other and a readout that does not depend
+    on a place, equal tokens have equal states in every block, so a string is only its counts.
+
+    Args:
+        config: the model's network.
+        training: whether the answers in training are meant, where dropout acts.
+    """
+    if config.architecture != "transformer":
+        return f"architecture={config.architecture!r} reads tokens in their order"
+    if config.positions != "none":
+        return f"positions={config.positions!r} makes equal tokens differ by their place"
+    if config.attention_mask != "full":
+        return f"attention_mask={config.attention_mask!r} makes equal tokens differ by their place"
+    if training and config.dropout_rate > 0:
+        return f"dropout_rate={config.dropout_rate} makes equal letters differ"
+    return None

@@ -24,7 +24,7 @@ from torch.nn import functional
 
 from seqcls.config import NetworkConfig
 from seqcls.models.layers import activation_of
-from seqcls.tokens.tokenizer import CLS, FIRST_LETTER
+from seqcls.strings.tokenizer import CLS, FIRST_LETTER
 
 Parameters = Mapping[str, Tensor]
 """Parameters by the names of the plain model, each with a leading member axis."""

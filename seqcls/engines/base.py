@@ -11,7 +11,7 @@ from seqcls.config import NetworkConfig
 from seqcls.kinds import Examples
 from seqcls.problem import Problem
 from seqcls.results import EpochLosses, TrainedMember, Weights
-from seqcls.tokens.strings import TokenStrings
+from seqcls.strings.token_strings import TokenStrings
 
 Progress = Callable[[float, Sequence[EpochLosses]], None]
 """Told how many members' worth of training is done, parts included, and which epochs of which

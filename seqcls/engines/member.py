@@ -1,11 +1,85 @@
-"""What happens to a member when an epoch of it ends, whichever engine trained it."""
+"""The parameters that runs begin with."""
 
+import contextlib
+import hashlib
 import math
-from collections.abc import Callable
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
+from importlib.metadata import version
+from pathlib import Path
 
-from seqcls.engines.stopping import EarlyStopping
+from seqcls.cache import cache_folder, keep_checked, read_checked, use
+from seqcls.engines.base import Member
+from seqcls.models import MODELS
+from seqcls.models.positions import POSITIONS
 from seqcls.problem import Problem
 from seqcls.results import EpochLosses, TrainedMember, Weights
+from seqcls.sampling.streams import stream
+
+
+def draw_initial(members: Sequence[Member]) -> list[Weights]:
+    """The initial parameters of these members."""
+    # PyTorch, which takes a second or two to load.
+    from seqcls.models.initialization import initial_parameters
+
+    return [
+        {name: value.numpy() for name, value in initial_parameters(problem.network, seed).items()}
+        for problem, seed in members
+    ]
+
+
+# When a member's training ends, and which epoch's model is kept.
+
+
+@dataclass
+class EarlyStopping:
+    """One member's validation losses so far; epochs are counted from 1.
+
+    The model kept is that of the lowest loss of all epochs, the first on a tie. Patience looks
+    only at the losses from `min_num_epochs` on, and so may run out beside an earlier, lower one.
+    """
+
+    problem: Problem
+    losses: list[float] = field(default_factory=list)
+    best_epoch: int = 1
+    """The epoch of the lowest loss so far."""
+    _lowest_since_minimum: float = float("inf")
+    _patience: int = 0
+
+    def __post_init__(self) -> None:
+        self._patience = self.problem.config.patience
+
+    def stops_after(self, loss: float, *, right: bool = False) -> bool:
+        """Takes the next epoch's validation loss; True where training ends with it.
+
+        Where all is `right` it ends, and that epoch's model is kept.
+        """
+        config = self.problem.config
+        self.losses.append(loss)
+        epoch = len(self.losses)
+        if right:
+            self.best_epoch = epoch
+            return True
+        if loss < self.losses[self.best_epoch - 1]:
+            self.best_epoch = epoch
+        if epoch >= config.max_num_epochs:
+            return True
+        if epoch < config.min_num_epochs:
+            return False
+        if loss < config.min_validation_loss:
+            return True
+        if loss < self._lowest_since_minimum:
+            self._lowest_since_minimum = loss
+            self._patience = config.patience
+        else:
+            self._patience -= 1
+        return self._patience <= 0
+
+
+# What happens to a member when an epoch of it ends, whichever engine trained it.
 
 
 class MemberTraining:
@@ -89,3 +163,110 @@ def _divergence(epoch: int, train_loss: float, validation_loss: float) -> str | 
         if not math.isfinite(loss):
             return f"diverged in epoch {epoch}: the {name} loss became {loss}"
     return None
+
+
+# Training that takes long is kept in the cache folder now and then, and goes on from there.
+#
+# A process that is killed, a machine that goes down and a sweep that is stopped then cost what was
+# trained since, not all of it. What is trained after that is the same to the last bit. A file is
+# found by all that its training depends on: members and their initial parameters, the strings, the
+# engine, and the source and the libraries that compute. It begins with its hash, and a damaged one is
+# as good as none.
+
+FOLDER = "unfinished"
+"""The folder of the cache."""
+
+SECONDS = 60.0
+"""How long a group trains before it is kept, and between two times."""
+
+FORGOTTEN_SECONDS = 30 * 24 * 3600.0
+"""After so long without use a file makes room: nobody went on."""
+
+
+class Unfinished:
+    """Where the training of one group is kept.
+
+    Args:
+        engine: its name, and where it computes.
+        members: of the group, in their order.
+        initial: their initial parameters.
+        every_epoch: whether the weights of all epochs are kept.
+    """
+
+    def __init__(
+        self,
+        engine: str,
+        members: Sequence[Member],
+        initial: Sequence[Weights],
+        *,
+        every_epoch: bool,
+    ) -> None:
+        self._engine = engine
+        self._members = members
+        self._initial = initial
+        self._every_epoch = every_epoch
+        self._kept_at = time.monotonic()
+
+    def read(self) -> bytes | None:
+        """What was kept of it; None where there is nothing."""
+        folder = cache_folder() / FOLDER
+        # To name the file takes longer than to train a small group for an epoch.
+        with contextlib.suppress(OSError):
+            if any(folder.iterdir()):
+                use(self._path)
+                return read_checked(self._path)
+        return None
+
+    def keep(self, packed: Callable[[], bytes]) -> None:
+        """Keeps what training goes on from, where `SECONDS` have passed."""
+        if time.monotonic() - self._kept_at < SECONDS:
+            return
+        keep_checked(self._path, packed())
+        _remove_forgotten()
+        self._kept_at = time.monotonic()
+
+    def forget(self) -> None:
+        """Removes what was kept: training has ended."""
+        if "_path" in self.__dict__:
+            with contextlib.suppress(OSError):
+                self._path.unlink()
+
+    @cached_property
+    def _path(self) -> Path:
+        key = hashlib.sha256(f"{self._engine} {self._every_epoch} {_computing()}".encode())
+        for problem, model_seed in self._members:
+            drawn = [stream(problem.sampler(part)).key for part in ("train", "validation")]
+            key.update(f"{problem.config!r} {_code(problem)} {model_seed} {drawn}".encode())
+        for weights in self._initial:
+            for name, values in weights.items():
+                key.update(name.encode())
+                key.update(values.tobytes())
+        return cache_folder() / FOLDER / key.hexdigest()[:32]
+
+
+def _code(problem: Problem) -> list[str]:
+    """The code of parts of the network that are from outside, which may change in one version."""
+    config = problem.config
+    parts = ((MODELS, config.architecture), (POSITIONS, config.positions))
+    return [
+        registry.code_of(registry[name].load())
+        for registry, name in parts
+        if not registry.is_own(name)
+    ]
+
+
+@lru_cache(maxsize=1)
+def _computing() -> str:
+    """What computes: the source, and the versions of Python and the libraries."""
+    source = hashlib.sha256()
+    for path in sorted(Path(__file__).parents[1].rglob("*.py")):
+        source.update(path.read_bytes())
+    return f"{sys.version} {version('torch')} {version('numpy')} {source.hexdigest()}"
+
+
+def _remove_forgotten() -> None:
+    before = time.time() - FORGOTTEN_SECONDS
+    with contextlib.suppress(OSError):
+        for path in (cache_folder() / FOLDER).iterdir():
+            if path.stat().st_mtime < before:
+                path.unlink(missing_ok=True)

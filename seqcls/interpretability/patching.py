@@ -19,27 +19,25 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from seqcls.errors import ConfigError, InvalidStringError
-from seqcls.interpretability.model.readable_model import (
+from seqcls.interpretability.readable_model import (
     PAIRS_AT_ONCE,
     Changing,
-    ids_of,
-    plain_model,
-    token_names,
-)
-from seqcls.interpretability.model.trained_model import TrainedModel
-from seqcls.interpretability.model.written_output import (
     Output,
+    ids_of,
     log_probabilities,
+    plain_model,
     target,
     token_ids,
+    token_names,
     written,
 )
-from seqcls.interpretability.states.by_strings import check_length
+from seqcls.interpretability.states_by_strings import check_length
+from seqcls.interpretability.trained_model import TrainedModel
 from seqcls.kinds.transduction import writable
 from seqcls.models.base import Classifier
 from seqcls.models.parts import Site
-from seqcls.models.two_streams.recurrent_attention import RecurrentAttention
-from seqcls.models.two_streams.two_streams import TwoStreams, split
+from seqcls.models.recurrent_attention import RecurrentAttention
+from seqcls.models.two_streams import TwoStreams, split
 
 NUMBERS_AT_ONCE = 2**24
 """In the widest state of one token, where attention is additive: keeps it within 128 MiB."""

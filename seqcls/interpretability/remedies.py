@@ -1,26 +1,160 @@
-"""What may help against a cause of failure: one field to change, with the reason and its source.
+"""One change of a configuration that may help, and the values that such changes have."""
 
-Nothing here is certain. A suggestion is made only where the configuration can have the changed
-field; whether it helps, training it with the same seeds shows.
-"""
-
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, get_args
 
-from seqcls.config import ANY_SAMPLER, PARTS, RunConfig, default_fields
-from seqcls.fields.fields_read import fields_unread
-from seqcls.interpretability.causes.mechanisms import (
+from seqcls.config import ANY_SAMPLER, COUPLED, PARTS, RunConfig, default_fields
+from seqcls.fields import fields_unread
+from seqcls.interpretability.mechanisms import (
     ANOTHER,
     AS_SHORT,
     BEHAVIOURS,
     BEYOND,
     FEATURE,
     LONGER,
+    OUTPUT_BEHAVIOURS,
 )
-from seqcls.interpretability.output_remedies import OUTPUT_REMEDIES
-from seqcls.interpretability.remedy import Remedy, Value, always, in_a_transformer, one_more
 from seqcls.problem import Problem, configuration, obstacle_of
+from seqcls.results import ErrorKind
+from seqcls.tasks.rearranging import Copy
+
+Value = Callable[[Problem], Any]
+"""The value of the changed field for a problem; None where there is nothing to change."""
+
+
+@dataclass(frozen=True)
+class Remedy:
+    """One field whose change may help against some mechanisms."""
+
+    mechanisms: frozenset[str]
+    field: str
+    value: Value
+    reason: str
+    source: str
+    others: Callable[[Problem], Mapping[str, Any]] = lambda _: {}
+    """Other fields that have to change with it, since they mean nothing beside the new value."""
+
+
+def always(value: Any) -> Value:
+    """The same whatever the problem."""
+    return lambda _: value
+
+
+def one_more(field: str) -> Value:
+    """One more than there are."""
+    return lambda problem: getattr(problem.config, field) + 1
+
+
+def in_a_transformer(value: Value) -> Value:
+    """A value only where the network is one."""
+    return lambda problem: value(problem) if problem.config.architecture == "transformer" else None
+
+
+# What may help against wrong outputs of transductions: other positions, more depth.
+
+_OF_OUTPUTS = frozenset({*get_args(ErrorKind), *OUTPUT_BEHAVIOURS})
+
+_HUANG = "Huang et al. 2025, A Formal Framework for Understanding Length Generalization"
+_OLSSON = "Olsson et al. 2022, In-context Learning and Induction Heads"
+_CHO = "Cho et al. 2024, Position Coupling"
+
+
+def _tested_longer(value: Value) -> Value:
+    """Only where the test has longer strings than the training."""
+
+    def where_longer(problem: Problem) -> Any:
+        tested, trained = problem.test.lengths[-1], problem.train.lengths[-1]
+        return value(problem) if tested > trained else None
+
+    return where_longer
+
+
+def _of_learned(problem: Problem) -> str | None:
+    return "shifted" if problem.config.positions == "learned" else None
+
+
+def _learned(problem: Problem) -> str | None:
+    # Of learned places the draw alone is changed; coupled ones are moved already.
+    return None if problem.config.positions in ("learned", *COUPLED) else "learned"
+
+
+def _without_a_draw(problem: Problem) -> dict[str, Any]:
+    """Coupled places read no `position_draw`."""
+    name = "position_draw"
+    return {name: default_fields()[name]} if name in problem.config.changed else {}
+
+
+def _second_block(*, copies: bool) -> Value:
+    def where_one(problem: Problem) -> Any:
+        fits = isinstance(problem.task, Copy) == copies and problem.config.num_blocks == 1
+        return 2 if fits else None
+
+    return in_a_transformer(where_one)
+
+
+def _more_layers(problem: Problem) -> int | None:
+    # Of Transformers of one stream a second block is what there is a reason for.
+    is_one_stream = problem.config.architecture == "transformer"
+    return None if is_one_stream else int(one_more("num_blocks")(problem))
+
+
+OUTPUT_REMEDIES = (
+    Remedy(
+        _OF_OUTPUTS,
+        "positions",
+        always("coupled_marks"),
+        "Tokens of input and output that belong together share a place, so that what is to be "
+        "written next, from the first token on, is found by its place, in longer strings too.",
+        _CHO,
+        _without_a_draw,
+    ),
+    Remedy(
+        _OF_OUTPUTS,
+        "position_draw",
+        _tested_longer(_of_learned),
+        "Places beyond those of training are trained too where training shifts strings.",
+        _HUANG,
+    ),
+    Remedy(
+        _OF_OUTPUTS,
+        "positions",
+        _tested_longer(_learned),
+        "Places beyond those of training are trained too where they are learned and training "
+        "shifts strings.",
+        _HUANG,
+        lambda _: {"position_draw": "shifted"},
+    ),
+    Remedy(
+        _OF_OUTPUTS,
+        "num_blocks",
+        _second_block(copies=True),
+        "Two blocks can look up what followed a token in the input; one that copies distinct "
+        "tokens was not found.",
+        f"{_OLSSON}; {_HUANG}",
+    ),
+    Remedy(
+        _OF_OUTPUTS,
+        "num_blocks",
+        _second_block(copies=False),
+        "Two blocks can look up what followed a token in the input; whether this task needs it is "
+        "not proven.",
+        _OLSSON,
+    ),
+    Remedy(
+        _OF_OUTPUTS,
+        "num_blocks",
+        _more_layers,
+        "More layers compute more from token to token; that these outputs need it is not proven.",
+        "an assumption, which the training tests",
+    ),
+)
+
+
+# What may help against a cause of failure: one field to change, with the reason and its source.
+#
+# Nothing here is certain. A suggestion is made only where the configuration can have the changed
+# field; whether it helps, training it with the same seeds shows.
 
 
 @dataclass(frozen=True)

@@ -22,9 +22,9 @@ import numpy as np
 from jaxtyping import Bool, Float, Int64, Integer, Real
 
 from seqcls.evaluation import distinct_test_strings
-from seqcls.interpretability.model.trained_model import TrainedModel
-from seqcls.interpretability.rounded import between
-from seqcls.tokens.strings import NO_LETTER, TokenStrings
+from seqcls.interpretability.trained_model import TrainedModel
+from seqcls.interpretability.wording import between
+from seqcls.strings.token_strings import NO_LETTER, TokenStrings
 
 Says = Bool[np.ndarray, " string"]
 Holds = Callable[[TokenStrings], Says]

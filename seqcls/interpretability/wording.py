@@ -1,5 +1,10 @@
 """How numbers and labels are written in sentences."""
 
+from collections.abc import Iterator
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
+
+import numpy as np
+
 EMPTY = "ε"
 """The empty string, where one is shown."""
 
@@ -12,3 +17,61 @@ def number(x: float) -> str:
 def sign(positive: bool) -> str:
     """What a label or an answer is called."""
     return "positive" if positive else "negative"
+
+
+# Numbers as texts, everywhere the same, with as many digits as make true what is said of them.
+
+MOST_DIGITS = 17
+"""So many tell any two numbers in double precision apart."""
+
+LEAST_P = 0.0001
+"""A smaller p-value is not told in digits, of which the test knows no more."""
+
+
+def rounded(x: float, *, up: bool, digits: int = 3) -> Decimal:
+    """The nearest number of so many digits that is not below x, or not above it."""
+    context = Context(prec=digits, rounding=ROUND_CEILING if up else ROUND_FLOOR)
+    return context.create_decimal_from_float(x)
+
+
+def written(x: Decimal) -> str:
+    """A rounded number, all its digits."""
+    return f"{float(x):.{MOST_DIGITS - 2}g}"
+
+
+def between(low: float, high: float) -> str:
+    """A number that is not below `low`, and below `high`: `low` itself in four digits or more."""
+    if float(low).is_integer():
+        return f"{low:.0f}"
+    tried: Iterator[str] = (f"{low:.{digits}g}" for digits in range(4, MOST_DIGITS))
+    return next((text for text in tried if low <= float(text) < high), f"{low:.{MOST_DIGITS}g}")
+
+
+def percent(share: float, places: int = 2, *, signed: bool = False) -> str:
+    """A share of a total, with more places where it would read as all or nothing, and is not.
+
+    Args:
+        share: or a difference of two.
+        places: digits after the point, at least.
+        signed: whether what is more than 0 has a sign, too.
+    """
+    # What is left of sums in double precision is nothing.
+    share = float(np.round(share, 14)) + 0.0
+    sign = "+" if signed and share > 0 else ""
+    tried = (f"{share:{sign}.{more}%}" for more in range(places, MOST_DIGITS))
+    return next(x for x in tried if (abs(float(x[:-1])) in (0, 100)) == (abs(share) in (0, 1)))
+
+
+def percents(low: float, high: float, places: int = 1) -> str:
+    """An interval of shares."""
+    return f"{percent(low, places)} to {percent(high, places)}"
+
+
+def p_value_text(p: float) -> str:
+    """What a test says, with its relation: `p = 0.0312`, or `p < 0.0001`."""
+    return f"p < {LEAST_P}" if p < LEAST_P else f"p = {p:.3g}"
+
+
+def length_text(value: float) -> str:
+    """A length, which is whole, or a median of lengths, which may be half of one more: `2.5`."""
+    return f"{value:.1f}".removesuffix(".0")

@@ -9,14 +9,14 @@ from seqcls.kinds.base import (
     Measure,
     Words,
 )
-from seqcls.kinds.membership import Membership
-from seqcls.kinds.transduction import Transduction
+from seqcls.kinds.membership import MembershipKind
+from seqcls.kinds.transduction import TransductionKind
 from seqcls.plugins import Registry
+from seqcls.strings.token_strings import TokenStrings
 from seqcls.tasks.base import Task
-from seqcls.tokens.strings import TokenStrings
 
 KINDS: Registry[type[Kind]] = Registry(
-    "seqcls.kinds", {"membership": Membership, "transduction": Transduction}
+    "seqcls.kinds", {"membership": MembershipKind, "transduction": TransductionKind}
 )
 
 __all__ = [

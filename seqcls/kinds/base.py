@@ -8,8 +8,8 @@ import numpy as np
 from jaxtyping import Bool, Float, Int64
 
 from seqcls.config import NetworkConfig
+from seqcls.strings.token_strings import TokenStrings
 from seqcls.tasks.base import Task
-from seqcls.tokens.strings import TokenStrings
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -112,7 +112,7 @@ class Kind(Protocol):
     """One kind of answer. Its constructor takes nothing; it holds no state.
 
     One whose models read a string and answer it at once is a subclass of
-    `seqcls.kinds.one_answer.OneAnswer`, which says so.
+    `seqcls.kinds.membership.OneAnswer`, which says so.
     """
 
     reads: ClassVar[frozenset[str]]

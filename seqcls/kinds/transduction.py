@@ -12,12 +12,14 @@ from jaxtyping import Bool, Float, Int64
 
 from seqcls.config import NetworkConfig
 from seqcls.kinds.base import ErrorColumn, Examples, Measure, Words
+from seqcls.results import ErrorKind
+from seqcls.strings.token_strings import NO_LETTER, TokenStrings
+from seqcls.strings.tokenizer import CLS, FIRST_LETTER, PAD, Tokenizer
 from seqcls.tasks.base import Task
-from seqcls.tokens.strings import NO_LETTER, TokenStrings
-from seqcls.tokens.tokenizer import CLS, FIRST_LETTER, PAD, Tokenizer
 
 if TYPE_CHECKING:
     from torch import Tensor
+
 
 NO_TARGET = -1
 """Stands among encoded targets where nothing is predicted."""
@@ -36,7 +38,7 @@ def end_id(network: NetworkConfig) -> int:
     return network.vocabulary_size - 1
 
 
-class Transduction:
+class TransductionKind:
     """Answers of transductions: strings."""
 
     reads: ClassVar[frozenset[str]] = frozenset(
@@ -146,7 +148,7 @@ class Transduction:
         return _per_string(missed.to(outputs.dtype), has_target) == 0
 
     def answers(self, outputs: np.ndarray) -> np.ndarray:
-        """Implements `Kind.answers`; asked of `seqcls.decoding`, which writes outputs."""
+        """Implements `Kind.answers`; asked of `seqcls.decode`, which writes outputs."""
         raise NotImplementedError
 
     def cell(self, answers: np.ndarray, targets: np.ndarray) -> Int64[np.ndarray, " string"]:
@@ -154,7 +156,7 @@ class Transduction:
         raise NotImplementedError
 
     def margins(self, outputs: np.ndarray, targets: np.ndarray) -> Float[np.ndarray, " string"]:
-        """Implements `Kind.margins`; asked of `seqcls.decoding`, which knows log-probabilities."""
+        """Implements `Kind.margins`; asked of `seqcls.decode`, which knows log-probabilities."""
         raise NotImplementedError
 
     def texts(self, task: Task, answers: np.ndarray) -> Sequence[str]:
@@ -232,3 +234,51 @@ def _per_string(
     rows = has_target.nonzero()[:, 0]
     sums = values.new_zeros(*values.shape[:-1], len(has_target))
     return sums.index_add(-1, rows, values)
+
+
+# How a wrong output differs from its target.
+
+LOOPS = 3
+"""Times that the end of an output is repeated, to be called a loop."""
+
+
+def edits(output: Sequence[int], target: Sequence[int]) -> int:
+    """Insertions, deletions and substitutions from one to the other (Levenshtein 1966)."""
+    # Loaded where outputs are compared, and not wherever a kind of task is named.
+    from rapidfuzz.distance import Levenshtein
+
+    return int(Levenshtein.distance(output, target))
+
+
+def first_wrong(output: Sequence[int], target: Sequence[int]) -> int:
+    """Tokens before the first in which they differ; of a prefix its length."""
+    pairs = zip(output, target, strict=False)
+    return next(
+        (place for place, (said, right) in enumerate(pairs) if said != right),
+        min(len(output), len(target)),
+    )
+
+
+def error_kind(output: Sequence[int], target: Sequence[int], *, ended: bool) -> ErrorKind:
+    """The first of the kinds that holds of a wrong output.
+
+    Args:
+        output: its tokens.
+        target: other ones, or the same where `END` did not come.
+        ended: whether `END` came; a loop is cut off.
+    """
+    same = first_wrong(output, target)
+    if same == len(output) < len(target):
+        return "stopped early"
+    if same == len(target):
+        return "went on"
+    return "repeats" if not ended and _loops(output) else "wrong token"
+
+
+def _loops(output: Sequence[int]) -> bool:
+    """Whether an output ends with the same tokens three times, or more."""
+    for period in range(1, len(output) // LOOPS + 1):
+        end = output[len(output) - LOOPS * period :]
+        if all(end[place] == end[place % period] for place in range(len(end))):
+            return True
+    return False

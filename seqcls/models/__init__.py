@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 
 from seqcls.config import NetworkConfig
-from seqcls.models.entries import Entry, entry_of
-from seqcls.models.sizes import (
+from seqcls.errors import ConfigError
+from seqcls.models.entries import (
     DELTANET,
     ENCODER_DECODER,
     LINEAR_ATTENTION,
@@ -13,9 +13,12 @@ from seqcls.models.sizes import (
     RECURRENT_ATTENTION,
     SLSTM,
     TRANSFORMER,
+    Entry,
     Sizes,
+    entry_of,
     recurrent,
 )
+from seqcls.models.positions import POSITIONS, longest_readable, special_tokens
 from seqcls.plugins import Registry
 
 
@@ -206,21 +209,21 @@ _OWN: Mapping[str, Entry] = {
         sizes=TRANSFORMER,
     ),
     "encoder_decoder": Entry(
-        "seqcls.models.two_streams.encoder_decoder:EncoderDecoder",
+        "seqcls.models.encoder_decoder:EncoderDecoder",
         _OF_ENCODER_DECODERS,
         _no_encoder_decoder,
         several_outputs=True,
         sizes=ENCODER_DECODER,
     ),
     "paragraph_reader": Entry(
-        "seqcls.models.two_streams.paragraph_reader:ParagraphReader",
+        "seqcls.models.encoder_decoder:ParagraphReader",
         _OF_ENCODER_DECODERS | OF_PICTURES,
         _no_reader,
         several_outputs=True,
         sizes=PARAGRAPH_READER,
     ),
     "recurrent_attention": Entry(
-        "seqcls.models.two_streams.recurrent_attention:RecurrentAttention",
+        "seqcls.models.recurrent_attention:RecurrentAttention",
         frozenset({"num_blocks", "attention", "biases"}) | OF_PICTURES,
         _no_recurrent_attention,
         several_outputs=True,
@@ -230,19 +233,65 @@ _OWN: Mapping[str, Entry] = {
     "gru": _recurrent("GRU", gates=3),
     "lstm": _recurrent("LSTM", gates=4),
     "deltanet": _mixing(
-        "seqcls.models.mixing.deltanet:DeltaNet",
+        "seqcls.models.deltanet:DeltaNet",
         DELTANET,
         *_HEADS,
         "eigenvalue_range",
         "short_convolution",
     ),
     "mamba": _mixing(
-        "seqcls.models.mixing.mamba:Mamba", MAMBA, "eigenvalue_range", "expand", "state_size"
+        "seqcls.models.mamba:Mamba", MAMBA, "eigenvalue_range", "expand", "state_size"
     ),
-    "slstm": _mixing("seqcls.models.mixing.slstm:SLSTM", SLSTM, *_HEADS),
-    "linear_attention": _mixing(
-        "seqcls.models.mixing.linear_attention:LinearAttention", LINEAR_ATTENTION, *_HEADS
-    ),
+    "slstm": _mixing("seqcls.models.slstm:SLSTM", SLSTM, *_HEADS),
+    "linear_attention": _mixing("seqcls.models.mixing:LinearAttention", LINEAR_ATTENTION, *_HEADS),
 }
 
 MODELS: Registry[Entry] = Registry("seqcls.models", _OWN, entry_of)
+
+
+# Whether a network can be what a configuration says. No PyTorch is loaded to know it.
+
+
+def check_network(config: NetworkConfig, longest: Mapping[str, int]) -> None:
+    """Refuses a network that cannot be, or that cannot read what it must.
+
+    Args:
+        config: the network, of an architecture and positions that there are.
+        longest: tokens of the longest string of `train`, `validation` and `test`.
+
+    Raises:
+        ConfigError: settings that the architecture or the positions cannot have.
+    """
+    parts = ((MODELS, config.architecture), (POSITIONS, config.positions))
+    for registry, name in parts:
+        with registry.guarded(name):
+            obstacle = registry[name].obstacle(config)
+        if obstacle is not None:
+            raise ConfigError(obstacle)
+    if config.picture and not MODELS[config.architecture].reads >= OF_PICTURES:
+        raise ConfigError(
+            f"architecture={config.architecture!r}: it reads tokens, and this task draws pictures; "
+            "use 'paragraph_reader' or 'recurrent_attention'"
+        )
+    if config.num_outputs > 1 and not MODELS[config.architecture].several_outputs:
+        raise ConfigError(
+            f"architecture={config.architecture!r}: it answers with one number, and this task asks "
+            f"for {config.num_outputs}"
+        )
+    end = longest_readable(config)
+    for part, length in longest.items():
+        if end is None or length <= end:
+            continue
+        if config.position_range:
+            raise ConfigError(
+                f"position_range={config.position_range}: expected at least "
+                f"{length + special_tokens(config)}, the tokens that are read of the longest "
+                f"{part} string"
+            )
+        # In testing those strings are not asked about, and their lengths have no number.
+        if part != "test":
+            known = "trained on or tested" if config.tested_length else "trained on"
+            raise ConfigError(
+                f"{part}_max_length={length}: positions={config.positions!r} ends at {end}, the "
+                f"longest string {known}; lower {part}_max_length to it"
+            )

@@ -13,12 +13,12 @@ from seqcls.config import NetworkConfig
 from seqcls.models import MODELS
 from seqcls.models.base import Classifier
 from seqcls.models.layers import Embedding, Linear
-from seqcls.models.mixing.body import Mixer
-from seqcls.models.positions.base import Positions
+from seqcls.models.mixing import Mixer
+from seqcls.models.pictures import Convolution
+from seqcls.models.positions.schemes import Positions
 from seqcls.models.recurrent import Cell
 from seqcls.models.transformer import Attention, Block, Residual
-from seqcls.models.two_streams.pictures import Convolution
-from seqcls.tokens.tokenizer import PAD
+from seqcls.strings.tokenizer import PAD
 
 Draw = tuple[Callable[..., Any], Tensor]
 """How a parameter is drawn, and the parameter."""

@@ -8,23 +8,22 @@ from collections.abc import Iterable, Mapping
 from typing import ClassVar, NamedTuple, cast
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int64
 from torch import Tensor, nn
 from torch.nn import functional
 
 from seqcls.config import NetworkConfig
-from seqcls.models.base import Ids, Places, Recorder
-from seqcls.models.block_parts import inside
-from seqcls.models.heads import BodyAndHead, Hidden, make_head
+from seqcls.models.base import BodyAndHead, Hidden, Ids, Places, Recorder, make_head
 from seqcls.models.layers import Dropout, Embedding
-from seqcls.models.parts import Part, Site
+from seqcls.models.parts import Part, Site, inside
+from seqcls.strings.tokenizer import PAD
 
 State = Float[Tensor, "string hidden"]
 Gates = Float[Tensor, "string gates"]
 """The gates of a cell beside one another, each of the hidden size."""
 
 
-class Step(NamedTuple):
+class CellStep(NamedTuple):
     """What a cell makes of one token: the new state, and every gate by its name."""
 
     state: State
@@ -56,7 +55,7 @@ class Cell(nn.Module):
     def from_state(self, state: State) -> Gates:
         return functional.linear(state, self.state_weight, self.state_bias)
 
-    def step(self, given: Gates, state: State, cell: State) -> Step:
+    def step(self, given: Gates, state: State, cell: State) -> CellStep:
         """One token: what its input gives to the gates, and the state and cell before it."""
         raise NotImplementedError
 
@@ -95,9 +94,9 @@ class Cell(nn.Module):
 class RNNCell(Cell):
     """tanh(W x + U h)."""
 
-    def step(self, given: Gates, state: State, cell: State) -> Step:
+    def step(self, given: Gates, state: State, cell: State) -> CellStep:
         """Implements `Cell.step`."""
-        return Step((given + self.from_state(state)).tanh(), cell, {})
+        return CellStep((given + self.from_state(state)).tanh(), cell, {})
 
 
 class GRUCell(Cell):
@@ -105,14 +104,14 @@ class GRUCell(Cell):
 
     gates = ("reset_gate", "update_gate", "candidate")
 
-    def step(self, given: Gates, state: State, cell: State) -> Step:
+    def step(self, given: Gates, state: State, cell: State) -> CellStep:
         """Implements `Cell.step`."""
         reset, update, candidate = given.chunk(3, dim=1)
         own_reset, own_update, own_candidate = self.from_state(state).chunk(3, dim=1)
         reset, update = (reset + own_reset).sigmoid(), (update + own_update).sigmoid()
         candidate = (candidate + reset * own_candidate).tanh()
         after = (1 - update) * candidate + update * state
-        return Step(after, cell, dict(zip(self.gates, (reset, update, candidate), strict=True)))
+        return CellStep(after, cell, dict(zip(self.gates, (reset, update, candidate), strict=True)))
 
 
 class LSTMCell(Cell):
@@ -121,14 +120,14 @@ class LSTMCell(Cell):
     gates = ("input_gate", "forget_gate", "candidate", "output_gate")
     has_cell = True
 
-    def step(self, given: Gates, state: State, cell: State) -> Step:
+    def step(self, given: Gates, state: State, cell: State) -> CellStep:
         """Implements `Cell.step`."""
         gates = (given + self.from_state(state)).chunk(4, dim=1)
         take, keep, give = (gates[row].sigmoid() for row in (0, 1, 3))
         candidate = gates[2].tanh()
         cell = keep * cell + take * candidate
         named = dict(zip(self.gates, (take, keep, candidate, give), strict=True))
-        return Step(give * cell.tanh(), cell, named)
+        return CellStep(give * cell.tanh(), cell, named)
 
 
 class Recurrent(BodyAndHead):
@@ -212,3 +211,44 @@ class LSTM(Recurrent):
     """The long short-term memory."""
 
     cell = LSTMCell
+
+
+# A recurrent network that keeps its state after the tokens before.
+
+
+class RecurrentStepper:
+    """A `seqcls.decode.Stepper` of recurrent networks."""
+
+    def __init__(self, model: Recurrent, states: list[State], cells: list[State]) -> None:
+        self._model = model
+        self._states = states
+        self._cells = cells
+
+    @classmethod
+    def start(
+        cls, model: Recurrent, ids: Ids
+    ) -> "tuple[RecurrentStepper, Float[Tensor, 'string output']]":
+        """Implements `seqcls.decode.start`."""
+        kept = model.activations(ids)
+        last = torch.arange(len(ids)), (ids != PAD).sum(dim=1) - 1
+        layers = range(model.config.num_blocks)
+        states = [kept[f"layers.{layer}.state"][last] for layer in layers]
+        cells = list(states)
+        if model.cell.has_cell:
+            cells = [kept[f"layers.{layer}.cell"][last] for layer in layers]
+        return cls(model, states, cells), kept["logits"][last]
+
+    def step(self, tokens: Int64[Tensor, " string"]) -> Float[Tensor, "string output"]:
+        """Implements `Stepper.step`."""
+        states = self._model.embedding(tokens)
+        for number, layer in enumerate(self._model.layers):
+            given = layer.from_input(states)
+            step = layer.step(given, self._states[number], self._cells[number])
+            self._states[number], self._cells[number] = step.state, step.cell
+            states = step.state
+        return self._model.head(states)
+
+    def take(self, rows: Int64[Tensor, " row"]) -> None:
+        """Implements `Stepper.take`."""
+        self._states = [states[rows] for states in self._states]
+        self._cells = [cells[rows] for cells in self._cells]

@@ -1,1 +1,186 @@
 """Gray pictures of text: the glyphs of a font, and pages that are drawn of them."""
+
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib.resources import files
+
+import numpy as np
+from jaxtyping import Float32, Float64, UInt8, UInt64
+from PIL import ImageFont
+
+from seqcls.errors import ConfigError
+from seqcls.strings.token_strings import NO_LETTER
+
+# The glyphs of a font, as bitmaps.
+
+Glyphs = Float32[np.ndarray, "letter variant row column"]
+"""Ink from 0 to 1; of each letter as many variants."""
+
+
+@lru_cache(maxsize=16)
+def glyphs_of(font: str, alphabet: str) -> Glyphs:
+    """The glyphs of an alphabet: of Pillow's bitmap font one each, of digits ten by hand.
+
+    Raises:
+        ConfigError: a character has no glyph in the font.
+    """
+    missing = None
+    if font == "digits":
+        written = _handwritten()
+        missing = next((letter for letter in alphabet if letter not in written), None)
+        glyphs = [written[letter] for letter in alphabet if letter in written]
+        known = "it has the digits 0 to 9"
+    else:
+        bitmaps = [_bitmap(letter) for letter in alphabet]
+        missing = next((x for x, bits in zip(alphabet, bitmaps, strict=True) if bits is None), None)
+        glyphs = [bits[None] for bits in bitmaps if bits is not None]
+        known = "it has the characters of Latin-1"
+    if missing is not None:
+        raise ConfigError(
+            f"alphabet={alphabet!r}: {missing!r} has no glyph in font={font!r}; {known}"
+        )
+    return np.stack(glyphs).astype(np.float32)
+
+
+def _bitmap(letter: str) -> np.ndarray | None:
+    """None where the font has nothing to draw."""
+    font = ImageFont.load_default_imagefont()
+    if ord(letter) > 255:
+        return None
+    mask = font.getmask(letter)
+    width, height = mask.size
+    bits = np.array(mask, dtype=np.float32).reshape(height, width) / 255
+    return bits if bits.any() else None
+
+
+@lru_cache(maxsize=1)
+def _handwritten() -> dict[str, np.ndarray]:
+    """Reads each digit's pictures, (variant, row, column); where they are from, the file says."""
+    text = files("seqcls.pictures").joinpath("digits.txt").read_text(encoding="utf-8")
+    bitmaps: dict[str, list[list[int]]] = {}
+    for line in text.splitlines():
+        if not line.startswith("#"):
+            digit, levels = line.split()
+            bitmaps.setdefault(digit, []).append([int(level, 16) for level in levels])
+    return {x: np.array(rows, np.float32).reshape(-1, 8, 8) / 15 for x, rows in bitmaps.items()}
+
+
+# Paragraphs drawn in bulk, each from its own letters alone: the same picture wherever it is drawn.
+#
+# A page has room for `max_lines` lines of `line_length` characters, a cell of 16 x 8 pixels each.
+# With `distortion` above 0 characters are moved, lines are set narrower and slanted, ink is fainter
+# and all pixels have noise; what is drawn of it is determined by a hash of the string.
+
+ROWS, COLUMNS = 16, 8
+"""Pixels of a character's cell."""
+
+LEFT_OUT = 0.15
+"""The most that is left out between characters, in cell widths."""
+SLANT = 0.25
+"""Columns a row at most."""
+FAINTEST = 0.5
+NOISE = 0.4
+
+Pictures = Float32[np.ndarray, "string row column"]
+"""Ink: 0 is paper, 1 is black."""
+Hashes = UInt64[np.ndarray, " string"]
+
+_ODD = np.uint64(0x9E3779B97F4A7C15)
+_OF_STRING, _OF_PIXELS = 1 << 20, 1 << 21
+
+
+@dataclass(frozen=True)
+class Page:
+    """How paragraphs over an alphabet look."""
+
+    alphabet: str
+    line_length: int
+    max_lines: int
+    font: str
+    distortion: float
+
+    @classmethod
+    def of_shape(
+        cls, alphabet: str, shape: tuple[int, int], font: str, distortion: float
+    ) -> "Page":
+        """A page of so many rows and columns of pixels."""
+        return cls(alphabet, shape[1] // COLUMNS, shape[0] // ROWS, font, distortion)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns of a picture."""
+        return self.max_lines * ROWS, self.line_length * COLUMNS
+
+    def draw(self, letters: UInt8[np.ndarray, "string position"]) -> Pictures:
+        """The pictures of strings, `NO_LETTER` after each; what is off the page is cut off.
+
+        The letter after the alphabet's last begins a line.
+        """
+        strings, hashes = len(letters), _hashes(letters)
+        breaks = letters == len(self.alphabet)
+        lines = breaks.cumsum(axis=1)
+        places = np.arange(letters.shape[1])
+        starts = np.maximum.accumulate(np.where(breaks, places + 1, 0), axis=1)
+        of, at = np.nonzero(letters < len(self.alphabet))
+        line, column = lines[of, at], (places - starts)[of, at]
+
+        def by_character(number: int) -> Float64[np.ndarray, " character"]:
+            return _uniform(hashes[of] + _ODD * (8 * at + number).astype(np.uint64))
+
+        def shared(number: int) -> Float64[np.ndarray, " string"]:
+            return _uniform(hashes + _ODD * np.array([_OF_STRING + number], np.uint64))
+
+        glyphs = glyphs_of(self.font, self.alphabet)
+        variants, height, width = glyphs.shape[1:]
+        drawn = glyphs[letters[of, at], (by_character(0) * variants).astype(np.int64)]
+        free = (ROWS - height) / 2
+        top = line * ROWS + free + (2 * by_character(1) - 1) * free * self.distortion
+        step = COLUMNS * (1 - LEFT_OUT * self.distortion * shared(0))
+        left = (
+            column * step[of] + (COLUMNS - width) / 2 + (2 * by_character(2) - 1) * self.distortion
+        )
+        slant = SLANT * self.distortion * (2 * shared(1) - 1)
+        character, row, across = np.nonzero(drawn)
+        shift = slant[of][character] * (height / 2 - row)
+        # Halves all upward: to even numbers, every other row of a glyph would be left out.
+        y = np.floor(top[character] + row + 0.5).astype(np.int64)
+        x = np.floor(left[character] + across + shift + 0.5).astype(np.int64)
+        rows, columns = self.shape
+        inside = (y >= 0) & (y < rows) & (x >= 0) & (x < columns)
+        pixels = ((of[character] * rows + y) * columns + x)[inside]
+        ink = drawn[character, row, across][inside]
+        ink_sums = np.bincount(pixels, ink, minlength=strings * rows * columns)
+        pictures = np.minimum(ink_sums, 1).astype(np.float32).reshape(strings, rows * columns)
+        if self.distortion:
+            faint = 1 - (1 - FAINTEST) * self.distortion * shared(2)
+            pictures *= faint[:, None].astype(np.float32)
+            pictures += self._noise(hashes)
+        return pictures.clip(0, 1).reshape(strings, rows, columns)
+
+    def _noise(self, hashes: Hashes) -> Float32[np.ndarray, "string pixel"]:
+        rows, columns = self.shape
+        # Four pixels a number: 16 bits each.
+        numbers = np.arange(_OF_PIXELS, _OF_PIXELS + -(-rows * columns // 4), dtype=np.uint64)
+        mixed = _mixed(hashes[:, None] + _ODD * numbers)
+        noise = mixed.view(np.uint16)[:, : rows * columns].astype(np.float32)
+        noise *= 2 * NOISE * self.distortion / 65535
+        return noise - np.float32(NOISE * self.distortion)
+
+
+def _hashes(letters: UInt8[np.ndarray, "string position"]) -> Hashes:
+    """A number for each string, whatever stands after its end."""
+    places = np.arange(letters.shape[1], dtype=np.uint64) << np.uint64(8)
+    mixed = _mixed((letters.astype(np.uint64) + places) * _ODD)
+    return _mixed(np.where(letters == NO_LETTER, np.uint64(0), mixed).sum(axis=1))
+
+
+def _uniform(numbers: UInt64[np.ndarray, "*shape"]) -> Float64[np.ndarray, "*shape"]:
+    return (_mixed(numbers) >> np.uint64(11)) * 2.0**-53
+
+
+def _mixed(numbers: UInt64[np.ndarray, "*shape"]) -> UInt64[np.ndarray, "*shape"]:
+    """The finalizer of SplitMix64 (Steele et al. 2014)."""
+    numbers = (numbers ^ (numbers >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    numbers = (numbers ^ (numbers >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    mixed: UInt64[np.ndarray, "*shape"] = numbers ^ (numbers >> np.uint64(31))
+    return mixed

@@ -12,7 +12,7 @@ from jaxtyping import Float32
 from PIL import Image
 
 from seqcls.errors import PictureError
-from seqcls.pictures.page import Page
+from seqcls.pictures import Page
 
 Ink = Float32[np.ndarray, "row column"]
 """0 is paper, 1 is black."""

@@ -1,4 +1,4 @@
-"""Strings of any language, half of them positive, of uniform lengths."""
+"""Random edits of strings."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -10,11 +10,66 @@ from jaxtyping import Bool, Int64
 
 from seqcls.errors import ConfigError
 from seqcls.kinds.base import Examples
-from seqcls.sampling.drawn import DrawnByLength, Letters, Rows, Training
-from seqcls.sampling.edits import edited, growth
+from seqcls.sampling.distinct import DrawnByLength, Letters, Rows, Training
+from seqcls.strings.token_strings import NO_LETTER, TokenStrings
 from seqcls.tasks.base import BulkTask, LanguageTask, Task
-from seqcls.tasks.files.of_rows import rows_only
-from seqcls.tokens.strings import NO_LETTER, TokenStrings
+from seqcls.tasks.files import rows_only
+
+_INSERT, _REPLACE, _DELETE = range(3)
+
+
+def edited(
+    rng: np.random.Generator,
+    strings: TokenStrings,
+    edits: Int64[np.ndarray, " string"],
+    kinds: Int64[np.ndarray, " edit"] | None = None,
+) -> TokenStrings:
+    """The strings after so many random edits each, one after another.
+
+    Each edit is an insertion, a replacement by another letter, or a deletion, all alike likely, at
+    a uniform place. There is nothing to replace or delete in the empty string: it stays. Kinds
+    that were drawn before, uniform below 3, are taken as they are.
+    """
+    total = int(edits.sum())
+    operations = iter((rng.integers(3, size=total) if kinds is None else kinds).tolist())
+    places = iter(rng.random(total).tolist())
+    letters = iter(rng.integers(strings.num_letters, size=total).tolist())
+    shifts = iter(rng.integers(1, max(strings.num_letters, 2), size=total).tolist())
+    rows = []
+    # Letters are bytes: a slice of a byte string is copied faster than anything can be indexed.
+    for row, length, number in zip(
+        strings.letters, strings.lengths.tolist(), edits.tolist(), strict=True
+    ):
+        string = row[:length].tobytes()
+        for _ in range(number):
+            kind, share, letter, shift = next(operations), next(places), next(letters), next(shifts)
+            place = int(share * (len(string) + (kind == _INSERT)))
+            before, after = string[:place], string[place + (kind != _INSERT) :]
+            if kind == _INSERT:
+                string = before + bytes([letter]) + after
+            elif string and kind == _REPLACE:
+                other = (string[place] + shift) % strings.num_letters
+                string = before + bytes([other]) + after
+            elif string:
+                string = before + after
+        rows.append(string)
+    return _of_bytes(strings.num_letters, rows)
+
+
+def growth(kinds: Int64[np.ndarray, " edit"]) -> Int64[np.ndarray, " edit"]:
+    """By how many tokens edits of these kinds make a string longer."""
+    return np.asarray((kinds == _INSERT).astype(np.int64) - (kinds == _DELETE))
+
+
+def _of_bytes(num_letters: int, rows: list[bytes]) -> TokenStrings:
+    lengths = np.array([len(row) for row in rows], dtype=np.int64)
+    width = int(lengths.max(initial=0))
+    filled = b"".join([row.ljust(width, bytes([NO_LETTER])) for row in rows])
+    letters = np.frombuffer(filled, dtype=np.uint8).reshape(len(rows), width)
+    return TokenStrings(num_letters, lengths, letters)
+
+
+# Strings of any language, half of them positive, of uniform lengths.
 
 Lengths = Int64[np.ndarray, " string"]
 Candidates = Callable[[np.random.Generator, int], TokenStrings]

@@ -10,12 +10,11 @@ import numpy as np
 from jaxtyping import Int64
 
 from seqcls.config import PARTS
-from seqcls.datasets import Dataset
-from seqcls.datasets.known import dataset_of
 from seqcls.errors import ConfigError
 from seqcls.kinds import Examples
+from seqcls.strings.datasets import Dataset, dataset_of
 from seqcls.tasks.base import Task
-from seqcls.tasks.files.of_rows import OfRows
+from seqcls.tasks.files import OfRows
 
 Rows = Int64[np.ndarray, " row"]
 

@@ -1,28 +1,76 @@
-"""Each stream of strings is drawn once on a machine, however many processes and groups read it.
-
-Epochs are kept as files in the cache folder: counts or letters as they were drawn, and labels, with
-a hash before them that is checked when they are read. A file is written beside its place and moved
-there, so no process sees half of one; where it is missing, damaged or cannot be written, the
-strings are drawn.
-"""
+"""What every way of drawing strings answers."""
 
 import hashlib
 import io
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from pathlib import Path
 from threading import Lock
+from typing import ClassVar, Protocol, runtime_checkable
 from uuid import uuid4
 
 import numpy as np
 
-from seqcls.caching.cache import STRINGS, cache_folder, keep_checked, make_room, read_checked, use
-from seqcls.caching.remembered import MEMORY
+from seqcls.cache import MEMORY, STRINGS, cache_folder, keep_checked, make_room, read_checked, use
 from seqcls.kinds.base import Examples
-from seqcls.sampling.base import Sampler
+from seqcls.strings.token_strings import TokenStrings
 from seqcls.tasks import TASKS
 from seqcls.tasks.base import Task
-from seqcls.tokens.strings import TokenStrings
+
+
+@runtime_checkable
+class Sampler(Protocol):
+    """All that determines a stream of strings; hashable, so that a stream is drawn once."""
+
+    reads: ClassVar[frozenset[str]]
+    """The settings that it takes beside the task: `max_length` stands for the part's own,
+    such as `test_max_length`, where there is such a field, else for the field of that name;
+    `part` is the part's name."""
+    reads_of_part: ClassVar[Mapping[str, frozenset[str]]]
+    """What it takes besides of one part alone."""
+
+    def __hash__(self) -> int: ...
+
+    @property
+    def task(self) -> Task: ...
+
+    @property
+    def batch_size(self) -> int: ...
+
+    @property
+    def lengths(self) -> range:
+        """From the tokens of the shortest string that it may draw to those of the longest."""
+        ...
+
+    @property
+    def epoch_size(self) -> int:
+        """Strings of one epoch."""
+        ...
+
+    @property
+    def repeats(self) -> bool:
+        """Whether every epoch holds the strings of the first."""
+        ...
+
+    @classmethod
+    def obstacle(cls, task: Task) -> str | None:
+        """Why it cannot draw the strings of a task; None where it can."""
+        ...
+
+    def epochs(self) -> Iterator[Examples]:
+        """The stream: one epoch after another, without end.
+
+        An epoch's batches are its strings in order, `batch_size` at a time; the last may be short.
+        """
+        ...
+
+
+# Each stream of strings is drawn once on a machine, however many processes and groups read it.
+#
+# Epochs are kept as files in the cache folder: counts or letters as they were drawn, and labels, with
+# a hash before them that is checked when they are read. A file is written beside its place and moved
+# there, so no process sees half of one; where it is missing, damaged or cannot be written, the
+# strings are drawn.
 
 VERSION = 4
 """To be raised with every change of what a sampler draws or how a file is written."""

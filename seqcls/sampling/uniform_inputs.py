@@ -10,10 +10,10 @@ from jaxtyping import Int64
 
 from seqcls.errors import ConfigError
 from seqcls.kinds import Examples, examples_of
-from seqcls.sampling.drawn import DrawnByLength, Letters, Training
+from seqcls.sampling.distinct import DrawnByLength, Letters, Training
+from seqcls.strings.token_strings import NO_LETTER, TokenStrings
 from seqcls.tasks.base import InputTask, Task
-from seqcls.tasks.files.of_rows import rows_only
-from seqcls.tokens.strings import NO_LETTER, TokenStrings
+from seqcls.tasks.files import rows_only
 
 
 @dataclass(frozen=True)

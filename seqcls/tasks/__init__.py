@@ -2,38 +2,33 @@
 
 from seqcls.plugins import Registry
 from seqcls.tasks.base import CountTask, InputTask, LanguageTask, Task
-from seqcls.tasks.by_counts.contains_all import ContainsAll
-from seqcls.tasks.by_counts.counting import Counting
-from seqcls.tasks.by_counts.majority import Majority
-from seqcls.tasks.by_counts.parity import Parity
+from seqcls.tasks.binary import BinaryAddition, BinaryMultiplication, ComputeSqrt
+from seqcls.tasks.counting import Counting
 from seqcls.tasks.dyck import Dyck
-from seqcls.tasks.files.file import File
-from seqcls.tasks.files.pairs import Pairs
-from seqcls.tasks.finite_state.cycle_navigation import CycleNavigation
-from seqcls.tasks.finite_state.even_pairs import EvenPairs
-from seqcls.tasks.finite_state.first import First
-from seqcls.tasks.finite_state.modular_arithmetic import ModularArithmetic
-from seqcls.tasks.finite_state.regular import Regular
-from seqcls.tasks.finite_state.repeat_01 import Repeat01
-from seqcls.tasks.finite_state.word_problem import WordProblem
-from seqcls.tasks.marked.binary import BinaryAddition, BinaryMultiplication, ComputeSqrt
-from seqcls.tasks.marked.rearranged import BucketSort, MarkedCopy, MarkedReversal, OddsFirst
-from seqcls.tasks.marked.stack_manipulation import StackManipulation
-from seqcls.tasks.missing_duplicate import MissingDuplicate
-from seqcls.tasks.transductions.copying import Copy, Duplicate, Reverse, Sort, WriteOddsFirst
-from seqcls.tasks.transductions.frequency import (
-    BinaryMajority,
-    InterleavedMajority,
-    MostFrequent,
-    ParityWord,
+from seqcls.tasks.files import File, Pairs
+from seqcls.tasks.finite_state import EvenPairs, First, Repeat01
+from seqcls.tasks.frequency import BinaryMajority, InterleavedMajority, MostFrequent, ParityWord
+from seqcls.tasks.groups import WordProblem, WriteProducts
+from seqcls.tasks.letter_counts import ContainsAll, Majority, Parity
+from seqcls.tasks.modular import CycleNavigation, ModularArithmetic, WritePlace, WriteValue
+from seqcls.tasks.numbers import Addition, ModularSum, Multiplication, SquareRoot
+from seqcls.tasks.paragraph import Paragraph
+from seqcls.tasks.rearranging import (
+    BucketSort,
+    Copy,
+    Duplicate,
+    MarkedCopy,
+    MarkedReversal,
+    MissingDuplicate,
+    OddsFirst,
+    Reverse,
+    Sort,
+    UnmarkedReversal,
+    WriteOddsFirst,
 )
-from seqcls.tasks.transductions.modular import WritePlace, WriteValue
-from seqcls.tasks.transductions.numbers import Addition, ModularSum, Multiplication, SquareRoot
-from seqcls.tasks.transductions.paragraph import Paragraph
-from seqcls.tasks.transductions.products import WriteProducts
-from seqcls.tasks.transductions.rewriting import Rewrite
-from seqcls.tasks.transductions.stack import WriteStack
-from seqcls.tasks.unmarked_reversal import UnmarkedReversal
+from seqcls.tasks.regular import Regular
+from seqcls.tasks.rewriting import Rewrite
+from seqcls.tasks.stack import StackManipulation, WriteStack
 
 _OWN: dict[str, type[Task]] = {
     "contains_all": ContainsAll,

@@ -1,12 +1,14 @@
 """What every task answers: languages, and tasks whose answers are no single bit."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import ClassVar, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Bool, Int64, UInt8
 
-from seqcls.tokens.strings import TokenStrings
+from seqcls.strings.token_strings import TokenStrings
+from seqcls.strings.tokenizer import Tokenizer
 
 
 class NotRegular(NamedTuple):
@@ -136,3 +138,135 @@ class BulkTask(LanguageTask, Protocol):
         nothing.
         """
         ...
+
+
+# Axes of charts that every language has: how often each token occurs.
+
+DEFECT = "length before the first defect"
+"""An axis of languages in which no continuation mends a defect: tokens of the longest prefix with
+which a positive string begins."""
+
+
+def letter_counts(
+    alphabet: Sequence[str], strings: TokenStrings
+) -> dict[str, Int64[np.ndarray, " string"]]:
+    """How often each token of the alphabet occurs in each string, by a name such as `a's`."""
+    return {f"{letter}'s": strings.counts[:, number] for number, letter in enumerate(alphabet)}
+
+
+# What languages have in common that say of one text whether it belongs.
+
+LetterRow = UInt8[np.ndarray, " position"]
+
+
+class OfCounts(ABC):
+    """What languages have in common in which only letter counts decide."""
+
+    order_sensitive: ClassVar[bool] = False
+
+    @abstractmethod
+    def labels_of_counts(
+        self, counts: Int64[np.ndarray, "string letter"]
+    ) -> Bool[np.ndarray, " string"]:
+        """Which of the strings with these letter counts are in the language."""
+
+    def labels(self, strings: TokenStrings) -> Bool[np.ndarray, " string"]:
+        """Which of the strings are in the language."""
+        return self.labels_of_counts(strings.counts)
+
+
+class DrawnInBulk(ABC):
+    """What languages have in common that draw many strings at once, each uniform."""
+
+    @abstractmethod
+    def draw_many(
+        self, rng: np.random.Generator, lengths: Int64[np.ndarray, " string"], positive: bool
+    ) -> UInt8[np.ndarray, "string position"]:
+        """Draws, like `draw`, a string for each length."""
+
+    def draw(self, rng: np.random.Generator, length: int, positive: bool) -> LetterRow:
+        """A uniform string of that length and label."""
+        return np.asarray(self.draw_many(rng, np.array([length]), positive)[0])
+
+    def features(self: Task, strings: TokenStrings) -> Mapping[str, np.ndarray]:
+        """How often each token occurs."""
+        return letter_counts(self.alphabet, strings)
+
+
+class Language(ABC):
+    """A language from three answers: which texts belong, at which lengths any does, and one such.
+
+    Of every length but 0 it is taken to have strings that do not belong, and enough of them that
+    one of some uniform strings is one; a language where that is not so says it in `has`.
+    """
+
+    order_sensitive: ClassVar[bool] = True
+    reads: ClassVar[frozenset[str]] = frozenset()
+
+    @property
+    @abstractmethod
+    def alphabet(self) -> Sequence[str]:
+        """The tokens: text, one character each, or a tuple; a letter's number is its place here."""
+
+    @abstractmethod
+    def accepts(self, text: str) -> bool:
+        """Whether a string is in the language, spelled out; between names is one space."""
+
+    @abstractmethod
+    def has_positive(self, length: int) -> bool:
+        """Whether any string of that length, at least 1, is in the language."""
+
+    @abstractmethod
+    def positive(self, rng: np.random.Generator, length: int) -> LetterRow:
+        """The letters of a string of that length in the language; the caller has asked `has`."""
+
+    @abstractmethod
+    def describe(self) -> str:
+        """The language in one sentence."""
+
+    def labels(self, strings: TokenStrings) -> Bool[np.ndarray, " string"]:
+        """Which of the strings are in the language."""
+        rows = texts(self.alphabet, strings)
+        return np.fromiter(map(self.accepts, rows), dtype=bool, count=len(rows))
+
+    def has(self, length: int, positive: bool) -> bool:
+        """Whether any string of that many tokens is in the language, or is not."""
+        if length == 0:
+            return self.accepts("") == positive
+        return self.has_positive(length) if positive else True
+
+    def draw(self, rng: np.random.Generator, length: int, positive: bool) -> LetterRow:
+        """The letters of a string of that length and label.
+
+        A negative one is uniform: drawn among all strings until it is one.
+        """
+        if positive:
+            return self.positive(rng, length)
+        tokenizer = Tokenizer(self.alphabet)
+        while True:
+            letters = rng.integers(len(self.alphabet), size=length, dtype=np.uint8)
+            if not self.accepts(tokenizer.spelled(letters.tolist())):
+                return letters
+
+    def features(self, strings: TokenStrings) -> Mapping[str, np.ndarray]:
+        """How often each token occurs."""
+        return letter_counts(self.alphabet, strings)
+
+
+def texts(alphabet: Sequence[str], strings: TokenStrings) -> list[str]:
+    """Strings spelled out; between tokens with names is one space."""
+    tokenizer = Tokenizer(alphabet)
+    if tokenizer.separator:
+        rows = zip(strings.letters.tolist(), strings.lengths.tolist(), strict=True)
+        return [tokenizer.spelled(row[:end]) for row, end in rows]
+    characters = np.frombuffer("".join(alphabet).encode("utf-32-le"), dtype="<u4")
+    padded = np.append(characters, np.zeros(256 - len(characters), dtype="<u4"))
+    spelled = padded[strings.letters].tobytes().decode("utf-32-le")
+    width = strings.letters.shape[1]
+    ends = strings.lengths.tolist()
+    return [spelled[row * width : row * width + end] for row, end in enumerate(ends)]
+
+
+def random_bits(rng: np.random.Generator, length: int) -> LetterRow:
+    """Fair bits."""
+    return rng.integers(2, size=length, dtype=np.uint8)

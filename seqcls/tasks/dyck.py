@@ -7,14 +7,11 @@ from typing import ClassVar
 import numpy as np
 from jaxtyping import Bool, Int64
 
-from seqcls.caching.remembered import remembered
-from seqcls.tasks.automata.automaton import Automaton
-from seqcls.tasks.automata.explored import explored
-from seqcls.tasks.base import NotRegular
-from seqcls.tasks.language import Language, LetterRow
-from seqcls.tasks.letters import DEFECT
-from seqcls.tasks.paths import excursion
-from seqcls.tokens.strings import NO_LETTER, TokenStrings
+from seqcls.cache import remembered
+from seqcls.strings.token_strings import NO_LETTER, TokenStrings
+from seqcls.tasks.automaton import Automaton, explored
+from seqcls.tasks.base import DEFECT, Language, LetterRow, NotRegular
+from seqcls.tasks.drawing import excursion
 
 BRACKETS = ("()", "()[]")
 

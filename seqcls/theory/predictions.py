@@ -9,16 +9,15 @@ from typing import Any
 import numpy as np
 
 from seqcls.config import IMPORTED, NetworkConfig, default_fields
-from seqcls.counts.invariance import counts_suffice
+from seqcls.counts import counts_suffice
 from seqcls.errors import ConfigError
 from seqcls.problem import language
+from seqcls.strings.token_strings import TokenStrings
+from seqcls.strings.tokenizer import Tokenizer
 from seqcls.tasks import TASKS, LanguageTask, Task
-from seqcls.tasks.base import PartlyKnown
-from seqcls.tasks.language import texts
+from seqcls.tasks.base import PartlyKnown, texts
 from seqcls.theory.classes import LanguageClass, Stated, Undecided, class_of
-from seqcls.theory.table import FINITE_STATE, ROWS, Row, Verdict
-from seqcls.tokens.strings import TokenStrings
-from seqcls.tokens.tokenizer import Tokenizer
+from seqcls.theory.table import FINITE_STATE, STATEMENTS, Statement, Verdict
 
 MOST_TRIED = 5_000
 """Strings among which two are sought that only their order tells apart."""
@@ -40,7 +39,7 @@ _DEFAULTS = default_fields()
 
 
 @dataclass(frozen=True)
-class Prediction:
+class TheoryPrediction:
     """What theory says of a language and a network, of strings of every length."""
 
     verdict: Verdict
@@ -60,11 +59,11 @@ class Theory:
     """A language's class, and what follows for a network."""
 
     language: LanguageClass
-    predictions: tuple[Prediction, ...]
+    predictions: tuple[TheoryPrediction, ...]
     """What applies; the first decides."""
 
     @property
-    def first(self) -> Prediction:
+    def first(self) -> TheoryPrediction:
         """What is predicted."""
         return self.predictions[0]
 
@@ -78,7 +77,7 @@ def theory_of(fields: Mapping[str, Any]) -> Theory:
     known = _DEFAULTS | dict(fields)
     if known["architecture"] == IMPORTED:
         unknown = Undecided("it was trained elsewhere, so its network is not known here")
-        return Theory(unknown, (Prediction("not known", unknown.describe()),))
+        return Theory(unknown, (TheoryPrediction("not known", unknown.describe()),))
     reads = sorted(TASKS[known["task"]].reads) if known["task"] in TASKS else []
     task = tuple((name, known[name]) for name in ("task", *reads))
     return _theory(task, tuple(known[name] for name in NETWORK_FIELDS))
@@ -91,41 +90,43 @@ def _theory(fields: tuple[tuple[str, Any], ...], network: tuple[Any, ...]) -> Th
         task = language(settings["task"], settings)
     except ConfigError as error:
         missing = Undecided(str(error))
-        return Theory(missing, (Prediction("not known", missing.describe()),))
+        return Theory(missing, (TheoryPrediction("not known", missing.describe()),))
     known = class_of(task)
     made = NetworkConfig(**dict(zip(NETWORK_FIELDS, network, strict=True)))
-    applied = tuple(_said(row, task, made) for row in ROWS if row.holds(known, made))
+    applied = tuple(_said(row, task, made) for row in STATEMENTS if row.holds(known, made))
     if not applied:
         applied = (_by_order(task, known, made),)
     return Theory(known, applied)
 
 
-def _said(row: Row, task: Task, network: NetworkConfig) -> Prediction:
+def _said(row: Statement, task: Task, network: NetworkConfig) -> TheoryPrediction:
     because = row.because
     if network.readout == "mean" and row.of_mean:
         because += f"; {row.of_mean}"
     if row.name == "order_free" and (pair := order_pair(task)) is not None:
         because += f": {_named(pair[0])} and {_named(pair[1])} get one answer"
-    return Prediction(row.verdict, because, row.condition, row.source)
+    return TheoryPrediction(row.verdict, because, row.condition, row.source)
 
 
-def _by_order(task: Task, known: LanguageClass, network: NetworkConfig) -> Prediction:
+def _by_order(task: Task, known: LanguageClass, network: NetworkConfig) -> TheoryPrediction:
     """Predicts for a language without automaton: two strings may show what letter counts cannot
     tell.
     """
-    order_free = next(row for row in ROWS if row.name == "order_free")
+    order_free = next(row for row in STATEMENTS if row.name == "order_free")
     counts = counts_suffice(network, training=False) is None
     if isinstance(known, Stated | Undecided) and counts and order_pair(task) is not None:
         return _said(order_free, task, network)
     if isinstance(known, Undecided):
-        return Prediction("not known", f"its class is {known.describe()}")
+        return TheoryPrediction("not known", f"its class is {known.describe()}")
     if network.readout == "mean" and network.architecture in FINITE_STATE:
-        return Prediction(
+        return TheoryPrediction(
             "not known",
             "what is proved of this class is for networks read at the end; a mean of finitely many "
             "states takes more values the longer the string is",
         )
-    return Prediction("not known", "no statement with a source covers this class and this network")
+    return TheoryPrediction(
+        "not known", "no statement with a source covers this class and this network"
+    )
 
 
 @lru_cache(maxsize=1024)

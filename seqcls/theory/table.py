@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from seqcls.config import NetworkConfig
-from seqcls.counts.invariance import counts_suffice
-from seqcls.theory.classes import LanguageClass, Regular, Stated
+from seqcls.counts import counts_suffice
+from seqcls.theory.classes import LanguageClass, RegularClass, Stated
 
 Verdict = Literal["can", "cannot", "not known"]
 NOT_KNOWN: Verdict = "not known"
@@ -30,7 +30,7 @@ FINITE_STATE = NONLINEAR | LINEAR | {"slstm"}
 
 
 @dataclass(frozen=True)
-class Row:
+class Statement:
     """One statement."""
 
     name: str
@@ -46,7 +46,7 @@ class Row:
 
 def _order_free(known: LanguageClass, network: NetworkConfig) -> bool:
     return (
-        isinstance(known, Regular)
+        isinstance(known, RegularClass)
         and not known.is_commutative
         and counts_suffice(network, training=False) is None
     )
@@ -54,16 +54,20 @@ def _order_free(known: LanguageClass, network: NetworkConfig) -> bool:
 
 def _transformer_beyond_tc0(known: LanguageClass, network: NetworkConfig) -> bool:
     of_transformers = network.architecture == "transformer"
-    return of_transformers and isinstance(known, Regular) and not known.is_solvable
+    return of_transformers and isinstance(known, RegularClass) and not known.is_solvable
 
 
 def _mamba_beyond_tc0(known: LanguageClass, network: NetworkConfig) -> bool:
-    return network.architecture == "mamba" and isinstance(known, Regular) and not known.is_solvable
+    return (
+        network.architecture == "mamba"
+        and isinstance(known, RegularClass)
+        and not known.is_solvable
+    )
 
 
 def _transformer_beyond_ac0(known: LanguageClass, network: NetworkConfig) -> bool:
     of_transformers = network.architecture == "transformer"
-    return of_transformers and isinstance(known, Regular) and not known.is_quasi_aperiodic
+    return of_transformers and isinstance(known, RegularClass) and not known.is_quasi_aperiodic
 
 
 def _causal_without_positions(network: NetworkConfig) -> bool:
@@ -72,7 +76,7 @@ def _causal_without_positions(network: NetworkConfig) -> bool:
 
 
 def _masked_beyond_star_free(known: LanguageClass, network: NetworkConfig) -> bool:
-    star_free = not isinstance(known, Regular) or known.is_star_free
+    star_free = not isinstance(known, RegularClass) or known.is_star_free
     # Their scores do not grow with the length.
     usual = network.attention_scale == "sqrt"
     return not star_free and usual and _causal_without_positions(network)
@@ -85,12 +89,12 @@ def _counting_by_attention(known: LanguageClass, network: NetworkConfig) -> bool
 
 def _automaton_by_recurrence(known: LanguageClass, network: NetworkConfig) -> bool:
     reads_last_state = network.architecture in NONLINEAR and network.readout == "last"
-    return reads_last_state and isinstance(known, Regular)
+    return reads_last_state and isinstance(known, RegularClass)
 
 
 def _automaton_by_mean(known: LanguageClass, network: NetworkConfig) -> bool:
     reads_mean = network.architecture in NONLINEAR and network.readout == "mean"
-    return reads_mean and isinstance(known, Regular)
+    return reads_mean and isinstance(known, RegularClass)
 
 
 def _share_by_mean(known: LanguageClass, network: NetworkConfig) -> bool:
@@ -112,30 +116,30 @@ def _finite_memory(known: LanguageClass, network: NetworkConfig) -> bool:
 
 def _positive_diagonal_beyond_star_free(known: LanguageClass, network: NetworkConfig) -> bool:
     diagonal = network.architecture in DIAGONAL and eigenvalue_range(network) == "positive"
-    return diagonal and isinstance(known, Regular) and not known.is_star_free
+    return diagonal and isinstance(known, RegularClass) and not known.is_star_free
 
 
 def _star_free_by_mamba(known: LanguageClass, network: NetworkConfig) -> bool:
     reads = (network.architecture, network.readout, eigenvalue_range(network))
-    star_free = isinstance(known, Regular) and known.is_star_free
+    star_free = isinstance(known, RegularClass) and known.is_star_free
     return star_free and reads == ("mamba", "last", "positive")
 
 
 def _positive_beyond_counting(known: LanguageClass, network: NetworkConfig) -> bool:
     positive = network.architecture == "deltanet" and eigenvalue_range(network) == "positive"
-    return positive and isinstance(known, Regular) and max(known.token_periods) > 1
+    return positive and isinstance(known, RegularClass) and max(known.token_periods) > 1
 
 
 def _signed_diagonal_beyond_twos(known: LanguageClass, network: NetworkConfig) -> bool:
     signed = network.architecture == "mamba" and eigenvalue_range(network) == "signed"
-    if not signed or not isinstance(known, Regular):
+    if not signed or not isinstance(known, RegularClass):
         return False
     return any(period & (period - 1) for period in known.token_periods)
 
 
 def _signed_parity(known: LanguageClass, network: NetworkConfig) -> bool:
     signed = network.architecture in {"mamba", "deltanet"} and network.readout == "last"
-    if not signed or eigenvalue_range(network) != "signed" or not isinstance(known, Regular):
+    if not signed or eigenvalue_range(network) != "signed" or not isinstance(known, RegularClass):
         return False
     return known.is_cyclic_group and known.size == 2
 
@@ -143,7 +147,7 @@ def _signed_parity(known: LanguageClass, network: NetworkConfig) -> bool:
 def _signed_counting(known: LanguageClass, network: NetworkConfig) -> bool:
     signed = network.architecture == "deltanet" and eigenvalue_range(network) == "signed"
     deep = network.num_blocks >= 2 and network.readout == "last"
-    return signed and deep and isinstance(known, Regular) and known.is_cyclic_group
+    return signed and deep and isinstance(known, RegularClass) and known.is_cyclic_group
 
 
 def eigenvalue_range(network: NetworkConfig) -> str:
@@ -159,8 +163,8 @@ _SIGN_SETTLES = (
     "values again, so each round adds the same to the logit's sum, and its sign settles"
 )
 
-ROWS = (
-    Row(
+STATEMENTS = (
+    Statement(
         "order_free",
         "cannot",
         _order_free,
@@ -169,7 +173,7 @@ ROWS = (
         "",
         "equal tokens have equal states in every block",
     ),
-    Row(
+    Statement(
         "transformer_tc0",
         "cannot",
         _transformer_beyond_tc0,
@@ -179,7 +183,7 @@ ROWS = (
         "Barrington 1989; Merrill & Sabharwal 2023, The Parallelism Tradeoff",
         of_mean=_MEAN_IN_TC0,
     ),
-    Row(
+    Statement(
         "mamba_tc0",
         "cannot",
         _mamba_beyond_tc0,
@@ -189,7 +193,7 @@ ROWS = (
         "Barrington 1989; Merrill, Petty & Sabharwal 2024, The Illusion of State",
         of_mean=_MEAN_IN_TC0,
     ),
-    Row(
+    Statement(
         "transformer_ac0",
         "cannot",
         _transformer_beyond_ac0,
@@ -199,7 +203,7 @@ ROWS = (
         "Empowers Transformers",
         of_mean="the mean of all states is one such operation more",
     ),
-    Row(
+    Statement(
         "masked_star_free",
         "cannot",
         _masked_beyond_star_free,
@@ -210,7 +214,7 @@ ROWS = (
         "Language Models",
         of_mean=_SIGN_SETTLES,
     ),
-    Row(
+    Statement(
         "counting_attention",
         "can",
         _counting_by_attention,
@@ -218,7 +222,7 @@ ROWS = (
         "with enough blocks and width, and bits that grow with the length",
         "Yang & Chiang 2024, Counting Like Transformers",
     ),
-    Row(
+    Statement(
         "recurrent_automaton",
         "can",
         _automaton_by_recurrence,
@@ -226,7 +230,7 @@ ROWS = (
         "with enough hidden units",
         "Merrill 2019, Sequential Neural Networks as Automata",
     ),
-    Row(
+    Statement(
         "automaton_by_mean",
         "can",
         _automaton_by_mean,
@@ -237,7 +241,7 @@ ROWS = (
         "Merrill 2019, Sequential Neural Networks as Automata, for the automaton; the changes are "
         "a telescoping sum",
     ),
-    Row(
+    Statement(
         "share_by_mean",
         "can",
         _share_by_mean,
@@ -246,7 +250,7 @@ ROWS = (
         "with a mean whose bits grow with the length",
         "the definition of the mean",
     ),
-    Row(
+    Statement(
         "lstm_counter",
         "can",
         _counter_by_lstm,
@@ -255,7 +259,7 @@ ROWS = (
         "Weiss, Goldberg & Yahav 2018, On the Practical Computational Power of Finite Precision "
         "RNNs",
     ),
-    Row(
+    Statement(
         "finite_memory",
         "cannot",
         _finite_memory,
@@ -264,7 +268,7 @@ ROWS = (
         FIXED_BITS,
         "Weiss, Goldberg & Yahav 2018; Merrill 2019",
     ),
-    Row(
+    Statement(
         "nonnegative_gates",
         "cannot",
         _positive_diagonal_beyond_star_free,
@@ -274,7 +278,7 @@ ROWS = (
         "Sarrof, Veitsman & Hahn 2024, The Expressive Capacity of State Space Models",
         of_mean=_SIGN_SETTLES,
     ),
-    Row(
+    Statement(
         "star_free_recurrence",
         "can",
         _star_free_by_mamba,
@@ -282,7 +286,7 @@ ROWS = (
         "with enough layers and width",
         "Sarrof, Veitsman & Hahn 2024, The Expressive Capacity of State Space Models",
     ),
-    Row(
+    Statement(
         "positive_eigenvalues",
         "cannot",
         _positive_beyond_counting,
@@ -292,7 +296,7 @@ ROWS = (
         "Grazzi et al. 2025, Unlocking State-Tracking in Linear RNNs Through Negative Eigenvalues",
         of_mean=_SIGN_SETTLES,
     ),
-    Row(
+    Statement(
         "real_eigenvalues",
         "cannot",
         _signed_diagonal_beyond_twos,
@@ -302,7 +306,7 @@ ROWS = (
         "Grazzi et al. 2025, Unlocking State-Tracking in Linear RNNs Through Negative Eigenvalues",
         of_mean=_SIGN_SETTLES,
     ),
-    Row(
+    Statement(
         "signed_parity",
         "can",
         _signed_parity,
@@ -310,7 +314,7 @@ ROWS = (
         "with enough width",
         "Grazzi et al. 2025, Unlocking State-Tracking in Linear RNNs Through Negative Eigenvalues",
     ),
-    Row(
+    Statement(
         "signed_counting",
         "can",
         _signed_counting,

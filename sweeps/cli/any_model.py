@@ -1,10 +1,26 @@
 """Commands that hold for a model of any architecture, on any task."""
 
-from typing import Annotated
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from seqcls.errors import ConfigError
+from sweeps import api
 from sweeps.cli.parameters import INSIDE, AsJson, Db, Epoch, Run
+from sweeps.cli.printing import answer_record, opened, print_record, rows_of, show
+from sweeps.terminal import say
+
+if TYPE_CHECKING:
+    from seqcls.config import RunConfig
+    from seqcls.interpretability.minimal import Nearest
+    from seqcls.interpretability.rules import Rules
+    from seqcls.kinds import Words
+    from sweeps.api.comparisons import Compared
+    from sweeps.api.task_theory import PredictedNetwork
+    from sweeps.statistics.intervals import ConfidenceInterval
+
 
 app = typer.Typer()
 
@@ -24,7 +40,6 @@ def minimal(
     as_json: AsJson = False,
 ) -> None:
     """Shrink a string that a model gets wrong to a minimal one, and find the nearest right one."""
-    from sweeps.cli.commands.minimal import show_minimal
 
     show_minimal(db, run, string, epoch, as_json)
 
@@ -32,7 +47,6 @@ def minimal(
 @app.command(rich_help_panel=INSIDE)
 def rules(run: Run, db: Db = None, epoch: Epoch = None, as_json: AsJson = False) -> None:
     """Find simple rules that predict a model's answers on all of its test strings."""
-    from sweeps.cli.commands.comparison import show_rules
 
     show_rules(db, run, epoch, as_json)
 
@@ -50,7 +64,6 @@ Configuration = Annotated[
 @app.command(rich_help_panel="Models")
 def compare(a: Configuration, b: Configuration, db: Db = None, as_json: AsJson = False) -> None:
     """Compare two configurations seed by seed: who fails, by how much, on which strings."""
-    from sweeps.cli.commands.comparison import show_comparison
 
     show_comparison(db, a, b, as_json)
 
@@ -71,6 +84,221 @@ def theory(
     as_json: AsJson = False,
 ) -> None:
     """Say which class a language is in, and whether networks can recognize it at every length."""
-    from sweeps.cli.commands.theory import show_theory
 
     show_theory(task, settings or [], as_json)
+
+
+# What `seqcls minimal` does, and how it shows it.
+
+
+def show_minimal(
+    db: str | None, reference: str, string: str | None, epoch: int | None, as_json: bool
+) -> None:
+    """Prints the minimal failing string and the nearest right one, or the shortest of all."""
+    from seqcls.problem import resolve
+    from sweeps.api.presentation import (
+        nearest_sentence,
+        said_of,
+        shortest_sentences,
+        whose_known,
+        words_of,
+    )
+    from sweeps.store.reads.queries import run_config
+
+    store, run_id = opened(db, reference)
+    config = run_config(store, run_id)
+    words = words_of(config)
+    if string is None:
+        failing = api.shortest(store, run_id, epoch)
+        said = shortest_sentences(failing, words, whose_known(resolve(config)))
+        record = {"run": run_id, **asdict(failing)}
+        record["answers"] = list(map(answer_record, failing.answers))
+        show(as_json, said, record)
+        return
+    reduced, nearest = api.minimal(store, run_id, string, epoch)
+    whose = whose_known(resolve(config))
+    said = [
+        said_of(reduced.given),
+        f"minimal failing {words.string}: {said_of(reduced.found)} (no single deletion{whose} "
+        f"fails; "
+        f"{reduced.tried:,} {words.plural('')} tried)",
+        nearest_sentence(nearest, reduced.given, words, whose),
+    ]
+    record = {
+        "run": run_id,
+        "given": answer_record(reduced.given),
+        "minimal": {**answer_record(reduced.found), "tried": reduced.tried},
+        "nearest_right": nearest_record(nearest),
+    }
+    show(as_json, said, record)
+
+
+def nearest_record(nearest: "Nearest") -> dict[str, Any] | None:
+    if nearest.answer is None:
+        return None
+    return {**answer_record(nearest.answer), "edits": nearest.edits, "tried": nearest.tried}
+
+
+# What `seqcls compare` and `seqcls rules` do, and how they show it.
+
+SHOWN = 10
+"""Rules, and strings, that are printed; `--json` has them all."""
+
+
+def show_comparison(db: str | None, a: str, b: str, as_json: bool) -> None:
+    """Prints how two configurations differ."""
+    from sweeps.api.presentation import words_of
+    from sweeps.store.opening import open_reader
+    from sweeps.store.reads import queries
+
+    store = open_reader(db)
+    compared = api.compare(store, a, b)
+    configs = queries.configs(store, compared.config_ids).values()
+    said = comparison_sentences(compared, words_of(*configs), *configs)
+    show(as_json, said, _record(compared))
+
+
+def show_rules(db: str | None, reference: str, epoch: int | None, as_json: bool) -> None:
+    """Prints which simple rules predict a model's answers."""
+    store, run_id = opened(db, reference)
+    fitting = api.rules(store, run_id, epoch)
+    record = {"run": run_id, "strings": fitting.strings, "rules": list(map(asdict, fitting.rules))}
+    show(as_json, rules_sentences(fitting), record)
+
+
+def comparison_sentences(compared: "Compared", words: "Words", *configs: "RunConfig") -> list[str]:
+    """The difference of two configurations in a few lines; a difference is a less b.
+
+    Args:
+        compared: the two.
+        words: what their errors are called.
+        configs: the two, by which their strings are shown.
+    """
+    from seqcls.interpretability.wording import p_value_text, percent
+    from sweeps.api.presentation import displayed
+
+    comparison = compared.comparison
+    said = [f"a: {compared.names[0]}", f"b: {compared.names[1]}"]
+    said += [f"{name}: {a} in a, {b} in b" for name, (a, b) in compared.fields.items()]
+    for side, share, runs in zip("ab", comparison.failing, comparison.runs, strict=True):
+        said.append(f"failing seeds of {side}: {_percent(share)} of {runs}")
+    if comparison.p_value is not None:
+        table = comparison.table
+        said.append(
+            f"{table.pairs} seeds in both: {table.both} fail in both, {table.only_first} only in "
+            f"a, {table.only_second} only in b, {table.none} in none (exact McNemar "
+            f"{p_value_text(comparison.p_value)})"
+        )
+    else:
+        said.append("no seed is in both: the two are compared as independent samples")
+    said.append(f"difference of failing shares: {_percent(comparison.difference, 'Newcombe')}")
+    medians = " and ".join(percent(value) for value in comparison.medians)
+    apart = _percent(comparison.median_difference, "bootstrap over seeds")
+    said.append(f"median accuracy: {medians}; difference {apart}")
+    if comparison.is_same:
+        said.append("no difference")
+    if compared.strings is None:
+        return [*said, "tested on different strings, so no string is compared"]
+    count = len(compared.strings)
+    said.append(
+        f"{count:,} {words.plural('test')} are {words.missed} by more runs of the one than the "
+        "other"
+    )
+    said += [
+        f"  {row['string'] or 'the empty string'}: by {row['wrong_a']} of a, {row['wrong_b']} of b"
+        for row in displayed(compared.strings.head(SHOWN), *configs).to_dict("records")
+    ]
+    return said
+
+
+def rules_sentences(rules: "Rules") -> list[str]:
+    """The rules that agree best with a model's answers."""
+    from seqcls.interpretability.wording import percent
+
+    said = [f"rules tried on {rules.strings:,} test strings, by agreement with the model's answers"]
+    for rule in rules.rules[:SHOWN]:
+        sides = [
+            f"{percent(share)} where it is predicted {name}"
+            for name, share in (("positive", rule.on_positive), ("negative", rule.on_negative))
+            if share is not None
+        ]
+        said.append(f"  {percent(rule.agreement)}  {rule.text} ({', '.join(sides)})")
+    return said
+
+
+def _record(compared: "Compared") -> dict[str, Any]:
+    from sweeps.statistics.differences import FEWEST_OF_A_MEAN
+
+    comparison = compared.comparison
+    return {
+        "a": compared.names[0],
+        "b": compared.names[1],
+        "fields": {name: list(values) for name, values in compared.fields.items()},
+        "runs": list(comparison.runs),
+        "failing": [asdict(share) for share in comparison.failing],
+        "pairs": asdict(comparison.table),
+        "p_value": comparison.p_value,
+        "difference": asdict(comparison.difference),
+        "medians": list(comparison.medians),
+        "median_difference": {
+            name: None if value != value else value
+            for name, value in asdict(comparison.median_difference).items()
+        },
+        "lengths_interval": (
+            "95% interval of the mean difference over seeds (Student's t, within -1 and 1); null "
+            f"where fewer than {FEWEST_OF_A_MEAN} seeds are compared"
+        ),
+        "lengths": rows_of(compared.lengths),
+        "strings": None if compared.strings is None else rows_of(compared.strings),
+    }
+
+
+def _percent(interval: "ConfidenceInterval", by: str = "Wilson") -> str:
+    from seqcls.interpretability.wording import percent, percents
+    from sweeps.statistics.intervals import FEWEST
+
+    if interval.low != interval.low:
+        return f"{percent(interval.value)} (no interval: fewer than {FEWEST} seeds)"
+    return f"{percent(interval.value)} (95%, {by}: {percents(interval.low, interval.high, 2)})"
+
+
+# How the command on theory shows what it says.
+
+
+def show_theory(task: str, conditions: Sequence[str], as_json: bool) -> None:
+    """Prints a language's class, and of each network what is predicted, under which condition."""
+    from sweeps.api.configurations import condition
+
+    fields: dict[str, Any] = {}
+    for text in conditions:
+        name, value = condition(text, f"--set {text}")
+        if fields.setdefault(name, value) != value:
+            raise ConfigError(
+                f"--set {text}: {name} has another value before; leave one of them out"
+            )
+    if "task" in fields:
+        raise ConfigError(f"--set task={fields['task']}: the task is named before; leave it out")
+    said = api.theory(task, **fields)
+    if as_json:
+        networks = [
+            {"network": each.network, "predictions": [asdict(x) for x in each.predictions]}
+            for each in said.networks
+        ]
+        record = {"task": said.task, "language": said.language, "networks": networks}
+        print_record(record)
+        return
+    say(f"{said.task}\n{said.language}")
+    for each in said.networks:
+        say("\n".join(["", *_lines(each)]))
+
+
+def _lines(said: "PredictedNetwork") -> list[str]:
+    named = ", ".join(f"{name}={value}" for name, value in said.network.items())
+    lines = [f"{named}: {said.predictions[0].verdict}"]
+    for prediction in said.predictions:
+        lines.append(f"  {prediction.because}")
+        if prediction.condition:
+            lines.append(f"    holds {prediction.condition}")
+        if prediction.source:
+            lines.append(f"    {prediction.source}")
+    return lines

@@ -1,38 +1,150 @@
-"""The `seqcls` command. Heavy imports stand in the commands that need them: help is fast."""
+"""Commands on a damaged database show what of it can be trusted, and name what cannot."""
 
 import logging
 import os
 import signal
 import sys
 import warnings
-from typing import Annotated, NoReturn
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Annotated, Any, NoReturn
 
 import typer
+from typer.core import TyperGroup
+from typer.models import CommandInfo
 
 from seqcls import __version__
-from seqcls.errors import ClusterError, MachineError, SeqclsError, StoreUnavailableError
+from seqcls.errors import (
+    ClusterError,
+    MachineError,
+    SeqclsError,
+    StoreDamagedError,
+    StoreUnavailableError,
+)
 from sweeps import limits
 from sweeps.cli import (
     any_model,
     automata,
     causes,
-    databases,
-    datasets,
     interpretability,
     models,
     states,
+    storage,
     sweeps,
 )
-from sweeps.cli.damage import ShownWithoutDamage
-from sweeps.cli.examples import show_in_help
-from sweeps.cli.exit_codes import BAD_INPUT, UNAVAILABLE
-from sweeps.cli.parameters import (
-    AsJson,
-    Db,
-)
-from sweeps.processes.garbage import end_without_collecting
-from sweeps.processes.interruption import heeded
+from sweeps.cli.parameters import BAD_INPUT, UNAVAILABLE, AsJson, Db
+from sweeps.processes import end_without_collecting, heeded
 from sweeps.terminal import VisibleFormatter, name_database, say
+
+
+class ShownWithoutDamage(TyperGroup):
+    """All commands: one that fails on what nobody could have written is tried without that."""
+
+    def main(self, args: Sequence[str] | None = None, *others: Any, **how: Any) -> Any:
+        """Runs the command, at most twice."""
+        given = list(sys.argv[1:] if args is None else args)
+        _forget_opened()
+        try:
+            return super().main(given, *others, **how)
+        except Exception as error:
+            if not _can_be_tried_without(error):
+                raise
+        return super().main(given, *others, **how)
+
+
+def _forget_opened() -> None:
+    # Where no command has opened a database yet, nothing is loaded for it.
+    if (trust := sys.modules.get("sweeps.store.trust")) is not None:
+        trust.forget_opened()
+
+
+def _can_be_tried_without(error: Exception) -> bool:
+    """Whether damage that was not known is to blame.
+
+    Raises:
+        StoreDamagedError: damage is, that is known and left out already.
+    """
+    expected = isinstance(error, SeqclsError | OSError | UnicodeError)
+    if "sweeps.store.databases.engine" not in sys.modules:
+        return False
+    if expected and not isinstance(error, StoreDamagedError):
+        return False
+    from sweeps.store import trust
+
+    if trust.learns_of_damage():
+        return True
+    if not expected and (known := trust.known_damage()) is not None:
+        raise StoreDamagedError(known) from error
+    return False
+
+
+# An example for each command, which its help ends with.
+
+EXAMPLES: Mapping[str, str] = {
+    "sweep": "seqcls sweep report -w 4",
+    "submit": "seqcls submit heads.toml",
+    "work": "seqcls work heads --watch",
+    "status": "seqcls status heads --watch",
+    "stop": "seqcls stop heads",
+    "resume": "seqcls resume heads",
+    "retry": "seqcls retry heads",
+    "delete": "seqcls delete heads --yes",
+    "estimate": "seqcls estimate heads.toml -w 8",
+    "runs": "seqcls runs --sweep all_initializations --failing",
+    "errors": "seqcls errors all_initializations/2 --limit 10",
+    "predict": "seqcls predict all_initializations/2 baac 'ab{100}c{55}'",
+    "verdict": "seqcls verdict all_initializations/2",
+    "sensitive": "seqcls sensitive lower_magnitude_initializations",
+    "engines": "seqcls engines report",
+    "compare": "seqcls compare all_initializations increased_dimensionality",
+    "theory": "seqcls theory regular --set alphabet=ab --set pattern='(ab)*'",
+    "explain": "seqcls explain all_initializations/2 'ab{68}'",
+    "family": "seqcls family all_initializations/2 'ab{n}'",
+    "minimal": "seqcls minimal all_initializations/2 'ab{100}c{55}'",
+    "rules": "seqcls rules all_initializations/2",
+    "states": "seqcls states all_initializations/2 'ab{10}'",
+    "patch": "seqcls patch all_initializations/2 'ab{100}c{55}'",
+    "ablate": "seqcls ablate increased_num_attention_heads/0 --part head --prune",
+    "automaton": "seqcls automaton increased_dimensionality/0",
+    "causes": "seqcls causes lower_magnitude_initializations",
+    "helps": "seqcls helps all_initializations/2",
+    "figures": "seqcls figures all_initializations/2 aac baac -o figures",
+    "report": "seqcls report all_initializations -o heads.html",
+    "merge": "seqcls merge theirs.db --db runs.db",
+    "site": "seqcls site public",
+    "export": "seqcls export results --format parquet",
+    "data": "seqcls data words.csv",
+    "import": "seqcls import predictions.csv --sweep my-lab --dataset words.csv",
+    "pack": "seqcls pack --db runs.db",
+    "verify": "seqcls verify --db runs.db",
+    "upgrade": "seqcls db upgrade --db old.db",
+    "check": "seqcls db check --db runs.db",
+    "cache": "seqcls cache --clear",
+    "dashboard": "seqcls dashboard --db runs.db -p 8600",
+}
+
+
+def show_in_help(app: typer.Typer) -> None:
+    """Has the help of every command of an application, and of those in it, end with its example."""
+    for command in commands(app):
+        if command.epilog is None and (example := EXAMPLES.get(name_of(command))):
+            command.epilog = f"Example: {example}"
+
+
+def commands(app: typer.Typer) -> Iterator[CommandInfo]:
+    """All commands of an application, those of the applications in it too."""
+    yield from app.registered_commands
+    for group in app.registered_groups:
+        if group.typer_instance is not None:
+            yield from commands(group.typer_instance)
+
+
+def name_of(command: CommandInfo) -> str:
+    """What a command is called on the command line."""
+    called = command.name or (command.callback.__name__ if command.callback else "")
+    return called.replace("_", "-")
+
+
+# The `seqcls` command. Heavy imports stand in the commands that need them: help is fast.
 
 EXIT_CODES = """Exit status: 0 success; 1 runs failed, or data is damaged or in conflict; 2 invalid
 request, nothing written; 3 the database, the cluster or this machine is unavailable; 4 runs remain,
@@ -132,8 +244,8 @@ app.add_typer(any_model.app)
 app.add_typer(states.app)
 app.add_typer(automata.app)
 app.add_typer(causes.app)
-app.add_typer(datasets.app)
-app.add_typer(databases.app)
+app.add_typer(storage.files_app)
+app.add_typer(storage.app)
 
 
 @app.command(rich_help_panel="This machine")
@@ -142,7 +254,7 @@ def cache(
     as_json: AsJson = False,
 ) -> None:
     """Show what this machine keeps for reuse: strings and machine code."""
-    from sweeps.cli.commands.storage.cache import show_cache
+    from sweeps.cli.storage import show_cache
 
     show_cache(clear, as_json)
 
@@ -180,7 +292,7 @@ def dashboard(
     ] = None,
 ) -> None:
     """Open the database in a browser: launch sweeps, compare them, see what fails."""
-    from sweeps.processes.serve import show_dashboard
+    from sweeps.serve import show_dashboard
 
     show_dashboard(db, port, host, read_only=read_only, base_path=base_path, names=names or ())
 

@@ -1,10 +1,22 @@
 """The command that learns the automaton that a model has become."""
 
-from typing import Annotated
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from sweeps import api
 from sweeps.cli.parameters import INSIDE, AsJson, Db, Epoch, Run
+from sweeps.cli.printing import answer_record, opened, print_record, print_table
+from sweeps.terminal import say
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from seqcls.interpretability.automaton import LearnedAutomaton, Round
+    from seqcls.interpretability.automaton_inside import Inside
+
 
 app = typer.Typer()
 
@@ -36,7 +48,144 @@ def automaton(
     as_json: AsJson = False,
 ) -> None:
     """Learn the minimal automaton of a model's answers, and where the language differs."""
-    from sweeps.cli.commands.automata import show_automaton
 
     bounds = {"states": states, "rounds": rounds, "strings": strings, "length": length}
     show_automaton(db, run, epoch, bounds, seconds, inside=inside, dot=dot, as_json=as_json)
+
+
+# What `seqcls automaton` does, and how it shows it.
+
+SHOWN = 20
+"""States of an automaton that are printed; `--json` and `--dot` have them all."""
+
+
+def show_automaton(
+    db: str | None,
+    reference: str,
+    epoch: int | None,
+    bounds: Mapping[str, int | None],
+    seconds: float,
+    *,
+    inside: bool,
+    dot: bool,
+    as_json: bool,
+) -> None:
+    """Prints the automaton of a model's answers, and what may be said of it."""
+    from rich.console import Console
+
+    from seqcls.interpretability.automaton import counted, inside_text, learned_text
+
+    store, run_id = opened(db, reference)
+    console = Console(stderr=True)
+    with console.status("asking the model") as status:
+
+        def show_round(made: "Round") -> None:
+            status.update(f"{made.states:,} states, {made.asked:,} strings asked")
+
+        learned = api.automaton(
+            store, run_id, epoch, **bounds, seconds=seconds, on_round=show_round
+        )
+        within = api.automaton_inside(store, run_id, learned, epoch) if inside and not dot else None
+    if dot:
+        say(learned.dot())
+        return
+    if as_json:
+        record = {"run": run_id, **learned_record(learned)}
+        if within is not None:
+            record["inside"] = inside_record(within)
+        print_record(record)
+        return
+    say("\n".join([f"run {run_id}", *learned_text(learned)]))
+    print_table(rounds_table(learned), "hypotheses, each with the string that refutes it")
+    shown = learned.main_hypothesis
+    if shown.states <= SHOWN:
+        print_table(transitions_table(learned, shown), counted(shown.states, "state", "states"))
+    if within is not None:
+        say("\n".join(inside_text(within)))
+
+
+def learned_record(learned: "LearnedAutomaton") -> dict[str, Any]:
+    """All that was found, as JSON has it."""
+    from seqcls.interpretability.automaton import learned_text
+
+    return {
+        **learned.record(),
+        "found": learned.found,
+        "ended": learned.ended,
+        "budget": asdict(learned.budget),
+        "tried_length": learned.tried_length,
+        "longer": learned.longer,
+        "longest": learned.longest,
+        "asked": learned.asked,
+        "error": None if learned.error is None else answer_record(learned.error),
+        "error_is_tested": learned.error_is_tested,
+        "test_errors": learned.wrong,
+        "explained": learned.explained,
+        "rounds": [
+            {
+                "states": made.states,
+                "asked": made.asked,
+                "agreement": made.agreement,
+                "explained": made.explained,
+                "counterexample": made.counterexample,
+            }
+            for made in learned.rounds
+        ],
+        "said": learned_text(learned),
+    }
+
+
+def inside_record(inside: "Inside") -> dict[str, Any]:
+    """Probes and clusters, as JSON has them."""
+    record: dict[str, Any] = {
+        "states": inside.states,
+        "commonest": inside.commonest,
+        "probes": [
+            {
+                "layer": probe.layer,
+                "trained": probe.trained,
+                "beyond": probe.beyond,
+                "positions": probe.positions.tolist(),
+                "by_position": probe.by_position.tolist(),
+            }
+            for probe in inside.probes
+        ],
+    }
+    if inside.clusters is not None:
+        clusters = inside.clusters
+        record["clusters"] = {"of_state": clusters.of_state, "purity": clusters.purity}
+    return record
+
+
+def rounds_table(learned: "LearnedAutomaton") -> "pd.DataFrame":
+    """A row a hypothesis."""
+    import pandas as pd
+
+    from seqcls.interpretability.automaton import named
+    from seqcls.interpretability.wording import percent
+
+    return pd.DataFrame(
+        {
+            "states": [made.states for made in learned.rounds],
+            "strings asked": [f"{made.asked:,}" for made in learned.rounds],
+            "agrees on tested": [percent(made.agreement) for made in learned.rounds],
+            "test errors made": [
+                f"{made.explained:,} of {learned.wrong:,}" for made in learned.rounds
+            ],
+            "refuted by": [
+                "" if made.counterexample is None else named(learned, made.counterexample)
+                for made in learned.rounds
+            ],
+        }
+    )
+
+
+def transitions_table(learned: "LearnedAutomaton", made: "Round") -> "pd.DataFrame":
+    """A row a state of a hypothesis: whether it accepts, and where each token leads."""
+    import pandas as pd
+
+    frame = pd.DataFrame(made.automaton.table, columns=list(learned.alphabet))
+    accepts = ["yes" if x else "" for x in made.automaton.accepting.tolist()]
+    frame.insert(0, "accepts", accepts)
+    frame.insert(0, "state", range(made.states))
+    return frame

@@ -1,9 +1,13 @@
 """Commands on trained models: their runs, errors, answers and checks."""
 
-from typing import Annotated
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from sweeps import api
 from sweeps.cli.parameters import (
     MAX_SEED,
     AsJson,
@@ -16,6 +20,23 @@ from sweeps.cli.parameters import (
     Spec,
     Wide,
 )
+from sweeps.cli.printing import (
+    TableOptions,
+    answer_record,
+    count,
+    is_fitted,
+    opened,
+    print_json,
+    print_table,
+    show,
+)
+from sweeps.terminal import say
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from seqcls.interpretability.verdicts import OutputVerdict
+
 
 MODELS = "Models"
 
@@ -29,10 +50,9 @@ def engines(
     db: Db = None,
 ) -> None:
     """Say which engine trains each configuration of a specification, and why."""
-    from sweeps.cli.commands.models import show_engines
-    from sweeps.cli.commands.printing import Look
+    from sweeps.cli.printing import TableOptions
 
-    show_engines(db, spec, engine, device, Look(wide, columns))
+    show_engines(db, spec, engine, device, TableOptions(wide, columns))
 
 
 def verdict(
@@ -48,11 +68,10 @@ def verdict(
     What is found of a language is kept.
     """
     if beyond:
-        from sweeps.cli.commands.interpretability import show_certification
+        from sweeps.cli.interpretability import show_certification
 
         show_certification(db, run, as_json)
         return
-    from sweeps.cli.commands.models import show_verdict
 
     show_verdict(db, run, as_json)
 
@@ -77,7 +96,7 @@ def sensitive(
     as_json: AsJson = False,
 ) -> None:
     """Find the runs whose outcome depends on rounding."""
-    from sweeps.cli.commands.causes import list_sensitive, show_sensitivity
+    from sweeps.cli.causes import list_sensitive, show_sensitivity
 
     if references:
         show_sensitivity(db, references, times, as_json)
@@ -108,11 +127,10 @@ def runs(
     columns: Columns = None,
 ) -> None:
     """List runs with their results."""
-    from sweeps.cli.commands.models import list_runs
-    from sweeps.cli.commands.printing import Look
+    from sweeps.cli.printing import TableOptions
 
     wanted = (tuple(sweep or ()), tuple(seed or ()), failing, fields or [])
-    list_runs(db, *wanted, as_json, Look(wide, columns))
+    list_runs(db, *wanted, as_json, TableOptions(wide, columns))
 
 
 def errors(
@@ -130,10 +148,9 @@ def errors(
     columns: Columns = None,
 ) -> None:
     """List the test strings that a run gets wrong, the shortest first."""
-    from sweeps.cli.commands.models import list_errors
-    from sweeps.cli.commands.printing import Look
+    from sweeps.cli.printing import TableOptions
 
-    list_errors(db, run, sort, limit, as_json, Look(wide, columns))
+    list_errors(db, run, sort, limit, as_json, TableOptions(wide, columns))
 
 
 def predict(
@@ -154,10 +171,207 @@ def predict(
     as_json: AsJson = False,
 ) -> None:
     """Give a model's probability that each string is in its language, or its output for it."""
-    from sweeps.cli.commands.models import predict_strings
 
     predict_strings(db, run, strings, epoch, beam, as_json)
 
 
 COMMANDS = (engines, verdict, sensitive, runs, errors, predict)
 """In the order of the help."""
+
+
+# What commands tell of trained models.
+
+MOST_ASKED = 1_000
+"""Configurations of which it is said how much of their tests they were trained on."""
+
+
+def list_runs(
+    db: str | None,
+    sweeps: tuple[str, ...],
+    model_seeds: tuple[int, ...],
+    failing: bool,
+    conditions: Sequence[str],
+    as_json: bool,
+    look: TableOptions,
+) -> None:
+    """Prints the runs that meet all conditions."""
+    from seqcls.imported import MODEL
+    from seqcls.theory.table import NOT_KNOWN
+    from sweeps.api.overlaps import trained_on
+    from sweeps.api.results import stored_runs
+    from sweeps.results import differing_fields, solved_or_none
+    from sweeps.store.opening import open_reader
+    from sweeps.store.reads.overview import shortest_tested
+    from sweeps.store.reads.queries import configs
+    from sweeps.store.tables import RunState
+
+    store = open_reader(db)
+    frame = stored_runs(store, sweeps, model_seeds, failing=failing, conditions=conditions)
+    if as_json:
+        print_json(frame.drop(columns="config_id"))
+        return
+    # In the order of their weight: a narrow terminal leaves the last out.
+    shown = frame[["id", "sweeps", "model_seed", "accuracy", "fp", "fn", "solved_length"]].copy()
+    shortest = shortest_tested(store, set(frame["config_id"]))
+    solved = solved_or_none(frame["solved_length"], frame["config_id"].map(shortest).fillna(-1))
+    none = frame["solved_length"].notna() & solved.isna()
+    if none.any():
+        shown["solved_length"] = solved.astype(object).mask(none, "none")
+    shown["sweeps"] = shown["sweeps"].map(_in_short if is_fitted(look) else ", ".join)
+    shown["accuracy"] = [_percent(value) for value in shown["accuracy"]]
+    if (frame["state"] != RunState.DONE).any():
+        shown.insert(3, "state", frame["state"])
+    named = [MODEL] if MODEL in frame else []
+    for name in dict.fromkeys([*named, *differing_fields(frame)]):
+        shown[name] = frame[name].map(toml_value, na_action="ignore")
+    if (frame["predicted"] != NOT_KNOWN).any():
+        shown["predicted"] = frame["predicted"]
+    for name in ("state", "epochs", "best_epoch", "tn", "tp"):
+        shown[name] = frame[name]
+    tested = frame[frame["state"] == RunState.DONE]
+    if len(tested) and tested["fp"].isna().all():
+        # Of tasks that are no languages there are no such counts.
+        shown = shown.drop(columns=["fp", "fn", "tn", "tp"])
+    if look.columns is not None:
+        # Asked for, any is shown: a setting that is the same in all of them, too.
+        for name in frame.columns.difference([*shown, "config_id"], sort=False):
+            shown[name] = frame[name].map(toml_value, na_action="ignore")
+    print_table(shown, f"{count(len(frame), 'run')} in {store.name}", look)
+    config_ids = frame["config_id"].unique().tolist()
+    if len(config_ids) <= MOST_ASKED:
+        said = trained_on(configs(store, config_ids).values())
+        if said:
+            say(said)
+
+
+def list_errors(
+    db: str | None, reference: str, sort: str, limit: int | None, as_json: bool, look: TableOptions
+) -> None:
+    """Prints a run's misclassified test strings, the first by a column of them."""
+    from sweeps.api.presentation import displayed, words_of
+    from sweeps.store.opening import open_reader
+    from sweeps.store.reads.queries import find_run
+
+    store = open_reader(db)
+    frame = api.errors_of_run(store, reference, sort)
+    number, tested = len(frame), int(frame["occurrences"].sum())
+    frame = frame if limit is None else frame.head(limit)
+    if as_json:
+        print_json(frame)
+        return
+    of = api.config(store, find_run(store, reference))
+    frame = _readable(displayed(frame, of))
+    part = f"; the first {limit:,} by {sort}" if limit else ""
+    run_id = find_run(store, reference)
+    words = words_of(of)
+    strings = f"{number:,} {words.plural('distinct')}, {tested:,} in the test set"
+    title = f"{words.missed} by run {run_id}: {strings}{part}"
+    columns = ["string", "kind", "length", "logit", "occurrences"]
+    columns.append("target" if "target" in frame else "label")
+    if "output" in frame:
+        columns = ["string", "kind", "length", "target", "output", "first_wrong"]
+        columns += ["log_probability", "occurrences"]
+    print_table(frame[columns], title, look)
+
+
+def predict_strings(
+    db: str | None,
+    reference: str,
+    strings: Sequence[str],
+    epoch: int | None,
+    beam: int | None,
+    as_json: bool,
+) -> None:
+    """Prints a model's logit and probability for each string, or its outputs for it."""
+    from sweeps.api.presentation import displayed
+
+    store, run_id = opened(db, reference)
+    answers = api.predict(store, run_id, strings, epoch, partial=False, beam=beam)
+    # Of a task that is no language all there is: strings with targets, answers and margins.
+    frame = answers[["string", "probability", "logit"]] if "label" in answers else answers
+    if as_json:
+        print_json(frame)
+        return
+    print_table(_readable(displayed(frame, api.config(store, run_id))), f"run {run_id}")
+
+
+def _readable(frame: "pd.DataFrame") -> "pd.DataFrame":
+    """Strings and numbers as a table shows them: an empty string is seen, a number is short."""
+    import pandas as pd
+
+    frame = frame.copy()
+    for name in frame.columns.intersection(["string", "target", "output"]):
+        frame[name] = frame[name].replace("", '""').fillna("not known")
+    for name in frame.columns.intersection(["probability", "logit", "margin", "log_probability"]):
+        form = "{:.6f}" if name == "probability" else "{:.4f}"
+        # Models that were trained elsewhere may have given no scores.
+        frame[name] = ["" if pd.isna(x) else form.format(x) for x in frame[name]]
+    return frame
+
+
+def show_engines(
+    db: str | None, reference: str, engine: str, device: str, look: TableOptions
+) -> None:
+    """Prints which engine trains each configuration of the chosen sweeps, and why."""
+    from sweeps.store.opening import existing
+
+    frame = api.engines(reference, engine, device, existing(db))
+    for name in frame.columns.difference(["sweep", "engine", "reason"]):
+        frame[name] = frame[name].map(toml_value, na_action="ignore")
+    print_table(frame, count(len(frame), "configuration"), look)
+
+
+def show_verdict(db: str | None, reference: str, as_json: bool) -> None:
+    """Prints what an exhaustive check of a run finds."""
+    import pandas as pd
+
+    from seqcls.interpretability.verdicts import OutputVerdict, output_verdict_text
+    from seqcls.problem import resolve
+
+    store, run_id = opened(db, reference)
+    checked = api.verdict(store, run_id)
+    if isinstance(checked, OutputVerdict):
+        said = [f"run {run_id}: {sentence}" for sentence in output_verdict_text(checked)]
+        show(as_json, said, {"run": run_id, **output_verdict_record(checked)})
+        return
+    if as_json:
+        print_json(pd.DataFrame([asdict(checked)]))
+        return
+    problem = resolve(api.config(store, run_id))
+    empty = "with" if problem.tries_empty else "without"
+    shortest = problem.tokenizer.display(checked.shortest_error or "") or "the empty string"
+    wrong = checked.false_positives + checked.false_negatives
+    say(
+        f"run {run_id}: of {checked.inputs:,} {checked.unit}s up to length {checked.max_length}, "
+        f"{empty} the empty string, {wrong:,} are misclassified ({checked.false_positives:,} false "
+        f"positives, {checked.false_negatives:,} false negatives)"
+        + (f"; the shortest is {shortest}" if wrong else "")
+    )
+
+
+def output_verdict_record(checked: "OutputVerdict") -> dict[str, Any]:
+    """What programs read of a verdict on outputs."""
+    return {
+        **asdict(checked),
+        "inputs": checked.inputs,
+        "wrong": checked.wrong,
+        "shortest": list(map(answer_record, checked.shortest)),
+    }
+
+
+def toml_value(value: Any) -> str:
+    """A value as it is written in a specification: 0.0, true, "balanced"."""
+    return json.dumps(value) if isinstance(value, bool | str) else str(value)
+
+
+def _in_short(sweeps: Sequence[str]) -> str:
+    """The first of them, and how many more there are."""
+    return " +".join([*sweeps[:1], *([str(len(sweeps) - 1)] if len(sweeps) > 1 else [])])
+
+
+def _percent(value: Any) -> str:
+    import pandas as pd
+
+    from seqcls.interpretability.wording import percent
+
+    return "" if pd.isna(value) else percent(value)

@@ -1,10 +1,29 @@
-"""Arguments and options that several commands share."""
+"""What the command's exit status means. 128 + N: it was ended by signal N."""
 
 from typing import Annotated
 
 import typer
 
 from sweeps.terminal import name_database, say
+
+RUNS_FAILED = 1
+"""Everything was tried, and some runs failed; or what was checked is damaged or in conflict."""
+
+BAD_INPUT = 2
+"""A mistake of the user's; nothing was written."""
+
+UNAVAILABLE = 3
+"""The database, the cluster or this machine cannot be used at the moment; what was committed is
+intact."""
+
+RUNS_LEFT = 4
+"""Runs are left: another worker trains them, or their sweep was stopped."""
+
+INTERRUPTED = 130
+"""Ended by Ctrl-C."""
+
+
+# Arguments and options that several commands share.
 
 INSIDE = "Inside a model"
 """The panel of help with the commands on one model."""
@@ -24,7 +43,7 @@ def _database(context: typer.Context, db: str | None) -> str | None:
     if context.info_name in MAKE_DATABASES:
         return db
     # Imported where it is used: `seqcls --help` needs none of it.
-    from sweeps.shipped import NONE_HERE, to_begin_with
+    from sweeps.access import NONE_HERE, to_begin_with
 
     copy = to_begin_with(db)
     if copy is None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from seqcls.errors import DatasetError
-from sweeps.datasets.formats import READERS, SPLIT_NAMES, Table, table_of
+from sweeps.datasets.formats import READERS, SPLIT_NAMES, FileTable, table_of
 from sweeps.datasets.lines import compression_of, ending_of, lines_of
 
 COLUMNS = ("tokens", "label", "target", "split", "id")
@@ -76,7 +76,7 @@ def raw_rows(path: Path) -> RawRows:
     return _known_columns(table_of(path))
 
 
-def _known_columns(table: Table) -> RawRows:
+def _known_columns(table: FileTable) -> RawRows:
     """The columns that mean something here, by what they are called here."""
     sources = _sources(table)
     left_out = [name for name in table.names if name not in sources.values()]
@@ -108,7 +108,7 @@ def _check_row(
             )
 
 
-def _sources(table: Table) -> dict[str, str]:
+def _sources(table: FileTable) -> dict[str, str]:
     """What the file calls each column that it has of those that are known here."""
     spelled: dict[str, list[str]] = {}
     for name in table.names:
@@ -132,7 +132,7 @@ def _sources(table: Table) -> dict[str, str]:
     return sources
 
 
-def _check_columns(sources: Mapping[str, str], table: Table) -> None:
+def _check_columns(sources: Mapping[str, str], table: FileTable) -> None:
     shown = ", ".join(table.names)[:100]
     names = [", ".join(chain.from_iterable(ranks)) for ranks in SPELLED.values()]
     known = f"tokens ({names[0]}), and label or target ({names[2]}); optionally split and id"

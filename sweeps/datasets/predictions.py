@@ -8,12 +8,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from seqcls.canonical import canonical_json
 from seqcls.config import MAX_MODEL_SEED
-from seqcls.datasets.content import MAX_ROWS
 from seqcls.errors import DatasetError
-from seqcls.fields.imported import of_value, plain_settings
-from seqcls.spelling import nearest
+from seqcls.imported import of_value, plain_settings
+from seqcls.strings.datasets import MAX_ROWS
+from seqcls.text import canonical_json, nearest
 from sweeps.datasets.formats import SPLIT_NAMES, is_index, table_of
 
 NEEDED = ("model", "seed", "prediction")

@@ -7,15 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from seqcls.datasets import SPLITS, Dataset
-from sweeps.datasets.reading import FileContent, read_content
+from seqcls.strings.datasets import SPLITS, Dataset
+from sweeps.datasets import FileContent, read_content
 
 SHOWN_TOKENS = 40
 """The most tokens of an alphabet that are told."""
 
 
 @dataclass(frozen=True)
-class Part:
+class SplitSummary:
     """The rows of a split, or of a label in it."""
 
     split: str
@@ -41,7 +41,7 @@ class Summary:
     digest: str | None = None
     tokens: Sequence[str] = ()
     rows: int = 0
-    parts: Sequence[Part] = ()
+    parts: Sequence[SplitSummary] = ()
     duplicates: int = 0
     """Rows whose string stands in a row before them."""
     overlaps: Sequence[tuple[str, str, int]] = ()
@@ -134,7 +134,7 @@ def _by_split(dataset: Dataset) -> dict[str, list[int]]:
     }
 
 
-def _parts(dataset: Dataset) -> list[Part]:
+def _parts(dataset: Dataset) -> list[SplitSummary]:
     parts = []
     for split, rows in _splits(dataset).items():
         answers = ["target"] * len(rows)
@@ -143,5 +143,5 @@ def _parts(dataset: Dataset) -> list[Part]:
         for label in sorted(set(answers)):
             lengths = dataset.strings.lengths[rows[np.array(answers) == label]]
             ends = int(lengths.min()), int(lengths.max())
-            parts.append(Part(split, label, len(lengths), *ends, float(lengths.mean())))
+            parts.append(SplitSummary(split, label, len(lengths), *ends, float(lengths.mean())))
     return parts

@@ -1,22 +1,105 @@
-"""Sweep specifications: a TOML file, read as data only, and the runs that it asks for."""
+"""TOML that others wrote: what would take gigabytes to parse is refused before it is parsed."""
 
 import datetime
 import itertools
 import json
 import math
+import re
+import tomllib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from seqcls.cancellation import checked
-from seqcls.canonical import canonical_json
 from seqcls.config import RunConfig
-from seqcls.errors import ConfigError, PluginError, SpecError
+from seqcls.errors import ConfigError, DatasetError, PluginError, SpecError
 from seqcls.problem import configuration
-from seqcls.spelling import nearest
-from sweeps.grid.paths import with_digests
-from sweeps.grid.toml import parse_toml
+from seqcls.strings.datasets import remember
+from seqcls.text import canonical_json, nearest
+from sweeps.datasets import read_dataset
 from sweeps.grid.written_spec import MAX_RUNS, WrittenSpec
+
+MAX_PARTS = 16
+"""The most parts of a dotted key, each of which is a table of its own; a specification needs
+three at most."""
+
+# Within strings and comments, dots mean nothing. One that has no end goes on to where it could have
+# one at the latest, so that no text is looked through twice.
+_STRINGS = re.compile(
+    r'"""(?:[^"\\]|\\.|"(?!""))*(?:"""|\Z)|'
+    r"'''(?:[^']|'(?!''))*(?:'''|\Z)|"
+    r'"(?:[^"\\\n]|\\.)*"?|'
+    r"'[^'\n]*'?|"
+    r"#[^\n]*",
+    re.DOTALL,
+)
+_PART = r"[^\s.=,#\[\]{}]"
+_DEEP = re.compile(rf"(?<!{_PART})(?:{_PART}+[ \t]*\.[ \t]*){{{MAX_PARTS}}}")
+
+
+def parse_toml(text: str) -> dict[str, Any]:
+    """What a TOML file says.
+
+    Raises:
+        SpecError: a key of too many parts, for which the parser makes tables within tables.
+        ValueError, RecursionError: it is no TOML, or nested too deeply.
+    """
+    bare = _STRINGS.sub(lambda deep: "" if deep[0].startswith("#") else "_", text)
+    if deep := _DEEP.search(bare):
+        raise SpecError(
+            f"the key {deep[0][:40]!r}… has more than {MAX_PARTS} parts; no setting has so many"
+        )
+    return tomllib.loads(text)
+
+
+# Files of strings that a specification names: their digests stand in configurations.
+
+
+def with_digests(data: Mapping[str, Any], folder: Path | None = None) -> Mapping[str, Any]:
+    """A specification whose every `path` is read, and replaced by `dataset` and its digest.
+
+    Args:
+        data: the table as TOML gives it.
+        folder: where paths are looked for first, that of the specification; else, or where there
+            is none, the working directory.
+
+    Raises:
+        SpecError: a file cannot be read or is refused.
+    """
+    settings = dict(data)
+    for key in ("fixed", "axes"):
+        if isinstance(fields := settings.get(key), Mapping):
+            settings[key] = _replaced(fields, folder)
+    if isinstance(listed := settings.get("configurations"), list | tuple):
+        settings["configurations"] = [
+            _replaced(fields, folder) if isinstance(fields, Mapping) else fields
+            for fields in listed
+        ]
+    return settings
+
+
+def _replaced(fields: Mapping[str, Any], folder: Path | None) -> Mapping[str, Any]:
+    if "path" not in fields:
+        return fields
+    if "dataset" in fields:
+        raise SpecError("both path and dataset are given; a path stands for its dataset")
+    named = fields["path"]
+    digests = [_digest(x, folder) for x in named] if isinstance(named, list) else None
+    others = {name: value for name, value in fields.items() if name != "path"}
+    return {**others, "dataset": digests if digests is not None else _digest(named, folder)}
+
+
+def _digest(named: Any, folder: Path | None) -> str:
+    if not isinstance(named, str) or not named or "\0" in named:
+        raise SpecError(f"path={named!r:.60}: expected the name of a file, such as 'data.csv'")
+    there = (folder or Path()) / named
+    try:
+        return remember(read_dataset(there if there.exists() else Path(named)))
+    except DatasetError as error:
+        raise SpecError(f"path={error}") from None
+
+
+# Sweep specifications: a TOML file, read as data only, and the runs that it asks for.
 
 MAX_BYTES = 1_000_000
 """A larger file is refused before it is read to its end."""

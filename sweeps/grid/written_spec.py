@@ -11,7 +11,7 @@ from pydantic_core import ErrorDetails, PydanticCustomError
 
 from seqcls.config import RunConfig, check_model_seed
 from seqcls.errors import ConfigError, SpecError
-from seqcls.spelling import OTHER_NAMES, closest, nearest
+from seqcls.text import OTHER_NAMES, closest, nearest
 
 MAX_RUNS = 100_000
 """A larger grid is refused before anything of it is expanded."""

@@ -4,7 +4,7 @@ A configuration weighs the same however many seeds it has. Of one configuration 
 is what `seqcls compare` prints.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property, lru_cache
 
@@ -12,8 +12,20 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from sweeps.statistics.intervals import CONFIDENCE, Interval, Table, newcombe, paired_newcombe
-from sweeps.statistics.median_intervals import FEWEST, RESAMPLES
+from seqcls.config import RunConfig
+from seqcls.fields import fields_unread
+from seqcls.problem import obstacle_of
+from sweeps.statistics.intervals import (
+    CONFIDENCE,
+    FEWEST,
+    RESAMPLES,
+    ConfidenceInterval,
+    PairTable,
+    mcnemar,
+    newcombe,
+    paired_newcombe,
+    wilson,
+)
 
 MOST_KEPT = 100
 """Seeds whose draws are kept for other configurations of the same: 400 kB, of 64 such sets."""
@@ -59,7 +71,9 @@ class Outcomes:
         return np.concatenate(medians)
 
 
-def failing_difference(a: Sequence[Outcomes], b: Sequence[Outcomes], *, paired: bool) -> Interval:
+def failing_difference(
+    a: Sequence[Outcomes], b: Sequence[Outcomes], *, paired: bool
+) -> ConfidenceInterval:
     """The mean failing share of the first configurations less that of the second, by Newcombe.
 
     Args:
@@ -69,11 +83,11 @@ def failing_difference(a: Sequence[Outcomes], b: Sequence[Outcomes], *, paired: 
     """
     if paired:
         pairs = [table_of(*pair) for pair in zip(a, b, strict=True)]
-        return paired_newcombe(_together(pairs))
+        return paired_newcombe(_pooled_table(pairs))
     return newcombe(_counted(a), _counted(b))
 
 
-def median_difference(a: Sequence[Outcomes], b: Sequence[Outcomes]) -> Interval:
+def median_difference(a: Sequence[Outcomes], b: Sequence[Outcomes]) -> ConfidenceInterval:
     """The mean median of the first configurations less that of the second, by bootstrap.
 
     Seeds are drawn, the same in configurations that have the same, so that those are compared seed
@@ -82,17 +96,17 @@ def median_difference(a: Sequence[Outcomes], b: Sequence[Outcomes]) -> Interval:
     """
     value = float(np.mean([x.median for x in a]) - np.mean([x.median for x in b]))
     if min(len(x.seeds) for x in (*a, *b)) < FEWEST:
-        return Interval(value, np.nan, np.nan)
+        return ConfidenceInterval(value, np.nan, np.nan)
     first, second = (np.mean([x.medians for x in side], axis=0) for side in (a, b))
     outside = (1 - CONFIDENCE) / 2
     low, high = np.quantile(first - second, [outside, 1 - outside])
-    return Interval(value, float(low), float(high))
+    return ConfidenceInterval(value, float(low), float(high))
 
 
-def table_of(a: Outcomes, b: Outcomes) -> Table:
+def table_of(a: Outcomes, b: Outcomes) -> PairTable:
     """In how many seeds both fail, only the first, only the second, and none."""
     first, second = a.values > 0, b.values > 0
-    return Table(
+    return PairTable(
         both=int((first & second).sum()),
         only_first=int((first & ~second).sum()),
         only_second=int((~first & second).sum()),
@@ -100,12 +114,12 @@ def table_of(a: Outcomes, b: Outcomes) -> Table:
     )
 
 
-def _together(tables: Sequence[Table]) -> Table:
+def _pooled_table(tables: Sequence[PairTable]) -> PairTable:
     n = _seeds_worth([x.pairs for x in tables])
-    return Table(
+    return PairTable(
         *(
             n * float(np.mean([getattr(x, cell.name) / x.pairs for x in tables]))
-            for cell in fields(Table)
+            for cell in fields(PairTable)
         )
     )
 
@@ -139,3 +153,258 @@ def _draws(seeds: tuple[int, ...]) -> Iterator[npt.NDArray[np.integer]]:
         # However they are divided, the same are drawn.
         size = min(at_once, RESAMPLES - start)
         yield generator.multinomial(n, np.full(n, 1 / n), size=size)
+
+
+# Two configurations compared seed by seed: who fails, by how much, at which lengths.
+
+SIDES = ("a", "b")
+
+FEWEST_OF_A_MEAN = 3
+"""Seeds that a mean needs for an interval. Two have one degree of freedom, with which Student's t
+reaches nine times their standard deviation: mostly beyond all that a difference of shares can be.
+"""
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What the finished runs of two configurations say about their difference, a less b."""
+
+    table: PairTable
+    """Counts of the seeds that both have: in how many both fail, only a, only b, and none."""
+    failing: tuple[ConfidenceInterval, ConfidenceInterval]
+    """Each one's share of failing seeds, over all of its own."""
+    runs: tuple[int, int]
+    difference: ConfidenceInterval
+    """The difference of the failing shares: over pairs where there are any, else of independent
+    samples."""
+    p_value: float | None
+    """Exact McNemar; None without pairs."""
+    medians: tuple[float, float]
+    """Medians of the accuracy over the seeds that are compared, in [0, 1]."""
+    median_difference: ConfidenceInterval
+    """NaN as limits where too few seeds are compared for an interval."""
+    paired: bool
+
+    @property
+    def is_same(self) -> bool:
+        """Whether nothing that was measured differs."""
+        one_sided = self.table.only_first + self.table.only_second
+        return self.paired and one_sided == 0 and self.median_difference.value == 0
+
+
+def compare(a: pd.DataFrame, b: pd.DataFrame) -> Comparison:
+    """Compares the finished runs of two configurations.
+
+    Args:
+        a: one row a finished run of the first: model_seed, accuracy in [0, 1], errors.
+        b: likewise of the second. Each has at least one row.
+    """
+    common = set(a["model_seed"]) & set(b["model_seed"])
+    paired = bool(common)
+    failing = [runs.assign(failing=runs["errors"] > 0) for runs in (a, b)]
+    kept = [runs[runs["model_seed"].isin(common)] if paired else runs for runs in failing]
+    fails = [Outcomes.of(runs, "failing") for runs in kept]
+    accuracies = [Outcomes.of(runs, "accuracy") for runs in kept]
+    table = table_of(*fails) if paired else PairTable(0, 0, 0, 0)
+    shares = [wilson(int(runs["failing"].sum()), len(runs)) for runs in failing]
+    return Comparison(
+        table=table,
+        failing=(shares[0], shares[1]),
+        runs=(len(a), len(b)),
+        difference=failing_difference([fails[0]], [fails[1]], paired=paired),
+        p_value=mcnemar(table) if paired else None,
+        medians=(accuracies[0].median, accuracies[1].median),
+        median_difference=median_difference([accuracies[0]], [accuracies[1]]),
+        paired=paired,
+    )
+
+
+def by_length(a: pd.DataFrame, b: pd.DataFrame) -> pd.DataFrame:
+    """The accuracy of both at every length, and their difference over the seeds that both have.
+
+    Args:
+        a: one row a run and length of the first: model_seed, length, tested, wrong (strings).
+        b: likewise of the second.
+
+    Returns:
+        One row a length of which both have strings: length, seeds,
+        accuracy_a and accuracy_b (means over seeds, in [0, 1]), difference, low and high (the
+        interval of the mean difference by Student's t over seeds, within [-1, 1] as a difference
+        of shares is; missing with fewer than `FEWEST_OF_A_MEAN` seeds).
+    """
+    pairs = _accuracy_by_length(a).merge(
+        _accuracy_by_length(b), on=["model_seed", "length"], suffixes=("_a", "_b")
+    )
+    pairs["difference"] = pairs["accuracy_a"] - pairs["accuracy_b"]
+    groups = pairs.groupby("length", sort=True)
+    means = groups[["accuracy_a", "accuracy_b", "difference"]].mean()
+    means.insert(0, "seeds", groups.size())
+    from scipy import stats
+
+    spread = groups["difference"].std() / np.sqrt(means["seeds"])
+    reach = stats.t.ppf((1 + CONFIDENCE) / 2, np.maximum(means["seeds"] - 1, 1)) * spread
+    reach = reach.where(means["seeds"] >= FEWEST_OF_A_MEAN)
+    return means.assign(
+        low=(means["difference"] - reach).clip(lower=-1.0),
+        high=(means["difference"] + reach).clip(upper=1.0),
+    ).reset_index()
+
+
+def string_differences(a: pd.DataFrame, b: pd.DataFrame) -> pd.DataFrame:
+    """The strings that the two do not get wrong equally often.
+
+    Args:
+        a: one row a run and misclassified string of the first: string, length, label.
+        b: likewise of the second, tested on the same strings.
+
+    Returns:
+        string, length, label (and target, where what is right is no label), wrong_a and wrong_b
+        (runs), the greatest difference first.
+    """
+    counted = [
+        errors.groupby("string").size().rename(f"wrong_{side}")
+        for errors, side in zip((a, b), SIDES, strict=True)
+    ]
+    counts = pd.concat(counted, axis=1).fillna(0).astype(int)
+    # A group by labels would leave out the strings that have none.
+    strings = pd.concat([a, b]).drop_duplicates("string").set_index("string")
+    named = ["length", "label", *strings.columns.intersection(["target"])]
+    counts = strings[named].join(counts, how="inner").rename_axis("string").reset_index()
+    counts = counts[counts["wrong_a"] != counts["wrong_b"]]
+    order = (counts["wrong_a"] - counts["wrong_b"]).abs()
+    counts = counts.assign(order=-order).sort_values(["order", "length", "string"])
+    return counts.drop(columns="order").reset_index(drop=True)
+
+
+def _accuracy_by_length(scores: pd.DataFrame) -> pd.DataFrame:
+    counts = scores.groupby(["model_seed", "length"])[["tested", "wrong"]].sum()
+    right = (counts["tested"] - counts["wrong"]) / counts["tested"]
+    return right.rename("accuracy").reset_index()
+
+
+# Which setting changes the results of one language's models most, and how sure that is.
+
+
+@dataclass(frozen=True)
+class ImportanceMeasure:
+    """What the seeds of a configuration are summed up by."""
+
+    column: str
+    """The column with a row for each model."""
+    fails: bool = False
+    """Whether it is a share of failing seeds, of which less is better; else a median."""
+
+    def of(self, outcomes: Outcomes) -> float:
+        return outcomes.share if self.fails else outcomes.median
+
+
+MEASURES = {
+    "Median accuracy": ImportanceMeasure("accuracy"),
+    "Median solved length": ImportanceMeasure("solved_length"),
+    "Failing share": ImportanceMeasure("failing", fails=True),
+}
+
+
+def without_unread(settings: pd.DataFrame, configs: Mapping[int, RunConfig]) -> pd.DataFrame:
+    """Settings, missing where the configuration's own language and network do not read them.
+
+    Args:
+        settings: a column a setting, indexed by config_id.
+        configs: the configurations by their id.
+    """
+    nothing = frozenset[str]()
+    unread = {
+        config_id: fields_unread(config) if obstacle_of(config) is None else nothing
+        for config_id, config in configs.items()
+    }
+    mask = [[name in unread.get(key, nothing) for name in settings] for key in settings.index]
+    return settings.astype(object).mask(np.array(mask, dtype=bool).reshape(settings.shape), None)
+
+
+def importance(
+    models: pd.DataFrame, settings: pd.DataFrame, measure: ImportanceMeasure
+) -> pd.DataFrame:
+    """For each setting, how far its worst and its best value lie apart.
+
+    What a value comes to is the mean over the configurations that have it, so that one with many
+    seeds weighs as much as one with few.
+
+    Args:
+        models: one row a finished model of one language: config_id, model_seed, and the column
+            of the measure.
+        settings: a column a setting, indexed by config_id; those of one value are left out, and
+            configurations where one is missing have no part in it.
+        measure: what the seeds of a configuration are summed up by.
+
+    Returns:
+        One row a setting, the one that moves most first: fields (its name; several, where they
+        differ only together), field (as text); moves (the difference, not below 0), low, high
+        (its 95% interval, which knows nothing of the choice of the two values; missing where seeds
+        are too few); worst, at_worst, best, at_best; values (how many); paired (whether the same
+        seeds are compared), alike (whether the configurations compared differ in nothing else).
+    """
+    outcomes = {
+        int(str(config_id)): Outcomes.of(rows, measure.column)
+        for config_id, rows in models.groupby("config_id")
+    }
+    known = settings.loc[list(outcomes)]
+    rows = [_row(names, known, outcomes, measure) for names in _together(known)]
+    frame = pd.DataFrame(rows or {"moves": []})
+    return frame.sort_values("moves", ascending=False, kind="stable", ignore_index=True)
+
+
+def _together(settings: pd.DataFrame) -> Iterator[tuple[str, ...]]:
+    """The settings that differ; those that tell the same configurations apart, together."""
+    apart: dict[bytes, list[str]] = {}
+    for name in settings:
+        if settings[name].nunique() > 1:
+            codes = pd.factorize(settings[name])[0]
+            apart.setdefault(codes.tobytes(), []).append(str(name))
+    yield from map(tuple, apart.values())
+
+
+def _row(
+    names: Sequence[str],
+    settings: pd.DataFrame,
+    outcomes: Mapping[int, Outcomes],
+    measure: ImportanceMeasure,
+) -> dict[str, object]:
+    """Settings that go together: their worst and their best value."""
+    known = settings[settings[list(names)].notna().all(axis=1)]
+    values = pd.Series(
+        [", ".join(map(str, row)) for row in known[list(names)].to_numpy(dtype=object)],
+        index=known.index,
+    )
+    # In the order of their other settings, so that those that differ in nothing else meet.
+    rest = known.drop(columns=list(names)).to_numpy(dtype=object)
+    others = pd.Series([repr(row.tolist()) for row in rest], index=known.index)
+    places = {value: others[values == value].sort_values() for value in sorted(values.unique())}
+    means = {
+        value: float(np.mean([measure.of(outcomes[i]) for i in group.index]))
+        for value, group in places.items()
+    }
+    sign = 1 if measure.fails else -1
+    worst = max(means, key=lambda value: sign * means[value])
+    best = min((x for x in means if x != worst), key=lambda value: sign * means[value])
+    alike = places[worst].tolist() == places[best].tolist() and places[worst].is_unique
+    bad, good = ([outcomes[i] for i in places[value].index] for value in (worst, best))
+    paired = alike and all(x.seeds == y.seeds for x, y in zip(bad, good, strict=True))
+    if measure.fails:
+        interval = failing_difference(bad, good, paired=paired)
+    else:
+        interval = median_difference(good, bad)
+        paired = len({x.seeds for x in (*bad, *good)}) == 1
+    return {
+        "fields": tuple(names),
+        "field": ", ".join(names),
+        "moves": interval.value,
+        "low": interval.low,
+        "high": interval.high,
+        "worst": worst,
+        "at_worst": means[worst],
+        "best": best,
+        "at_best": means[best],
+        "values": len(places),
+        "paired": paired,
+        "alike": alike,
+    }

@@ -1,14 +1,20 @@
 """How sure shares and their differences are: Wilson, Newcombe, exact McNemar."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from statistics import NormalDist
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
 
 CONFIDENCE = 0.95
 
 
 @dataclass(frozen=True)
-class Interval:
+class ConfidenceInterval:
     """An estimate and the interval that holds the truth at `CONFIDENCE`."""
 
     value: float
@@ -17,7 +23,7 @@ class Interval:
 
 
 @dataclass(frozen=True)
-class Table:
+class PairTable:
     """Pairs of outcomes, such as whether the same seed fails in two configurations.
 
     Cells are counts, or sums over several tables of equal weight.
@@ -33,21 +39,21 @@ class Table:
         return self.both + self.only_first + self.only_second + self.none
 
 
-def wilson(count: float, n: float) -> Interval:
+def wilson(count: float, n: float) -> ConfidenceInterval:
     """A share and its score interval (Wilson 1927); of no observations anything is possible."""
     if n == 0:
-        return Interval(math.nan, 0.0, 1.0)
+        return ConfidenceInterval(math.nan, 0.0, 1.0)
     share = count / n
     z = NormalDist().inv_cdf((1 + CONFIDENCE) / 2)
     middle = (share + z**2 / (2 * n)) / (1 + z**2 / n)
     reach = z * math.sqrt(share * (1 - share) / n + z**2 / (4 * n**2)) / (1 + z**2 / n)
     # At the ends rounding may leave the share itself just outside.
-    return Interval(
+    return ConfidenceInterval(
         share, max(0.0, min(middle - reach, share)), min(1.0, max(middle + reach, share))
     )
 
 
-def newcombe(first: tuple[float, float], second: tuple[float, float]) -> Interval:
+def newcombe(first: tuple[float, float], second: tuple[float, float]) -> ConfidenceInterval:
     """The first share less the second, of independent samples (Newcombe 1998a, method 10).
 
     Args:
@@ -57,7 +63,7 @@ def newcombe(first: tuple[float, float], second: tuple[float, float]) -> Interva
     return _hybrid(wilson(*first), wilson(*second), 0.0)
 
 
-def paired_newcombe(table: Table) -> Interval:
+def paired_newcombe(table: PairTable) -> ConfidenceInterval:
     """The first share less the second, of pairs (Newcombe 1998b, method 10)."""
     n = table.pairs
     first = wilson(table.both + table.only_first, n)
@@ -65,7 +71,7 @@ def paired_newcombe(table: Table) -> Interval:
     return _hybrid(first, second, _correlation(table))
 
 
-def mcnemar(table: Table) -> float:
+def mcnemar(table: PairTable) -> float:
     """The exact two-sided p-value of no difference, from the pairs that disagree."""
     unlike = table.only_first + table.only_second
     if unlike == 0:
@@ -76,7 +82,7 @@ def mcnemar(table: Table) -> float:
     return float(stats.binomtest(int(table.only_first), int(unlike), 0.5).pvalue)
 
 
-def _correlation(table: Table) -> float:
+def _correlation(table: PairTable) -> float:
     """Phi, moved towards zero by half the pairs where it is positive."""
     a, b, c, d = table.both, table.only_first, table.only_second, table.none
     margins = (a + b) * (c + d) * (a + c) * (b + d)
@@ -88,13 +94,138 @@ def _correlation(table: Table) -> float:
     return product / math.sqrt(margins)
 
 
-def _hybrid(first: Interval, second: Interval, phi: float) -> Interval:
+def _hybrid(
+    first: ConfidenceInterval, second: ConfidenceInterval, phi: float
+) -> ConfidenceInterval:
     """Square-and-add of the two shares' own limits."""
     difference = first.value - second.value
     below = _added(first.value - first.low, second.high - second.value, phi)
     above = _added(first.high - first.value, second.value - second.low, phi)
-    return Interval(difference, difference - below, difference + above)
+    return ConfidenceInterval(difference, difference - below, difference + above)
 
 
 def _added(first: float, second: float, phi: float) -> float:
     return math.sqrt(max(first**2 - 2 * phi * first * second + second**2, 0.0))
+
+
+# How sure a median over seeds is: percentile bootstrap intervals, many at once.
+
+RESAMPLES = 2000
+"""How often the members of each group are drawn."""
+
+FEWEST = 6
+"""Values that a median needs for an interval of 95%. Between the least and the greatest of n lies
+the median of what they are drawn from with probability 1 - 2^(1 - n) (David & Nagaraja 2003, 7.1):
+of five in 93.75% of all cases, and no bootstrap reaches beyond them."""
+
+MOST_AT_ONCE = 500_000
+"""Numbers drawn in memory at a time."""
+
+CHUNK = 256
+"""Groups whose resampled medians are in memory at the same time."""
+
+
+def median_intervals(frame: pd.DataFrame, value: str, by: Sequence[str]) -> pd.DataFrame:
+    """The median of each group, with its percentile bootstrap interval (Efron 1979).
+
+    The members of each group are drawn with replacement, as many as there are; the interval holds
+    the middle 95% of the medians of those draws. The same values give the same interval.
+
+    Args:
+        frame: one row a value; rows without one count in no group.
+        value: the column that is summed up.
+        by: the columns that make the groups.
+
+    Returns:
+        One row a group, sorted: the columns of `by`, n (values), median, low, high. A group of
+        fewer than `FEWEST` values has no interval.
+    """
+    by = list(by)
+    known = frame[[*by, value]].dropna().sort_values([*by, value])
+    groups = known.groupby(by, observed=True, sort=True)[value]
+    summary = groups.agg(["size", "median"]).rename(columns={"size": "n"})
+    sizes = summary["n"].to_numpy()
+    starts = np.cumsum(sizes) - sizes
+    values = known[value].to_numpy(dtype=np.float64)
+    interval = np.full((len(summary), 2), np.nan)
+    for size in np.unique(sizes[sizes >= FEWEST]):
+        alike = np.flatnonzero(sizes == size)
+        members = values[starts[alike, None] + np.arange(size)]
+        interval[alike] = intervals_of(members)
+    summary["low"], summary["high"] = interval.T
+    return summary.reset_index()
+
+
+def intervals_of(members: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Computes `median_intervals` for each row of sorted members: low and high, of shape (row,
+    2).
+    """
+    ends = np.full((len(members), 2), np.nan)
+    if members.shape[1] >= FEWEST:
+        for start in range(0, len(members), CHUNK):
+            chosen = slice(start, start + CHUNK)
+            ends[chosen] = _intervals(members[chosen])
+    return ends
+
+
+def _intervals(members: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Low and high of each row of sorted members, of shape (row, 2)."""
+    drawn = members[:, _middle_ranks(members.shape[1])].mean(axis=2)
+    outside = (1 - CONFIDENCE) / 2
+    low, high = np.quantile(drawn, [outside, 1 - outside], axis=1)
+    return np.stack([low, high], axis=1)
+
+
+@lru_cache(maxsize=64)
+def _middle_ranks(size: int) -> npt.NDArray[np.int64]:
+    """The ranks of the two middle members of each draw, of shape (resample, 2).
+
+    Drawn values are as sorted as their ranks, so nothing but these two has to be looked up.
+    """
+    generator = np.random.default_rng(0)
+    middle, parts = [(size - 1) // 2, size // 2], []
+    at_once = max(1, MOST_AT_ONCE // size)
+    for start in range(0, RESAMPLES, at_once):
+        # However they are divided, the same are drawn.
+        some = (min(at_once, RESAMPLES - start), size)
+        parts.append(np.partition(generator.integers(size, size=some), middle, axis=1)[:, middle])
+    return np.concatenate(parts)
+
+
+# The results of each configuration's seeds: medians, and which of them fail.
+
+
+def medians(models: pd.DataFrame, listed: int) -> pd.DataFrame:
+    """One row a configuration that has a finished run.
+
+    Args:
+        models: the runs, as `overview.models` gives them.
+        listed: how many seeds are named at most.
+
+    Returns:
+        config_id, median_accuracy, low and high (its 95% interval, missing where there are too few
+        runs), median_solved_length (missing where half of the runs or more solve no length of
+        which there are test strings), and the first failing_seeds, in order (a list).
+    """
+    # Medians may lie between two lengths: they are fractions, and so is what they are held against.
+    models = models.assign(solved_length=models["solved_length"].astype(float))
+    accuracies = median_intervals(models, "accuracy", ["config_id"])
+    # A run that solves no tested length is below all that do; no median is said of those alone.
+    by_config = models.assign(least=models["solved_length"].fillna(-1)).groupby("config_id")
+    solved = by_config["least"].median()
+    solved = solved.where(solved >= by_config["solved_length"].min())
+    failing = models[models["failing"] > 0].sort_values(["config_id", "model_seed"])
+    seeds = failing.groupby("config_id")["model_seed"].agg(
+        lambda group: group.head(listed).tolist()
+    )
+    config_ids = accuracies["config_id"]
+    return pd.DataFrame(
+        {
+            "config_id": config_ids,
+            "median_accuracy": accuracies["median"],
+            "low": accuracies["low"],
+            "high": accuracies["high"],
+            "median_solved_length": config_ids.map(solved),
+            "failing_seeds": [seeds.get(config_id, []) for config_id in config_ids],
+        }
+    )

@@ -10,7 +10,6 @@ from pathlib import Path
 from sqlalchemy import URL, make_url
 from sqlalchemy.exc import ArgumentError
 
-from seqcls.datasets import Dataset, known
 from seqcls.errors import (
     StoreDamagedError,
     StoreError,
@@ -18,9 +17,11 @@ from seqcls.errors import (
     StoreUnavailableError,
     StoreVersionError,
 )
+from seqcls.strings import datasets
+from seqcls.strings.datasets import Dataset
+from sweeps.access import DB_VARIABLE, DEFAULT_DB
 from sweeps.files import undo_unfinished
 from sweeps.store.databases import postgres, sqlite
-from sweeps.store.databases.default import DB_VARIABLE, DEFAULT_DB
 from sweeps.store.databases.engine import SCHEMA_VERSION, Store, schema_version
 
 EXPECTED_URL = "expected postgresql://USER:PASSWORD@HOST:PORT/NAME"
@@ -82,7 +83,7 @@ def open_reader(db: str | None = None, *, any_version: bool = False) -> Store:
         StoreError: it cannot be read.
     """
     # Imported where it is used: it needs the tables, which a store that is made does not.
-    from sweeps.store.integrity import trust
+    from sweeps.store import trust
 
     store = _opened(locate(db), read_only=True)
     # A page opens the database dozens of times, mostly as it was the time before.
@@ -130,7 +131,7 @@ def open_writer(db: str | None = None, *, any_version: bool = False) -> Store:
     elif not any_version:
         _refuse_older(store, version)
         if store.path is not None:
-            from sweeps.store.integrity import trust
+            from sweeps.store import trust
 
             if (reason := trust.why_not_written(store.path, store.name)) is not None:
                 raise StoreDamagedError(reason)
@@ -193,7 +194,7 @@ def pack(db: Store | str | Path | None = None) -> Path:
 def _opened(located: Path | URL, *, read_only: bool) -> Store:
     store = _opened_as_it_is(located, read_only=read_only)
     # Configurations name datasets by their digest, wherever they are resolved.
-    known.add_source(store.location, partial(_dataset_in, store))
+    datasets.add_source(store.location, partial(_dataset_in, store))
     return store
 
 
@@ -201,7 +202,7 @@ def _dataset_in(store: Store, digest: str) -> Dataset | None:
     if store.path is not None and not store.path.exists():
         return None
     # Imported where it is used: the tables take a while to load.
-    from sweeps.store.results.datasets import load_dataset
+    from sweeps.store.writes.test_sets import load_dataset
 
     with store.begin() as connection:
         return load_dataset(connection, digest)

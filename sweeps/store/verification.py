@@ -11,22 +11,18 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, exists, func, select
 
-from seqcls.canonical import canonical_json
 from seqcls.config import IMPORTED, RunConfig, default_fields
 from seqcls.errors import StoreBusyError, StoreError
+from seqcls.fields import test_set_json, test_set_key
 from seqcls.problem import missing_plugin
-from seqcls.testset import test_set_json, test_set_key
+from seqcls.text import canonical_json
 from sweeps.grid.spec import spec_as_written
-from sweeps.on_progress import OnProgress
+from sweeps.processes import OnProgress
+from sweeps.store.columns import TIME
 from sweeps.store.databases import sqlite
 from sweeps.store.databases.engine import Store, schema_version
 from sweeps.store.databases.statements import chunks, one_of
-from sweeps.store.results.datasets import damaged_datasets
-from sweeps.store.results.explained import misfits
-from sweeps.store.results.stored import IMPORTED_JSON, RESULT_TABLES, StoredRun, read_runs
-from sweeps.store.results.sums import wrong_sums
-from sweeps.store.results.test_sets import stored_test_set
-from sweeps.store.schema.tables import (
+from sweeps.store.tables import (
     Config,
     Failure,
     Run,
@@ -34,9 +30,12 @@ from sweeps.store.schema.tables import (
     Sweep,
     SweepRun,
     SweepState,
-    TestSet,
+    TestSetRow,
 )
-from sweeps.store.schema.values import TIME
+from sweeps.store.writes.explained import misfits
+from sweeps.store.writes.recording import wrong_sums
+from sweeps.store.writes.stored import IMPORTED_JSON, RESULT_TABLES, StoredRun, read_runs
+from sweeps.store.writes.test_sets import damaged_datasets, stored_test_set
 
 PARTS_IN_PARALLEL = 8
 """Fewer are checked sooner than other processes have begun."""
@@ -203,7 +202,7 @@ def _schema(store: Store) -> Iterator[Damage]:
 
 def _configs(connection: Connection) -> Iterator[Damage]:
     columns = (Config.id, Config.key, Config.json, Config.test_set_id)
-    query = select(*columns, TestSet.key, TestSet.json).outerjoin(TestSet)
+    query = select(*columns, TestSetRow.key, TestSetRow.json).outerjoin(TestSetRow)
     unfit = set()
     lacking: dict[str, list[int]] = {}
     for config_id, key, text, test_set_id, *test_set in connection.execute(query).all():
@@ -244,7 +243,7 @@ def _datasets(connection: Connection) -> Iterator[Damage]:
 
 
 def _test_sets(connection: Connection) -> Iterator[Damage]:
-    for row in connection.execute(select(TestSet.__table__)).all():
+    for row in connection.execute(select(TestSetRow.__table__)).all():
         what = f"test set {row.id}"
         strings = stored_test_set(connection, row.id)
         if row.digest is None and len(strings.texts):

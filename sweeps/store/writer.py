@@ -1,9 +1,7 @@
 """Every write to the database, by name. What belongs together stands in a file of its own."""
 
-from sweeps.store.merging.databases import merge
-from sweeps.store.merging.runs import Merged
-from sweeps.store.results.explained import record_causes, record_perturbations
-from sweeps.store.runs.claiming import (
+from sweeps.store.merge import Merged, merge
+from sweeps.store.writes.claiming import (
     GRACE_SECONDS,
     Claim,
     beat,
@@ -14,14 +12,15 @@ from sweeps.store.runs.claiming import (
     release_dead,
     still_held,
 )
-from sweeps.store.runs.recording import (
+from sweeps.store.writes.explained import record_causes, record_perturbations
+from sweeps.store.writes.recording import (
     ClaimLosses,
     record,
     record_losses,
     record_lost,
     record_verdict,
 )
-from sweeps.store.runs.submitting import delete, resume, retry, stop, submit
+from sweeps.store.writes.sweep_actions import delete, resume, retry, stop, submit
 
 __all__ = [
     "GRACE_SECONDS", "Claim", "ClaimLosses", "Merged", "beat", "claim", "delete", "end_worker",

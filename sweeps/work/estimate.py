@@ -11,13 +11,12 @@ from seqcls.cancellation import checked
 from seqcls.config import RunConfig
 from seqcls.problem import Problem, obstacle_of, resolve
 from seqcls.sampling.streams import stream
-from sweeps.grid.cost import cost_of_training, engine_of
-from sweeps.grid.grouping import PlannedRun, RunGroup, make_groups
+from sweeps.grid.grouping import PlannedRun, RunGroup, cost_of_training, engine_of, make_groups
 from sweeps.grid.spec import SweepSpec
 from sweeps.store.databases.engine import Store
-from sweeps.store.reading.timings import Timing, finished, timings
-from sweeps.work.memory import shortage
-from sweeps.work.timing.times import GroupTime, GroupToTime, Times
+from sweeps.store.reads.sweep_queries import Timing, finished, timings
+from sweeps.work.machine import shortage
+from sweeps.work.timing import GroupTime, GroupToTime, Times
 
 MOST_TIMED = 8
 """Groups that are timed; others are judged by them."""
@@ -26,7 +25,7 @@ COMPILE_SECONDS = {"fused": 60, "lanes": 20}
 """About how long compiling takes, by the engine; it is done once on a machine."""
 
 Timer = Callable[[Sequence[GroupToTime]], Times]
-"""What times groups: `sweeps.work.timing.process.time_groups`."""
+"""What times groups: `sweeps.work.timing.time_groups`."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +42,7 @@ class Estimate:
 
 
 @dataclass(frozen=True)
-class _Measured:
+class _MeasuredTimes:
     """What finished runs took."""
 
     by_key: Mapping[str, float]
@@ -66,7 +65,7 @@ def estimate(
 
     A configuration that was trained on this machine takes what it took then. Any other is timed
     for a moment. Without a timer it takes the time that the same engine took for every unit of
-    `sweeps.grid.cost`.
+    `sweeps.grid.grouping`.
 
     Args:
         store: the database; None where there is none yet.
@@ -295,7 +294,7 @@ def _stopping(config: RunConfig) -> str:
     return repr([getattr(config, name) for name in names])
 
 
-def _measured(store: Store, keys: Collection[str]) -> _Measured | None:
+def _measured(store: Store, keys: Collection[str]) -> _MeasuredTimes | None:
     measured, known = timings(store, keys)
     name = socket.gethostname()
     here = [run for run in measured if (run.host or "").partition(" ")[0] == name]
@@ -307,7 +306,7 @@ def _measured(store: Store, keys: Collection[str]) -> _Measured | None:
     epochs = _means((run.key, run.epochs) for run in measured)
     epochs |= _means((_stopping(known[run.key]), run.epochs) for run in measured)
     rates = _rates(configs, by_key)
-    return _Measured(by_key, rates, epochs, _beside(used), len(used), bool(here))
+    return _MeasuredTimes(by_key, rates, epochs, _beside(used), len(used), bool(here))
 
 
 def _means(pairs: Iterable[tuple[str, float]]) -> dict[str, float]:

@@ -6,17 +6,16 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from threading import Lock
 
-from seqcls.datasets import Dataset
-from seqcls.datasets.known import dataset_of, is_known, remember
 from seqcls.engines.base import Progress
 from seqcls.engines.choice import Choice, choose_engine, engine_named
 from seqcls.errors import named
 from seqcls.results import Evaluation, TrainedMember, Verdict, Weights
+from seqcls.strings.datasets import Dataset, dataset_of, is_known, remember
 from seqcls.training import train_group
 from seqcls.weights import to_bytes
 from sweeps.grid.grouping import RunGroup
-from sweeps.results.run_result import RunResult
-from sweeps.work.memory import parameter_bytes, shortage
+from sweeps.results import RunResult
+from sweeps.work.machine import parameter_bytes, shortage
 
 _numbers = itertools.count()
 
@@ -55,7 +54,7 @@ def make_job(group: RunGroup, engine: str, device: str) -> Job:
 
 def _drawn(group: RunGroup) -> list[Weights] | None:
     # Imported where it is used: it loads PyTorch.
-    from seqcls.engines.initial import draw_initial
+    from seqcls.engines.member import draw_initial
 
     try:
         return draw_initial([(run.problem, run.model_seed) for run in group])
@@ -105,7 +104,7 @@ def _tested(
         return {}
     # Imported where it is used: a process that only hands out groups tests nothing.
     from seqcls.evaluation import evaluate
-    from seqcls.interpretability.verdicts.by_counts import unaffordable, verdicts
+    from seqcls.interpretability.verdicts import unaffordable, verdicts
 
     problem = job.group[0].problem
     kept = [member.kept_weights for member in complete]

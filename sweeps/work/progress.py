@@ -5,9 +5,9 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
 from sweeps.store.databases.engine import Store
-from sweeps.store.reading import progress_queries
-from sweeps.store.reading.progress_queries import Recent
-from sweeps.store.schema.tables import RunState
+from sweeps.store.reads import sweep_queries
+from sweeps.store.reads.sweep_queries import Recent
+from sweeps.store.tables import RunState
 
 WINDOW_SECONDS = 300.0
 """The rate is that of the runs that ended so recently, while anything was trained."""
@@ -77,15 +77,15 @@ def counts(store: Store, sweep_ids: Sequence[int] | None = None) -> list[SweepPr
             done=by_state[RunState.DONE],
             failed=by_state[RunState.FAILED],
         )
-        for sweep_id, name, state, by_state in progress_queries.states(store, sweep_ids)
+        for sweep_id, name, state, by_state in sweep_queries.states(store, sweep_ids)
     ]
 
 
 def _with_rates(store: Store, sweeps: Iterable[SweepProgress]) -> list[SweepProgress]:
     """The same, with the rate at which runs end in sweeps that are training, and their epochs."""
-    recent = progress_queries.recent(store, WINDOW_SECONDS)
+    recent = sweep_queries.recent(store, WINDOW_SECONDS)
     epochs: dict[int, list[tuple[int, int]]] = {}
-    for sweep_id, epoch, most in progress_queries.epochs_in_training(store):
+    for sweep_id, epoch, most in sweep_queries.epochs_in_training(store):
         epochs.setdefault(sweep_id, []).append((epoch, most))
     return [
         replace(
@@ -107,7 +107,7 @@ def _rate(recent: Recent | None) -> float | None:
 
 def _with_orphaned(store: Store, sweeps: list[SweepProgress]) -> list[SweepProgress]:
     """The same, with the runs whose worker is dead."""
-    orphaned = progress_queries.orphaned(store)
+    orphaned = sweep_queries.orphaned(store)
     return [
         replace(x, orphaned=orphaned[x.id], runs_per_second=None) if x.id in orphaned else x
         for x in sweeps

@@ -15,20 +15,15 @@ from seqcls.errors import ConfigError, MachineError, StoreBusyError
 from seqcls.problem import resolve
 from seqcls.results import EpochLosses
 from sweeps.grid.grouping import RunGroup, make_groups
-from sweeps.on_progress import OnProgress
-from sweeps.processes.interruption import Interruption, gentle_interruption
+from sweeps.processes import Interruption, OnProgress, gentle_interruption
 from sweeps.store import writer
 from sweeps.store.databases.engine import Store
-from sweeps.store.runs.claiming import GRACE_SECONDS
-from sweeps.store.runs.queued import queued_runs, runs_that_go_on
+from sweeps.store.writes.claiming import GRACE_SECONDS, queued_runs, runs_that_go_on
 from sweeps.work import executors
 from sweeps.work.executors import Executor, GroupEnded
-from sweeps.work.group_progress import GroupProgress
-from sweeps.work.heartbeat import BEAT_SECONDS, heartbeat
 from sweeps.work.jobs import Job, make_job
-from sweeps.work.live_losses import LiveLosses
-from sweeps.work.options import WorkOptions, WorkSummary
-from sweeps.work.warm_up import Preparation, check_device
+from sweeps.work.machine import Preparation, WorkOptions, WorkSummary, check_device
+from sweeps.work.reports import BEAT_SECONDS, GroupProgress, LiveLosses, heartbeat
 
 NEARLY_DONE_SECONDS = 5.0
 """A group that will end so soon is finished after a stop; any other is left for the next worker."""

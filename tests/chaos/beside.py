@@ -13,9 +13,8 @@ from sweeps.grid.spec import parse_spec
 from sweeps.store import writer
 from sweeps.store.databases.engine import Store
 from sweeps.store.opening import open_writer
-from sweeps.store.reading import curves, overview, sweep_queries
-from sweeps.store.reading.selection import View
-from sweeps.store.strings import string_queries
+from sweeps.store.reads import curves, overview, string_queries, sweep_queries
+from sweeps.store.reads.selection import View
 from sweeps.work.progress import progress
 from tests.conftest import SHORT
 

@@ -9,15 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from seqcls.datasets import Dataset
-from seqcls.tokens.strings import TokenStrings
+from seqcls.strings.datasets import Dataset
+from seqcls.strings.token_strings import TokenStrings
 from sweeps.grid.spec import parse_spec
 from sweeps.store import writer
 from sweeps.store.opening import open_writer, pack
-from sweeps.store.results.datasets import store_dataset
-from sweeps.store.results.explained import SHORT_TRIED
-from sweeps.store.schema.tables import Base
-from sweeps.work.options import WorkOptions
+from sweeps.store.tables import Base
+from sweeps.store.writes.explained import SHORT_TRIED
+from sweeps.store.writes.test_sets import store_dataset
+from sweeps.work.machine import WorkOptions
 from sweeps.work.worker import work
 from tests.conftest import SHORT
 

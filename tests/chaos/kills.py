@@ -22,8 +22,8 @@ from sweeps.grid.spec import parse_spec
 from sweeps.store import writer
 from sweeps.store.opening import open_reader, open_writer
 from sweeps.store.verification import verify
-from sweeps.work import live_losses
-from sweeps.work.options import WorkOptions
+from sweeps.work import reports
+from sweeps.work.machine import WorkOptions
 from sweeps.work.progress import progress
 from sweeps.work.worker import work
 from tests.chaos.beside import delete_other, disturbed
@@ -42,22 +42,30 @@ SPEC = parse_spec(
 )
 
 POINTS = {
-    "runs are added, nothing committed": ("sweeps.store.runs.submitting", "add_members", "after"),
+    "runs are added, nothing committed": (
+        "sweeps.store.writes.sweep_actions",
+        "add_members",
+        "after",
+    ),
     "the sweep is submitted": ("sweeps.store.writer", "submit", "after"),
     "the worker is known": ("sweeps.store.writer", "register_worker", "after"),
     "before a claim": ("sweeps.store.writer", "claim", "before"),
-    "claimed, nothing committed": ("sweeps.store.runs.claiming", "update_states", "after"),
+    "claimed, nothing committed": ("sweeps.store.writes.claiming", "update_states", "after"),
     "claimed": ("sweeps.store.writer", "claim", "after"),
     "initial values are drawn": ("sweeps.work.worker", "make_job", "after"),
-    "losses are stored, nothing committed": ("sweeps.store.runs.recording", "insert_new", "after"),
+    "losses are stored, nothing committed": (
+        "sweeps.store.writes.recording",
+        "insert_new",
+        "after",
+    ),
     "losses of models in training are stored": ("sweeps.store.writer", "record_losses", "after"),
-    "trained and tested": ("sweeps.work.executors.in_process", "run_job", "after"),
+    "trained and tested": ("sweeps.work.executors", "run_job", "after"),
     "before results are stored": ("sweeps.store.writer", "record", "before"),
-    "some tables' rows are stored": ("sweeps.store.runs.recording", "insert_rows", "after"),
-    "a group's results are stored": ("sweeps.store.runs.recording", "insert_results", "after"),
-    "the sums are raised": ("sweeps.store.runs.recording", "sweeps_of", "before"),
+    "some tables' rows are stored": ("sweeps.store.writes.recording", "insert_rows", "after"),
+    "a group's results are stored": ("sweeps.store.writes.recording", "insert_results", "after"),
+    "the sums are raised": ("sweeps.store.writes.recording", "sweeps_of", "before"),
     "states are changed, nothing committed": (
-        "sweeps.store.runs.recording",
+        "sweeps.store.writes.recording",
         "update_states",
         "after",
     ),
@@ -77,7 +85,7 @@ PASSED_ONCE = {
 def main(kills: int, folder: Path, beside: bool = False) -> dict[str, Any]:
     """Kills so many processes; the databases of all sweeps that became complete are compared."""
     # These models are trained in less time than passes before losses are stored for pages.
-    live_losses.STORE_SECONDS = 0.0
+    reports.STORE_SECONDS = 0.0
     undisturbed = open_writer(str(folder / "undisturbed.db"))
     # The first may have to compile the engine, which none of the others has.
     _sweep(folder / "undisturbed.db")

@@ -4,11 +4,10 @@ import random
 from collections.abc import Callable, Iterator
 
 from seqcls.config import RunConfig
-from seqcls.interpretability.families.notation import parse_family
+from seqcls.interpretability.family import parse_family
 from seqcls.problem import configuration, resolve
-from seqcls.tokens.tokenizer import Tokenizer
-from sweeps.grid.spec import parse_spec
-from sweeps.grid.toml import parse_toml
+from seqcls.strings.tokenizer import Tokenizer
+from sweeps.grid.spec import parse_spec, parse_toml
 from sweeps.store.opening import locate
 
 CATASTROPHIC = {

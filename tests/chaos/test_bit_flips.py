@@ -13,7 +13,7 @@ from sweeps.grid.spec import parse_spec
 from sweeps.store import writer
 from sweeps.store.opening import open_reader, open_writer, pack
 from sweeps.store.verification import verify
-from sweeps.work.options import WorkOptions
+from sweeps.work.machine import WorkOptions
 from sweeps.work.worker import work
 from tests import transductions
 from tests.conftest import SHORT

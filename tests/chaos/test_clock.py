@@ -7,14 +7,14 @@ from pathlib import Path
 import pytest
 
 from seqcls.engines.base import Progress
-from sweeps.results.run_result import RunResult
+from sweeps.results import RunResult
 from sweeps.store import writer
 from sweeps.store.opening import open_writer
-from sweeps.store.runs import claiming, recording
 from sweeps.store.verification import verify
-from sweeps.work.executors import in_process
+from sweeps.store.writes import claiming, recording
+from sweeps.work import executors
 from sweeps.work.jobs import Job, run_job
-from sweeps.work.options import WorkOptions
+from sweeps.work.machine import WorkOptions
 from sweeps.work.progress import progress
 from sweeps.work.worker import work
 from tests.conftest import SHORT
@@ -43,7 +43,7 @@ def test_a_clock_that_steps_costs_no_result(
     patched: list[tuple[object, Callable[..., object]]] = [(claiming, clock), (recording, clock)]
     for module, own in patched:
         monkeypatch.setattr(module, "now", own)
-    monkeypatch.setattr(in_process, "run_job", stepping)
+    monkeypatch.setattr(executors, "run_job", stepping)
     assert work(store, [sweep_id], WorkOptions(0)).recorded == 9
     assert rows(store, "SELECT state, attempt, count(*) FROM run GROUP BY 1, 2") == [("done", 1, 9)]
     assert verify(store).damages == []

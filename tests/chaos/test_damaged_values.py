@@ -18,10 +18,10 @@ from typer.testing import CliRunner
 
 from dashboard.cli import app
 from seqcls.errors import SeqclsError
-from sweeps.store.integrity.row_checks import kind_of
 from sweeps.store.opening import open_reader
-from sweeps.store.reading import queries
-from sweeps.store.schema.tables import Base
+from sweeps.store.reads import queries
+from sweeps.store.survey import kind_of
+from sweeps.store.tables import Base
 from sweeps.store.verification import verify
 from tests.app import INSIDE, PAGES, run
 from tests.chaos.damaged import (

@@ -22,7 +22,7 @@ from sweeps.grid.spec import read_spec
 from sweeps.store import writer
 from sweeps.store.databases.engine import Store
 from sweeps.store.opening import open_reader, open_writer
-from sweeps.work.options import WorkOptions
+from sweeps.work.machine import WorkOptions
 from sweeps.work.worker import work
 from tests import plugins
 from tests.chaos.contents import contents

@@ -11,7 +11,7 @@ from sweeps.store import writer
 from sweeps.store.databases.engine import Store
 from sweeps.store.opening import open_reader, open_writer
 from sweeps.store.verification import verify
-from sweeps.work.options import WorkOptions
+from sweeps.work.machine import WorkOptions
 from sweeps.work.worker import work
 from tests.app import PAGES, open_app
 from tests.conftest import SHORT

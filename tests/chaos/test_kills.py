@@ -15,7 +15,7 @@ from sweeps.grid.spec import read_spec
 from sweeps.store import writer
 from sweeps.store.opening import open_reader, open_writer
 from sweeps.store.verification import verify
-from sweeps.work.options import WorkOptions
+from sweeps.work.machine import WorkOptions
 from sweeps.work.worker import work
 from tests.chaos.contents import contents
 from tests.chaos.kills import POINTS

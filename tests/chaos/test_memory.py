@@ -9,8 +9,8 @@ from typer.testing import CliRunner
 from sweeps.cli.app import app
 from sweeps.store import writer
 from sweeps.store.opening import open_writer
-from sweeps.store.reading import sweep_queries
-from sweeps.work.options import WorkOptions
+from sweeps.store.reads import sweep_queries
+from sweeps.work.machine import WorkOptions
 from sweeps.work.worker import work
 from tests.conftest import SHORT
 from tests.databases import rows, spec

@@ -17,8 +17,8 @@ from sweeps.store.databases import postgres
 from sweeps.store.databases.engine import Store
 from sweeps.store.opening import open_reader, open_writer
 from sweeps.store.verification import verify
-from sweeps.work import heartbeat
-from sweeps.work.options import WorkOptions
+from sweeps.work import reports
+from sweeps.work.machine import WorkOptions
 from sweeps.work.worker import work
 from tests.chaos.contents import contents
 from tests.chaos.cutting import Cutting
@@ -124,11 +124,11 @@ def test_connections_lost_in_silence_are_given_up(
 def test_a_worker_whose_database_does_not_answer_stops_beating(
     store: Store, postgres_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(heartbeat, "BEAT_SECONDS", 0.05)
-    monkeypatch.setattr(heartbeat, "SILENT_SECONDS", 0.5)
+    monkeypatch.setattr(reports, "BEAT_SECONDS", 0.05)
+    monkeypatch.setattr(reports, "SILENT_SECONDS", 0.5)
     beats: list[float] = []
     monkeypatch.setattr(writer, "beat", lambda *_: beats.append(time.monotonic()))
-    with heartbeat.heartbeat(store, 1), open_writer(postgres_url).begin() as connection:
+    with reports.heartbeat(store, 1), open_writer(postgres_url).begin() as connection:
         began = time.monotonic()
         connection.exec_driver_sql("SELECT pg_sleep(2)")
         ended = time.monotonic()

@@ -13,17 +13,17 @@ import pytest
 from sqlalchemy import text
 
 import sweeps.work.worker
-from dashboard.sweeps_page import running
+from dashboard.views import running
 from seqcls.engines.base import Progress
-from sweeps.results.run_result import RunResult
+from sweeps.results import RunResult
 from sweeps.store import writer
 from sweeps.store.databases.engine import Store
 from sweeps.store.opening import open_reader, open_writer
-from sweeps.store.runs import claiming
 from sweeps.store.verification import verify
-from sweeps.work.executors import in_process
+from sweeps.store.writes import claiming
+from sweeps.work import executors
 from sweeps.work.jobs import Job, run_job
-from sweeps.work.options import WorkOptions
+from sweeps.work.machine import WorkOptions
 from sweeps.work.progress import progress
 from sweeps.work.worker import work
 from tests.chaos.contents import contents
@@ -62,7 +62,7 @@ def test_a_worker_that_wakes_leaves_what_others_were_given_meanwhile(
         ended.append("went on")
         return []
 
-    monkeypatch.setattr(in_process, "run_job", robbed)
+    monkeypatch.setattr(executors, "run_job", robbed)
     assert work(store, None, WorkOptions(0)).recorded == 6
     assert ended == ["began"]
     assert rows(store, "SELECT state, attempt, count(*) FROM run GROUP BY 1, 2") == [

@@ -9,20 +9,21 @@ from pathlib import Path
 import psutil
 import pytest
 
-import sweeps.work.executors.training_process
+import sweeps.work.executors.pool
 from seqcls.engines.base import Progress
-from seqcls.engines.fused import ahead
+from seqcls.engines.fused import engine
 from seqcls.errors import MachineError
 from sweeps.grid.grouping import make_groups
-from sweeps.results.run_result import RunResult
+from sweeps.results import RunResult
 from sweeps.store import writer
 from sweeps.store.databases.engine import Store
 from sweeps.store.opening import open_writer
-from sweeps.store.runs.queued import queued_runs
-from sweeps.work.executors import GroupEnded, in_process
+from sweeps.store.writes.claiming import queued_runs
+from sweeps.work import executors
+from sweeps.work.executors import GroupEnded
 from sweeps.work.executors.pool import ProcessPool
 from sweeps.work.jobs import Job, make_job
-from sweeps.work.options import WorkOptions
+from sweeps.work.machine import WorkOptions
 from sweeps.work.worker import work
 from tests.chaos.sending import training_processes
 from tests.conftest import ASSETS, ROOT, SHORT
@@ -76,7 +77,7 @@ def test_processes_that_end_before_they_begin_are_named_once(
         started.append(1)
         return [sys.executable, "-c", "import no_such_module"]
 
-    monkeypatch.setattr(sweeps.work.executors.training_process, "python", broken)
+    monkeypatch.setattr(sweeps.work.executors.pool, "python", broken)
     with pytest.raises(MachineError, match=r"No module named 'no_such_module'.*--workers 0"):
         work(queued, None, WorkOptions(2))
     assert len(started) <= 2
@@ -114,7 +115,7 @@ def test_a_machine_without_room_ends_the_worker_and_charges_nothing(
     def full(_: Job, __: Progress) -> list[RunResult]:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(in_process, "run_job", full)
+    monkeypatch.setattr(executors, "run_job", full)
     with pytest.raises(MachineError, match="No space left on device"):
         work(queued, None, WorkOptions(0))
     assert uncharged(queued)
@@ -128,7 +129,7 @@ def test_machine_code_that_cannot_be_kept_is_said_with_its_folder(
         raise OSError(28, "No space left on device")
 
     monkeypatch.setenv("SEQCLS_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(ahead, "compile_ahead", full)
+    monkeypatch.setattr(engine, "compile_ahead", full)
     with pytest.raises(MachineError, match=r"cache'.*No space left.*SEQCLS_CACHE"):
         work(queued, None, WorkOptions(workers))
     assert uncharged(queued)

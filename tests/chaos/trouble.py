@@ -12,7 +12,7 @@ from seqcls.errors import SeqclsError, StoreUnavailableError
 from sweeps.grid.spec import parse_spec
 from sweeps.store import writer
 from sweeps.store.opening import open_writer
-from sweeps.work.options import WorkOptions
+from sweeps.work.machine import WorkOptions
 from sweeps.work.worker import work
 from tests.conftest import SHORT
 

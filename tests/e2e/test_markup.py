@@ -15,7 +15,7 @@ from dashboard.server.first_page import PAGES
 from dashboard.text import UNSEEN
 from sweeps import api
 from sweeps.store.databases.engine import Store
-from sweeps.store.runs import notes
+from sweeps.store.writes import sweep_actions
 from tests.e2e.server import AT_REST, PATIENCE_MS, new_page, no_traceback
 
 OUTSIDE = "outside.example"
@@ -71,8 +71,8 @@ def hostile(folder: Path) -> Store:
     api.submit(store, {**spec, "axes": {"positions": ["none", "sinusoidal"]}})
     api.work(store)
     for sweep_id in (1, 2):
-        notes.write_note(store, sweep_id, title=HOSTILE, note=HOSTILE, tags=[HOSTILE])
-    notes.save_view(store, notes.NamedView(HOSTILE[:60], "map", ""))
+        sweep_actions.write_note(store, sweep_id, title=HOSTILE, note=HOSTILE, tags=[HOSTILE])
+    sweep_actions.save_view(store, sweep_actions.NamedView(HOSTILE[:60], "map", ""))
     return store
 
 

@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import Browser, WebSocket, expect
 
 from benchmarks.served import serve
-from dashboard.sweeps_page import running
+from dashboard.views import running
 from tests.conftest import ROOT
 from tests.e2e.server import AT_REST, PATIENCE_MS, models_tested, new_page, no_traceback, open_page
 

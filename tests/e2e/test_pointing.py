@@ -10,7 +10,7 @@ from benchmarks.served import serve
 from sweeps.grid.spec import parse_spec
 from sweeps.store import writer
 from sweeps.store.opening import open_writer
-from sweeps.work.options import WorkOptions
+from sweeps.work.machine import WorkOptions
 from sweeps.work.worker import work
 from tests.e2e.server import new_page, no_traceback, open_page
 

@@ -12,7 +12,7 @@ import pytest
 from playwright.sync_api import Browser, Dialog, expect
 
 from benchmarks.served import serve, wait_for
-from sweeps.read_only import REASON
+from sweeps.access import REASON
 from tests.conftest import ROOT
 from tests.e2e.conftest import BASE
 from tests.e2e.server import AT_REST, PATIENCE_MS, new_page, no_traceback, open_page

@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from sweeps.store.opening import open_reader
-from sweeps.store.strings.string_queries import string_errors
+from sweeps.store.reads.string_queries import string_errors
 from tests.conftest import ROOT
 from tests.e2e.server import AT_REST, no_traceback, open_page
 

@@ -6,9 +6,9 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from benchmarks.served import serve, wait_for
-from sweeps.processes import background_worker
 from sweeps.store.opening import open_reader
-from sweeps.store.reading import sweep_queries
+from sweeps.store.reads import sweep_queries
+from sweeps.work import background_worker
 from tests.e2e.server import AT_REST, models_tested, no_traceback, open_page
 
 pytestmark = pytest.mark.browser

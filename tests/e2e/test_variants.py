@@ -6,9 +6,9 @@ import pytest
 from playwright.sync_api import Browser, expect
 
 from benchmarks.served import serve, wait_for
-from sweeps.processes import background_worker
 from sweeps.store import writer
 from sweeps.store.opening import open_writer
+from sweeps.work import background_worker
 from tests.databases import rows
 from tests.e2e.server import AT_REST, no_traceback, open_page
 from tests.e2e.test_sweeps import TRAINING_SECONDS

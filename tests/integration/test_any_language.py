@@ -8,14 +8,14 @@ import pytest
 from streamlit.testing.v1 import AppTest
 from typer.testing import CliRunner
 
-from seqcls.interpretability.causes.mechanisms import SAMPLE
-from seqcls.tokens.tokenizer import Tokenizer
+from seqcls.interpretability.mechanisms import SAMPLE
+from seqcls.strings.tokenizer import Tokenizer
 from sweeps.api import causes, errors, errors_of_run, helps, runs
 from sweeps.cli.app import app as seqcls
 from sweeps.grid.spec import parse_spec
 from sweeps.store import writer
 from sweeps.store.opening import open_reader, open_writer
-from sweeps.work.options import WorkOptions
+from sweeps.work.machine import WorkOptions
 from sweeps.work.worker import work
 from tests.app import open_app, rerun, said
 from tests.conftest import SHORT

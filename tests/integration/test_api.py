@@ -17,7 +17,7 @@ from seqcls.errors import (
     SpecError,
     UnknownRunError,
 )
-from seqcls.interpretability.families.curves import Curve, Map
+from seqcls.interpretability.family import Curve, FamilyMap
 from sweeps import api
 from sweeps.cli.app import app
 from sweeps.store.databases.engine import Store
@@ -71,7 +71,7 @@ def test_families_are_exact_where_letter_counts_decide(store: Store) -> None:
     assert groups.limit is None
     assert groups.first_wrong == curve.first_wrong
     grid = api.family(store, RUN, "a{m}b{n}")
-    assert isinstance(grid, Map)
+    assert isinstance(grid, FamilyMap)
     assert grid.exact
 
 

@@ -10,11 +10,11 @@ import psutil
 import pytest
 
 from sweeps.grid.spec import read_spec
-from sweeps.processes import background_worker
 from sweeps.store import writer
 from sweeps.store.databases.engine import Store
 from sweeps.store.opening import open_writer
-from sweeps.store.reading import sweep_queries
+from sweeps.store.reads import sweep_queries
+from sweeps.work import background_worker
 from tests.databases import file_of
 
 PATIENCE_SECONDS = 120

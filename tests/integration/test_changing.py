@@ -9,16 +9,16 @@ import pytest
 from typer.testing import CliRunner
 
 from dashboard import data
-from dashboard.server.shared_answers import Remembered
+from dashboard.server.shared_answers import SharedAnswers
 from dashboard.text import UNSEEN, verbatim
 from seqcls.errors import StoreBusyError, StoreError
 from sweeps.cli.app import app as command
 from sweeps.store import writer
 from sweeps.store.databases.engine import as_of_now, one_moment
 from sweeps.store.opening import open_reader, open_writer, pack
-from sweeps.store.reading import overview, queries
-from sweeps.store.reading.selection import View
-from sweeps.work.options import WorkOptions
+from sweeps.store.reads import overview, queries
+from sweeps.store.reads.selection import View
+from sweeps.work.machine import WorkOptions
 from sweeps.work.worker import work
 from tests.app import PAGES, metrics, open_app, said
 from tests.conftest import ROOT, SHORT
@@ -75,9 +75,9 @@ def test_a_page_that_is_drawn_while_results_are_stored_agrees_with_itself(
 ) -> None:
     db = tmp_path / "stored.db"
     shutil.copy(ROOT / "runs.db", db)
-    store, answer, writes = open_writer(str(db)), Remembered.answer, [0]
+    store, answer, writes = open_writer(str(db)), SharedAnswers.answer, [0]
 
-    def storing(self: Remembered, key: Any, make: Any) -> Any:
+    def storing(self: SharedAnswers, key: Any, make: Any) -> Any:
         if key[0] in COUNTED:
             with store.change() as connection:
                 connection.exec_driver_sql(
@@ -89,7 +89,7 @@ def test_a_page_that_is_drawn_while_results_are_stored_agrees_with_itself(
 
     for page in ("failing", "compare"):
         with monkeypatch.context() as patched:
-            patched.setattr(Remembered, "answer", storing)
+            patched.setattr(SharedAnswers, "answer", storing)
             app = open_app(monkeypatch, db, page, failing="true")
         if page == "failing":
             above = f"{len(app.dataframe[0].value)} models misclassify"

@@ -12,16 +12,16 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-import sweeps.work.executors.in_process
+import sweeps.work.executors
 from seqcls.engines.base import Progress
 from seqcls.errors import SeqclsError
+from sweeps.cli import sweeps as sweeping
 from sweeps.cli.app import app
-from sweeps.cli.commands import sweeping
-from sweeps.cli.exit_codes import RUNS_FAILED, RUNS_LEFT
-from sweeps.results.run_result import RunResult
+from sweeps.cli.parameters import RUNS_FAILED, RUNS_LEFT
+from sweeps.results import RunResult
 from sweeps.store import writer
 from sweeps.store.opening import open_writer
-from sweeps.store.reading import sweep_queries
+from sweeps.store.reads import sweep_queries
 from sweeps.work.jobs import Job
 from tests.conftest import ROOT
 from tests.databases import rows
@@ -83,7 +83,7 @@ def test_runs_that_failed_are_told_by_the_exit_status_and_retried(
         raise MemoryError("no more")
 
     with monkeypatch.context() as patched:
-        patched.setattr(sweeps.work.executors.in_process, "run_job", broken)
+        patched.setattr(sweeps.work.executors, "run_job", broken)
         status, said = seqcls("sweep", str(short_spec), *db, "--workers", "0")
     assert (status, "6 runs failed" in said) == (RUNS_FAILED, True)
     assert seqcls("status", *db)[0] == RUNS_FAILED
@@ -179,7 +179,7 @@ def test_reading_a_specification_is_shown_to_go_on(
 def test_a_batch_that_does_not_fit_is_warned_of_with_the_estimate(
     tmp_path: Path, db: tuple[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("sweeps.work.memory.machine_bytes", lambda: 10**10)
+    monkeypatch.setattr("sweeps.work.machine.machine_bytes", lambda: 10**10)
     path = tmp_path / "large.toml"
     path.write_text(
         'name = "large"\nmodel_seeds = "0..0"\n[fixed]\narchitecture = "lstm"\nreadout = "last"\n'

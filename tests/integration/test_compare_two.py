@@ -6,15 +6,14 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from sweeps.analysis.compared_configurations import compare
-from sweeps.analysis.compared_runs import compare_runs
+from sweeps.api.comparisons import compare, compare_runs
 from sweeps.grid.spec import parse_spec
+from sweeps.statistics.differences import string_differences
 from sweeps.statistics.intervals import mcnemar, paired_newcombe
-from sweeps.statistics.seed_by_seed import string_differences
 from sweeps.store import writer
 from sweeps.store.opening import open_reader, open_writer
-from sweeps.store.strings import string_queries
-from sweeps.work.options import WorkOptions
+from sweeps.store.reads import string_queries
+from sweeps.work.machine import WorkOptions
 from sweeps.work.worker import work
 from tests.app import metrics, open_app, rerun, said
 from tests.conftest import ROOT, SHORT

@@ -9,20 +9,18 @@ import jaxtyping
 import numpy as np
 import pytest
 
-from seqcls.interpretability.causes.interventions import mechanism_of
-from seqcls.interpretability.explanations.explain import explain
-from seqcls.interpretability.explanations.text import explanation_text
-from seqcls.interpretability.families.by_counts import curve
-from seqcls.interpretability.families.notation import parse_family
-from seqcls.interpretability.minimal.deletions import minimal_string, removals, without_part
-from seqcls.interpretability.model.network import Network
-from seqcls.interpretability.states.by_counts import activations
-from seqcls.interpretability.verdicts.certification import certify
-from seqcls.interpretability.verdicts.misclassified import errors_up_to
+from seqcls.interpretability.certification import certify, errors_up_to
+from seqcls.interpretability.deletions import minimal_string, removals, without_part
+from seqcls.interpretability.explanations import explain
+from seqcls.interpretability.families import counted_curve
+from seqcls.interpretability.family import parse_family
+from seqcls.interpretability.interventions import mechanism_of
+from seqcls.interpretability.network import Network
+from seqcls.interpretability.sentences import explanation_text
+from seqcls.interpretability.states_by_counts import activations
 from seqcls.problem import resolve
 from sweeps.store.opening import open_reader
-from sweeps.store.reading import queries
-from sweeps.store.strings import string_queries
+from sweeps.store.reads import queries, string_queries
 from tests.conftest import ROOT
 from tests.unit.explained import counterfactual_logits, patched_logits, true_logits
 
@@ -185,7 +183,7 @@ def assert_smallest_parts_are_minimal(
 @pytest.mark.parametrize("text", ["ab{n}", "a{n}b", "abc{n}", "b{2}c{n}"])
 def test_the_flip_point_of_a_family_is_where_the_readable_model_flips(run: int, text: str) -> None:
     network = network_of(run)
-    found = curve(network, parse_family(network.tokenizer, text))
+    found = counted_curve(network, parse_family(network.tokenizer, text))
     start = found.logits[0] > 0
     for flip in found.changes:
         counts = found.family.counts(np.array([[flip.n - 1], [flip.n]]))

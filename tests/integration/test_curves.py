@@ -7,12 +7,12 @@ import pandas as pd
 import pytest
 
 from benchmarks.large import make_database
-from dashboard.compare.lengths import points
-from sweeps.statistics.median_intervals import median_intervals
+from dashboard.views.scores import points
+from sweeps.statistics.intervals import median_intervals
 from sweeps.store.databases.engine import Store
-from sweeps.store.reading import overview
-from sweeps.store.reading.curves import Measure, median_curves
-from sweeps.store.reading.selection import View
+from sweeps.store.reads import overview
+from sweeps.store.reads.curves import Measure, median_curves
+from sweeps.store.reads.selection import View
 
 AXES: dict[str, list[Any]] = {"hidden_size": [2, 4], "num_attention_heads": [1, 2]}
 MEASURES: dict[str, Measure] = {

@@ -15,20 +15,19 @@ import pytest
 from sqlalchemy import make_url
 
 from seqcls.errors import ConfigError, StoreBusyError, StoreError, StoreVersionError
-from sweeps.analysis.export import _without_formulas, export, without_formulas
-from sweeps.questions.databases import upgrade
+from sweeps.api.databases import upgrade
+from sweeps.api.exports import _without_formulas, export, without_formulas
 from sweeps.store import migrate, verification, writer
 from sweeps.store.databases import statements
 from sweeps.store.databases.engine import SCHEMA_VERSION, Store, schema_version
 from sweeps.store.migrate import upgrade_with_backup
 from sweeps.store.opening import open_reader, open_writer
-from sweeps.store.reading import queries
-from sweeps.store.reading.selection import View
-from sweeps.store.runs.claiming import GRACE_SECONDS
-from sweeps.store.schema.tables import now
-from sweeps.store.strings import string_queries
-from sweeps.store.strings.answers import answers_of
+from sweeps.store.reads import queries, string_queries
+from sweeps.store.reads.export import answers_of
+from sweeps.store.reads.selection import View
+from sweeps.store.tables import now
 from sweeps.store.verification import verify
+from sweeps.store.writes.claiming import GRACE_SECONDS
 from tests.chaos.contents import contents
 from tests.chaos.damaged import unchecked
 from tests.commands import run_main

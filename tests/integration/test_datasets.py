@@ -15,33 +15,31 @@ import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
 
-from dashboard.charts.model.token_states import prefix_logits
+from dashboard.charts.token_states import prefix_logits
 from seqcls.config import PARTS
-from seqcls.datasets import Dataset, Row, known
-from seqcls.datasets.known import dataset_of, remember
-from seqcls.engines.initial import draw_initial
+from seqcls.engines.member import draw_initial
 from seqcls.errors import DatasetError, InvalidStringError, StoreDamagedError
 from seqcls.evaluation import distinct_test_strings
-from seqcls.interpretability.automata.budget import Budget
-from seqcls.interpretability.automata.learning import learn
-from seqcls.interpretability.automata.text import learned_text
-from seqcls.interpretability.minimal.minimal import minimal_failing
-from seqcls.interpretability.model.trained_model import TrainedModel
+from seqcls.interpretability.automaton import LearningBudget, learned_text
+from seqcls.interpretability.automaton_learning import learn
+from seqcls.interpretability.minimal import minimal_failing
+from seqcls.interpretability.trained_model import TrainedModel
 from seqcls.problem import Problem, configuration, resolve
-from seqcls.tokens.strings import TokenStrings
-from sweeps.analysis.answer_sentences import said_of
-from sweeps.analysis.state_frames import prefixes_frame
+from seqcls.strings import datasets
+from seqcls.strings.datasets import Dataset, Row, dataset_of, remember
+from seqcls.strings.token_strings import TokenStrings
 from sweeps.api import states
+from sweeps.api.presentation import prefixes_frame, said_of
 from sweeps.cli.app import app
 from sweeps.datasets import read_dataset
 from sweeps.datasets.summary import summary
 from sweeps.grid.spec import parse_spec
 from sweeps.store.databases.engine import Store
-from sweeps.store.merging.databases import merge
+from sweeps.store.merge import merge
 from sweeps.store.opening import open_writer
-from sweeps.store.results.datasets import load_dataset, store_dataset
-from sweeps.store.runs.submitting import delete, submit
 from sweeps.store.verification import verify
+from sweeps.store.writes.sweep_actions import delete, submit
+from sweeps.store.writes.test_sets import load_dataset, store_dataset
 from tests.databases import rows
 
 LABELED = "tokens,label,split,id\nba,0,test,2\nab,1,train,1\n,1,train,3\n"
@@ -420,7 +418,7 @@ def test_an_automaton_is_learned_of_what_a_file_does_not_say(tmp_path: Path) -> 
     problem = resolve(configuration(fields | {"architecture": "lstm", "readout": "last"}))
     assert not problem.knows(TokenStrings.of_lists(2, [()])).any()
     model = TrainedModel(problem, draw_initial([(problem, 0)])[0])
-    learned = learn(model, Budget(rounds=5, strings=2**6, single=100), stepped=False)
+    learned = learn(model, LearningBudget(rounds=5, strings=2**6, single=100), stepped=False)
     test = distinct_test_strings(problem.test).strings
     wrong = model.ask(test).predicted != problem.language.labels(test)
     assert learned.wrong == wrong.sum() > 0
@@ -495,8 +493,8 @@ def test_shares_are_of_strings_however_often_one_is_repeated(tmp_path: Path) -> 
 
 
 def test_no_number_of_files_is_too_many(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(known, "MOST_BYTES", 1)
-    paths = [tmp_path / f"{number}.csv" for number in range(known.KEPT + 3)]
+    monkeypatch.setattr(datasets, "MOST_BYTES", 1)
+    paths = [tmp_path / f"{number}.csv" for number in range(datasets.KEPT + 3)]
     digests = [
         remember(read_dataset(_written(path, f"tokens,label\nab,1\nb,0\n{'a' * number}b,1\n")))
         for number, path in enumerate(paths, 2)

@@ -17,8 +17,8 @@ from streamlit.testing.v1 import AppTest
 
 from dashboard.cli import app
 from seqcls.config import RunConfig
-from seqcls.tokens.tokenizer import LETTERS, Tokenizer
-from sweeps.store.schema.tables import Base
+from seqcls.strings.tokenizer import LETTERS, Tokenizer
+from sweeps.store.tables import Base
 from tests.app import run
 from tests.blocks import DOCS, PAGES, Reader, blocks_of, commands_of, found_in
 from tests.conftest import ROOT

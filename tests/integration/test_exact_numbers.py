@@ -13,12 +13,12 @@ import pyarrow.parquet as pq
 import pytest
 import sqlalchemy
 
-from dashboard.every_page import share
+from dashboard import share
 from sweeps import api
 from sweeps.store.databases.engine import Store
 from sweeps.store.opening import open_reader, open_writer
-from sweeps.store.reading import overview
-from sweeps.store.reading.selection import View
+from sweeps.store.reads import overview
+from sweeps.store.reads.selection import View
 from tests.app import open_app, said
 from tests.commands import run_main
 from tests.databases import rows

@@ -8,8 +8,8 @@ import pytest
 from typer.testing import CliRunner
 
 from dashboard.cli import app
+from dashboard.figures.command import write_figures
 from dashboard.figures.figure import Figure
-from dashboard.figures.figure_files import write_figures
 from seqcls.errors import SeqclsError
 from sweeps import api
 from tests.conftest import ROOT

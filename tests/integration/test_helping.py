@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 from sweeps.cli.app import app
 from sweeps.grid.spec import load_specs
 from sweeps.store.opening import open_reader
-from sweeps.store.reading import queries
+from sweeps.store.reads import queries
 from tests.conftest import ROOT
 
 RUN = "lower_magnitude_initializations/2"

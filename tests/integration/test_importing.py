@@ -16,18 +16,18 @@ import pytest
 import torch
 from typer.testing import CliRunner
 
-from dashboard.failing.alignment import aligned
+from dashboard.views.error_places import align
 from dashboard.words.names import told_apart
 from seqcls.config import RunConfig
 from seqcls.errors import ConfigError, DatasetError, UnknownRunError
-from seqcls.fields.imported import imported_config, unfolded
+from seqcls.imported import imported_config, unfolded
 from seqcls.problem import configuration, resolve
 from sweeps import api
+from sweeps.api.importing import ResultLog
 from sweeps.cli.app import app
-from sweeps.questions.importing import ResultLog
 from sweeps.store.databases.engine import Store
 from sweeps.store.opening import open_writer
-from sweeps.store.reading import overview, sweep_queries
+from sweeps.store.reads import overview, sweep_queries
 from tests.app import INSIDE, PAGES, open_app, said
 from tests.conftest import ASSETS
 from tests.databases import rows
@@ -491,7 +491,7 @@ def test_outputs_of_other_tokens_are_wrong_and_shown_as_they_are(pairs: ResultLo
     assert sorted(wrong["output"]) == ["abc", "a\ufffdb", "c{300}", "xy"]
     assert api.verify(pairs.opened).damages == []
     row = wrong[wrong["output"] == "abc"].iloc[0]
-    shown = aligned(resolve(api.config(pairs.opened, 1)).tokenizer, row)
+    shown = align(resolve(api.config(pairs.opened, 1)).tokenizer, row)
     assert shown["Output"][:3] == ["a", "b", "c"]
 
 

@@ -13,17 +13,16 @@ from streamlit.dataframe_util import convert_arrow_bytes_to_pandas_df
 from streamlit.testing.v1 import AppTest
 from typer.testing import CliRunner, Result
 
-from dashboard.live.answering import look
-from dashboard.model.outputs import written
-from seqcls.engines.initial import draw_initial
+from dashboard.live.route import look
+from dashboard.views import written
+from seqcls.engines.member import draw_initial
 from seqcls.errors import ConfigError
-from seqcls.interpretability.causes.mechanisms import OUTPUT_BEHAVIOURS
-from seqcls.interpretability.model.trained_model import TrainedModel
-from seqcls.interpretability.states.by_strings import attention_kinds, attention_patterns
-from seqcls.interpretability.states.output_tokens import likeliest_outputs
-from seqcls.interpretability.states.output_tree import output_tree
+from seqcls.interpretability.mechanisms import OUTPUT_BEHAVIOURS
+from seqcls.interpretability.states_by_strings import attention_kinds, attention_patterns
+from seqcls.interpretability.states_of_outputs import likeliest_outputs, output_tree
+from seqcls.interpretability.trained_model import TrainedModel
 from seqcls.results import ErrorKind
-from seqcls.tokens.tokenizer import FIRST_LETTER
+from seqcls.strings.tokenizer import FIRST_LETTER
 from sweeps import api
 from sweeps.cli.app import app as seqcls
 from sweeps.store.opening import open_reader

@@ -15,13 +15,13 @@ from typing import Any
 import pytest
 
 from seqcls.errors import ConfigError, StoreUnavailableError
-from sweeps.questions.importing import import_predictions
+from sweeps.api.importing import import_predictions
 from sweeps.store import writer
 from sweeps.store.databases import sqlite
 from sweeps.store.opening import open_reader, open_writer, pack
-from sweeps.store.reading import queries
-from sweeps.store.runs import claiming, importing
-from sweeps.work.options import WorkOptions
+from sweeps.store.reads import queries
+from sweeps.store.writes import claiming, importing
+from sweeps.work.machine import WorkOptions
 from sweeps.work.worker import work
 from tests.commands import SEQCLS, run_main
 from tests.conftest import SHORT
@@ -189,7 +189,7 @@ def test_an_import_of_which_one_run_is_there_stores_none(two_runs: Path) -> None
 
 
 def test_a_container_is_known_apart_from_its_machine() -> None:
-    told = "from sweeps.store.runs.claiming import this_host; print(this_host())"
+    told = "from sweeps.store.writes.claiming import this_host; print(this_host())"
     container = subprocess.run(
         ["unshare", "--pid", "--fork", "--mount-proc", sys.executable, "-c", told],
         capture_output=True,

@@ -10,7 +10,7 @@ import pytest
 
 from dashboard.cli import app
 from seqcls.results import Confusion
-from sweeps.cli.examples import commands, name_of
+from sweeps.cli.app import commands, name_of
 from sweeps.store import writer
 from sweeps.store.opening import open_writer
 from tests.commands import run_main

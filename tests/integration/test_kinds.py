@@ -22,12 +22,12 @@ from seqcls.errors import ConfigError, PluginError
 from seqcls.evaluation import distinct_test_strings, logits_of
 from seqcls.kinds import KINDS
 from seqcls.problem import configuration, resolve
-from sweeps.analysis.opened_models import trained_model
+from sweeps.api.models import trained_model
 from sweeps.cli.app import app as seqcls
 from sweeps.grid.spec import parse_spec
 from sweeps.store import writer
 from sweeps.store.opening import open_reader, open_writer
-from sweeps.work.options import WorkOptions
+from sweeps.work.machine import WorkOptions
 from sweeps.work.worker import work
 from tests.app import open_app, said
 from tests.conftest import ASSETS, ROOT, SHORT

@@ -6,20 +6,19 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from dashboard.charts.comparison.importance_chart import written
-from dashboard.compare.cells import cells_of
-from dashboard.failing import causes, error_places
+from dashboard.views import causes, error_places
+from dashboard.views.heat_map import cells_of
+from dashboard.views.importance import effect_text
 from seqcls.kinds import MISCLASSIFIED
-from sweeps.analysis.compared_configurations import compare
-from sweeps.cli.commands.comparison import comparison_sentences
+from sweeps.api.comparisons import compare
+from sweeps.cli.any_model import comparison_sentences
 from sweeps.grid.spec import parse_spec
-from sweeps.statistics.importance import MEASURES, importance, without_unread
+from sweeps.statistics.differences import MEASURES, importance, without_unread
 from sweeps.store import writer
 from sweeps.store.opening import open_reader, open_writer
-from sweeps.store.reading import overview, queries
-from sweeps.store.reading.selection import View
-from sweeps.store.strings import string_queries
-from sweeps.work.options import WorkOptions
+from sweeps.store.reads import overview, queries, string_queries
+from sweeps.store.reads.selection import View
+from sweeps.work.machine import WorkOptions
 from sweeps.work.worker import work
 from tests.app import metrics, open_app, said
 from tests.conftest import ROOT
@@ -233,7 +232,7 @@ def test_too_few_seeds_give_a_difference_without_an_interval() -> None:
     assert (own["worst"], own["best"]) == ("none", "rotary")
     assert own["moves"] == pytest.approx(0.2)
     assert pd.isna(own["low"])
-    assert written(own["at_worst"], "Median accuracy") == "50.0%"
+    assert effect_text(own["at_worst"], "Median accuracy") == "50.0%"
 
 
 def test_what_is_predicted_stands_beside_what_is_measured(

@@ -17,10 +17,10 @@ from starlette.middleware import Middleware
 from starlette.types import Message, Scope
 
 from dashboard.live import route
-from dashboard.live.answering import MOST_TOKENS, look
+from dashboard.live.route import MOST_TOKENS, look
 from dashboard.server.serving import OwnPages
-from seqcls.interpretability.states.by_strings import attention_patterns
-from sweeps.analysis.opened_models import trained_model
+from seqcls.interpretability.states_by_strings import attention_patterns
+from sweeps.api.models import trained_model
 from sweeps.store.opening import open_reader
 from tests.app import open_app, said
 from tests.conftest import ROOT

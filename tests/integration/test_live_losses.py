@@ -12,14 +12,14 @@ import pytest
 from seqcls.errors import StoreBusyError
 from seqcls.results import EpochLosses
 from sweeps.grid.spec import parse_spec
-from sweeps.results.run_result import RunResult
+from sweeps.results import RunResult
 from sweeps.store import writer
 from sweeps.store.databases.engine import Store
 from sweeps.store.opening import open_reader, open_writer
-from sweeps.store.reading import queries
+from sweeps.store.reads import queries
 from sweeps.store.verification import verify
-from sweeps.work import live_losses
-from sweeps.work.options import WorkOptions
+from sweeps.work import reports
+from sweeps.work.machine import WorkOptions
 from sweeps.work.progress import progress
 from sweeps.work.worker import work
 from tests.conftest import SHORT
@@ -193,8 +193,8 @@ def at_work(store: Store, sweep_id: int, workers: int) -> Iterator[threading.Thr
 def test_what_is_seen_meanwhile_is_what_is_stored_at_the_end(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(live_losses, "STORE_SECONDS", 0.0)
-    monkeypatch.setattr(live_losses, "MOST_SHARE", 1.0)
+    monkeypatch.setattr(reports, "STORE_SECONDS", 0.0)
+    monkeypatch.setattr(reports, "MOST_SHARE", 1.0)
     store = open_writer(str(tmp_path / "x.db"))
     reader, seen, revisions = open_reader(str(tmp_path / "x.db")), [], set()
     with at_work(store, plain(store, epochs=10), workers=0) as worker:

@@ -9,8 +9,8 @@ import psutil
 import pytest
 
 from seqcls.errors import StoreError
-from sweeps.processes import background_worker
 from sweeps.store.databases.engine import Store
+from sweeps.work import background_worker
 
 LOG = "20260101T000000.000000.log"
 

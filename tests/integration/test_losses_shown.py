@@ -11,8 +11,8 @@ from sweeps.grid.spec import parse_spec
 from sweeps.store import writer
 from sweeps.store.databases.engine import Store
 from sweeps.store.opening import open_reader, open_writer
-from sweeps.store.reading.losses import losses_in_training, newest_losses
-from sweeps.work.options import WorkOptions
+from sweeps.store.reads.curves import losses_in_training, newest_losses
+from sweeps.work.machine import WorkOptions
 from sweeps.work.worker import work
 from tests.app import open_app, rerun, said
 from tests.conftest import SHORT

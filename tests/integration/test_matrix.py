@@ -24,9 +24,9 @@ from streamlit.testing.v1 import AppTest
 from dashboard.cli import app as seqcls
 from seqcls.config import RunConfig
 from seqcls.errors import ConfigError
-from sweeps.analysis.export import JSONL, WRITERS
 from sweeps.api import log_results
-from sweeps.cli.exit_codes import BAD_INPUT, RUNS_FAILED
+from sweeps.api.exports import JSONL, WRITERS
+from sweeps.cli.parameters import BAD_INPUT, RUNS_FAILED
 from tests.app import open_app, rerun
 from tests.commands import run_main
 from tests.conftest import ASSETS, LONG, ROOT

@@ -14,7 +14,7 @@ from streamlit.testing.v1 import AppTest
 from sweeps.grid.spec import load_specs, parse_spec
 from sweeps.store import writer
 from sweeps.store.opening import open_writer
-from sweeps.work.options import WorkOptions
+from sweeps.work.machine import WorkOptions
 from sweeps.work.worker import work
 from tests.app import metrics, open_app, rerun, said
 from tests.conftest import ROOT, SHORT

@@ -6,10 +6,10 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from benchmarks.large import make_database
-from dashboard.model.choosing.run import OFFERED_MODELS
+from dashboard.choosing.run import OFFERED_MODELS
 from sweeps.store.opening import open_reader
-from sweeps.store.reading import queries
-from sweeps.store.reading.selection import View
+from sweeps.store.reads import queries
+from sweeps.store.reads.selection import View
 from tests.app import open_app, rerun, said
 from tests.conftest import ROOT
 

@@ -15,8 +15,8 @@ from sweeps.store import writer
 from sweeps.store.databases.engine import SCHEMA_VERSION, Store
 from sweeps.store.migrate import alembic_config
 from sweeps.store.opening import locate, open_reader, open_writer, pack
-from sweeps.store.reading import queries
-from sweeps.store.schema.tables import Base
+from sweeps.store.reads import queries
+from sweeps.store.tables import Base
 from tests.conftest import ROOT
 from tests.databases import file_of, rows, spec
 

@@ -10,10 +10,9 @@ from benchmarks.large import make_database
 from sweeps.store import writer
 from sweeps.store.databases.engine import Store
 from sweeps.store.opening import open_reader, open_writer
-from sweeps.store.reading import overview, queries, sweep_queries
-from sweeps.store.reading.selection import View
-from sweeps.store.strings import string_queries
-from sweeps.store.strings.string_queries import ErrorSearch
+from sweeps.store.reads import overview, queries, string_queries, sweep_queries
+from sweeps.store.reads.selection import View
+from sweeps.store.reads.string_queries import ErrorSearch
 from tests.databases import rows, spec
 
 AXES: dict[str, list[Any]] = {

@@ -11,13 +11,13 @@ import pyarrow as pa
 import pytest
 
 from dashboard import links
-from dashboard.compare.lengths import limits
+from dashboard.views.scores import limits
 from dashboard.words.names import colored
 from seqcls.config import default_fields
 from sweeps.grid.spec import parse_spec
 from sweeps.store import writer
 from sweeps.store.opening import open_writer
-from sweeps.work.options import WorkOptions
+from sweeps.work.machine import WorkOptions
 from sweeps.work.worker import work
 from tests.app import metrics, open_app, rerun, said
 from tests.conftest import ROOT, SHORT
@@ -340,7 +340,7 @@ def test_configurations_of_one_sweep_are_told_apart_by_their_settings(
 
 def test_what_is_saved_as_csv_reads_back(monkeypatch: pytest.MonkeyPatch) -> None:
     from dashboard import data
-    from sweeps.store.strings.string_queries import ErrorSearch
+    from sweeps.store.reads.string_queries import ErrorSearch
 
     monkeypatch.setenv("SEQCLS_DB", str(SHIPPED))
     saved = data.string_errors(5, ErrorSearch()).to_csv(index=False)

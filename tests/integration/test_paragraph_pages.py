@@ -10,12 +10,12 @@ import pytest
 from PIL import Image
 from streamlit.testing.v1 import AppTest
 
-from dashboard.failing import by_features
+from dashboard.views import output_errors
 from seqcls.problem import configuration
 from sweeps.grid.spec import parse_spec
 from sweeps.store import writer
 from sweeps.store.opening import open_writer
-from sweeps.work.options import WorkOptions
+from sweeps.work.machine import WorkOptions
 from sweeps.work.worker import work
 from tests.app import open_app, rerun, said
 from tests.conftest import SHORT
@@ -172,7 +172,7 @@ def test_the_measures_by_lines_are_those_of_all_lengths_together(
 ) -> None:
     monkeypatch.setenv("SEQCLS_DB", str(db))
     config = configuration({**TINY, **READER})
-    found = by_features._measured(int(READER_RUN), config)
+    found = output_errors._measured(int(READER_RUN), config)
     with closing(sqlite3.connect(db)) as connection:
         query = "SELECT tested, wrong FROM run WHERE id = ?"
         ((tested, wrong),) = connection.execute(query, READER_RUN).fetchall()
@@ -181,7 +181,7 @@ def test_the_measures_by_lines_are_those_of_all_lengths_together(
     for feature in ("characters", "lines"):
         exact, rate = (
             found[(found["feature"] == feature) & (found["measure"] == measure)]
-            for measure in (by_features.EXACT, by_features.ERRORS)
+            for measure in (output_errors.EXACT, output_errors.ERRORS)
         )
         assert exact["tested"].sum() == tested
         assert (exact["share"] * exact["tested"]).sum() == pytest.approx(tested - wrong)

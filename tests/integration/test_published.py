@@ -22,7 +22,7 @@ from websockets.typing import Origin
 from benchmarks.served import Server, running, serve
 from benchmarks.visitors import visitor
 from dashboard.server.first_page import PAGES
-from sweeps.processes.serve import NAMES_VARIABLE, answers_to
+from sweeps.serve import NAMES_VARIABLE, answers_to
 from sweeps.store.opening import open_writer
 from tests.commands import run
 from tests.conftest import ROOT
@@ -264,12 +264,12 @@ def test_it_runs_from_the_repository_where_it_is_not_installed() -> None:
 
 
 BREAKS = """
-import dashboard.guide.steps
+import dashboard.screens.guide
 
 def breaks():
     raise ValueError("inside of the server")
 
-dashboard.guide.steps.STEPS["Data"] = breaks
+dashboard.screens.guide.STEPS["Data"] = breaks
 """
 
 

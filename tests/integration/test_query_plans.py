@@ -10,7 +10,7 @@ from sqlalchemy import Connection, Engine, event, make_url
 from sweeps.store import writer
 from sweeps.store.databases.engine import Store
 from sweeps.store.opening import open_writer
-from sweeps.store.reading import sweep_queries
+from sweeps.store.reads import sweep_queries
 from sweeps.store.verification import verify
 from tests.conftest import SHORT
 from tests.databases import spec

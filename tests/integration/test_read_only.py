@@ -11,21 +11,22 @@ from pathlib import Path
 import pytest
 from sqlalchemy.exc import SQLAlchemyError
 
-from dashboard.failing import cause_search
-from dashboard.launch import own_strings
-from dashboard.sweeps_page import annotating, deleting, sweep_actions
+from dashboard import actions as deleting
+from dashboard import actions as sweep_actions
+from dashboard.launch import language
+from dashboard.views import annotating, causes
 from seqcls.errors import ReadOnlyError, StoreError
 from sweeps import api
-from sweeps.analysis import causes_process
+from sweeps.access import REASON
+from sweeps.api import failures
 from sweeps.grid.spec import parse_spec
-from sweeps.processes import background_worker
-from sweeps.read_only import REASON
 from sweeps.store import writer
 from sweeps.store.databases import postgres
 from sweeps.store.databases.engine import Store
 from sweeps.store.opening import locate, open_reader, open_writer, pack, to_write
-from sweeps.store.reading import queries
-from sweeps.store.runs import notes
+from sweeps.store.reads import queries
+from sweeps.store.writes import sweep_actions as notes
+from sweeps.work import background_worker
 from tests.app import open_app
 from tests.commands import run
 from tests.conftest import ROOT
@@ -104,7 +105,7 @@ def test_no_process_is_started(db: Path, before: bytes) -> None:
     with pytest.raises(ReadOnlyError, match="SEQCLS_READ_ONLY"):
         background_worker.start_worker(store, {1: "heads"})
     with pytest.raises(ReadOnlyError):
-        causes_process.start(store, [1])
+        failures.start_cause_search(store, [1])
     assert unchanged(db, before)
 
 
@@ -116,13 +117,13 @@ def test_the_pages_actions_say_so_and_change_nothing(db: Path, before: bytes) ->
         lambda: sweep_actions.stop(1),
         lambda: sweep_actions.resume(1, "heads"),
         lambda: sweep_actions.retry(1, "heads"),
-        lambda: deleting.begin(1, "heads"),
+        lambda: deleting.delete_later(1, "heads"),
         lambda: sweep_actions.write(lambda store: notes.archive(store, 1, True)),
         lambda: sweep_actions.write(lambda store: notes.delete_view(store, "name")),
         lambda: annotating._write(1),
         lambda: annotating._save("", ""),
-        lambda: cause_search._start((1,)),
-        lambda: own_strings._read("launch dataset"),
+        lambda: causes._start((1,)),
+        lambda: language._read("launch dataset"),
     )
     st.session_state.update({"title 1": "t", "note_text 1": "n", "tags 1": [], "view_name": "v"})
     for act in actions:

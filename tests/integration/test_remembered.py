@@ -8,9 +8,8 @@ import altair as alt
 import pandas as pd
 import pytest
 
-from dashboard import data
-from dashboard.charts.style.themes import LIGHT
-from dashboard.elements import placement
+from dashboard import data, placement
+from dashboard.charts.themes import LIGHT
 from sweeps.store import writer
 from sweeps.store.databases.engine import Store
 from sweeps.store.opening import open_writer

@@ -13,12 +13,11 @@ import torch
 from seqcls.models.transformer import Transformer
 from seqcls.prediction import predict
 from seqcls.problem import resolve
-from seqcls.tokens.tokenizer import LETTERS, Tokenizer
+from seqcls.strings.tokenizer import LETTERS, Tokenizer
 from seqcls.weights import from_bytes
 from sweeps.store.databases.engine import Store
 from sweeps.store.opening import open_reader
-from sweeps.store.reading import queries
-from sweeps.store.strings import string_queries
+from sweeps.store.reads import queries, string_queries
 from tests.commands import run_main
 from tests.conftest import LONG, ROOT, asset
 from tests.databases import stored_sweeps

@@ -7,7 +7,7 @@ from seqcls.errors import StoreError
 from sweeps.store import writer
 from sweeps.store.databases.engine import Store
 from sweeps.store.opening import open_writer
-from sweeps.store.reading import queries, sweep_queries
+from sweeps.store.reads import queries, sweep_queries
 from sweeps.store.verification import verify
 from tests.databases import rows, spec
 from tests.integration.test_databases import filled

@@ -8,15 +8,15 @@ import pytest
 
 from seqcls.errors import StoreVersionError
 from seqcls.results import StringErrors
-from sweeps.analysis.export import export
-from sweeps.questions.databases import upgrade
+from sweeps.api.databases import upgrade
+from sweeps.api.exports import export
+from sweeps.store.columns import packed
 from sweeps.store.databases.engine import schema_version
 from sweeps.store.migrate import upgrade_with_backup
 from sweeps.store.opening import open_reader, open_writer
-from sweeps.store.reading.selection import View
-from sweeps.store.schema.packing import packed
-from sweeps.store.strings import string_queries
-from sweeps.store.strings.string_queries import ErrorSearch
+from sweeps.store.reads import string_queries
+from sweeps.store.reads.selection import View
+from sweeps.store.reads.string_queries import ErrorSearch
 from sweeps.store.verification import verify
 from tests.conftest import ASSETS
 from tests.databases import fill_server, rows

@@ -16,13 +16,12 @@ import pytest
 from sqlalchemy import Engine, event
 from streamlit.testing.v1 import AppTest
 
-from dashboard import data
-from dashboard.elements import placement
-from dashboard.server.shared_answers import Remembered
+from dashboard import data, placement
+from dashboard.server.shared_answers import SharedAnswers
 from seqcls.errors import StoreError
 from sweeps.store.opening import open_reader, open_writer
-from sweeps.store.reading import queries
-from sweeps.store.reading.selection import View
+from sweeps.store.reads import queries
+from sweeps.store.reads.selection import View
 from tests.app import PAGES, metrics, open_app, rerun
 from tests.conftest import ROOT
 from tests.databases import rows
@@ -33,10 +32,10 @@ SHIPPED = ROOT / "runs.db"
 
 @pytest.fixture(autouse=True)
 def _nothing_is_remembered_yet(monkeypatch: pytest.MonkeyPatch) -> None:
-    remember(monkeypatch, Remembered())
+    remember(monkeypatch, SharedAnswers())
 
 
-def remember(monkeypatch: pytest.MonkeyPatch, answers: Remembered) -> None:
+def remember(monkeypatch: pytest.MonkeyPatch, answers: SharedAnswers) -> None:
     for module in (data, placement):
         monkeypatch.setattr(module, "ANSWERS", answers, raising=False)
 
@@ -97,7 +96,7 @@ def test_a_page_of_shared_answers_is_the_same_to_the_last_character(
     monkeypatch: pytest.MonkeyPatch, page: str
 ) -> None:
     shared = [elements(open_app(monkeypatch, SHIPPED, page, seed=["0", "1"])) for _ in range(2)]
-    remember(monkeypatch, Remembered(most_bytes=0))
+    remember(monkeypatch, SharedAnswers(most_bytes=0))
     alone = elements(open_app(monkeypatch, SHIPPED, page, seed=["0", "1"]))
     assert shared == [alone, alone]
     assert len(alone) > 20
@@ -108,7 +107,7 @@ def test_sessions_with_different_filters_see_each_their_own(
 ) -> None:
     views: list[dict[str, Any]] = [{}, {"seed": ["0"]}, {"seed": ["1"]}, {"below": "50.0"}]
     shown = [metrics(open_app(monkeypatch, SHIPPED, **view)) for view in views]
-    remember(monkeypatch, Remembered(most_bytes=0))
+    remember(monkeypatch, SharedAnswers(most_bytes=0))
     assert shown == [metrics(open_app(monkeypatch, SHIPPED, **view)) for view in views]
     assert len({tuple(own.items()) for own in shown}) == len(views)
 
@@ -179,7 +178,7 @@ def test_what_is_newly_left_out_as_damaged_makes_an_answer_old(
 
 
 def test_what_is_asked_by_many_at_once_is_computed_once_and_copied() -> None:
-    answers, made, start = Remembered(), [], threading.Barrier(8)
+    answers, made, start = SharedAnswers(), [], threading.Barrier(8)
 
     def make() -> list[int]:
         made.append(1)
@@ -197,7 +196,7 @@ def test_what_is_asked_by_many_at_once_is_computed_once_and_copied() -> None:
 
 
 def test_answers_take_no_more_memory_than_they_may() -> None:
-    answers, made = Remembered(most_bytes=10_000), []
+    answers, made = SharedAnswers(most_bytes=10_000), []
 
     def ask(key: int) -> None:
         def make() -> bytes:

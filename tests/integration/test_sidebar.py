@@ -9,14 +9,14 @@ import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
+from dashboard import actions
 from dashboard.launch import fields, starting_point
-from dashboard.sweeps_page import deletions, sweep_actions
 from sweeps.grid.spec import parse_spec
-from sweeps.processes import background_worker
 from sweeps.store import writer
 from sweeps.store.databases.engine import Store
 from sweeps.store.opening import open_reader, open_writer
-from sweeps.store.reading import queries, sweep_queries
+from sweeps.store.reads import queries, sweep_queries
+from sweeps.work import background_worker
 from tests.app import open_app, rerun, said
 from tests.conftest import ROOT, SHORT
 from tests.databases import file_of, rows
@@ -129,7 +129,7 @@ def test_what_no_machine_can_hold_is_said_before_it_is_launched(
     app = write_own(open_app(monkeypatch, tmp_path / "none.db"))
     assert not app.warning
     # As on a machine with less memory than the smallest network takes.
-    monkeypatch.setattr("sweeps.work.memory.machine_bytes", lambda: 100)
+    monkeypatch.setattr("sweeps.work.machine.machine_bytes", lambda: 100)
     rerun(app)
     (warning,) = app.warning
     assert "of memory to train, and this machine has" in warning.value
@@ -194,7 +194,7 @@ NAMES = "SELECT name FROM sweep ORDER BY id"
 def test_a_sweep_is_deleted_after_asking(
     monkeypatch: pytest.MonkeyPatch, two_sweeps: Store
 ) -> None:
-    monkeypatch.setattr(deletions, "GRACE_SECONDS", 0.0)
+    monkeypatch.setattr(actions, "GRACE_SECONDS", 0.0)
     app = open_app(monkeypatch, file_of(two_sweeps), "sweeps", sweep_id="1")
     assert app.button("delete 1").label == "Delete these 3 models"
     app.button("delete 1").click()
@@ -215,7 +215,7 @@ def test_a_deletion_is_taken_back_within_a_minute(
     assert rows(two_sweeps, NAMES) == [("mine",), ("other",)], "but not from the database"
     app.button("undo 1").click()
     rerun(app)
-    assert deletions.deletions().waiting(two_sweeps.address) == {}
+    assert actions.deletions().waiting(two_sweeps.address) == {}
     assert "undo 1" not in [button.key for button in app.button]
 
 
@@ -224,9 +224,9 @@ def test_a_sweep_that_is_launched_again_is_not_deleted(
 ) -> None:
     monkeypatch.setenv("SEQCLS_DB", str(file_of(two_sweeps)))
     monkeypatch.setattr(background_worker, "start_worker", lambda *_: None)
-    deletions.deletions().begin(two_sweeps.address, 1, "mine")
-    sweep_actions.launch([parse_spec(OWN)], "token")
-    deletions.deletions().finish(two_sweeps.address, 1)
+    actions.deletions().begin(two_sweeps.address, 1, "mine")
+    actions.launch([parse_spec(OWN)], "token")
+    actions.deletions().finish(two_sweeps.address, 1)
     assert rows(two_sweeps, NAMES) == [("mine",), ("other",)]
 
 
@@ -238,13 +238,13 @@ def test_what_cannot_be_done_is_said(monkeypatch: pytest.MonkeyPatch, tmp_path: 
     app.button("resume sidebar 1").click()
     rerun(app)
     assert "That didn't work." in [error.value for error in app.error]
-    assert sweep_actions.PROBLEM not in app.session_state, "it is said once"
+    assert actions.PROBLEM not in app.session_state, "it is said once"
 
 
 def test_a_deletion_spares_a_sweep_of_another_file_that_took_the_databases_place(
     two_sweeps: Store,
 ) -> None:
-    deletions.deletions().begin(two_sweeps.address, 1, "of the file before")
-    deletions.deletions().finish(two_sweeps.address, 1)
+    actions.deletions().begin(two_sweeps.address, 1, "of the file before")
+    actions.deletions().finish(two_sweeps.address, 1)
     assert rows(two_sweeps, NAMES) == [("mine",), ("other",)]
-    assert "the database was replaced" in deletions.deletions().problems()[0]
+    assert "the database was replaced" in actions.deletions().problems()[0]

@@ -9,11 +9,11 @@ import pytest
 from typer.testing import CliRunner
 
 from dashboard.cli import app
+from sweeps.api.sweeping import delete
 from sweeps.grid.spec import parse_spec
-from sweeps.questions.sweeping import delete
 from sweeps.store import writer
 from sweeps.store.opening import open_writer
-from sweeps.store.reading import sweep_queries
+from sweeps.store.reads import sweep_queries
 from tests.conftest import ROOT
 
 SHIPPED = str(ROOT / "runs.db")

@@ -7,14 +7,13 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from dashboard.compare import story
-from sweeps.analysis import causes
-from sweeps.analysis.remedy_trials import all_spec, trials
-from sweeps.analysis.tried_remedies import loops
+from dashboard.views import configurations
+from sweeps.api import failures
+from sweeps.api.remedies import all_spec, loops, trials
+from sweeps.api.sweeping import submit, work
 from sweeps.cli.app import app as command
-from sweeps.questions.sweeping import submit, work
 from sweeps.store.opening import open_reader, open_writer
-from sweeps.store.reading import queries
+from sweeps.store.reads import queries
 from tests.app import open_app, rerun, said
 from tests.conftest import ROOT
 
@@ -30,7 +29,7 @@ def explained(tmp_path_factory: pytest.TempPathFactory) -> Path:
     store = open_writer(str(path))
     runs = queries.runs(store)
     config_id = runs.set_index("id").loc[queries.find_run(store, RUN), "config_id"]
-    causes.attribute(store, runs[runs["config_id"] == config_id]["id"].tolist(), 10)
+    failures.attribute(store, runs[runs["config_id"] == config_id]["id"].tolist(), 10)
     return path
 
 
@@ -79,7 +78,7 @@ def test_the_first_page_tells_what_a_remedy_mended(
     plain = told.replace("\\", "")
     assert plain.startswith("*dilution* in 7 of 8 seeds → attention_scale=log_length → ")
     assert f"{loop.best.mended} of 7 mended, {loop.best.broken} broken" in plain
-    assert any(story.TITLE in own.label for own in app.expander)
+    assert any(configurations.STORY_TITLE in own.label for own in app.expander)
 
 
 def test_suggestions_say_how_often_they_mended_this_cause(mended: Path) -> None:
@@ -111,9 +110,7 @@ def test_all_suggestions_are_launched_as_one_sweep(
     }
     assert list(spec.model_seeds) == list(range(8))
     launched: list[object] = []
-    monkeypatch.setattr(
-        "dashboard.sweeps_page.sweep_actions.launch", lambda specs, _: launched.extend(specs)
-    )
+    monkeypatch.setattr("dashboard.actions.launch", lambda specs, _: launched.extend(specs))
     app = open_app(monkeypatch, explained, "model", run=str(run_id))
     button = app.button(f"train_all {run_id}")
     assert button.label == f"Train all {len(suggested)} ({8 * len(suggested)} models)"

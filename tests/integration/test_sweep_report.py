@@ -14,20 +14,17 @@ from typer.testing import CliRunner
 
 from dashboard import data
 from dashboard.cli import app
-from dashboard.compare import configurations
 from dashboard.report import failing_models, sweep_report
-from sweeps.analysis import causes
-from sweeps.analysis.remedy_trials import trial_sentence
-from sweeps.api import log_results
+from dashboard.views import configurations
+from sweeps.api import failures, log_results
+from sweeps.api.remedies import trial_sentence
+from sweeps.api.results import helps
 from sweeps.grid.spec import parse_spec
-from sweeps.questions.runs import helps
 from sweeps.store import writer
 from sweeps.store.opening import open_reader, open_writer
-from sweeps.store.reading import sweep_queries
-from sweeps.store.reading.selection import View
-from sweeps.store.results import explained
-from sweeps.store.runs import notes
-from sweeps.store.strings import string_queries
+from sweeps.store.reads import string_queries, sweep_queries
+from sweeps.store.reads.selection import View
+from sweeps.store.writes import explained, sweep_actions
 from tests.app import open_app
 from tests.conftest import ROOT
 from tests.databases import file_of
@@ -151,7 +148,7 @@ def test_causes_that_are_stored_are_those_of_the_report_and_none_is_stored_by_it
 ) -> None:
     db = shutil.copy(SHIPPED, tmp_path / "runs.db")
     monkeypatch.setenv("SEQCLS_DB", str(db))
-    causes.attribute(open_writer(str(db)), [3], 10)
+    failures.attribute(open_writer(str(db)), [3], 10)
     before = Path(db).read_bytes()
     told = written(tmp_path, str(db), "all_initializations")
     assert Path(db).read_bytes() == before
@@ -178,7 +175,7 @@ def test_what_people_wrote_is_text_whatever_it_holds(
             "INSERT INTO cause SELECT 3, 0, ?, 0, ?, 1, 5, NULL",
             (MARKUP + explained.SHORT_TRIED, MARKUP),
         )
-    notes.write_note(store, 2, title=f"{MARKUP} title", note=f"{MARKUP} note", tags=[])
+    sweep_actions.write_note(store, 2, title=f"{MARKUP} title", note=f"{MARKUP} note", tags=[])
     page = written(tmp_path, db, MARKUP)
     own = without_programs(page)
     assert "<img" not in own

@@ -8,9 +8,9 @@ import typer
 from typer.testing import CliRunner
 
 from dashboard.cli import app
+from sweeps.cli.app import EXAMPLES, commands, name_of
 from sweeps.cli.app import main as _  # noqa: F401 (the command as a whole is loaded)
-from sweeps.cli.commands.printing import fitting_columns
-from sweeps.cli.examples import EXAMPLES, commands, name_of
+from sweeps.cli.printing import fitting_columns
 from tests.commands import run, run_main
 from tests.conftest import ROOT
 

@@ -13,8 +13,8 @@ from sweeps.store import writer
 from sweeps.store.databases import postgres, sqlite
 from sweeps.store.databases.engine import Store, limit_reads
 from sweeps.store.opening import open_reader, open_writer
-from sweeps.store.reading import overview
-from sweeps.store.reading.selection import View
+from sweeps.store.reads import overview
+from sweeps.store.reads.selection import View
 from tests.app import open_app, said
 from tests.databases import spec
 

@@ -10,18 +10,18 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner, Result
 
-from dashboard.charts.style.colors import ON_DARK
-from dashboard.charts.style.scales import OUTPUT_COLORS
-from dashboard.failing.alignment import table
-from sweeps.analysis.compared_runs import compare_runs
+from dashboard.charts.colors import ON_DARK
+from dashboard.charts.scales import OUTPUT_COLORS
+from dashboard.views.error_places import alignment_table
 from sweeps.api import errors, export, lengths, report
+from sweeps.api.comparisons import compare_runs
 from sweeps.cli.app import app as seqcls
 from sweeps.grid.spec import parse_spec
 from sweeps.store import writer
 from sweeps.store.opening import open_reader, open_writer
-from sweeps.store.reading.sweep_queries import specifications
-from sweeps.store.strings.string_queries import string_errors
-from sweeps.work.options import WorkOptions
+from sweeps.store.reads.string_queries import string_errors
+from sweeps.store.reads.sweep_queries import specifications
+from sweeps.work.machine import WorkOptions
 from sweeps.work.worker import work
 from tests.app import metrics, open_app, rerun, said
 from tests.conftest import SHORT
@@ -204,7 +204,9 @@ def test_the_first_wrong_token_is_marked(monkeypatch: pytest.MonkeyPatch, db: Pa
 
 
 def test_tokens_are_escaped_and_long_outputs_begin_before_the_first_wrong_one() -> None:
-    shown = table({"Input": ["<b>"], "Output": ["x"] * 400 + ["<i>"]}, 400, 380, "#FFFFFF")
+    shown = alignment_table(
+        {"Input": ["<b>"], "Output": ["x"] * 400 + ["<i>"]}, 400, 380, "#FFFFFF"
+    )
     assert "<b>" not in shown
     assert shown.count("<td>x</td>") == 20
     assert "<td><mark>&lt;i&gt;</mark></td>" in shown
@@ -247,7 +249,7 @@ def test_measures_of_outputs_are_drawn_by_length(
     monkeypatch: pytest.MonkeyPatch, db: Path, measure: str, column: str
 ) -> None:
     from dashboard import data
-    from dashboard.compare import lengths
+    from dashboard.views import scores as lengths
 
     app = open_app(monkeypatch, db, "compare", measure=measure)
     assert f"{measure} by string length" in charts(app)

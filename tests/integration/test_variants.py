@@ -10,7 +10,7 @@ from streamlit.testing.v1 import AppTest
 from sweeps.grid.spec import parse_spec
 from sweeps.store import writer
 from sweeps.store.opening import open_reader, open_writer
-from sweeps.store.reading import sweep_queries
+from sweeps.store.reads import sweep_queries
 from tests.app import open_app, rerun, said
 from tests.conftest import SHORT
 from tests.databases import file_of
@@ -23,7 +23,7 @@ def launched(
     app: AppTest, monkeypatch: pytest.MonkeyPatch, db: Path, name: str = "my_sweep"
 ) -> dict[str, Any]:
     """The specification that the button would train."""
-    monkeypatch.setattr("sweeps.processes.background_worker.start_worker", lambda *_, **__: None)
+    monkeypatch.setattr("sweeps.work.background_worker.start_worker", lambda *_, **__: None)
     app.button("launch_button").click()
     rerun(app)
     found: dict[str, Any] = json.loads(sweep_queries.specifications(open_reader(str(db)))[name])

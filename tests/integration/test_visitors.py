@@ -17,23 +17,22 @@ import pytest
 from streamlit.runtime.scriptrunner import StopException
 
 from dashboard import data
-from dashboard.model import ablation, answers
-from dashboard.model.opened import AnyModel, open_any, open_model, remembered
+from dashboard.choosing.opened import AnyModel, open_any, open_model, remembered
 from dashboard.report import document
 from dashboard.server import visitors
-from dashboard.server.shared_answers import Remembered
-from dashboard.server.visitors import Budget, Queue
+from dashboard.server.shared_answers import SharedAnswers
+from dashboard.server.visitors import Queue, VisitorBudget
+from dashboard.views import ablation, answers
 from seqcls import cancellation
 from seqcls.errors import ConfigError, VisitorError
-from seqcls.interpretability.ablation.ablation import judge_of
-from seqcls.interpretability.model.trained_model import TrainedModel
-from seqcls.interpretability.verdicts.certification import certify
-from seqcls.interpretability.verdicts.misclassified import errors_up_to
+from seqcls.interpretability.ablation import judge_of
+from seqcls.interpretability.certification import certify, errors_up_to
+from seqcls.interpretability.trained_model import TrainedModel
 from sweeps.grid.spec import parse_spec
 from sweeps.store import writer
 from sweeps.store.databases.engine import limit_reads
 from sweeps.store.opening import open_reader, open_writer
-from sweeps.store.reading.selection import View
+from sweeps.store.reads.selection import View
 from tests.app import open_app, rerun, said
 from tests.conftest import ROOT
 
@@ -69,7 +68,7 @@ def public(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_a_budget_that_is_used_up_says_when_more_is_there(clock: Clock) -> None:
-    budget = Budget(60)
+    budget = VisitorBudget(60)
     budget.check()
     budget.charge(59)
     budget.check()
@@ -153,7 +152,7 @@ def test_twenty_visitors_are_answered_one_at_a_time(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(visitors, "get_script_run_ctx", lambda **_: object())
     sessions = threading.local()
     monkeypatch.setattr("dashboard.server.visitors.st.session_state", _OfThread(sessions))
-    answered, running, most = Remembered(copied=False), list[int](), list[int]()
+    answered, running, most = SharedAnswers(copied=False), list[int](), list[int]()
 
     def long(number: int) -> Callable[[], int]:
         def make() -> int:
@@ -185,8 +184,8 @@ class _OfThread:
 def test_a_visitor_whose_budget_is_used_up_is_told_so_and_sees_the_rest(
     public: Path, monkeypatch: pytest.MonkeyPatch, clock: Clock
 ) -> None:
-    monkeypatch.setattr(visitors, "MODELS", Remembered(copied=False))
-    monkeypatch.setattr("dashboard.model.opened.MODELS", Remembered(copied=False))
+    monkeypatch.setattr(visitors, "MODELS", SharedAnswers(copied=False))
+    monkeypatch.setattr("dashboard.choosing.opened.MODELS", SharedAnswers(copied=False))
     monkeypatch.setenv("SEQCLS_VISITOR_SECONDS", "5")
     app = open_app(monkeypatch, public, "model", run="3", view="Why")
     assert USED not in said(app)
@@ -207,7 +206,7 @@ def test_what_is_known_already_costs_nothing_and_a_dashboard_of_ones_own_never_w
     public: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     app = open_app(monkeypatch, public, "model", run="3", view="Why")
-    app.session_state[visitors.BUDGET] = spent = Budget(1)
+    app.session_state[visitors.BUDGET] = spent = VisitorBudget(1)
     spent.charge(1_000)
     rerun(app)
     assert USED not in said(app)
@@ -232,7 +231,7 @@ def test_who_waits_sees_that_they_wait(public: Path, monkeypatch: pytest.MonkeyP
             assert may_end.wait(PATIENCE)
 
     monkeypatch.setattr(visitors, "said_to_wait", waiting)
-    monkeypatch.setattr(visitors, "MODELS", Remembered(copied=False))
+    monkeypatch.setattr(visitors, "MODELS", SharedAnswers(copied=False))
     with ThreadPoolExecutor(1) as pool:
         held = pool.submit(hold)
         assert begun.wait(PATIENCE)
@@ -321,7 +320,7 @@ def test_no_page_keeps_anything_of_models_by_other_keys() -> None:
 
 
 def test_what_was_used_last_is_kept_up_to_so_many_bytes() -> None:
-    kept = Remembered(most_bytes=10_000, copied=False)
+    kept = SharedAnswers(most_bytes=10_000, copied=False)
     for number in range(20):
         answered = kept.answer(number, lambda: np.zeros(500))
         assert kept.answer(number, lambda: pytest.fail("it is kept")) is answered
@@ -334,7 +333,7 @@ class _Visit:
 
 
 @pytest.fixture
-def visit(public: Path, monkeypatch: pytest.MonkeyPatch, clock: Clock) -> Budget:
+def visit(public: Path, monkeypatch: pytest.MonkeyPatch, clock: Clock) -> VisitorBudget:
     """The budget of a visit of a script that draws a page."""
     state: dict[str, object] = {}
     monkeypatch.setattr(visitors, "get_script_run_ctx", lambda **_: _Visit())
@@ -343,11 +342,11 @@ def visit(public: Path, monkeypatch: pytest.MonkeyPatch, clock: Clock) -> Budget
     assert (public.exists(), clock.time) == (True, 0)
     visitors.later(lambda: None)
     budget = state[visitors.BUDGET]
-    assert isinstance(budget, Budget)
+    assert isinstance(budget, VisitorBudget)
     return budget
 
 
-def test_a_download_waits_for_its_turn_and_is_charged(visit: Budget, clock: Clock) -> None:
+def test_a_download_waits_for_its_turn_and_is_charged(visit: VisitorBudget, clock: Clock) -> None:
     visit.check()
 
     def make() -> str:
@@ -363,7 +362,7 @@ def test_a_download_waits_for_its_turn_and_is_charged(visit: Budget, clock: Cloc
     assert download() == "report"
 
 
-def test_a_visit_has_one_download_made_at_a_time(visit: Budget) -> None:
+def test_a_visit_has_one_download_made_at_a_time(visit: VisitorBudget) -> None:
     begun, may_end = Event(), Event()
 
     def make() -> str:
@@ -393,7 +392,7 @@ def test_a_download_of_a_visit_that_has_ended_is_not_made(monkeypatch: pytest.Mo
         visitors.later(lambda: pytest.fail("nobody waits for it"))()
 
 
-def test_drawing_a_page_is_charged_too(visit: Budget) -> None:
+def test_drawing_a_page_is_charged_too(visit: VisitorBudget) -> None:
     until = time.thread_time() + 0.2
     with visitors.drawing():
         while time.thread_time() < until:
@@ -421,7 +420,7 @@ def test_what_launching_would_mean_is_charged_to_a_visitor(
 ) -> None:
     app = open_app(monkeypatch, public, "launch")
     assert USED not in said(app)
-    app.session_state[visitors.BUDGET] = spent = Budget(1)
+    app.session_state[visitors.BUDGET] = spent = VisitorBudget(1)
     spent.charge(1_000)
     rerun(app)
     assert USED in said(app)
@@ -438,7 +437,7 @@ class _Runtime:
 
 
 @pytest.fixture
-def visits(visit: Budget, monkeypatch: pytest.MonkeyPatch) -> _Runtime:
+def visits(visit: VisitorBudget, monkeypatch: pytest.MonkeyPatch) -> _Runtime:
     visit.check()
     running = _Runtime()
     monkeypatch.setattr("dashboard.server.visitors.runtime.exists", lambda: True)
@@ -458,7 +457,7 @@ def _left_in_the_middle(visits: _Runtime, pieces: list[int]) -> Callable[[], str
 
 
 def test_what_is_computed_for_a_visitor_ends_when_they_leave(visits: _Runtime) -> None:
-    pieces, answered = list[int](), Remembered(copied=False)
+    pieces, answered = list[int](), SharedAnswers(copied=False)
     make = _left_in_the_middle(visits, pieces)
     with pytest.raises(StopException):
         visitors.ask("long", make, of=answered)

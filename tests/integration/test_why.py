@@ -10,22 +10,21 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
-from seqcls.interpretability.causes.causes import attributions, tokens_of
-from seqcls.interpretability.explanations.explain import explain
-from seqcls.interpretability.model.network import Network
+from seqcls.interpretability.causes import attributions, tokens_of
+from seqcls.interpretability.explanations import explain
+from seqcls.interpretability.network import Network
 from seqcls.results import Cause, Confusion
-from sweeps.analysis import causes, rounding
-from sweeps.analysis.opened_models import trained_model
-from sweeps.analysis.remedy_trials import mechanisms_of
+from sweeps.api import failures
+from sweeps.api.models import trained_model
+from sweeps.api.remedies import mechanisms_of
 from sweeps.cli.app import app
 from sweeps.store import writer
 from sweeps.store.databases.engine import Store
 from sweeps.store.opening import open_reader, open_writer
-from sweeps.store.reading import queries, sweep_queries
-from sweeps.store.reading.selection import View
-from sweeps.store.results import explained
-from sweeps.store.strings import string_queries
+from sweeps.store.reads import queries, string_queries, sweep_queries
+from sweeps.store.reads.selection import View
 from sweeps.store.verification import verify
+from sweeps.store.writes import explained
 from tests.conftest import ROOT
 from tests.databases import rows
 
@@ -94,7 +93,7 @@ def test_the_leading_mechanism_is_that_of_most_errors_whatever_its_head() -> Non
             "strings": [4, 3, 3],
         }
     )
-    (found,) = causes.leading(frame).to_dict("records")
+    (found,) = failures.leading_causes(frame).to_dict("records")
     assert (found["mechanism"], found["strings"]) == ("dilution", 10)
     assert found["share"] == pytest.approx(0.6)
 
@@ -109,13 +108,13 @@ def test_order_not_seen_leads_wherever_it_is_found() -> None:
             "strings": [47, 3, 50],
         }
     )
-    assert causes.leading(frame)["mechanism"].tolist() == ["order not seen", "simple rule"]
+    assert failures.leading_causes(frame)["mechanism"].tolist() == ["order not seen", "simple rule"]
     assert mechanisms_of(frame[frame["run_id"] == 1]) == ["order not seen", "simple rule"]
 
 
 def test_causes_that_were_attributed_in_an_older_way_are_found_anew(shipped: Store) -> None:
     """Before, groups and dilution outside the exact account were not tried on short strings."""
-    causes.attribute(shipped, [38], 10)
+    failures.attribute(shipped, [38], 10)
     (stored,) = rows(shipped, "SELECT DISTINCT mechanism FROM cause")
     assert stored == ("two heads on one letter",), "an exact account is what it was"
     older = "INSERT INTO cause VALUES ({}, {}, '{}', NULL, '{}', 0.5, 5, NULL)"
@@ -127,7 +126,7 @@ def test_causes_that_were_attributed_in_an_older_way_are_found_anew(shipped: Sto
             connection.execute(older.format(run_id, 0, "two heads on one letter", "b, none on a"))
             connection.execute(older.format(run_id, 1, mechanism, tokens))
     assert set(explained.causes(shipped.reader())["run_id"]) == {38}
-    assert causes.attribute(shipped, [38, 39, 40], 10) == 2
+    assert failures.attribute(shipped, [38, 39, 40], 10) == 2
     assert set(explained.causes(shipped.reader())["run_id"]) == {38, 39, 40}
     assert verify(shipped.reader()).damages == []
 
@@ -149,7 +148,7 @@ def test_rounding_decides_two_runs_of_the_report(shipped: Store) -> None:
 
 def test_initial_values_are_moved_by_one_unit_in_the_last_place() -> None:
     values = np.array([0.0, 1.0, -3.5, 1e-3], dtype=np.float32)
-    moved = rounding.moved_values({"w": values}, np.random.default_rng(0))["w"]
+    moved = failures.moved_values({"w": values}, np.random.default_rng(0))["w"]
     assert moved.dtype == np.float32
     distance = np.abs(moved.view(np.int32).astype(np.int64) - values.view(np.int32))
     assert distance.tolist() == [0, 1, 1, 1]

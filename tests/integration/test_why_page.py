@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from dashboard.failing import cause_search
+from dashboard.views import causes as cause_search
 from seqcls.results import Confusion
-from sweeps.analysis import causes
+from sweeps.api import failures
 from sweeps.store import writer
 from sweeps.store.opening import open_reader, open_writer
-from sweeps.store.reading import queries
+from sweeps.store.reads import queries
 from tests.app import open_app, rerun, said
 from tests.conftest import ROOT
 
@@ -45,7 +45,7 @@ def test_the_page_finds_causes_and_shows_them_by_configuration(
 def test_a_remedy_fills_the_launch_panel_with_the_same_seeds_and_one_field_changed(
     monkeypatch: pytest.MonkeyPatch, db: Path
 ) -> None:
-    causes.attribute(open_writer(str(db)), [37], 10)
+    failures.attribute(open_writer(str(db)), [37], 10)
     app = open_app(monkeypatch, db, "model", run="37")
     assert any(own.value.startswith("What would help model ") for own in app.subheader)
     assert "not tried yet" in said(app)

@@ -14,17 +14,17 @@ import pytest
 from sqlalchemy import event
 
 import sweeps.store.databases.sqlite
-import sweeps.work.executors.in_process
+import sweeps.work.executors
 from seqcls.engines.base import Progress
 from seqcls.engines.lanes.engine import Lanes
 from seqcls.errors import MachineError, StoreBusyError, StoreUnavailableError
 from sweeps.grid.spec import parse_spec
-from sweeps.results.run_result import RunResult
+from sweeps.results import RunResult
 from sweeps.store import writer
 from sweeps.store.opening import open_writer
-from sweeps.store.reading import queries, sweep_queries
+from sweeps.store.reads import queries, sweep_queries
 from sweeps.work.jobs import Job, run_job
-from sweeps.work.options import WorkOptions
+from sweeps.work.machine import WorkOptions
 from sweeps.work.worker import work
 from tests.conftest import SHORT
 from tests.databases import rows
@@ -43,7 +43,7 @@ def test_a_run_that_raises_is_tried_three_times_and_takes_no_other_with_it(
             raise MemoryError("no more")
         return run_job(job, report)
 
-    monkeypatch.setattr(sweeps.work.executors.in_process, "run_job", failing)
+    monkeypatch.setattr(sweeps.work.executors, "run_job", failing)
     store = open_writer(str(tmp_path / "x.db"))
     wide = {"name": "s", "model_seeds": "0..19", "fixed": SHORT}
     worked = work(store, [writer.submit(store, parse_spec(wide))], WorkOptions(0))
@@ -91,7 +91,7 @@ def test_an_interrupted_group_is_queued_again(
     def interrupted(_job: Job, _report: Progress) -> list[RunResult]:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(sweeps.work.executors.in_process, "run_job", interrupted)
+    monkeypatch.setattr(sweeps.work.executors, "run_job", interrupted)
     store = open_writer(str(tmp_path / "x.db"))
     sweep_id = writer.submit(store, parse_spec(GRID))
     with pytest.raises(KeyboardInterrupt):
@@ -138,7 +138,7 @@ def test_ctrl_c_while_the_database_is_locked_ends_in_the_reason(
             report(0.0, [])
         return []
 
-    monkeypatch.setattr(sweeps.work.executors.in_process, "run_job", locked)
+    monkeypatch.setattr(sweeps.work.executors, "run_job", locked)
     monkeypatch.setattr(sweeps.store.databases.sqlite, "BUSY_SECONDS", 0.05)
     with pytest.raises(StoreBusyError, match="locked"):
         work(store, [sweep_id], WorkOptions(0))
@@ -159,7 +159,7 @@ def test_a_machine_that_draws_other_test_strings_stops_and_charges_no_run(
         ]
 
     with monkeypatch.context() as patched:
-        patched.setattr(sweeps.work.executors.in_process, "run_job", elsewhere)
+        patched.setattr(sweeps.work.executors, "run_job", elsewhere)
         with pytest.raises(MachineError, match="other test strings"):
             work(store, [sweep_id], WorkOptions(0))
     assert sweep_queries.counts_by_state(store, [sweep_id]) == {"done": 3, "queued": 3}

@@ -13,8 +13,8 @@ import pytest
 
 from dashboard.cli import app
 from dashboard.figures.figure import Figure
-from sweeps.analysis import causes
-from sweeps.cli.examples import commands, name_of
+from sweeps.api import failures
+from sweeps.cli.app import commands, name_of
 from sweeps.store.opening import open_writer
 from tests.commands import SEQCLS, refusal, refused, run_main
 from tests.conftest import ROOT
@@ -33,7 +33,7 @@ WRITING = {
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder with the shipped database, where the causes of the run's errors are known."""
     shutil.copy(ROOT / "runs.db", tmp_path / "runs.db")
-    causes.attribute(open_writer(str(tmp_path / "runs.db")), [20], 5)
+    failures.attribute(open_writer(str(tmp_path / "runs.db")), [20], 5)
     (tmp_path / "out").mkdir()
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("SEQCLS_DB", "runs.db")

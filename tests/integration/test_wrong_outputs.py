@@ -19,20 +19,18 @@ import pytest
 from typer.testing import CliRunner
 
 from seqcls.errors import StoreDamagedError, StoreError
-from sweeps.analysis.export import export
+from sweeps.api.exports import export
 from sweeps.cli.app import app as seqcls
-from sweeps.results.digest import OUTPUT_COUNTS
-from sweeps.results.run_result import RunResult
+from sweeps.results import OUTPUT_COUNTS, RunResult
 from sweeps.store import writer
+from sweeps.store.columns import is_beyond, packed_outputs, unpacked_outputs
 from sweeps.store.databases.engine import Store
 from sweeps.store.migrate import upgrade_with_backup
 from sweeps.store.opening import open_reader, open_writer, pack
-from sweeps.store.reading import overview, queries, sweep_queries
-from sweeps.store.reading.curves import Measure, median_curves
-from sweeps.store.reading.selection import View
-from sweeps.store.schema.outputs import is_beyond, packed_outputs, unpacked_outputs
-from sweeps.store.strings import string_queries
-from sweeps.store.strings.wrong_outputs import error_kinds_by_length, first_wrong_places
+from sweeps.store.reads import overview, queries, string_queries, sweep_queries
+from sweeps.store.reads.curves import Measure, median_curves
+from sweeps.store.reads.errors import error_kinds_by_length, first_wrong_places
+from sweeps.store.reads.selection import View
 from sweeps.store.verification import verify
 from tests import transductions
 from tests.blocks import DOCS, blocks_of

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from seqcls.engines.initial import draw_initial
-from seqcls.interpretability.model.trained_model import TrainedModel
+from seqcls.engines.member import draw_initial
+from seqcls.interpretability.trained_model import TrainedModel
 from seqcls.problem import configuration, resolve
 
 TWO_BLOCKS: dict[str, Any] = {

@@ -10,12 +10,12 @@ from torch import Tensor
 
 from seqcls.config import RunConfig
 from seqcls.counts.forward import group_logits, log_counts
-from seqcls.interpretability.causes.mechanisms import Mechanism
-from seqcls.interpretability.model.network import Network
+from seqcls.interpretability.mechanisms import Mechanism
+from seqcls.interpretability.network import Network
 from seqcls.models.base import Recorder
 from seqcls.models.transformer import Transformer
 from seqcls.problem import resolve
-from seqcls.tokens.tokenizer import CLS, FIRST_LETTER
+from seqcls.strings.tokenizer import CLS, FIRST_LETTER
 from tests.unit.networks import Case, cases, plain_model
 
 Patch = Callable[[np.ndarray], np.ndarray]

@@ -11,9 +11,8 @@ from torch import Tensor
 from seqcls.config import COUPLED, NetworkConfig
 from seqcls.models.base import Classifier
 from seqcls.models.initialization import initial_parameters, make_model
-from seqcls.models.positions import POSITIONS
-from seqcls.models.reading import read_ids
-from seqcls.tokens.strings import TokenStrings
+from seqcls.models.positions import POSITIONS, read_ids
+from seqcls.strings.token_strings import TokenStrings
 
 
 @st.composite

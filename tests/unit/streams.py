@@ -7,7 +7,7 @@ from torch import Tensor
 
 from seqcls.config import NetworkConfig
 from seqcls.models.initialization import initial_parameters
-from seqcls.tokens.tokenizer import CLS, PAD
+from seqcls.strings.tokenizer import CLS, PAD
 
 LETTERS = 5
 SEP = LETTERS + 2

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from seqcls.errors import ConfigError
-from seqcls.interpretability.ablation.ablation import prune, rank
-from seqcls.interpretability.ablation.by_strings import SampledJudge, parts_of
-from seqcls.interpretability.model.trained_model import TrainedModel
+from seqcls.interpretability.ablation import prune, rank
+from seqcls.interpretability.ablation_by_strings import SampledJudge, parts_of
+from seqcls.interpretability.trained_model import TrainedModel
 from seqcls.models.parts import Part
 from seqcls.problem import resolve
 from tests.unit.asked import LSTM, TWO_BLOCKS, untrained

@@ -4,9 +4,8 @@ import subprocess
 import sys
 
 import torch
+from seqcls.engines.pytorch.engine.groups import AdamW
 from torch import Tensor
-
-from seqcls.engines.adamw import AdamW
 
 
 def values() -> list[Tensor]:

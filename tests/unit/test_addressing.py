@@ -13,19 +13,19 @@ from sqlalchemy import Connection, Engine, event
 
 from dashboard.words.names import parts_apart
 from seqcls.errors import ConfigError, SpecError, UnknownRunError
-from seqcls.spelling import as_argument, nearest
-from sweeps.analysis import configuration_lookup
-from sweeps.analysis.compared_configurations import compare
-from sweeps.analysis.configuration_lookup import config_named
-from sweeps.cli.commands.printing import named_columns
-from sweeps.cli.commands.theory import show_theory
-from sweeps.questions.runs import runs, sensitive, stored_runs
-from sweeps.questions.sweeping import status, sweep_ids
+from seqcls.text import as_argument, nearest
+from sweeps.api import configurations
+from sweeps.api.comparisons import compare
+from sweeps.api.configurations import config_named
+from sweeps.api.results import runs, sensitive, stored_runs
+from sweeps.api.sweeping import status, sweep_ids
+from sweeps.cli.any_model import show_theory
+from sweeps.cli.printing import named_columns
 from sweeps.store import writer
 from sweeps.store.databases.engine import Store
 from sweeps.store.opening import open_writer
-from sweeps.store.reading import queries, sweep_queries
-from sweeps.store.reading.selection import View, Written
+from sweeps.store.reads import queries, sweep_queries
+from sweeps.store.reads.selection import View, WrittenValue
 from tests.databases import spec
 
 SIGNS = "ab0/:,=#?&%'\"`-. {}[]*_$\\é😀"
@@ -107,7 +107,7 @@ def test_a_field_has_one_value_in_all_that_is_asked_of_it(store: Store) -> None:
 
 def test_a_value_may_have_commas_and_what_looks_like_another_field() -> None:
     # Stored as text, as settings of models trained elsewhere are.
-    known: configuration_lookup.Configs = {
+    known: configurations.Configs = {
         1: {"config.a": "[1,2]", "config.b,c": "x"},
         2: {"config.a": "[1,3]", "config.b,c": "y,config.a=[1,2]"},
         3: {"config.a": 64, "config.b,c": None},
@@ -123,16 +123,16 @@ def test_a_value_may_have_commas_and_what_looks_like_another_field() -> None:
         "config.a=6.4e1": {3},
         "config.a=7": set(),
     }.items():
-        assert set(configuration_lookup._with_values(known, text, names)) == found, text
+        assert set(configurations._with_values(known, text, names)) == found, text
 
 
 def test_a_written_value_is_the_one_whose_json_it_is_before_others() -> None:
-    assert Written("64").meant([64, "64", 64.5]) == [64]
-    assert Written("64").meant(["64"]) == ["64"]
-    assert Written("1e-3").meant([0.001, 1]) == [0.001]
-    assert Written("true").meant([True, 1, "true"]) == [True]
-    assert Written("1").meant([True, 1]) == [1]
-    assert Written("1.10").meant([1.1, "1.10"]) == ["1.10"]
+    assert WrittenValue("64").meant([64, "64", 64.5]) == [64]
+    assert WrittenValue("64").meant(["64"]) == ["64"]
+    assert WrittenValue("1e-3").meant([0.001, 1]) == [0.001]
+    assert WrittenValue("true").meant([True, 1, "true"]) == [True]
+    assert WrittenValue("1").meant([True, 1]) == [1]
+    assert WrittenValue("1.10").meant([1.1, "1.10"]) == ["1.10"]
 
 
 def test_a_column_may_have_a_comma_in_its_name() -> None:

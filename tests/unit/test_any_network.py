@@ -7,19 +7,22 @@ import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
+from seqcls.engines.pytorch.engine.computations import OneByOne, Stacked
+from seqcls.engines.pytorch.engine.groups import (
+    Computation,
+    FlatGroup,
+    Losses,
+    StackedGroup,
+    all_logits,
+)
 from torch import Tensor, nn
 
 from seqcls.config import NetworkConfig
-from seqcls.engines.computation import Computation, Losses, all_logits
-from seqcls.engines.stacked_group import StackedGroup
-from seqcls.engines.strings.flat_group import FlatGroup
-from seqcls.engines.strings.one_by_one import OneByOne
-from seqcls.engines.strings.stacked import Stacked
 from seqcls.models.initialization import initial_parameters
-from seqcls.models.reading import Readout
+from seqcls.models.positions import Readout
 from seqcls.models.transformer import Transformer
-from seqcls.tokens.strings import TokenStrings
-from seqcls.tokens.tokenizer import CLS, PAD
+from seqcls.strings.token_strings import TokenStrings
+from seqcls.strings.tokenizer import CLS, PAD
 from tests.conftest import examples
 from tests.unit.networks import Case, ordered_cases, plain_model
 
@@ -286,8 +289,8 @@ def test_every_state_keeps_its_name_and_its_place() -> None:
 
 
 def test_a_subclass_is_asked_itself_and_not_what_it_derives_from() -> None:
-    from seqcls.engines.strings.batches import Batch
-    from seqcls.engines.strings.one_by_one import plain_logits
+    from seqcls.engines.pytorch.engine.batches import Batch
+    from seqcls.engines.pytorch.engine.computations import plain_logits
 
     class Doubled(Transformer):
         def run(self, *arguments: Any) -> Tensor:

@@ -118,7 +118,7 @@ def test_what_may_hold_several_arrays_is_left_to_jaxtyping() -> None:
 
 
 def test_functions_of_the_program_are_checked() -> None:
-    from seqcls.interpretability.model.network import gelu
+    from seqcls.interpretability.network import gelu
 
     with pytest.raises(BeartypeCallHintViolation):
         gelu(np.zeros(3, dtype=int))

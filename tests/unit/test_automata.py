@@ -7,29 +7,32 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dashboard.charts.model.automata import clustered_states, probe_by_position, states_by_round
+from dashboard.views.automaton import clustered_states, probe_by_position, states_by_round
 from seqcls.errors import ConfigError
-from seqcls.interpretability.automata.answers import EndedError, ModelAnswers
-from seqcls.interpretability.automata.budget import Budget
-from seqcls.interpretability.automata.differences import shortest_difference
-from seqcls.interpretability.automata.exported import dfa, dot, record
-from seqcls.interpretability.automata.inside import look_inside
-from seqcls.interpretability.automata.learned_automaton import Learned
-from seqcls.interpretability.automata.learning import learn
-from seqcls.interpretability.automata.text import inside_text, learned_text
-from seqcls.interpretability.causes.causes import attributions, summed_up
-from seqcls.interpretability.enumeration import all_strings
-from seqcls.interpretability.model.trained_model import TrainedModel
+from seqcls.interpretability.automaton import (
+    LearnedAutomaton,
+    LearningBudget,
+    dfa,
+    dot,
+    inside_text,
+    learned_text,
+    record,
+)
+from seqcls.interpretability.automaton_answers import EndedError, ModelAnswers
+from seqcls.interpretability.automaton_inside import look_inside
+from seqcls.interpretability.automaton_learning import learn, shortest_difference
+from seqcls.interpretability.causes import attributions, summed_up
+from seqcls.interpretability.domains import all_strings
+from seqcls.interpretability.trained_model import TrainedModel
 from seqcls.problem import configuration, resolve
+from seqcls.strings.token_strings import TokenStrings
 from seqcls.tasks import LanguageTask
-from seqcls.tasks.automata.automaton import Automaton
-from seqcls.tasks.automata.expression import minimal_automaton
-from seqcls.tasks.minimal_automata import language_automaton
-from seqcls.tokens.strings import TokenStrings
+from seqcls.tasks.automaton import Automaton, language_automaton
+from seqcls.tasks.regular import minimal_automaton
 from tests.unit.asked import LSTM, TWO_BLOCKS, untrained
 from tests.unit.test_causes import saying
 
-SMALL = Budget(strings=2**10, states=20)
+SMALL = LearningBudget(strings=2**10, states=20)
 FEW: dict[str, Any] = {"test_size": 200, "test_max_length": 40}
 SEVEN = minimal_automaton("(00|11|(01|10)(00|11)*(01|10))*(0|1(0|1)(0|1)1)?", "01")
 
@@ -38,7 +41,7 @@ def follows(automaton: Automaton) -> Callable[[TokenStrings], np.ndarray]:
     return lambda strings: automaton.accepting[automaton.states(strings)]
 
 
-def learned(says: Callable[[TokenStrings], np.ndarray], **fields: Any) -> Learned:
+def learned(says: Callable[[TokenStrings], np.ndarray], **fields: Any) -> LearnedAutomaton:
     # It has no weights, so it cannot be stepped.
     return learn(saying(says, **fields)[0], SMALL, stepped=False)
 
@@ -88,7 +91,9 @@ def test_a_difference_beyond_the_short_strings_is_found_in_the_test() -> None:
 @pytest.mark.parametrize("fields", [LSTM, {**LSTM, "architecture": "rnn", "num_blocks": 2}])
 def test_stepped_answers_are_those_of_whole_strings(fields: dict[str, Any]) -> None:
     model = untrained(**fields, **FEW)
-    stepped, whole = (ModelAnswers(model, Budget(strings=500), stepped=x) for x in (True, False))
+    stepped, whole = (
+        ModelAnswers(model, LearningBudget(strings=500), stepped=x) for x in (True, False)
+    )
     for one, other in zip(stepped.levels, whole.levels, strict=True):
         assert (one == other).all()
     rng = np.random.default_rng(0)
@@ -98,7 +103,7 @@ def test_stepped_answers_are_those_of_whole_strings(fields: dict[str, Any]) -> N
 
 
 def test_answers_to_prefixes_are_those_to_strings() -> None:
-    answers = ModelAnswers(untrained(**LSTM, **FEW), Budget(strings=30))
+    answers = ModelAnswers(untrained(**LSTM, **FEW), LearningBudget(strings=30))
     string = (0, 1, 1, 0, 1, 0, 0, 1, 1, 1)
     said = [answers.of(string[:end]) for end in range(len(string) + 1)]
     assert answers.prefixes(string).tolist() == said
@@ -148,11 +153,11 @@ def test_the_shortest_difference_is_the_first_of_all_strings() -> None:
 )
 def test_a_budget_of_nothing_is_refused(bounds: dict[str, Any], message: str) -> None:
     with pytest.raises(ConfigError, match=message):
-        Budget(**bounds)
+        LearningBudget(**bounds)
 
 
 def test_longer_strings_are_counted_and_end_the_learning() -> None:
-    answers = ModelAnswers(untrained(**LSTM, **FEW), Budget(strings=30, single=2))
+    answers = ModelAnswers(untrained(**LSTM, **FEW), LearningBudget(strings=30, single=2))
     for letter in (0, 1):
         answers.of((letter,) * answers.longest)
     with pytest.raises(EndedError, match="2 strings have been asked one by one"):
@@ -161,7 +166,7 @@ def test_longer_strings_are_counted_and_end_the_learning() -> None:
 
 def test_time_that_is_too_short_says_so() -> None:
     with pytest.raises(ConfigError, match="seconds are over before the first hypothesis"):
-        learn(untrained(**FEW), Budget(seconds=1e-9))
+        learn(untrained(**FEW), LearningBudget(seconds=1e-9))
 
 
 @pytest.mark.parametrize(
@@ -180,9 +185,9 @@ def test_a_model_without_an_automaton_says_why(fields: dict[str, Any], message: 
 def test_a_model_is_asked_about_no_string_that_it_has_no_places_for() -> None:
     places: dict[str, Any] = {"positions": "learned", "train_max_length": 12, "test_max_length": 30}
     model = untrained(**places, validation_max_length=12)
-    found = learn(model, Budget(strings=200))
+    found = learn(model, LearningBudget(strings=200))
     assert found.longest <= 30
-    answers = ModelAnswers(model, Budget(strings=200))
+    answers = ModelAnswers(model, LearningBudget(strings=200))
     assert answers.longest < 60, "it would be twice the longest test string"
 
 

@@ -11,10 +11,10 @@ from seqcls.errors import ConfigError
 from seqcls.kinds import Examples, examples_of
 from seqcls.problem import configuration, resolve
 from seqcls.sampling import Sampler
-from seqcls.sampling.drawn import fingerprints
-from seqcls.sampling.edits import edited
-from seqcls.tasks.language import texts
-from seqcls.tokens.strings import TokenStrings
+from seqcls.sampling.balanced import edited
+from seqcls.sampling.distinct import fingerprints
+from seqcls.strings.token_strings import TokenStrings
+from seqcls.tasks.base import texts
 from tests.tasks import LANGUAGES
 from tests.unit.test_languages import SMALL
 

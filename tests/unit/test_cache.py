@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from seqcls.caching import cache
+from seqcls import cache
 from seqcls.engines.compiled import machine_code
 from seqcls.engines.compiled.machine_code import (
     FUSED,
@@ -20,7 +20,7 @@ from seqcls.engines.compiled.machine_code import (
     machine_code_folder,
     sources_of,
 )
-from seqcls.engines.lanes.ahead import LEAST
+from seqcls.engines.lanes.engine import LEAST
 from seqcls.problem import resolve
 from seqcls.sampling.streams import Stream
 from sweeps.cli.app import app
@@ -47,7 +47,7 @@ def test_strings_used_longest_ago_make_room(folder: Path, monkeypatch: pytest.Mo
         os.utime(path, (age, age))
     # The oldest was of use again just now.
     Stream(resolve(short_config()).train).epoch(0)
-    (kept,) = cache.kept()
+    (kept,) = cache.cache_entries()
     cache.trim(kept.size * 3 // 4)
     assert files(folder) == set(names) - {"1.strings"}
     # Written beyond the limit: what is new stays.
@@ -55,7 +55,7 @@ def test_strings_used_longest_ago_make_room(folder: Path, monkeypatch: pytest.Mo
     monkeypatch.setattr(cache, "TRIM_BYTES", 1)
     sampler = resolve(short_config(train_seed=1)).train
     Stream(sampler).epoch(0)
-    (kept,) = cache.kept()
+    (kept,) = cache.cache_entries()
     assert kept.size <= cache.MAX_STRING_BYTES
     assert len(list(folder.rglob("0.strings"))) == 2
     read, drawn = Stream(sampler).epoch(0), next(sampler.epochs())

@@ -8,17 +8,14 @@ import numpy as np
 import pytest
 
 from seqcls.evaluation import distinct_test_strings
-from seqcls.interpretability.causes.attributions import Attribution, spread_evenly
-from seqcls.interpretability.causes.causes import attributions, summed_up
-from seqcls.interpretability.causes.same_letters import (
-    same_letters_other_label,
-    sees_counts_alone,
-)
-from seqcls.interpretability.model.trained_model import Answers, TrainedModel
+from seqcls.interpretability.cause_evidence import same_letters_other_label, sees_counts_alone
+from seqcls.interpretability.causes import attributions, summed_up
+from seqcls.interpretability.mechanisms import AttributedError, spread_evenly
 from seqcls.interpretability.remedies import suggestions
+from seqcls.interpretability.trained_model import Answers, TrainedModel
 from seqcls.problem import configuration, resolve
 from seqcls.results import Cause
-from seqcls.tokens.strings import TokenStrings
+from seqcls.strings.token_strings import TokenStrings
 from seqcls.training import train_group
 from tests.unit.asked import LSTM, untrained
 
@@ -230,7 +227,7 @@ def test_every_error_of_any_model_has_one_cause(fields: dict[str, Any]) -> None:
             assert _helps(model, own)
 
 
-def _helps(model: TrainedModel, own: Attribution) -> bool:
+def _helps(model: TrainedModel, own: AttributedError) -> bool:
     """Whether an edit of that kind makes the model answer otherwise, and rightly."""
     letters = model.letters(own.string)
     kind, *tokens = own.tokens.replace(" by", "").split()

@@ -7,11 +7,9 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from seqcls.interpretability.bounds.lines import head_outputs
-from seqcls.interpretability.bounds.logit_bounds import gelu_slope, logit_bounds
-from seqcls.interpretability.model.network import Network, gelu
-from seqcls.interpretability.verdicts.certification import certify, prove
-from seqcls.interpretability.verdicts.simplex import Cells
+from seqcls.interpretability.bounds import gelu_slope, head_outputs, logit_bounds
+from seqcls.interpretability.certification import Cells, certify, prove
+from seqcls.interpretability.network import Network, gelu
 from tests.unit.explained import random_network
 from tests.unit.test_counts_family import FIELDS
 

@@ -9,30 +9,27 @@ import pandas as pd
 import pytest
 import vl_convert
 
-from dashboard.charts.comparison.accuracy_by_length import CLICKED as CLICKED_LINE
-from dashboard.charts.comparison.accuracy_by_length import (
+from dashboard.charts.attention import attention_weights
+from dashboard.charts.colors import FALSE_NEGATIVE, FALSE_POSITIVE, GREY
+from dashboard.charts.legend import legend
+from dashboard.charts.readout import DIRECTIONS, steps_of_one
+from dashboard.charts.scales import LABEL_LETTERS, row_height, rows
+from dashboard.charts.token_states import last_turn
+from dashboard.views.ablation import pruning_curve
+from dashboard.views.accuracy_by_length import CLICKED as CLICKED_LINE
+from dashboard.views.accuracy_by_length import (
     LIFT,
     PLOT_HEIGHT,
     SPAN,
     accuracy_by_length,
     zoomed_by_length,
 )
-from dashboard.charts.comparison.every_seed import CLICKED as CLICKED_POINT
-from dashboard.charts.comparison.every_seed import every_seed
-from dashboard.charts.comparison.heat_map import heat_map
-from dashboard.charts.comparison.loss_curves import DIED, FINISHED, IN_TRAINING, loss_curves
-from dashboard.charts.comparison.seed_grid import CLICKED as CLICKED_CELL
-from dashboard.charts.comparison.seed_grid import seed_grid
-from dashboard.charts.errors.errors_by_length import errors_by_length
-from dashboard.charts.errors.features import feature_plane
-from dashboard.charts.model.ablations import pruning_curve
-from dashboard.charts.model.attention import attention_weights
-from dashboard.charts.model.readout import DIRECTIONS, steps_of_one
-from dashboard.charts.model.token_states import last_turn
-from dashboard.charts.style.colors import FALSE_NEGATIVE, FALSE_POSITIVE, GREY
-from dashboard.charts.style.legend import legend
-from dashboard.charts.style.scales import LABEL_LETTERS, row_height, rows
-from dashboard.compare.lengths import named
+from dashboard.views.error_places import feature_plane
+from dashboard.views.heat_map import heat_map
+from dashboard.views.losses import DIED, FINISHED, IN_TRAINING, loss_curves
+from dashboard.views.output_errors import errors_by_length
+from dashboard.views.scores import named
+from dashboard.views.seeds import CLICKED_CELL, CLICKED_POINT, every_seed, seed_grid
 
 MODELS = pd.DataFrame(
     {

@@ -8,9 +8,15 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from sweeps.statistics.differences import Outcomes, failing_difference, median_difference
-from sweeps.statistics.intervals import Table, mcnemar, newcombe, paired_newcombe, wilson
-from sweeps.statistics.seed_by_seed import by_length, compare, string_differences
+from sweeps.statistics.differences import (
+    Outcomes,
+    by_length,
+    compare,
+    failing_difference,
+    median_difference,
+    string_differences,
+)
+from sweeps.statistics.intervals import PairTable, mcnemar, newcombe, paired_newcombe, wilson
 
 
 @pytest.mark.parametrize(
@@ -71,7 +77,7 @@ def test_differences_of_shares_square_and_add_the_score_limits(
 
 
 def test_without_correlation_pairs_are_as_independent_samples() -> None:
-    found = paired_newcombe(Table(both=6, only_first=6, only_second=4, none=4))
+    found = paired_newcombe(PairTable(both=6, only_first=6, only_second=4, none=4))
     free = newcombe((12, 20), (10, 20))
     assert (found.low, found.high) == pytest.approx((free.low, free.high))
 
@@ -89,13 +95,13 @@ def test_without_correlation_pairs_are_as_independent_samples() -> None:
 def test_differences_of_paired_shares_are_those_published(
     pairs: tuple[int, int, int, int], low: float, high: float
 ) -> None:
-    found = paired_newcombe(Table(*pairs))
+    found = paired_newcombe(PairTable(*pairs))
     assert (found.low, found.high) == pytest.approx((low, high), abs=6e-5)
 
 
 def test_agreement_of_pairs_narrows_the_interval() -> None:
-    wide = paired_newcombe(Table(both=25, only_first=25, only_second=25, none=25))
-    narrow = paired_newcombe(Table(both=49, only_first=1, only_second=1, none=49))
+    wide = paired_newcombe(PairTable(both=25, only_first=25, only_second=25, none=25))
+    narrow = paired_newcombe(PairTable(both=49, only_first=1, only_second=1, none=49))
     assert narrow.high - narrow.low < (wide.high - wide.low) / 3
 
 
@@ -110,9 +116,9 @@ def test_shares_have_wilsons_interval(count: int, n: int) -> None:
 
 
 def test_mcnemar_counts_the_pairs_that_disagree() -> None:
-    assert mcnemar(Table(5, 0, 0, 5)) == 1
-    assert mcnemar(Table(0, 5, 0, 0)) == pytest.approx(2 / 32)
-    assert mcnemar(Table(9, 1, 9, 3)) == pytest.approx(2 * 11 / 1024)
+    assert mcnemar(PairTable(5, 0, 0, 5)) == 1
+    assert mcnemar(PairTable(0, 5, 0, 0)) == pytest.approx(2 / 32)
+    assert mcnemar(PairTable(9, 1, 9, 3)) == pytest.approx(2 * 11 / 1024)
 
 
 def outcomes(errors: list[int], seeds: list[int] | None = None) -> pd.DataFrame:
@@ -125,7 +131,7 @@ def test_a_configuration_compared_with_itself_has_no_difference() -> None:
     own = outcomes([0, 3, 10, 0, 50, 0])
     found = compare(own, own)
     assert found.is_same
-    assert found.table == Table(3, 0, 0, 3)
+    assert found.table == PairTable(3, 0, 0, 3)
     assert found.p_value == 1
     assert found.difference.value == 0
     assert found.difference.low < 0 < found.difference.high
@@ -135,7 +141,7 @@ def test_a_configuration_compared_with_itself_has_no_difference() -> None:
 
 def test_seeds_that_only_one_has_are_in_no_pair() -> None:
     found = compare(outcomes([0, 5, 5, 5], [0, 1, 2, 3]), outcomes([0, 0, 7, 9], [1, 2, 3, 9]))
-    assert found.table == Table(both=1, only_first=2, only_second=0, none=0)
+    assert found.table == PairTable(both=1, only_first=2, only_second=0, none=0)
     assert found.runs == (4, 4)
     assert found.failing[0].value == 0.75
     assert not found.is_same
@@ -185,7 +191,7 @@ def test_configurations_that_weigh_the_same_are_compared_as_one_pool_where_seeds
     pooled = newcombe((14, 16), (4, 16))
     assert (found.low, found.high) == pytest.approx((pooled.low, pooled.high))
     paired = failing_difference(bad, good, paired=True)
-    table = paired_newcombe(Table(both=4, only_first=10, only_second=0, none=2))
+    table = paired_newcombe(PairTable(both=4, only_first=10, only_second=0, none=2))
     assert (paired.low, paired.high) == pytest.approx((table.low, table.high))
 
 

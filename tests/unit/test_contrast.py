@@ -7,12 +7,12 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from dashboard.charts.comparison.heat_map import heat_map
-from dashboard.charts.model.circuits import matrix
-from dashboard.charts.model.readout import DIRECTIONS, waterfall
-from dashboard.charts.style import colors
-from dashboard.charts.style.encodings import OUTCOME_COLORS
-from dashboard.charts.style.themes import DARK, LIGHT, Ground, themed
+from dashboard.charts import colors
+from dashboard.charts.readout import DIRECTIONS, waterfall
+from dashboard.charts.scales import OUTCOME_COLORS
+from dashboard.charts.themes import DARK, LIGHT, Ground, themed
+from dashboard.figures.whole_model import matrix
+from dashboard.views.heat_map import heat_map
 from tests.conftest import ROOT
 from tests.unit.test_charts import CELLS, by_length
 

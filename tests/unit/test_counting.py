@@ -12,9 +12,9 @@ from seqcls.config import RunConfig
 from seqcls.errors import ConfigError
 from seqcls.problem import configuration, resolve
 from seqcls.sampling.balanced import draw_many
-from seqcls.tasks.by_counts.counting import Counting
-from seqcls.tasks.language import texts
-from seqcls.tokens.strings import TokenStrings
+from seqcls.strings.token_strings import TokenStrings
+from seqcls.tasks.base import texts
+from seqcls.tasks.counting import Counting
 from tests.unit.test_languages import every_string, refusal, strings_of
 
 FORMULAS = [
@@ -174,9 +174,7 @@ def test_what_is_too_large_is_refused_before_shorter_strings_are_looked_through(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     listed: list[int] = []
-    monkeypatch.setattr(
-        "seqcls.tasks.by_counts.counting.vectors", lambda length, _: listed.append(length)
-    )
+    monkeypatch.setattr("seqcls.tasks.counting.vectors", lambda length, _: listed.append(length))
     # No string of 9,996 tokens is positive, which none of the few that are drawn can show.
     fields = {"task": "counting", "alphabet": "abc", "formula": "a*b*c % 7 == 3"}
     with pytest.raises(ConfigError, match=r"strings of 9,996 tokens have more than 300,000"):

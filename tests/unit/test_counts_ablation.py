@@ -8,11 +8,16 @@ import torch
 
 from seqcls.errors import ConfigError
 from seqcls.evaluation import distinct_test_strings, evaluation_of
-from seqcls.interpretability.ablation.ablation import prune, rank
-from seqcls.interpretability.ablation.by_counts import CountedJudge, dimensions_of, heads_of
-from seqcls.interpretability.ablation.judge import Ablation, AblationMethod
-from seqcls.interpretability.model.network import Network
-from seqcls.interpretability.verdicts.misclassified import errors_up_to
+from seqcls.interpretability.ablation import prune, rank
+from seqcls.interpretability.ablation_judge import (
+    Ablation,
+    AblationMethod,
+    CountedJudge,
+    dimensions_of,
+    heads_of,
+)
+from seqcls.interpretability.certification import errors_up_to
+from seqcls.interpretability.network import Network
 from seqcls.models.parts import Part
 from tests.unit.explained import patched_logits, random_network, true_logits
 

@@ -3,18 +3,16 @@
 import numpy as np
 import pytest
 
-from dashboard.charts.errors.families import family_curve, family_map, probability_curve
-from dashboard.charts.errors.misclassified import error_map, errors_by_length
-from dashboard.charts.model.ablations import accuracy_by_length, part_ranking, pruning_curve
-from dashboard.figures import ablation_frames, family_frames, misclassified_frames
-from dashboard.model.ablation import NAME
-from seqcls.interpretability.ablation.ablation import prune, rank
-from seqcls.interpretability.ablation.by_counts import CountedJudge, dimensions_of, heads_of
-from seqcls.interpretability.ablation.judge import Ablated
-from seqcls.interpretability.families.by_counts import area, curve
-from seqcls.interpretability.families.notation import parse_family
-from seqcls.interpretability.model.network import Network
-from seqcls.interpretability.verdicts.misclassified import errors_up_to
+from dashboard.views import ablation, families, verdict
+from dashboard.views.ablation import NAME, accuracy_by_length, part_ranking, pruning_curve
+from dashboard.views.families import family_curve, family_map, probability_curve
+from dashboard.views.verdict import error_map, errors_by_length
+from seqcls.interpretability.ablation import prune, rank
+from seqcls.interpretability.ablation_judge import Ablated, CountedJudge, dimensions_of, heads_of
+from seqcls.interpretability.certification import errors_up_to
+from seqcls.interpretability.families import counted_curve, counted_map
+from seqcls.interpretability.family import parse_family
+from seqcls.interpretability.network import Network
 from tests.histories import shipped
 
 
@@ -28,8 +26,8 @@ def network() -> Network:
 def test_a_family_is_drawn_with_its_flip_its_limit_and_its_errors_in_red(
     network: Network,
 ) -> None:
-    found = curve(network, parse_family(network.tokenizer, "ab{n}"))
-    frame, flips = family_frames.curve_frame(found), family_frames.flips_frame(found)
+    found = counted_curve(network, parse_family(network.tokenizer, "ab{n}"))
+    frame, flips = families.curve_frame(found), families.flips_frame(found)
     assert flips["label"].tolist() == ["n = 66"]
     wrong = frame[frame["outcome"] == "false negative"]
     assert wrong["n"].min() == 66
@@ -42,8 +40,8 @@ def test_a_family_is_drawn_with_its_flip_its_limit_and_its_errors_in_red(
 
 
 def test_a_map_has_a_cell_for_each_pair_of_counts_and_the_boundary(network: Network) -> None:
-    found = area(network, parse_family(network.tokenizer, "a{m}b{n}"), points=9)
-    cells, flips = family_frames.cells_frame(found), family_frames.boundary_frame(found)
+    found = counted_map(network, parse_family(network.tokenizer, "a{m}b{n}"), points=9)
+    cells, flips = families.cells_frame(found), families.boundary_frame(found)
     assert len(cells) == len(found.first) * len(found.second)
     cell = cells[(cells["first"] == 1) & (cells["second"] == found.second[-1])].iloc[0]
     assert cell["logit"] == pytest.approx(found.logits[0, -1])
@@ -56,8 +54,8 @@ def test_a_map_has_a_cell_for_each_pair_of_counts_and_the_boundary(network: Netw
 
 def test_every_error_up_to_a_length_is_in_one_cell_of_the_picture(network: Network) -> None:
     errors = errors_up_to(network, 80)
-    letters = misclassified_frames.likeliest_letters(errors)
-    cells = misclassified_frames.cells_frame(network, errors, letters)
+    letters = verdict.likeliest_letters(errors)
+    cells = verdict.cells_frame(network, errors, letters)
     assert letters == (1, 2), "b and c"
     assert cells["errors"].sum() == len(errors.texts)
     assert cells["share"].between(0, 1).all()
@@ -65,7 +63,7 @@ def test_every_error_up_to_a_length_is_in_one_cell_of_the_picture(network: Netwo
     strip = cells[(cells["seconds"] == "none") & (cells["firsts"] == "66 to 70")]
     own = [text for text in errors.texts if ("c" not in text and "b{6" in text) or text == "b{70}"]
     assert strip["errors"].sum() >= len([text for text in own if text.startswith("ab")]) > 0
-    lengths = misclassified_frames.lengths_frame(errors)
+    lengths = verdict.lengths_frame(errors)
     assert lengths["errors"].sum() == len(errors.texts)
     assert error_map(cells, ("b", "c"), 80, "").to_dict()["mark"]
     assert errors_by_length(lengths, 80).to_dict()["mark"]
@@ -74,7 +72,7 @@ def test_every_error_up_to_a_length_is_in_one_cell_of_the_picture(network: Netwo
 def test_ablation_is_drawn_before_and_after(network: Network) -> None:
     judge = CountedJudge(network)
     found = judge.without({heads_of(network)[1]: "zero"})
-    frame = ablation_frames.lengths_frame({"as trained": judge.without({}), "ablated": found})
+    frame = ablation.lengths_frame({"as trained": judge.without({}), "ablated": found})
     wrong = frame.groupby("model", sort=False)["wrong"].sum()
     assert wrong["as trained"] == 697
     after = found.confusion
@@ -86,7 +84,7 @@ def test_ablation_is_drawn_before_and_after(network: Network) -> None:
 
 def test_the_empty_string_is_in_the_first_point_of_lengths() -> None:
     numbers = (np.array(x) for x in ([0, 1, 11], [1, 2, 4], [0, 2, 4]))
-    frame = ablation_frames.lengths_frame({"m": Ablated((), 1, 0.5, None, 0.0, 0.0, *numbers)})
+    frame = ablation.lengths_frame({"m": Ablated((), 1, 0.5, None, 0.0, 0.0, *numbers)})
     assert frame["lengths"].tolist() == ["0 to 10", "11 to 20"]
     assert frame["length"].tolist() == [5.0, 15.5]
     assert frame["wrong"].tolist() == [1, 0]
@@ -95,13 +93,13 @@ def test_the_empty_string_is_in_the_first_point_of_lengths() -> None:
 def test_heads_are_ranked_and_pruning_ends_with_nothing_left(network: Network) -> None:
     judge, heads = CountedJudge(network), heads_of(network)
     costs = {"zero": rank(judge, heads, "zero"), "mean": rank(judge, heads, "mean")}
-    ranking = ablation_frames.ranking_frame(costs, NAME)
+    ranking = ablation.ranking_frame(costs, NAME)
     off = ranking[ranking["way"] == "zero"]
     assert off["errors"].is_monotonic_decreasing
     assert set(off["part"]) == {"head 0", "head 1"}
     assert part_ranking(ranking, 697).to_dict()["layer"]
     parts = heads + dimensions_of(network)
-    steps = ablation_frames.pruning_frame(list(prune(judge, parts)), NAME)
+    steps = ablation.pruning_frame(list(prune(judge, parts)), NAME)
     assert steps["removed"].tolist() == [0, 1, 2, 3, 4]
     assert steps.loc[0, "errors"] == 697
     assert (steps[["heads left", "dimensions left"]].iloc[-1] == 0).all()

@@ -6,11 +6,10 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from seqcls.errors import InvalidStringError
-from seqcls.interpretability.explanations.explain import explain
-from seqcls.interpretability.explanations.explanation import Explanation
-from seqcls.interpretability.explanations.text import explanation_text
-from seqcls.interpretability.minimal.deletions import Removal, without_part
-from seqcls.interpretability.model.network import Network
+from seqcls.interpretability.deletions import Removal, without_part
+from seqcls.interpretability.explanations import Explanation, explain
+from seqcls.interpretability.network import Network
+from seqcls.interpretability.sentences import explanation_text
 from tests.unit.explained import counterfactual_logits, random_network, true_logits
 from tests.unit.test_counts_family import FIELDS
 

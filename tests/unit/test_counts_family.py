@@ -7,13 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from seqcls.errors import InvalidStringError
-from seqcls.interpretability.bounds.lines import sign_changes
-from seqcls.interpretability.families.by_counts import MAX_COUNT, area, curve
-from seqcls.interpretability.families.curves import Curve, Map
-from seqcls.interpretability.families.families import answers
-from seqcls.interpretability.families.notation import parse_family
-from seqcls.interpretability.model.network import Network
-from seqcls.tokens.tokenizer import Tokenizer
+from seqcls.interpretability.bounds import sign_changes
+from seqcls.interpretability.families import MAX_COUNT, answers, counted_curve, counted_map
+from seqcls.interpretability.family import Curve, FamilyMap, parse_family
+from seqcls.interpretability.network import Network
+from seqcls.strings.tokenizer import Tokenizer
 from tests.unit.explained import random_network
 from tests.unit.networks import plain_model
 
@@ -83,7 +81,7 @@ def flipping_network() -> Network:
     """A network that changes its answer for `ab{n}` somewhere."""
     for seed in range(100):
         network = random_network(seed, no_attend_cls=True, layer_norm_eps=0.0)
-        flips = curve(network, parse_family(ABC, "ab{n}")).changes
+        flips = counted_curve(network, parse_family(ABC, "ab{n}")).changes
         if flips and 3 < flips[0].n < 500:
             return network
     raise AssertionError("no such network")
@@ -91,7 +89,7 @@ def flipping_network() -> Network:
 
 def test_the_answer_flips_where_that_of_the_readable_model_does() -> None:
     network = flipping_network()
-    found = curve(network, parse_family(ABC, "ab{n}"))
+    found = counted_curve(network, parse_family(ABC, "ab{n}"))
     weights = {name: torch.from_numpy(value) for name, value in network.weights.items()}
     model = plain_model(network.problem.network, weights)
     for flip in found.changes[:1]:
@@ -108,7 +106,7 @@ def test_the_answer_flips_where_that_of_the_readable_model_does() -> None:
 
 def test_a_curve_has_every_flip_among_its_points_and_ends_near_its_limit() -> None:
     network = flipping_network()
-    found = curve(network, parse_family(ABC, "ab{n}"))
+    found = counted_curve(network, parse_family(ABC, "ab{n}"))
     assert (found.n[0], found.n[-1]) == (1, MAX_COUNT)
     signs = found.logits > 0
     changes = found.n[1:][signs[1:] != signs[:-1]]
@@ -120,10 +118,10 @@ def test_a_curve_has_every_flip_among_its_points_and_ends_near_its_limit() -> No
 
 def test_a_map_has_a_boundary_and_is_made_of_curves() -> None:
     network = flipping_network()
-    found = area(network, parse_family(ABC, "a{m}b{n}"), points=7)
+    found = counted_map(network, parse_family(ABC, "a{m}b{n}"), points=7)
     assert found.logits.shape == (7, 7)
     for row, m in enumerate(found.first.tolist()):
-        alone = curve(network, parse_family(ABC, f"a{{{m}}}b{{n}}"))
+        alone = counted_curve(network, parse_family(ABC, f"a{{{m}}}b{{n}}"))
         assert found.changes[row] == alone.changes
         on_curve = network.logits(np.array([[m, n, 0] for n in found.second.tolist()]))
         np.testing.assert_allclose(found.logits[row], on_curve, rtol=1e-12)
@@ -137,5 +135,5 @@ def test_one_free_count_is_a_curve_and_two_are_a_map() -> None:
     assert isinstance(found, Curve)
     assert found.n[-1] == MAX_COUNT
     found = answers(network, "a{m}b{n}")
-    assert isinstance(found, Map)
+    assert isinstance(found, FamilyMap)
     assert found.exact

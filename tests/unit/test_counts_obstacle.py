@@ -4,8 +4,7 @@ import pytest
 
 from seqcls.config import RunConfig
 from seqcls.errors import ConfigError
-from seqcls.interpretability.model.network import Network
-from seqcls.interpretability.model.obstacle import obstacle
+from seqcls.interpretability.network import Network, obstacle
 from seqcls.problem import resolve
 
 

@@ -7,13 +7,11 @@ import torch
 from seqcls.config import COUPLED
 from seqcls.errors import ConfigError
 from seqcls.kinds import examples_of
-from seqcls.models.positions import table_size
-from seqcls.models.positions.coupled import coupled_places
-from seqcls.models.positions.places import TrainingPlaces, places_of
-from seqcls.models.reading import read_ids
+from seqcls.models.positions import read_ids, table_size
+from seqcls.models.positions.places import TrainingPlaces, coupled_places, places_of
 from seqcls.problem import Problem, configuration, resolve
-from seqcls.tokens.strings import TokenStrings
-from seqcls.tokens.tokenizer import PAD
+from seqcls.strings.token_strings import TokenStrings
+from seqcls.strings.tokenizer import PAD
 from seqcls.training import train_group
 
 SIZES = {"hidden_size": 8, "num_attention_heads": 1, "attention_head_size": 8, "train_size": 128}

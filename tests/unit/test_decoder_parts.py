@@ -8,18 +8,19 @@ import pytest
 import torch
 
 from seqcls.errors import ConfigError
-from seqcls.interpretability.ablation.ablation import judge_of, rank
-from seqcls.interpretability.ablation.by_strings import main_parts, parts_of
-from seqcls.interpretability.model.readable_model import ids_of, plain_model
-from seqcls.interpretability.model.trained_model import TrainedModel
-from seqcls.interpretability.model.written_output import (
+from seqcls.interpretability.ablation import judge_of, rank
+from seqcls.interpretability.ablation_by_strings import main_parts, parts_of
+from seqcls.interpretability.patching import patch
+from seqcls.interpretability.readable_model import (
     Output,
+    ids_of,
     log_probabilities,
+    plain_model,
     target,
     written,
 )
-from seqcls.interpretability.patching import patch
-from seqcls.interpretability.states.by_strings import recurrent_units
+from seqcls.interpretability.states_by_strings import recurrent_units
+from seqcls.interpretability.trained_model import TrainedModel
 from seqcls.models.parts import Part, Site
 from seqcls.problem import configuration, resolve
 from tests.patching import outputs_patched_everywhere

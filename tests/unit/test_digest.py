@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sweeps.results.digest import OUTPUT_COUNTS, Output, run_digest
+from sweeps.results import OUTPUT_COUNTS, Output, run_digest
 
 CELLS = {"tn": [3, 4], "fp": [0, 1], "fn": [0, 0], "tp": [3, 5]}
 RUN: dict[str, Any] = {

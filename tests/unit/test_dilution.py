@@ -7,13 +7,13 @@ import pytest
 import torch
 
 from seqcls.config import RunConfig
-from seqcls.interpretability.causes.causes import attributions
-from seqcls.interpretability.causes.dilution import Dilution, undiluted
-from seqcls.interpretability.model.trained_model import Answers, TrainedModel
+from seqcls.interpretability.cause_evidence import Dilution, undiluted
+from seqcls.interpretability.causes import attributions
+from seqcls.interpretability.trained_model import Answers, TrainedModel
 from seqcls.models.entries import entry_of
 from seqcls.models.positions import POSITIONS
 from seqcls.problem import configuration, resolve
-from seqcls.tokens.strings import TokenStrings
+from seqcls.strings.token_strings import TokenStrings
 from tests.unit.asked import LSTM, untrained
 from tests.unit.test_exact import EXACT, Flag, network, parameters
 

@@ -11,9 +11,9 @@ from seqcls.config import RunConfig, default_fields
 from seqcls.models import MODELS
 from seqcls.models.positions import POSITIONS
 from seqcls.problem import READERS, configuration, resolve
+from seqcls.strings.token_strings import TokenStrings
+from seqcls.strings.tokenizer import FIRST_LETTER
 from seqcls.tasks import TASKS
-from seqcls.tokens.strings import TokenStrings
-from seqcls.tokens.tokenizer import FIRST_LETTER
 from sweeps.grid.spec import parse_spec
 from tests.conftest import ROOT
 from tests.tasks import LANGUAGES, TRANSDUCTIONS

@@ -6,23 +6,21 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from seqcls.engines.pytorch.engine.batches import Batch
+from seqcls.engines.pytorch.engine.computations import plain_logits
 from torch import Tensor, nn
 
 from seqcls.config import COUPLED, NetworkConfig
-from seqcls.decoding.encoder_decoder import EncoderDecoderStepper
-from seqcls.decoding.judging import judge
-from seqcls.decoding.stepping import Again, start
+from seqcls.decode import RecomputeStepper, judge, start
 from seqcls.engines.choice import choose_engine
-from seqcls.engines.strings.batches import Batch
-from seqcls.engines.strings.one_by_one import plain_logits
 from seqcls.errors import ConfigError
+from seqcls.models.encoder_decoder import EncoderDecoder, EncoderDecoderStepper
+from seqcls.models.entries import ENCODER_DECODER
 from seqcls.models.initialization import initial_parameters
 from seqcls.models.positions import POSITIONS
 from seqcls.models.positions.places import places_of
-from seqcls.models.sizes import ENCODER_DECODER
-from seqcls.models.two_streams.encoder_decoder import EncoderDecoder
 from seqcls.problem import configuration, resolve
-from seqcls.tokens.tokenizer import CLS, PAD
+from seqcls.strings.tokenizer import CLS, PAD
 from seqcls.training import train_group
 from tests.unit.networks import plain_model
 from tests.unit.streams import GENERAL, example_ids, random_values
@@ -222,7 +220,7 @@ def test_writing_with_a_cache_is_writing_without(fields: dict[str, Any]) -> None
     ids = torch.tensor([[CLS, 2, 3, SEP], [CLS, SEP, PAD, PAD], [CLS, 4, SEP, 5]])
     with torch.no_grad():
         cached, outputs = start(model, ids, 5)
-        again, expected = Again.start(model, ids, 5)
+        again, expected = RecomputeStepper.start(model, ids, 5)
         assert isinstance(cached, EncoderDecoderStepper)
         torch.testing.assert_close(outputs, expected, rtol=1e-12, atol=1e-12)
         for tokens in ([2, 3, 4], [5, 5, 2], [6, 3, 3, 2]):

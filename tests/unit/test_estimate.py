@@ -8,11 +8,9 @@ import pytest
 from seqcls.config import RunConfig
 from seqcls.problem import configuration
 from sweeps.grid.spec import SweepSpec, parse_spec
-from sweeps.work import memory
+from sweeps.work import machine
 from sweeps.work.estimate import estimate, fewest_epochs
-from sweeps.work.timing.process import Stopwatch, time_groups
-from sweeps.work.timing.remembered import Remembered
-from sweeps.work.timing.times import GroupTime, GroupToTime, Times
+from sweeps.work.timing import GroupTime, GroupToTime, Stopwatch, Times, TimingCache, time_groups
 
 SMALL = {
     "task": "parity",
@@ -60,7 +58,7 @@ def test_what_was_never_trained_here_is_timed_in_a_moment() -> None:
 
 
 def test_what_this_machine_cannot_train_is_not_timed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(memory, "machine_bytes", lambda: 1_000_000)
+    monkeypatch.setattr(machine, "machine_bytes", lambda: 1_000_000)
     large = {"hidden_size": 512}
     timed: list[GroupToTime] = []
 
@@ -153,15 +151,15 @@ def test_it_says_how_many_epochs_are_assumed() -> None:
 def test_what_was_timed_once_is_looked_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SEQCLS_CACHE", str(tmp_path))
     asked, other = (GroupToTime(configuration({**SMALL, "hidden_size": x}), 2) for x in (4, 8))
-    known = Remembered()
+    known = TimingCache()
     known.add([asked], Times(1.5, {asked.config.group_key: TIME}))
-    assert Remembered().times([asked, other]) == Times(1.5, {asked.config.group_key: TIME})
+    assert TimingCache().times([asked, other]) == Times(1.5, {asked.config.group_key: TIME})
     # A process could not be started now: nothing is timed.
-    monkeypatch.setattr("sweeps.work.timing.process.python", lambda *_: ["no such program"])
+    monkeypatch.setattr("sweeps.work.timing.python", lambda *_: ["no such program"])
     assert time_groups([asked]).groups == {asked.config.group_key: TIME}
     assert time_groups([asked, other]).groups == {asked.config.group_key: TIME}
     (tmp_path / "timings" / "groups.json").write_text("[1")
-    assert Remembered().times([asked]) == Times()
+    assert TimingCache().times([asked]) == Times()
 
 
 def test_one_process_answers_several_questions_and_ends(

@@ -10,22 +10,21 @@ import pytest
 from seqcls.config import RunConfig
 from seqcls.errors import ConfigError, InvalidStringError
 from seqcls.evaluation import drawn_test_set, evaluate
-from seqcls.interpretability.automata.learning import learn
-from seqcls.interpretability.causes.another_language import smallest_automaton
-from seqcls.interpretability.causes.tried_strings import short_strings
-from seqcls.interpretability.minimal.minimal import shortest_failing
-from seqcls.interpretability.model.trained_model import TrainedModel
-from seqcls.interpretability.verdicts.by_counts import verdicts
-from seqcls.interpretability.verdicts.by_strings import string_verdict
+from seqcls.interpretability.automaton_learning import learn
+from seqcls.interpretability.cause_evidence import smallest_automaton
+from seqcls.interpretability.domains import short_strings
+from seqcls.interpretability.minimal import shortest_failing
+from seqcls.interpretability.trained_model import TrainedModel
+from seqcls.interpretability.verdicts import string_verdict, verdicts
 from seqcls.models.initialization import initial_parameters
-from seqcls.models.reading import read_ids
+from seqcls.models.positions import read_ids
 from seqcls.prediction import outputs, predict
 from seqcls.problem import configuration, resolve
 from seqcls.results import Confusion
 from seqcls.sampling.streams import stream
 from seqcls.training import train_group
 from seqcls.weights import to_bytes
-from sweeps.analysis.answer_sentences import label_and_answer
+from sweeps.api.presentation import label_and_answer
 from tests.conftest import short_config
 from tests.unit.networks import plain_model
 from tests.unit.test_initialization import REPORT
@@ -173,7 +172,7 @@ def test_a_check_by_letter_counts_takes_no_number_for_an_error() -> None:
 def test_a_beam_drops_the_outputs_that_are_no_numbers_and_keeps_the_others() -> None:
     import torch
 
-    from seqcls.decoding.searching import beam
+    from seqcls.decode import beam
 
     class Half:
         """The first string has numbers, until it is written; the second has none."""

@@ -10,18 +10,16 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from seqcls.engines.pytorch.engine.computations import OneByOne
+from seqcls.engines.pytorch.engine.groups import FlatGroup, all_logits
 from torch import Tensor
 
 from seqcls.config import NetworkConfig
-from seqcls.engines.computation import all_logits
-from seqcls.engines.strings.flat_group import FlatGroup
-from seqcls.engines.strings.one_by_one import OneByOne
 from seqcls.models.entries import entry_of
-from seqcls.models.positions import POSITIONS
-from seqcls.models.positions.base import Places, Positions, States
-from seqcls.models.reading import read_ids
-from seqcls.tokens.strings import TokenStrings
-from seqcls.tokens.tokenizer import CLS, FIRST_LETTER
+from seqcls.models.positions import POSITIONS, read_ids
+from seqcls.models.positions.schemes import Places, Positions, States
+from seqcls.strings.token_strings import TokenStrings
+from seqcls.strings.tokenizer import CLS, FIRST_LETTER
 from tests.conftest import asset
 from tests.unit.networks import plain_model
 

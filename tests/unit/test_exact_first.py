@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from seqcls.config import RunConfig
-from seqcls.interpretability.attribution.by_strings import logit_steps
-from seqcls.interpretability.model.trained_model import TrainedModel
+from seqcls.interpretability.attribution_by_strings import logit_steps
 from seqcls.interpretability.patching import patch
+from seqcls.interpretability.trained_model import TrainedModel
 from seqcls.models.entries import entry_of
 from seqcls.models.positions import POSITIONS
 from seqcls.problem import configuration, resolve

@@ -6,14 +6,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dashboard.figures.by_counts.gallery import GROUPS, NUMBERS, figures
-from dashboard.figures.by_counts.history import History, losses_by_part
-from dashboard.figures.figure import Figure
-from dashboard.figures.projection import project
+from dashboard.figures.figure import Figure, project
+from dashboard.figures.gallery import GROUPS, NUMBERS, figures
+from dashboard.figures.history import History, losses_by_part
 from seqcls.config import RunConfig
-from seqcls.engines.initial import draw_initial
-from seqcls.interpretability.causes.shares import causes
-from seqcls.interpretability.model.network import Network
+from seqcls.engines.member import draw_initial
+from seqcls.interpretability.interventions import causes
+from seqcls.interpretability.network import Network
 from seqcls.problem import resolve
 from tests.histories import shipped
 

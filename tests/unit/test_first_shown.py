@@ -3,7 +3,7 @@
 import pandas as pd
 import pytest
 
-from dashboard.model.choosing.strings import first_shown
+from dashboard.choosing.strings import first_shown
 
 
 @pytest.mark.parametrize(

@@ -17,18 +17,17 @@ from torch.nn.functional import binary_cross_entropy_with_logits
 from seqcls.config import NetworkConfig, RunConfig
 from seqcls.counts.forward import group_logits, log_counts
 from seqcls.engines.choice import choose_engine
-from seqcls.engines.compiled.adamw import BETA_1
-from seqcls.engines.compiled.training import Update
+from seqcls.engines.compiled.arithmetic import BETA_1
+from seqcls.engines.compiled.engine import Update
 from seqcls.engines.fused import buffers, kernel
-from seqcls.engines.fused.elementary import cross_entropy_row, exp_row, normal_rows
+from seqcls.engines.fused.forward import cross_entropy_row, exp_row, normal_rows
 from seqcls.engines.fused.packing import pack, unpack
-from seqcls.engines.fused.shapes import shape_of
-from seqcls.engines.fused.tiles import make_tiles
+from seqcls.engines.fused.tiles import make_tiles, shape_of
 from seqcls.engines.fused.training import fused_logits
 from seqcls.errors import EngineError
 from seqcls.kinds.membership import sigmoid_scaled
 from seqcls.problem import resolve
-from seqcls.tokens.strings import TokenStrings
+from seqcls.strings.token_strings import TokenStrings
 from seqcls.training import train_group
 from tests.conftest import LONG, short_config
 from tests.unit.networks import Case, cases
@@ -169,7 +168,7 @@ TRAIN_ONE = """
 import hashlib
 from seqcls.engines.fused.packing import pack
 from seqcls.problem import resolve
-from seqcls.tokens.strings import TokenStrings
+from seqcls.strings.token_strings import TokenStrings
 from seqcls.training import train_group
 from tests.conftest import short_config
 config = short_config()

@@ -9,18 +9,16 @@ from torch.nn.functional import binary_cross_entropy_with_logits
 
 from seqcls.config import NetworkConfig, RunConfig
 from seqcls.engines.choice import choose_engine
-from seqcls.engines.compiled.adamw import BETA_1
-from seqcls.engines.compiled.training import Update
-from seqcls.engines.fused import buffers
-from seqcls.engines.fused.mean import kernel
+from seqcls.engines.compiled.arithmetic import BETA_1
+from seqcls.engines.compiled.engine import Update
+from seqcls.engines.fused import buffers, mean
 from seqcls.engines.fused.packing import pack, unpack
-from seqcls.engines.fused.shapes import shape_of
-from seqcls.engines.fused.tiles import make_tiles
+from seqcls.engines.fused.tiles import make_tiles, shape_of
 from seqcls.engines.fused.training import fused_logits
-from seqcls.models.reading import read_ids
+from seqcls.models.positions import read_ids
 from seqcls.models.transformer import Transformer
 from seqcls.problem import resolve
-from seqcls.tokens.strings import TokenStrings
+from seqcls.strings.token_strings import TokenStrings
 from seqcls.training import train_group
 from tests.conftest import SHORT
 
@@ -51,7 +49,7 @@ def test_a_step_is_that_of_the_plain_model(fields: dict[str, Any]) -> None:
     tiles = make_tiles(strings.counts, labels, len(ROWS), "float64", special=False)
     flat = pack(config, weights)
     moments, scratch = np.zeros((2, len(flat))), np.empty(buffers.TILE, np.int64)
-    kernel.train_epoch(flat, moments, 0, Update(1e-2, 0.0, 0.0), shape_of(config), scratch, *tiles)
+    mean.train_epoch(flat, moments, 0, Update(1e-2, 0.0, 0.0), shape_of(config), scratch, *tiles)
     # After one step AdamW's first moments are a share of the gradient.
     gradients = unpack(config, moments[0] / (1 - BETA_1))
     for name, value in model.named_parameters():

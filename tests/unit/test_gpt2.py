@@ -6,23 +6,22 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from seqcls.engines.pytorch.engine.computations import OneByOne
+from seqcls.engines.pytorch.engine.groups import FlatGroup, Losses, all_logits
 from torch import Tensor
 from torch.nn.functional import softmax
 
 from seqcls.config import NetworkConfig, RunConfig
-from seqcls.counts.invariance import counts_suffice
+from seqcls.counts import counts_suffice
 from seqcls.engines.choice import choose_engine
-from seqcls.engines.computation import Losses, all_logits
 from seqcls.engines.fused.engine import Fused
 from seqcls.engines.lanes.engine import Lanes
-from seqcls.engines.strings.flat_group import FlatGroup
-from seqcls.engines.strings.one_by_one import OneByOne
+from seqcls.models.entries import TRANSFORMER
 from seqcls.models.initialization import initial_parameters
-from seqcls.models.reading import read_ids
-from seqcls.models.sizes import TRANSFORMER
+from seqcls.models.positions import read_ids
 from seqcls.problem import configuration, resolve
-from seqcls.tokens.strings import TokenStrings
-from seqcls.tokens.tokenizer import PAD
+from seqcls.strings.token_strings import TokenStrings
+from seqcls.strings.tokenizer import PAD
 from seqcls.training import train_group
 from tests.conftest import short_config
 from tests.unit.networks import plain_model

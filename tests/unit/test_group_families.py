@@ -4,10 +4,8 @@ import numpy as np
 import pytest
 
 from seqcls.errors import InvalidStringError
-from seqcls.interpretability.families.by_strings import area, curve
-from seqcls.interpretability.families.curves import Curve, Map
-from seqcls.interpretability.families.families import answers
-from seqcls.interpretability.families.notation import parse_family
+from seqcls.interpretability.families import answers, tried_curve, tried_map
+from seqcls.interpretability.family import Curve, FamilyMap, parse_family
 from tests.unit.asked import LSTM, untrained
 
 
@@ -27,7 +25,7 @@ def test_brackets_are_tokens_like_others() -> None:
 def test_every_change_is_between_neighbours() -> None:
     model = untrained(**LSTM)
     model.weights["classifier.bias"][:] -= model.answer((0, 1) * 3).logit
-    found = curve(model, parse_family(model.tokenizer, "<01>{n}"), points=6)
+    found = tried_curve(model, parse_family(model.tokenizer, "<01>{n}"), points=6)
     assert found.n[-1] == 2000
     rows = [model.answer((0, 1) * n) for n in found.n[:16].tolist()]
     np.testing.assert_allclose(found.logits[:16], [answer.logit for answer in rows])
@@ -44,7 +42,7 @@ def test_two_counts_are_asked_about_together() -> None:
     family = parse_family(model.tokenizer, "0{m}<10>{n}")
     assert family.names == ("m", "n")
     assert family.letters(2, 3) == (0, 0, 1, 0, 1, 0, 1, 0)
-    found = area(model, family, points=5)
+    found = tried_map(model, family, points=5)
     assert found.first.tolist() == found.second.tolist()
     assert found.first[-1] == 2000
     for row, m in enumerate(found.first[:3].tolist()):
@@ -66,7 +64,7 @@ def test_one_count_is_a_curve_and_two_are_a_map_here_too() -> None:
     assert isinstance(found, Curve)
     assert found.limit is None
     found = answers(model, "0{m}1{n}")
-    assert isinstance(found, Map)
+    assert isinstance(found, FamilyMap)
     assert not found.exact
 
 

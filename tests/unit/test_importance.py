@@ -5,10 +5,9 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from dashboard.charts.comparison.importance_chart import importance_chart
-from dashboard.charts.comparison.parallel import OUTCOME, parallel_coordinates, places
+from dashboard.views.importance import OUTCOME, importance_chart, parallel_coordinates, places
 from seqcls.problem import configuration
-from sweeps.statistics.importance import MEASURES, importance, without_unread
+from sweeps.statistics.differences import MEASURES, importance, without_unread
 
 FAILING = "Failing share"
 

@@ -7,19 +7,24 @@ import pytest
 import torch
 from torch import Tensor
 
-from seqcls.decoding.judging import judge
-from seqcls.engines.initial import draw_initial
+from seqcls.decode import judge
+from seqcls.engines.member import draw_initial
 from seqcls.errors import ConfigError, InvalidStringError
 from seqcls.evaluation import distinct_test_strings
-from seqcls.interpretability.ablation.ablation import judge_of, rank
-from seqcls.interpretability.ablation.by_strings import main_parts
-from seqcls.interpretability.minimal.minimal import minimal_failing, shortest_failing
-from seqcls.interpretability.minimal.nearest import nearest_right
-from seqcls.interpretability.model.readable_model import ids_of, plain_model, token_names
-from seqcls.interpretability.model.trained_model import TrainedModel
-from seqcls.interpretability.model.written_output import Output, target, token_ids, written
+from seqcls.interpretability.ablation import judge_of, rank
+from seqcls.interpretability.ablation_by_strings import main_parts
+from seqcls.interpretability.minimal import minimal_failing, nearest_right, shortest_failing
 from seqcls.interpretability.patching import patch
-from seqcls.interpretability.states.by_strings import (
+from seqcls.interpretability.readable_model import (
+    Output,
+    ids_of,
+    plain_model,
+    target,
+    token_ids,
+    token_names,
+    written,
+)
+from seqcls.interpretability.states_by_strings import (
     Kind,
     attention_kinds,
     attention_patterns,
@@ -27,7 +32,8 @@ from seqcls.interpretability.states.by_strings import (
     prefix_logits,
     recurrent_units,
 )
-from seqcls.interpretability.states.output_tokens import likeliest_outputs, output_tokens
+from seqcls.interpretability.states_of_outputs import likeliest_outputs, output_tokens
+from seqcls.interpretability.trained_model import TrainedModel
 from seqcls.kinds import Examples
 from seqcls.problem import configuration, resolve
 from seqcls.training import train_group

@@ -4,8 +4,8 @@ import altair as alt
 import pandas as pd
 import pytest
 
-from dashboard.charts.style.encodings import outcome_colors, outcome_shapes, token_colors
-from dashboard.charts.style.keys import told_once
+from dashboard.charts.legend import deduplicate_legends
+from dashboard.charts.scales import outcome_colors, outcome_shapes, token_colors
 from dashboard.text import models_fail
 
 FRAME = pd.DataFrame({"x": [0.0], "token": ["a"], "outcome": ["true positive"]})
@@ -15,7 +15,7 @@ def test_charts_lose_legends_that_stand_above_them_all() -> None:
     base = alt.Chart(FRAME).mark_point().encode(x="x:Q")
     tokens = base.encode(token_colors(["CLS", "a"]))
     strings = alt.layer(base, base.encode(outcome_colors(), outcome_shapes()))
-    made = [told_once(chart.to_dict()) for chart in (tokens, strings)]
+    made = [deduplicate_legends(chart.to_dict()) for chart in (tokens, strings)]
     keys = [key for _, keys_of_chart in made for key in keys_of_chart]
     assert [key.title for key in keys] == ["Token", "String"]
     assert keys[0].names == ("CLS", "a")
@@ -28,7 +28,7 @@ def test_charts_lose_legends_that_stand_above_them_all() -> None:
 def test_a_scale_of_amounts_keeps_its_legend() -> None:
     amounts = alt.Color("x:Q", scale=alt.Scale(scheme="viridis"), legend=alt.Legend(title="x"))
     spec = alt.Chart(FRAME).mark_rect().encode(color=amounts).to_dict()
-    assert told_once(spec) == (spec, [])
+    assert deduplicate_legends(spec) == (spec, [])
 
 
 @pytest.mark.parametrize(

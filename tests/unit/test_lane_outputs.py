@@ -6,18 +6,15 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from seqcls.engines.pytorch.engine.computations import OneByOne
+from seqcls.engines.pytorch.engine.groups import FlatGroup, Losses
 
-from seqcls.decoding.judging import best_written, judge, output_limits, score
+from seqcls.decode import best_written, judge, output_limits, score
 from seqcls.engines.choice import choose_engine
-from seqcls.engines.compiled.adamw import BETA_1
-from seqcls.engines.compiled.training import Program, Update
-from seqcls.engines.computation import Losses
-from seqcls.engines.lanes.engine import Lanes
-from seqcls.engines.lanes.outputs import make_lesson
-from seqcls.engines.lanes.programs import program_of
-from seqcls.engines.lanes.teaching import OutputProgram, Steps
-from seqcls.engines.strings.flat_group import FlatGroup
-from seqcls.engines.strings.one_by_one import OneByOne
+from seqcls.engines.compiled.arithmetic import BETA_1
+from seqcls.engines.compiled.engine import Program, Update
+from seqcls.engines.lanes.batches import OutputProgram, Steps, make_lesson
+from seqcls.engines.lanes.engine import Lanes, program_of
 from seqcls.kinds import Examples
 from seqcls.models.initialization import initial_parameters
 from seqcls.problem import Problem, configuration, resolve

@@ -12,27 +12,29 @@ import torch
 from hypothesis import given, settings
 from torch.nn.functional import binary_cross_entropy_with_logits
 
-from seqcls.caching.cache import cache_folder
+from seqcls.cache import cache_folder
 from seqcls.config import NetworkConfig
 from seqcls.engines.choice import choose_engine
 from seqcls.engines.compiled import machine_code
-from seqcls.engines.compiled.adamw import BETA_1
-from seqcls.engines.compiled.training import Update
-from seqcls.engines.lanes.groups import Groups, make_groups
+from seqcls.engines.compiled.arithmetic import BETA_1
+from seqcls.engines.compiled.engine import Update
+from seqcls.engines.lanes import (
+    recurrent_program,
+    recurrent_sizes,
+    transformer_program,
+    transformer_sizes,
+)
+from seqcls.engines.lanes.batches import Groups, make_groups
+from seqcls.engines.lanes.engine import lane_logits
 from seqcls.engines.lanes.packing import pack, shapes, unpack
-from seqcls.engines.lanes.programs import lane_logits
-from seqcls.engines.lanes.recurrent import program as recurrent
-from seqcls.engines.lanes.recurrent import sizes as recurrent_sizes
-from seqcls.engines.lanes.transformer import program as transformer
-from seqcls.engines.lanes.transformer import sizes as transformer_sizes
-from seqcls.engines.lanes.transformer.tables import make_places
-from seqcls.engines.lanes.vectors.target import lanes
+from seqcls.engines.lanes.transformer_program import make_places
+from seqcls.engines.lanes.vector import lanes
 from seqcls.kinds.membership import sigmoid_scaled
 from seqcls.models.initialization import initial_parameters
 from seqcls.models.positions.places import TrainingPlaces
 from seqcls.problem import configuration, resolve
 from seqcls.results import Weights
-from seqcls.tokens.strings import TokenStrings
+from seqcls.strings.token_strings import TokenStrings
 from seqcls.training import train_group
 from tests.conftest import examples
 from tests.unit.networks import Case, ordered_cases, plain_model
@@ -71,12 +73,14 @@ def gradients(
         )
         flat = pack(slots, size, weights)
         moments = np.zeros((2, size), np.float32)
-        loss, _ = transformer.answered(config, flat, groups, places, moments, 0, NO_UPDATE, scaled)
+        loss, _ = transformer_program.answered(
+            config, flat, groups, places, moments, 0, NO_UPDATE, scaled
+        )
     else:
         slots, size = recurrent_sizes.slots_of(config), recurrent_sizes.parameters_of(config).size
         flat = pack(slots, size, weights)
         moments = np.zeros((2, size), np.float32)
-        loss, _ = recurrent.answered(config, flat, groups, moments, 0, NO_UPDATE, scaled)
+        loss, _ = recurrent_program.answered(config, flat, groups, moments, 0, NO_UPDATE, scaled)
     beyond = np.ones(size, bool)
     for filled in slots.values():
         beyond[filled] = False
@@ -297,8 +301,8 @@ def test_no_strings_have_no_logits() -> None:
 OTHER_LANES = """
 import numpy as np
 from numba import njit
-from seqcls.engines.lanes.vectors.target import block_rows, lanes
-from seqcls.engines.lanes.vectors.tiles import Matrix, Rows, linear, product, weight_gradient
+from seqcls.engines.lanes.vector import block_rows, lanes
+from seqcls.engines.lanes.tiles import Matrix, Rows, linear, product, weight_gradient
 assert (lanes(), block_rows()) == ({lanes}, {rows}), (lanes(), block_rows())
 
 @njit

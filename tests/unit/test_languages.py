@@ -15,9 +15,9 @@ from seqcls.config import RunConfig
 from seqcls.errors import ConfigError
 from seqcls.problem import resolve
 from seqcls.sampling.balanced import draw_many
+from seqcls.strings.token_strings import TokenStrings
 from seqcls.tasks import CountTask, LanguageTask
-from seqcls.tasks.language import texts
-from seqcls.tokens.strings import TokenStrings
+from seqcls.tasks.base import texts
 from tests.tasks import LANGUAGES
 
 LABELLED = Path(__file__).parents[1] / "assets" / "languages"

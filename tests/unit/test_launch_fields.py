@@ -4,17 +4,15 @@ from typing import Any
 
 import pytest
 
-from dashboard.launch.fields import GROUPS, default_value, offered, options, typed, usual
-from dashboard.launch.meanings import meanings
-from dashboard.launch.seeds import seeds_of
-from dashboard.launch.starting_point import Start
+from dashboard.launch.fields import GROUPS, default_value, meanings, offered, options, typed, usual
+from dashboard.launch.starting_point import Start, seeds_of
 from dashboard.words.languages import shortest_strings
 from seqcls.config import RunConfig
 from seqcls.errors import ConfigError
 from seqcls.kinds import kind_name
 from seqcls.problem import configuration, resolve
 from seqcls.tasks import TASKS
-from seqcls.tasks.finite_state.regular import Regular
+from seqcls.tasks.regular import Regular
 from sweeps.grid.spec import parse_spec
 from tests.tasks import LANGUAGES
 

@@ -4,8 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sweeps.statistics.intervals import CONFIDENCE
-from sweeps.statistics.median_intervals import FEWEST, RESAMPLES, median_intervals
+from sweeps.statistics.intervals import CONFIDENCE, FEWEST, RESAMPLES, median_intervals
 
 
 def slow_interval(values: list[float]) -> tuple[float, float]:

@@ -7,9 +7,8 @@ import pytest
 from seqcls.config import RunConfig
 from seqcls.models.initialization import initial_parameters
 from seqcls.problem import configuration, resolve
-from sweeps.grid.cost import cost_of_training, mean_length
-from sweeps.grid.grouping import PlannedRun, RunGroup
-from sweeps.work import memory
+from sweeps.grid.grouping import PlannedRun, RunGroup, cost_of_training, mean_length
+from sweeps.work import machine
 from sweeps.work.jobs import make_job
 from tests.conftest import short_config
 
@@ -28,7 +27,7 @@ MODELS = [
 def test_a_models_size_is_that_of_its_parameters(fields: dict[str, object]) -> None:
     config = short_config(**fields)
     drawn = initial_parameters(resolve(config).network, 0).values()
-    assert memory.parameter_bytes(resolve(config)) == sum(value.nbytes for value in drawn)
+    assert machine.parameter_bytes(resolve(config)) == sum(value.nbytes for value in drawn)
 
 
 @pytest.mark.parametrize(
@@ -42,7 +41,7 @@ def test_a_models_size_is_that_of_its_parameters(fields: dict[str, object]) -> N
 def test_a_model_that_writes_has_a_row_for_each_token_it_may_write(fields: dict[str, Any]) -> None:
     problem = resolve(configuration({"task": "copy", "train_max_length": 9, **fields}))
     drawn = initial_parameters(problem.network, 0).values()
-    assert memory.parameter_bytes(problem) == sum(value.nbytes for value in drawn)
+    assert machine.parameter_bytes(problem) == sum(value.nbytes for value in drawn)
 
 
 def test_an_output_costs_as_much_as_what_is_read() -> None:
@@ -56,19 +55,19 @@ def test_an_output_costs_as_much_as_what_is_read() -> None:
 
 def test_more_members_take_more() -> None:
     config = short_config(hidden_size=64)
-    assert memory.training_bytes(resolve(config), 2) > memory.training_bytes(resolve(config))
+    assert machine.training_bytes(resolve(config), 2) > machine.training_bytes(resolve(config))
 
 
 def test_only_what_this_machine_has_no_room_for_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     config = short_config(hidden_size=64)
-    needed = memory.training_bytes(resolve(config))
-    monkeypatch.setattr(memory, "machine_bytes", lambda: needed)
-    assert memory.shortage(resolve(config)) is None
-    assert memory.warning([resolve(config)]) is None
-    assert "fewer --workers" in (memory.warning([resolve(config)], workers=2) or "")
-    monkeypatch.setattr(memory, "machine_bytes", lambda: needed - 1)
-    assert "at least" in (memory.shortage(resolve(config)) or "")
-    assert "such runs fail" in (memory.warning([resolve(short_config()), resolve(config)]) or "")
+    needed = machine.training_bytes(resolve(config))
+    monkeypatch.setattr(machine, "machine_bytes", lambda: needed)
+    assert machine.shortage(resolve(config)) is None
+    assert machine.warning([resolve(config)]) is None
+    assert "fewer --workers" in (machine.warning([resolve(config)], workers=2) or "")
+    monkeypatch.setattr(machine, "machine_bytes", lambda: needed - 1)
+    assert "at least" in (machine.shortage(resolve(config)) or "")
+    assert "such runs fail" in (machine.warning([resolve(short_config()), resolve(config)]) or "")
 
 
 @pytest.mark.parametrize(
@@ -84,10 +83,10 @@ def test_only_what_this_machine_has_no_room_for_is_named(monkeypatch: pytest.Mon
 def test_a_batch_that_no_machine_holds_is_warned_of(
     fields: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(memory, "machine_bytes", lambda: 32 * 10**9)
+    monkeypatch.setattr(machine, "machine_bytes", lambda: 32 * 10**9)
     large: dict[str, Any] = {"train_size": 10**6, "train_batch_size": 10**6}
-    assert memory.warning([resolve(short_config(**fields, train_max_length=1_000))]) is None
-    said = memory.warning(
+    assert machine.warning([resolve(short_config(**fields, train_max_length=1_000))]) is None
+    said = machine.warning(
         [resolve(short_config()), resolve(short_config(**fields, **large, train_max_length=10**4))]
     )
     assert "such runs fail; lower" in (said or "")
@@ -96,10 +95,10 @@ def test_a_batch_that_no_machine_holds_is_warned_of(
 def test_strings_that_tests_are_kept_disjoint_from_are_warned_of(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(memory, "machine_bytes", lambda: 10**9)
+    monkeypatch.setattr(machine, "machine_bytes", lambda: 10**9)
     fields: dict[str, Any] = {"task": "parity", "max_num_epochs": 900, "train_size": 10**6}
-    assert memory.warning([resolve(RunConfig(**fields))]) is None
-    assert "14.4 GB" in (memory.warning([resolve(RunConfig(**fields, disjoint=True))]) or "")
+    assert machine.warning([resolve(RunConfig(**fields))]) is None
+    assert "14.4 GB" in (machine.warning([resolve(RunConfig(**fields, disjoint=True))]) or "")
 
 
 def test_large_models_are_drawn_where_they_are_trained() -> None:

@@ -6,25 +6,22 @@ from typing import Any
 
 import pytest
 
-from seqcls.datasets.known import remember
-from seqcls.decoding.measures import edits
 from seqcls.errors import InvalidStringError
-from seqcls.interpretability.enumeration import (
-    affordable_length,
-    all_strings,
-    num_strings,
-)
-from seqcls.interpretability.minimal.minimal import (
+from seqcls.interpretability.domains import affordable_length, all_strings, num_strings
+from seqcls.interpretability.minimal import (
     delta_debugged,
+    edited,
     minimal_failing,
+    nearest_right,
     shortest_failing,
 )
-from seqcls.interpretability.minimal.nearest import edited, nearest_right
-from seqcls.interpretability.model.obstacle import obstacle
-from seqcls.interpretability.model.trained_model import Letters, TrainedModel
-from seqcls.interpretability.states.by_strings import check_length
-from seqcls.tokens.strings import TokenStrings
-from sweeps.analysis.answer_sentences import how_near, said_of
+from seqcls.interpretability.network import obstacle
+from seqcls.interpretability.states_by_strings import check_length
+from seqcls.interpretability.trained_model import Letters, TrainedModel
+from seqcls.kinds.transduction import edits
+from seqcls.strings.datasets import remember
+from seqcls.strings.token_strings import TokenStrings
+from sweeps.api.presentation import how_near, said_of
 from sweeps.datasets import read_dataset
 from tests.unit.asked import LSTM, TWO_BLOCKS, untrained
 

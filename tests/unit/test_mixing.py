@@ -7,30 +7,26 @@ import numpy as np
 import pytest
 import torch
 from mambapy.mamba import MambaBlock, MambaConfig
+from seqcls.engines.pytorch.engine.batches import Batch, trimmed_ids
+from seqcls.engines.pytorch.engine.computations import OneByOne, Stacked
+from seqcls.engines.pytorch.engine.groups import FlatGroup, Losses, StackedGroup
 from torch import Tensor
 from torch.nn import functional
 
 from seqcls.config import NetworkConfig
-from seqcls.decoding.mixing import MixingStepper
 from seqcls.engines.choice import choose_engine
-from seqcls.engines.computation import Losses
-from seqcls.engines.stacked_group import StackedGroup
-from seqcls.engines.strings.batches import Batch, trimmed_ids
-from seqcls.engines.strings.flat_group import FlatGroup
-from seqcls.engines.strings.one_by_one import OneByOne
-from seqcls.engines.strings.stacked import Stacked
 from seqcls.errors import ConfigError, EngineError
-from seqcls.interpretability.causes.mechanisms import LONGER
+from seqcls.interpretability.mechanisms import LONGER
 from seqcls.interpretability.remedies import suggestions
-from seqcls.interpretability.states.by_strings import recurrent_units
+from seqcls.interpretability.states_by_strings import recurrent_units
 from seqcls.models.base import Recorder
 from seqcls.models.initialization import initial_parameters
-from seqcls.models.mixing.body import Mixer, Mixing
+from seqcls.models.mixing import Mixer, Mixing, MixingStepper
 from seqcls.models.positions.places import places_of
 from seqcls.problem import configuration, resolve
 from seqcls.results import TrainedMember
-from seqcls.tokens.strings import TokenStrings
-from seqcls.tokens.tokenizer import PAD
+from seqcls.strings.token_strings import TokenStrings
+from seqcls.strings.tokenizer import PAD
 from seqcls.training import train_group
 from tests.unit.asked import untrained
 from tests.unit.networks import plain_model
@@ -293,7 +289,7 @@ def test_gradients_are_finite_of_any_length(name: str, readout: str) -> None:
 
 
 def test_the_gradient_of_the_scan_is_that_of_its_steps() -> None:
-    from seqcls.models.mixing.scan import scan
+    from seqcls.models.mamba import scan
 
     generator = torch.Generator().manual_seed(0)
     decay, given = (

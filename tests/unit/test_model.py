@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from seqcls.config import NetworkConfig
 from seqcls.models.initialization import initial_parameters
 from seqcls.models.transformer import Transformer
-from seqcls.tokens.tokenizer import CLS, PAD
+from seqcls.strings.tokenizer import CLS, PAD
 from tests.unit.networks import Case, cases, plain_model
 from tests.unit.reference import reference_logit
 

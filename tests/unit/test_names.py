@@ -9,14 +9,14 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from dashboard import links
-from dashboard.compare.lengths import points
-from dashboard.words.clock import clock
+from dashboard.text import clock
+from dashboard.views.scores import points
 from dashboard.words.names import told_apart
-from seqcls.canonical import canonical_json
 from seqcls.config import RunConfig
 from seqcls.errors import ConfigError
-from seqcls.fields.imported import fields_known, imported_config, in_columns, same_settings
-from sweeps.durations import spoken
+from seqcls.imported import fields_known, imported_config, in_columns, same_settings
+from seqcls.text import canonical_json
+from sweeps.terminal import spoken
 
 SETTINGS = pd.DataFrame(
     {"hidden_size": [2, 2, 4], "heads": [1, 2, 1]}, index=pd.Index([1, 2, 3], name="config_id")

@@ -6,13 +6,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from seqcls.decoding import judging
-from seqcls.decoding.judging import Judged
+from seqcls import decode
+from seqcls.decode import Judged
 from seqcls.evaluation import distinct_test_strings
-from seqcls.interpretability.causes.causes import attributions, summed_up
-from seqcls.interpretability.causes.mechanisms import FIRST_RIGHT, LATER, ONE_PLACE, REPEATED
-from seqcls.interpretability.causes.output_statements import WrongOutputs, statements
-from seqcls.interpretability.model.trained_model import TrainedModel
+from seqcls.interpretability.causes import attributions, summed_up
+from seqcls.interpretability.mechanisms import FIRST_RIGHT, LATER, ONE_PLACE, REPEATED
+from seqcls.interpretability.output_causes import WrongOutputs, statements
+from seqcls.interpretability.trained_model import TrainedModel
 from seqcls.models.initialization import initial_parameters
 from seqcls.problem import configuration, resolve
 from seqcls.results import ErrorKind
@@ -51,7 +51,7 @@ def model_that_writes(
             [kind for _, _, kind in found],
         )
 
-    monkeypatch.setattr(judging, "judge", judged)
+    monkeypatch.setattr(decode, "judge", judged)
     return model
 
 

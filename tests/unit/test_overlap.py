@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from seqcls.caching.cache import CACHE_VARIABLE
+from seqcls.cache import CACHE_VARIABLE
 from seqcls.overlap import UNLIMITED, Effort, Overlap, overlap
 from seqcls.problem import Problem, configuration, resolve
 from seqcls.sampling import Sampler
 from seqcls.sampling.streams import stream
-from seqcls.tasks.language import texts
-from sweeps.questions.overlaps import trained_on
+from seqcls.tasks.base import texts
+from sweeps.api.overlaps import trained_on
 
 LENGTHS = {"train_max_length": 7, "validation_max_length": 7, "test_max_length": 12}
 SIZES = {"train_size": 300, "test_size": 400, "max_num_epochs": 5}
@@ -152,7 +152,7 @@ def test_several_tests_are_told_of_by_their_range() -> None:
 
 def test_strings_by_counts_are_told_apart_by_every_count() -> None:
     from seqcls.overlap import _prints
-    from seqcls.tokens.strings import TokenStrings
+    from seqcls.strings.token_strings import TokenStrings
 
     counts = np.array([[a, b] for a in (0, 1, 255, 256, 9_999) for b in (0, 1, 255, 256, 257)])
     prints = _prints(TokenStrings.of_counts(2, counts), True)

@@ -11,10 +11,9 @@ import pytest
 from PIL import Image
 
 from seqcls.errors import ConfigError, PictureError
-from seqcls.interpretability.states.by_strings import picture_attention
-from seqcls.interpretability.states.output_tokens import output_tokens
-from seqcls.interpretability.states.user_picture import read_picture
-from seqcls.models.two_streams.pictures import page_of
+from seqcls.interpretability.states_by_strings import picture_attention
+from seqcls.interpretability.states_of_outputs import output_tokens, read_picture
+from seqcls.models.pictures import page_of
 from seqcls.pictures.user_pictures import MAX_BYTES, picture_of_png, picture_of_text
 from tests.unit.test_paragraph import RECURRENT, SMALL, drawn, trained_of
 

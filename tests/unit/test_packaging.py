@@ -19,7 +19,7 @@ from numba.core.caching import IndexDataCacheFile
 import sweeps
 from dashboard import start
 from seqcls import __version__
-from sweeps import shipped
+from sweeps import access
 from sweeps.store.opening import open_reader
 from tests.commands import run_main
 from tests.conftest import ROOT
@@ -45,7 +45,7 @@ def test_the_supported_versions_of_python_are_those_that_ci_tests() -> None:
 def test_a_wheel_brings_the_database_to_where_it_is_looked_for() -> None:
     (brought,) = PROJECT["tool"]["hatch"]["build"]["targets"]["wheel"]["force-include"].items()
     assert (ROOT / brought[0]).exists()
-    assert ROOT / brought[1] == shipped.SHIPPED
+    assert ROOT / brought[1] == access.SHIPPED
     assert not list(Path(sweeps.__file__).parent.rglob("*.db")), "the clone has it once"
 
 
@@ -151,8 +151,8 @@ def _one() -> int:
 def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty folder, and a package that was installed from a wheel; the user's data folder."""
     data = tmp_path / "data"
-    monkeypatch.setattr(shipped, "SHIPPED", ROOT / "runs.db")
-    monkeypatch.setattr(shipped, "user_data_path", lambda name: data / name)
+    monkeypatch.setattr(access, "SHIPPED", ROOT / "runs.db")
+    monkeypatch.setattr(access, "user_data_path", lambda name: data / name)
     monkeypatch.delenv("SEQCLS_DB", raising=False)
     folder = tmp_path / "empty"
     folder.mkdir()
@@ -161,13 +161,13 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_an_installed_package_opens_on_a_copy_that_is_the_users(installed: Path) -> None:
-    copy = shipped.to_begin_with(None)
+    copy = access.to_begin_with(None)
     assert copy == installed / "runs.db"
     assert copy.read_bytes() == (ROOT / "runs.db").read_bytes()
     assert open_reader(str(copy)).path == copy
     assert list(installed.iterdir()) == [copy]
     copy.write_bytes(b"changed by its user")
-    assert shipped.to_begin_with(None) == copy
+    assert access.to_begin_with(None) == copy
     assert copy.read_bytes() == b"changed by its user"
 
 
@@ -176,7 +176,7 @@ def test_every_command_that_reads_uses_that_copy_and_says_so_in_one_line(
 ) -> None:
     found = run_main("runs")
     assert found.returncode == 0, found.stderr
-    assert found.stderr == shipped.NONE_HERE + "\n"
+    assert found.stderr == access.NONE_HERE + "\n"
     assert "all_initializations" in run_main("status").stdout
     assert (installed / "runs.db").exists()
     assert not Path("runs.db").exists()
@@ -185,23 +185,23 @@ def test_every_command_that_reads_uses_that_copy_and_says_so_in_one_line(
 def test_no_copy_is_shown_where_another_database_is_meant(
     installed: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert shipped.to_begin_with("mine.db") is None
+    assert access.to_begin_with("mine.db") is None
     monkeypatch.setenv("SEQCLS_DB", "mine.db")
-    assert shipped.to_begin_with(None) is None
+    assert access.to_begin_with(None) is None
     monkeypatch.delenv("SEQCLS_DB")
     Path("runs.db").touch()
-    assert shipped.to_begin_with(None) is None
+    assert access.to_begin_with(None) is None
     assert not installed.exists()
 
 
 def test_where_no_copy_can_be_made_there_is_none(installed: Path) -> None:
     installed.parent.write_text("a file, where the folder should be")
-    assert shipped.to_begin_with(None) is None
+    assert access.to_begin_with(None) is None
 
 
 def test_a_clone_has_no_copy_to_make(installed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shipped, "SHIPPED", ROOT / "sweeps" / "shipped" / "runs.db")
-    assert shipped.to_begin_with(None) is None
+    monkeypatch.setattr(access, "SHIPPED", ROOT / "sweeps" / "shipped" / "runs.db")
+    assert access.to_begin_with(None) is None
     assert not installed.exists()
 
 

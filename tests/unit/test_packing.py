@@ -7,8 +7,8 @@ import pytest
 from sqlalchemy import text
 
 from seqcls.results import StringErrors
+from sweeps.store.columns import packed, unpacked
 from sweeps.store.opening import open_writer
-from sweeps.store.schema.packing import packed, unpacked
 from tests.databases import rows
 
 ODD = [0.0, -0.0, np.inf, -np.inf, np.nan, -np.nan]

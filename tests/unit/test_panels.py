@@ -5,11 +5,11 @@ from typing import Any
 import pandas as pd
 import vl_convert
 
-from dashboard.charts.model.circuits import matrix
-from dashboard.charts.style.labels import with_places
-from dashboard.charts.style.panels import apart
-from dashboard.charts.style.scales import titled
-from dashboard.charts.style.themes import described
+from dashboard.charts.legend import split_panels
+from dashboard.charts.scales import titled
+from dashboard.charts.state_points import with_places
+from dashboard.charts.themes import described
+from dashboard.figures.whole_model import matrix
 
 PAIRS = pd.DataFrame(
     {"head": ["head 0", "head 0", "head 1", "head 1"], "row": ["a", "b"] * 2, "column": "a",
@@ -23,7 +23,7 @@ def spec() -> dict[str, Any]:
 
 
 def test_each_panel_has_its_own_rows_and_its_name_and_the_first_the_legend() -> None:
-    first, second = apart(spec())
+    first, second = split_panels(spec())
     svgs = [vl_convert.vegalite_to_svg(panel) for panel in (first, second)]
     assert "head 0" in svgs[0]
     assert "1.00<" in svgs[0]
@@ -31,13 +31,15 @@ def test_each_panel_has_its_own_rows_and_its_name_and_the_first_the_legend() -> 
     assert "0.20" in svgs[1]
     assert ["role-legend" in svg for svg in svgs] == [True, False]
     # Their scale is one: what is pale in the one is as little as what is pale in the other.
-    domains = [panel["layer"][0]["encoding"]["color"]["scale"]["domain"] for panel in apart(spec())]
+    domains = [
+        panel["layer"][0]["encoding"]["color"]["scale"]["domain"] for panel in split_panels(spec())
+    ]
     assert domains == [[-1.0, 1.0], [-1.0, 1.0]]
 
 
 def test_other_charts_are_left_whole() -> None:
     single = {"mark": "point", "encoding": {}}
-    assert apart(single) == [single]
+    assert split_panels(single) == [single]
 
 
 def test_what_a_chart_shows_is_said_in_one_sentence_however_its_title_is_broken() -> None:

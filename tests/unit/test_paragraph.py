@@ -5,28 +5,27 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from seqcls.engines.pytorch.engine.batches import Batch
+from seqcls.engines.pytorch.engine.computations import plain_logits
 from torch import Tensor
 
-from dashboard.elements.pictures import colored, heated
-from seqcls.decoding.stepping import Again, start
-from seqcls.engines.strings import batches
-from seqcls.engines.strings.batches import Batch
-from seqcls.engines.strings.one_by_one import plain_logits
+from dashboard.elements import colored, heated
+from seqcls.decode import RecomputeStepper, start
+from seqcls.engines.pytorch.engine import batches
 from seqcls.errors import InvalidStringError
-from seqcls.interpretability.model.trained_model import TrainedModel
-from seqcls.interpretability.states.by_strings import picture_attention
+from seqcls.interpretability.states_by_strings import picture_attention
+from seqcls.interpretability.trained_model import TrainedModel
 from seqcls.kinds import examples_of
 from seqcls.kinds.transduction import separator_id
 from seqcls.models.base import Classifier
 from seqcls.models.initialization import initial_parameters, make_model
+from seqcls.models.pictures import Convolution, memory_shape, page_of
 from seqcls.models.positions.places import places_of
-from seqcls.models.two_streams.pictures import Convolution, memory_shape, page_of
-from seqcls.pictures.glyphs import glyphs_of
-from seqcls.pictures.page import Page
+from seqcls.pictures import Page, glyphs_of
 from seqcls.problem import Problem, configuration, obstacle_of, resolve
-from seqcls.tasks.transductions.paragraph import Paragraph
-from seqcls.tokens.strings import TokenStrings
-from seqcls.tokens.tokenizer import CLS, PAD
+from seqcls.strings.token_strings import TokenStrings
+from seqcls.strings.tokenizer import CLS, PAD
+from seqcls.tasks.paragraph import Paragraph
 from seqcls.training import train_group
 from sweeps.grid.spec import load_specs
 
@@ -127,7 +126,7 @@ def test_every_way_to_an_output_agrees(fields: dict[str, Any]) -> None:
     torch.testing.assert_close(model(read[1:, :8])[:, 4:], whole[1:, 4:8])
     begun = read[:, :6].clone()
     kept, first = start(model, begun, 4)
-    again, expected = Again.start(model, begun, 4)
+    again, expected = RecomputeStepper.start(model, begun, 4)
     torch.testing.assert_close(first, expected)
     tokens = torch.tensor([3, 4])
     torch.testing.assert_close(kept.step(tokens), again.step(tokens))

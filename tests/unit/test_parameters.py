@@ -7,15 +7,14 @@ import numpy as np
 import pytest
 
 from seqcls.config import RunConfig
-from seqcls.engines.initial import draw_initial
+from seqcls.engines.member import draw_initial
 from seqcls.errors import StoreError
-from seqcls.interpretability.families.by_counts import curve
-from seqcls.interpretability.families.notation import parse_family
-from seqcls.interpretability.model.network import Network
-from seqcls.parameters import weights_of
+from seqcls.interpretability.families import counted_curve
+from seqcls.interpretability.family import parse_family
+from seqcls.interpretability.network import Network
 from seqcls.problem import resolve
 from seqcls.results import Weights
-from seqcls.weights import to_bytes
+from seqcls.weights import to_bytes, weights_of
 
 KINDS: list[dict[str, Any]] = [
     {},
@@ -68,6 +67,6 @@ def test_a_model_of_zeros_has_no_answer_that_changes() -> None:
     config = RunConfig()
     zeros = {name: np.zeros_like(value) for name, value in drawn(config).items()}
     network = Network.of(resolve(config), zeros)
-    found = curve(network, parse_family(network.tokenizer, "ab{n}"))
+    found = counted_curve(network, parse_family(network.tokenizer, "ab{n}"))
     assert found.changes == ()
     assert found.limit == 0

@@ -6,14 +6,14 @@ import numpy as np
 import pandas as pd
 import vl_convert
 
-from dashboard.charts.model import token_states
-from dashboard.charts.model.parts import Part, together
-from dashboard.charts.model.small_patterns import small_patterns
-from seqcls.interpretability.states.by_strings import Patterns
-from sweeps.analysis.state_frames import head_frame, pattern_runs
+from dashboard.charts import token_states
+from dashboard.charts.attention import small_patterns
+from dashboard.charts.parts import TokenDrawing, together
+from seqcls.interpretability.states_by_strings import Patterns
+from sweeps.api.presentation import head_frame, pattern_runs
 
 
-def prefixes(string: str, logits: list[float]) -> Part:
+def prefixes(string: str, logits: list[float]) -> TokenDrawing:
     frame = pd.DataFrame({"letter": range(len(logits)), "prefix": "x", "logit": logits, "label": 1})
     return token_states.prefix_logits(frame, ["", *string])
 

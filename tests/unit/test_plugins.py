@@ -9,22 +9,22 @@ import pandas as pd
 import pytest
 
 from dashboard.launch.fields import default_value, offered, options
+from seqcls import fields as fields_read
 from seqcls.config import RunConfig
 from seqcls.errors import ConfigError, PluginError, named
-from seqcls.fields import fields_read
 from seqcls.interpretability.remedies import suggestions
 from seqcls.kinds import Examples
 from seqcls.problem import configuration, resolve
 from seqcls.sampling.streams import Stream
 from sweeps.grid.grouping import PlannedRun
-from sweeps.statistics.importance import without_unread
+from sweeps.statistics.differences import without_unread
 from sweeps.work.jobs import make_job, run_job
-from sweeps.work.memory import parameter_bytes
+from sweeps.work.machine import parameter_bytes
 from tests.plugins import forget_parts
 
 MODULE = '''
 from dataclasses import dataclass
-from seqcls.tasks.by_counts.parity import Parity
+from seqcls.tasks.letter_counts import Parity
 
 @dataclass(frozen=True)
 class Odd(Parity):
@@ -34,7 +34,7 @@ class Odd(Parity):
 BEGINS = """
 from dataclasses import dataclass
 import numpy as np
-from seqcls.tasks.language import Language
+from seqcls.tasks.base import Language
 
 @dataclass(frozen=True)
 class Odd(Language):

@@ -9,21 +9,19 @@ from torch import Tensor
 
 from seqcls.config import NetworkConfig
 from seqcls.engines.choice import choose_engine
-from seqcls.engines.initial import draw_initial
+from seqcls.engines.member import draw_initial
 from seqcls.errors import ConfigError, InvalidStringError
 from seqcls.evaluation import drawn_test_set, evaluate
 from seqcls.models.initialization import initial_parameters
-from seqcls.models.positions import POSITIONS
-from seqcls.models.positions.base import Positions
+from seqcls.models.positions import POSITIONS, read_ids
 from seqcls.models.positions.numbers import slopes
 from seqcls.models.positions.places import TrainingPlaces, places_of
-from seqcls.models.positions.relative import buckets
-from seqcls.models.reading import read_ids
+from seqcls.models.positions.schemes import Positions, buckets
 from seqcls.models.transformer import Transformer
 from seqcls.prediction import predict
 from seqcls.problem import configuration, resolve
-from seqcls.tokens.strings import TokenStrings
-from seqcls.tokens.tokenizer import CLS, PAD
+from seqcls.strings.token_strings import TokenStrings
+from seqcls.strings.tokenizer import CLS, PAD
 from seqcls.training import train_group
 from seqcls.weights import to_bytes
 from tests.conftest import SHORT

@@ -15,7 +15,7 @@ PUBLIC = {
         *("Words", "examples_of", "kind_name"),
     ],
     "seqcls.tasks": ["CountTask", "InputTask", "LanguageTask", "TASKS", "Task"],
-    "seqcls.datasets": ["Dataset", "Row", "SPLITS"],
+    "seqcls.strings.datasets": ["Dataset", "Row", "SPLITS"],
     "sweeps.datasets": ["FileContent", "read_content", "read_dataset"],
     "seqcls.sampling": ["SAMPLERS", "Sampler"],
     "seqcls.models": ["MODELS", "OF_ATTENTION", "OF_PICTURES"],

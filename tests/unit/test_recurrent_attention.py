@@ -5,21 +5,21 @@ from typing import Any
 
 import pytest
 import torch
+from seqcls.engines.pytorch.engine.batches import Batch
+from seqcls.engines.pytorch.engine.computations import plain_logits
 from torch import Tensor, nn
 
 from seqcls.config import NetworkConfig
-from seqcls.decoding.recurrent_attention import RecurrentAttentionStepper
-from seqcls.decoding.stepping import Again, start
+from seqcls.decode import RecomputeStepper, start
 from seqcls.engines.choice import choose_engine
-from seqcls.engines.strings.batches import Batch
-from seqcls.engines.strings.one_by_one import plain_logits
 from seqcls.errors import ConfigError
 from seqcls.models.base import Classifier
+from seqcls.models.entries import RECURRENT_ATTENTION
 from seqcls.models.initialization import initial_parameters
 from seqcls.models.positions.places import places_of
-from seqcls.models.sizes import RECURRENT_ATTENTION
+from seqcls.models.recurrent_attention import RecurrentAttentionStepper
 from seqcls.problem import configuration, resolve
-from seqcls.tokens.tokenizer import CLS, PAD
+from seqcls.strings.tokenizer import CLS, PAD
 from seqcls.training import train_group
 from tests.unit.networks import plain_model
 from tests.unit.streams import GENERAL, SEP, example_ids, random_values
@@ -176,7 +176,7 @@ def test_writing_with_kept_states_is_writing_without(fields: dict[str, Any]) -> 
     ids = torch.tensor([[CLS, 2, 3, SEP, PAD], [CLS, SEP, 2, 6, 5], [CLS, 4, SEP, 5, PAD]])
     with torch.no_grad():
         kept, outputs = start(model, ids, 4)
-        again, expected = Again.start(model, ids, 4)
+        again, expected = RecomputeStepper.start(model, ids, 4)
         assert isinstance(kept, RecurrentAttentionStepper)
         torch.testing.assert_close(outputs, expected, rtol=1e-12, atol=1e-12)
         for tokens in ([2, 3, 4], [6, 3, 3, 2]):

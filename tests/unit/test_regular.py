@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 from seqcls.config import RunConfig
 from seqcls.errors import ConfigError
 from seqcls.problem import configuration, resolve
-from seqcls.tasks.automata.expression import minimal_automaton
-from seqcls.tasks.finite_state.regular import Regular
-from seqcls.tokens.strings import TokenStrings
+from seqcls.strings.token_strings import TokenStrings
+from seqcls.tasks.regular import Regular, minimal_automaton
 from tests.unit.test_languages import every_string, refusal, strings_of
 
 PATTERNS = [

@@ -5,7 +5,7 @@ from typing import Any, get_args
 import pytest
 
 from seqcls.config import RunConfig
-from seqcls.interpretability.causes.mechanisms import BEHAVIOURS, OUTPUT_BEHAVIOURS
+from seqcls.interpretability.mechanisms import BEHAVIOURS, OUTPUT_BEHAVIOURS
 from seqcls.interpretability.remedies import REMEDIES, changed, suggestions
 from seqcls.problem import configuration, resolve
 from seqcls.results import ErrorKind

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from seqcls.caching.remembered import MEMORY, Memory, bytes_of, remembered
+from seqcls.cache import MEMORY, Memory, bytes_of, remembered
 from seqcls.config import RunConfig
 from seqcls.problem import resolve
 from seqcls.sampling.streams import Stream
-from seqcls.tasks.finite_state.regular import Regular
+from seqcls.tasks.regular import Regular
 
 
 @pytest.fixture

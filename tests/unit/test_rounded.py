@@ -9,7 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from seqcls.interpretability.rounded import (
+from seqcls.interpretability.certification import Certification, SupportProof, prove
+from seqcls.interpretability.rules import bounds
+from seqcls.interpretability.sentences import certification_text
+from seqcls.interpretability.wording import (
     between,
     length_text,
     p_value_text,
@@ -18,9 +21,6 @@ from seqcls.interpretability.rounded import (
     rounded,
     written,
 )
-from seqcls.interpretability.rules import bounds
-from seqcls.interpretability.verdicts.certification import Certification, SupportProof, prove
-from seqcls.interpretability.verdicts.text import certification_text
 from tests.unit.explained import random_network
 
 POSITIVE = st.floats(1e-12, 1e12)

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from seqcls.config import RunConfig
-from seqcls.interpretability.model.trained_model import TrainedModel
 from seqcls.interpretability.rules import fitting_rules, rules
+from seqcls.interpretability.trained_model import TrainedModel
 from seqcls.problem import configuration, resolve
-from seqcls.tokens.strings import TokenStrings
+from seqcls.strings.token_strings import TokenStrings
 from seqcls.training import train_group
 
 

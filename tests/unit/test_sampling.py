@@ -10,7 +10,7 @@ from seqcls.config import RunConfig
 from seqcls.kinds import Examples
 from seqcls.problem import resolve
 from seqcls.sampling.streams import stream
-from seqcls.tokens.tokenizer import LETTERS, Tokenizer
+from seqcls.strings.tokenizer import LETTERS, Tokenizer
 from tests.conftest import asset
 
 FIXED = RunConfig(train_sampler="fixed_length")

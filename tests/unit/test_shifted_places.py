@@ -13,7 +13,7 @@ from seqcls.models.positions import longest_readable, table_size
 from seqcls.models.positions.places import TrainingPlaces, places_of
 from seqcls.prediction import predict
 from seqcls.problem import configuration, resolve
-from seqcls.tokens.tokenizer import CLS, PAD
+from seqcls.strings.tokenizer import CLS, PAD
 from seqcls.training import train_group
 from seqcls.weights import to_bytes
 from tests.unit.networks import plain_model

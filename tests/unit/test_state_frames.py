@@ -2,16 +2,16 @@
 
 import pytest
 
-from dashboard.figures.string_axes import steps_frame
-from seqcls.interpretability.attribution.by_strings import logit_steps
+from dashboard.charts.readout import steps_frame
+from seqcls.interpretability.attribution_by_strings import logit_steps
 from seqcls.interpretability.patching import patch
-from seqcls.interpretability.states.by_strings import (
+from seqcls.interpretability.states_by_strings import (
     attention_patterns,
     prefix_logits,
     principal_path,
     recurrent_units,
 )
-from sweeps.analysis.state_frames import (
+from sweeps.api.presentation import (
     attention_frame,
     patched_frame,
     path_frame,

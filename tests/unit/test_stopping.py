@@ -3,7 +3,7 @@
 import pytest
 
 from seqcls.config import RunConfig
-from seqcls.engines.stopping import EarlyStopping
+from seqcls.engines.member import EarlyStopping
 from seqcls.problem import resolve
 from tests.conftest import asset
 

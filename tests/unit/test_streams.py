@@ -17,18 +17,17 @@ import pytest
 import torch
 from torch.utils.data import DataLoader
 
-from seqcls.caching.remembered import Memory
+from seqcls.cache import Memory
 from seqcls.config import NetworkConfig, RunConfig
 from seqcls.engines.choice import Choice
 from seqcls.kinds import examples_of
-from seqcls.models import initialization
-from seqcls.models.two_streams import pictures
+from seqcls.models import initialization, pictures
 from seqcls.problem import resolve
 from seqcls.sampling import Sampler
 from seqcls.sampling.streams import Stream
-from seqcls.tasks.automata.automaton import Automaton
-from seqcls.tasks.automata.expression import minimal_automaton
-from seqcls.tokens.tokenizer import FIRST_LETTER
+from seqcls.strings.tokenizer import FIRST_LETTER
+from seqcls.tasks.automaton import Automaton
+from seqcls.tasks.regular import minimal_automaton
 from sweeps.work import jobs
 from tests.unit.reading import read_all
 

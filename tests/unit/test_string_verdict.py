@@ -2,7 +2,7 @@
 
 import itertools
 
-from seqcls.interpretability.verdicts.by_strings import checked_length, string_verdict
+from seqcls.interpretability.verdicts import checked_length, string_verdict
 from tests.unit.asked import LSTM, TWO_BLOCKS, untrained
 
 

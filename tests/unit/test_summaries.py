@@ -3,7 +3,7 @@
 import pandas as pd
 
 from seqcls.config import default_fields
-from sweeps.results.summaries import accuracy, differing_fields
+from sweeps.results import accuracy, differing_fields
 
 
 def test_accuracy_is_the_share_of_right_strings_and_missing_where_there_are_none() -> None:

@@ -11,27 +11,18 @@ from torch.nn.functional import binary_cross_entropy_with_logits
 
 from seqcls.config import NetworkConfig, RunConfig
 from seqcls.engines.choice import choose_engine
-from seqcls.engines.compiled.adamw import BETA_1
-from seqcls.engines.compiled.training import Update
+from seqcls.engines.compiled.arithmetic import BETA_1
+from seqcls.engines.compiled.engine import Update
 from seqcls.engines.fused.buffers import TILE
-from seqcls.engines.fused.packing import pack, unpack
-from seqcls.engines.fused.shapes import shape_of
-from seqcls.engines.fused.tables.kernel import train_table_epoch
-from seqcls.engines.fused.tables.places import (
-    ADDED,
-    SCHEMES,
-    fixed_places,
-    places_of,
-)
-from seqcls.engines.fused.tables.places import (
-    testing_places as places_in_testing,
-)
-from seqcls.engines.fused.tables.program import rows_shape, table_logits
-from seqcls.engines.fused.tables.tiles import make_letter_tiles
+from seqcls.engines.fused.packing import ADDED, SCHEMES, fixed_places, pack, places_of, unpack
+from seqcls.engines.fused.packing import testing_places as places_in_testing
+from seqcls.engines.fused.table_kernel import train_table_epoch
+from seqcls.engines.fused.tables import make_letter_tiles, rows_shape, table_logits
+from seqcls.engines.fused.tiles import shape_of
 from seqcls.models.initialization import initial_parameters, make_model
-from seqcls.models.reading import Readout, read_ids
+from seqcls.models.positions import Readout, read_ids
 from seqcls.problem import resolve
-from seqcls.tokens.strings import TokenStrings
+from seqcls.strings.token_strings import TokenStrings
 from seqcls.training import train_group
 from tests.conftest import SHORT
 from tests.unit.places_reference import random_weights, reference_logit

@@ -7,21 +7,19 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dashboard.model.summary import verdict_sentence
+from dashboard.words.languages import verdict_sentence
 from seqcls.config import PARTS, RunConfig
-from seqcls.engines.initial import draw_initial
+from seqcls.engines.member import draw_initial
 from seqcls.evaluation import distinct_test_strings, evaluation_of
-from seqcls.interpretability.model.network import Network
-from seqcls.interpretability.model.trained_model import TrainedModel
-from seqcls.interpretability.multisets import multisets_of
+from seqcls.interpretability.certification import certify, errors_up_to
+from seqcls.interpretability.domains import multisets_of
+from seqcls.interpretability.network import Network
 from seqcls.interpretability.remedies import suggestions
-from seqcls.interpretability.verdicts.by_counts import unaffordable, verdicts
-from seqcls.interpretability.verdicts.by_strings import checked_length, string_verdict
-from seqcls.interpretability.verdicts.certification import certify
-from seqcls.interpretability.verdicts.misclassified import errors_up_to
+from seqcls.interpretability.trained_model import TrainedModel
+from seqcls.interpretability.verdicts import checked_length, string_verdict, unaffordable, verdicts
 from seqcls.problem import configuration, resolve
 from seqcls.results import Evaluation
-from sweeps.grid.cost import mean_length
+from sweeps.grid.grouping import mean_length
 
 FIXED: dict[str, Any] = {"test_sampler": "fixed_length", "sequence_length": 5}
 FROM_THREE = {"task": "parity", "test_min_length": 3, "test_max_length": 6, "test_size": 500}

@@ -15,15 +15,14 @@ from seqcls.config import NetworkConfig
 from seqcls.errors import ConfigError
 from seqcls.models.initialization import make_model
 from seqcls.problem import configuration, language
+from seqcls.strings.token_strings import TokenStrings
+from seqcls.strings.tokenizer import FIRST_LETTER
 from seqcls.tasks import LanguageTask
-from seqcls.tasks.finite_state.regular import Regular as Pattern
+from seqcls.tasks.regular import Regular as Pattern
 from seqcls.theory import table
-from seqcls.theory.classes import Regular, Stated, Undecided, class_of
-from seqcls.theory.monoid import MAX_STATES, monoid_of
+from seqcls.theory.classes import MAX_STATES, RegularClass, Stated, Undecided, class_of, monoid_of
 from seqcls.theory.predictions import order_pair, theory_of
-from seqcls.tokens.strings import TokenStrings
-from seqcls.tokens.tokenizer import FIRST_LETTER
-from sweeps.questions.theory import theory
+from sweeps.api.task_theory import theory
 from tests.tasks import LANGUAGES
 from tests.unit.test_languages import every_string, small, strings_of
 
@@ -69,7 +68,7 @@ NAMED: list[tuple[dict[str, Any], str]] = [
         )
     ),
 ]
-REGULAR = [name for name in LANGUAGES if isinstance(class_of(small(name)), Regular)]
+REGULAR = [name for name in LANGUAGES if isinstance(class_of(small(name)), RegularClass)]
 NOT_REGULAR = [name for name in LANGUAGES if isinstance(class_of(small(name)), Stated)]
 
 
@@ -202,13 +201,13 @@ class ByWords:
 
 
 def test_the_class_of_200_random_patterns_is_what_brute_force_says() -> None:
-    seen: dict[str, Regular] = {}
+    seen: dict[str, RegularClass] = {}
     for alphabet, pattern in random_patterns():
         if len(seen) == 200:
             break
         task = Pattern(alphabet, pattern)
         found = class_of(task)
-        assert isinstance(found, Regular)
+        assert isinstance(found, RegularClass)
         if pattern in seen or found.size > 60:
             continue
         seen[pattern] = found
@@ -336,10 +335,10 @@ UNKNOWN = [
 ]
 
 
-def rows(name: str, network: str, signed: str, patch: pytest.MonkeyPatch) -> list[table.Row]:
+def rows(name: str, network: str, signed: str, patch: pytest.MonkeyPatch) -> list[table.Statement]:
     patch.setattr(table, "eigenvalue_range", lambda _: signed)
     made = NetworkConfig(**NETWORKS[network])
-    return [row for row in table.ROWS if row.holds(known(PAIRS[name]), made)]
+    return [row for row in table.STATEMENTS if row.holds(known(PAIRS[name]), made)]
 
 
 @pytest.mark.parametrize(("row", "name", "network", "signed", "verdict"), CASES)
@@ -351,8 +350,8 @@ def test_a_row_of_the_table_holds_of_known_cases(
 
 
 def test_every_row_has_a_known_case_and_a_source() -> None:
-    assert {case[0] for case in CASES} == {row.name for row in table.ROWS}
-    assert all(row.source for row in table.ROWS)
+    assert {case[0] for case in CASES} == {row.name for row in table.STATEMENTS}
+    assert all(row.source for row in table.STATEMENTS)
 
 
 @pytest.mark.parametrize(("name", "network"), UNKNOWN)

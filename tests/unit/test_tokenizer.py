@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from seqcls.errors import InvalidStringError
-from seqcls.tokens.alphabets import alphabet_obstacle
-from seqcls.tokens.tokenizer import (
+from seqcls.strings.alphabets import alphabet_obstacle
+from seqcls.strings.tokenizer import (
     CLS,
     FIRST_LETTER,
     LETTERS,

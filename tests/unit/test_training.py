@@ -6,22 +6,22 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from seqcls.engines.pytorch.engine.training import choose_device
 from torch import nn
 
 from seqcls.config import NetworkConfig, RunConfig
-from seqcls.engines.stacked import choose_device
 from seqcls.errors import DeviceError, GroupError
 from seqcls.evaluation import evaluate
 from seqcls.kinds import Examples
 from seqcls.kinds.membership import sigmoid_scaled
 from seqcls.models.base import Classifier
 from seqcls.models.initialization import initial_parameters, make_model
+from seqcls.models.positions import read_ids
 from seqcls.models.positions.places import TrainingPlaces
-from seqcls.models.reading import read_ids
 from seqcls.problem import check, resolve
 from seqcls.results import EpochLosses, TrainedMember
 from seqcls.sampling.streams import stream
-from seqcls.tokens.tokenizer import PAD
+from seqcls.strings.tokenizer import PAD
 from seqcls.training import train_group
 from tests.conftest import short_config
 from tests.unit.test_initialization import REPORT

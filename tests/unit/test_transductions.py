@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 
 from seqcls.errors import ConfigError, InvalidStringError
+from seqcls.plugin_checks import check_inputs
+from seqcls.strings.token_strings import NO_LETTER, TokenStrings
+from seqcls.strings.tokenizer import Tokenizer
 from seqcls.tasks import TASKS, LanguageTask
-from seqcls.tasks.outside import check_inputs
-from seqcls.tasks.transductions.base import Transduction
-from seqcls.tokens.strings import NO_LETTER, TokenStrings
-from seqcls.tokens.tokenizer import Tokenizer
+from seqcls.tasks.transductions import Transduction
 from tests.tasks import TRANSDUCTIONS
 
 REWRITE = {"alphabet": "abc", "pattern": "a(b|c)+", "replacement": r"\1c"}

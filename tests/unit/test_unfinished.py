@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from seqcls.engines import unfinished
+from seqcls.engines import member
 from seqcls.problem import configuration, resolve
 from seqcls.results import EpochLosses, TrainedMember
 from seqcls.training import train_group
@@ -55,9 +55,9 @@ class EndedError(Exception):
 @pytest.fixture(autouse=True)
 def kept(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     """The folder of what is unfinished, in a cache of its own; all is kept after every epoch."""
-    monkeypatch.setattr(unfinished, "SECONDS", 0.0)
-    monkeypatch.setattr(unfinished, "cache_folder", lambda: tmp_path)
-    return tmp_path / unfinished.FOLDER
+    monkeypatch.setattr(member, "SECONDS", 0.0)
+    monkeypatch.setattr(member, "cache_folder", lambda: tmp_path)
+    return tmp_path / member.FOLDER
 
 
 def trained(
@@ -149,7 +149,7 @@ def test_what_nobody_goes_on_with_is_removed(kept: Path) -> None:
 
 
 def test_short_training_is_not_kept(kept: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(unfinished, "SECONDS", 60.0)
+    monkeypatch.setattr(member, "SECONDS", 60.0)
     with pytest.raises(EndedError):
         trained("lanes", WRITES, 3)
     assert not kept.exists()

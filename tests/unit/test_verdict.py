@@ -5,14 +5,14 @@ import itertools
 import pytest
 
 from seqcls.config import RunConfig
-from seqcls.engines.initial import draw_initial
+from seqcls.engines.member import draw_initial
 from seqcls.errors import DeviceError
 from seqcls.evaluation import logits_of
-from seqcls.interpretability.multisets import all_multisets, num_multisets
-from seqcls.interpretability.verdicts.by_counts import unaffordable, verdicts
+from seqcls.interpretability.domains import all_multisets, num_multisets
+from seqcls.interpretability.verdicts import unaffordable, verdicts
 from seqcls.problem import resolve
-from seqcls.tokens.strings import TokenStrings
-from seqcls.tokens.tokenizer import LETTERS, Tokenizer
+from seqcls.strings.token_strings import TokenStrings
+from seqcls.strings.tokenizer import LETTERS, Tokenizer
 
 
 @pytest.mark.parametrize(("letters", "length"), [(1, 4), (2, 5), (3, 6), (5, 3)])

@@ -6,33 +6,38 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from seqcls.engines.pytorch.engine.batches import Batch, trimmed_ids
+from seqcls.engines.pytorch.engine.computations import OneByOne, Stacked, plain_logits
+from seqcls.engines.pytorch.engine.groups import FlatGroup, StackedGroup
+from seqcls.engines.pytorch.engine.training import GroupTraining, optimized
 from torch.nn import functional
 
-from seqcls.decoding.judging import (
+from seqcls.decode import (
+    RecomputeStepper,
+    beam,
     beginnings,
     best_written,
+    greedy,
     judge,
     output_limits,
     score,
     written_beams,
 )
-from seqcls.decoding.measures import edits, error_kind, first_wrong
-from seqcls.decoding.searching import beam, greedy
-from seqcls.decoding.stepping import Again
 from seqcls.engines.base import Member
 from seqcls.engines.choice import choose_engine
-from seqcls.engines.initial import draw_initial
-from seqcls.engines.stacked import GroupTraining, optimized
-from seqcls.engines.stacked_group import StackedGroup
-from seqcls.engines.strings.batches import Batch, trimmed_ids
-from seqcls.engines.strings.flat_group import FlatGroup
-from seqcls.engines.strings.one_by_one import OneByOne, plain_logits
-from seqcls.engines.strings.stacked import Stacked
-from seqcls.engines.unfinished import Unfinished
+from seqcls.engines.member import Unfinished, draw_initial
 from seqcls.errors import ConfigError, InvalidStringError
 from seqcls.evaluation import evaluate
 from seqcls.kinds import Examples
-from seqcls.kinds.transduction import NO_TARGET, Transduction, end_id, separator_id
+from seqcls.kinds.transduction import (
+    NO_TARGET,
+    TransductionKind,
+    edits,
+    end_id,
+    error_kind,
+    first_wrong,
+    separator_id,
+)
 from seqcls.models.base import Classifier
 from seqcls.models.initialization import initial_parameters, make_model
 from seqcls.models.positions.places import places_of
@@ -41,7 +46,7 @@ from seqcls.prediction import predict
 from seqcls.problem import Problem, configuration, resolve
 from seqcls.results import Weights
 from seqcls.sampling.streams import stream
-from seqcls.tokens.strings import TokenStrings
+from seqcls.strings.token_strings import TokenStrings
 from seqcls.training import train_group
 from seqcls.weights import to_bytes
 
@@ -118,7 +123,7 @@ def test_what_is_kept_changes_nothing(problem: Problem) -> None:
     ids, end = beginnings(problem, inputs), end_id(problem.network)
     limits = torch.from_numpy(output_limits(problem, inputs))
     kept, kept_beams = greedy(model, ids, limits, end), beam(model, ids, limits, end, 4)
-    again = {"begin": Again.start}
+    again = {"begin": RecomputeStepper.start}
     plain = greedy(model, ids, limits, end, **again)
     plain_beams = beam(model, ids, limits, end, 4, **again)
     assert len({tuple(x.tokens) for some in kept_beams for x in some}) > 3
@@ -206,7 +211,7 @@ def test_an_evaluation_says_what_is_written() -> None:
 
 
 def test_losses_are_cross_entropies_of_target_and_end(problem: Problem) -> None:
-    kind, examples = Transduction(), drawn_examples(problem, 12)
+    kind, examples = TransductionKind(), drawn_examples(problem, 12)
     model = model_of(problem, random_weights(problem))
     read = kind.reading(problem.task, examples)
     ids = trimmed_ids(problem.network, read, slice(0, 12))

@@ -1,15 +1,144 @@
-"""What the compiled engines have in common as engines."""
+"""Training by compiled code: one member after another.
 
+A member's result depends on nothing but its configuration and seed, to the last bit on one machine.
+"""
+
+import pickle
+import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, ClassVar
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple, Protocol, runtime_checkable
+
+import numpy as np
+from jaxtyping import Float
 
 from seqcls.engines.base import Member, Progress
+from seqcls.engines.member import MemberTraining, Unfinished, learning_rate
 from seqcls.problem import Problem
-from seqcls.results import TrainedMember, Weights
+from seqcls.results import EpochLosses, TrainedMember, Weights
 
-if TYPE_CHECKING:
-    from seqcls.engines.compiled.training import Program
+Flat = Float[np.ndarray, " parameter"]
+"""A model's parameters, one after another."""
+
+
+class Update(NamedTuple):
+    """What an epoch's steps have in common."""
+
+    learning_rate: float
+    weight_decay: float
+    gradient_clip: float
+    """The largest norm of the gradient; 0 means no limit."""
+
+
+@runtime_checkable
+class Program(Protocol):
+    """One member's epochs and validation."""
+
+    rng: np.random.Generator | None
+    """What training draws places from, where it draws any."""
+
+    def pack(self, weights: Weights) -> Flat:
+        """The parameters as compiled code takes them."""
+        ...
+
+    def unpack(self, flat: Flat) -> Weights:
+        """Copies of the parameters, by name."""
+        ...
+
+    def epoch(
+        self, flat: Flat, moments: np.ndarray, steps: int, update: Update, number: int
+    ) -> tuple[float, int]:
+        """Trains for an epoch, in place; the sum of its losses, and how many steps it had."""
+        ...
+
+    def validation(self, flat: Flat) -> tuple[float, bool]:
+        """The sum of the losses over the validation strings; whether all of them are right, told
+        only by what can stop there.
+        """
+        ...
+
+
+@dataclass
+class _Underway:
+    """One member between two epochs."""
+
+    training: MemberTraining
+    flat: Flat
+    moments: np.ndarray
+    rng: np.random.Generator | None
+    steps: int = 0
+    goes_on: bool = True
+
+    @property
+    def done(self) -> float:
+        """The share of its training that is done."""
+        most = self.training.problem.config.max_num_epochs
+        return self.training.result.epochs / most if self.goes_on else 1.0
+
+
+def train_one_by_one(
+    members: Sequence[Member],
+    initial: Sequence[Weights] | None,
+    program_of: Callable[[Problem], Program],
+    *,
+    engine: str,
+    every_epoch: bool,
+    progress: Progress,
+) -> list[TrainedMember]:
+    """Trains members from their initial parameters, in their order.
+
+    Drawing these, where they are missing, loads PyTorch. What is not finished is kept under the
+    engine's name.
+    """
+    if initial is None:
+        from seqcls.engines.member import draw_initial
+
+        initial = draw_initial(members)
+    unfinished = Unfinished(engine, members, initial, every_epoch=every_epoch)
+    content = unfinished.read()
+    begun: list[_Underway] = pickle.loads(content) if content else []
+    if before := [epoch for member in begun for epoch in member.training.epochs()]:
+        progress(sum(member.done for member in begun), before)
+    for number, (member, start) in enumerate(zip(members, initial, strict=True)):
+        if number < len(begun) and not begun[number].goes_on:
+            continue
+        program = program_of(member[0])
+        if number == len(begun):
+            training = MemberTraining(number, *member, every_epoch)
+            flat = program.pack(start)
+            moments = np.zeros((2, len(flat)), flat.dtype)
+            begun.append(_Underway(training, flat, moments, program.rng))
+        else:
+            program.rng = begun[number].rng
+        for ended in _train(begun[number], program):
+            progress(number + begun[number].done, ended)
+            if begun[number].goes_on or number + 1 < len(members):
+                unfinished.keep(lambda: pickle.dumps(begun))
+    unfinished.forget()
+    return [member.training.result for member in begun]
+
+
+def _train(member: _Underway, program: Program) -> Iterator[list[EpochLosses]]:
+    """Trains a member to its end; what has ended, after every epoch."""
+    training, flat = member.training, member.flat
+    config, result = training.problem.config, training.result
+    while member.goes_on:
+        started = time.perf_counter()
+        epoch = result.epochs
+        rate = learning_rate(training.problem, epoch + 1)
+        update = Update(rate, config.weight_decay, config.gradient_clip)
+        train_loss, steps = program.epoch(flat, member.moments, member.steps, update, epoch)
+        member.steps += steps
+        validation_loss, all_right = program.validation(flat)
+        member.goes_on = training.goes_on_after(
+            train_loss, validation_loss, lambda: program.unpack(flat), all_right=all_right
+        )
+        result.train_seconds += time.perf_counter() - started
+        yield training.last_epoch()
+
+
+# What the compiled engines have in common as engines.
 
 
 class CompiledEngine(ABC):
@@ -47,7 +176,6 @@ class CompiledEngine(ABC):
     ) -> list[TrainedMember]:
         """Implements `Engine.train`. Drawing initial parameters loads PyTorch."""
         del device
-        from seqcls.engines.compiled.training import train_one_by_one
 
         return train_one_by_one(
             members,

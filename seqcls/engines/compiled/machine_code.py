@@ -8,7 +8,7 @@ import hashlib
 from collections.abc import Mapping
 from pathlib import Path
 
-from seqcls.caching.cache import cache_folder
+from seqcls.cache import cache_folder
 
 FUSED = "fused"
 """The part of the fused engine for networks that know letter counts alone."""

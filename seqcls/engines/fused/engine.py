@@ -9,15 +9,22 @@ from jaxtyping import Float
 
 from seqcls.config import NetworkConfig
 from seqcls.engines.compiled.engine import CompiledEngine
-from seqcls.engines.compiled.machine_code import FUSED, MEAN, TABLES, is_compiled, is_ready
-from seqcls.engines.fused.packing import parameter_shapes
-from seqcls.engines.fused.tables.places import ADDED, SCHEMES
-from seqcls.problem import Problem
+from seqcls.engines.compiled.machine_code import (
+    FUSED,
+    MEAN,
+    TABLES,
+    is_compiled,
+    is_ready,
+    mark_compiled,
+)
+from seqcls.engines.fused.packing import ADDED, SCHEMES, parameter_shapes
+from seqcls.problem import Problem, configuration, resolve
 from seqcls.results import Weights
-from seqcls.tokens.strings import TokenStrings
+from seqcls.strings.token_strings import TokenStrings
 
 if TYPE_CHECKING:
-    from seqcls.engines.compiled.training import Program
+    from seqcls.engines.compiled.engine import Program
+
 
 _log = logging.getLogger(__name__)
 
@@ -37,9 +44,8 @@ class Fused(CompiledEngine):
         for precision, part in sorted({(x.precision, part_of(x)) for x in networks}):
             if not is_compiled(precision, part):
                 _log.warning("compiling for this machine (%s), once: about a minute", precision)
-                from seqcls.engines.fused import ahead
 
-                ahead.compile_ahead(precision, part)
+                compile_ahead(precision, part)
 
     def is_ready(self, problem: Problem) -> bool:
         """Implements `Engine.is_ready`."""
@@ -74,7 +80,7 @@ class Fused(CompiledEngine):
         if network.positions == "none":
             return fused_logits(network, weights, strings)
         from seqcls.engines.fused.packing import pack
-        from seqcls.engines.fused.tables.program import table_logits
+        from seqcls.engines.fused.tables import table_logits
 
         return table_logits(network, [pack(network, member) for member in weights], strings)
 
@@ -117,3 +123,38 @@ def _places_not_compiled(config: NetworkConfig) -> str | None:
     if config.readout == "last" and config.position_range:
         return f"readout='last' with position_range={config.position_range} is not compiled"
     return None
+
+
+# Machine code of the fused engine, compiled before processes need it that would each compile.
+
+
+def compile_ahead(precision: str, part: str) -> None:
+    """Compiles what training and testing at a precision need, so that no other process has to.
+
+    Args:
+        precision: `float32` or `float64`.
+        part: of the engine, as `seqcls.engines.compiled.machine_code` calls them.
+    """
+    config = configuration(
+        {
+            "precision": precision,
+            "positions": "alibi" if part == TABLES else "none",
+            "readout": "mean" if part == MEAN else "first",
+            "train_size": 64,
+            "validation_size": 64,
+            "max_num_epochs": 1,
+        }
+    )
+    # Imported where it is used: this is what loads PyTorch and Numba.
+    from seqcls.engines.compiled.engine import train_one_by_one
+    from seqcls.engines.fused.training import program_of
+
+    train_one_by_one(
+        [(resolve(config), 0)],
+        None,
+        program_of,
+        engine="fused",
+        every_epoch=False,
+        progress=lambda *_: None,
+    )
+    mark_compiled(precision, part)

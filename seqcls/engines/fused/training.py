@@ -6,14 +6,20 @@ import numpy as np
 from jaxtyping import Float
 
 from seqcls.config import NetworkConfig
-from seqcls.engines.compiled.training import Flat, Program, Update
+from seqcls.engines.compiled.engine import Flat, Program, Update
 from seqcls.engines.fused.buffers import TILE
 from seqcls.engines.fused.packing import Packed, pack
-from seqcls.engines.fused.shapes import integers, shape_of, training_shape
-from seqcls.engines.fused.tiles import Tiles, epoch_tiles, tiles_of
+from seqcls.engines.fused.tiles import (
+    Tiles,
+    epoch_tiles,
+    integers,
+    shape_of,
+    tiles_of,
+    training_shape,
+)
 from seqcls.problem import Problem
 from seqcls.results import Weights
-from seqcls.tokens.strings import TokenStrings
+from seqcls.strings.token_strings import TokenStrings
 
 
 def fused_logits(
@@ -49,7 +55,7 @@ def program_of(problem: Problem) -> Program:
     """What trains a model: from letter counts, or from a table of its places."""
     if problem.network.positions == "none":
         return CountsProgram(problem)
-    from seqcls.engines.fused.tables.program import TableProgram
+    from seqcls.engines.fused.tables import TableProgram
 
     return TableProgram(problem)
 
@@ -58,7 +64,7 @@ def _compiled(config: NetworkConfig) -> tuple[Callable[..., float], Callable[...
     """What trains and what evaluates, compiled, for one way of reading the logit."""
     # Each part's machine code is loaded, or made, only where it is used.
     if config.readout == "mean":
-        from seqcls.engines.fused.mean import kernel as mean
+        from seqcls.engines.fused import mean
 
         return mean.train_epoch, mean.evaluate
     from seqcls.engines.fused import kernel

@@ -7,7 +7,7 @@ from jaxtyping import Float, Int64
 
 from seqcls.config import NetworkConfig
 from seqcls.results import Weights
-from seqcls.tokens.tokenizer import CLS, FIRST_LETTER, PAD
+from seqcls.strings.tokenizer import CLS, FIRST_LETTER, PAD
 
 Slots = Mapping[str, Int64[np.ndarray, "..."]]
 """Where in the flat array each value of each parameter stands, by the parameter's name."""

@@ -1,11 +1,16 @@
 """How tokens differ by their places, one scheme a file; how many places there are."""
 
 from collections.abc import Mapping
+from typing import Literal
+
+import numpy as np
+from jaxtyping import UInt8
 
 from seqcls.config import NetworkConfig
 from seqcls.models.entries import Entry, entry_of
-from seqcls.models.reading import special_tokens
 from seqcls.plugins import Registry, UnfitError
+from seqcls.strings.token_strings import TokenStrings
+from seqcls.strings.tokenizer import CLS, PAD
 
 _RANDOMIZED = frozenset({"position_range"})
 
@@ -57,24 +62,24 @@ def _two_streams(config: NetworkConfig) -> str | None:
 
 
 _COUPLED = Entry(
-    "seqcls.models.positions.coupled:Coupled", obstacle=_no_coupling, table_size=_longest
+    "seqcls.models.positions.places:Coupled", obstacle=_no_coupling, table_size=_longest
 )
 
 _OWN: Mapping[str, Entry] = {
-    "none": Entry("seqcls.models.positions.base:Positions"),
-    "sinusoidal": Entry("seqcls.models.positions.sinusoidal:Sinusoidal", _RANDOMIZED),
+    "none": Entry("seqcls.models.positions.schemes:Positions"),
+    "sinusoidal": Entry("seqcls.models.positions.schemes:Sinusoidal", _RANDOMIZED),
     "learned": Entry(
-        "seqcls.models.positions.learned:Learned",
+        "seqcls.models.positions.schemes:Learned",
         _RANDOMIZED | {"position_draw"},
         _drawn_once,
         _longest,
     ),
     "coupled_marks": _COUPLED,
     "coupled": _COUPLED,
-    "rotary": Entry("seqcls.models.positions.rotary:Rotary", _RANDOMIZED, _even_head_size),
-    "alibi": Entry("seqcls.models.positions.alibi:Alibi", _RANDOMIZED),
-    "relative": Entry("seqcls.models.positions.relative:Relative"),
-    "fire": Entry("seqcls.models.positions.fire:Fire", obstacle=_two_streams),
+    "rotary": Entry("seqcls.models.positions.schemes:Rotary", _RANDOMIZED, _even_head_size),
+    "alibi": Entry("seqcls.models.positions.schemes:Alibi", _RANDOMIZED),
+    "relative": Entry("seqcls.models.positions.schemes:Relative"),
+    "fire": Entry("seqcls.models.positions.schemes:Fire", obstacle=_two_streams),
 }
 
 POSITIONS: Registry[Entry] = Registry("seqcls.positions", _OWN, entry_of)
@@ -95,3 +100,29 @@ def longest_readable(config: NetworkConfig) -> int | None:
     """Tokens of the longest string that a network can be asked about; None for any."""
     size = table_size(config)
     return None if size is None else size - special_tokens(config)
+
+
+# What a model reads of strings: their tokens, and a special one where it answers at a place.
+
+Readout = Literal["first", "last", "mean"]
+
+
+def read_ids(strings: TokenStrings, readout: Readout) -> UInt8[np.ndarray, "string position"]:
+    """The token ids that a model reads, `PAD` after each string's end.
+
+    With the readout `first`, `CLS` stands before the letters; with `last`, the same token stands
+    after them, as an end token; with `mean` there are only the letters.
+    """
+    ids = strings.ids
+    if readout == "mean":
+        return ids
+    if readout == "first":
+        return np.insert(ids, 0, CLS, axis=1)
+    ended = np.pad(ids, ((0, 0), (0, 1)), constant_values=PAD)
+    ended[np.arange(len(strings)), strings.lengths] = CLS
+    return ended
+
+
+def special_tokens(config: NetworkConfig) -> int:
+    """How many tokens a model reads beside a string's own: one, or none for the readout `mean`."""
+    return 0 if config.readout == "mean" else 1

@@ -1,14 +1,22 @@
-"""Places of tokens: one after another, or drawn at random.
+"""A learned vector for every place, shared by the tokens of input and output that belong together.
 
-With `position_range` n tokens get a sorted sample, without replacement, of so many places (Ruoss et
-al. 2023). Training draws it anew for every batch. In testing a string's places depend only on its
-length and on a seed of their own, so they are the same whichever strings are tested with it.
+Digits of one weight have one place, and an input token and its copy (position coupling, Cho et al.
+2024); the task says which. Training moves the places of a string by one offset, drawn anew every
+time, uniform among those with which they still fit the table.
 
-With `position_draw` `shifted` training moves each string's places by one offset, drawn anew every
-time, uniform among those with which they still fit the table; testing moves none. So does training
-with places that tokens share (`coupled`, `coupled_marks`), of which testing moves those of
-`coupled_marks` by one offset, the same for all strings.
+`CLS` has place 0, which nothing moves. With `coupled_marks`, as in that paper, the marks of an
+input stand one place before the ones, and `SEP` one step before the first token of the output: both
+are moved along. With `coupled` they have place 0 like `CLS`; at `SEP` a model then cannot tell by
+how much the input was moved, and so not where the first token of its output is to be found.
+
+Tests move none of `coupled`'s places: they are asked at the offset at which training has moved the
+least strings to each place. Those of `coupled_marks` are moved into the middle of the table, whose
+places training has seen in every role alike.
 """
+
+import json
+from functools import lru_cache
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -17,9 +25,85 @@ from torch import Tensor
 
 from seqcls.config import NetworkConfig
 from seqcls.models.positions import table_size
-from seqcls.models.positions.coupled import coupled_places, moved_places, tested_offset
 from seqcls.models.positions.numbers import drawn_places, tested_places, training_generator
-from seqcls.tokens.tokenizer import PAD
+from seqcls.models.positions.schemes import Learned
+from seqcls.strings.tokenizer import FIRST_LETTER, PAD
+from seqcls.tasks import TASKS
+
+
+class Coupled(Learned):
+    """A table with room for the places of the longest test string, at least."""
+
+
+def tested_offset(coupling: str) -> int:
+    """By how much validation and tests move the places that tokens share."""
+    return _task(coupling).tested_offset
+
+
+def moved_places(
+    places: Int64[Tensor, "string position"], offsets: Int64[Tensor, "*string"]
+) -> Int64[Tensor, "string position"]:
+    """Places moved by an offset each; tokens that stand alone stay at 0."""
+    return places + offsets.unsqueeze(-1) * (places > 0)
+
+
+def coupled_places(
+    coupling: str, ids: Integer[Tensor, "string position"]
+) -> Int64[Tensor, "string position"]:
+    """The tokens' places, moved by nothing; 0 for those that stand alone and for padding.
+
+    Args:
+        coupling: as `NetworkConfig.coupling` has it.
+        ids: what a model reads: `CLS`, an input, `SEP`, and some of its output.
+    """
+    task, moves_marks, _ = _task(coupling)
+    separator = FIRST_LETTER + len(task.alphabet)
+    places = np.zeros(tuple(ids.shape), dtype=np.int64)
+    for row, tokens in zip(places, ids.cpu().numpy(), strict=True):
+        (separators,) = np.nonzero(tokens == separator)
+        middle, end = int(separators[0]), int((tokens != PAD).sum())
+        letters = (tokens - FIRST_LETTER).astype(np.uint8)
+        of_input, of_output = task.couples(letters[1:middle], letters[middle + 1 : end])
+        if moves_marks:
+            # Places from 1 on are those of marks too; output beyond any target still has none.
+            row[middle] = _separator_place(task, letters[1:middle]) + 1
+            of_input, of_output = of_input + 1, of_output + (of_output > 0)
+        row[1:middle], row[middle + 1 : end] = of_input, of_output
+    return torch.from_numpy(places).to(ids.device)
+
+
+def _separator_place(task: Any, input_letters: Any) -> int:
+    # A task from outside may say only what belongs together.
+    place = getattr(task, "separator_place", None)
+    return 0 if place is None else int(place(input_letters))
+
+
+class _Coupling(NamedTuple):
+    """What `NetworkConfig.coupling` says."""
+
+    task: Any
+    moves_marks: bool
+    tested_offset: int
+
+
+@lru_cache(maxsize=16)
+def _task(coupling: str) -> _Coupling:
+    settings: dict[str, Any] = json.loads(coupling)
+    made: Any = TASKS[settings.pop("task")]
+    moves_marks, offset = settings.pop("marks", False), settings.pop("tested_offset", 0)
+    return _Coupling(made(**settings), moves_marks, offset)
+
+
+# Places of tokens: one after another, or drawn at random.
+#
+# With `position_range` n tokens get a sorted sample, without replacement, of so many places (Ruoss et
+# al. 2023). Training draws it anew for every batch. In testing a string's places depend only on its
+# length and on a seed of their own, so they are the same whichever strings are tested with it.
+#
+# With `position_draw` `shifted` training moves each string's places by one offset, drawn anew every
+# time, uniform among those with which they still fit the table; testing moves none. So does training
+# with places that tokens share (`coupled`, `coupled_marks`), of which testing moves those of
+# `coupled_marks` by one offset, the same for all strings.
 
 
 class TrainingPlaces:

@@ -15,7 +15,7 @@ from seqcls.errors import StoreDamagedError, StoreError, StoreVersionError
 from sweeps.store.databases import postgres, sqlite
 
 if TYPE_CHECKING:
-    from sweeps.store.integrity.survey import Survey
+    from sweeps.store.survey import Survey
 
 SCHEMA_VERSIONS = ("0004", "0005")
 """The migrations, oldest first; a test holds them against the migrations themselves."""
@@ -94,7 +94,7 @@ class Store:
 
     def _with_place(self, error: StoreDamagedError) -> StoreDamagedError:
         """An error with the row that it is about, and with what can be done."""
-        from sweeps.store.integrity import survey, trust
+        from sweeps.store import survey, trust
 
         row = None
         if self.path is not None and error.table is not None and error.column is not None:
@@ -105,7 +105,8 @@ class Store:
     def trusted(self) -> "Store":
         """As a reader that sees nothing of what is damaged, where that has to be known."""
         # Imported where it is used: it needs the tables, which a store that is made does not.
-        from sweeps.store.integrity import trust, trusted_views
+        from sweeps.store import trust
+        from sweeps.store import trust as trusted_views
 
         if self.path is None or (survey := trust.survey_of(self.path)) is None:
             return self

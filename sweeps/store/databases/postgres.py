@@ -19,7 +19,7 @@ from sqlalchemy import URL, Connection, Engine, NullPool, create_engine, event, 
 from sqlalchemy.exc import InterfaceError, OperationalError, SQLAlchemyError
 
 from seqcls.errors import StoreBusyError, StoreError
-from sweeps.read_only import refuse_writes
+from sweeps.access import refuse_writes
 from sweeps.store.databases.sqlite import READS_ONLY, TOO_LONG
 
 _log = logging.getLogger(__name__)

@@ -33,8 +33,8 @@ from seqcls.errors import (
     StoreUnavailableError,
 )
 from sweeps import limits
+from sweeps.access import connect_to, open_to_read, refuse_writes
 from sweeps.files import whole_files
-from sweeps.read_only import connect_to, open_to_read, refuse_writes
 
 BUSY_SECONDS = 60.0
 """How long a connection waits for another's lock."""
@@ -174,7 +174,7 @@ def _new_connection(
         connection.execute("PRAGMA trusted_schema=OFF")
     if prepared:
         # Imported where it is used: it needs the tables, which a store that is made does not.
-        from sweeps.store.integrity.row_checks import fits
+        from sweeps.store.survey import fits
 
         connection.create_function("fits", 2, fits, deterministic=True)
     for statement in prepared:

@@ -1,10 +1,12 @@
-"""Statements that several writes share."""
+"""Many rows at once, past what SQLAlchemy does for each."""
 
 import importlib
 import json
 import uuid
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from typing import Any, TypeVar
+from contextlib import closing
+from itertools import repeat
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from sqlalchemy import (
     BindParameter,
@@ -21,9 +23,13 @@ from sqlalchemy import (
     select,
     update,
 )
+from sqlalchemy.exc import DBAPIError
 from sqlalchemy.orm import aliased
 
-from sweeps.store.schema.tables import (
+from sweeps.results import Columns
+from sweeps.store.columns import Checked
+from sweeps.store.databases.engine import Store
+from sweeps.store.tables import (
     Base,
     Config,
     Epoch,
@@ -32,9 +38,123 @@ from sweeps.store.schema.tables import (
     Sweep,
     SweepRun,
     SweepState,
-    TestSet,
+    TestSetRow,
     now,
 )
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def insert_rows(connection: Connection, table: type[Base], rows: Sequence[Sequence[Any]]) -> None:
+    """Inserts rows whose values stand in the order of the table's columns, as part of the
+    connection's transaction.
+    """
+    if not rows:
+        return
+    name, columns = table.__tablename__, table.__table__.columns.keys()
+    names = ", ".join(columns)
+    if connection.dialect.name == "postgresql":
+        _copy(connection, f"COPY {name} ({names}) FROM STDIN", rows)
+        return
+    marks = ", ".join("?" * len(columns))
+    # Tuples go to the driver as they are.
+    connection.exec_driver_sql(
+        f"INSERT INTO {name} ({names}) VALUES ({marks})", list(map(tuple, rows))
+    )
+
+
+def rows_of_run(table: type[Base], run_id: int, columns: Columns) -> list[tuple[Any, ...]]:
+    """A run's rows as `insert_rows` takes them, made of their other columns by name."""
+    _, *names = table.__table__.columns.keys()
+    return list(zip(repeat(run_id), *(columns[name].tolist() for name in names), strict=False))
+
+
+def plain_rows(
+    connection: Connection, table: type[Base], columns: Sequence[str], run_ids: Iterable[int]
+) -> list[tuple[Any, ...]]:
+    """Columns of these runs' rows in the order of the table's keys, as the driver's own tuples.
+
+    As part of the connection's transaction.
+    """
+    keys = ", ".join(column.name for column in table.__table__.primary_key)
+    chosen = ", ".join(str(int(run_id)) for run_id in run_ids)
+    statement = (
+        f"SELECT {', '.join(columns)} FROM {table.__tablename__} "
+        f"WHERE run_id IN ({chosen or 'NULL'}) ORDER BY {keys}"
+    )
+    with closing(connection.connection.cursor()) as cursor:
+        try:
+            cursor.execute(statement)
+            rows = list(cursor.fetchall())
+        except connection.dialect.loaded_dbapi.Error as error:
+            raise _wrapped(statement, error, connection) from error
+    return rows
+
+
+def fetched(
+    connection: Connection, query: Select[*tuple[Any, ...]]
+) -> tuple[list[str], list[tuple[Any, ...]]]:
+    """The names of a query's columns, and its rows as the driver's own tuples.
+
+    Raises:
+        StoreDamagedError: a column does not allow one of its values.
+    """
+    result = connection.execute(query)
+    names = list(result.keys())
+    try:
+        rows = [] if result.cursor is None else list(result.cursor.fetchall())
+    except connection.dialect.loaded_dbapi.Error as error:
+        raise _wrapped(str(query), error, connection) from error
+    for column, values in zip(query.selected_columns, zip(*rows, strict=True), strict=False):
+        if isinstance(column.type, Checked):
+            column.type.check_all(values)
+    return names, rows
+
+
+def _wrapped(statement: str, error: Exception, connection: Connection) -> Exception:
+    """A driver's error as SQLAlchemy's, by which `Store.begin` knows it."""
+    base = connection.dialect.loaded_dbapi.Error
+    return DBAPIError.instance(statement, None, error, base, dialect=connection.dialect)
+
+
+def _copy(connection: Connection, statement: str, rows: Iterable[Sequence[Any]]) -> None:
+    driver: Any = connection.connection.driver_connection
+    try:
+        with driver.cursor() as cursor, cursor.copy(statement) as copy:
+            for row in rows:
+                copy.write_row(row)
+    except connection.dialect.loaded_dbapi.Error as error:
+        raise _wrapped(statement, error, connection) from error
+
+
+# The rows of a query as a data frame.
+
+
+def frame(store: Store, query: Select[*tuple[Any, ...]]) -> "pd.DataFrame":
+    """All rows of a query, in a transaction of its own."""
+    with store.begin() as connection:
+        return read(connection, query)
+
+
+def read(connection: Connection, query: Select[*tuple[Any, ...]]) -> "pd.DataFrame":
+    """All rows of a query, as part of the connection's transaction.
+
+    A column of whole numbers stays one where some are missing.
+    """
+    import pandas as pd
+
+    # Not pandas.read_sql_query, whose own error would hide that of the database.
+    names, rows = fetched(connection, query)
+    frame = pd.DataFrame(rows, columns=names)
+    for place, name in enumerate(names):
+        # Pandas makes fractions of them; rounded ones, of great numbers.
+        if frame[name].dtype == float and not any(isinstance(row[place], float) for row in rows):
+            frame[name] = pd.array([row[place] for row in rows], dtype="Int64")
+    return frame
+
+
+# Statements that several writes share.
 
 CHUNK = 500
 """How many values one statement names, which databases limit, and of how many runs results are held
@@ -75,7 +195,7 @@ def insert_new(connection: Connection, table: type[Base], rows: Sequence[dict[st
 
 
 def ids_of(
-    connection: Connection, table: type[Config | TestSet], keys: Iterable[str]
+    connection: Connection, table: type[Config | TestSetRow], keys: Iterable[str]
 ) -> dict[str, int]:
     """The ids of the rows that have these keys."""
     ids: dict[str, int] = {}

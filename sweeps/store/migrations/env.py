@@ -2,7 +2,7 @@
 
 from alembic import context
 
-from sweeps.store.schema.tables import Base
+from sweeps.store.tables import Base
 
 context.configure(
     connection=context.config.attributes["connection"],

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from seqcls import __version__
 from seqcls.errors import ClusterError, ConfigError, named
-from sweeps.results.run_result import RunResult
-from sweeps.work.executors.interface import POLL_SECONDS, GroupEnded
+from sweeps.results import RunResult
+from sweeps.work.executors import POLL_SECONDS, GroupEnded
 from sweeps.work.jobs import Job, run_job
 
 if TYPE_CHECKING:

@@ -1,14 +1,227 @@
-"""Training in worker processes, each with one thread, since processes use the cores.
+"""One process that trains, as the process that hands out groups sees it.
 
-One that the system kills takes only its own group with it, and is replaced.
+The two share a socket, of whose other end this process keeps no copy: when the training process
+dies, even in the middle of a message, the stream ends here. Nothing here waits for it, so a process
+that is stopped in the middle of a message blocks nothing.
 """
 
+import os
 import selectors
+import signal
+import socket
+import subprocess
+import tempfile
 from collections.abc import Sequence
+from contextlib import suppress
 
-from sweeps.work.executors.interface import POLL_SECONDS, GroupEnded, OnJobProgress
-from sweeps.work.executors.training_process import ProcessDiedError, TrainingProcess
+from seqcls.errors import MachineError
+from seqcls.results import EpochLosses
+from sweeps.processes import SIGNALS, python
+from sweeps.results import RunResult
+from sweeps.work.executors import POLL_SECONDS, GroupEnded, OnJobProgress
+from sweeps.work.executors.messages import Inbox, packed, reported
 from sweeps.work.jobs import Job
+
+_TRAIN_HERE = "sweeps.work.executors.train_here"
+
+CHUNK_BYTES = 1 << 20
+
+DEATH_SECONDS = 5.0
+"""How long the end of a killed process is waited for; one that hangs in the kernel takes longer."""
+
+Answer = tuple[list[RunResult], str | None, bool]
+"""The outcomes of a group, or none and the reason why it was lost; and whether the machine, not the
+group, is at fault."""
+
+
+MAX_LAST_WORDS = 10_000
+
+READY = "ready"
+"""What a process says first: it has imported all that it needs."""
+
+
+class ProcessDiedError(Exception):
+    """The process is gone, and with it what it trained."""
+
+
+class TrainingProcess:
+    """Trains one group at a time.
+
+    Args:
+        engine: what it imports before it is ready; it trains groups of others too.
+    """
+
+    def __init__(self, engine: str) -> None:
+        self._channel, theirs = socket.socketpair()
+        self._progress, progress = os.pipe()
+        # Output before it is ready is a traceback, of which one line is shown.
+        self._last_words = tempfile.TemporaryFile()  # noqa: SIM115 (closed with the others)
+        try:
+            self._process = _started(theirs.fileno(), progress, self._last_words.fileno(), engine)
+        except BaseException:
+            self._close()
+            raise
+        finally:
+            # Else neither this process nor the next that is started would ever see the end of it.
+            theirs.close()
+            os.close(progress)
+        self._channel.setblocking(False)
+        os.set_blocking(self._progress, False)
+        self._outgoing = memoryview(b"")
+        self._inbox = Inbox()
+        self._done = 0.0
+        self._is_ready = False
+
+    def fileno(self) -> int:
+        return self._channel.fileno()
+
+    @property
+    def pid(self) -> int:
+        """Its number, as the system knows it."""
+        return self._process.pid
+
+    @property
+    def events(self) -> int:
+        """What is waited for: an answer, and that it takes the rest of a group."""
+        return selectors.EVENT_READ | (selectors.EVENT_WRITE if self._outgoing else 0)
+
+    def is_alive(self) -> bool:
+        return self._process.poll() is None
+
+    def did_not_start(self) -> bool:
+        """Whether it ended by itself before it was ready; `go_on` raises the reason."""
+        return not self._is_ready and (self._process.poll() or 0) > 0
+
+    def begin(self, job: Job) -> None:
+        """Hands it a group to train; what does not go through at once goes with `go_on`."""
+        self.progress()
+        self._done = 0.0
+        self._outgoing = memoryview(packed(job))
+        # Where it is dead already, `go_on` finds that out.
+        with suppress(ProcessDiedError):
+            self._send()
+
+    def go_on(self) -> Answer | None:
+        """Takes and gives what is ready to be; the answer once it is there.
+
+        Raises:
+            ProcessDiedError: there will be none.
+            MachineError: it ended before it was ready for any group.
+        """
+        try:
+            self._send()
+            self._receive()
+        except ProcessDiedError:
+            self._take_ready()
+            if not self._is_ready and (reason := self._why_it_did_not_start()) is not None:
+                raise MachineError(reason) from None
+            raise
+        self._take_ready()
+        answer: Answer | None = self._inbox.next() if self._is_ready else None
+        return answer
+
+    def _take_ready(self) -> None:
+        if not self._is_ready:
+            self._is_ready = self._inbox.next() == READY
+
+    def _why_it_did_not_start(self) -> str | None:
+        """Its last line of output if it ended by itself; None if it was killed."""
+        with suppress(subprocess.TimeoutExpired):
+            self._process.wait(DEATH_SECONDS)
+        if self._process.returncode is None or self._process.returncode < 0:
+            return None
+        size = self._last_words.seek(0, os.SEEK_END)
+        self._last_words.seek(max(0, size - MAX_LAST_WORDS))
+        said = self._last_words.read().decode(errors="replace").strip().splitlines()
+        reason = " ".join((said or ["it said nothing"])[-1].split())[:300]
+        return (
+            f"training processes exit at startup ({reason}); fix the cause, or train in this "
+            "process instead (--workers 0)"
+        )
+
+    def progress(self) -> tuple[float, list[EpochLosses]]:
+        """How many members' worth of training of the current group is done, and the losses that
+        arrived since the last call.
+        """
+        epochs: list[EpochLosses] = []
+        with suppress(BlockingIOError):
+            while piece := os.read(self._progress, CHUNK_BYTES):
+                self._done, losses = reported(piece)
+                epochs += losses
+        return self._done, epochs
+
+    def kill(self) -> str:
+        """Ends it, whatever it is at; how it ended."""
+        self._process.kill()
+        with suppress(subprocess.TimeoutExpired):
+            self._process.wait(DEATH_SECONDS)
+        self._close()
+        return _end(self._process.returncode)
+
+    def _close(self) -> None:
+        self._channel.close()
+        self._last_words.close()
+        os.close(self._progress)
+
+    def _send(self) -> None:
+        try:
+            while self._outgoing:
+                self._outgoing = self._outgoing[self._channel.send(self._outgoing) :]
+        except BlockingIOError:
+            return
+        except OSError as error:
+            raise ProcessDiedError from error
+
+    def _receive(self) -> None:
+        try:
+            while piece := self._channel.recv(CHUNK_BYTES):
+                self._inbox.add(piece)
+        except BlockingIOError:
+            return
+        except OSError as error:
+            raise ProcessDiedError from error
+        raise ProcessDiedError
+
+
+def _started(
+    channel: int, progress: int, last_words: int, engine: str
+) -> "subprocess.Popen[bytes]":
+    # Signals reach every process of a terminal; the one that hands out groups decides. A process
+    # inherits what is blocked while it is made, and never unblocks it.
+    blocked = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
+    errors = _standard_error()
+    try:
+        return subprocess.Popen(
+            python(_TRAIN_HERE, str(channel), str(progress), str(errors), engine),
+            stdin=subprocess.DEVNULL,
+            stderr=last_words,
+            pass_fds=(channel, progress, errors),
+        )
+    finally:
+        os.close(errors)
+        signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
+
+
+def _standard_error() -> int:
+    """Another number of this process's standard error, for the one that it starts."""
+    try:
+        return os.dup(2)
+    except OSError:
+        # This process was started without one.
+        return os.open(os.devnull, os.O_WRONLY)
+
+
+def _end(status: int | None) -> str:
+    if status is not None and status >= 0:
+        return f"its process ended by itself, with status {status}"
+    if status in (None, -signal.SIGKILL):
+        return "its process was killed, perhaps for lack of memory"
+    return f"its process was ended by {signal.Signals(-status).name}"
+
+
+# Training in worker processes, each with one thread, since processes use the cores.
+#
+# One that the system kills takes only its own group with it, and is replaced.
 
 
 class ProcessPool:

@@ -15,11 +15,10 @@ from queue import SimpleQueue
 
 from seqcls.engines.choice import engine_named
 from seqcls.errors import named
-from sweeps.processes.garbage import collect_seldom
-from sweeps.work.executors.interface import is_of_machine
-from sweeps.work.executors.messages import Inbox, packed
-from sweeps.work.executors.progress_pipe import ProgressReporter
-from sweeps.work.executors.training_process import CHUNK_BYTES, READY, Answer
+from sweeps.processes import collect_seldom
+from sweeps.work.executors import is_of_machine
+from sweeps.work.executors.messages import Inbox, ProgressReporter, packed
+from sweeps.work.executors.pool import CHUNK_BYTES, READY, Answer
 from sweeps.work.jobs import Job, run_job
 
 

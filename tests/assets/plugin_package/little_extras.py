@@ -7,8 +7,8 @@ import numpy as np
 
 from seqcls.models.base import Classifier
 from seqcls.models.layers import Embedding, Linear, masked_mean
-from seqcls.models.positions.base import Positions
-from seqcls.tokens.tokenizer import PAD
+from seqcls.models.positions.schemes import Positions
+from seqcls.strings.tokenizer import PAD
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from seqcls.kinds import ErrorColumn, Measure
-from seqcls.kinds.one_answer import OneAnswer
+from seqcls.kinds.membership import OneAnswer
 
 
 class Remainder(OneAnswer):

@@ -5,7 +5,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from seqcls.tasks.language import Language
+from seqcls.tasks.base import Language
 
 TOKENS = ("push", "pop", "a")
 

@@ -1,1 +1,0 @@
-"""Charts of many models side by side."""

@@ -1,0 +1,156 @@
+"""What colors and shapes mean, shown once above several charts instead of a legend in each."""
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import altair as alt
+import pandas as pd
+
+from dashboard.charts.pointing import CONFIGURATION, pointed
+from dashboard.charts.scales import LABEL_LINE_HEIGHT, broken
+
+CHANNELS = ("color", "shape")
+DISC = "circle"
+"""What a mark looks like that has no shape of its own."""
+
+
+@dataclass(frozen=True)
+class Key:
+    """What one legend says."""
+
+    title: str
+    names: tuple[str, ...]
+    colors: tuple[str, ...]
+    shapes: tuple[str, ...]
+    """By the names of Vega; both are as many as the names."""
+
+
+def deduplicate_legends(spec: dict[str, Any]) -> tuple[dict[str, Any], list[Key]]:
+    """A chart without those of its legends that name each color or shape, and what they say.
+
+    Args:
+        spec: a Vega-Lite specification with the colors that are shown; it is not changed.
+    """
+    legends: dict[tuple[str, tuple[str, ...]], dict[str, tuple[str, ...]]] = {}
+
+    def told(name: str, channel: Any) -> Any:
+        if name not in CHANNELS or channel.get("legend") is None:
+            return channel
+        scale = channel.get("scale") or {}
+        names, values = scale.get("domain"), scale.get("range")
+        if not (isinstance(names, list) and isinstance(values, list) and len(names) == len(values)):
+            return channel
+        key = (channel.get("title") or "", tuple(map(str, names)))
+        legends.setdefault(key, {})[name] = tuple(map(str, values))
+        return channel | {"legend": None}
+
+    bare = with_channels(spec, told)
+    return bare, [_key(title, names, channels) for (title, names), channels in legends.items()]
+
+
+def _key(title: str, names: tuple[str, ...], channels: dict[str, tuple[str, ...]]) -> Key:
+    colors = channels.get("color", ("currentColor",) * len(names))
+    return Key(title, names, colors, channels.get("shape", (DISC,) * len(names)))
+
+
+def with_channels(spec: dict[str, Any], change: Callable[[str, Any], Any]) -> dict[str, Any]:
+    """A chart with each channel of its layers changed, which is given by its name."""
+    changed = dict(spec)
+    if "encoding" in spec:
+        changed["encoding"] = {x: change(x, channel) for x, channel in spec["encoding"].items()}
+    if "layer" in spec:
+        changed["layer"] = [with_channels(layer, change) for layer in spec["layer"]]
+    if "spec" in spec:
+        changed["spec"] = with_channels(spec["spec"], change)
+    return changed
+
+
+# A chart of several panels as a chart for each, so that they wrap where a page is narrow.
+
+OF_FACETS = ("facet", "columns", "spacing", "resolve", "spec", "title", "align", "bounds", "center")
+KEYS = ("color", "fill", "stroke", "shape", "opacity")
+"""Channels that have a legend."""
+
+
+def split_panels(spec: dict[str, Any]) -> list[dict[str, Any]]:
+    """The panels of a chart, each with its name as the title; the first alone has a legend.
+
+    Only of a chart that is faceted by one field, in the order that it gives, and whose scales
+    have fixed limits: its panels are drawn alike, together or apart. Any other is left whole.
+
+    Args:
+        spec: a Vega-Lite specification; it is not changed.
+    """
+    facet = spec.get("facet", {})
+    names = facet.get("sort")
+    if "columns" not in spec or "field" not in facet or not isinstance(names, list):
+        return [spec]
+    common = {key: value for key, value in spec.items() if key not in OF_FACETS}
+    panels = []
+    for place, name in enumerate(names):
+        inner = spec["spec"] if place == 0 else with_channels(spec["spec"], _without_legend)
+        condition = {"filter": {"field": facet["field"], "equal": name}}
+        panel = {**common, **inner, "transform": [condition, *inner.get("transform", [])]}
+        panel["title"] = {"text": str(name), "fontWeight": "normal", "fontSize": 13}
+        panel["description"] = f"{spec.get('description', '')} ({name})".strip()
+        panels.append(panel)
+    return panels
+
+
+def _without_legend(name: str, channel: Any) -> Any:
+    return channel | {"legend": None} if name in KEYS and "field" in channel else channel
+
+
+# The names of configurations in their colors, as a chart that stands beside another.
+
+GAP = 10
+"""Pixels between two names."""
+
+FADED = 0.12
+"""Opacity of lines while another configuration is pointed at."""
+
+
+def unfaded() -> alt.Opacity:
+    """Marks fade while a configuration is pointed at that is not theirs."""
+    return alt.Opacity(
+        condition={"param": f"pointed_{CONFIGURATION}", "empty": True, "value": 1}, value=FADED
+    )
+
+
+def legend(colors: Mapping[str, str]) -> alt.LayerChart | alt.FacetChart:
+    """A row for each name; what is pointed at here is marked in the charts beside it.
+
+    Args:
+        colors: of each configuration, in order.
+    """
+    lines = {name: broken(name) for name in colors}
+    heights = pd.Series([LABEL_LINE_HEIGHT * len(x) + GAP for x in lines.values()])
+    rows = pd.DataFrame(
+        {CONFIGURATION: list(colors), "top": heights.cumsum() - heights, "bottom": heights.cumsum()}
+    )
+    height = int(heights.sum())
+    color = alt.Color(
+        f"{CONFIGURATION}:N",
+        legend=None,
+        scale=alt.Scale(domain=list(colors), range=list(colors.values())),
+    )
+    scale = alt.Scale(domain=[0, height], reverse=True, nice=False)
+    top = alt.Y("top:Q", axis=None, scale=scale)
+    base = alt.Chart(rows).encode(top)
+    # Over all of its row, unseen: a name need not be hit letter by letter.
+    targets = (
+        base.mark_rect(opacity=0.001).encode(alt.Y2("bottom:Q")).add_params(pointed(CONFIGURATION))
+    )
+    marks = base.mark_square(size=130, yOffset=9, opacity=1).encode(
+        color=color, x=alt.value(7), opacity=unfaded()
+    )
+    names = base.mark_text(
+        align="left", baseline="top", fontSize=12, dy=3, lineHeight=LABEL_LINE_HEIGHT
+    )
+    texts = names.encode(x=alt.value(20), text=alt.Text("label:N"), opacity=unfaded())
+    texts = texts.transform_calculate(label=f"({json.dumps(lines)})[datum.{CONFIGURATION}]")
+    return alt.layer(marks, texts, targets).properties(
+        height=height, title=alt.TitleParams("", offset=0)
+    )

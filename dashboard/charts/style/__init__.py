@@ -1,1 +1,0 @@
-"""What charts share: colors, scales, labels, pointing."""

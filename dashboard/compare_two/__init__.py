@@ -1,1 +1,0 @@
-"""Sections of the page that compares two configurations, or two models."""

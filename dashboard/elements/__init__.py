@@ -1,1 +1,0 @@
-"""What pages put on the screen: charts, pictures, chips."""

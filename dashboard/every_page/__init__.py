@@ -1,1 +1,0 @@
-"""What every page has around it: filters, header, keys, and what is said of damage."""

@@ -1,0 +1,334 @@
+"""The state that every page shares, kept in the address bar so that a link reproduces the view."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import streamlit as st
+
+from dashboard import data, links
+from dashboard.text import verbatim
+from dashboard.views import annotating
+from dashboard.words import measures
+from seqcls.config import default_fields
+from seqcls.errors import SeqclsError
+from seqcls.imported import PREFIX, fields_known
+from sweeps.store.reads.selection import KINDS, View, WrittenValue
+from sweeps.store.writes.sweep_actions import Note
+
+PLAIN: dict[str, Any] = {
+    "sweep": [],
+    "tag": [],
+    "seed": [],
+    "failing": False,
+    "kind": None,
+    "below": 100.0,
+}
+"""The filters' keys, which are also their names in the link, with the values that restrict nothing.
+
+The fields of the configuration go by their own names.
+"""
+
+
+ONE = ("failing", "kind", "below")
+"""Filters of one value."""
+
+UNKNOWN = "unknown in the link"
+"""What the link asked for and no filter has, by the parameter, until the filters are cleared."""
+
+
+def show(applied: bool, page: str) -> None:
+    """Draws the filters in the sidebar, where there is anything to filter.
+
+    Args:
+        applied: whether the page obeys them; else they are put away, and kept for the others.
+        page: the path of the page that is shown.
+    """
+    try:
+        offered = _offered()
+        if applied:
+            # Other pages have parameters of their own, which may be named like settings.
+            _take_in()
+    except SeqclsError:
+        return
+    if not offered["seed"]:
+        return
+    if applied:
+        st.header("Filters")
+        _show(offered)
+    else:
+        with st.expander("Filters for other pages"):
+            _show(offered)
+    annotating.show_views(page)
+
+
+def _show(offered: dict[str, list[Any]]) -> None:
+    offered = dict(offered)
+    # What is archived is not offered, but can be chosen by a link.
+    named = {*(st.session_state.get("sweep") or []), *st.query_params.get_all("sweep")}
+    hidden = archived() - named
+    sweeps = [name for name in offered.pop("sweep") if name not in hidden]
+    tags, seeds = offered.pop("tag"), offered.pop("seed")
+    if tags:
+        st.multiselect("Tags", tags, key="tag", placeholder="Any", bind="query-params")
+    st.multiselect("Sweeps", sweeps, key="sweep", placeholder="All sweeps", bind="query-params")
+    st.multiselect("Model seeds", seeds, key="seed", placeholder="All seeds", bind="query-params")
+    _outcome()
+    if offered:
+        chosen = sum(bool(st.session_state.get(name)) for name in offered)
+        with st.popover(f"Settings ({chosen} chosen)" if chosen else "Settings", width="stretch"):
+            for name, values in offered.items():
+                # Settings of models trained elsewhere have any signs in their names.
+                label = verbatim(name) if name.startswith(PREFIX) else name
+                st.multiselect(label, values, key=name, placeholder="Any", bind="query-params")
+    _say_what_is_left()
+
+
+def send_again() -> None:
+    """Has the browser put every filter that is set into the address bar once more.
+
+    A switch of the page from within the script names only the new page's own parameters. To be
+    called before the filters are drawn: what is assigned then is sent, changed or not.
+    """
+    try:
+        names = [*PLAIN, *map(str, data.settings())]
+    except SeqclsError:
+        return
+    _take_clicked()
+    for name in names:
+        if name in st.session_state:
+            st.session_state[name] = st.session_state[name]
+
+
+def take_from_link() -> None:
+    """Sets the filters that the link names, after a link within the page led to another page.
+
+    The widgets are there already, and by themselves would keep what they were set to.
+    """
+    try:
+        known = _asked({name: _named_by_link(name) for name in st.query_params}).known
+    except SeqclsError:
+        return
+    for name, values in known.items():
+        if values and name in st.session_state:
+            st.session_state[name] = values[-1] if name in ONE else values
+
+
+def _named_by_link(name: str) -> list[str]:
+    """What the link itself gives for a filter: the browser puts what was set already before it."""
+    given = st.query_params.get_all(name)
+    chosen = st.session_state.get(name)
+    before = [str(value) for value in chosen] if isinstance(chosen, list) else []
+    merged = len(given) > len(before) and given[: len(before)] == before
+    return given[len(before) :] if merged else given
+
+
+def _offered() -> dict[str, list[Any]]:
+    """What may be chosen in each filter of several values."""
+    sweeps = list(data.sweep_names().values())
+    tags = sorted({tag for note in _notes().values() for tag in note.tags})
+    return {"sweep": sweeps, "tag": tags, "seed": data.model_seeds(), **_fields()}
+
+
+def _asked(given: Mapping[str, Sequence[str]]) -> links.AskedFilters:
+    """What a link asks of the filters."""
+    several, defaults = _offered(), default_fields()
+    one: dict[str, Callable[[str], Any]] = {
+        "failing": lambda text: {"true": True, "false": False}.get(text.lower()),
+        "kind": lambda text: text if text in _kinds() else None,
+        "below": links.percentage,
+    }
+    foreign = [name for name in given if name.startswith(PREFIX)]
+    if alike := [name for name in given if name in defaults and name not in several]:
+        # All configurations have the same value of them.
+        for config in data.some_configs((*data.languages(),)[:1]).values():
+            fields = fields_known(config)
+            one |= {name: partial(_read, [fields.get(name)]) for name in alike}
+    return links.asked(given, several, one, [*defaults, *foreign])
+
+
+def _kinds() -> Sequence[str]:
+    return KINDS if measures.has_cells(data.languages()) else ()
+
+
+def _read(values: Sequence[Any], text: str) -> Any:
+    """The one of these values that a text means; None where it means none."""
+    return next(iter(WrittenValue(text).meant(values)), None)
+
+
+def _take_in() -> None:
+    """Remembers what the link asks for and no filter has: Streamlit takes it out of the link."""
+    given = {name: st.query_params.get_all(name) for name in st.query_params}
+    for name, values in _asked(given).unknown.items():
+        before = st.session_state.setdefault(UNKNOWN, {}).get(name, [])
+        st.session_state[UNKNOWN][name] = list(dict.fromkeys([*before, *values]))
+
+
+def say_what_is_unknown() -> None:
+    """Says above a page what its link asks for and no filter has; it restricts nothing."""
+    if not (asked := st.session_state.get(UNKNOWN)):
+        return
+    try:
+        still = _asked(asked).unknown
+    except SeqclsError:
+        return
+    for name, values in still.items():
+        listed = ", ".join(value[:60] for value in values[:10])
+        what = (
+            "is not in this database; it restricts"
+            if len(values) == 1
+            else ("are not in this database; they restrict")
+        )
+        st.warning(verbatim(f"The link asks for {name} {listed}, which {what} nothing."))
+
+
+def _take_clicked() -> None:
+    """Filters by the settings of a cell that was clicked on a map."""
+    fields = _fields()
+    for name, text in st.session_state.pop(links.CHOSEN, {}).items():
+        if name in fields:
+            st.session_state[name] = WrittenValue(text).meant(fields[name])
+
+
+def archived() -> set[str]:
+    """The names of the sweeps that are archived."""
+    return {name for name, note in _notes().items() if note.archived_at is not None}
+
+
+def _notes() -> dict[str, Note]:
+    """What is written about sweeps, by their names."""
+    written = data.sweep_notes()
+    return {name: written[key] for key, name in data.sweep_names().items() if key in written}
+
+
+def _sweeps(chosen: Sequence[str], tags: Sequence[str]) -> tuple[str, ...] | None:
+    """The sweeps that pass these filters; empty means all, None means none."""
+    if not tags:
+        return tuple(chosen)
+    hidden, written = archived(), _notes()
+    names = chosen or [name for name in data.sweep_names().values() if name not in hidden]
+    return tuple(x for x in names if {*tags} & {*written.get(x, Note()).tags}) or None
+
+
+def _chosen() -> dict[str, Any]:
+    set_to = {key: st.session_state.get(key) for key in PLAIN}
+    # A threshold of 0 is one, too.
+    return {key: PLAIN[key] if value is None else value for key, value in set_to.items()}
+
+
+def told() -> str:
+    """What is chosen beside sweeps, in a line; empty where nothing is."""
+    chosen = {key: value for key, value in _chosen().items() if value != PLAIN[key]}
+    chosen.pop("sweep", None)
+    chosen |= {str(name): st.session_state.get(str(name)) for name in data.settings()}
+    said = [
+        f"{name} = {', '.join(map(str, value)) if isinstance(value, list) else value}"
+        for name, value in chosen.items()
+        if value not in (None, [])
+    ]
+    return f"Filtered by {'; '.join(said)}." if said else ""
+
+
+def none_shown(said: str) -> str:
+    """What a page says that has nothing to show: that, or what to do where there is no sweep."""
+    return said if data.progress() else "No sweeps yet. Launch one from the sidebar."
+
+
+def current() -> View:
+    """The filters as they are set now."""
+    state = _chosen()
+    sweeps = _sweeps(state["sweep"], state["tag"])
+    return View(
+        sweeps=sweeps or (),
+        # What is named is shown, archived or not.
+        without=() if sweeps else tuple(sorted(archived())),
+        model_seeds=tuple(state["seed"]),
+        config_ids=() if sweeps is None else _config_ids(),
+        below=state["below"] / 100,
+        failing=state["failing"],
+        kind=state["kind"],
+    )
+
+
+def _outcome() -> None:
+    words = measures.words_of(data.languages()).words
+    missed = words.misses.format(f"at least one of its {words.plural('test')}")
+    st.toggle(
+        "Only failing models",
+        key="failing",
+        bind="query-params",
+        help="Lists and plots only failing models. Shares and medians still cover all models.",
+    )
+    st.number_input(
+        "A model fails below an accuracy of (%)",
+        min_value=0.0,
+        max_value=100.0,
+        value=PLAIN["below"],
+        step=0.5,
+        format="%.1f",
+        key="below",
+        bind="query-params",
+        help=f"At 100, a model fails if it {missed}.",
+    )
+    if not measures.has_cells(data.languages()):
+        return
+    st.selectbox(
+        "Error type",
+        KINDS,
+        index=None,
+        placeholder="Any",
+        key="kind",
+        bind="query-params",
+        help="False positive: predicted positive, but negative. False negative: predicted "
+        "negative, but positive.",
+    )
+
+
+@data.shared
+def _fields() -> dict[str, list[Any]]:
+    settings = data.settings()
+    return {str(name): data.sorted_values(settings[name]) for name in settings}
+
+
+def _config_ids() -> tuple[int, ...] | None:
+    settings = data.settings()
+    chosen = {str(name): st.session_state.get(str(name)) for name in settings}
+    if not any(chosen.values()):
+        return None
+    # As on maps: a model has no value of a setting that it does not read.
+    settings = data.read_settings(tuple(settings.index.tolist()))
+    for name, values in chosen.items():
+        if values:
+            settings = settings[settings[name].isin(values)]
+    return tuple(settings.index.tolist())
+
+
+def _say_what_is_left() -> None:
+    view = current()
+    left, runs = data.count_runs(view), data.count_runs(View())
+    st.caption(f"{left:,} of {runs:,} runs match the filters.{_say_what_is_summed(view)}")
+    st.button("Clear filters", key="clear_filters", on_click=_clear, disabled=_is_plain())
+
+
+def _say_what_is_summed(view: View) -> str:
+    if not view.failing and view.kind is None:
+        return ""
+    every = data.count_runs(replace(view, failing=False, kind=None))
+    return f" Shares and medians are over {every:,}, whether they fail or not."
+
+
+def _is_plain() -> bool:
+    if st.session_state.get(UNKNOWN):
+        return False
+    fields = map(str, data.settings())
+    return _chosen() == PLAIN and not any(st.session_state.get(x) for x in fields)
+
+
+def _clear() -> None:
+    # The parameters of filters are theirs, and are cleared with them.
+    for name in {*st.session_state.pop(UNKNOWN, {})} - {*PLAIN, *map(str, data.settings())}:
+        st.query_params.pop(name, None)
+    st.session_state.update(PLAIN)
+    for name in data.settings():
+        st.session_state[str(name)] = []

@@ -1,1 +1,0 @@
-"""The sections of the page Model that rest on letter counts."""

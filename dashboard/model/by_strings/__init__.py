@@ -1,1 +1,0 @@
-"""The sections of the page Model that run strings, of any model."""

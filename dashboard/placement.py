@@ -1,0 +1,260 @@
+"""Charts onto the page, in the colors of its theme."""
+
+import html
+import pickle
+from collections.abc import Callable, Mapping, Sequence
+from hashlib import sha256
+from typing import Any
+
+import altair as alt
+import pandas as pd
+import streamlit as st
+from altair.utils.schemapi import disable_debug_mode
+from streamlit.dataframe_util import convert_anything_to_arrow_bytes
+from streamlit.delta_generator import DeltaGenerator
+
+from dashboard import layout
+from dashboard.charts.legend import Key, legend, split_panels
+from dashboard.charts.parts import TokenDrawing, alone, together
+from dashboard.charts.scales import Drawing
+from dashboard.charts.themes import DARK, LIGHT, Ground, described, themed, title_of
+from dashboard.server.shared_answers import ANSWERS
+from dashboard.text import verbatim
+from seqcls.cancellation import check
+
+MANY_ROWS = 900
+"""Rows of a data set: a browser that draws each as an element of its own takes a second for
+them."""
+
+FEW_ROWS = 500
+"""Rows of a chart that no page need wait for."""
+
+# Neither is a chart validated piece by piece while it is built, which takes longer than drawing it.
+disable_debug_mode()
+
+
+def ground() -> Ground:
+    """What the page of this session is drawn on."""
+    return DARK if st.context.theme.type == "dark" else LIGHT
+
+
+def spec_of(chart: Drawing, says: str = "") -> dict[str, Any]:
+    """A chart as it is sent to the browser.
+
+    Args:
+        chart: as it is built, for light ground.
+        says: its main number in a sentence, for those who cannot see it.
+    """
+    check()
+    return _said(_spec(chart, ground()), says)
+
+
+def built(builder: Callable[..., Drawing], *given: Any) -> dict[str, Any]:
+    """A chart as it is sent, which is built of the same data only once, whichever session shows it.
+
+    Args:
+        builder: a function of a module, which depends on nothing but what it is given.
+        *given: what it is given.
+    """
+    name, on = f"{builder.__module__}.{builder.__qualname__}", ground()
+    # Copies: pandas joins columns of one type in memory when they are first computed with.
+    frames = [x.copy() if isinstance(x, pd.DataFrame) else x for x in given]
+    data = sha256(pickle.dumps((frames, on), pickle.HIGHEST_PROTOCOL)).digest()
+    return ANSWERS.answer((name, data), lambda: _with_bytes(_spec(builder(*given), on)))
+
+
+def _with_bytes(spec: dict[str, Any]) -> dict[str, Any]:
+    """Rows are turned into what is sent once rather than each time that the chart is shown."""
+    rows = spec.get("datasets", {}).items()
+    return {**spec, "datasets": {name: convert_anything_to_arrow_bytes(x) for name, x in rows}}
+
+
+def _spec(chart: Drawing, on: Ground) -> dict[str, Any]:
+    # Not validated again, which would take half of the page's time; tests do that.
+    return _light(themed(chart.to_dict(validate=False), on))
+
+
+def _said(spec: dict[str, Any], says: str) -> dict[str, Any]:
+    if not says:
+        return spec
+    return {**spec, "description": ". ".join(filter(None, [spec["description"], says]))}
+
+
+def _light(spec: dict[str, Any]) -> dict[str, Any]:
+    """A chart as it is; one of many marks as a picture, in which they are not spelled out."""
+    if max(map(len, spec.get("datasets", {}).values()), default=0) <= MANY_ROWS:
+        return spec
+    config = spec.get("config", {})
+    marks = {**config.get("mark", {}), "aria": False}
+    return {
+        **spec,
+        "config": {**config, "mark": marks},
+        "usermeta": {**spec.get("usermeta", {}), "embedOptions": {"renderer": "canvas"}},
+    }
+
+
+def show(
+    chart: Drawing | dict[str, Any], key: str, *, says: str = "", click: str | None = None
+) -> Any:
+    """A chart as wide as its container, whose height is that of all of it.
+
+    Args:
+        chart: what is drawn, as it is or as `built`.
+        key: identifies it among the charts of the page.
+        says: its main number in a sentence, for those who cannot see it.
+        click: the selection that holds what was clicked, if a click leads anywhere.
+
+    Returns:
+        The selections, where there is any to make.
+    """
+    spec = _said(chart if isinstance(chart, dict) else spec_of(chart), says)
+    spec = _titled(spec)
+    with _place_of(key, spec.get("height", 0) or _reserved(spec)):
+        if click is None:
+            return st.vega_lite_chart(spec, width="stretch", key=key)
+        return st.vega_lite_chart(
+            spec, width="stretch", key=key, on_select="rerun", selection_mode=[click]
+        )
+
+
+def _titled(spec: dict[str, Any]) -> dict[str, Any]:
+    """Writes a chart's title above it, where lines break as the window is wide: within the chart
+    what is longer than the plot is cut. What is left to draw.
+    """
+    title, subtitle = title_of(spec)
+    if not title:
+        return spec
+    below = f"<span>{html.escape(subtitle)}</span>" if subtitle else ""
+    st.html(f'<div class="title"><b>{html.escape(title)}</b>{below}</div>')
+    return {name: value for name, value in spec.items() if name != "title"}
+
+
+def with_legend(
+    chart: Drawing | dict[str, Any], colors: Mapping[str, str], key: str, click: str | None = None
+) -> Any:
+    """A chart with the names of its configurations at its right; below it in a narrow window.
+
+    Args:
+        chart: as for `show`, without a legend of its own.
+        colors: of each configuration, in order.
+        key: as for `show`.
+        click: likewise.
+    """
+    with st.container(horizontal=True, gap="small", key=f"beside {key}"):
+        with st.container(key=f"drawn {key}"):
+            event = show(chart, key, click=click)
+        with st.container(key=f"named {key}"):
+            st.vega_lite_chart(built(legend, dict(colors)), key=f"legend {key}")
+    return event
+
+
+def unfolded(rows: int, label: str, key: str) -> DeltaGenerator | None:
+    """Where a chart below others is drawn; None if it is large and still folded.
+
+    Args:
+        rows: how many it draws.
+        label: what is clicked to see it where these are many.
+        key: tells it from others of the page.
+    """
+    if rows <= FEW_ROWS:
+        return st.container()
+    folded = st.expander(label, key=f"unfold {key}", on_change="rerun")
+    return folded if folded.open else None
+
+
+def place(chart: Drawing, key: str) -> None:
+    """A chart at its own size: stretched, its two scales would no longer be equal.
+
+    Panels are side by side as far as the page is wide.
+    """
+    place_spec(placed(chart), key)
+
+
+def placed(chart: Drawing, says: str = "") -> dict[str, Any]:
+    """A chart for `place_spec`."""
+    return spec_of(chart.properties(autosize="pad"), says)
+
+
+def place_spec(spec: dict[str, Any], key: str) -> None:
+    """Places a chart, as it is sent, like `place`."""
+    panels = split_panels(spec)
+    if len(panels) == 1:
+        _place(spec, key)
+        return
+    with st.container():
+        if title := described(spec):
+            st.markdown(f"**{verbatim(title)}**")
+        # Aligned at the top: the first alone may have a legend, which is below it.
+        with st.container(horizontal=True, gap="small", vertical_alignment="top"):
+            for number, panel in enumerate(panels):
+                _place(panel, f"{key} {number}")
+
+
+def _place(spec: dict[str, Any], key: str) -> None:
+    width = spec.get("spec", spec).get("width", 0)
+    # As many columns of cells as there are take a width that only the browser knows.
+    with _place_of(key, _reserved(spec), width if isinstance(width, int) else 0):
+        st.vega_lite_chart(spec, width="content", key=key)
+
+
+def place_together(parts: Sequence[TokenDrawing], key: str) -> None:
+    """Parts that share what is pointed at, as one at its own size."""
+    spec = together(parts)
+    datasets = spec.pop("datasets")
+    # The frames are turned into what is sent by Streamlit, which is quicker than a list of rows.
+    _place({**themed(spec, ground()), "datasets": datasets}, key)
+
+
+def stretch_part(part: TokenDrawing, key: str, most: int = 0) -> None:
+    """A part as wide as its place, and no wider than so many pixels; the data sets are frames."""
+    spec = alone(part)
+    datasets = spec.pop("datasets")
+    with st.container(width=most or "stretch"):
+        stretch_spec({**themed(spec, ground()), "datasets": datasets}, key)
+
+
+def _reserved(spec: dict[str, Any]) -> int:
+    """Pixels that a chart states with `reserved`; 0 if it states none."""
+    return int(spec.get("usermeta", {}).get("height", 0))
+
+
+def _place_of(key: str, height: int, width: int = 0) -> DeltaGenerator:
+    """The place of a chart, kept until it is drawn; as wide as the page where no width is given."""
+    place = layout.key_of_place(f"room of {key}", height, width)
+    return st.container(key=place, width="content" if width else "stretch")
+
+
+def stretch(chart: Drawing, key: str) -> None:
+    """A chart as wide as the page; its height is that of the plot, axes and legend come on top."""
+    stretch_spec(stretched(chart), key)
+
+
+def stretched(chart: Drawing, says: str = "") -> dict[str, Any]:
+    """A chart for `stretch_spec`."""
+    fitted = alt.AutoSizeParams(type="fit-x", contains="padding")
+    return spec_of(chart.properties(autosize=fitted), says)
+
+
+def stretch_spec(spec: dict[str, Any], key: str) -> None:
+    """Stretches a chart, as it is sent, like `stretch`."""
+    spec = _titled(spec)
+    with _place_of(key, _reserved(spec)):
+        st.vega_lite_chart(spec, key=key)
+
+
+SYMBOLS = {"triangle-down": "▼", "triangle-up": "▲", "square": "■", "diamond": "◆"}
+
+
+def show_keys(keys: Sequence[Key]) -> None:
+    """What colors and shapes mean, once each, above the charts that it holds for."""
+    if keys:
+        st.html(f'<div class="keys">{"".join(map(_key, dict.fromkeys(keys)))}</div>')
+
+
+def _key(key: Key) -> str:
+    entries = "".join(
+        f'<span><b style="color:{color}" aria-hidden="true">{SYMBOLS.get(shape, "●")}</b> '
+        f"{html.escape(name)}</span>"
+        for name, color, shape in zip(key.names, key.colors, key.shapes, strict=True)
+    )
+    return f"<p><em>{html.escape(key.title)}</em>{entries}</p>"

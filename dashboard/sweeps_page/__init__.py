@@ -1,1 +1,0 @@
-"""Sections on sweeps: their progress, what people do to them and write about them."""

@@ -1,0 +1,280 @@
+"""Accuracy, or a rate of errors, against string length: seeds thin, medians thick."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import altair as alt
+import numpy as np
+import pandas as pd
+
+from dashboard.charts.colors import GREY, INK, OKABE_ITO
+from dashboard.charts.legend import unfaded
+from dashboard.charts.pointing import CONFIGURATION, chart_with_names, pointed
+from dashboard.charts.scales import LABEL_LINE_HEIGHT, configuration_color, reserved, titled
+
+PLOT_HEIGHT, STRIP_HEIGHT = 340, 34
+
+LIFT = 5
+"""Pixels that lines lie apart where they would hide each other: at 100%, and at 0%."""
+
+FEW, LABELLED = 3, 32
+"""Lines, and letters of their names, that are written at the ends of the lines."""
+
+CLICKED = "clicked_line"
+"""The selection that holds the run_id of a line that was clicked."""
+
+SPAN = "span"
+"""The selection of the lengths that are shown."""
+
+_SUBTITLE = (
+    "Thin: one model. Thick: the median over seeds, with its 95% interval for six seeds or more."
+)
+
+
+def accuracy_by_length(
+    seeds: pd.DataFrame,
+    medians: pd.DataFrame,
+    limits: pd.DataFrame,
+    measure: str,
+    colors: Mapping[str, str] | None = None,
+) -> alt.LayerChart | alt.FacetChart:
+    """The chart as it is printed, with its legend.
+
+    Args:
+        seeds: one row a run and point: configuration, model_seed, run_id, middle (length), lengths
+            (as text), value in [0, 1], and the strings that it is a share of: strings.
+        medians: configuration, middle, median, low, high (an interval of the median,
+            missing where there is none), n (seeds).
+        limits: length and label of lengths to mark, such as where training ended.
+        measure: what `value` is, for the axis: Accuracy, False positive rate.
+        colors: of each configuration; those of the palette in order, where none are given.
+    """
+    names = list(dict.fromkeys(medians["configuration"]))
+    colors = colors or dict(zip(names, OKABE_ITO, strict=False))
+    color = configuration_color({name: colors[name] for name in names})
+    title = titled(f"{measure} by string length", subtitle=_SUBTITLE)
+    layers = _layers(seeds, medians, limits, measure, color, alt.Scale(zero=True))
+    return layers.properties(height=PLOT_HEIGHT, title=title)
+
+
+def zoomed_by_length(
+    seeds: pd.DataFrame,
+    medians: pd.DataFrame,
+    limits: pd.DataFrame,
+    measure: str,
+    colors: Mapping[str, str],
+) -> alt.VConcatChart:
+    """The same without a legend, above a strip in which the lengths are chosen that it shows."""
+    names = list(colors)
+    color = configuration_color(colors, legend=False)
+    span = alt.selection_interval(name=SPAN, encodings=["x"])
+    chart = _layers(seeds, medians, limits, measure, color, alt.Scale(domain=span, zero=True))
+    strip = (
+        chart_with_names(medians, names)
+        .mark_line(strokeWidth=1, point=not _alone(medians, "configuration").empty)
+        .encode(
+            alt.X("middle:Q", axis=None, scale=alt.Scale(zero=True)),
+            alt.Y("median:Q", axis=None, scale=alt.Scale(zero=False)),
+            color,
+        )
+        .properties(height=STRIP_HEIGHT, view=alt.ViewConfig(stroke=GREY))
+        .add_params(span)
+    )
+    # Of single models there is no median to tell from them.
+    lines = f"{_SUBTITLE} " if medians["n"].max() > 1 else ""
+    title = titled(
+        f"{measure} by string length",
+        subtitle=f"{lines}Drag along the strip below to zoom in, double-click it to zoom out.",
+    )
+    return alt.vconcat(chart.properties(height=PLOT_HEIGHT), strip, spacing=6).properties(
+        title=title, **reserved(PLOT_HEIGHT + STRIP_HEIGHT)
+    )
+
+
+def _layers(
+    seeds: pd.DataFrame,
+    medians: pd.DataFrame,
+    limits: pd.DataFrame,
+    measure: str,
+    color: alt.Color,
+    lengths: alt.Scale,
+) -> alt.LayerChart | alt.FacetChart:
+    names = list(dict.fromkeys(medians["configuration"]))
+    lanes = _lanes(medians)
+    lines = chart_with_names(_lifted(seeds, "value", lanes), names)
+    summed = chart_with_names(_lifted(medians, "median", lanes), names)
+    axis = alt.Axis(tickMinStep=1, format=",.0f")
+    x = alt.X("middle:Q", title="String length (letters)", scale=lengths, axis=axis)
+    y = _scale(seeds, medians, len(set(lanes.values())))
+    labels = _labels(medians, x, y)
+    return alt.layer(
+        *_limits(limits),
+        _band(chart_with_names(medians.dropna(subset=["low"]), names), x, color),
+        _seeds(lines, x, y, color, measure),
+        _medians(summed, x, y, color, measure),
+        *_single_points(seeds, medians, names, x, y, color, measure),
+        *([] if labels is None else [labels]),
+        _wide(lines, x, y, measure),
+        _targets(lines, x, y, measure),
+    )
+
+
+def _lanes(medians: pd.DataFrame) -> dict[str, int]:
+    """The place of each configuration among those whose lines touch the best or worst value."""
+    touching = medians[medians["median"].isin([0, 1])]["configuration"]
+    return {name: lane for lane, name in enumerate(dict.fromkeys(touching))}
+
+
+def _lifted(frame: pd.DataFrame, column: str, lanes: Mapping[str, int]) -> pd.DataFrame:
+    """With pixels by which each point is moved beyond the end of the axis: lift."""
+    lane = frame["configuration"].astype(str).map(lanes).fillna(0)
+    side = np.select([frame[column] >= 1, frame[column] <= 0], [-LIFT, LIFT], 0)
+    return frame.assign(lift=lane * side)
+
+
+def _scale(seeds: pd.DataFrame, medians: pd.DataFrame, lanes: int) -> alt.Scale:
+    """From the lowest to the highest value, with room for lines that are moved."""
+    values = pd.concat([seeds["value"], medians["median"], medians["low"], medians["high"]])
+    low, high = float(values.min()), float(values.max())
+    margin = max(high - low, 0.01) * LIFT * (lanes + 1) / PLOT_HEIGHT
+    low, high = (low - margin if low <= 0 else low), (high + margin if high >= 1 else high)
+    return alt.Scale(domain=[low, max(high, low + 0.01)], nice=False, zero=False)
+
+
+# Above all and below nothing lie only lines that are moved.
+_SHARES = alt.Axis(
+    format="~%", labelExpr="datum.value < 0 || datum.value > 1 ? '' : datum.label", grid=True,
+    gridOpacity={"expr": "datum.value < 0 || datum.value > 1 ? 0 : 1"}, ticks=False,
+)  # fmt: skip
+
+
+def _y(field: str, measure: str, scale: alt.Scale) -> alt.Y:
+    return alt.Y(
+        f"{field}:Q",
+        title=f"{measure} on test strings of that length",
+        axis=_SHARES,
+        scale=scale,
+    )
+
+
+_MOVED: dict[str, Any] = {"yOffset": {"expr": "datum.lift"}, "clip": True}
+
+
+def _band(medians: alt.Chart, x: alt.X, color: alt.Color) -> alt.Chart:
+    # Without a legend entry of its own: the band has the color of its line.
+    areas = medians.mark_area(fillOpacity=0.15, clip=True)
+    return areas.encode(x, alt.Y("low:Q"), alt.Y2("high:Q"), color, unfaded())
+
+
+def _seeds(seeds: alt.Chart, x: alt.X, y: alt.Scale, color: alt.Color, measure: str) -> alt.Chart:
+    lines = seeds.mark_line(strokeWidth=1, **_MOVED)
+    return lines.encode(x, _y("value", measure, y), color, alt.Detail("run_id:N"), unfaded())
+
+
+def _medians(
+    medians: alt.Chart, x: alt.X, y: alt.Scale, color: alt.Color, measure: str
+) -> alt.Chart:
+    lines = medians.mark_line(strokeWidth=3, **_MOVED)
+    return lines.encode(x, _y("median", measure, y), color, unfaded())
+
+
+def _alone(frame: pd.DataFrame, line: str) -> pd.DataFrame:
+    """The points of lines that have no other: as a line, one of them is not seen."""
+    alone: pd.DataFrame = frame[frame.groupby(line, observed=True)[line].transform("size") == 1]
+    return alone
+
+
+def _single_points(
+    seeds: pd.DataFrame,
+    medians: pd.DataFrame,
+    names: list[str],
+    x: alt.X,
+    y: alt.Scale,
+    color: alt.Color,
+    measure: str,
+) -> Iterator[alt.Chart]:
+    """Models as small points, medians as large ones with their intervals, where there are any."""
+    lanes = _lanes(medians)
+    # The only point there is lies at the end of the axis, and can be zoomed to nowhere.
+    moved = _MOVED | {"clip": medians["middle"].nunique() > 1}
+    spans = _alone(medians.dropna(subset=["low"]), "configuration")
+    if len(spans):
+        rules = chart_with_names(spans, names).mark_rule(
+            strokeWidth=9, strokeOpacity=0.15, clip=moved["clip"]
+        )
+        yield rules.encode(x, alt.Y("low:Q"), alt.Y2("high:Q"), color, unfaded())
+    for frame, line, field, size in (
+        (seeds, "run_id", "value", 18),
+        (medians, "configuration", "median", 90),
+    ):
+        alone = _lifted(_alone(frame, line), field, lanes)
+        if len(alone):
+            points = chart_with_names(alone, names).mark_point(filled=True, size=size, **moved)
+            yield points.encode(x, _y(field, measure, y), color, unfaded())
+
+
+def _labels(medians: pd.DataFrame, x: alt.X, y: alt.Scale) -> alt.Chart | None:
+    """The names of a few lines at their ends; None where these are many, or would cover each other.
+
+    A name of several settings stands in the legend alone.
+    """
+    ends = medians.sort_values("middle").groupby("configuration", observed=True).tail(1)
+    low, high = y.to_dict()["domain"]
+    heights = ends["median"].sort_values() / (high - low) * PLOT_HEIGHT
+    long = ends["configuration"].astype(str).map(len).max() > LABELLED
+    if not 1 < len(ends) <= FEW or long or heights.diff().min() < 2 * LABEL_LINE_HEIGHT:
+        return None
+    names = chart_with_names(ends, list(dict.fromkeys(medians["configuration"])))
+    texts = names.mark_text(align="right", baseline="bottom", dx=-2, dy=-6, fontWeight="bold")
+    return texts.encode(x, alt.Y("median:Q", scale=y), alt.Text("configuration:N"))
+
+
+def _wide(seeds: alt.Chart, x: alt.X, y: alt.Scale, measure: str) -> alt.Chart:
+    """Lines as wide as a fingertip, unseen, so that a thin one is hit anywhere."""
+    lines = seeds.mark_line(strokeWidth=11, opacity=0.001, **_MOVED)
+    return lines.encode(x, _y("value", measure, y), alt.Detail("run_id:N"), tooltip=_TOOLTIPS)
+
+
+def _targets(seeds: alt.Chart, x: alt.X, y: alt.Scale, measure: str) -> alt.Chart:
+    """Points, unseen until the line is pointed at, which say what their model comes to there.
+
+    What is selected on any layer is selected by this one's parameters.
+    """
+    clicked = alt.selection_point(name=CLICKED, fields=["run_id"], empty=False)
+    here = alt.selection_point(
+        name="pointed", fields=["run_id"], on="pointerover", clear="pointerout", empty=False
+    )
+    return (
+        seeds.mark_point(size=90, filled=True, color=GREY, **_MOVED)
+        .encode(
+            x,
+            _y("value", measure, y),
+            opacity=alt.when(here).then(alt.value(0.6)).otherwise(alt.value(0)),
+            tooltip=[
+                *_TOOLTIPS,
+                alt.Tooltip("lengths:N", title="Lengths"),
+                alt.Tooltip("value:Q", title=measure, format=".2%"),
+                alt.Tooltip("strings:Q", title="Of test strings"),
+            ],
+        )
+        .add_params(here, clicked, pointed(CONFIGURATION))
+    )
+
+
+_TOOLTIPS = [
+    alt.Tooltip("configuration:N", title="Configuration"),
+    alt.Tooltip("model_seed:Q", title="Model seed"),
+]
+
+
+def _limits(limits: pd.DataFrame) -> list[alt.Chart]:
+    # Each label in a line of its own: in a narrow window two lengths lie close together.
+    places = limits.assign(line=[-4 - LABEL_LINE_HEIGHT * i for i in range(len(limits))])
+    base = alt.Chart(places).encode(alt.X("length:Q"))
+    labels = base.mark_text(
+        align="left", baseline="bottom", dx=4, dy={"expr": "datum.line"}, color=INK, clip=True
+    )
+    return [
+        base.mark_rule(color=GREY, strokeDash=[4, 4], clip=True),
+        labels.encode(alt.Text("label:N"), y=alt.value("height")),
+    ]

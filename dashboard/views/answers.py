@@ -1,0 +1,105 @@
+"""What holds for any model, however it works: its answers, its errors and its training."""
+
+import pandas as pd
+import streamlit as st
+
+from dashboard import data, layout
+from dashboard.choosing.opened import key_of, say_of_input
+from dashboard.choosing.strings import separated_by
+from dashboard.figures.history import losses, losses_by_part
+from dashboard.placement import stretch
+from dashboard.server.visitors import ask
+from dashboard.views import error_places
+from dashboard.words import measures
+from dashboard.words.languages import first_strings
+from seqcls.config import RunConfig
+from seqcls.errors import SeqclsError
+from seqcls.problem import resolve
+from sweeps.api.presentation import displayed
+from sweeps.store.opening import open_reader
+from sweeps.store.reads import queries
+from sweeps.store.reads.string_queries import ErrorSearch
+
+LISTED = 200
+MOST_ASKED = 50
+
+
+def show(run_id: int, config: RunConfig) -> None:
+    """Strings to ask the model, what it got wrong in the test, and how its loss went."""
+    errors = data.string_errors(run_id, ErrorSearch())
+    _ask(run_id, config, errors)
+    _errors(run_id, config, errors)
+    _training(run_id, config)
+
+
+def show_results(run_id: int, config: RunConfig) -> None:
+    """What a model got wrong in the test, and how its loss went; nothing is asked of it."""
+    _errors(run_id, config, data.string_errors(run_id, ErrorSearch()))
+    _training(run_id, config)
+
+
+def _ask(run_id: int, config: RunConfig, errors: pd.DataFrame) -> None:
+    st.subheader("Ask the model")
+    problem = resolve(config)
+    tokenizer = problem.tokenizer
+    first = [*map(tokenizer.display, errors["string"].head(3)), *first_strings(problem.task, 3)]
+    typed = st.text_input(
+        f"Strings, separated by {separated_by(config)}",
+        tokenizer.line_of(dict.fromkeys(first)),
+        key=f"asked {run_id}",
+        help="a{100} is the letter a, a hundred times; <ab>{50} is ab, fifty times.",
+    )
+    strings = tuple(tokenizer.strings_of(typed))
+    if not strings:
+        return
+    if len(strings) > MOST_ASKED:
+        st.caption(f"Asked are the first {MOST_ASKED} of {len(strings)} strings.")
+    try:
+        answers = _predictions(run_id, strings[:MOST_ASKED])
+    except SeqclsError as error:
+        say_of_input(error)
+        return
+    st.dataframe(
+        measures.answers_frame(displayed(answers, config)),
+        hide_index=True,
+        column_config={
+            **measures.string_columns(problem.kind),
+            **measures.answer_columns(problem.kind),
+            "correct": st.column_config.CheckboxColumn("Correct"),
+        },
+    )
+
+
+def _predictions(run_id: int, strings: tuple[str, ...]) -> pd.DataFrame:
+    def predict_them() -> pd.DataFrame:
+        # Imported where it is used: PyTorch takes a second or two to load.
+        from sweeps.api.models import predict
+
+        return predict(open_reader(), run_id, strings)
+
+    return ask(("predictions", key_of(run_id), strings), predict_them)
+
+
+def _errors(run_id: int, config: RunConfig, errors: pd.DataFrame) -> None:
+    kind = resolve(config).kind
+    st.subheader(f"{kind.words.missed.capitalize()} {kind.words.plural('test')}")
+    if errors.empty:
+        st.success("There are none.")
+        return
+    error_places.show(run_id, errors, config)
+    st.dataframe(
+        measures.ordered(displayed(errors.head(LISTED), config), kind),
+        hide_index=True,
+        column_config=measures.string_columns(kind),
+        height=layout.table_height(len(errors)),
+    )
+
+
+def _training(run_id: int, config: RunConfig) -> None:
+    frame = losses_by_part(config, queries.epochs(open_reader(), run_id))
+    if frame.empty:
+        return
+    st.subheader("Training")
+    validated = frame[frame["part"] == "validation"].sort_values("loss")
+    kept = int(validated["epoch"].iloc[0])
+    stretch(losses(frame, kept, kept), "loss")

@@ -1,0 +1,283 @@
+"""What the failing models of each configuration fail by."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import altair as alt
+import pandas as pd
+import streamlit as st
+
+from dashboard import actions, data, layout, links, placement
+from dashboard.charts.colors import GREY
+from dashboard.charts.scales import LOW_TO_HIGH, Drawing, readable_on, row_height, rows, titled
+from dashboard.text import told, verbatim
+from dashboard.views.running import SECONDS
+from dashboard.words import measures, names
+from seqcls.errors import SeqclsError
+from seqcls.interpretability.mechanisms import SAMPLE
+from seqcls.kinds import MISCLASSIFIED
+from seqcls.problem import obstacle_of, resolve
+from sweeps.access import control
+from sweeps.api import failures
+from sweeps.api.failures import CauseSearch
+from sweeps.store.opening import open_reader
+from sweeps.store.reads.queries import NO_WEIGHTS, why_no_weights
+from sweeps.store.reads.selection import View
+
+ROW_HEIGHT = 40
+FURNITURE_HEIGHT = 210
+
+
+def mechanism_grid(shares: pd.DataFrame, names: list[str]) -> Drawing:
+    """A row a configuration, a column a mechanism: the share of failing seeds, with its interval.
+
+    Args:
+        shares: one row a cell: configuration, mechanism, seeds, failing, share, low, high (the
+            last three in [0, 1]).
+        names: the configurations, from the top.
+    """
+    order = shares.groupby("mechanism")["seeds"].sum().sort_values(ascending=False).index.tolist()
+    axis = alt.Axis(labelAngle=-20, labelLimit=220)
+    base = alt.Chart(shares).encode(
+        x=alt.X("mechanism:N", title=None, sort=order, axis=axis),
+        y=rows(names, grid=False),
+        tooltip=[
+            alt.Tooltip("configuration:N", title="Configuration"),
+            alt.Tooltip("mechanism:N", title="Mechanism"),
+            alt.Tooltip("seeds:Q", title="Failing seeds with it"),
+            alt.Tooltip("failing:Q", title="Failing seeds looked at"),
+            alt.Tooltip("share:Q", title="Share", format=".1%"),
+            alt.Tooltip("low:Q", title="At least (95%)", format=".1%"),
+            alt.Tooltip("high:Q", title="At most (95%)", format=".1%"),
+        ],
+    )
+    cells = base.mark_rect(cornerRadius=2, stroke=GREY, strokeWidth=0.3).encode(
+        color=alt.Color(
+            "share:Q",
+            title="Share of failing seeds",
+            scale=alt.Scale(scheme=LOW_TO_HIGH, domain=[0, 1]),
+            legend=alt.Legend(format="~%", orient="bottom", gradientLength=200, tickCount=3),
+        )
+    )
+    ink = readable_on("share")
+    share = base.mark_text(dy=-7, fontSize=12).encode(
+        text=alt.Text("share:Q", format=".0%"), color=ink
+    )
+    interval = (
+        base.mark_text(dy=8, fontSize=10)
+        .encode(text="interval:N", color=ink)
+        .transform_calculate(
+            interval="format(datum.low, '.0%') + ' to ' + format(datum.high, '.0%')"
+        )
+    )
+    height = row_height(names, ROW_HEIGHT) * len(names) + FURNITURE_HEIGHT
+    return alt.layer(cells, share, interval).properties(
+        height=height, title=titled("Main mechanism of each failing seed's errors")
+    )
+
+
+# The button that finds causes, and how far that is.
+
+
+def offer_search(waiting: Sequence[int]) -> None:
+    """A button that attributes the models whose causes are not known yet; or how far that is.
+
+    Args:
+        waiting: these models.
+    """
+    job = _jobs().get(data.which_file(open_reader()))
+    if job is not None and job.goes_on:
+        st.fragment(_progress, run_every=SECONDS)(job)
+        return
+    if job is not None and job.problem is not None:
+        st.error("Not all causes could be found.")
+        st.code(job.problem, language=None, wrap_lines=True)
+    if waiting:
+        what = "the model fails" if len(waiting) == 1 else f"{len(waiting):,} models fail"
+        st.button(
+            f"Find why {what}",
+            key="find_causes",
+            on_click=_start,
+            args=(tuple(waiting),),
+            **control(),
+        )
+
+
+def _start(run_ids: tuple[int, ...]) -> None:
+    store = open_reader()
+    file = data.which_file(store)
+    before = _jobs().get(file)
+    # A second request sees the progress of the first.
+    if before is not None and before.goes_on:
+        return
+    try:
+        _jobs()[file] = failures.start_cause_search(store, run_ids)
+    except (SeqclsError, OSError) as error:
+        st.session_state[actions.PROBLEM] = told(error)
+
+
+def _progress(job: CauseSearch) -> None:
+    if not job.goes_on:
+        st.rerun()
+    try:
+        done = failures.leading_causes(data.causes(list(job.run_ids)))["run_id"].nunique()
+    except SeqclsError as error:
+        data.explain(error)
+        return
+    of = len(job.run_ids)
+    st.progress(done / of, f"Finding causes: {done:,} of {of:,} models")
+
+
+@st.cache_resource(show_spinner=False)
+def _jobs() -> dict[tuple[Any, ...], CauseSearch]:
+    """The process of each database, by its file; all sessions share it."""
+    return {}
+
+
+# Why the failing models fail: mechanism by configuration, and the models of one mechanism.
+
+AT_ONCE = 1_000
+"""Models whose causes one click finds."""
+
+MOST_ROWS = 20
+"""Configurations in the chart; the table has them all."""
+
+MECHANISM = "mechanism"
+
+
+def show(view: View) -> None:
+    """Draws the section.
+
+    Args:
+        view: which models the page is about.
+    """
+    st.subheader("Why do they fail?")
+    failing = data.failing_models(view, data.count_failing_models(view))
+    mechanisms = data.causes()
+    mechanisms = mechanisms[mechanisms["run_id"].isin(failing["run_id"])]
+    leading = failures.leading_causes(mechanisms)
+    waiting = failing[~failing["run_id"].isin(leading["run_id"])]
+    reasons = _without_causes(waiting)
+    if not failing["config_id"].isin(reasons).all():
+        _said(len(failing), len(leading), failing[~failing["config_id"].isin(reasons)])
+    for reason in dict.fromkeys(reasons.values()):
+        if reason == NO_WEIGHTS:
+            st.caption(f"Finding causes takes a model to ask. For each imported one, {reason}.")
+        else:
+            st.caption(f"Causes are found for languages and transductions, and {verbatim(reason)}.")
+    waiting = waiting[~waiting["config_id"].isin(reasons)]
+    offer_search([int(run_id) for run_id in waiting["run_id"].head(AT_ONCE)])
+    if leading.empty:
+        return
+    _grid(failing, mechanisms)
+    _models_of_one(failing, leading, mechanisms)
+
+
+def _without_causes(models: pd.DataFrame) -> dict[int, str]:
+    """Why no causes are found for models of some configurations."""
+    configs = data.some_configs(tuple(models["config_id"].drop_duplicates().tolist()))
+    # The kind of a plug-in's task is unknown unless it is installed.
+    here = {
+        config_id: config for config_id, config in configs.items() if obstacle_of(config) is None
+    }
+    reasons = {config_id: resolve(config).no_causes for config_id, config in here.items()}
+    reasons |= {key: why_no_weights(config) for key, config in configs.items() if key not in here}
+    return {config_id: reason for config_id, reason in reasons.items() if reason is not None}
+
+
+def _said(failing: int, attributed: int, models: pd.DataFrame) -> None:
+    what = {
+        _OF_OUTPUTS if kind.words != MISCLASSIFIED else _OF_STRINGS
+        for kind in measures.kinds_of(tuple(models["config_id"].drop_duplicates().tolist()))
+    }
+    st.caption(
+        f"Causes found for {attributed:,} of {failing:,} failing models, from up to {SAMPLE} "
+        "errors of each, spread evenly from the shortest to the longest. "
+        + " ".join(sorted(what or {_OF_STRINGS}, reverse=True))
+    )
+
+
+_OF_STRINGS = (
+    "Where letter counts explain a model exactly, each error's mechanism is verified by changing "
+    "one thing inside the model; dilution is verified so in any model. Other causes are only what "
+    "a model's errors have in common, checked against all short strings."
+)
+_OF_OUTPUTS = (
+    "For wrong outputs, the cause is what most of a model's have in common (how many tokens are "
+    "right, where they first go wrong, repeats in the input), else how they differ from their "
+    "targets, and whether they first go wrong within the target lengths of training."
+)
+
+
+def _grid(failing: pd.DataFrame, mechanisms: pd.DataFrame) -> None:
+    table = failures.causes_by_configuration(failing.rename(columns={"run_id": "id"}), mechanisms)
+    order = table["config_id"].drop_duplicates().tolist()
+    named = names.configuration_names(order)
+    table.insert(0, "configuration", table["config_id"].map(named))
+    drawn = order[:MOST_ROWS]
+    shown = table[table["config_id"].isin(drawn)]
+    chart = placement.built(mechanism_grid, shown, [named[config_id] for config_id in drawn])
+    placement.show(chart, "mechanism_grid")
+    st.caption(
+        "A seed counts for the mechanism of most of its errors, or for *order not seen* where any "
+        "error is of that kind. Below each share is its 95% interval (Wilson) over failing seeds."
+        + (
+            f" The chart shows {MOST_ROWS} of {len(order)} configurations."
+            if len(order) > MOST_ROWS
+            else ""
+        )
+    )
+
+
+def _models_of_one(failing: pd.DataFrame, leading: pd.DataFrame, mechanisms: pd.DataFrame) -> None:
+    """The models that fail by the mechanism that is chosen, to look into."""
+    known = list(leading["mechanism"].value_counts().index)
+    links.say_what_is_not(MECHANISM, known)
+    chosen = st.pills(
+        "Models that fail by",
+        known,
+        format_func=verbatim,
+        key=MECHANISM,
+        bind="query-params",
+    )
+    if chosen is None:
+        return
+    models = leading[leading["mechanism"] == chosen].merge(failing, on="run_id")
+    parts = mechanisms[mechanisms["mechanism"] == chosen].groupby("run_id")[["head", "tokens"]]
+    told = {run_id: _parts(rows) for run_id, rows in parts}
+    shown = pd.DataFrame(
+        {
+            "run_id": models["run_id"],
+            "model_seed": models["model_seed"],
+            "share": models["share"],
+            "parts": models["run_id"].map(told),
+            "configuration": models["config_id"].map(
+                names.configuration_names(models["config_id"].drop_duplicates().tolist())
+            ),
+        }
+    )
+    st.dataframe(
+        shown,
+        hide_index=True,
+        column_config={
+            "run_id": st.column_config.NumberColumn("Run"),
+            "model_seed": st.column_config.NumberColumn("Seed"),
+            "share": st.column_config.NumberColumn(
+                "Share",
+                format="percent",
+                help="The share of the model's errors that were examined.",
+            ),
+            "parts": st.column_config.TextColumn("Where", width="large"),
+            "configuration": st.column_config.TextColumn("Configuration", width="large"),
+        },
+        height=layout.table_height(len(shown)),
+    )
+    links.to_model(int(shown["run_id"].iloc[0]), f"Look inside model {shown['run_id'].iloc[0]}")
+
+
+def _parts(rows: pd.DataFrame) -> str:
+    """Heads and tokens of a mechanism in one model, such as `head 1: a by b; head 0: b by a`."""
+    return "; ".join(
+        row["tokens"] if pd.isna(row["head"]) else f"head {row['head']:.0f}: {row['tokens']}"
+        for row in rows.to_dict("records")
+    )

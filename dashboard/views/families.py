@@ -1,0 +1,295 @@
+"""Families of strings as data frames for their charts."""
+
+import altair as alt
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from dashboard.charts.colors import GREY, INK
+from dashboard.charts.scales import (
+    OUTCOME_COLORS,
+    OUTCOMES,
+    SIDE,
+    Drawing,
+    class_color,
+    outcome,
+    outcome_colors,
+    reserved,
+)
+from dashboard.choosing.opened import remembered
+from dashboard.choosing.strings import Chosen, examples
+from dashboard.placement import place, stretch
+from dashboard.text import verbatim
+from seqcls.errors import InvalidStringError
+from seqcls.interpretability.families import answers
+from seqcls.interpretability.family import Curve, FamilyMap
+from seqcls.interpretability.sentences import family_text
+
+SURE = 5.0
+"""A logit that is drawn in full color: a probability of 0.7%, or of 99.3%."""
+
+
+def curve_frame(curve: Curve) -> pd.DataFrame:
+    """n, logit, probability, outcome."""
+    return pd.DataFrame(
+        {
+            "n": curve.n,
+            "logit": curve.logits,
+            "probability": curve.probability,
+            "outcome": _outcomes(curve),
+        }
+    )
+
+
+def flips_frame(curve: Curve) -> pd.DataFrame:
+    """n, logit, label: where the answer changes."""
+    rows = [
+        {"n": change.n, "logit": change.logit, "label": f"{curve.family.names[0]} = {change.n:,}"}
+        for change in curve.changes
+    ]
+    return pd.DataFrame(rows, columns=["n", "logit", "label"])
+
+
+def cells_frame(grid: FamilyMap) -> pd.DataFrame:
+    """x, x2, y, y2 (the edges of a cell), first, second, logit, outcome."""
+    columns, rows = np.meshgrid(np.arange(len(grid.second)), np.arange(len(grid.first)))
+    x, y = _edges(grid.first), _edges(grid.second)
+    logit = grid.logits.ravel()
+    return pd.DataFrame(
+        {
+            "x": x[rows.ravel()],
+            "x2": x[rows.ravel() + 1],
+            "y": y[columns.ravel()],
+            "y2": y[columns.ravel() + 1],
+            "first": grid.first[rows.ravel()],
+            "second": grid.second[columns.ravel()],
+            "logit": logit,
+            "outcome": _outcomes(grid),
+            "strength": 0.25 + 0.65 * np.minimum(np.abs(logit), SURE) / SURE,
+        }
+    )
+
+
+def boundary_frame(grid: FamilyMap) -> pd.DataFrame:
+    """first, second: for each value of the first count where over the second the answer changes."""
+    rows = [
+        {"first": int(value), "second": change.n}
+        for value, changes in zip(grid.first, grid.changes, strict=True)
+        for change in changes
+    ]
+    return pd.DataFrame(rows, columns=["first", "second"])
+
+
+def _outcomes(answers: Curve | FamilyMap) -> list[str]:
+    pairs = zip(answers.labels.ravel().tolist(), answers.logits.ravel().tolist(), strict=True)
+    return [outcome(label, logit > 0) for label, logit in pairs]
+
+
+def _edges(values: np.ndarray) -> np.ndarray:
+    """Halfway between neighbours on a logarithmic scale."""
+    middles = np.sqrt(values[1:].astype(float) * values[:-1])
+    return np.concatenate([[values[0] ** 2 / middles[0]], middles, [values[-1] ** 2 / middles[-1]]])
+
+
+# A family of strings: the logit as a count grows, and where the answer changes.
+
+HEIGHT = 260
+_COLORS = dict(zip(OUTCOMES, OUTCOME_COLORS, strict=True))
+
+
+def family_curve(
+    curve: pd.DataFrame,
+    flips: pd.DataFrame,
+    limit: float | None,
+    name: str,
+    text: str,
+    height: int = HEIGHT,
+) -> Drawing:
+    """Logit against one free count, on a log scale.
+
+    Args:
+        curve: n, logit, probability, outcome.
+        flips: n, logit, label (what to write beside the rule): where the answer changes.
+        limit: the logit as the count grows without end, where it is known.
+        name: of the count.
+        text: the family, for the title.
+        height: pixels of the plot.
+    """
+    x = _counted(alt.X, "n", f"{name}, the free count")
+    y = alt.Y("logit:Q", title="Logit (positive above 0)")
+    line = alt.Chart().mark_line(color=GREY, strokeWidth=1.5).encode(x, y)
+    dots = (
+        alt.Chart()
+        .mark_point(filled=True, size=16, opacity=1)
+        .encode(
+            x,
+            y,
+            outcome_colors(),
+            tooltip=[
+                alt.Tooltip("n:Q", title=name, format=","),
+                alt.Tooltip("logit:Q", title="Logit", format=".4f"),
+                alt.Tooltip("probability:Q", title="Probability", format=".6f"),
+                alt.Tooltip("outcome:N", title="Outcome"),
+            ],
+        )
+    )
+    ends = pd.DataFrame(
+        [] if limit is None else [{"logit": limit, "label": f"limit {limit:.3f}"}],
+        columns=["logit", "label"],
+    )
+    limit_rule = alt.Chart(ends).mark_rule(color=GREY, strokeDash=[2, 4]).encode(y="logit:Q")
+    limit_text = (
+        alt.Chart(ends)
+        .mark_text(align="right", baseline="bottom", dy=-6, color=INK)
+        .encode(x=alt.value("width"), y="logit:Q", text="label:N")
+    )
+    zero = alt.Chart().mark_rule(color=GREY, strokeWidth=0.5).encode(y=alt.datum(0))
+    layers = [zero, limit_rule, line, dots, limit_text, *_flip_marks(flips)]
+    return alt.layer(*layers, data=curve).properties(
+        height=height, title=f"The family {text}", **reserved(height, legend=True)
+    )
+
+
+def probability_curve(curve: pd.DataFrame, name: str) -> Drawing:
+    """Probability of being in the language against the free count, on a log scale.
+
+    Args:
+        curve: n, logit, probability, outcome.
+        name: of the count.
+    """
+    base = alt.Chart(curve).encode(
+        _counted(alt.X, "n", f"{name}, the free count"),
+        alt.Y(
+            "probability:Q",
+            title="Probability",
+            scale=alt.Scale(domain=[0, 1]),
+            axis=alt.Axis(format="%"),
+        ),
+    )
+    half = alt.Chart().mark_rule(color=GREY, strokeWidth=0.5).encode(y=alt.datum(0.5))
+    dots = base.mark_point(filled=True, size=16, opacity=1).encode(
+        outcome_colors(legend=False),
+        tooltip=[
+            alt.Tooltip("n:Q", title=name, format=","),
+            alt.Tooltip("probability:Q", title="Probability", format=".6f"),
+        ],
+    )
+    line = base.mark_line(color=GREY, strokeWidth=1.5)
+    return alt.layer(half, line, dots, data=curve).properties(
+        height=HEIGHT // 2, **reserved(HEIGHT // 2)
+    )
+
+
+def family_map(cells: pd.DataFrame, flips: pd.DataFrame, names: tuple[str, str]) -> Drawing:
+    """Two free counts as a map of what the model says, with the boundary between its answers.
+
+    Args:
+        cells: x, x2, y, y2 (the cell's edges), first, second (the counts), logit, outcome, strength
+            (opacity).
+        flips: first, second: where the answer changes.
+        names: of the two counts, the first one along the horizontal axis.
+    """
+    x, y = _counted(alt.X, "x", names[0]), _counted(alt.Y, "y", names[1])
+    rectangles = (
+        alt.Chart(cells)
+        .mark_rect()
+        .encode(
+            x,
+            y,
+            x2="x2:Q",
+            y2="y2:Q",
+            color=class_color("outcome", _COLORS, "Outcome", columns=2),
+            opacity=alt.Opacity("strength:Q", scale=None),
+            tooltip=[
+                alt.Tooltip("first:Q", title=names[0], format=","),
+                alt.Tooltip("second:Q", title=names[1], format=","),
+                alt.Tooltip("logit:Q", title="Logit", format=".4f"),
+                alt.Tooltip("outcome:N", title="Outcome"),
+            ],
+        )
+    )
+    boundary = (
+        alt.Chart(flips)
+        .mark_point(filled=True, size=22, color="black", opacity=1, stroke="white", strokeWidth=0.5)
+        .encode(
+            alt.X("first:Q"),
+            alt.Y("second:Q"),
+            tooltip=[
+                alt.Tooltip("first:Q", title=names[0], format=","),
+                alt.Tooltip("second:Q", title=f"the answer changes at {names[1]}", format=","),
+            ],
+        )
+    )
+    side = int(1.3 * SIDE)
+    return alt.layer(rectangles, boundary).properties(
+        width=side, height=side, **reserved(side, legend=True)
+    )
+
+
+def _counted(channel: type[alt.X] | type[alt.Y], field: str, name: str) -> alt.X | alt.Y:
+    """An axis of counts on a log scale."""
+    return channel(
+        f"{field}:Q",
+        title=f"{name} (log)",
+        scale=alt.Scale(type="log", nice=False),
+        axis=alt.Axis(format="~s"),
+    )
+
+
+def _flip_marks(flips: pd.DataFrame) -> list[alt.Chart]:
+    base = alt.Chart(flips).encode(alt.X("n:Q"))
+    return [
+        base.mark_rule(strokeDash=[6, 4], color=GREY),
+        base.mark_text(align="left", dx=5, fontWeight="bold", color=INK).encode(
+            y=alt.value(10), text="label:N"
+        ),
+    ]
+
+
+# Where the answer changes as one or two counts grow.
+
+answers_of = remembered(answers)
+
+
+def show(chosen: Chosen) -> None:
+    """A family of strings, typed in, and what the model says of all of them."""
+    text = st.text_input(
+        "Family of strings",
+        examples(chosen.model.config)[1],
+        key="family",
+        bind="query-params",
+        help="One or two counts are left free, as n or m: ab{n}, a{n}b, b{2}c{n} (two b's, then "
+        "c's), a{m}b{n}.",
+    )
+    try:
+        family = answers_of(chosen.model, text.strip())
+    except InvalidStringError as error:
+        st.error(verbatim(str(error)))
+        return
+    said, *rows = family_text(family)
+    if isinstance(family, Curve):
+        st.markdown(verbatim(" ".join([said, *rows])))
+        _curve(family)
+    else:
+        st.markdown(verbatim(said))
+        _map(family)
+        for row in rows:
+            st.markdown(f"- {verbatim(row)}")
+
+
+def _curve(curve: Curve) -> None:
+    frame, name = curve_frame(curve), curve.family.names[0]
+    chart = family_curve(frame, flips_frame(curve), curve.limit, name, curve.family.text)
+    stretch(chart, "family_logit")
+    stretch(probability_curve(frame, name), "family_probability")
+
+
+def _map(grid: FamilyMap) -> None:
+    first, second = grid.family.names
+    chart = family_map(cells_frame(grid), boundary_frame(grid), (first, second))
+    place(chart, "family_map")
+    st.caption(
+        "Colored where the model is wrong; the fainter, the nearer its logit is to 0. Dots are the "
+        f"{'exact boundary' if grid.exact else 'changes that show'}: for each {first} the "
+        f"{second} at which the answer changes."
+    )

@@ -1,0 +1,156 @@
+"""How many test strings every model of some sweeps misclassifies: a point a model."""
+
+from collections.abc import Sequence
+from functools import lru_cache
+
+import altair as alt
+import pandas as pd
+import streamlit as st
+
+from dashboard import data
+from dashboard.charts.colors import FAILS, GENERALIZES
+from dashboard.charts.scales import Drawing, class_color, reserved
+from dashboard.choosing.opened import OpenedModel, open_model
+from dashboard.figures.gallery import figures
+from dashboard.links import COMPARE_PAGE
+from dashboard.placement import stretch
+from dashboard.text import verbatim
+from dashboard.views.why import draw_figures
+from seqcls.errors import StoreMissingError, UnknownRunError
+from seqcls.interpretability.network import obstacle
+from sweeps.grid.spec import load_specs
+from sweeps.store.opening import open_reader
+from sweeps.store.reads import queries
+from sweeps.store.reads.selection import View
+
+ROW = 44
+OUTCOMES = ("fails", "generalizes")
+
+# Away from the points at zero, which lie across the axis.
+_NAMES = alt.Axis(labelLimit=260, labelPadding=10, grid=True)
+
+
+def sweeps_compared(frame: pd.DataFrame) -> Drawing:
+    """A row a sweep, its models along the number of test strings that they misclassify.
+
+    Args:
+        frame: sweep, model_seed, errors, accuracy in [0, 1], outcome (one of `OUTCOMES`), in the
+            order in which sweeps are to stand.
+    """
+    names = list(dict.fromkeys(frame["sweep"]))
+    chart: alt.Chart = (
+        alt.Chart(frame)
+        .mark_point(filled=True, size=110, opacity=0.75)
+        .encode(
+            # Square root: zero has a place, and hundreds are told from thousands.
+            x=alt.X(
+                "errors:Q",
+                title="Misclassified test strings (square root)",
+                scale=alt.Scale(type="sqrt", zero=True),
+                # Where there is little room it goes on below the names.
+                axis=alt.Axis(titleAnchor="end"),
+            ),
+            y=alt.Y("sweep:N", title=None, sort=names, axis=_NAMES),
+            yOffset=alt.YOffset("model_seed:O"),
+            color=class_color(
+                "outcome", dict(zip(OUTCOMES, (FAILS, GENERALIZES), strict=True)), "Model"
+            ),
+            tooltip=[
+                alt.Tooltip("sweep:N", title="Sweep"),
+                alt.Tooltip("model_seed:Q", title="Model seed"),
+                alt.Tooltip("errors:Q", title="Misclassified", format=","),
+                alt.Tooltip("accuracy:Q", title="Accuracy", format=".2%"),
+            ],
+        )
+    )
+    height = ROW * len(names)
+    return chart.properties(
+        height=height, title="Every model of these sweeps", **reserved(height, legend=True)
+    )
+
+
+# The models that the guide speaks of, as the database has them.
+
+
+def find(sweep: str, model_seed: int) -> OpenedModel | None:
+    """The model of a shipped run; where the database lacks it the page says so."""
+    reference = f"{sweep}/{model_seed}"
+    try:
+        model = open_model(queries.find_run(open_reader(), reference))
+        if model.config.key in _report_keys(sweep) and obstacle(model.problem) is None:
+            return model
+        st.info(
+            f"This step uses run {verbatim(reference)} of the report, which cannot be shown: the "
+            "sweep of that name in this database asks for other models."
+        )
+    except StoreMissingError:
+        raise
+    except UnknownRunError:
+        st.info(
+            f"This step uses run {verbatim(reference)}, which cannot be shown: it is not in this "
+            "database. `seqcls sweep report` trains it."
+        )
+    return None
+
+
+@lru_cache(maxsize=16)
+def _report_keys(sweep: str) -> frozenset[str]:
+    """The keys of the configurations that a sweep of the report has.
+
+    The guide's sentences hold for these models; a sweep of the same name may be of others.
+    """
+    (spec,) = load_specs(f"report/{sweep}")
+    return frozenset(config.key for config in spec.configs())
+
+
+def show_figures(
+    model: OpenedModel, strings: Sequence[str], numbers: Sequence[int], prefix: str
+) -> None:
+    """Figures of a model's kept epoch; `prefix` tells them from others of the page."""
+    heads = range(model.config.num_attention_heads)
+    draw_figures(figures(model.traces(tuple(strings)), model.epoch, heads, numbers), prefix)
+
+
+def compare(sweeps: Sequence[str], key: str) -> pd.DataFrame:
+    """The models of some sweeps as a chart, with a link to the page that compares them.
+
+    Returns:
+        sweep, model_seed, errors, accuracy, outcome; sweeps that are not there have no row.
+    """
+    frame = _models(sweeps)
+    missing = [name for name in sweeps if name not in set(frame["sweep"])]
+    if missing:
+        st.info(
+            f"The database has no finished model of {verbatim(', '.join(missing))}. "
+            "`seqcls sweep report` trains what is missing."
+        )
+    if not frame.empty:
+        stretch(sweeps_compared(frame), key)
+        st.page_link(
+            COMPARE_PAGE,
+            label="Compare them",
+            icon=":material/bar_chart:",
+            query_params={"sweep": [name for name in sweeps if name not in missing]},
+        )
+    return frame
+
+
+def _models(sweeps: Sequence[str]) -> pd.DataFrame:
+    frames = [of_report(name).assign(sweep=name) for name in sweeps]
+    frame = pd.concat(frames, ignore_index=True)
+    return frame.assign(outcome=[OUTCOMES[wrong == 0] for wrong in frame["errors"]])
+
+
+def of_report(sweep: str) -> pd.DataFrame:
+    """The finished models of a sweep that are the report's."""
+    models = data.models(View(sweeps=(sweep,)))
+    configs = data.some_configs(tuple(models["config_id"].unique().tolist()))
+    config_ids = [key for key, config in configs.items() if config.key in _report_keys(sweep)]
+    return models[models["config_id"].isin(config_ids)]
+
+
+def failing(frame: pd.DataFrame, sweep: str) -> str:
+    """`7 of 8`, or `none of 0` where there are none."""
+    runs = frame[frame["sweep"] == sweep]
+    wrong = int((runs["errors"] > 0).sum())
+    return f"{wrong or 'none'} of {len(runs)}"

@@ -1,0 +1,310 @@
+"""The cells of a map: the results of models by two settings, or three."""
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import altair as alt
+import pandas as pd
+
+from dashboard import data
+from dashboard.charts.colors import GREY
+from dashboard.charts.scales import LOW_TO_HIGH, readable_on, titled
+from dashboard.text import written
+from seqcls.fields import language_fields
+from seqcls.interpretability.wording import percents
+from seqcls.kinds import ACCURACY, Measure
+from sweeps.statistics.intervals import FEWEST, median_intervals, wilson
+from sweeps.store.reads.selection import View
+
+# Beyond so many values of a field, its cells could not be read.
+MAX_VALUES = 30
+
+MOST_OTHERS = 6
+"""Settings beside those of the axes that the text at a cell has lines for."""
+
+FEW_VALUES = 4
+"""The most values of a setting that one cell lists; more are counted."""
+
+DIFFERS = "differs"
+"""What is predicted of a cell whose models are predicted to do different things."""
+
+
+@data.shared
+def models_by_language(view: View) -> "pd.Series[int]":
+    """How many models each language has; empty where none matches the filters."""
+    models = data.models(view)
+    if not (models["picked"] > 0).any():
+        models = models.head(0)
+    counts: pd.Series[int] = models["config_id"].map(data.languages()).value_counts()
+    return counts
+
+
+def _models(view: View, language: str | None) -> pd.DataFrame:
+    """Models with the settings that each reads, of one language or of all."""
+    models = data.models(view)
+    if language is not None:
+        models = models[models["config_id"].map(data.languages()) == language]
+    config_ids = tuple(models["config_id"].drop_duplicates().astype(int))
+    return models.join(data.read_settings(config_ids), on="config_id", how="left")
+
+
+@data.shared
+def config_ids(view: View, language: str | None) -> list[int]:
+    """The configurations of the models of a language, or of all where it is None."""
+    ids: list[int] = _models(view, language)["config_id"].drop_duplicates().tolist()
+    return ids
+
+
+@data.shared
+def fields(view: View, language: str | None) -> list[str]:
+    """The settings of few values in which the models differ."""
+    models = _models(view, language)
+    known = models.columns.intersection(data.settings().columns, sort=False)
+    return [str(x) for x in known if 1 < models[x].nunique() <= MAX_VALUES]
+
+
+@data.shared
+def unread(view: View, language: str | None, fields: list[str]) -> tuple[int, dict[str, int]]:
+    """How many models there are, and how many of them do not read each field."""
+    models = _models(view, language)
+    return len(models), {name: int(models[name].isna().sum()) for name in fields}
+
+
+@data.shared
+def language_settings(view: View, language: str) -> dict[str, Any]:
+    """The settings that say which language it is, as a link to its models names them."""
+    first = int(_models(view, language)["config_id"].iloc[0])
+    settings = data.settings().astype(object).loc[first].to_dict()
+    named = language_fields(str(settings.get("task")))
+    return {name: settings[name] for name in named if name in settings}
+
+
+@data.shared
+def cells(
+    view: View, language: str | None, fields: list[str], measure: Measure = ACCURACY
+) -> pd.DataFrame:
+    """Applies `cells_of` to the models of a language, or to all where it is None.
+
+    And predicted: what theory says of all models of a cell, else `differs`.
+    """
+    models = _models(view, language)
+    if measure.name not in models:
+        shares = data.output_shares(tuple(models["run_id"]))
+        models = models.merge(shares[["run_id", measure.name]], on="run_id")
+    predicted = data.predictions(tuple(models["config_id"].drop_duplicates()))
+    verdicts = models["config_id"].map({each: said.verdict for each, said in predicted.items()})
+    said = verdicts.groupby([models[name] for name in fields], sort=True).agg(["first", "nunique"])
+    table = cells_of(models, fields, measure)
+    table["predicted"] = said["first"].where(said["nunique"] == 1, DIFFERS).to_numpy()
+    return table
+
+
+def cells_of(models: pd.DataFrame, fields: list[str], measure: Measure = ACCURACY) -> pd.DataFrame:
+    """One row a cell of the map, sorted by the fields' values, which become text.
+
+    Args:
+        models: one row a model, with the measure, failing, config_id and the fields.
+        fields: what makes the cells.
+        measure: what is summed up.
+
+    Returns:
+        The fields; median, best and worst of the measure; failing_share in [0, 1]; seeds (models),
+        failing (models), configurations, their number (cell), and the 95% intervals of the median
+        and of the failing share as text: median_interval, failing_interval.
+    """
+    grouped = models.groupby(fields, sort=True)
+    best, worst = ("min", "max") if measure.is_error else ("max", "min")
+    table = grouped.agg(
+        median=(measure.name, "median"),
+        best=(measure.name, best),
+        worst=(measure.name, worst),
+        failing=("failing", "sum"),
+        seeds=("run_id", "size"),
+        configurations=("config_id", "nunique"),
+    ).reset_index()
+    table["failing_share"] = table["failing"] / table["seeds"]
+    table["cell"] = range(len(table))
+    medians = median_intervals(models, measure.name, fields)
+    table["median_interval"] = _spans(medians["low"], medians["high"])
+    shares = [
+        wilson(int(failing), int(seeds))
+        for failing, seeds in zip(table["failing"], table["seeds"], strict=True)
+    ]
+    table["failing_interval"] = _spans([x.low for x in shares], [x.high for x in shares])
+    return table.astype(dict.fromkeys(fields, str))
+
+
+@data.shared
+def other_settings(view: View, language: str | None, grouped: list[str]) -> pd.DataFrame:
+    """What else differs among a map's models: the values in each cell, as text.
+
+    Args:
+        view: which models.
+        language: of one language, or of all where it is None.
+        grouped: the settings that make the cells.
+
+    Returns:
+        One row a cell: the settings that make it, as text, and those others, of few values first.
+    """
+    models = _models(view, language).dropna(subset=grouped)
+    known = [name for name in fields(view, language) if name not in grouped]
+    others = sorted(
+        (x for x in known if models[x].nunique() > 1), key=lambda x: models[x].nunique()
+    )
+    rows = [
+        [*map(str, cell), *(_few_values(of_cell[name]) for name in others[:MOST_OTHERS])]
+        for cell, of_cell in models.groupby(grouped, sort=True)
+    ]
+    return pd.DataFrame(rows, columns=[*grouped, *others[:MOST_OTHERS]])
+
+
+def _few_values(values: "pd.Series[Any]") -> str:
+    """The distinct values of a cell in a line."""
+    known = sorted(values.dropna().unique())
+    more = [f"{len(known) - FEW_VALUES} more"] if len(known) > FEW_VALUES else []
+    return ", ".join([*map(written, known[:FEW_VALUES]), *more]) or "not read"
+
+
+def _spans(lows: Iterable[float], highs: Iterable[float]) -> list[str]:
+    return [
+        f"none: fewer than {FEWEST} models" if pd.isna(low) else percents(low, high)
+        for low, high in zip(lows, highs, strict=True)
+    ]
+
+
+# Two fields of the configuration against each other.
+
+CLICKED = "clicked_cell"
+"""The selection that holds the number of a cell that was clicked."""
+
+CANNOT = "\N{MULTIPLICATION X}"
+"""Marks a cell whose models are predicted to fail at some length."""
+
+_COUNT = f"'n = ' + datum.seeds + (datum.predicted === 'cannot' ? ' {CANNOT}' : '')"
+
+CELL_HEIGHT = 48
+LEAST_HEIGHT = 150
+"""The name of a setting, along the axis, is as long as this."""
+
+FURNITURE_HEIGHT = 100
+LEGEND_LENGTH = 100
+"""Beside the lowest map."""
+
+FACET_CELL_WIDTH = 54
+FACETS_WIDTH = 640
+"""Beyond it, the maps beside each other go on in the next line."""
+
+
+def heat_map(
+    cells: pd.DataFrame,
+    x: str,
+    y: str,
+    value: str,
+    facet: str | None = None,
+    measure: Measure = ACCURACY,
+    others: Sequence[str] = (),
+) -> alt.LayerChart | alt.FacetChart:
+    """Cells colored by a share, with the share and the number of seeds written in them.
+
+    Args:
+        cells: one row a cell: its number (cell), the fields x, y and facet as text, `value` in
+            [0, 1], seeds, models that fail (failing), configurations, and the intervals of the
+            median and of the failing share as text (median_interval, failing_interval), and what
+            theory predicts of them (predicted).
+        x: the field along the horizontal axis.
+        y: the field along the vertical axis.
+        value: the column that colors the cells.
+        facet: the field of which each value gets a map of its own, beside the others.
+        measure: of what the cells have the median, the best and the worst.
+        others: columns of text with what else differs, each a line of the text at a cell.
+    """
+    columns, rows = _ordered(cells[x]), _ordered(cells[y])
+    reverse = value == "failing_share" or measure.is_error
+    spread = [0.0, 1.0] if value == "failing_share" else _spread(cells, measure)
+    clicked = alt.selection_point(name=CLICKED, fields=["cell"], empty=False)
+    base = alt.Chart(cells).encode(
+        x=alt.X(
+            field=_escaped(x), type="nominal", title=x, sort=columns, axis=alt.Axis(labelAngle=0)
+        ),
+        y=alt.Y(field=_escaped(y), type="nominal", title=y, sort=rows[::-1]),
+    )
+    rectangles = base.mark_rect(stroke=GREY, strokeWidth=0.5).encode(
+        color=alt.Color(
+            f"{value}:Q",
+            title=None,
+            scale=alt.Scale(scheme=LOW_TO_HIGH, domain=spread, reverse=reverse),
+            # Where the scale begins is said: that of accuracies does not begin at zero.
+            legend=alt.Legend(
+                format=".0%" if reverse else ".1%",
+                orient="right",
+                gradientLength=LEGEND_LENGTH,
+                values=[spread[0], sum(spread) / 2, spread[1]],
+            ),
+        ),
+        tooltip=_tooltips([x, y, *([facet] if facet else []), *others], measure),
+    )
+    rectangles = rectangles.add_params(clicked)
+    ink = readable_on(value)
+    share = base.mark_text(dy=-6, fontSize=12).encode(
+        text=alt.Text(f"{value}:Q", format=".1%"), color=ink
+    )
+    seeds = (
+        base.mark_text(dy=9, fontSize=10)
+        .encode(text=alt.Text("count:N"), color=ink)
+        .transform_calculate(count=_COUNT)
+    )
+    layers = alt.layer(rectangles, share, seeds)
+    height = max(LEAST_HEIGHT, CELL_HEIGHT * len(rows))
+    if facet is None:
+        sized = layers.properties(height=height + FURNITURE_HEIGHT)
+        return sized.properties(title=titled(titles(measure)[value]))
+    width = FACET_CELL_WIDTH * len(columns)
+    return layers.properties(height=height, width=width).facet(
+        alt.Facet(field=_escaped(facet), type="nominal", title=facet, sort=_ordered(cells[facet])),
+        columns=max(1, FACETS_WIDTH // (width + FACET_CELL_WIDTH // 2)),
+        title=titled(titles(measure)[value]),
+    )
+
+
+def titles(measure: Measure) -> dict[str, str]:
+    """What the maps of a measure show, by their columns."""
+    name = measure.title.lower()
+    return {
+        "median": f"Median {name}",
+        "best": f"Best seed's {name}",
+        "worst": f"Worst seed's {name}",
+        "failing_share": "Share of failing models",
+    }
+
+
+def _spread(cells: pd.DataFrame, measure: Measure) -> list[float]:
+    """One scale for all maps of a measure, so that they can be held against each other."""
+    if measure.is_error:
+        return [0.0, max(float(cells["worst"].max()), 0.01)]
+    return [min(float(cells["worst"].min()), 0.99), 1.0]
+
+
+def _escaped(field: str) -> str:
+    """A column's name, of which a chart would else read `a.b` as a part of `a`."""
+    return re.sub(r"([.\[\]\\'\"])", r"\\\1", field)
+
+
+def _ordered(values: "pd.Series[str]") -> list[str]:
+    # The frame is sorted by the values themselves; as text, 16 would come before 2.
+    return list(dict.fromkeys(values))
+
+
+def _tooltips(settings: Sequence[str], measure: Measure) -> list[alt.Tooltip]:
+    """A line for each setting that differs, and for what the cells show."""
+    shares = {**titles(measure), "failing_share": "Failing share"}
+    return [
+        *(alt.Tooltip(field=_escaped(field), type="nominal", title=field) for field in settings),
+        *(alt.Tooltip(f"{name}:Q", title=label, format=".2%") for name, label in shares.items()),
+        alt.Tooltip("median_interval:N", title="95% interval of the median"),
+        alt.Tooltip("failing_interval:N", title="95% interval of the share"),
+        alt.Tooltip("seeds:Q", title="Models"),
+        alt.Tooltip("failing:Q", title="Failing models"),
+        alt.Tooltip("configurations:Q", title="Configurations"),
+        alt.Tooltip("predicted:N", title="Predicted"),
+    ]

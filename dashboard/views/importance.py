@@ -1,0 +1,352 @@
+"""How far each setting changes the models' results."""
+
+import math
+from collections.abc import Sequence
+from numbers import Real
+
+import altair as alt
+import pandas as pd
+import streamlit as st
+
+from dashboard import data, links, placement
+from dashboard.charts.colors import GREY, OKABE_ITO
+from dashboard.charts.pointing import chart_with_names
+from dashboard.charts.scales import LABEL_WIDTH, LOW_TO_HIGH, Drawing, row_height, rows, titled
+from dashboard.text import verbatim, written
+from dashboard.words import languages, measures
+from dashboard.words import measures as kind_words
+from sweeps.statistics.differences import MEASURES
+from sweeps.statistics.intervals import FEWEST
+from sweeps.store.reads.selection import View
+
+ROW = 34
+FURNITURE = 90
+
+FORMATS = {"Median accuracy": ".1%", "Median solved length": ".1f", "Failing share": ".0%"}
+
+
+def effect_text(value: float, measure: str) -> str:
+    """A value of a measure as text."""
+    letters = " letters" if measure == "Median solved length" else ""
+    return format(value, FORMATS[measure]) + letters
+
+
+def importance_chart(frame: pd.DataFrame, measure: str) -> alt.LayerChart | alt.FacetChart:
+    """A row a setting: the difference between its worst and its best value, with its interval.
+
+    Args:
+        frame: field, moves, low, high (differences), worst, at_worst, best, at_best, values; in
+            the order in which settings are to stand.
+        measure: what is moved, one of `FORMATS`.
+    """
+    unit = FORMATS[measure]
+    share = unit.endswith("%")
+    low = min(0.0, float(frame["low"].fillna(0).min()))
+    top = 1.0 if share else max(1.0, float(frame[["moves", "high"]].max().max()))
+    x = alt.X(
+        "moves:Q",
+        title=f"{measure}: worst value against best" + ("" if share else " (letters)"),
+        # In a narrow window it is longer than the axis, and has the room of the names.
+        axis=alt.Axis(format="%" if share else "d", titleAnchor="end"),
+        scale=alt.Scale(domain=[low, top]),
+    )
+    fields = list(frame["field"])
+    y = rows(fields, "field", grid=False)
+    tooltip = [
+        alt.Tooltip("field:N", title="Setting"),
+        alt.Tooltip("moves:Q", title=f"Moves the {measure.lower()} by", format=unit),
+        alt.Tooltip("low:Q", title="95% interval, from", format=unit),
+        alt.Tooltip("high:Q", title="to", format=unit),
+        alt.Tooltip("worst:N", title="Worst value"),
+        alt.Tooltip("at_worst:Q", title=f"{measure} (worst)", format=unit),
+        alt.Tooltip("best:N", title="Best value"),
+        alt.Tooltip("at_best:Q", title=f"{measure} (best)", format=unit),
+        alt.Tooltip("values:Q", title="Values"),
+    ]
+    base = alt.Chart(frame).encode(y)
+    spans = base.mark_rule(color=GREY, strokeWidth=3).encode(alt.X("low:Q"), alt.X2("high:Q"))
+    points = base.mark_point(filled=True, size=110, opacity=1, color=OKABE_ITO[0]).encode(
+        x, tooltip=tooltip
+    )
+    title = titled(
+        f"What moves the {measure.lower()}",
+        subtitle="A point is the difference between a setting's worst and best value; the bar, "
+        "its 95% interval.",
+    )
+    return alt.layer(spans, points).properties(
+        height=row_height(fields, ROW) * len(frame) + FURNITURE, title=title
+    )
+
+
+# Parallel coordinates: each configuration a line through its settings to what it comes to.
+
+AXIS_HEIGHT, FURNITURE_HEIGHT = 260, 130
+"""Pixels of an axis, and of what stands above and below all of them."""
+
+NARROW = 75
+"""Pixels between two axes, below which their names do not fit side by side."""
+
+NOT_READ = "not read"
+"""A setting of another network or language; `none` is a value of some settings."""
+
+OUTCOME = "failing share"
+WRITTEN = (0.0, 0.5, 1.0)
+"""Where the outcome is written beside its axis."""
+
+
+def places(table: pd.DataFrame, fields: Sequence[str], outcome: str = OUTCOME) -> pd.DataFrame:
+    """One row a configuration and axis, its value placed between 0 and 1.
+
+    Args:
+        table: a row a configuration: its name (configuration), the outcome's column, the fields.
+        fields: the axes, from the left; the outcome is the last.
+        outcome: a share or a length, such as `failing share`, whose column is failing_share.
+
+    Returns:
+        configuration, the outcome, axis, line (the number of the axis), place, value (as text).
+    """
+    rows = []
+    for field in fields:
+        texts = pd.Series([_text(value) for value in table[field]], index=table.index)
+        ranks = dict(zip(texts, map(_rank, table[field]), strict=True))
+        values = sorted(ranks, key=lambda text: ranks[text])
+        place_of = {value: i / max(1, len(values) - 1) for i, value in enumerate(values)}
+        rows.append(_axis(table, outcome, field, texts.map(place_of), texts))
+    place = (table[_column(outcome)] / _top(table, outcome)).clip(lower=0)
+    texts = pd.Series([_said(x, outcome) for x in table[_column(outcome)]], index=table.index)
+    rows.append(_axis(table, outcome, outcome, place, texts))
+    return pd.concat(
+        [axis_rows.assign(line=i) for i, axis_rows in enumerate(rows)], ignore_index=True
+    )
+
+
+def _column(outcome: str) -> str:
+    return outcome.replace(" ", "_")
+
+
+def _top(table: pd.DataFrame, outcome: str) -> float:
+    """The value at the end of the outcome's axis: a share of 1, or the greatest length."""
+    return max(1.0, float(table[_column(outcome)].max())) if _is_length(outcome) else 1.0
+
+
+def _is_length(outcome: str) -> bool:
+    return outcome.endswith("length")
+
+
+def _said(value: float, outcome: str) -> str:
+    return f"{value:g}" if _is_length(outcome) else f"{value:.0%}"
+
+
+def _text(value: object) -> str:
+    if _is_missing(value):
+        return NOT_READ
+    return written(value)
+
+
+def _rank(value: object) -> tuple[int, float, str]:
+    """The sort key of a value: numbers by size, then words, then what is missing."""
+    if _is_missing(value):
+        return 2, 0.0, ""
+    if isinstance(value, Real):
+        return 0, float(value), ""
+    return 1, 0.0, str(value)
+
+
+def _is_missing(value: object) -> bool:
+    return value is None or value is pd.NA or (isinstance(value, float) and math.isnan(value))
+
+
+def _axis(
+    table: pd.DataFrame,
+    outcome: str,
+    name: str,
+    place: "pd.Series[float]",
+    value: "pd.Series[str]",
+) -> pd.DataFrame:
+    base = table[["configuration", _column(outcome)]]
+    return base.assign(axis=name, place=place, value=value)
+
+
+def parallel_coordinates(
+    frame: pd.DataFrame, outcome: str = OUTCOME
+) -> alt.LayerChart | alt.FacetChart:
+    """A line a configuration, from the left to the right, colored by its outcome.
+
+    Args:
+        frame: as `places` makes it.
+        outcome: likewise.
+    """
+    top, column, said = _top(frame, outcome), _column(outcome), outcome.capitalize()
+    legend, exact = (".1~f", ".1~f") if _is_length(outcome) else (".0%", ".1%")
+    x, y = _axes(list(dict.fromkeys(frame["axis"])))
+    lines = (
+        chart_with_names(frame, list(dict.fromkeys(frame["configuration"])))
+        .mark_line(strokeWidth=2, opacity=1)
+        .encode(
+            x,
+            y,
+            detail=alt.Detail("configuration:N"),
+            order=alt.Order("line:Q"),
+            color=alt.Color(
+                f"{column}:Q",
+                title=said,
+                scale=alt.Scale(scheme=LOW_TO_HIGH, domain=[0, top], reverse=outcome == OUTCOME),
+                legend=alt.Legend(
+                    format=legend, orient="right", values=[top * place for place in WRITTEN]
+                ),
+            ),
+            tooltip=[
+                alt.Tooltip("configuration:N", title="Configuration"),
+                alt.Tooltip(f"{column}:Q", title=said, format=exact),
+            ],
+        )
+    )
+    title = titled("Settings of every configuration", subtitle="A line is one configuration.")
+    return alt.layer(lines, _values(frame, x, y, outcome)).properties(
+        height=AXIS_HEIGHT + FURNITURE_HEIGHT, title=title
+    )
+
+
+def _axes(names: list[str]) -> tuple[alt.X, alt.Y]:
+    """An upright axis for each setting: its name below, in lines, or upright in a narrow window."""
+    narrow = f"width < {NARROW * len(names)}"
+    x = alt.X(
+        "axis:N",
+        title=None,
+        sort=names,
+        scale=alt.Scale(type="point", padding=0.4),
+        axis=alt.Axis(
+            labelExpr=f"{narrow} ? datum.label : split(datum.label, '_')",
+            labelAngle={"expr": f"{narrow} ? -90 : 0"},
+            labelAlign={"expr": f"{narrow} ? 'right' : 'center'"},
+            labelBaseline={"expr": f"{narrow} ? 'middle' : 'top'"},
+            labelLimit=LABEL_WIDTH,
+            labelOverlap=False,
+            grid=True,
+        ),
+    )
+    return x, alt.Y("place:Q", axis=None, scale=alt.Scale(domain=[0, 1], nice=False))
+
+
+def _values(frame: pd.DataFrame, x: alt.X, y: alt.Y, outcome: str) -> alt.Chart:
+    """What each place on an axis stands for, right beside it and above the line."""
+    marks = frame[frame["axis"] != outcome].drop_duplicates(["axis", "value"])
+    # Of a number a scale is enough: shares lie as close together as they like.
+    shares = pd.DataFrame({"axis": outcome, "place": WRITTEN})
+    shares["value"] = [_said(place * _top(frame, outcome), outcome) for place in WRITTEN]
+    marks = pd.concat([marks[shares.columns], shares], ignore_index=True)
+    texts = alt.Chart(marks).mark_text(align="left", dx=5, dy=-7, fontSize=11, clip=False)
+    return texts.encode(x, y, alt.Text("value:N"))
+
+
+# Which settings matter in a language: how far each moves a measure, and every configuration.
+
+MOST_LINES = 150
+MOST_AXES = 8
+
+
+def show(table: pd.DataFrame, view: View, named: list[str]) -> None:
+    """A section for configurations that differ in any setting; nothing where they do not.
+
+    Args:
+        table: one row a configuration: config_id, seeds, and what these come to.
+        view: which models of them.
+        named: what the configurations are called, row by row.
+    """
+    table = table.assign(configuration=named)
+    table = table[table["seeds"] > 0]
+    table = table.assign(language=table["config_id"].map(data.languages()))
+    # A single configuration of a language has nothing to be compared with.
+    several = table[table["language"].duplicated(keep=False)]
+    if several.empty:
+        return
+    known = several["language"].unique()
+    st.subheader("Which setting matters?")
+    seeds = {name: several["seeds"][several["language"] == name].sum() for name in known}
+    language = languages.choose(pd.Series(seeds))
+    said = kind_words.words_of(several.loc[several["language"] == language, "config_id"])
+    measure = links.choice(
+        "What it moves",
+        list(MEASURES),
+        "moves",
+        next(iter(MEASURES)),
+        help=f"Median accuracy: {said.accuracy} Median solved length: "
+        f"{measures.solved_length(said.words)} Failing share: of seeds. "
+        f"{measures.failing(view.below, said.words)}",
+    )
+    configs = several[several["language"] == language]
+    ids = tuple(configs["config_id"].astype(int))
+    effects = data.importance(view, ids, measure)
+    if effects.empty:
+        st.caption(
+            "Its configurations differ in no setting that their "
+            f"{said.words.task} and network read."
+        )
+        return
+    if effects["moves"].max() > 0:
+        _say(effects.iloc[0], measure, language)
+    else:
+        same = effect_text(effects["at_best"].iloc[0], measure)
+        st.caption(f"{measure}: {same} with every value of every setting.")
+    placement.show(placement.built(importance_chart, effects, measure), "importance")
+    st.caption(
+        f"{measure} of a value: the mean over the configurations with it; configurations whose "
+        f"{said.words.task} or network does not use the setting are left out. Settings that always "
+        "change together are grouped, since their effects cannot be separated."
+    )
+    _parallel(configs, effects, measure.lower())
+
+
+def _say(first: pd.Series, measure: str, language: str) -> None:
+    """The setting that moves most, between which values, and how sure that is."""
+    names = ", ".join(verbatim(name) for name in first["fields"])
+    verb = "(changed together) move" if len(first["fields"]) > 1 else "moves"
+    worst, best = (effect_text(first[name], measure) for name in ("at_worst", "at_best"))
+    of = " of models fail" if MEASURES[measure].fails else ""
+    st.markdown(
+        f"In {verbatim(language)}, {names} {verb} the {measure.lower()} most: {worst}{of} with "
+        f"{verbatim(first['worst'])}, {best} with {verbatim(first['best'])} (difference "
+        f"{effect_text(first['moves'], measure)}, {_interval(first, measure)})."
+    )
+    kind = "Newcombe" if MEASURES[measure].fails else "bootstrap over seeds"
+    seeds = "seed by seed" if first["paired"] else "as independent samples"
+    others = "" if first["alike"] else " They differ in other settings too, which may be the cause."
+    st.caption(
+        f"Interval: {kind}, the configurations compared {seeds}.{others} The setting and its worst "
+        "and best value were chosen from these same models; the interval does not take this choice "
+        "into account."
+    )
+
+
+def _interval(first: pd.Series, measure: str) -> str:
+    if pd.isna(first["low"]):
+        return f"no interval: a configuration has fewer than {FEWEST} seeds"
+    # Without minus signs of a keyboard, which read as dashes here.
+    ends = [
+        effect_text(first[end], measure).replace("-", "\N{MINUS SIGN}") for end in ("low", "high")
+    ]
+    unsure = "; it includes 0, so more seeds are needed to tell" if first["low"] <= 0 else ""
+    return f"95% interval {' to '.join(ends)}{unsure}"
+
+
+def _parallel(table: pd.DataFrame, effects: pd.DataFrame, outcome: str) -> None:
+    fields = [name for names in effects["fields"] for name in names][:MOST_AXES]
+    if len(fields) < 2:
+        return
+    column = outcome.replace(" ", "_")
+    # As in the weights: where no tested length is solved, none is.
+    table = table.fillna({column: 0})
+    few = table.sort_values(column, ascending=outcome != OUTCOME, kind="stable").head(MOST_LINES)
+    label, rows = "Settings of every configuration", len(few) * (len(fields) + 1)
+    if (place := placement.unfolded(rows, label, "parallel")) is None:
+        return
+    settings = data.read_settings(tuple(table["config_id"].astype(int)))[fields]
+    joined = few[["config_id", "configuration", column]].join(settings, on="config_id")
+    with place:
+        if len(few) < len(table):
+            st.caption(f"The chart shows the worst {MOST_LINES} of {len(table):,} configurations.")
+        placement.show(placement.built(_lines, joined, fields, outcome), "parallel")
+
+
+def _lines(joined: pd.DataFrame, fields: list[str], outcome: str) -> Drawing:
+    return parallel_coordinates(places(joined, fields, outcome), outcome)

@@ -1,0 +1,154 @@
+"""Minimal failing strings, and the nearest right one."""
+
+import streamlit as st
+
+from dashboard.charts import token_states
+from dashboard.charts.readout import token_names, with_letters
+from dashboard.choosing.opened import AnyModel, remembered, say
+from dashboard.choosing.strings import NOTATION, look_at
+from dashboard.placement import stretch_part
+from dashboard.text import verbatim
+from seqcls.errors import SeqclsError
+from seqcls.interpretability.minimal import minimal_failing, nearest_right, shortest_failing
+from seqcls.interpretability.patching import Patched, patch
+from seqcls.interpretability.trained_model import Answer, Letters
+from sweeps.api import presentation
+from sweeps.api.presentation import (
+    LISTED,
+    flip_table,
+    how_near,
+    nearest_sentence,
+    said_of,
+    shortest_sentences,
+    whose_known,
+)
+
+minimal_of = remembered(minimal_failing)
+nearest_of = remembered(nearest_right)
+shortest_of = remembered(shortest_failing, "Trying")
+
+
+def show_minimal(opened: AnyModel, letters: Letters) -> None:
+    """What is left of a failing string, and the nearest string that is answered rightly."""
+    try:
+        given = opened.model.answer(letters)
+        st.markdown(verbatim(f"{said_of(given)}."))
+        whose = whose_known(opened.model.problem)
+        if given.is_wrong:
+            minimal = minimal_of(opened, letters)
+            st.subheader("Minimal failing string")
+            _string(minimal.found, "minimal")
+            st.caption(
+                f"Delta debugging: it fails, and no string{whose} with one token less does "
+                f"({minimal.tried:,} strings tried, each labeled by the task)."
+                if whose
+                else "Delta debugging: it fails, but no longer does if any one token is deleted "
+                f"({minimal.tried:,} strings tried, each labeled by the task)."
+            )
+        nearest = nearest_of(opened, letters, prefer_other_answer=True)
+        words = opened.model.problem.kind.words
+        st.subheader(f"Nearest {words.hit} {words.string}")
+        if nearest.answer is not None:
+            _string(nearest.answer, "nearest")
+            st.caption(f"{how_near(nearest.edits, nearest.answer, given)}.")
+        else:
+            st.caption(verbatim(nearest_sentence(nearest, given, words, whose)))
+        _shortest(opened)
+    except SeqclsError as error:
+        say(error)
+
+
+def _shortest(opened: AnyModel) -> None:
+    st.subheader("Shortest failing strings")
+    if not st.toggle("Try all strings, the shortest first", key="shortest", bind="query-params"):
+        st.caption("Up to 200,000 strings; it may take a minute.")
+        return
+    problem = opened.model.problem
+    for said in shortest_sentences(shortest_of(opened), problem.kind.words, whose_known(problem)):
+        st.markdown(verbatim(said))
+
+
+def _string(answer: Answer, key: str) -> None:
+    left, right = st.columns([5, 2], vertical_alignment="center")
+    left.code(said_of(answer), language=None, wrap_lines=True)
+    right.button(
+        "Look at it",
+        key=f"look at {key}",
+        on_click=look_at,
+        args=(answer.string,),
+        width="stretch",
+    )
+
+
+# What turns the answer when states are carried over from another string.
+
+UNITS = 16
+"""The most units of a recurrent network that are drawn where states are carried over."""
+
+patched_of = remembered(patch, "Patching")
+
+
+def show(opened: AnyModel, letters: Letters) -> None:
+    """Which state, carried over from another string of the same length, turns the answer."""
+    model = opened.model
+    typed = st.text_input(
+        "Source string",
+        key=f"network_source {model.text(letters)}",
+        placeholder="nearest correct string of this length with the other prediction",
+        help="Its states replace those of the base string; it must have as many tokens. "
+        f"{NOTATION}",
+    )
+    try:
+        source = model.letters(typed) if typed else _nearest(opened, letters)
+        if source is None:
+            st.info("No such string is within two substitutions. Type one of the same length.")
+            return
+        patched = patched_of(opened, letters, source)
+        ends = [verbatim(said_of(model.answer(string))) for string in (letters, source)]
+    except SeqclsError as error:
+        say(error)
+        return
+    st.markdown(f"Base: {ends[0]}.  \nSource: {ends[1]}.")
+    frame = presentation.patched_frame(patched, UNITS)
+    frame = frame.assign(letter=with_letters(model, frame["place"]))
+    names = patched.base_tokens if model.writes else token_names(model, letters)
+    logits = patched.base_logit, patched.source_logit
+    drawing = token_states.patched(frame, names, *logits, patched.unit)
+    stretch_part(drawing, "network patched")
+    _say_how_to_read(patched, model.writes)
+    flips = flip_table(patched)
+    if not flips.empty:
+        st.subheader("States that flip the prediction")
+        st.dataframe(flips.head(LISTED), hide_index=True, width="content")
+
+
+def _nearest(opened: AnyModel, letters: Letters) -> Letters | None:
+    nearest = nearest_of(opened, letters, other_answer=True, same_length=True, known=False)
+    return None if nearest.answer is None else nearest.letters
+
+
+def _say_how_to_read(patched: Patched, writes: bool) -> None:
+    st.caption(
+        f"Activation patching: each cell is the base string's {patched.number} with one state at "
+        "one position replaced by the source string's. A dot marks those that flip the "
+        "prediction; a state that carries the whole difference restores the source string's "
+        f"{patched.unit}."
+    )
+    if writes:
+        st.caption(
+            "States of the input and of SEP are replaced; the output is teacher forced. If the "
+            "model writes the target for the base string, the number is the target's "
+            "log-probability, and the prediction flips where another token is likelier; else the "
+            "log-probability of what the model writes is subtracted, and the sign decides."
+        )
+    if any(site.side for site in patched.sites):
+        st.caption(
+            "Encoder states are replaced at CLS and the input, decoder states only at SEP; those "
+            "at later tokens of the output are left as they are."
+        )
+    if any(site.is_whole for site in patched.sites):
+        st.caption(
+            "A layer's whole state carries over all that the layer has read so far; the rows of "
+            f"single units show which of them decide. Up to {UNITS} units are drawn, those that "
+            f"restore most of the source's {patched.unit}."
+        )

@@ -1,0 +1,123 @@
+"""A suggestion into the launch panel: the same seeds with its fields changed."""
+
+import json
+import uuid
+from collections.abc import Sequence
+
+import pandas as pd
+import streamlit as st
+
+from dashboard import actions, data
+from dashboard.launch import fields, panel
+from dashboard.text import verbatim
+from seqcls.config import RunConfig
+from sweeps.access import control
+from sweeps.api import remedies
+from sweeps.api.remedies import RemedyTrial
+from sweeps.store.opening import open_reader
+from sweeps.store.reads import queries
+
+
+def fill_launch_panel(run_id: int, config: RunConfig, trial: RemedyTrial) -> None:
+    """Opens the launch panel with a trial filled in, when a button is clicked.
+
+    Args:
+        run_id: the run that the page is about, from whose configuration the form starts.
+        config: that configuration.
+        trial: what is to be trained.
+    """
+    state = st.session_state
+    panel.open_with(f"Model {run_id}")
+    state["launch_name"] = trial.spec.name
+    state["launch_seeds"] = ", ".join(map(str, json.loads(trial.spec.submitted)["model_seeds"]))
+    for field, value in trial.suggestion.fields.items():
+        group = next(name for name, members in fields.GROUPS.items() if field in members)
+        if field not in fields.USUAL[group]:
+            key = f"launch_more {group}"
+            state[key] = [*state.get(key, []), field]
+        known = fields.options(field, lambda name: [getattr(config, name)])
+        state[f"launch {field}"] = [value if value in known else str(value)]
+
+
+# What would help a failing model: fields to change, and what came of it where that was trained.
+
+
+def show(run_id: int) -> None:
+    """Draws the section of one model, where its causes are known.
+
+    Args:
+        run_id: a finished run, which the link names too.
+    """
+    mechanisms = remedies.mechanisms_of(data.causes([run_id]))
+    if not mechanisms:
+        return
+    st.subheader(f"What would help model {run_id}?")
+    config = queries.run_config(open_reader(), run_id)
+    trials = data.trials(run_id, mechanisms)
+    if not trials:
+        st.info(
+            "No known remedy changes a field of this configuration. The page Compare shows which "
+            "other settings do better."
+        )
+        return
+    st.caption(
+        "Each suggestion changes one field, and with it those that must follow, to address what "
+        "some of the model's errors come from or have in common. Train the same seeds with it to "
+        "see whether it helps."
+    )
+    _train_all(run_id, config, trials)
+    for number, trial in enumerate(trials):
+        suggestion = trial.suggestion
+        left, right = st.columns([5, 2], vertical_alignment="center")
+        left.markdown(
+            f"**{verbatim(suggestion.text)}** (for: {verbatim(suggestion.mechanism)}). "
+            f"{verbatim(suggestion.reason)} *Source: {verbatim(suggestion.source)}.*"
+        )
+        said = [remedies.record_sentence(trial), remedies.trial_sentence(trial)]
+        left.caption(verbatim("; ".join(filter(None, said))))
+        right.button(
+            "Fill the launch panel",
+            key=f"fill {run_id} {number}",
+            on_click=fill_launch_panel,
+            args=(run_id, config, trial),
+            width="stretch",
+        )
+
+
+def _train_all(run_id: int, config: RunConfig, trials: Sequence[RemedyTrial]) -> None:
+    """Launches what is not trained yet of all suggestions, as one sweep."""
+    new = [trial for trial in trials if not trial.is_begun]
+    if len(new) < 2:
+        return
+    spec = remedies.all_spec(config, new)
+    models = len(new) * len(spec.model_seeds)
+    st.button(
+        f"Train all {len(new)} ({models:,} models)",
+        key=f"train_all {run_id}",
+        icon=":material/rocket_launch:",
+        on_click=actions.launch,
+        args=([spec], uuid.uuid4().hex),
+        **control("Launches all of these suggestions as one sweep, with the same seeds."),
+    )
+
+
+def rounding(run_id: int) -> None:
+    """Says where a model's outcome hangs on rounding.
+
+    Args:
+        run_id: a finished run.
+    """
+    retrained: pd.DataFrame = data.sensitivity()
+    for outcome in retrained[retrained["run_id"] == run_id].to_dict("records"):
+        times = (
+            f"{outcome['times']} times with other rounding (initial values moved by one unit in "
+            "the last place, or double precision)"
+        )
+        if outcome["sensitive"]:
+            st.warning(
+                f"This model's outcome depends on rounding: retrained {times}, it misclassifies "
+                f"{outcome['least']:,} to {outcome['most']:,} test strings.",
+                icon=":material/casino:",
+            )
+        else:
+            st.caption(f"Retrained {times}, the model has the same confusion matrix each time.")

@@ -1,0 +1,287 @@
+"""Where all misclassified strings up to a length lie, by letter counts and by length."""
+
+import altair as alt
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from dashboard.charts.scales import AXIS, KIND_COLORS, SIDE, Drawing, class_color, reserved
+from dashboard.choosing.opened import OpenedModel, remembered
+from dashboard.choosing.strings import Chosen
+from dashboard.placement import stretch
+from dashboard.text import verbatim
+from seqcls.interpretability.certification import (
+    Certification,
+    Errors,
+    SupportProof,
+    certify,
+    errors_up_to,
+)
+from seqcls.interpretability.domains import multisets_of
+from seqcls.interpretability.network import Network, obstacle
+from seqcls.interpretability.sentences import certification_text
+from seqcls.interpretability.verdicts import unaffordable
+from seqcls.interpretability.wording import EMPTY, percent
+from sweeps.api.presentation import displayed
+
+KINDS = tuple(KIND_COLORS)
+HEIGHT = 220
+
+MAP_SIDE = int(1.2 * SIDE)
+"""Pixels of the map's plot; it is a square where the window is wide enough."""
+
+_COLOR = class_color("kind", KIND_COLORS, "Misclassified", symbolOpacity=1)
+
+
+def error_map(cells: pd.DataFrame, letters: tuple[str, str], longest: int, title: str) -> Drawing:
+    """How often two letters occur in misclassified multisets, in cells of several counts.
+
+    Args:
+        cells: x, x2, y, y2 (edges), firsts, seconds (the counts in the cell, as text), kind,
+            errors (multisets in the cell that are misclassified so), share (of the cell's
+            multisets of that label), in (0, 1].
+        letters: counted along the horizontal and the vertical axis.
+        longest: length that was tried.
+        title: above the drawing.
+    """
+    scale = alt.Scale(domain=[int(min(0, cells[["x", "y"]].min().min())), longest], nice=False)
+    axis = alt.Axis(values=list(range(0, longest + 1, max(1, longest // 10))))
+    first, second = letters
+    return (
+        alt.Chart(cells)
+        .mark_rect()
+        .encode(
+            x=alt.X("x:Q", title=f"Letters {first} (left of 0: none)", scale=scale, axis=axis),
+            x2="x2:Q",
+            y=alt.Y("y:Q", title=f"Letters {second} (below 0: none)", scale=scale, axis=axis),
+            y2="y2:Q",
+            color=_COLOR,
+            opacity=alt.Opacity(
+                "share:Q",
+                title="Share of the cell's strings",
+                scale=alt.Scale(domain=[0, 1], range=[0.12, 1]),
+                legend=alt.Legend(orient="bottom", format="%", values=[0.1, 0.5, 1]),
+            ),
+            tooltip=[
+                alt.Tooltip("kind:N", title="Misclassified"),
+                alt.Tooltip("firsts:N", title=f"Letters {first}"),
+                alt.Tooltip("seconds:N", title=f"Letters {second}"),
+                alt.Tooltip("errors:Q", title="Multisets wrong", format=","),
+                alt.Tooltip("share:Q", title="Share of such strings", format=".1%"),
+            ],
+        )
+        .properties(height=MAP_SIDE, title=title, **reserved(MAP_SIDE, legend=True))
+    )
+
+
+def errors_by_length(frame: pd.DataFrame, longest: int) -> Drawing:
+    """How many multisets of each length are misclassified.
+
+    Args:
+        frame: length, kind, errors.
+        longest: length that was tried.
+    """
+    return (
+        alt.Chart(frame)
+        .mark_bar(width=3)
+        .encode(
+            x=alt.X(
+                "length:Q",
+                title="String length (letters)",
+                scale=alt.Scale(domain=[0, longest + 1], nice=False),
+            ),
+            y=alt.Y("errors:Q", title="Multisets misclassified"),
+            color=_COLOR,
+            tooltip=[
+                alt.Tooltip("length:Q", title="Length"),
+                alt.Tooltip("kind:N", title="Misclassified"),
+                alt.Tooltip("errors:Q", title="Multisets", format=","),
+            ],
+        )
+        .properties(height=HEIGHT, title="By length", **reserved(HEIGHT, legend=True))
+    )
+
+
+# All misclassified strings of a model as data frames for their charts.
+
+CELL = 5
+"""Counts in a cell; the count 0 has cells of its own."""
+
+
+def likeliest_letters(errors: Errors) -> tuple[int, int]:
+    """The two letters that misclassified strings hold most of, in order."""
+    first, second = sorted(np.argsort(-errors.counts.sum(axis=0), kind="stable")[:2].tolist())
+    return first, second
+
+
+def cells_frame(network: Network, errors: Errors, letters: tuple[int, int]) -> pd.DataFrame:
+    """x, x2, y, y2, firsts, seconds, kind, errors, share: see `error_map`."""
+    everything = multisets_of(network.problem, errors.max_length)
+    labels = network.problem.count_task.labels_of_counts(everything)
+    side = -(-errors.max_length // CELL) + 1
+    wrong = _binned(errors.counts, errors.label, letters, side)
+    of_all = _binned(everything, labels, letters, side)
+    place = np.flatnonzero(wrong)
+    kind, x, y = np.unravel_index(place, (2, side, side))
+    return pd.DataFrame(
+        {
+            "x": CELL * (x - 1),
+            "x2": CELL * x,
+            "y": CELL * (y - 1),
+            "y2": CELL * y,
+            "firsts": [_counts(value) for value in x.tolist()],
+            "seconds": [_counts(value) for value in y.tolist()],
+            "kind": [KINDS[value] for value in kind.tolist()],
+            "errors": wrong[place],
+            "share": wrong[place] / of_all[place],
+        }
+    )
+
+
+def lengths_frame(errors: Errors) -> pd.DataFrame:
+    """length, kind, errors; lengths without errors have no row."""
+    table = errors.by_length()
+    length, kind = np.nonzero(table)
+    return pd.DataFrame(
+        {
+            "length": length,
+            "kind": [KINDS[value] for value in kind.tolist()],
+            "errors": table[length, kind],
+        }
+    )
+
+
+def _binned(
+    counts: np.ndarray, labels: np.ndarray, letters: tuple[int, int], side: int
+) -> np.ndarray:
+    """How many multisets there are of each label and cell, flat."""
+    x, y = (-(-counts[:, letter] // CELL) for letter in letters)
+    return np.bincount((labels * side + x) * side + y, minlength=2 * side * side)
+
+
+def _counts(cell: int) -> str:
+    return f"{CELL * (cell - 1) + 1} to {CELL * cell}" if cell else "none"
+
+
+# All strings up to the longest test length, and what is proved of those beyond.
+
+SHORTEST = 20
+
+all_errors = remembered(errors_up_to, "Trying every string")
+proofs = remembered(certify, "Proving")
+
+
+def show(chosen: Chosen) -> None:
+    """An exhaustive check and proofs; they take seconds, so another epoch's are asked for."""
+    model = chosen.model
+    kept = model.stored.kept_epoch
+    if model.epoch != kept and not st.toggle(
+        f"Check epoch {model.epoch} (a few seconds) instead of the kept epoch {kept}",
+        key="check_epoch",
+    ):
+        model = model.at(kept)
+    shortest = 0 if model.problem.tries_empty else 1
+    longest = model.problem.test.lengths[-1]
+    st.subheader(f"All strings of {shortest} to {longest} letters")
+    if (too_many := unaffordable(model.problem)) is not None:
+        st.info(verbatim(f"Not every string is tried: {too_many}"))
+    else:
+        _exhaustive(model)
+    st.subheader("All longer strings")
+    reason = obstacle(model.problem)
+    if reason is not None:
+        st.info(verbatim(f"Nothing is proved of longer strings: {reason}."))
+        return
+    _beyond(proofs(model))
+
+
+def _exhaustive(model: OpenedModel) -> None:
+    errors = all_errors(model)
+    st.markdown(verbatim(errors_sentence(errors, model.problem.tries_empty)))
+    if not errors.texts:
+        return
+    _picture(model, errors)
+    stretch(errors_by_length(lengths_frame(errors), errors.max_length), "errors_by_length")
+    shortest = errors.page(0, SHORTEST)
+    kinds = ["false negative" if label else "false positive" for label in shortest.label]
+    st.markdown(f"**The shortest {min(SHORTEST, len(errors.texts))}**")
+    listed = pd.DataFrame({"string": shortest.texts, "kind": kinds, "logit": shortest.logits})
+    st.dataframe(
+        displayed(listed, model.config),
+        hide_index=True,
+        column_config={"logit": st.column_config.NumberColumn("logit", format="%.4f")},
+    )
+
+
+def errors_sentence(errors: Errors, has_empty: bool) -> str:
+    """What was tried, the empty string among it or not, and what came out, in a line or two."""
+    wrong, positive = len(errors.texts), int(errors.label.sum())
+    empty = "with" if has_empty else "without"
+    said = (
+        f"The order of letters does not matter, so a string is a multiset: {empty} the empty "
+        f"string {EMPTY}, there are {errors.multisets:,}, and the model is "
+    )
+    if not wrong:
+        return f"{said}right on every one."
+    return (
+        f"{said}wrong on {wrong:,} ({percent(wrong / errors.multisets)}): {wrong - positive:,} "
+        f"false positives and {positive:,} false negatives. The shortest is "
+        f"{errors.texts[0] or EMPTY}."
+    )
+
+
+def _picture(model: OpenedModel, errors: Errors) -> None:
+    letters = model.network.tokenizer.alphabet
+    pairs = {
+        f"{first} and {second}": (i, j)
+        for j, second in enumerate(letters)
+        for i, first in enumerate(letters[:j])
+    }
+    likely = likeliest_letters(errors)
+    default = next(name for name, pair in pairs.items() if pair == likely)
+    name = st.segmented_control(
+        "Letters on the axes",
+        list(pairs),
+        format_func=verbatim,
+        default=default,
+        required=True,
+        key=f"map_letters {model.run_id}",
+    )
+    first, second = pairs[str(name)]
+    frame = cells_frame(model.network, errors, (first, second))
+    title = "Where the misclassified strings lie"
+    with st.container(width=MAP_SIDE + AXIS):
+        stretch(
+            error_map(frame, (letters[first], letters[second]), errors.max_length, title),
+            "error_map",
+        )
+
+
+def _beyond(certification: Certification) -> None:
+    scope, *proofs_said = certification_text(certification)
+    st.markdown(verbatim(scope))
+    for said in proofs_said:
+        st.markdown(f"- {verbatim(said)}")
+    st.caption(
+        "Shares cover all proportions of these letters, each equally likely. Bounds are certified "
+        "by interval arithmetic over regions of attention, allowing for rounding."
+    )
+    with st.expander("Show data"):
+        frame = pd.DataFrame(list(map(_row, certification.supports)))
+        # Fewer digits would be no bounds.
+        numbers = frame.select_dtypes("float").columns
+        whole = {name: st.column_config.NumberColumn(format="plain") for name in numbers}
+        st.dataframe(frame, hide_index=True, column_config=whole)
+
+
+def _row(proof: SupportProof) -> dict[str, object]:
+    return {
+        "letters": proof.letters,
+        "in the language": proof.label,
+        "claim": proof.claim,
+        "right": proof.right,
+        "wrong": proof.wrong,
+        "nothing proved": proof.open,
+        "least logit": proof.margin,
+        "safe share": proof.safe_share,
+    }

@@ -1,0 +1,480 @@
+"""Writing outputs: token by token, each from the input and the tokens before it."""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol, Self
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Float, Int64
+from torch import Tensor
+
+from seqcls.cancellation import check, checked
+from seqcls.engines.base import Scored, Writer, Written
+from seqcls.engines.pytorch.engine.computations import OneByOne
+from seqcls.engines.pytorch.engine.groups import FlatGroup
+from seqcls.kinds import Examples
+from seqcls.kinds.transduction import (
+    TransductionKind,
+    edits,
+    end_id,
+    error_kind,
+    first_wrong,
+    separator_id,
+    target_lengths,
+    writable,
+)
+from seqcls.models.base import Classifier, Ids
+from seqcls.models.deltanet import DeltaNet
+from seqcls.models.encoder_decoder import EncoderDecoder, EncoderDecoderStepper, ParagraphReader
+from seqcls.models.initialization import make_model
+from seqcls.models.mamba import Mamba
+from seqcls.models.mixing import LinearAttention, Mixing, MixingStepper
+from seqcls.models.pictures import pictures_at_once
+from seqcls.models.positions import longest_readable
+from seqcls.models.recurrent import GRU, LSTM, RNN, Recurrent, RecurrentStepper
+from seqcls.models.recurrent_attention import RecurrentAttention, RecurrentAttentionStepper
+from seqcls.models.slstm import SLSTM
+from seqcls.models.transformer import Transformer, TransformerStepper
+from seqcls.problem import Problem
+from seqcls.results import ErrorKind, Weights
+from seqcls.strings.token_strings import NO_LETTER, TokenStrings
+from seqcls.strings.tokenizer import CLS, FIRST_LETTER, PAD
+
+# Models that write token by token, with what they keep of the tokens before.
+
+Scores = Float[Tensor, "string output"]
+"""The head's outputs for the next token of each string."""
+
+
+class Stepper(Protocol):
+    """Strings being written."""
+
+    def step(self, tokens: Int64[Tensor, " string"]) -> Scores:
+        """Reads one more token of each string, and says what follows it."""
+        ...
+
+    def take(self, rows: Int64[Tensor, " row"]) -> None:
+        """Goes on with these strings, of which one may be taken several times."""
+        ...
+
+
+Start = Callable[[Classifier, Ids, int], tuple[Stepper, Scores]]
+"""The signature of `start`."""
+
+
+def start(model: Classifier, ids: Ids, most_tokens: int) -> tuple[Stepper, Scores]:
+    """Reads the beginnings of strings, and says what follows each.
+
+    Args:
+        model: one whose head answers token by token, without dropout.
+        ids: the beginnings, `PAD` after each.
+        most_tokens: tokens that will be written at most.
+    """
+    # A subclass may compute something else.
+    if type(model) is Transformer:
+        return TransformerStepper.start(model, ids, most_tokens)
+    if type(model) in (EncoderDecoder, ParagraphReader) and isinstance(model, EncoderDecoder):
+        return EncoderDecoderStepper.of_input(model, ids, most_tokens)
+    if type(model) is RecurrentAttention:
+        return RecurrentAttentionStepper.start(model, ids)
+    if type(model) in (RNN, GRU, LSTM) and isinstance(model, Recurrent):
+        return RecurrentStepper.start(model, ids)
+    if type(model) in (DeltaNet, LinearAttention, Mamba, SLSTM) and isinstance(model, Mixing):
+        return MixingStepper.start(model, ids)
+    return RecomputeStepper.start(model, ids, most_tokens)
+
+
+class RecomputeStepper:
+    """Keeps nothing but the tokens, and runs the model again for each: any architecture."""
+
+    def __init__(self, model: Classifier, ids: Tensor, lengths: Tensor) -> None:
+        self._model = model
+        self._ids = ids
+        self._lengths = lengths
+
+    @classmethod
+    def start(cls, model: Classifier, ids: Ids, most_tokens: int) -> tuple[Self, Scores]:
+        """Implements `start`."""
+        stepper = cls(model, *padded(ids, most_tokens))
+        return stepper, stepper._scores()
+
+    def step(self, tokens: Int64[Tensor, " string"]) -> Scores:
+        """Implements `Stepper.step`."""
+        self._ids[torch.arange(len(tokens)), self._lengths] = tokens.to(self._ids.dtype)
+        self._lengths = self._lengths + 1
+        return self._scores()
+
+    def take(self, rows: Int64[Tensor, " row"] | Bool[Tensor, " string"]) -> None:
+        """Implements `Stepper.take`."""
+        self._ids, self._lengths = self._ids[rows], self._lengths[rows]
+
+    def _scores(self) -> Scores:
+        ids = self._ids[:, : int(self._lengths.max())]
+        outputs: Tensor = self._model(ids)
+        return outputs[torch.arange(len(ids)), self._lengths - 1]
+
+
+def padded(ids: Ids, most_tokens: int) -> tuple[Tensor, Tensor]:
+    """Token ids with room for so many more, and the length of each string."""
+    wide = torch.nn.functional.pad(ids, (0, most_tokens), value=PAD)
+    return wide, (ids != PAD).sum(dim=1)
+
+
+# Greedy decoding and beam search, for any model that writes token by token.
+
+
+def greedy(
+    model: Classifier,
+    ids: Ids,
+    limits: Int64[Tensor, " string"],
+    end: int,
+    *,
+    begin: Start = start,
+) -> list[Written]:
+    """The output of each string that takes the likeliest token at every place.
+
+    Args:
+        model: its head answers token by token; dropout is off.
+        ids: what it reads first, `PAD` after each.
+        limits: tokens of each output at most, at least 1.
+        end: the id of `END`.
+        begin: how the model keeps what it has read.
+
+    Returns:
+        Of a string for which the model gives NaN an empty output that has not ended, its
+        log-probability NaN.
+    """
+    stepper, outputs = begin(model, ids, int(limits.max()))
+    count = len(ids)
+    tokens = torch.full((count, int(limits.max())), -1)
+    ended = torch.zeros(count, dtype=torch.bool)
+    scores = torch.zeros(count, dtype=outputs.dtype)
+    rows, place = torch.arange(count), 0
+    while True:
+        check()
+        best = writable(outputs).argmax(dim=1)
+        scores[rows] += outputs.log_softmax(dim=1).gather(1, best[:, None])[:, 0]
+        ends = best == end
+        ended[rows[ends]] = True
+        tokens[rows[~ends], place] = best[~ends]
+        place += 1
+        goes_on = (~ends & (limits[rows] > place)).nonzero()[:, 0]
+        if not len(goes_on):
+            break
+        if len(goes_on) < len(rows):
+            stepper.take(goes_on)
+            rows, best = rows[goes_on], best[goes_on]
+        outputs = stepper.step(best)
+    # A number that is none cannot be the greatest: nothing is written.
+    tokens[scores.isnan()] = -1
+    ended &= ~scores.isnan()
+    lengths = (tokens >= 0).sum(dim=1).tolist()
+    written = zip(tokens.tolist(), lengths, ended.tolist(), scores.tolist(), strict=True)
+    return [Written(row[:length], *rest) for row, length, *rest in written]
+
+
+def beam(
+    model: Classifier,
+    ids: Ids,
+    limits: Int64[Tensor, " string"],
+    end: int,
+    width: int,
+    *,
+    begin: Start = start,
+) -> list[list[Written]]:
+    """The likeliest outputs of each string that a beam of some width finds, the likeliest first.
+
+    At every place the likeliest `width` continuations of all outputs are kept; one with `END` is
+    done. It ends when no open output is likelier than the likeliest that is done: none of its
+    continuations is. With a width of 1 that is `greedy`.
+
+    Args:
+        model: its head answers token by token; dropout is off.
+        ids: what it reads first, `PAD` after each.
+        limits: tokens of each output at most, at least 1.
+        end: the id of `END`.
+        width: outputs that are kept.
+        begin: how the model keeps what it has read.
+    """
+    stepper, outputs = begin(model, ids, int(limits.max()))
+    rows = torch.arange(len(ids))
+    open_scores = outputs.new_zeros(len(ids), 1)
+    tokens = torch.zeros(len(ids), 1, 0, dtype=torch.long)
+    done: list[list[Written]] = [[] for _ in range(len(ids))]
+    place = 0
+    while True:
+        check()
+        continued = _continued(open_scores, outputs, width)
+        place += 1
+        tokens = torch.cat(
+            [
+                tokens.gather(1, continued.parent[:, :, None].expand(-1, -1, place - 1)),
+                continued.token[:, :, None],
+            ],
+            dim=2,
+        )
+        is_open = continued.score > -torch.inf
+        ends = is_open & (continued.token == end)
+        at_limit = is_open & ~ends & (limits[rows] <= place)[:, None]
+        for row, column in (ends | at_limit).nonzero().tolist():
+            kept, ended = tokens[row, column].tolist(), bool(ends[row, column])
+            score = float(continued.score[row, column])
+            done[int(rows[row])].append(Written(kept[:-1] if ended else kept, ended, score))
+        scores = continued.score.masked_fill(ends | at_limit, -torch.inf)
+        best = torch.tensor(
+            [max((x.log_probability for x in done[row]), default=-torch.inf) for row in rows],
+            dtype=scores.dtype,
+        )
+        goes_on = (scores.max(dim=1).values > best).nonzero()[:, 0]
+        if not len(goes_on):
+            break
+        beams = outputs.shape[0] // len(rows)
+        parents = (goes_on * beams)[:, None] + continued.parent[goes_on]
+        stepper.take(parents.flatten())
+        rows, tokens, open_scores = rows[goes_on], tokens[goes_on], scores[goes_on]
+        outputs = stepper.step(continued.token[goes_on].flatten())
+    return [
+        sorted(some, key=lambda x: -x.log_probability)[:width] or [Written([], False, math.nan)]
+        for some in done
+    ]
+
+
+class _Continued(NamedTuple):
+    """The likeliest continuations of each string's outputs."""
+
+    score: Float[Tensor, "string beam"]
+    parent: Int64[Tensor, "string beam"]
+    """Which output is continued."""
+    token: Int64[Tensor, "string beam"]
+
+
+def _continued(
+    open_scores: Float[Tensor, "string beam"],
+    outputs: Float[Tensor, "string_beam output"],
+    width: int,
+) -> _Continued:
+    beams, size = open_scores.shape[1], outputs.shape[1]
+    # Probabilities are those of training, in which any token may follow.
+    scores = outputs.log_softmax(dim=1).where(writable(outputs) > -torch.inf, -torch.inf)
+    # An output whose numbers are none is not continued.
+    scores = scores.masked_fill(scores.isnan(), -torch.inf)
+    scores = open_scores[:, :, None] + scores.view(-1, beams, size)
+    best = scores.flatten(1).topk(min(width, beams * size), dim=1)
+    return _Continued(best.values, best.indices // size, best.indices % size)
+
+
+# What trained models write for inputs, held against the targets.
+#
+# Teacher forcing tells at once which outputs of greedy decoding are right: those of which every token
+# has the highest output after the target's tokens before it. Only the others are written.
+
+NUMBERS_AT_ONCE = 2**24
+"""Numbers in the cache of the strings that are written at once."""
+
+
+@dataclass(frozen=True, eq=False)
+class Judged:
+    """What one model makes of inputs."""
+
+    is_wrong: Bool[np.ndarray, " string"]
+    right_length_given: Bool[np.ndarray, " string"]
+    log_probability: Float[np.ndarray, " string"]
+    """The log-probability of the target and `END`, teacher forced, in nats."""
+    edits: Int64[np.ndarray, " string"]
+    outputs: Sequence[Sequence[int]]
+    """The wrong outputs in their order, as letters."""
+    first_wrong: Int64[np.ndarray, " wrong"]
+    error_kinds: Sequence[ErrorKind]
+
+
+def readable_inputs(problem: Problem, examples: Examples) -> Bool[np.ndarray, " string"]:
+    """Which inputs models have places for, with their targets: all, or the shorter ones."""
+    end = longest_readable(problem.network)
+    lengths = examples.strings.lengths + 1 + target_lengths(examples.targets)
+    return np.asarray(lengths <= (np.inf if end is None else end))
+
+
+def judge(
+    problem: Problem, weights: Weights, examples: Examples, writer: Writer | None = None
+) -> Judged:
+    """Asks a model about inputs that it has places for.
+
+    Args:
+        problem: what it was trained for: a transduction.
+        weights: its parameters.
+        examples: inputs and their targets.
+        writer: what scores and writes; by default PyTorch.
+    """
+    scored = (writer or _PYTORCH).score(problem, weights, examples)
+    targets = _letters_of(examples.targets)
+    rows = np.flatnonzero(~scored.right)
+    if problem.config.decoding == "beam":
+        rows = np.arange(len(examples))
+    written = best_written(problem, weights, examples.strings.take(rows), writer)
+    is_wrong = np.zeros(len(examples), dtype=bool)
+    distances = np.zeros(len(examples), dtype=np.int64)
+    wrong: list[tuple[list[int], int, ErrorKind]] = []
+    for row, output in zip(rows.tolist(), written, strict=True):
+        said, target = [token - FIRST_LETTER for token in output.tokens], targets[row]
+        if said == target and output.ended and not math.isnan(output.log_probability):
+            continue
+        is_wrong[row] = True
+        distances[row] = edits(said, target)
+        kind = error_kind(said, target, ended=output.ended)
+        wrong.append((said, first_wrong(said, target), kind))
+    return Judged(
+        is_wrong,
+        scored.right_length_given,
+        scored.log_probability,
+        distances,
+        [said for said, _, _ in wrong],
+        np.array([place for _, place, _ in wrong], dtype=np.int64),
+        [kind for _, _, kind in wrong],
+    )
+
+
+def score(problem: Problem, weights: Weights, examples: Examples) -> Scored:
+    """Has a model read inputs with their targets."""
+    kind = problem.kind
+    assert isinstance(kind, TransductionKind)
+    network = problem.network.model_copy(update={"head": "output"})
+    device = torch.device("cpu")
+    model = OneByOne(FlatGroup([weights], device), network, len(examples), device)
+    targets = torch.from_numpy(kind.encoded(problem.task, examples, network))
+    right, length_given = np.zeros((2, len(examples)), dtype=bool)
+    log_probability = np.zeros(len(examples))
+    for rows, piece in checked(model.pieces(kind.reading(problem.task, examples))):
+        outputs, wanted = model.logits(piece)[0], targets[torch.from_numpy(rows)]
+        right[rows] = kind.are_right(outputs, wanted).numpy()
+        length_given[rows] = kind.are_right_length_given(outputs, wanted).numpy()
+        log_probability[rows] = -kind.losses(outputs, wanted, "default").numpy()
+    return Scored(right, length_given, log_probability).answered()
+
+
+def best_written(
+    problem: Problem, weights: Weights, inputs: TokenStrings, writer: Writer | None = None
+) -> list[Written]:
+    """The output for each input, by the decoding of the configuration."""
+    if problem.config.decoding == "beam":
+        beams = written_beams(problem, weights, inputs, problem.config.beam_width)
+        return [outputs[0] for outputs in beams]
+    limits = output_limits(problem, inputs)
+    return (writer or _PYTORCH).write(problem, weights, inputs, limits)
+
+
+class _PyTorchWriter:
+    """A `Writer` for any model."""
+
+    def score(self, problem: Problem, weights: Weights, examples: Examples) -> Scored:
+        """Implements `Writer.score`."""
+        return score(problem, weights, examples)
+
+    def write(
+        self,
+        problem: Problem,
+        weights: Weights,
+        inputs: TokenStrings,
+        limits: Int64[np.ndarray, " string"],
+    ) -> list[Written]:
+        """Implements `Writer.write`; the limits are those of `written_beams`."""
+        del limits
+        return [outputs[0] for outputs in written_beams(problem, weights, inputs, None)]
+
+
+_PYTORCH = _PyTorchWriter()
+
+
+def written_beams(
+    problem: Problem, weights: Weights, inputs: TokenStrings, width: int | None
+) -> list[list[Written]]:
+    """The outputs for each input, the likeliest first.
+
+    Args:
+        problem: what it was trained for: a transduction.
+        weights: its parameters.
+        inputs: strings that the model has places for.
+        width: of the beam; None for greedy decoding.
+    """
+    model = _model(problem, weights)
+    limits = output_limits(problem, inputs)
+    ids = beginnings(problem, inputs)
+    written: list[list[Written]] = [[] for _ in range(len(inputs))]
+    order = np.argsort(inputs.lengths, kind="stable")
+    for rows in _pieces(problem, inputs.lengths[order] + 2 + limits[order], width or 1):
+        check()
+        piece = order[rows]
+        wide = int(inputs.lengths[piece].max(initial=0)) + 2
+        settings = (model, ids[piece, :wide], torch.from_numpy(limits[piece]))
+        end = end_id(problem.network)
+        with torch.no_grad():
+            outputs = (
+                [[output] for output in greedy(*settings, end)]
+                if width is None
+                else beam(*settings, end, width)
+            )
+        for row, output in zip(piece.tolist(), outputs, strict=True):
+            written[row] = output
+    return written
+
+
+def output_limits(problem: Problem, inputs: TokenStrings) -> Int64[np.ndarray, " string"]:
+    """Tokens that are written at most: twice the longest target that so long an input may have, or
+    what the model has places for.
+    """
+    end = longest_readable(problem.network)
+    lengths, rows = np.unique(inputs.lengths, return_inverse=True)
+    longest = [2 * max(problem.longest_target(length), 1) for length in lengths.tolist()]
+    limits = np.array(longest, dtype=np.int64)[rows]
+    if end is not None:
+        # The last token that is written need not be read.
+        limits = np.minimum(limits, end - inputs.lengths)
+    return np.maximum(limits, 1)
+
+
+def beginnings(problem: Problem, inputs: TokenStrings) -> torch.Tensor:
+    """What is read before an output is written: `CLS`, the input and `SEP`."""
+    ids = np.pad(inputs.ids, ((0, 0), (1, 1)), constant_values=PAD)
+    ids[:, 0] = CLS
+    ids[np.arange(len(inputs)), inputs.lengths + 1] = separator_id(problem.network)
+    return torch.from_numpy(ids.astype(np.int64))
+
+
+def _model(problem: Problem, weights: Weights) -> Classifier:
+    config = problem.without_dropout.network
+    model = make_model(config).to(dtype=getattr(torch, config.precision))
+    model.load_state_dict({name: torch.from_numpy(value) for name, value in weights.items()})
+    return model.eval()
+
+
+def _pieces(problem: Problem, widths: np.ndarray, beams: int) -> list[slice]:
+    """Pieces of strings in the order of their widths, whose caches fit in memory."""
+    config = problem.network
+    a_token = (
+        2
+        * config.num_blocks
+        * max(config.num_attention_heads * config.attention_head_size, config.hidden_size)
+    )
+    pieces, start = [], 0
+    while start < len(widths):
+        fits = np.arange(1, len(widths) - start + 1) * widths[start:] * beams * a_token
+        fitting = int(np.searchsorted(fits, NUMBERS_AT_ONCE, "right"))
+        end = start + max(min(fitting, pictures_at_once(config)), 1)
+        pieces.append(slice(start, end))
+        start = end
+    return pieces
+
+
+def _letters_of(targets: np.ndarray) -> list[list[int]]:
+    lengths = target_lengths(targets).tolist()
+    return [row[:length] for row, length in zip(targets.tolist(), lengths, strict=True)]
+
+
+def letter_rows(outputs: Sequence[Sequence[int]]) -> np.ndarray:
+    """Outputs as targets are written: letters, `NO_LETTER` after each end."""
+    width = max(map(len, outputs), default=0)
+    rows = np.full((len(outputs), width), NO_LETTER, dtype=np.uint8)
+    for row, output in zip(rows, outputs, strict=True):
+        row[: len(output)] = output
+    return rows

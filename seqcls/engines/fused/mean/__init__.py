@@ -1,1 +1,0 @@
-"""The mean of all states as the readout, from letter counts."""

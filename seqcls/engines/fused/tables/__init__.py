@@ -1,1 +1,0 @@
-"""One block whose tokens differ by their places: keys and values of every (token, place)."""

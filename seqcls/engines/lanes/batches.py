@@ -1,0 +1,385 @@
+"""Strings as the engine of lanes reads them: in groups of as many as a vector has lanes."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Bool, Float, Int16, Int64, Integer, UInt8
+
+from seqcls.cache import remembered
+from seqcls.config import NetworkConfig
+from seqcls.engines.compiled.engine import Flat, Update
+from seqcls.engines.lanes.loss import KEPT, OutputBuffers
+from seqcls.engines.lanes.packing import PackedProgram, Slots, filled, head_rows
+from seqcls.engines.lanes.vector import lanes
+from seqcls.kinds import Examples
+from seqcls.kinds.transduction import NO_TARGET, TransductionKind, separator_id
+from seqcls.models.positions import Readout, read_ids
+from seqcls.problem import Problem
+from seqcls.sampling import Sampler
+from seqcls.sampling.streams import stream
+from seqcls.strings.token_strings import TokenStrings
+from seqcls.strings.tokenizer import CLS, PAD
+from seqcls.tasks import Task
+
+
+class LaneStrings(NamedTuple):
+    """Strings in groups; a batch begins with a new group, and its last one may not be full.
+
+    Within a batch the longest strings come first, so that those of a group are of like length.
+    """
+
+    ids: UInt8[np.ndarray, "group position lane"]
+    lengths: Int64[np.ndarray, "group lane"]
+    """Tokens that the model reads; 0 where there is no string."""
+    targets: Float[np.ndarray, "group lane"]
+    """1 for positive strings, else 0."""
+    weights: Float[np.ndarray, "group lane"]
+    """What each loss counts for in the gradient: one over the size of the batch; 0 where there is
+    no string."""
+    ends: Int64[np.ndarray, " batch"]
+    """The number of the first group after each batch."""
+
+
+class Groups(NamedTuple):
+    """Strings as compiled code takes them, and where each is."""
+
+    strings: LaneStrings
+    places: Int64[np.ndarray, " string"]
+    """Each one's group's number times the lanes, and its lane."""
+
+
+def make_groups(
+    readout: Readout,
+    strings: TokenStrings,
+    targets: np.ndarray,
+    batches: Sequence[Int64[np.ndarray, " row"]],
+) -> Groups:
+    """Strings in groups.
+
+    Args:
+        readout: what is read of a string.
+        strings: all of them.
+        targets: of each, 1 for positive ones.
+        batches: the rows of the strings of each batch.
+    """
+    width = lanes()
+    lengths = strings.lengths + (readout != "mean")
+    sizes = np.array([-(-len(rows) // width) for rows in batches], np.int64)
+    ends = np.cumsum(sizes)
+    places = np.empty(len(strings), np.int64)
+    shares = np.empty(len(strings), np.float32)
+    for rows, end, size in zip(batches, ends, sizes, strict=True):
+        longest_first = rows[np.argsort(-lengths[rows], kind="stable")]
+        places[longest_first] = (end - size) * width + np.arange(len(rows))
+        shares[rows] = 1 / len(rows)
+    groups = int(sizes.sum())
+    tokens = filled(int(lengths.max(initial=1)))
+    ids = np.full((groups * width, tokens), PAD, np.uint8)
+    read = read_ids(strings, readout)
+    ids[places, : read.shape[1]] = read[:, :tokens]
+    read_of_each = LaneStrings(
+        np.ascontiguousarray(ids.reshape(groups, width, tokens).transpose(0, 2, 1)),
+        _placed(lengths, places, groups, np.int64),
+        _placed(targets, places, groups, np.float32),
+        _placed(shares, places, groups, np.float32),
+        ends,
+    )
+    return Groups(read_of_each, places)
+
+
+def _placed(values: np.ndarray, places: np.ndarray, groups: int, dtype: type) -> np.ndarray:
+    placed: np.ndarray = np.zeros(groups * lanes(), dtype)
+    placed[places] = values
+    return placed.reshape(groups, lanes())
+
+
+@remembered
+def epoch_groups(readout: Readout, sampler: Sampler, epoch: int) -> Groups:
+    """An epoch of a stream in groups, made once for all members that read it."""
+    drawn = stream(sampler).epoch(epoch)
+    rows, size = np.arange(len(drawn)), sampler.batch_size
+    batches = [rows[start : start + size] for start in range(0, len(rows), size)]
+    return make_groups(readout, drawn.strings, drawn.labels, batches)
+
+
+@remembered
+def validation_groups(
+    readout: Readout, sampler: Sampler, most: int, *, alike: bool = False
+) -> Groups:
+    """The strings of a validation in groups, made once for all members.
+
+    Args:
+        readout: what is read of a string.
+        sampler: what draws the strings.
+        most: groups of a batch at most.
+        alike: whether all strings of a group are of one length.
+    """
+    drawn = stream(sampler).epoch(0)
+    return _grouped(readout, drawn.strings, drawn.labels, most, alike)
+
+
+def answering_groups(
+    readout: Readout, strings: TokenStrings, most: int, *, alike: bool = False
+) -> Groups:
+    """Strings without labels in groups; the arguments are those of `validation_groups`."""
+    return _grouped(readout, strings, np.zeros(len(strings)), most, alike)
+
+
+def _grouped(
+    readout: Readout, strings: TokenStrings, targets: np.ndarray, most: int, alike: bool
+) -> Groups:
+    lengths = strings.lengths
+    if alike:
+        rows = [np.flatnonzero(lengths == length) for length in np.unique(lengths)]
+    else:
+        longest_first = np.argsort(-lengths, kind="stable")
+        size = most * lanes()
+        rows = [longest_first[x : x + size] for x in range(0, len(strings), size)]
+    return make_groups(readout, strings, targets, rows)
+
+
+# Strings as models that write are taught them: in groups, with the tokens to be predicted.
+
+KIND = TransductionKind()
+
+
+class TaughtStrings(NamedTuple):
+    """Strings in groups, and what is to be predicted at each of their tokens."""
+
+    strings: LaneStrings
+    wanted: Int16[np.ndarray, "group position lane"]
+    """The `wanted` of `seqcls.engines.lanes.loss.Taught`."""
+    begins: Int64[np.ndarray, "group lane"]
+    """The first token at which one is."""
+    shares: Float[np.ndarray, " batch"]
+    """What each loss counts for in the gradient: one over the tokens predicted in the batch."""
+
+
+class Lesson(NamedTuple):
+    """Strings as compiled code takes them, and where each is."""
+
+    taught: TaughtStrings
+    groups: Groups
+    coupled: Int64[np.ndarray, "string position"] | None
+    """The places of tokens that share them, before training moves them."""
+
+    @property
+    def lanes_of_strings(self) -> tuple[np.ndarray, int]:
+        """Each string's group's number times the lanes, and its lane; how many groups."""
+        return self.groups.places, len(self.taught.wanted)
+
+
+def make_lesson(
+    network: NetworkConfig,
+    task: Task,
+    examples: Examples,
+    batches: Sequence[Int64[np.ndarray, " row"]],
+) -> Lesson:
+    """Inputs with their targets, in groups.
+
+    Args:
+        network: one that writes.
+        task: the transduction.
+        examples: inputs and targets.
+        batches: the rows of the strings of each batch.
+    """
+    read = KIND.reading(task, examples)
+    groups = make_groups("first", read, np.zeros(len(examples)), batches)
+    encoded = KIND.encoded(task, examples, network)
+    is_predicted = encoded != NO_TARGET
+    # The last token that is predicted, END, is predicted at the last one that is read.
+    begins = read.lengths + 1 - is_predicted.sum(axis=1)
+    rows, places = np.nonzero(is_predicted)
+    numbers = head_rows(network)[encoded[rows, places]]
+    if network.head == "all":
+        ids = read.ids
+        after = np.cumsum(ids == separator_id(network), axis=1) > 0
+        # Token ids stand one to the right of their letters, behind CLS.
+        is_written = np.pad(after, ((0, 0), (1, 0)))[rows, places]
+        numbers = numbers + np.where(is_written, 0, network.num_outputs)
+    count, tokens, width = groups.strings.ids.shape
+    wanted = np.full((count * width, tokens), -1, np.int16)
+    wanted[groups.places[rows], begins[rows] + places] = numbers
+    first = np.zeros(count * width, np.int64)
+    first[groups.places] = begins
+    shares = [1 / max(int(is_predicted[rows_of].sum()), 1) for rows_of in batches]
+    by_lane = wanted.reshape(count, width, tokens).transpose(0, 2, 1)
+    coupled = None
+    if network.coupling:
+        its = groups.strings.ids.transpose(0, 2, 1).reshape(count * width, tokens)
+        coupled = coupled_of(network, its[groups.places])
+    return Lesson(
+        TaughtStrings(
+            groups.strings,
+            np.ascontiguousarray(by_lane),
+            first.reshape(count, width),
+            np.array(shares, np.float32),
+        ),
+        groups,
+        coupled,
+    )
+
+
+def coupled_of(
+    network: NetworkConfig, ids: Integer[np.ndarray, "string position"]
+) -> Int64[np.ndarray, "string position"]:
+    """The places of tokens that share them."""
+    # Only here is PyTorch loaded.
+    import torch
+
+    from seqcls.models.positions.places import coupled_places
+
+    places = coupled_places(network.coupling, torch.from_numpy(ids.astype(np.int64)))
+    return np.asarray(places.numpy())
+
+
+@remembered
+def epoch_lesson(network: NetworkConfig, sampler: Sampler, epoch: int) -> Lesson:
+    """An epoch's strings, made once for all members that are taught them."""
+    drawn = stream(sampler).epoch(epoch)
+    rows, size = np.arange(len(drawn)), sampler.batch_size
+    batches = [rows[start : start + size] for start in range(0, len(rows), size)]
+    return make_lesson(network, sampler.task, drawn, batches)
+
+
+def scored_lesson(network: NetworkConfig, task: Task, examples: Examples, most: int) -> Lesson:
+    """Strings that are only scored, in batches of so many groups at most."""
+    longest_first = np.argsort(-KIND.reading(task, examples).lengths, kind="stable")
+    size = most * lanes()
+    rows = [longest_first[x : x + size] for x in range(0, len(examples), size)]
+    return make_lesson(network, task, examples, rows)
+
+
+@remembered
+def validation_lesson(network: NetworkConfig, sampler: Sampler, most: int) -> Lesson:
+    """The strings of a validation, made once for all members."""
+    return scored_lesson(network, sampler.task, stream(sampler).epoch(0), most)
+
+
+class Blank(NamedTuple):
+    """Inputs in groups, for which outputs are to be written."""
+
+    given: Int16[np.ndarray, "group position lane"]
+    begins: Int64[np.ndarray, "group lane"]
+    limits: Int64[np.ndarray, "group lane"]
+    places: Int64[np.ndarray, " string"]
+    """Each one's group's number times the lanes, and its lane."""
+
+    @property
+    def tokens(self) -> int:
+        """Places that are read at most, filled up."""
+        return filled(int((self.begins + self.limits).max(initial=1)))
+
+
+class WrittenOutputs(NamedTuple):
+    """The outputs of strings."""
+
+    tokens: Int16[np.ndarray, "string position"]
+    """Token ids, -1 after each end."""
+    is_ended: Bool[np.ndarray, " string"]
+    log_probability: Float[np.ndarray, " string"]
+
+
+def make_blank(
+    network: NetworkConfig, inputs: TokenStrings, limits: Int64[np.ndarray, " string"]
+) -> Blank:
+    """Inputs with `CLS` before and `SEP` behind them, in groups of like length."""
+    width, count = lanes(), -(-len(inputs) // lanes())
+    begins = inputs.lengths + 2
+    order = np.argsort(-(begins + limits), kind="stable")
+    places = np.empty(len(inputs), np.int64)
+    places[order] = np.arange(len(inputs))
+    ids = np.pad(inputs.ids, ((0, 0), (1, 1)), constant_values=CLS)
+    ids[np.arange(len(inputs)), begins - 1] = separator_id(network)
+    given = np.zeros((count * width, ids.shape[1]), np.int16)
+    given[places] = head_rows(network)[ids]
+    by_lane = given.reshape(count, width, -1).transpose(0, 2, 1)
+    first, most = np.zeros((2, count * width), np.int64)
+    first[places], most[places] = begins, limits
+    shape = count, width
+    return Blank(np.ascontiguousarray(by_lane), first.reshape(shape), most.reshape(shape), places)
+
+
+def empty_outputs(blank: Blank) -> OutputBuffers:
+    """Outputs of which nothing is written yet."""
+    shape = count, width = blank.begins.shape
+    return OutputBuffers(
+        given=blank.given,
+        begins=blank.begins,
+        limits=blank.limits,
+        written=np.full((count, int(blank.limits.max(initial=1)), width), -1, np.int16),
+        counts=np.zeros(shape, np.int64),
+        is_ended=np.zeros(shape, np.bool_),
+        scores=np.zeros(shape),
+        kept=np.zeros(KEPT * lanes(), np.float32),
+    )
+
+
+def written_of(network: NetworkConfig, blank: Blank, outputs: OutputBuffers) -> WrittenOutputs:
+    """Outputs in the order of the strings."""
+    ids, at = np.append(np.argsort(head_rows(network)), -1), blank.places
+    written = outputs.written.transpose(0, 2, 1)
+    tokens = written.reshape(-1, written.shape[2])[at]
+    return WrittenOutputs(
+        ids[tokens].astype(np.int16),
+        outputs.is_ended.reshape(-1)[at],
+        outputs.scores.reshape(-1)[at],
+    )
+
+
+# What training and scoring have in common for all networks that write.
+
+
+class Steps(NamedTuple):
+    """What training goes on from."""
+
+    moments: Float[np.ndarray, "2 parameter"]
+    done: int
+    update: Update
+
+
+class Results(NamedTuple):
+    """What came out for strings, in the places of their groups."""
+
+    loss: float
+    """The sum of all, in nats."""
+    losses: Float[np.ndarray, "group lane"]
+    missed: Int64[np.ndarray, "group lane"]
+    """Tokens of each output that are not the likeliest; counted where nothing is trained."""
+    missed_inside: Int64[np.ndarray, "group lane"]
+    """The wrong ones before the end and among letters."""
+
+
+class OutputProgram(PackedProgram, ABC):
+    """One member's epochs and validation.
+
+    Args:
+        problem: a transduction, and a network that writes.
+        slots: where its parameters stand.
+        size: of all parameters.
+        groups: of a batch that is only scored.
+    """
+
+    def __init__(self, problem: Problem, slots: Slots, size: int, groups: int) -> None:
+        super().__init__(problem.network, slots, size)
+        self._train = problem.train
+        self._validation = validation_lesson(problem.network, problem.validation, groups)
+
+    @abstractmethod
+    def taught(self, flat: Flat, lesson: Lesson, steps: Steps | None) -> Results:
+        """Trains on strings, in place, or scores them where no steps are given."""
+
+    def epoch(
+        self, flat: Flat, moments: np.ndarray, steps: int, update: Update, number: int
+    ) -> tuple[float, int]:
+        """Implements `Program.epoch`."""
+        lesson = epoch_lesson(self._network, self._train, number)
+        results = self.taught(flat, lesson, Steps(moments, steps, update))
+        return results.loss, len(lesson.taught.shares)
+
+    def validation(self, flat: Flat) -> tuple[float, bool]:
+        """Implements `Program.validation`."""
+        results = self.taught(flat, self._validation, None)
+        return results.loss, not results.missed.any()

@@ -1,0 +1,318 @@
+"""Token ids to vectors: of each token type, in which lanes a token is of it."""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from seqcls.engines.lanes.elementary import exp
+from seqcls.engines.lanes.tiles import LinearLayer, apply, clear
+from seqcls.engines.lanes.vector import (
+    HALF,
+    LANES,
+    ONE,
+    ZERO,
+    absolute,
+    fma,
+    if_less,
+    inlined,
+    kernel,
+    larger,
+    load,
+    spread,
+    spread_at,
+    store,
+    total,
+)
+from seqcls.strings.tokenizer import CLS, FIRST_LETTER, PAD
+
+
+@kernel
+def mark_tokens(tokens, ids, a, types, types0, row, is_token0):
+    """Writes 1 or 0 for each of the token types (CLS, then the letters), and whether it is a token.
+
+    A matrix of embeddings times these is a look-up, for as many strings as there are lanes at once.
+
+    Token ids are (position, lane). The vectors stand in `a`: those of the types from `types0` on,
+    `row` from token to token, and one for each token, 0 for PAD, else 1, from `is_token0` on.
+    """
+    for token in range(tokens):
+        for lane in range(LANES):
+            a[(is_token0 + token) * LANES + lane] = np.float32(ids[token, lane])
+        given = load(a, is_token0 + token)
+        for kind in range(types):
+            number = np.float32(CLS if kind == 0 else kind - 1 + FIRST_LETTER)
+            apart = absolute(given - number)
+            here = if_less(apart, spread(HALF), spread(ONE), spread(ZERO))
+            store(a, types0 + token * row + kind, here)
+        apart = absolute(given - np.float32(PAD))
+        store(a, is_token0 + token, if_less(apart, spread(HALF), spread(ZERO), spread(ONE)))
+
+
+@kernel
+def mark_numbers(numbers, a, types, types0):
+    """The same for one token in each lane, given by the number of its type."""
+    for kind in range(types):
+        for lane in range(LANES):
+            a[(types0 + kind) * LANES + lane] = ONE if numbers[lane] == kind else ZERO
+
+
+# From the state that is read to a group's loss, and back; and from every state that predicts.
+
+number = np.float32
+
+
+@inlined
+def sigmoid_of(x):
+    small = number(math.exp(-abs(x)))
+    return (small if x < ZERO else ONE) / (ONE + small)
+
+
+@kernel
+def classify(width, a, read0, w, classifier, bias, logits):
+    """Writes the logits of a group's strings, given the state that is read of each."""
+    value = spread_at(w, bias)
+    for i in range(width):
+        value = fma(load(a, read0 + i), spread_at(w, classifier + i), value)
+    store(logits, 0, value)
+
+
+@kernel
+def group_loss(logits, targets, weights, scaled, slopes):
+    """The sum of a group's losses in nats; leaves D logit of each in `slopes`.
+
+    Targets are 1 for positive strings, else 0; weights are what each loss counts for in the
+    gradient, 0 where there is no string.
+    """
+    loss = 0.0
+    for lane in range(LANES):
+        x, slope = logits[lane], ONE
+        if scaled:
+            # z <- -z / (1 + sigmoid(z)), twice.
+            for _ in range(2):
+                share = sigmoid_of(x)
+                divisor = ONE / (ONE + share)
+                slope *= -divisor * (ONE - x * share * (ONE - share) * divisor)
+                x = -x * divisor
+        if weights[lane] > ZERO:
+            # In PyTorch's order, and so with its rounding.
+            log_sigmoid = min(x, ZERO) - number(math.log1p(number(math.exp(-abs(x)))))
+            loss += np.float64((ONE - targets[lane]) * x - log_sigmoid)
+        slopes[lane] = (sigmoid_of(x) - targets[lane]) * weights[lane] * slope
+    return loss
+
+
+@kernel
+def classify_gradient(width, a, read0, dread0, slopes, w, gradient, classifier, bias, has_bias):
+    """Writes D of the state that is read; adds to the classifier's gradient."""
+    slope = load(slopes, 0)
+    for i in range(width):
+        gradient[classifier + i] += total(slope * load(a, read0 + i))
+        store(a, dread0 + i, slope * spread_at(w, classifier + i))
+    if has_bias:
+        gradient[bias] += total(slope)
+
+
+class Head(NamedTuple):
+    """A head that writes. It gives of each state numbers for CLS, the letters, and PAD, in this
+    order; the last two letters are SEP and END.
+    """
+
+    layer: LinearLayer
+    outputs: int
+
+
+@kernel
+def head_of(sizes, parameters):
+    """The head, as kernels take it."""
+    outputs = (sizes.outputs + 3) // 4 * 4
+    bias = parameters.classifier_bias if sizes.biases and not sizes.tied else -1
+    weight = parameters.embedding if sizes.tied else parameters.classifier
+    return Head(LinearLayer(sizes.width, outputs, weight, bias), sizes.outputs)
+
+
+class Taught(NamedTuple):
+    """What is to be predicted of some rows of states, and where it is told how that went."""
+
+    wanted: np.ndarray
+    """(row, lane): the number of the token to be predicted; that of one which is predicted and not
+    written, plus how many there are; -1 where there is none."""
+    strings: np.ndarray
+    """(row): the number of its group."""
+    losses: np.ndarray
+    """(group, lane): of each string, in nats."""
+    missed: np.ndarray
+    """(group, lane): tokens of its output that are not the likeliest."""
+    missed_inside: np.ndarray
+    """(group, lane): those of them before the end that are not the likeliest letter."""
+    kept: np.ndarray
+    """Scratch of `KEPT` vectors."""
+
+
+KEPT = 4
+
+
+@kernel
+def likeliest(head, a, first, kept):
+    """Writes which letter has the highest output, and which of those and END, the first of equals.
+
+    CLS, SEP and PAD are never written.
+    """
+    best, number = load(a, first + 1), spread(ONE)
+    for token in range(2, head.outputs - 3):
+        value = load(a, first + token)
+        number = if_less(best, value, spread(np.float32(token)), number)
+        best = larger(best, value)
+    store(kept, 0, number)
+    end = head.outputs - 2
+    store(kept, 1, if_less(best, load(a, first + end), spread(np.float32(end)), number))
+
+
+@kernel
+def token_losses(rows, first, head, a, states, outputs, w, taught, share, training):
+    """Adds up the losses of what is to be predicted of rows of states; their sum in nats.
+
+    Args:
+        rows: of states.
+        first: the first one's number in `taught`.
+        head: a `Head`.
+        a: all vectors.
+        states: the `Rows` that the head reads.
+        outputs: `Rows` of scratch; D of the head's numbers is left in them.
+        w: the parameters.
+        taught: a `Taught`.
+        share: what each loss counts for in the gradient.
+        training: whether gradients are wanted, or which tokens are missed.
+    """
+    apply(rows, head.layer, a, states, outputs, w, False)
+    kept, loss = taught.kept, 0.0
+    for r in range(rows):
+        number, row = outputs.first + r * outputs.apart, first + r
+        group = taught.strings[row]
+        is_taught = False
+        for lane in range(LANES):
+            is_taught = is_taught or taught.wanted[row, lane] >= 0
+        if not is_taught:
+            clear(a, number, outputs.apart)
+            continue
+        if not training:
+            likeliest(head, a, number, kept)
+            for lane in range(LANES):
+                wanted = taught.wanted[row, lane]
+                if 0 <= wanted < head.outputs:
+                    taught.missed[group, lane] += kept[LANES + lane] != wanted
+                    is_inside = wanted != head.outputs - 2
+                    taught.missed_inside[group, lane] += is_inside and kept[lane] != wanted
+        highest = load(a, number)
+        for token in range(1, head.outputs):
+            highest = larger(highest, load(a, number + token))
+        store(kept, 2, highest)
+        for lane in range(LANES):
+            wanted = max(taught.wanted[row, lane], 0) % head.outputs
+            kept[2 * LANES + lane] -= a[(number + wanted) * LANES + lane]
+        sum_of = spread(ZERO)
+        for token in range(head.outputs):
+            weight = exp(load(a, number + token) - highest)
+            store(a, number + token, weight)
+            sum_of = sum_of + weight
+        store(kept, 3, sum_of)
+        for lane in range(LANES):
+            here = taught.wanted[row, lane] >= 0
+            if here:
+                its = math.log(np.float64(kept[3 * LANES + lane])) + kept[2 * LANES + lane]
+                taught.losses[group, lane] += its
+                loss += its
+            kept[lane] = share / kept[3 * LANES + lane] if here else ZERO
+        if not training:
+            continue
+        factor = load(kept, 0)
+        for token in range(head.outputs):
+            store(a, number + token, load(a, number + token) * factor)
+        for lane in range(LANES):
+            wanted = taught.wanted[row, lane]
+            if wanted >= 0:
+                a[(number + wanted % head.outputs) * LANES + lane] -= share
+    return loss
+
+
+# What is written so far: which token comes next in each lane, and when an output ends.
+
+
+class OutputBuffers(NamedTuple):
+    """Inputs in groups, and the outputs that are written for them."""
+
+    given: np.ndarray
+    """(group, position, lane): numbers of the tokens that are read first, as a `Head` counts."""
+    begins: np.ndarray
+    """(group, lane): how many; 0 where there is no string."""
+    limits: np.ndarray
+    """(group, lane): tokens of an output at most."""
+    written: np.ndarray
+    """(group, position, lane): those written, filled in from -1."""
+    counts: np.ndarray
+    """(group, lane): how many, counted up from 0."""
+    is_ended: np.ndarray
+    """(group, lane): whether END came."""
+    scores: np.ndarray
+    """(group, lane): the log-probability of each output, in nats, added up from 0."""
+    kept: np.ndarray
+    """Scratch of vectors."""
+
+
+@kernel
+def next_token(outputs, group, lane, place):
+    """The number of the token to be read at a place."""
+    begin = outputs.begins[group, lane]
+    if place < begin:
+        return outputs.given[group, place, lane]
+    written = place - begin
+    if written < outputs.counts[group, lane]:
+        return outputs.written[group, written, lane]
+    return 0
+
+
+@kernel
+def goes_on(outputs, group, lane):
+    """Whether a string's output is not yet written to its end."""
+    if outputs.begins[group, lane] == 0 or outputs.is_ended[group, lane]:
+        return False
+    return outputs.counts[group, lane] < outputs.limits[group, lane]
+
+
+@kernel
+def any_goes_on(outputs, first, end):
+    """Whether that is so in any of some groups."""
+    for group in range(first, end):
+        for lane in range(LANES):
+            if goes_on(outputs, group, lane):
+                return True
+    return False
+
+
+@kernel
+def write_next(outputs, head, a, number, group, place):
+    """Adds to each output the likeliest token after the one at a place."""
+    kept = outputs.kept
+    likeliest(head, a, number, kept)
+    highest = load(a, number)
+    for token in range(1, head.outputs):
+        highest = larger(highest, load(a, number + token))
+    sum_of = spread(ZERO)
+    for token in range(head.outputs):
+        sum_of = sum_of + exp(load(a, number + token) - highest)
+    store(kept, 2, highest)
+    store(kept, 3, sum_of)
+    for lane in range(LANES):
+        if place + 1 < outputs.begins[group, lane] or not goes_on(outputs, group, lane):
+            continue
+        best = int(kept[LANES + lane])
+        outputs.scores[group, lane] += (
+            a[(number + best) * LANES + lane]
+            - kept[2 * LANES + lane]
+            - math.log(np.float64(kept[3 * LANES + lane]))
+        )
+        if best == head.outputs - 2:
+            outputs.is_ended[group, lane] = True
+        else:
+            outputs.written[group, outputs.counts[group, lane], lane] = best
+            outputs.counts[group, lane] += 1

@@ -1,1 +1,0 @@
-"""RNN, GRU and LSTM, all groups of a batch side by side."""

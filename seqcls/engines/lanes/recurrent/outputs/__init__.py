@@ -1,1 +1,0 @@
-"""Recurrent networks that write: trained by teacher forcing, and writing."""

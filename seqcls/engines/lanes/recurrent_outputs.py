@@ -1,0 +1,163 @@
+"""Forward, backward and AdamW of a recurrent network that writes, as one compiled function.
+
+As `seqcls.engines.lanes.recurrent_kernel`, but the last layer's states are read at every token.
+"""
+
+import numpy as np
+
+from seqcls.engines.compiled.arithmetic import adamw
+from seqcls.engines.compiled.compiling import entry
+from seqcls.engines.compiled.machine_code import RECURRENT_OUTPUTS
+from seqcls.engines.lanes.loss import (
+    Taught,
+    any_goes_on,
+    head_of,
+    mark_numbers,
+    next_token,
+    token_losses,
+    write_next,
+)
+from seqcls.engines.lanes.recurrent_kernel import (
+    BatchRows,
+    make_table,
+    read_tokens,
+    run_layer,
+    run_layer_gradient,
+    table_gradient,
+)
+from seqcls.engines.lanes.recurrent_sizes import LSTM
+from seqcls.engines.lanes.tiles import COLUMNS, Rows, apply, apply_gradient, clear
+from seqcls.engines.lanes.vector import LANES, load, store
+
+
+@entry(RECURRENT_OUTPUTS)
+def run_outputs(
+    training, w, gradient, moments, step, update, sizes, parameters, at, a, taught, table, d_table,
+    losses, missed, missed_inside,
+):  # fmt: skip
+    """Trains a model on batches of strings, in place, or only scores; the sum of all losses.
+
+    Args:
+        training: whether to train.
+        w: the parameters, one after another.
+        gradient: as many zeros.
+        moments: (2, parameter) AdamW's first and second moments.
+        step: steps done before.
+        update: an `Update`.
+        sizes: a `Sizes`.
+        parameters: a `Parameters`.
+        at: a `States`.
+        a: scratch for the states, zeros at first.
+        taught: a `TaughtStrings`.
+        table: scratch of (gate, token type) numbers.
+        d_table: likewise, zeros at first.
+        losses: (group, lane), zeros; added to, as are the next two: as in `Taught`.
+        missed: likewise.
+        missed_inside: likewise.
+    """
+    row, strings = sizes.width + 1, taught.strings
+    starts = np.zeros(strings.ids.shape[1] + 1, np.int64)
+    wanted = np.zeros((at.rows + COLUMNS, LANES), np.int16)
+    owners = np.zeros(at.rows + COLUMNS, np.int64)
+    kept = np.zeros(4 * LANES, np.float32)
+    head = head_of(sizes, parameters)
+    states = at.state + (sizes.layers - 1) * at.layer_size
+    outputs = Rows(at.outputs, head.layer.outputs + 1)
+    total_loss = 0.0
+    first = 0
+    make_table(sizes, parameters, w, table)
+    for number in range(strings.ends.size):
+        end = strings.ends[number]
+        lengths = strings.lengths[first:end]
+        tokens = read_tokens(sizes, at, a, strings.ids[first:end], lengths, starts)
+        batch = BatchRows(tokens, end - first, starts, lengths)
+        rows, begin = starts[tokens], starts[tokens]
+        for token in range(tokens):
+            for index in range(starts[token], starts[token + 1]):
+                group = first + index - starts[token]
+                owners[index] = group
+                for lane in range(LANES):
+                    wanted[index, lane] = taught.wanted[group, token, lane]
+                    if wanted[index, lane] >= 0:
+                        begin = min(begin, index)
+        for layer in range(sizes.layers):
+            run_layer(layer, sizes, parameters, at, w, table, a, batch, at.zero, at.zero)
+        lesson = Taught(wanted, owners, losses, missed, missed_inside, kept)
+        share = taught.shares[number]
+        first = end
+        if not training:
+            for start in range(begin, rows, COLUMNS):
+                read = Rows(states + start * row, row)
+                total_loss += token_losses(
+                    min(COLUMNS, rows - start), start, head, a, read, outputs, w, lesson, share,
+                    False,
+                )  # fmt: skip
+            continue
+        count, read = rows - begin, Rows(states + begin * row, row)
+        total_loss += token_losses(count, begin, head, a, read, outputs, w, lesson, share, True)
+        clear(a, at.output_gradient, begin * row)
+        to = Rows(at.output_gradient + begin * row, row)
+        apply_gradient(count, head.layer, a, read, outputs, to, w, gradient, False)
+        for layer in range(sizes.layers - 1, -1, -1):
+            run_layer_gradient(layer, sizes, parameters, at, w, gradient, d_table, a, batch)
+        table_gradient(sizes, parameters, w, gradient, d_table)
+        step += 1
+        adamw(w, gradient, moments, step, update)
+        make_table(sizes, parameters, w, table)
+    return total_loss
+
+
+# Greedy decoding of a recurrent network that keeps its states, as one compiled function.
+#
+# All strings of a few groups are read and written together, token by token: at each, a lane reads a
+# token of its input or the one that it has written last.
+
+
+@entry(RECURRENT_OUTPUTS)
+def write(w, sizes, parameters, at, before, groups, a, outputs, table):
+    """Writes an output for each input.
+
+    Args:
+        w: the parameters, one after another.
+        sizes: a `Sizes`.
+        parameters: a `Parameters`.
+        at: a `States` of so many rows and groups as are written together.
+        before: where there is room for states and cells of each layer.
+        groups: how many are written together.
+        a: scratch for the states, zeros at first.
+        outputs: an `Outputs`.
+        table: scratch of (gate, token type) numbers.
+    """
+    row, types_row = sizes.width + 1, sizes.type_width + 1
+    size = groups * row
+    head = head_of(sizes, parameters)
+    after = Rows(at.outputs, head.layer.outputs + 1)
+    last = at.state + (sizes.layers - 1) * at.layer_size
+    numbers = np.zeros(LANES, np.int64)
+    starts = np.zeros(2, np.int64)
+    make_table(sizes, parameters, w, table)
+    for first in range(0, outputs.begins.shape[0], groups):
+        some = min(groups, outputs.begins.shape[0] - first)
+        starts[1] = some
+        batch = BatchRows(1, some, starts, outputs.begins)
+        clear(a, before, 2 * sizes.layers * size)
+        place = 0
+        while any_goes_on(outputs, first, first + some):
+            for group in range(some):
+                for lane in range(LANES):
+                    numbers[lane] = next_token(outputs, first + group, lane, place)
+                mark_numbers(numbers, a, sizes.types, at.types + group * types_row)
+            for layer in range(sizes.layers):
+                state = before + 2 * layer * size
+                run_layer(layer, sizes, parameters, at, w, table, a, batch, state, state + size)
+                moved = layer * at.layer_size
+                for index in range(some * row):
+                    store(a, state + index, load(a, at.state + moved + index))
+                    if sizes.cell == LSTM:
+                        store(a, state + size + index, load(a, at.cell + moved + index))
+            apply(some, head.layer, a, Rows(last, row), after, w, False)
+            for group in range(some):
+                write_next(
+                    outputs, head, a, after.first + group * after.apart, first + group, place
+                )
+            place += 1

@@ -1,1 +1,0 @@
-"""Transformers of any depth, one group of strings after another."""

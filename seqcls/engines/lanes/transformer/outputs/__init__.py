@@ -1,1 +1,0 @@
-"""Transformers that write: trained by teacher forcing, and writing."""

@@ -1,0 +1,372 @@
+"""Forward, backward and AdamW of a Transformer that writes, as one compiled function."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from seqcls.engines.compiled.arithmetic import adamw
+from seqcls.engines.compiled.compiling import entry
+from seqcls.engines.compiled.machine_code import TRANSFORMER_OUTPUTS
+from seqcls.engines.lanes.elementary import Norm, NormStates, norm, norm_gradient
+from seqcls.engines.lanes.loss import (
+    Taught,
+    any_goes_on,
+    head_of,
+    next_token,
+    token_losses,
+    write_next,
+)
+from seqcls.engines.lanes.packing import filled, one_after_another
+from seqcls.engines.lanes.tiles import COLUMNS, Rows, apply, apply_gradient, clear
+from seqcls.engines.lanes.transformer_attention import (
+    MASKED,
+    add_places,
+    attend,
+    end_distance_gradient,
+    fill_turns,
+    rotate,
+)
+from seqcls.engines.lanes.transformer_block import (
+    activate,
+    backward,
+    copy,
+    forward,
+    layers_of,
+    scale,
+)
+from seqcls.engines.lanes.transformer_kernel import Group, embed, embed_gradient, fill_all_turns
+from seqcls.engines.lanes.transformer_sizes import (
+    ADDED,
+    LEARNED,
+    RELATIVE,
+    ROTARY,
+    TransformerSizes,
+)
+from seqcls.engines.lanes.vector import LANES, ZERO, kernel, spread, store
+
+
+@kernel
+def final_norm_of(sizes, parameters):
+    """The norm after the last block."""
+    return Norm(
+        sizes.norm, sizes.hidden, sizes.eps, parameters.final_norm, parameters.final_norm_bias
+    )
+
+
+@kernel
+def add_learned(tokens, width, hidden, a, x0, row, w, table, places):
+    """Adds to x the row of the learned table for the place of each token of each string."""
+    for token in range(tokens):
+        for lane in range(LANES):
+            start = table + places[token, lane] * width
+            index = (x0 + token * row) * LANES + lane
+            for i in range(hidden):
+                a[index + i * LANES] += w[start + i]
+
+
+@kernel
+def add_learned_gradient(tokens, width, hidden, a, dx0, row, lengths, gradient, table, places):
+    """Adds D x to the gradient of these rows."""
+    for token in range(tokens):
+        for lane in range(LANES):
+            if token >= lengths[lane]:
+                continue
+            start = table + places[token, lane] * width
+            index = (dx0 + token * row) * LANES + lane
+            for i in range(hidden):
+                gradient[start + i] += a[index + i * LANES]
+
+
+@entry(TRANSFORMER_OUTPUTS)
+def run_outputs(
+    training, w, gradient, moments, step, update, sizes, parameters, at, a, taught, places, by_lane,
+    factor, losses, missed, missed_inside,
+):  # fmt: skip
+    """Trains a model on batches of strings, in place, or only scores; the sum of all losses.
+
+    Args:
+        training: whether to train.
+        w: the parameters, one after another.
+        gradient: as many zeros.
+        moments: (2, parameter) AdamW's first and second moments.
+        step: steps done before.
+        update: an `Update`.
+        sizes: a `Sizes`.
+        parameters: a `Parameters`.
+        at: a `States`.
+        a: scratch for the states, zeros at first.
+        taught: a `TaughtStrings`.
+        places: a `Places`.
+        by_lane: (group, position, lane), places in a learned table; else empty.
+        factor: what scores are multiplied by, whatever a string's length.
+        losses: (group, lane), zeros; added to, as are the next two: as in `Taught`.
+        missed: likewise.
+        missed_inside: likewise.
+    """
+    row = sizes.width + 1
+    strings = taught.strings
+    order = np.arange(strings.ids.shape[1])
+    owners = np.zeros(strings.ids.shape[1] + 4, np.int64)
+    read = np.zeros(LANES, np.int64)
+    kept = np.zeros(4 * LANES, np.float32)
+    head = head_of(sizes, parameters)
+    layer = final_norm_of(sizes, parameters)
+    last = Rows(at.last_state, row)
+    normed = Rows(at.final_normed, row) if sizes.final_norm else last
+    final = NormStates(at.final_units, at.final_scales)
+    outputs = Rows(at.outputs, head.layer.outputs + 1)
+    total_loss = 0.0
+    first = 0
+    for batch in range(strings.ends.size):
+        for number in range(first, strings.ends[batch]):
+            ids, lengths = strings.ids[number], strings.lengths[number]
+            longest, begin = 1, strings.ids.shape[1]
+            for lane in range(LANES):
+                longest = max(longest, lengths[lane])
+                if lengths[lane] > 0:
+                    begin = min(begin, taught.begins[number, lane])
+            tokens = (longest + 3) // 4 * 4
+            begin = begin // 4 * 4
+            here = places.rows[number]
+            group = Group(places.numbers[here], places.slopes, places.buckets, read, np.float32(1))
+            embed(tokens, sizes, parameters, at, a, ids, lengths, factor, w)
+            if sizes.scheme == ADDED:
+                add_places(
+                    tokens, sizes.width, sizes.hidden, a, at.state, row,
+                    places.added[here].reshape(-1), 0, order,
+                )  # fmt: skip
+            elif sizes.scheme == LEARNED:
+                add_learned(
+                    tokens, sizes.width, sizes.hidden, a, at.state, row, w, parameters.table,
+                    by_lane[number],
+                )  # fmt: skip
+            elif sizes.scheme == ROTARY:
+                cosines, sines = places.cosines[here], places.sines[here]
+                fill_all_turns(tokens, sizes, at, a, cosines, sines, read)
+            for block in range(sizes.blocks):
+                forward(block, False, tokens, training, sizes, parameters, at, w, a, group)
+            predicting = tokens - begin
+            from_last, from_normed = (
+                Rows(last.first + begin * row, row),
+                Rows(normed.first + begin * row, row),
+            )
+            if sizes.final_norm:
+                norm(predicting, layer, a, from_last, from_normed, final, w)
+            owners[:] = number
+            lesson = Taught(taught.wanted[number], owners, losses, missed, missed_inside, kept)
+            share = taught.shares[batch]
+            if not training:
+                for start in range(begin, tokens, COLUMNS):
+                    states = Rows(normed.first + start * row, row)
+                    total_loss += token_losses(
+                        COLUMNS, start, head, a, states, outputs, w, lesson, share, False
+                    )
+                continue
+            total_loss += token_losses(
+                predicting, begin, head, a, from_normed, outputs, w, lesson, share, True
+            )
+            clear(a, at.gradient, begin * row)
+            to = Rows(at.gradient + begin * row, row)
+            apply_gradient(predicting, head.layer, a, from_normed, outputs, to, w, gradient, False)
+            if sizes.final_norm:
+                norm_gradient(predicting, layer, a, to, to, final, at.norm_sums, w, gradient, False)
+            for block in range(sizes.blocks - 1, -1, -1):
+                backward(block, False, tokens, sizes, parameters, at, w, gradient, a, group)
+            embed_gradient(tokens, sizes, parameters, at, a, gradient)
+            if sizes.scheme == LEARNED:
+                add_learned_gradient(
+                    tokens, sizes.width, sizes.hidden, a, at.gradient, row, lengths, gradient,
+                    parameters.table, by_lane[number],
+                )  # fmt: skip
+            elif sizes.scheme == RELATIVE:
+                end_distance_gradient(
+                    sizes.heads, a, at.distance_gradient, gradient, parameters.table
+                )
+        first = strings.ends[batch]
+        if training:
+            step += 1
+            adamw(w, gradient, moments, step, update)
+    return total_loss
+
+
+# Greedy decoding of a Transformer that keeps keys and values, as one compiled function.
+#
+# All strings of a few groups are read and written together, place by place: at each, a lane reads a
+# token of its input or the one that it has written last. So tokens of a place are as far from each
+# other in all lanes, and a weight that is loaded once serves all groups.
+
+
+class WrittenStates(NamedTuple):
+    """Where the states of a place stand, counted in vectors, and what is kept of those before.
+
+    Rows are groups; those of what is kept are `apart`, and in them the places.
+    """
+
+    groups: int
+    state: int
+    normed: int
+    scales: int
+    mixed: int
+    after_attention: int
+    inner: int
+    slopes: int
+    turns: int
+    factor: int
+    mask: int
+    scores: int
+    outputs: int
+    heads: int
+    """Keys and values of every place; in the row of the first, the queries of the last."""
+    apart: int
+    block_size: int
+    size: int
+
+
+def written_states_of(sizes: TransformerSizes, tokens: int, groups: int) -> WrittenStates:
+    """Where the states of so many groups stand, of which so many places are kept."""
+    # One vector more in every row: rows that are a power of two apart share lines of the cache.
+    width, inner = sizes.width + 1, sizes.inner + 1
+    apart = tokens * (3 * sizes.joined + 1)
+    parts = {
+        "state": groups * width,
+        "normed": groups * width,
+        "scales": groups,
+        "mixed": groups * (sizes.joined + 1),
+        # And units of norms, which only gradients need.
+        "after_attention": 2 * groups * width,
+        "inner": groups * inner,
+        "slopes": groups * inner,
+        "turns": groups * 2 * (sizes.head_size // 2),
+        "factor": groups,
+        "mask": tokens,
+        "scores": tokens + 1,
+        "outputs": groups * (filled(sizes.outputs) + 1),
+        "heads": sizes.blocks * groups * apart,
+    }
+    return WrittenStates(
+        groups=groups,
+        apart=apart,
+        block_size=groups * apart,
+        size=sum(parts.values()),
+        **one_after_another(parts),
+    )
+
+
+@kernel
+def read_place(place, first, groups, sizes, parameters, at, a, w, outputs, added, by_lane):
+    """Writes the embeddings of the tokens at a place, and what is added there."""
+    width = sizes.width
+    for group in range(groups):
+        for lane in range(LANES):
+            token = next_token(outputs, first + group, lane, place)
+            start = parameters.embedding + token * width
+            index = (at.state + group * (width + 1)) * LANES + lane
+            row = 0
+            if sizes.scheme == LEARNED:
+                row = parameters.table + by_lane[first + group, place, lane] * width
+            for i in range(width):
+                value = w[start + i]
+                if sizes.scheme == LEARNED:
+                    value += w[row + i]
+                elif sizes.scheme == ADDED:
+                    value += added[place, i]
+                a[index + i * LANES] = value
+
+
+@kernel
+def attend_to_places(place, groups, sizes, parameters, at, a, w, layers, heads, x, group):
+    """Writes what the heads of a block mix of the values up to a place, `x` being what is read."""
+    row = 3 * sizes.joined + 1
+    keys = Rows(heads.first + place * row + sizes.joined, at.apart)
+    apply(groups, layers.query, a, x, heads, w, False)
+    apply(groups, layers.key_value, a, x, keys, w, False)
+    if sizes.scheme == ROTARY:
+        pairs = sizes.head_size // 2
+        for start in (heads.first, keys.first):
+            rotate(
+                groups, sizes.heads, sizes.head_width, pairs, a, start, at.apart, at.turns,
+                group.forward,
+            )  # fmt: skip
+    scale(groups, sizes.joined, a, heads, at.factor)
+    tokens = (place + 4) // 4 * 4
+    for number in range(groups):
+        attend(
+            tokens, True, False, sizes, a, Rows(heads.first + number * at.apart, row),
+            Rows(at.scores, tokens + 1),
+            Rows(at.mixed + number * (sizes.joined + 1), sizes.joined + 1), at.mask, group, w,
+            parameters.table,
+        )  # fmt: skip
+
+
+@entry(TRANSFORMER_OUTPUTS)
+def write(w, sizes, parameters, at, a, outputs, places, by_lane, factors):
+    """Writes an output for each input.
+
+    Args:
+        w: the parameters, one after another.
+        sizes: a `Sizes`.
+        parameters: a `Parameters`.
+        at: a `WrittenStates`.
+        a: scratch for the states, zeros at first.
+        outputs: an `Outputs`.
+        places: a `Places`, of which all strings have the first.
+        by_lane: (group, position, lane), places in a learned table; else empty.
+        factors: (position), what queries are multiplied by.
+    """
+    width, row = sizes.width, sizes.width + 1
+    head, final = head_of(sizes, parameters), final_norm_of(sizes, parameters)
+    read = np.zeros(LANES, np.int64)
+    group = Group(places.numbers[0], places.slopes, places.buckets, read, np.float32(1))
+    added = places.added[0]
+    x, y = Rows(at.state, row), Rows(at.after_attention, row)
+    normed, mixed = Rows(at.normed, row), Rows(at.mixed, sizes.joined + 1)
+    inner, slopes = Rows(at.inner, sizes.inner + 1), Rows(at.slopes, sizes.inner + 1)
+    kept = NormStates(at.after_attention + at.groups * row, at.scales)
+    after = Rows(at.outputs, head.layer.outputs + 1)
+    pairs = sizes.head_size // 2
+    for first in range(0, outputs.begins.shape[0], at.groups):
+        groups = min(at.groups, outputs.begins.shape[0] - first)
+        for place in range(factors.size):
+            store(a, at.mask + place, spread(MASKED))
+        place = 0
+        while any_goes_on(outputs, first, first + groups):
+            hidden = sizes.no_attend_cls and place == 0
+            store(a, at.mask + place, spread(MASKED if hidden else ZERO))
+            read[:] = place
+            read_place(place, first, groups, sizes, parameters, at, a, w, outputs, added, by_lane)
+            for number in range(groups):
+                store(a, at.factor + number, spread(factors[place]))
+                if sizes.scheme == ROTARY:
+                    fill_turns(
+                        1, pairs, a, at.turns + number * 2 * pairs,
+                        places.cosines[0, place : place + 1], places.sines[0, place : place + 1],
+                    )  # fmt: skip
+            for block in range(sizes.blocks):
+                layers = layers_of(block, sizes, parameters)
+                heads = Rows(at.heads + block * at.block_size, at.apart)
+                if layers.before:
+                    norm(groups, layers.attention_norm, a, x, normed, kept, w)
+                attend_to_places(
+                    place, groups, sizes, parameters, at, a, w, layers, heads,
+                    normed if layers.before else x, group,
+                )  # fmt: skip
+                copy(groups, width, a, x, y)
+                apply(groups, layers.output, a, mixed, y, w, True)
+                if layers.after:
+                    norm(groups, layers.attention_norm, a, y, y, kept, w)
+                if layers.before:
+                    norm(groups, layers.feed_forward_norm, a, y, normed, kept, w)
+                apply(groups, layers.inner, a, normed if layers.before else y, inner, w, False)
+                activate(groups, sizes, a, inner, slopes)
+                copy(groups, width, a, y, x)
+                apply(groups, layers.outer, a, inner, x, w, True)
+                if layers.after:
+                    norm(groups, layers.feed_forward_norm, a, x, x, kept, w)
+            if sizes.final_norm:
+                norm(groups, final, a, x, x, kept, w)
+            apply(groups, head.layer, a, x, after, w, False)
+            for number in range(groups):
+                write_next(
+                    outputs, head, a, after.first + number * after.apart, first + number, place
+                )
+            place += 1

@@ -1,0 +1,356 @@
+"""The sizes of a Transformer, and where its parameters and states stand, for compiled code.
+
+Widths are filled up to multiples of 4 with parameters that are zero and stay so: what they would
+add to anything is zero, and so are their gradients.
+"""
+
+import math
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Int64
+
+from seqcls.config import COUPLED, NetworkConfig
+from seqcls.engines.lanes.packing import (
+    COLUMNS,
+    Slots,
+    embedded_rows,
+    filled,
+    head_rows,
+    one_after_another,
+)
+from seqcls.models.positions import table_size
+from seqcls.models.positions.numbers import BUCKETS
+
+FIRST, LAST, MEAN = range(3)
+READOUTS = {"first": FIRST, "last": LAST, "mean": MEAN}
+NORMS = {"none": 0, "rms": 1, "nn": 2}
+GELU, RELU, GELU_TANH = range(3)
+ACTIVATIONS = {"gelu": GELU, "relu": RELU, "gelu_tanh": GELU_TANH}
+NOWHERE, ADDED, LEARNED, ROTARY, ALIBI, RELATIVE = range(6)
+SCHEMES = {
+    "none": NOWHERE,
+    "sinusoidal": ADDED,
+    "learned": LEARNED,
+    **dict.fromkeys(COUPLED, LEARNED),
+    "rotary": ROTARY,
+    "alibi": ALIBI,
+    "relative": RELATIVE,
+}
+
+QUERIES = 32
+"""Queries whose scores are computed at once."""
+
+
+class TransformerSizes(NamedTuple):
+    """Sizes and switches."""
+
+    types: int
+    """Token types that are read: CLS and the letters."""
+    type_width: int
+    """Rows of the embedding, filled up: of these, and where the head writes also of PAD."""
+    outputs: int
+    """Numbers that the head gives of a state."""
+    hidden: int
+    width: int
+    """The hidden size, filled up."""
+    heads: int
+    head_size: int
+    head_width: int
+    joined: int
+    """The heads' widths together."""
+    inner: int
+    """The feed-forward size, filled up."""
+    blocks: int
+    norm: int
+    eps: float
+    norms_last: bool
+    activation: int
+    biases: bool
+    causal: bool
+    no_attend_cls: bool
+    log_length: bool
+    readout: int
+    final_norm: bool
+    tied: bool
+    """Whether the embedding is the head's matrix."""
+    scheme: int
+    scaled_loss: bool
+
+
+class TransformerParameters(NamedTuple):
+    """Where parameters begin; of a block those of the first, the next being `block_size` on."""
+
+    embedding: int
+    block_size: int
+    attention_norm: int
+    attention_norm_bias: int
+    query_key_value: int
+    """Rows: each head's query, filled up; then keys, then values."""
+    query_key_value_bias: int
+    output: int
+    output_bias: int
+    feed_forward_norm: int
+    feed_forward_norm_bias: int
+    inner: int
+    inner_bias: int
+    outer: int
+    outer_bias: int
+    final_norm: int
+    final_norm_bias: int
+    classifier: int
+    classifier_bias: int
+    table: int
+    """The learned table of places or of distances."""
+    size: int
+
+
+class TransformerStates(NamedTuple):
+    """Where states begin, counted in vectors; those of a block, the next being `block_size` on.
+
+    In training every block's are kept; else all blocks share them.
+    """
+
+    tokens: int
+    """Most tokens of a string."""
+    types: int
+    is_token: int
+    mask: int
+    """What is added to scores of each key: 0, or a number below all where it is not attended to."""
+    factor: int
+    """What queries are multiplied with: of each place, then of those that alone are read."""
+    turns: int
+    """Cosines and sines of each pair, for each place, then for those that alone are read."""
+    distance_gradient: int
+    read: int
+    read_gradient: int
+    read_state: int
+    read_normed: int
+    gradient: int
+    normed_gradient: int
+    mixed_gradient: int
+    inner_gradient: int
+    heads_gradient: int
+    scores_gradient: int
+    norm_sums: int
+    final_normed: int
+    final_units: int
+    final_scales: int
+    outputs: int
+    """Outputs of a head that writes: of every place in training, else of `ROWS` at once."""
+    block_size: int
+    state: int
+    attention_normed: int
+    attention_units: int
+    attention_scales: int
+    heads: int
+    scores: int
+    mixed: int
+    after_attention: int
+    feed_forward_normed: int
+    feed_forward_units: int
+    feed_forward_scales: int
+    inner: int
+    inner_slopes: int
+    last_state: int
+    """The output of the last block."""
+    size: int
+
+
+def sizes_of(config: NetworkConfig, *, scaled_loss: bool = False) -> TransformerSizes:
+    """A network's sizes and switches."""
+    heads, head_width = config.num_attention_heads, filled(config.attention_head_size)
+    return TransformerSizes(
+        types=config.num_letters + 1,
+        type_width=filled(embedded_rows(config)),
+        outputs=config.num_outputs,
+        hidden=config.hidden_size,
+        width=filled(config.hidden_size),
+        heads=heads,
+        head_size=config.attention_head_size,
+        head_width=head_width,
+        joined=heads * head_width,
+        inner=filled(config.feed_forward_size),
+        blocks=config.num_blocks,
+        norm=NORMS[config.layer_norm if config.has_norms else "none"],
+        eps=config.layer_norm_eps,
+        norms_last=config.norm_placement == "post",
+        activation=ACTIVATIONS[config.activation],
+        biases=config.biases,
+        causal=config.attention_mask == "causal",
+        no_attend_cls=config.no_attend_cls,
+        log_length=config.attention_scale == "log_length",
+        readout=READOUTS[config.readout],
+        final_norm=config.final_norm,
+        tied=config.tied_embeddings,
+        scheme=SCHEMES[config.positions],
+        scaled_loss=scaled_loss,
+    )
+
+
+def table_shape(config: NetworkConfig) -> tuple[int, int]:
+    """Rows and columns of the learned table of places; no rows where none is learned."""
+    if SCHEMES[config.positions] == LEARNED:
+        return table_size(config) or 0, config.hidden_size
+    if config.positions == "relative":
+        return BUCKETS, config.num_attention_heads
+    return 0, 0
+
+
+@lru_cache(maxsize=64)
+def parameters_of(config: NetworkConfig) -> TransformerParameters:
+    """Where a network's parameters stand."""
+    s = sizes_of(config)
+    block = {
+        "attention_norm": s.width,
+        "attention_norm_bias": s.width,
+        "query_key_value": 3 * s.joined * s.width,
+        "query_key_value_bias": 3 * s.joined,
+        "output": s.width * s.joined,
+        "output_bias": s.width,
+        "feed_forward_norm": s.width,
+        "feed_forward_norm_bias": s.width,
+        "inner": s.inner * s.width,
+        "inner_bias": s.inner,
+        "outer": s.width * s.inner,
+        "outer_bias": s.width,
+    }
+    block_size, embedding = sum(block.values()), s.type_width * s.width
+    rows, columns = table_shape(config)
+    classified = 0 if s.tied else filled(s.outputs)
+    after = {
+        "final_norm": s.width * s.final_norm,
+        "final_norm_bias": s.width * s.final_norm,
+        # A head of one output has no rows but that.
+        "classifier": (1 if s.outputs == 1 else classified) * s.width,
+        "classifier_bias": classified,
+        # Rows of a table of distances are as long as there are heads.
+        "table": rows * (s.width if s.scheme == LEARNED else columns),
+    }
+    starts = one_after_another(after, embedding + s.blocks * block_size)
+    end = starts["table"] + after["table"]
+    blocks = one_after_another(block, embedding)
+    return TransformerParameters(embedding=0, block_size=block_size, **blocks, **starts, size=end)
+
+
+@lru_cache(maxsize=64)
+def slots_of(config: NetworkConfig) -> Slots:
+    """The places of the values of each parameter, by its name."""
+    return dict(_slots(config, sizes_of(config), parameters_of(config)))
+
+
+def _slots(
+    config: NetworkConfig, s: TransformerSizes, p: TransformerParameters
+) -> Iterator[tuple[str, Int64[np.ndarray, "..."]]]:
+    def rows_of(start: int, rows: np.ndarray, columns: np.ndarray, width: int) -> np.ndarray:
+        return np.asarray(start + np.add.outer(rows * width, columns))
+
+    hidden, inner = np.arange(s.hidden), np.arange(config.feed_forward_size)
+    heads = np.add.outer(np.arange(s.heads) * s.head_width, np.arange(s.head_size)).reshape(-1)
+    yield "embedding.weight", rows_of(p.embedding, head_rows(config), hidden, s.width)
+    for number in range(s.blocks):
+        block, moved = f"blocks.{number}.", number * p.block_size
+        norms = (
+            ("attention_norm", p.attention_norm, p.attention_norm_bias),
+            ("feed_forward_norm", p.feed_forward_norm, p.feed_forward_norm_bias),
+        )
+        for name, weight, bias in norms:
+            if config.has_norms:
+                yield f"{block}{name}.weight", moved + weight + hidden
+            if config.has_norms and config.layer_norm == "nn":
+                yield f"{block}{name}.bias", moved + bias + hidden
+        layers = [
+            (f"attention.{name}", p.query_key_value, heads + part * s.joined, hidden, s.width,
+             p.query_key_value_bias)
+            for part, name in enumerate(("query", "key", "value"))
+        ] + [
+            ("attention.output", p.output, hidden, heads, s.joined, p.output_bias),
+            ("feed_forward.input", p.inner, inner, hidden, s.width, p.inner_bias),
+            ("feed_forward.output", p.outer, hidden, inner, s.inner, p.outer_bias),
+        ]  # fmt: skip
+        for name, weight, rows, columns, width, bias in layers:
+            yield f"{block}{name}.weight", rows_of(moved + weight, rows, columns, width)
+            if config.biases:
+                yield f"{block}{name}.bias", moved + bias + rows
+    if s.final_norm:
+        yield "final_norm.weight", p.final_norm + hidden
+    if s.final_norm and config.layer_norm == "nn":
+        yield "final_norm.bias", p.final_norm_bias + hidden
+    if not s.tied:
+        outputs = np.zeros(1, np.int64) if s.outputs == 1 else head_rows(config)
+        yield "classifier.weight", rows_of(p.classifier, outputs, hidden, s.width)
+    if config.biases and not s.tied:
+        yield "classifier.bias", p.classifier_bias + outputs
+    rows, columns = table_shape(config)
+    if rows:
+        width = s.width if s.scheme == LEARNED else columns
+        yield "positions.table.weight", rows_of(p.table, np.arange(rows), np.arange(columns), width)
+
+
+def states_of(s: TransformerSizes, tokens: int, *, training: bool) -> TransformerStates:
+    """Where the states of a group of strings stand.
+
+    Args:
+        s: the network's sizes.
+        tokens: of the longest string; filled up here.
+        training: whether what the gradients need is kept.
+    """
+    tokens = filled(tokens)
+    # One vector more in every row: rows that are a power of two apart share lines of the cache.
+    width, heads, joined, inner = s.width + 1, 3 * s.joined + 1, s.joined + 1, s.inner + 1
+    queries, tile = tokens if training else min(tokens, QUERIES), min(tokens, QUERIES)
+    common = {
+        "types": tokens * (s.type_width + 1),
+        "is_token": tokens,
+        "mask": tokens,
+        "factor": tokens + 1,
+        "turns": (tokens + 1) * s.head_size,
+        "distance_gradient": BUCKETS * s.heads,
+        "read": s.width,
+        "read_gradient": s.width,
+        "read_state": width,
+        "read_normed": width,
+        "gradient": tokens * width,
+        "normed_gradient": tokens * width,
+        "mixed_gradient": tokens * joined,
+        "inner_gradient": tokens * inner,
+        "heads_gradient": tokens * heads,
+        "scores_gradient": tile * (tokens + 1),
+        "norm_sums": 2 * s.hidden,
+        "final_normed": tokens * width * s.final_norm,
+        "final_units": tokens * width * s.final_norm,
+        "final_scales": tokens * s.final_norm,
+        "outputs": (tokens if training else COLUMNS) * (filled(s.outputs) + 1) * (s.outputs > 1),
+    }
+    block = {
+        "state": tokens * width,
+        "attention_normed": tokens * width,
+        "attention_units": tokens * width,
+        "attention_scales": tokens,
+        "heads": tokens * heads,
+        "scores": (s.heads if training else 1) * queries * (tokens + 1),
+        "mixed": tokens * joined,
+        "after_attention": tokens * width,
+        "feed_forward_normed": tokens * width,
+        "feed_forward_units": tokens * width,
+        "feed_forward_scales": tokens,
+        "inner": tokens * inner,
+        "inner_slopes": tokens * inner,
+    }
+    first, size = sum(common.values()), sum(block.values())
+    last = first + s.blocks * size if training else first
+    return TransformerStates(
+        tokens=tokens,
+        **one_after_another(common),
+        block_size=size if training else 0,
+        **one_after_another(block, first),
+        last_state=last,
+        size=max(last + tokens * width, first + size),
+    )
+
+
+def score_factor(config: NetworkConfig) -> float:
+    """What scores are multiplied by, whatever a string's length."""
+    return 1 / math.sqrt(max(config.attention_head_size, 1))

@@ -1,0 +1,265 @@
+"""What the machine that is compiled for can do: lanes of a vector, and registers.
+
+Numba reads its target from `NUMBA_CPU_FEATURES`, or asks the machine; so does this.
+"""
+
+import operator
+import platform
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import Any, ClassVar
+
+import numpy as np
+from llvmlite import ir
+from numba import extending, njit, types
+from numba.core import config
+from numba.core.codegen import get_host_cpu_features
+from numba.core.imputils import lower_builtin
+from numba.core.typing.templates import ConcreteTemplate, infer_global, signature
+from numba.extending import models, register_model
+
+from seqcls.engines.compiled.compiling import INLINED
+
+
+@lru_cache(maxsize=1)
+def lanes() -> int:
+    """Single-precision numbers in a register: 16 with AVX-512, 8 with AVX, 4 with SSE and NEON."""
+    features = _features()
+    if "+avx512f" in features:
+        return 16
+    return 8 if "+avx" in features else 4
+
+
+def block_rows() -> int:
+    """Rows of a block of 4 columns whose sums stay in registers: 32 registers hold 16 sums and what
+    they are made of, 16 registers hold 8.
+    """
+    return 4 if lanes() == 16 or platform.machine() in ("aarch64", "arm64") else 2
+
+
+def _features() -> frozenset[str]:
+    given: str | None = vars(config)["CPU_FEATURES"]
+    return frozenset((get_host_cpu_features() if given is None else given).split(","))
+
+
+# A vector of one number a lane, as a type of Numba: a register, and what is done with it.
+#
+# Numba makes vectors of plain loops where its compiler dares to; a type of its own leaves it no
+# choice. All of a vector's operations work on each lane by itself, in the same order whatever the
+# lane and whatever stands in the others: what becomes of a string does not depend on its mates.
+#
+# Arrays of vectors are one-dimensional, contiguous arrays of float32; an index counts vectors.
+
+LANES = lanes()
+NUMBER = ir.FloatType()
+VECTOR = ir.VectorType(NUMBER, LANES)
+WHOLE = ir.VectorType(ir.IntType(32), LANES)
+
+ZERO, HALF, ONE = map(np.float32, (0, 0.5, 1))
+
+MAY = ("contract", "nsz", "arcp")
+"""What the compiler may do to sums and products: not regroup them, else what a string's padding
+adds would show in its last bit."""
+
+
+intrinsic: Any = extending.intrinsic
+"""Makes a function of what writes its instructions. Its parameters' types are given to it, and are
+those of the compiled function that it returns."""
+
+
+class Vector(types.Type):
+    """Numba's type of a vector."""
+
+    def __init__(self) -> None:
+        super().__init__(name=f"Vector({LANES})")
+
+
+vector = Vector()
+number = types.float32
+
+
+@register_model(Vector)
+class _Model(models.PrimitiveModel):
+    def __init__(self, manager: Any, kind: Any) -> None:
+        super().__init__(manager, kind, VECTOR)
+
+
+def pointer(context: Any, builder: Any, array_type: Any, array: Any, index: Any) -> Any:
+    """The place of a number in an array."""
+    return builder.gep(context.make_array(array_type)(context, builder, array).data, [index])
+
+
+def vector_pointer(context: Any, builder: Any, array_type: Any, array: Any, index: Any) -> Any:
+    """The place of a vector in an array."""
+    first = builder.mul(index, ir.Constant(index.type, LANES))
+    place = pointer(context, builder, array_type, array, first)
+    return builder.bitcast(place, VECTOR.as_pointer())
+
+
+def in_all_lanes(builder: Any, value: Any) -> Any:
+    """A number in every lane."""
+    nothing = ir.Constant(VECTOR, ir.Undefined)
+    first = builder.insert_element(nothing, value, ir.Constant(ir.IntType(32), 0))
+    return builder.shuffle_vector(first, nothing, ir.Constant(WHOLE, [0] * LANES))
+
+
+def multiply_add(builder: Any, one: Any, other: Any, more: Any) -> Any:
+    """`one * other + more`, rounded once where the machine can."""
+    return call(builder, "llvm.fmuladd", VECTOR, [one, other, more])
+
+
+def call(builder: Any, name: str, result: Any, arguments: Sequence[Any], **flags: Any) -> Any:
+    """Calls one of LLVM's functions of vectors; those that `builder` names refuse vectors."""
+    kind = ir.FunctionType(result, [argument.type for argument in arguments])
+    name = f"{name}.v{LANES}f32"
+    known = builder.module.globals
+    function = known[name] if name in known else ir.Function(builder.module, kind, name)
+    return builder.call(function, arguments, **flags)
+
+
+@intrinsic
+def load(typing: Any, array: Any, index: Any) -> Any:
+    """The vector at an index."""
+
+    def code(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        place = vector_pointer(context, builder, sig.args[0], *args)
+        return builder.load(place, align=4)
+
+    return vector(array, types.int64), code
+
+
+@intrinsic
+def store(typing: Any, array: Any, index: Any, value: Any) -> Any:
+    """Writes a vector at an index."""
+
+    def code(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        place = vector_pointer(context, builder, sig.args[0], *args[:2])
+        builder.store(args[2], place, align=4)
+        return context.get_dummy_value()
+
+    return types.void(array, types.int64, vector), code
+
+
+@intrinsic
+def spread(typing: Any, value: Any) -> Any:
+    """A number in every lane."""
+
+    def code(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        return in_all_lanes(builder, args[0])
+
+    return vector(number), code
+
+
+@intrinsic
+def spread_at(typing: Any, array: Any, index: Any) -> Any:
+    """The number at an index of an array of numbers, in every lane."""
+
+    def code(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        return in_all_lanes(builder, builder.load(pointer(context, builder, sig.args[0], *args)))
+
+    return vector(array, types.int64), code
+
+
+@intrinsic
+def fma(typing: Any, one: Any, other: Any, more: Any) -> Any:
+    """`one * other + more`."""
+
+    def code(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        return multiply_add(builder, *args)
+
+    return vector(vector, vector, vector), code
+
+
+@intrinsic
+def total(typing: Any, value: Any) -> Any:
+    """The sum over the lanes."""
+
+    def code(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        start, may = ir.Constant(NUMBER, 0.0), ("reassoc",)
+        return call(builder, "llvm.vector.reduce.fadd", NUMBER, [start, args[0]], fastmath=may)
+
+    return number(vector), code
+
+
+@intrinsic
+def larger(typing: Any, one: Any, other: Any) -> Any:
+    """The larger of both in each lane; the second where one is no number."""
+
+    def code(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        return builder.select(builder.fcmp_ordered(">", *args), *args)
+
+    return vector(vector, vector), code
+
+
+@intrinsic
+def if_less(typing: Any, one: Any, other: Any, then: Any, otherwise: Any) -> Any:
+    """In each lane `then` where `one < other`, else `otherwise`."""
+
+    def code(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        return builder.select(builder.fcmp_ordered("<", args[0], args[1]), args[2], args[3])
+
+    return vector(vector, vector, vector, vector), code
+
+
+@intrinsic
+def power_of_two(typing: Any, exponent: Any) -> Any:
+    """2 to whole powers from -127, for which it is 0, to 127."""
+
+    def code(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        raised = builder.add(builder.fptosi(args[0], WHOLE), ir.Constant(WHOLE, [127] * LANES))
+        return builder.bitcast(builder.shl(raised, ir.Constant(WHOLE, [23] * LANES)), VECTOR)
+
+    return vector(vector), code
+
+
+def _of_one(name: str, meaning: str) -> Any:
+    def function(typing: Any, value: Any) -> Any:
+        def code(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+            return call(builder, name, VECTOR, args)
+
+        return vector(vector), code
+
+    function.__doc__ = meaning
+    return intrinsic(function)
+
+
+root = _of_one("llvm.sqrt", "The square root.")
+rounded = _of_one("llvm.rint", "The nearest whole number.")
+absolute = _of_one("llvm.fabs", "The absolute value.")
+
+
+def _define(operation: Callable[..., Any], name: str) -> None:
+    """An operation on two vectors, or on one and a number."""
+    pairs = ((vector, vector), (vector, number), (number, vector))
+
+    class Typing(ConcreteTemplate):
+        cases: ClassVar = [signature(vector, *pair) for pair in pairs]
+
+    infer_global(operation)(Typing)
+    for pair in pairs:
+
+        @lower_builtin(operation, *pair)
+        def code(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+            both = [
+                value if kind is vector else in_all_lanes(builder, value)
+                for kind, value in zip(sig.args, args, strict=True)
+            ]
+            return getattr(builder, name)(*both, flags=MAY)
+
+
+_define(operator.add, "fadd")
+_define(operator.sub, "fsub")
+_define(operator.mul, "fmul")
+_define(operator.truediv, "fdiv")
+
+
+# How the functions of this engine are compiled.
+#
+# As `seqcls.engines.compiled.compiling`, but each function is one of its own: inlined all into one,
+# they would compile for minutes. What may not be done to sums here says
+# `seqcls.engines.lanes.vector.MAY`.
+
+_OPTIONS: dict[str, Any] = {**INLINED, "fastmath": {"contract", "nsz", "arcp"}}
+
+kernel = njit(**{**_OPTIONS, "forceinline": False})
+inlined = njit(**_OPTIONS)

@@ -1,0 +1,296 @@
+"""AdamW of PyTorch on the values of a group, all in one step."""
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple, Protocol, runtime_checkable
+
+import numpy as np
+import torch
+from jaxtyping import Float, Int64
+from torch import Tensor, nn
+from torch.optim.adamw import adamw
+
+from seqcls.cancellation import checked
+from seqcls.results import Weights
+from seqcls.strings.token_strings import TokenStrings
+
+
+class AdamW:
+    """Steps as `torch.optim.AdamW` makes them, by the function that it calls.
+
+    Made and asked for a step, that class imports PyTorch's compiler, which takes a process as long
+    as all else of PyTorch.
+
+    Args:
+        values: with their gradients, each with a leading member axis.
+    """
+
+    def __init__(
+        self, values: Sequence[Tensor], *, learning_rate: float, weight_decay: float
+    ) -> None:
+        self.learning_rate = learning_rate
+        self._weight_decay = weight_decay
+        self._values = list(values)
+        self._first = [torch.zeros_like(x) for x in values]
+        self._second = [torch.zeros_like(x) for x in values]
+        self._steps = [torch.zeros((), device=x.device) for x in values]
+
+    def step(self) -> None:
+        """Moves every value that has a gradient."""
+        moved = [place for place, value in enumerate(self._values) if value.grad is not None]
+        gradients = [value.grad for value in self._values if value.grad is not None]
+        with torch.no_grad():
+            adamw(
+                [self._values[place] for place in moved],
+                gradients,
+                [self._first[place] for place in moved],
+                [self._second[place] for place in moved],
+                [],
+                [self._steps[place] for place in moved],
+                fused=True,
+                amsgrad=False,
+                beta1=0.9,
+                beta2=0.999,
+                lr=self.learning_rate,
+                weight_decay=self._weight_decay,
+                eps=1e-8,
+                maximize=False,
+            )
+
+    def keep(self, values: Sequence[Tensor], rows: Sequence[int]) -> None:
+        """Goes on with these rows of its values, which are other tensors now."""
+        self._values = list(values)
+        self._first = [x[list(rows)] for x in self._first]
+        self._second = [x[list(rows)] for x in self._second]
+
+
+# How the members of a group compute their logits and gradients: what each way answers.
+
+
+class Losses(NamedTuple):
+    """The loss of every string of one batch, from what the head gives of each."""
+
+    of: Callable[[Float[Tensor, "..."]], Float[Tensor, "*member string"]]
+    units: int
+    """By what their sum is divided, to be trained on."""
+
+    def __call__(self, outputs: Float[Tensor, "..."]) -> Float[Tensor, "*member string"]:
+        return self.of(outputs)
+
+
+@runtime_checkable
+class Members(Protocol):
+    """The parameters of a group's members, and the optimizer that moves them.
+
+    It works on each value alone, so no member's step depends on who trains beside it.
+    """
+
+    @property
+    def parameters(self) -> Mapping[str, Tensor]:
+        """Every parameter, with a leading member axis."""
+        ...
+
+    def __len__(self) -> int: ...
+
+    def set_learning_rate(self, learning_rate: float) -> None:
+        """The rate of the next steps."""
+        ...
+
+    def step(self) -> None:
+        """One step of AdamW down the gradients, each member's no longer than it may be."""
+        ...
+
+    def keep(self, rows: Sequence[int]) -> None:
+        """Drops all members but these, with their optimizer state."""
+        ...
+
+
+@runtime_checkable
+class Computation(Protocol):
+    """One way through the models of a group, which share their strings and nothing else."""
+
+    def batches(self, strings: TokenStrings) -> Iterator[Any]:
+        """An epoch's batches, in order, as this way reads them."""
+        ...
+
+    def backward(self, batch: Any, losses: Losses) -> Float[Tensor, " member"]:
+        """Each member's mean loss, its gradients left with the group's parameters."""
+        ...
+
+    def pieces(self, strings: TokenStrings) -> Iterator[tuple[Int64[np.ndarray, " row"], Any]]:
+        """All of the strings in pieces that fit in memory, with their rows."""
+        ...
+
+    def logits(self, piece: Any) -> Float[Tensor, "member string *output"]:
+        """Every member's logits, without dropout and without gradients."""
+        ...
+
+    def keep(self, rows: Sequence[int]) -> None:
+        """Drops all members but these; the group has already dropped them."""
+        ...
+
+
+def all_logits(
+    computation: Computation, strings: TokenStrings, members: int
+) -> Float[np.ndarray, "member string *output"]:
+    """Every member's logits for every string, piece by piece."""
+    logits: np.ndarray | None = None
+    for rows, piece in checked(computation.pieces(strings)):
+        piece_logits = computation.logits(piece).cpu().numpy()
+        if logits is None:
+            logits = np.empty(
+                (members, len(strings), *piece_logits.shape[2:]), dtype=piece_logits.dtype
+            )
+        logits[:, rows] = piece_logits
+    return np.empty((members, 0)) if logits is None else logits
+
+
+# The parameters of a group's members, stacked, and the optimizer that moves them.
+
+
+class StackedGroup:
+    """Members' parameters, each with a leading member axis, and their AdamW.
+
+    The optimizer works on each value alone, so stacking members changes none of them.
+    """
+
+    def __init__(
+        self,
+        initial: Sequence[Weights],
+        device: torch.device,
+        *,
+        learning_rate: float = 0.0,
+        weight_decay: float = 0.0,
+        gradient_clip: float = 0.0,
+    ) -> None:
+        self.parameters = {
+            name: torch.from_numpy(np.stack([weights[name] for weights in initial]))
+            .to(device)
+            .requires_grad_()
+            for name in initial[0]
+        }
+        self._gradient_clip = gradient_clip
+        self._optimizer = AdamW(
+            list(self.parameters.values()), learning_rate=learning_rate, weight_decay=weight_decay
+        )
+
+    def __len__(self) -> int:
+        return len(next(iter(self.parameters.values())))
+
+    def set_learning_rate(self, learning_rate: float) -> None:
+        self._optimizer.learning_rate = learning_rate
+
+    def step(self) -> None:
+        """One step of AdamW down the gradients, each member's no longer than it may be."""
+        if self._gradient_clip:
+            self._clip()
+        self._optimizer.step()
+
+    def _clip(self) -> None:
+        gradients = [x.grad for x in self.parameters.values() if x.grad is not None]
+        squares = torch.stack([x.square().flatten(1).sum(dim=1) for x in gradients])
+        # As `torch.nn.utils.clip_grad_norm_` does it, for every member by itself.
+        share = (self._gradient_clip / (squares.sum(dim=0).sqrt() + 1e-6)).clamp_max(1)
+        for gradient in gradients:
+            gradient.mul_(share.view(-1, *[1] * (gradient.ndim - 1)))
+
+    def keep(self, rows: Sequence[int]) -> None:
+        """Drops all members but these, with their optimizer state."""
+        self.parameters = {
+            name: values.detach()[list(rows)].requires_grad_()
+            for name, values in self.parameters.items()
+        }
+        self._optimizer.keep(list(self.parameters.values()), rows)
+
+
+# The parameters of a group's members in one block of memory, a member a row.
+
+ALIGNED = 64
+"""Each parameter begins at a multiple of so many bytes: where memory has parts of such a size and
+is read by them, a member is computed to the last bit as it is alone."""
+
+
+class FlatGroup:
+    """Members' parameters and gradients, and one AdamW over all of them.
+
+    As `seqcls.engines.pytorch.groups.StackedGroup`; but every member's values are tensors by
+    themselves, which share memory with the block, so one step over the block moves all members.
+    """
+
+    def __init__(
+        self,
+        initial: Sequence[Weights],
+        device: torch.device,
+        *,
+        learning_rate: float = 0.0,
+        weight_decay: float = 0.0,
+        gradient_clip: float = 0.0,
+    ) -> None:
+        some = next(iter(initial[0].values()))
+        self._places: dict[str, tuple[int, tuple[int, ...]]] = {}
+        step, end = ALIGNED // some.itemsize, 0
+        for name, value in initial[0].items():
+            self._places[name] = (end, value.shape)
+            end += math.ceil(value.size / step) * step
+        dtype = torch.from_numpy(some).dtype
+        self._values = torch.zeros(len(initial), end, dtype=dtype, device=device)
+        for row, weights in enumerate(initial):
+            for name, values in self.member(row):
+                values.copy_(torch.from_numpy(weights[name]))
+        self._gradient_clip = gradient_clip
+        self._forget()
+        self._optimizer = AdamW(
+            [self._values], learning_rate=learning_rate, weight_decay=weight_decay
+        )
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    @property
+    def parameters(self) -> dict[str, Tensor]:
+        """Every parameter, with a leading member axis."""
+        return {name: self._cut(self._values, name) for name in self._places}
+
+    def member(self, row: int) -> Iterator[tuple[str, Tensor]]:
+        """One member's parameters by name, as parts of the block."""
+        for name in self._places:
+            yield name, self._cut(self._values, name)[row]
+
+    def bind(self, row: int, model: nn.Module) -> None:
+        """Makes a model's parameters and gradients one member's parts of the block."""
+        for name, values in self.member(row):
+            parameter = model.get_parameter(name)
+            parameter.data = values
+            # What has no values has no gradient either.
+            parameter.grad = self._cut(self._gradients, name)[row] if values.numel() else None
+
+    def forget_gradients(self) -> None:
+        """Makes all gradients zero, from where they add up."""
+        self._gradients.zero_()
+
+    def set_learning_rate(self, learning_rate: float) -> None:
+        """The rate of the next steps."""
+        self._optimizer.learning_rate = learning_rate
+
+    def step(self) -> None:
+        """One step of AdamW down the gradients, each member's no longer than it may be."""
+        if self._gradient_clip:
+            # As `torch.nn.utils.clip_grad_norm_` does it, for every member by itself.
+            norms = self._gradients.square().sum(dim=1, keepdim=True).sqrt()
+            self._gradients.mul_((self._gradient_clip / (norms + 1e-6)).clamp_max(1))
+        self._optimizer.step()
+
+    def keep(self, rows: Sequence[int]) -> None:
+        """Drops all members but these, with their optimizer state; models are to be bound again."""
+        self._values = self._values.detach()[list(rows)]
+        self._forget()
+        self._optimizer.keep([self._values], rows)
+
+    def _cut(self, block: Tensor, name: str) -> Tensor:
+        start, shape = self._places[name]
+        part = block.detach()[:, start : start + math.prod(shape)]
+        return part.view(len(block), *shape)
+
+    def _forget(self) -> None:
+        self._values.requires_grad_()
+        self._gradients = self._values.grad = torch.zeros_like(self._values)

@@ -1,0 +1,202 @@
+"""Training with PyTorch: the members of a group side by side, whichever way they are computed.
+
+Members' losses are summed, never averaged over members, so that no member's gradient depends on
+who trains beside it. A member that has stopped is dropped from the group.
+"""
+
+import io
+import time
+from collections.abc import Sequence
+from functools import partial
+from typing import Any, TypedDict
+
+import torch
+from jaxtyping import Num
+from seqcls.engines.pytorch.engine.groups import Computation, Losses, Members
+from torch import Tensor
+
+from seqcls.engines.base import Member, Progress
+from seqcls.engines.member import MemberTraining, Unfinished, learning_rate, warm_up
+from seqcls.errors import DeviceError
+from seqcls.kinds import Examples
+from seqcls.problem import Problem
+from seqcls.results import EpochLosses, TrainedMember, Weights
+from seqcls.sampling.streams import stream
+from seqcls.strings.token_strings import TokenStrings
+
+
+def choose_device(name: str) -> torch.device:
+    """The device of that name: `auto` takes a GPU where there is one.
+
+    Raises:
+        DeviceError: the name is unknown or the machine has no such device.
+    """
+    if name not in ("auto", "cpu", "cuda"):
+        raise DeviceError(f"device {name!r}: expected auto, cpu or cuda")
+    available = torch.cuda.is_available()
+    if name == "cuda" and not available:
+        raise DeviceError("device 'cuda': this machine has no GPU that PyTorch can use; use cpu")
+    return torch.device("cuda" if available and name != "cpu" else "cpu")
+
+
+class GroupTraining:
+    """The state of one group between epochs. Rows are the members still training."""
+
+    def __init__(
+        self,
+        members: Sequence[Member],
+        group: Members,
+        computation: Computation,
+        device: torch.device,
+        *,
+        every_epoch: bool,
+    ) -> None:
+        problem = members[0][0]
+        self.config = problem.config
+        self.problem = problem
+        self.kind = problem.kind
+        self.device = device
+        self.members = [
+            MemberTraining(number, *member, every_epoch) for number, member in enumerate(members)
+        ]
+        self.rows = list(self.members)
+        self.group = group
+        self.computation = computation
+        self._steps = 0
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        # Gradients are not kept, nor what shares memory with them.
+        self._keep(range(len(self.rows)))
+
+    def packed(self) -> bytes:
+        """All that training goes on from."""
+        file = io.BytesIO()
+        torch.save(self, file)
+        return file.getvalue()
+
+    @staticmethod
+    def unpacked(content: bytes) -> "GroupTraining":
+        """The training of which this was kept."""
+        training: GroupTraining = torch.load(io.BytesIO(content), weights_only=False)
+        return training
+
+    def run(self, progress: Progress, unfinished: Unfinished) -> list[TrainedMember]:
+        """Trains to the end of every member, and keeps what is not finished."""
+        if before := [epoch for member in self.members for epoch in member.epochs()]:
+            progress(self._done(), before)
+        while self.rows:
+            started = time.perf_counter()
+            epoch = self.rows[0].result.epochs + 1
+            self.group.set_learning_rate(learning_rate(self.problem, epoch))
+            train_losses = self._train_epoch(stream(self.problem.train).epoch(epoch - 1), epoch)
+            ended = self._end_epoch(train_losses, *self._validate(), started)
+            progress(self._done(), ended)
+            if self.rows:
+                unfinished.keep(self.packed)
+        unfinished.forget()
+        return [member.result for member in self.members]
+
+    def _done(self) -> float:
+        """How many members' worth of training is done."""
+        trained = sum(member.result.epochs for member in self.rows)
+        return len(self.members) - len(self.rows) + trained / self.config.max_num_epochs
+
+    def _losses(self, targets: Num[Tensor, "string ..."]) -> Losses:
+        of = partial(self.kind.losses, targets=targets, train_loss=self.config.train_loss)
+        return Losses(of, self.kind.units(targets))
+
+    def _targets(self, examples: Examples) -> Num[Tensor, "string ..."]:
+        encoded = self.kind.encoded(self.problem.task, examples, self.problem.network)
+        return torch.from_numpy(encoded).to(self.device)
+
+    def _read(self, examples: Examples) -> TokenStrings:
+        return self.kind.reading(self.problem.task, examples)
+
+    def _train_epoch(self, strings: Examples, epoch: int) -> list[float]:
+        targets = self._targets(strings).split(self.config.train_batch_size)
+        sums = torch.zeros(len(self.group), dtype=torch.float64, device=self.device)
+        for batch, batch_targets in zip(
+            self.computation.batches(self._read(strings)), targets, strict=True
+        ):
+            losses = self._losses(batch_targets)
+            sums += self.computation.backward(batch, losses) * losses.units
+            self._steps += 1
+            if self._steps <= self.config.warm_up_steps:
+                share = warm_up(self.problem, self._steps)
+                self.group.set_learning_rate(learning_rate(self.problem, epoch) * share)
+            self.group.step()
+        return sums.tolist()
+
+    def _validate(self) -> tuple[list[float], list[bool]]:
+        """Each member's loss of the validation strings, and whether it gets all of them right."""
+        # Dropout is off here.
+        strings = stream(self.problem.validation).epoch(0)
+        targets = self._targets(strings)
+        dtype = getattr(torch, self.config.precision)
+        sums = torch.zeros(len(self.group), dtype=dtype, device=self.device)
+        right = torch.ones(len(self.group), dtype=torch.bool, device=self.device)
+        for rows, piece in self.computation.pieces(self._read(strings)):
+            piece_targets = targets[torch.from_numpy(rows).to(self.device)]
+            outputs = self.computation.logits(piece)
+            sums += self._losses(piece_targets)(outputs).sum(dim=1)
+            if self.config.stop_when_right:
+                right &= self.kind.are_right(outputs, piece_targets).all(dim=1)
+        return sums.tolist(), right.tolist()
+
+    def _end_epoch(
+        self,
+        train_losses: list[float],
+        validation_losses: list[float],
+        all_right: list[bool],
+        started: float,
+    ) -> list[EpochLosses]:
+        values = {
+            name: value.detach().cpu().numpy() for name, value in self.group.parameters.items()
+        }
+        seconds = (time.perf_counter() - started) / len(self.rows)
+        going_on = []
+        ended: list[EpochLosses] = []
+        for row, member in enumerate(self.rows):
+            member.result.train_seconds += seconds
+            member_values = {name: value[row] for name, value in values.items()}
+            weights = partial(_copied, member_values)
+            losses = (train_losses[row], validation_losses[row])
+            if member.goes_on_after(*losses, weights, all_right=all_right[row]):
+                going_on.append(row)
+            ended += member.last_epoch()
+        self._keep_rows(going_on)
+        return ended
+
+    def _keep_rows(self, rows: list[int]) -> None:
+        if len(rows) == len(self.rows):
+            return
+        self.rows = [self.rows[row] for row in rows]
+        if rows:
+            self._keep(rows)
+
+    def _keep(self, rows: Sequence[int]) -> None:
+        self.group.keep(rows)
+        self.computation.keep(rows)
+
+
+class Optimized(TypedDict):
+    """An optimizer's settings."""
+
+    learning_rate: float
+    weight_decay: float
+    gradient_clip: float
+
+
+def optimized(problem: Problem) -> Optimized:
+    """How the members of a group are moved."""
+    config = problem.config
+    return Optimized(
+        learning_rate=config.learning_rate,
+        weight_decay=config.weight_decay,
+        gradient_clip=config.gradient_clip,
+    )
+
+
+def _copied(weights: Weights) -> Weights:
+    return {name: value.copy() for name, value in weights.items()}

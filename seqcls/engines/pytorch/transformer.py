@@ -1,0 +1,214 @@
+"""The Transformer's logits without unread states: none of padding, the last block only where read.
+
+The same function as `seqcls.models.transformer`, which says what is computed; here no state has a
+name, and a batch's masks are made once for all blocks and members. The tokens of all strings stand
+in one array, one string after another; only attention spreads them over strings and positions.
+"""
+
+import math
+
+import torch
+from jaxtyping import Float, Int64
+from seqcls.engines.pytorch.engine.batches import Batch
+from torch import Tensor
+from torch.nn import functional
+
+from seqcls.models.base import Outputs
+from seqcls.models.encoder_decoder import DecoderBlock, EncoderDecoder
+from seqcls.models.layers import masked_mean
+from seqcls.models.positions.schemes import Bias, Heads, Places, Positions
+from seqcls.models.transformer import Attention, Block, Side, Transformer
+from seqcls.strings.tokenizer import PAD
+
+Hidden = Float[Tensor, "token hidden"]
+
+
+def transformer_logits(model: Transformer, batch: Batch) -> Outputs:
+    """Computes `Transformer.forward` without dropout."""
+    embedded = model.positions.embed(model.embedding(batch.ids), batch.places)
+    states = embedded.flatten(0, 1).index_select(0, batch.token_rows)
+    everywhere = Queries(batch, model.positions)
+    *before, last = model.blocks
+    for block in before:
+        states = _block(block, states, states, everywhere)
+    if batch.config.head != "string":
+        states = attended(last, states, states, everywhere).index_select(0, batch.asked_tokens)
+        return model.head(_normed(model, fed(last, states)))
+    if batch.config.readout == "mean":
+        states = _normed(model, _block(last, states, states, everywhere))
+        read = masked_mean(_spread(states, batch.token_rows, batch.ids.shape), batch.ids != PAD)
+    else:
+        read_states = states.index_select(0, batch.read_tokens)
+        read = _normed(model, _block(last, read_states, states, everywhere.only_read()))
+    return model.head(read)
+
+
+def _normed(model: Transformer, states: Hidden) -> Hidden:
+    """The last block's output after the norm that may follow it."""
+    return states if model.final_norm is None else model.final_norm(states)
+
+
+class Queries:
+    """The tokens that attend, with what is multiplied and added to their scores.
+
+    They attend to the tokens of `keys`: those of the same batch, or of the same strings' other
+    stream.
+    """
+
+    def __init__(
+        self,
+        batch: Batch,
+        positions: Positions,
+        *,
+        only_read: bool = False,
+        keys: Batch | None = None,
+    ) -> None:
+        self.positions = positions
+        self.batch = batch
+        self.keys = batch if keys is None else keys
+        self._only_read = only_read
+        self.places = self._own(batch.places)
+        self.scale = None if self.keys.scale is None else self._rows(self.keys.scale)
+        self.idle = None if self.keys.idle is None else self._rows(self.keys.idle)
+        mask = self._rows(self.keys.mask)
+        bias: Bias | None = positions.bias(self.places, self.keys.places)
+        self.bias = mask if bias is None else mask + bias
+
+    def only_read(self) -> "Queries":
+        """Those at which the logit is read."""
+        return Queries(self.batch, self.positions, only_read=True)
+
+    def heads(self, states: Hidden) -> Heads:
+        """The heads of the attending tokens."""
+        if self._only_read:
+            return states.view(len(states), *_sizes(self.batch)).unsqueeze(2)
+        return _heads(states, self.batch)
+
+    def tokens(self, heads: Heads) -> Hidden:
+        """The attending tokens of which these are the heads."""
+        if self._only_read:
+            return heads.flatten(1)
+        rows = heads.flatten(0, 2).index_select(0, self.batch.head_rows)
+        return rows.view(len(self.batch.token_rows), math.prod(_sizes(self.batch)))
+
+    def _own(self, places: Places) -> Places:
+        if not self._only_read:
+            return places
+        return places.expand(len(self.batch.ids), -1).gather(1, self.batch.read_rows[:, None])
+
+    def _rows(self, values: Tensor) -> Tensor:
+        """Chooses the own queries' values from those with the axes string, head, query and
+        another.
+        """
+        if not self._only_read or values.shape[2] == 1:
+            return values
+        rows = self.batch.read_rows
+        return values[torch.arange(len(rows), device=rows.device), :, rows].unsqueeze(2)
+
+
+def _block(block: Block, query_states: Hidden, states: Hidden, queries: Queries) -> Hidden:
+    """The block's output for the attending tokens, given their states and those of all."""
+    return fed(block, attended(block, query_states, states, queries))
+
+
+def attended(block: Block, query_states: Hidden, states: Hidden, queries: Queries) -> Hidden:
+    """The attending tokens' states after the block's attention."""
+    if block.norms_first:
+        normalized = block.attention_norm(states)
+        attending = normalized if query_states is states else block.attention_norm(query_states)
+        return query_states + attention(block.attention, attending, normalized, queries)
+    normed: Tensor = block.attention_norm(
+        query_states + attention(block.attention, query_states, states, queries)
+    )
+    return normed
+
+
+def fed(block: Block, states: Hidden) -> Hidden:
+    """The states after the block's feed-forward."""
+    if block.norms_first:
+        return states + _feed_forward(block, block.feed_forward_norm(states))
+    normed: Tensor = block.feed_forward_norm(states + _feed_forward(block, states))
+    return normed
+
+
+def _feed_forward(block: Block, states: Hidden) -> Hidden:
+    layer = block.feed_forward
+    fed: Tensor = layer.output(layer.activation(layer.input(states)))
+    return fed
+
+
+def attention(layer: Attention, query_states: Hidden, states: Hidden, queries: Queries) -> Hidden:
+    """What attending tokens take from others, given the states of both."""
+    positions, keys = queries.positions, queries.keys
+    query = positions.rotate(queries.heads(layer.query(query_states)), queries.places)
+    key = positions.rotate(_heads(layer.key(states), keys), keys.places)
+    value = _heads(layer.value(states), keys)
+    factor = 1 / math.sqrt(layer.heads[1])
+    query = query * (factor if queries.scale is None else factor * queries.scale)
+    weights = functional.softmax(query @ key.mT + queries.bias, dim=-1)
+    mixed = weights @ value
+    if queries.idle is not None:
+        mixed = mixed.masked_fill(queries.idle, 0.0)
+    output: Tensor = layer.output(queries.tokens(mixed))
+    return output
+
+
+def _heads(states: Hidden, batch: Batch) -> Heads:
+    """The heads of all tokens by string and position."""
+    heads, size = _sizes(batch)
+    strings, width = batch.ids.shape
+    return _spread(states.reshape(-1, size), batch.head_rows, (strings, heads, width))
+
+
+def _sizes(batch: Batch) -> tuple[int, int]:
+    return batch.config.num_attention_heads, batch.config.attention_head_size
+
+
+def _spread(
+    states: Float[Tensor, "row size"], rows: Int64[Tensor, " row"], shape: tuple[int, ...]
+) -> Float[Tensor, "*shape size"]:
+    """An array of that shape with the states in these of its rows; zeros for padding."""
+    zeros = states.new_zeros(()).expand(math.prod(shape), states.shape[1])
+    return zeros.index_copy(0, rows, states).view(*shape, states.shape[1])
+
+
+# The encoder-decoder's logits without states of padding, as `transformer` beside it has them.
+
+
+def encoder_decoder_logits(model: EncoderDecoder, batch: Batch) -> Outputs:
+    """Computes `EncoderDecoder.forward` of the outputs' tokens one after another, without
+    dropout.
+    """
+    assert isinstance(model.encoder, Side)
+    inputs, outputs = batch.sides
+    encoded = _embedded(model, model.encoder, inputs)
+    queries = Queries(inputs, model.encoder.positions)
+    for block in model.encoder.blocks:
+        encoded = fed(block, attended(block, encoded, encoded, queries))
+    encoded = _side_normed(model.encoder, encoded)
+    states = _embedded(model, model.decoder, outputs)
+    queries = Queries(outputs, model.decoder.positions)
+    crossing = Queries(outputs, model.nowhere, keys=inputs)
+    for block in model.decoder.blocks:
+        states = attended(block, states, states, queries)
+        assert isinstance(block, DecoderBlock)
+        states = fed(block, _crossed(block, states, encoded, crossing))
+    return model.head(_side_normed(model.decoder, states))
+
+
+def _embedded(model: EncoderDecoder, side: Side, batch: Batch) -> Hidden:
+    embedded = side.positions.embed(model.embedding(batch.ids), batch.places)
+    return embedded.flatten(0, 1).index_select(0, batch.token_rows)
+
+
+def _side_normed(side: Side, states: Hidden) -> Hidden:
+    return states if side.final_norm is None else side.final_norm(states)
+
+
+def _crossed(block: DecoderBlock, states: Hidden, encoded: Hidden, queries: Queries) -> Hidden:
+    """The decoder's states after attention to the encoder's."""
+    layer, norm = block.cross_attention, block.cross_attention_norm
+    if block.norms_first:
+        return states + attention(layer, norm(states), encoded, queries)
+    normed: Tensor = norm(states + attention(layer, states, encoded, queries))
+    return normed

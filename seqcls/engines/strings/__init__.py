@@ -1,1 +1,0 @@
-"""The plain models, string by string, without states that nothing reads."""

@@ -1,0 +1,143 @@
+"""What the fields of a configuration say: which of them are read, and those of foreign models."""
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import Any, ClassVar
+
+import numpy as np
+from jaxtyping import Bool, Int64
+
+from seqcls.config import IMPORTED, PARTS, RunConfig, default_fields
+from seqcls.kinds import KINDS, kind_name
+from seqcls.models import MODELS
+from seqcls.models.positions import POSITIONS
+from seqcls.problem import strings_read
+from seqcls.sampling import SAMPLERS
+from seqcls.tasks import TASKS
+from seqcls.text import canonical_json
+
+# Which of a configuration's fields say anything about its models.
+
+
+@lru_cache(maxsize=4096)
+def fields_unread(config: RunConfig) -> frozenset[str]:
+    """The fields that change nothing: of another language, sampler or architecture than its own.
+
+    An LSTM has no heads, and `parity` no required letters, whatever these fields hold.
+    """
+    if config.architecture == IMPORTED:
+        # Of network and training nothing is known; its settings have names of their own.
+        return frozenset(RunConfig.model_fields) - {*strings_read(config, "test"), "architecture"}
+    read = {"train_sampler", "validation_sampler", "test_sampler"}
+    for part in PARTS:
+        read |= set(strings_read(config, part))
+    read |= read_by_network(config.architecture, config.positions)
+    read |= read_by_kind(config.task)
+    return _read_by_some() - read
+
+
+def read_by_kind(task: str) -> frozenset[str]:
+    """The fields that answers of this task's kind read and others may not."""
+    kind = kind_name(TASKS[task])
+    return KINDS[kind].reads if kind in KINDS else frozenset()
+
+
+def read_by_network(architecture: str, positions: str) -> frozenset[str]:
+    """The fields that a network of this kind reads and another may not."""
+    if architecture == IMPORTED:
+        return frozenset({"imported"})
+    read = MODELS[architecture].reads
+    if "positions" in read:
+        read |= POSITIONS[positions].reads
+    return read
+
+
+def language_fields(task: str) -> tuple[str, ...]:
+    """The fields that define the language, without those that say how its strings are drawn."""
+    # For a task that is not installed here, the fields that any task reads.
+    read = TASKS[task].reads if task in TASKS else _read_by_some_tasks()
+    return ("task", *sorted(read))
+
+
+def language_of(fields: Mapping[str, Any]) -> str:
+    """What a language is called: `contains_all, num_letters=3, required_letters=ab`.
+
+    Args:
+        fields: those of a configuration, or of its test set; one that is missing has its default.
+    """
+    known = {**default_fields(), **fields}
+    _, *names = language_fields(known["task"])
+    return ", ".join([str(known["task"]), *(f"{name}={known[name]}" for name in names)])
+
+
+@lru_cache(maxsize=1)
+def _read_by_some() -> frozenset[str]:
+    """The fields that some read and others do not."""
+    fields = set(read_by_some_networks() | _read_by_some_tasks())
+    fields = fields.union(*(KINDS[name].reads for name in KINDS.usable()))
+    for sampler in SAMPLERS.values():
+        names = frozenset(sampler.reads).union(*sampler.reads_of_part.values())
+        fields |= {x for name in names for x in (name, *(f"{part}_{name}" for part in PARTS))}
+    return frozenset(fields & set(RunConfig.model_fields))
+
+
+def _read_by_some_tasks() -> frozenset[str]:
+    return frozenset[str]().union(*(TASKS[name].reads for name in TASKS.usable()))
+
+
+def read_by_some_networks() -> frozenset[str]:
+    """The fields that some networks read and others do not."""
+    kinds = [registry[name] for registry in (MODELS, POSITIONS) for name in registry.usable()]
+    return frozenset().union(*(kind.reads for kind in kinds))
+
+
+# The strings that configurations are tested on: which they are, and each one's number.
+
+
+def test_set_json(config: RunConfig) -> dict[str, Any]:
+    """All of a configuration that determines its test strings."""
+    return {name: getattr(config, name) for name in strings_read(config, "test")}
+
+
+def test_set_key(config: RunConfig) -> str:
+    """A hash of what determines the test strings, as 64 hexadecimal digits.
+
+    As with a configuration's own key, a field added later, at its default, changes no key.
+    """
+    defaults = default_fields()
+    changed = {k: v for k, v in test_set_json(config).items() if v != defaults[k]}
+    return hashlib.sha256(canonical_json(changed).encode()).hexdigest()
+
+
+@dataclass(frozen=True, eq=False)
+class TestSet:
+    """The distinct strings of a test set. A string's number is its place, sorted as text."""
+
+    __test__: ClassVar[bool] = False
+
+    texts: Sequence[str]
+    lengths: Int64[np.ndarray, " string"]
+    bits: Bool[np.ndarray, " string"] | None
+    """The labels; None where the task is no language: what is right is then its target."""
+    occurrences: Int64[np.ndarray, " string"]
+    targets: Sequence[str] | None = None
+    """None for languages."""
+
+    @property
+    def labels(self) -> Bool[np.ndarray, " string"]:
+        """Which strings are in the language."""
+        assert self.bits is not None
+        return self.bits
+
+    @cached_property
+    def digest(self) -> str:
+        """The SHA-256 of the strings in their order, as 64 hexadecimal digits."""
+        hasher = hashlib.sha256("\n".join(self.texts).encode())
+        if self.targets is not None:
+            hasher.update("\n".join(["", *self.targets]).encode())
+        columns = (self.lengths, self.bits, self.occurrences)
+        for column in (x for x in columns if x is not None):
+            hasher.update(np.ascontiguousarray(column, dtype="<i8").tobytes())
+        return hasher.hexdigest()

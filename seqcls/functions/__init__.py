@@ -1,1 +1,0 @@
-"""What follows from an input: languages ask whether it was written, transductions write it."""

@@ -1,0 +1,244 @@
+"""Parts of any model ablated, judged by a sample of its test strings, which are run.
+
+Parts are a Transformer's heads, feed-forwards and their units, and a recurrent network's units,
+whose states are replaced after every token. Means are those over all tokens of the sample.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+from seqcls.decode import readable_inputs
+from seqcls.errors import ConfigError
+from seqcls.evaluation import DistinctStrings, distinct_test_strings, readable_strings
+from seqcls.interpretability.ablation_judge import Ablation, Judge
+from seqcls.interpretability.readable_model import (
+    PAIRS_AT_ONCE,
+    Changing,
+    from_separator,
+    plain_model,
+    plain_network,
+)
+from seqcls.interpretability.trained_model import TrainedModel
+from seqcls.kinds import Examples
+from seqcls.models.base import Classifier
+from seqcls.models.parts import PART_KINDS, Part, PartKind
+from seqcls.models.pictures import pictures_at_once
+from seqcls.models.positions import read_ids
+from seqcls.models.two_streams import TwoStreams, split
+from seqcls.strings.token_strings import TokenStrings
+from seqcls.strings.tokenizer import PAD
+
+
+def parts_of(model: TrainedModel, kinds: Iterable[PartKind] = PART_KINDS) -> tuple[Part, ...]:
+    """The parts that a model has of these kinds.
+
+    Raises:
+        ConfigError: an architecture from outside that names none.
+    """
+    parts = tuple(plain_model(model).parts())
+    if not parts:
+        raise ConfigError(
+            f"architecture={model.config.architecture!r} names no parts that it could do without"
+        )
+    wanted = set(kinds)
+    return tuple(part for part in parts if part.kind in wanted)
+
+
+def main_parts(model: TrainedModel) -> tuple[Part, ...]:
+    """A model's parts without units, of which there may be hundreds, where it has any others.
+
+    Raises:
+        ConfigError: as `parts_of`.
+    """
+    return parts_of(model, ("head", "feed-forward")) or parts_of(model)
+
+
+class SampledJudge(Judge):
+    """A model, and a sample of its distinct test strings, each of which counts once."""
+
+    max_pruned = 24
+
+    def __init__(self, model: TrainedModel, sample: int) -> None:
+        """Takes strings that are spread evenly over their lengths.
+
+        Args:
+            model: the model; strings that it has no places for are left out.
+            sample: strings at most.
+        """
+        self._asked = model
+        self._model = plain_model(model)
+        test = distinct_test_strings(model.problem.test)
+        rows = np.flatnonzero(self._readable(test))
+        rows = rows[np.argsort(test.strings.lengths[rows], kind="stable")]
+        if len(rows) > sample:
+            rows = rows[len(rows) * np.arange(sample) // sample]
+        once = np.ones(len(rows), dtype=np.int64)
+        super().__init__(model.problem.kind, test.strings.take(rows), test.targets[rows], once)
+        self._batches = list(_batches(self._model, self._read()))
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        """The main parts, as `main_parts` has them."""
+        return main_parts(self._asked)
+
+    def loss(self, outputs: Float[np.ndarray, "string *output"]) -> float:
+        """Implements `Judge.loss`."""
+        examples = Examples(self.strings, self.targets)
+        encoded = self.kind.encoded(self._asked.task, examples, plain_network(self._asked))
+        targets = torch.from_numpy(encoded)
+        return float(self.kind.losses(torch.from_numpy(outputs), targets, "default").mean())
+
+    def outputs(self, ablation: Ablation) -> Float[np.ndarray, "string *output"]:
+        """Implements `Judge.outputs`."""
+        values = {
+            part: self._means[part] if how == "mean" else 0.0 for part, how in ablation.items()
+        }
+        with torch.no_grad():
+            outputs = [self._chosen(ids, _run(self._model, ids, values)) for ids in self._batches]
+        return torch.cat(outputs).numpy()
+
+    def _readable(self, test: DistinctStrings) -> Bool[np.ndarray, " string"]:
+        """Which test strings the model has places for."""
+        return readable_strings(self._asked.problem, test.strings)
+
+    def _read(self) -> TokenStrings:
+        """What the model reads of the sample."""
+        return self.strings
+
+    def _chosen(self, ids: Tensor, outputs: Tensor) -> Tensor:
+        """Chooses from what the head gives for a batch what is judged."""
+        del ids
+        return outputs
+
+    @cached_property
+    def _means(self) -> "_Means":
+        return _Means(self._model, self._batches)
+
+
+Value = Tensor | float
+
+
+def _run(model: Classifier, ids: Tensor, values: dict[Part, Value]) -> Tensor:
+    states = model.parts()
+    changes: dict[str, list[tuple[Part, Value]]] = {}
+    for part, value in values.items():
+        changes.setdefault(states[part], []).append((part, value))
+
+    def change(name: str, _position: int | None, state: Tensor) -> Tensor:
+        changed_parts = changes.get(name)
+        if changed_parts is None:
+            return state
+        changed = state.clone()
+        for part, value in changed_parts:
+            part.within(changed)[...] = value
+        return changed
+
+    return model.run(ids, Changing(change), None)
+
+
+class _Means:
+    """The means of parts' states over all tokens of all strings."""
+
+    def __init__(self, model: Classifier, batches: Sequence[Tensor]) -> None:
+        self._states = model.parts()
+        self._sums: dict[str, Tensor] = {}
+        self._tokens: dict[str, int] = {}
+        for ids in batches:
+            for name, state in _kept(model, ids).items():
+                real = _are_tokens(model, ids, name).double()
+                self._tokens[name] = self._tokens.get(name, 0) + int(real.sum())
+                # A head's states have the head before the position.
+                weights = real[:, None, :, None] if state.dim() == 4 else real[:, :, None]
+                summed = (state * weights).sum(dim=(0, -2))
+                self._sums[name] = self._sums.get(name, torch.zeros_like(summed)) + summed
+
+    def __getitem__(self, part: Part) -> Tensor:
+        name = self._states[part]
+        mean = self._sums[name] / max(self._tokens[name], 1)
+        return mean if part.kind == "feed-forward" else mean[part.number]
+
+
+def _are_tokens(model: Classifier, ids: Tensor, name: str) -> Bool[Tensor, "string position"]:
+    """At which positions of a state there is a token: of all that is read, or of one stream."""
+    if not isinstance(model, TwoStreams):
+        return ids != PAD
+    streams = split(model.config, ids)
+    return streams.written if name.startswith("decoder.") else streams.inputs != PAD
+
+
+def _kept(model: Classifier, ids: Tensor) -> dict[str, Tensor]:
+    """The states that are averaged, and no others: attention between all pairs would be much."""
+    averaged, kept = set(model.parts().values()), dict[str, Tensor]()
+
+    def keep(name: str, position: int | None, state: Tensor) -> Tensor:
+        if position is None and name in averaged:
+            kept[name] = state
+        return state
+
+    with torch.no_grad():
+        model.run(ids, Changing(keep), None)
+    return kept
+
+
+def _batches(model: Classifier, strings: TokenStrings) -> Iterator[Tensor]:
+    """The strings' token ids, which are sorted by length, some at a time, as narrow as can be."""
+    start, most = 0, min(100, pictures_at_once(model.config))
+    while start < len(strings):
+        end = len(strings)
+        width = int(strings.lengths[start:end].max(initial=0)) + 1
+        end = min(end, start + max(PAIRS_AT_ONCE // width**2, 1), start + most)
+        ids = read_ids(strings.take(slice(start, end)), model.config.readout)
+        yield torch.from_numpy(ids).long()
+        start = end
+
+
+# Parts of a model that writes ablated, judged by a sample of its test inputs, teacher forced.
+#
+# An input is answered right where every token of its target and `END` has the highest output after
+# those before it, as greedy decoding would write it. The loss is the cross entropy of all of them.
+
+OfTokens = Float[np.ndarray, "token output"]
+"""What the head gives at the tokens of target and `END`, input by input."""
+
+
+def sampled_judge(model: TrainedModel, sample: int) -> SampledJudge:
+    """A judge by a sample of test strings, of any model."""
+    return WritingJudge(model, sample) if model.writes else SampledJudge(model, sample)
+
+
+class WritingJudge(SampledJudge):
+    """A model that writes, and a sample of its distinct test inputs with their targets."""
+
+    def loss(self, outputs: OfTokens) -> float:
+        """Implements `Judge.loss`."""
+        return float(-self.margins(outputs).mean())
+
+    def margins(self, outputs: OfTokens) -> Float[np.ndarray, " string"]:
+        """Implements `Judge.margins`: the log-probability of each target and `END`."""
+        return -self.kind.losses(torch.from_numpy(outputs), self._encoded, "default").numpy()
+
+    def are_wrong(self, outputs: OfTokens) -> Bool[np.ndarray, " string"]:
+        """Implements `Judge.are_wrong`."""
+        return ~self.kind.are_right(torch.from_numpy(outputs), self._encoded).numpy()
+
+    @property
+    def _encoded(self) -> Tensor:
+        network = plain_network(self._asked).model_copy(update={"head": "output"})
+        examples = Examples(self.strings, self.targets)
+        return torch.from_numpy(self.kind.encoded(self._asked.task, examples, network))
+
+    def _readable(self, test: DistinctStrings) -> Bool[np.ndarray, " string"]:
+        examples = Examples(test.strings, test.targets)
+        return readable_inputs(self._asked.problem, examples)
+
+    def _read(self) -> TokenStrings:
+        examples = Examples(self.strings, self.targets)
+        return self.kind.reading(self._asked.task, examples)
+
+    def _chosen(self, ids: Tensor, outputs: Tensor) -> Tensor:
+        return outputs[from_separator(self._asked, ids)]

@@ -1,1 +1,0 @@
-"""What each part of a model adds to a logit."""

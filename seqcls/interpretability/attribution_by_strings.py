@@ -1,0 +1,134 @@
+"""Direct logit attribution: what every part of a Transformer adds to the logit.
+
+The logit is linear in the residual stream at the readout place. With the norms after each sum
+(`norm_placement = "post"`), or one after the last block (`final_norm`), what is added is scaled by
+every later norm, which is held at the scale that it has for this string, so the parts still sum to
+the logit exactly.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from seqcls.errors import ConfigError
+from seqcls.interpretability.attribution import LogitStep, summed
+from seqcls.interpretability.readable_model import ids_of, plain_model
+from seqcls.interpretability.trained_model import TrainedModel
+from seqcls.models.base import read_states
+from seqcls.models.transformer import Attention, Block, Transformer
+
+Hidden = Float[Tensor, "1 position hidden"]
+
+
+@dataclass(frozen=True)
+class _StreamPart:
+    name: str
+    block: int | None
+    head: int | None
+    states: Hidden
+
+
+def has_residual_stream(model: TrainedModel) -> bool:
+    """Whether a model's logit is a sum of what its parts add to a residual stream."""
+    one_logit = model.problem.network.num_outputs == 1
+    return one_logit and isinstance(plain_model(model), Transformer)
+
+
+def logit_steps(model: TrainedModel, letters: Sequence[int]) -> tuple[LogitStep, ...]:
+    """What each part adds to the logit of a string, in the order of the computation.
+
+    The parts sum to the logit, in double precision.
+
+    Raises:
+        ConfigError: the model is no Transformer.
+    """
+    network = plain_model(model)
+    if model.problem.network.num_outputs > 1:
+        raise ConfigError("the head gives several numbers, and steps are of one logit")
+    if not isinstance(network, Transformer):
+        raise ConfigError(
+            f"architecture={model.config.architecture!r} has no residual stream to attribute the "
+            "logit to; look at its units along the string instead"
+        )
+    ids = ids_of(model, [letters])
+    with torch.no_grad():
+        assert network.classifier is not None
+        parts, bias = _parts(network, network.activations(ids)), network.classifier.bias
+        adds = [(x.name, x.block, x.head, _read(network, x.states, ids)) for x in parts]
+        if bias is not None:
+            adds.append(("bias", None, None, float(bias)))
+    return summed(adds)
+
+
+def _read(model: Transformer, states: Hidden, ids: Tensor) -> float:
+    """What the classifier makes of states, without its bias."""
+    assert model.classifier is not None
+    return float((read_states(model.config, states, ids) @ model.classifier.weight.T).squeeze())
+
+
+def _parts(model: Transformer, states: dict[str, Tensor]) -> Iterator[_StreamPart]:
+    """What each part adds to the stream behind the last block."""
+    parts = [_StreamPart("embedding", None, None, states["embedding"])]
+    for number, block in enumerate(model.blocks):
+        inside = f"blocks.{number}."
+        parts += _heads(block.attention, states[f"{inside}attention.mixed_value"], number)
+        if not block.norms_first:
+            before = states[f"{inside}after_attention"]
+            parts = _normalized(parts, block.attention_norm, before, number)
+        parts += _feed_forward(block, states[f"{inside}feed_forward.activation"], number)
+        if not block.norms_first:
+            before = states[f"{inside}after_feed_forward"]
+            parts = _normalized(parts, block.feed_forward_norm, before, number)
+    if model.final_norm is not None:
+        (*_, last) = model.sites().values()
+        parts = _normalized(parts, model.final_norm, states[last[0]], None)
+    yield from parts
+
+
+def _heads(attention: Attention, mixed: Tensor, block: int) -> list[_StreamPart]:
+    heads, size = attention.heads
+    weight = attention.output.weight.unflatten(1, (heads, size))
+    parts = [
+        _StreamPart("head", block, head, mixed[:, head] @ weight[:, head].T)
+        for head in range(heads)
+    ]
+    if attention.output.bias is not None:
+        shape = (1, mixed.shape[2], len(attention.output.bias))
+        parts.append(_StreamPart("bias", block, None, attention.output.bias.expand(shape)))
+    return parts
+
+
+def _feed_forward(block: Block, active: Tensor, number: int) -> list[_StreamPart]:
+    output = block.feed_forward.output
+    parts = [_StreamPart("feed-forward", number, None, active @ output.weight.T)]
+    if output.bias is not None:
+        shape = (*active.shape[:2], len(output.bias))
+        parts.append(_StreamPart("bias", number, None, output.bias.expand(shape)))
+    return parts
+
+
+def _normalized(
+    parts: list[_StreamPart], norm: nn.Module, before: Hidden, block: int | None
+) -> list[_StreamPart]:
+    """The parts after a norm whose scale is what it is for their sum."""
+    if isinstance(norm, nn.Identity):
+        return parts
+    if isinstance(norm, nn.LayerNorm):
+        variance = before.var(dim=2, unbiased=False, keepdim=True)
+        factor = norm.weight / (variance + norm.eps).sqrt()
+        scaled = [
+            _StreamPart(
+                x.name, x.block, x.head, (x.states - x.states.mean(2, keepdim=True)) * factor
+            )
+            for x in parts
+        ]
+        if norm.bias is None:
+            return scaled
+        return [*scaled, _StreamPart("norm", block, None, norm.bias.expand(before.shape))]
+    assert isinstance(norm, nn.RMSNorm)
+    mean_square = before.square().mean(dim=2, keepdim=True)
+    factor = norm.weight / (mean_square + (norm.eps or 0.0)).sqrt()
+    return [_StreamPart(x.name, x.block, x.head, x.states * factor) for x in parts]

@@ -1,1 +1,0 @@
-"""The finite automaton that a model's answers are those of, as far as it was asked."""

@@ -1,0 +1,357 @@
+"""How much may be asked of a model while its automaton is learned."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any
+
+from seqcls.errors import ConfigError
+from seqcls.interpretability.trained_model import MAX_LENGTH, Answer, TrainedModel
+from seqcls.interpretability.wording import percent, sign
+from seqcls.strings.tokenizer import Tokenizer
+from seqcls.tasks.automaton import Automaton
+
+if TYPE_CHECKING:
+    from automata.fa.dfa import DFA
+
+    from seqcls.interpretability.automaton_inside import Clusters, Inside
+
+
+MOST_LETTERS = 8
+"""Tokens of an alphabet whose automata are learned: of more, too few short strings are tried."""
+
+
+@dataclass(frozen=True)
+class LearningBudget:
+    """Bounds, each of which ends the learning."""
+
+    rounds: int = 100
+    """Hypotheses that are held against the model."""
+    states: int = 40
+    """States of a hypothesis."""
+    length: int = 0
+    """Tokens of the longest string asked; 0 for twice the longest test string."""
+    strings: int = 2**16
+    """Short strings, all of which are tried, as far as so many go."""
+    single: int = 2**20
+    """Longer strings that are asked one by one."""
+    seconds: float = 60.0
+
+    def __post_init__(self) -> None:
+        for name in (field.name for field in fields(self)):
+            value = getattr(self, name)
+            most = _MOST.get(name)
+            if not value > 0 and not (name == "length" and value == 0):
+                raise ConfigError(f"{name}={value}: expected more than 0; nothing could be learned")
+            if most is not None and value > most:
+                raise ConfigError(f"{name}={value}: expected at most {most:,}")
+
+
+_MOST = {
+    "rounds": 10_000,
+    "states": 1_000,
+    "length": MAX_LENGTH,
+    "strings": 2**20,
+    "single": 2**24,
+}
+
+
+def refuse(model: TrainedModel) -> None:
+    """Refuses a model whose automaton is not learned.
+
+    Raises:
+        ConfigError: the task is no language, or has more than `MOST_LETTERS` tokens.
+    """
+    if reason := obstacle(model):
+        raise ConfigError(reason)
+
+
+def obstacle(model: TrainedModel) -> str | None:
+    """Why a model's automaton is not learned; None where it is."""
+    if reason := model.problem.no_language:
+        return f"an automaton is learned of languages, and {reason}"
+    if model.num_letters > MOST_LETTERS:
+        return (
+            f"the alphabet has {model.num_letters} tokens: automata are learned over at most "
+            f"{MOST_LETTERS}; try `seqcls rules` or `seqcls minimal`"
+        )
+    return None
+
+
+# Automata as graphs, as data, and as those of automata-lib.
+
+
+def dot(automaton: Automaton, alphabet: Sequence[str], color: str = "black") -> str:
+    """A graph in the language DOT: accepting states have two rings, an arrow leads to the start.
+
+    Edges between the same two states are one, with all their tokens.
+
+    Args:
+        automaton: its states are named by their numbers.
+        alphabet: the tokens.
+        color: of lines and text.
+    """
+    lines = [
+        "digraph {",
+        f'  graph [rankdir=LR, bgcolor="transparent"]; node [color="{color}", '
+        f'fontcolor="{color}", shape=circle]; edge [color="{color}", fontcolor="{color}"];',
+        '  start [shape=none, label=""];',
+        f"  start -> {automaton.start};",
+    ]
+    lines += [f"  {state} [shape=doublecircle];" for state in automaton.accepting.nonzero()[0]]
+    edges: dict[tuple[int, int], list[str]] = {}
+    for state, row in enumerate(automaton.table.tolist()):
+        for token, after in zip(alphabet, row, strict=True):
+            edges.setdefault((state, after), []).append(token)
+    for (state, after), tokens in edges.items():
+        lines.append(f'  {state} -> {after} [label="{_quoted(", ".join(tokens))}"];')
+    return "\n".join([*lines, "}"])
+
+
+def record(automaton: Automaton, alphabet: Sequence[str]) -> dict[str, Any]:
+    """An automaton as JSON has it."""
+    return {
+        "alphabet": list(alphabet),
+        "start": automaton.start,
+        "accepting": automaton.accepting.nonzero()[0].tolist(),
+        "transitions": [dict(zip(alphabet, row, strict=True)) for row in automaton.table.tolist()],
+    }
+
+
+def dfa(automaton: Automaton, alphabet: Sequence[str]) -> "DFA":
+    """The same as a `DFA` of automata-lib."""
+    # Takes a third of a second to load.
+    from automata.fa.dfa import DFA
+
+    recorded = record(automaton, alphabet)
+    return DFA(
+        states=set(range(len(automaton.table))),
+        input_symbols=set(alphabet),
+        transitions=dict(enumerate(recorded["transitions"])),
+        initial_state=automaton.start,
+        final_states=set(recorded["accepting"]),
+    )
+
+
+def _quoted(text: str) -> str:
+    return text.replace("\\", "\\\\").replace('"', '\\"')
+
+
+# What learning a model's automaton has found.
+
+MOST = 0.95
+"""The share of a model's test answers, and of its test errors, with which a hypothesis shows
+them."""
+
+
+@dataclass(frozen=True, eq=False)
+class Round:
+    """One hypothesis, held against the model."""
+
+    automaton: Automaton
+    asked: int
+    """Strings asked until then."""
+    agreement: float
+    """The share of distinct test strings on which it says what the model says."""
+    explained: int
+    """Misclassified test strings on which it and the language differ."""
+    counterexample: str | None
+    """The string on which the model says otherwise; None where none was found."""
+
+    @property
+    def states(self) -> int:
+        return len(self.automaton.table)
+
+
+@dataclass(frozen=True, eq=False)
+class LearnedAutomaton:
+    """An automaton over the tokens of a language, and what was asked of the model to find it."""
+
+    alphabet: tuple[str, ...]
+    rounds: tuple[Round, ...]
+    """Its last hypothesis is the automaton."""
+    ended: str | None
+    """What ended the learning while the model differed; None where no difference was found."""
+    budget: LearningBudget
+    tried_length: int
+    """All strings up to it were tried."""
+    empty_given: bool
+    """Whether the empty string, which no test has, was taken as the language has it."""
+    empty_known: bool
+    """Whether anybody knows its label; else it was taken for negative."""
+    asked: int
+    longer: int
+    """Distinct longer strings that were tried."""
+    longest: int
+    """Tokens of the longest of them."""
+    language: Automaton | None
+    """The language's minimal automaton, where it is known to be regular."""
+    error: Answer | None
+    """The model's shortest error: where the automaton was found, the shortest string on which it
+    and the language differ; else of the strings tried."""
+    error_is_tested: bool
+    """Whether the test set has that string."""
+    wrong: int
+    """Distinct test strings, of those asked, that the model misclassifies."""
+
+    @property
+    def found(self) -> bool:
+        """Whether the automaton agrees with the model on every string tried."""
+        return self.ended is None
+
+    @property
+    def automaton(self) -> Automaton:
+        """The last hypothesis; minimal."""
+        return self.rounds[-1].automaton
+
+    def dot(self) -> str:
+        """The automaton as a graph in the language DOT."""
+        return dot(self.automaton, self.alphabet)
+
+    def record(self) -> dict[str, Any]:
+        """The automaton as JSON has it."""
+        return record(self.automaton, self.alphabet)
+
+    def dfa(self) -> "DFA":
+        """The automaton as a `DFA` of automata-lib."""
+        return dfa(self.automaton, self.alphabet)
+
+    @property
+    def states(self) -> int:
+        return self.rounds[-1].states
+
+    @property
+    def explained(self) -> int:
+        """The test errors on which the automaton and the language differ."""
+        return self.rounds[-1].explained
+
+    @property
+    def main_hypothesis(self) -> Round:
+        """The smallest hypothesis that makes `MOST` of the model's test errors; else the last."""
+        if not self.wrong:
+            return self.rounds[-1]
+        making = (x for x in self.rounds if x.explained >= MOST * self.wrong)
+        return next((x for x in making if x.agreement >= MOST), self.rounds[-1])
+
+
+# What learning an automaton has found, in sentences that say no more than was tried.
+
+
+def learned_text(learned: LearnedAutomaton) -> list[str]:
+    """What was found of a model, a sentence each."""
+    said = [_finding(learned)]
+    if learned.empty_given and not learned.empty_known:
+        said.append(
+            "The test has no empty string, so the model was not asked about it: it is taken for "
+            "negative."
+        )
+    elif learned.empty_given:
+        said.append(
+            "The test has no empty string, so of that the language's label was taken, not the "
+            "model's answer."
+        )
+    said.append(_of_language(learned))
+    if learned.wrong:
+        said.append(_of_errors(learned))
+    return said
+
+
+def _finding(learned: LearnedAutomaton) -> str:
+    rounds = counted(len(learned.rounds), "hypothesis", "hypotheses")
+    if not learned.found:
+        differs = learned.rounds[-1].counterexample
+        assert differs is not None
+        return (
+            f"No finite machine was found within the budget: {learned.ended} ({rounds}, "
+            f"{learned.asked:,} strings asked). The last hypothesis, of "
+            f"{states(learned.states)}, and the model differ on {named(learned, differs)}."
+        )
+    longer = ""
+    if learned.longer:
+        longer = f", and on {learned.longer:,} longer ones, of up to {learned.longest:,}"
+    return (
+        f"An automaton of {states(learned.states)} agrees with the model on every string of up to "
+        f"{learned.tried_length} tokens (all tried){longer} ({rounds}, {learned.asked:,} strings "
+        "asked). Of other strings nothing is known."
+    )
+
+
+def _of_language(learned: LearnedAutomaton) -> str:
+    if learned.error is not None:
+        return _of_error(learned, learned.error)
+    if learned.found and learned.language is not None:
+        return (
+            f"It is the same as the minimal automaton of the language ({states(learned.states)})."
+        )
+    return "On all strings that were tried the model is right."
+
+
+def _of_error(learned: LearnedAutomaton, error: Answer) -> str:
+    if not error.is_wrong:
+        return f"It differs from the language first on {named(learned, error.string)}."
+    label, predicted = (sign(bool(x)) for x in (error.label, error.predicted))
+    tested = "the test has it" if learned.error_is_tested else "the test does not have it"
+    what = "of the strings asked, the model is wrong first on"
+    if learned.found and learned.language is not None:
+        what = "it differs from the language first on"
+    return (
+        f"{what[0].upper()}{what[1:]} {named(learned, error.string)}: {label}, and the model says "
+        f"{predicted} (logit {error.logit:.4f}), an error of the model ({tested})."
+    )
+
+
+def _of_errors(learned: LearnedAutomaton) -> str:
+    chosen = learned.main_hypothesis
+    which = "The automaton"
+    if chosen is not learned.rounds[-1] or not learned.found:
+        which = f"The hypothesis of {states(chosen.states)}"
+    return (
+        f"{which} makes {chosen.explained:,} of the model's {learned.wrong:,} different test "
+        f"errors and says what the model says on {percent(chosen.agreement)} of the different test "
+        "strings."
+    )
+
+
+def inside_text(inside: "Inside") -> list[str]:
+    """How far an automaton's states are to be read from a model's own, a sentence a layer."""
+    said = [
+        f"Held-out strings: the most frequent of the {states(inside.states)} is right after "
+        f"{percent(inside.commonest, 1)} of their tokens. A linear probe of"
+    ]
+    for probe in inside.probes:
+        beyond = "" if probe.beyond is None else f", {percent(probe.beyond, 1)} in longer ones"
+        said.append(
+            f"  {probe.layer} is right after {percent(probe.trained, 1)} in strings of the "
+            f"training's lengths{beyond}"
+        )
+    if inside.clusters is not None:
+        clusters = inside.clusters
+        said.append(
+            f"What the last layer keeps after prefixes falls into {clusters.count} clusters, which "
+            f"tell the automaton's state of {percent(clusters.purity, 1)} of them: "
+            f"{_split(clusters)}."
+        )
+    return said
+
+
+def _split(clusters: "Clusters") -> str:
+    """How many clusters stand for each state."""
+    numbers = sorted(set(clusters.of_state))
+    return ", ".join(
+        f"state {state} is {counted(clusters.of_state.count(state), 'cluster', 'clusters')}"
+        for state in numbers
+    )
+
+
+def named(learned: LearnedAutomaton, string: str) -> str:
+    """A string as it is shown; the empty one needs a name."""
+    return Tokenizer(learned.alphabet).display(string) or "the empty string"
+
+
+def states(number: int) -> str:
+    """Such as `1 state`."""
+    return counted(number, "state", "states")
+
+
+def counted(number: int, one: str, many: str) -> str:
+    """A number of things."""
+    return f"{number:,} {one if number == 1 else many}"

@@ -1,0 +1,287 @@
+"""A recurrent model's states after prefixes: each is one step from that of the prefix before."""
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+from seqcls.evaluation import distinct_test_strings, readable_strings
+from seqcls.interpretability.automaton import LearningBudget
+from seqcls.interpretability.domains import CHUNK, affordable_length, strings_of_length
+from seqcls.interpretability.readable_model import plain_model
+from seqcls.interpretability.trained_model import MAX_LENGTH, Letters, TrainedModel
+from seqcls.models.positions import longest_readable
+from seqcls.models.recurrent import Recurrent
+from seqcls.strings.token_strings import TokenStrings
+from seqcls.strings.tokenizer import CLS, FIRST_LETTER
+
+State = Float[Tensor, "string hidden"]
+
+MOST_KEPT = 20_000
+"""Prefixes whose states are kept; beyond, those kept so far are forgotten."""
+
+
+@dataclass(frozen=True, eq=False)
+class PrefixCache:
+    """What a network knows of some prefixes: a state and a cell a layer."""
+
+    states: tuple[State, ...]
+    cells: tuple[State, ...]
+
+    def repeated(self, times: int) -> "PrefixCache":
+        """Each prefix so many times, one after another."""
+        return PrefixCache(
+            tuple(state.repeat_interleave(times, dim=0) for state in self.states),
+            tuple(cell.repeat_interleave(times, dim=0) for cell in self.cells),
+        )
+
+
+class PrefixStates:
+    """Steps of a recurrent network that reads its answer off the last state."""
+
+    def __init__(self, network: Recurrent, num_letters: int) -> None:
+        self.num_letters = num_letters
+        self._network = network
+        self._kept: dict[Letters, PrefixCache] = {}
+
+    @classmethod
+    def of(cls, model: TrainedModel) -> "PrefixStates | None":
+        """The steps of a model; None where its answers are no function of states after prefixes."""
+        if model.writes or model.problem.network.readout != "last":
+            return None
+        network = plain_model(model)
+        if not isinstance(network, Recurrent):
+            return None
+        return cls(network, model.num_letters)
+
+    @property
+    def start(self) -> PrefixCache:
+        """That of the empty prefix."""
+        config = self._network.config
+        zeros = tuple(
+            torch.zeros(1, config.hidden_size, dtype=torch.float64)
+            for _ in range(config.num_blocks)
+        )
+        return PrefixCache(zeros, zeros)
+
+    @torch.no_grad()
+    def step(self, kept: PrefixCache, letters: Sequence[int]) -> PrefixCache:
+        """After one more letter each."""
+        return self._read(kept, torch.tensor(letters) + FIRST_LETTER)
+
+    @torch.no_grad()
+    def logits(self, kept: PrefixCache) -> Float[Tensor, " string"]:
+        """The answers to the prefixes as strings of their own."""
+        ended = self._read(kept, torch.full((len(kept.states[0]),), CLS))
+        return self._network.head(ended.states[-1])
+
+    def after(self, letters: Letters) -> PrefixCache:
+        """What is known after a prefix, from the longest one of it that was stepped before."""
+        end = next((n for n in range(len(letters), 0, -1) if letters[:n] in self._kept), 0)
+        kept = self._kept[letters[:end]] if end else self.start
+        if len(self._kept) + len(letters) - end > MOST_KEPT:
+            self._kept.clear()
+        for place in range(end, len(letters)):
+            kept = self.step(kept, letters[place : place + 1])
+            self._kept[letters[: place + 1]] = kept
+        return kept
+
+    def _read(self, kept: PrefixCache, ids: Tensor) -> PrefixCache:
+        given = self._network.embedding(ids)
+        states, cells = [], []
+        for layer, state, cell in zip(self._network.layers, kept.states, kept.cells, strict=True):
+            step = layer.step(layer.from_input(given), state, cell)
+            given = step.state
+            states.append(step.state)
+            cells.append(step.cell)
+        return PrefixCache(tuple(states), tuple(cells))
+
+
+# A model's answers to strings, each asked once, many at once wherever they are known before.
+
+DOUBTFUL = 1e-3
+"""Logits that are stepped in double precision decide where they are larger; else the model that
+was tested is asked."""
+
+Bits = Bool[np.ndarray, " string"]
+
+
+class EndedError(Exception):
+    """The budget is spent, or the model has no answer that is needed; its text says which."""
+
+
+class ModelAnswers:
+    """What a model says of all short strings, of its test set and of whatever else is asked."""
+
+    def __init__(
+        self, model: TrainedModel, budget: LearningBudget, *, stepped: bool = True
+    ) -> None:
+        self.model = model
+        test = model.problem.test.lengths[-1]
+        places = longest_readable(model.problem.network)
+        self.longest = min(budget.length or 2 * test, MAX_LENGTH, places or MAX_LENGTH)
+        """Tokens of the longest string that may be asked."""
+        self.tried_length = affordable_length(model.num_letters, budget.strings, self.longest)
+        """All strings up to this length are tried."""
+        self.empty_given = not model.problem.tries_empty
+        """Whether the language answers for the model where the string is empty."""
+        self._steps = PrefixStates.of(model) if stepped else None
+        self._most_single = budget.single
+        self._seconds = budget.seconds
+        self._end = time.monotonic() + budget.seconds
+        self._single: dict[Letters, bool] = {}
+        self.transitions: dict[Letters, None] = {}
+        """A string for each transition of the last hypothesis, to its end."""
+        self.levels = self._all_short()
+        """For each length from 0, the answers to all strings in the order of the alphabet."""
+        self.batches: list[tuple[TokenStrings, Bits]] = []
+        """Longer strings that were asked together, and their answers; the test set's first."""
+        self.test = self._tested()
+        self.test_answers = self._ask(self.test) if len(self.test) else np.zeros(0, dtype=bool)
+        longer = np.flatnonzero(self.test.lengths > self.tried_length)
+        self.batches.append((self.test.take(longer), self.test_answers[longer]))
+
+    @property
+    def asked(self) -> int:
+        """Strings asked, each counted as often as it is in a batch."""
+        batches = sum(len(strings) for strings, _ in self.batches)
+        return sum(map(len, self.levels)) + batches + len(self._single)
+
+    def check_time(self) -> None:
+        """Ends the learning where its seconds are over."""
+        if time.monotonic() > self._end:
+            raise EndedError(f"{self._seconds:g} seconds are over")
+
+    def of(self, letters: Letters) -> bool:
+        """The answer to one string.
+
+        Raises:
+            EndedError: it is too long to be asked, or the strings or the time are used up.
+        """
+        if len(letters) < len(self.levels):
+            number = 0
+            for letter in letters:
+                number = number * self.model.num_letters + letter
+            return bool(self.levels[len(letters)][number])
+        if letters not in self._single:
+            self.check_time()
+            if len(self._single) >= self._most_single:
+                raise EndedError(f"{self._most_single:,} strings have been asked one by one")
+            if len(letters) > self.longest:
+                raise EndedError(
+                    f"a string of {len(letters)} tokens would have to be asked, of at most "
+                    f"{self.longest}"
+                )
+            if self._steps is None:
+                self._ask_alike(letters)
+            else:
+                self._single[letters] = self._stepped(self._steps, letters)
+        return self._single[letters]
+
+    def ask(self, strings: TokenStrings) -> Bits:
+        """The answers to strings at once; none of them is empty or too long."""
+        self.check_time()
+        answers = self._ask(strings)
+        self.batches.append((strings, answers))
+        return answers
+
+    @property
+    def singles(self) -> tuple[TokenStrings, Bits]:
+        """The longer strings that were asked one by one."""
+        strings = TokenStrings.of_lists(self.model.num_letters, list(self._single))
+        return strings, np.array(list(self._single.values()), dtype=bool)
+
+    def prefixes(self, letters: Letters) -> Bits:
+        """The answers to all prefixes of a string, the empty one first."""
+        ends = range(len(self.levels), len(letters) + 1)
+        unanswered = [letters[:end] for end in ends if letters[:end] not in self._single]
+        if unanswered:
+            said = self._ask(TokenStrings.of_lists(self.model.num_letters, unanswered))
+            self._single.update(zip(unanswered, said.tolist(), strict=True))
+        return np.array([self.of(letters[:end]) for end in range(len(letters) + 1)])
+
+    def wrong(self, strings: TokenStrings, said: Bits) -> Bits:
+        """Which answers are not the language's; where no label is known, none is wrong."""
+        return np.asarray(said != self.model.problem.targets_or(strings, said), dtype=bool)
+
+    def _ask(self, strings: TokenStrings) -> Bits:
+        starts = range(0, len(strings), CHUNK)
+        parts = [self.model.ask(strings.take(slice(start, start + CHUNK))) for start in starts]
+        for part in parts:
+            if len(rows := np.flatnonzero(part.unanswered)):
+                first = part.strings.take(rows[:1])
+                string = self.model.text(first.letters[0, : first.lengths[0]].tolist())
+                raise EndedError(f"{string[:60]!r} has no answer: its logit is NaN")
+        return np.concatenate([np.asarray(part.predicted, dtype=bool) for part in parts])
+
+    def _stepped(self, steps: PrefixStates, letters: Letters) -> bool:
+        logit = float(steps.logits(steps.after(letters))[0])
+        if abs(logit) > DOUBTFUL:
+            return logit > 0
+        return bool(self._ask(TokenStrings.of_lists(self.model.num_letters, [letters]))[0])
+
+    def _ask_alike(self, letters: Letters) -> None:
+        """Asks a string, and those that end alike after the other transitions, which come next."""
+        end = next((n for n in range(len(letters), 0, -1) if letters[:n] in self.transitions), 0)
+        alike = {(*access, *letters[end:]): None for access in self.transitions} if end else {}
+        strings = [letters]
+        for string in alike:
+            known = string in self._single or string == letters
+            if not known and len(self.levels) <= len(string) <= self.longest:
+                strings.append(string)
+        said = self._ask(TokenStrings.of_lists(self.model.num_letters, strings))
+        self._single.update(zip(strings, said.tolist(), strict=True))
+
+    def _tested(self) -> TokenStrings:
+        """The distinct test strings that may be asked."""
+        strings = distinct_test_strings(self.model.problem.test).strings
+        fits = readable_strings(self.model.problem, strings) & (strings.lengths <= self.longest)
+        return strings.take(np.flatnonzero(fits))
+
+    def _all_short(self) -> list[Bits]:
+        empty = TokenStrings.of_lists(self.model.num_letters, [()])
+        rejected = np.zeros(1, dtype=bool)
+        # Where nobody knows the empty string's label, it is rejected.
+        given = self.model.problem.targets_or
+        first = given(empty, rejected) if self.empty_given else self._ask(empty)
+        steps = self._steps
+        level = self._asked_level if steps is None else _Stepped(steps, self._resolved).level
+        levels = [np.asarray(first, dtype=bool)]
+        for length in range(1, self.tried_length + 1):
+            self.check_time()
+            levels.append(level(length))
+        return levels
+
+    def _asked_level(self, length: int) -> Bits:
+        parts = strings_of_length(self.model.num_letters, length)
+        return np.concatenate([self._ask(strings) for strings in parts])
+
+    def _resolved(self, length: int, logits: np.ndarray) -> Bits:
+        """The answers that logits stand for; where they are near 0 the model is asked anew."""
+        answers = np.asarray(logits > 0)
+        # Those that are no numbers too.
+        doubtful = np.flatnonzero(~(np.abs(logits) > DOUBTFUL))
+        if len(doubtful):
+            powers = self.model.num_letters ** np.arange(length - 1, -1, -1)
+            letters = doubtful[:, None] // powers % self.model.num_letters
+            answers[doubtful] = self._ask(TokenStrings.of_letters(self.model.num_letters, letters))
+        return answers
+
+
+class _Stepped:
+    """All strings of one length after another, each a step from those that are a token shorter."""
+
+    def __init__(self, steps: PrefixStates, resolved: Callable[[int, np.ndarray], Bits]) -> None:
+        self._steps = steps
+        self._resolved = resolved
+        self._kept: PrefixCache = steps.start
+
+    def level(self, length: int) -> Bits:
+        letters = self._steps.num_letters
+        before = len(self._kept.states[0])
+        self._kept = self._steps.step(self._kept.repeated(letters), list(range(letters)) * before)
+        return self._resolved(length, self._steps.logits(self._kept).numpy())

@@ -1,0 +1,380 @@
+"""Longer strings on which a hypothesis is held against a model."""
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from itertools import chain
+from typing import Any
+
+import numpy as np
+
+from seqcls.cancellation import check
+from seqcls.errors import ConfigError
+from seqcls.evaluation import distinct_test_strings
+from seqcls.interpretability.automaton import LearnedAutomaton, LearningBudget, Round, refuse
+from seqcls.interpretability.automaton_answers import EndedError, ModelAnswers
+from seqcls.interpretability.domains import strings_of_length
+from seqcls.interpretability.trained_model import Letters, TrainedModel
+from seqcls.strings.token_strings import NO_LETTER, TokenStrings
+from seqcls.tasks.automaton import Automaton, language_automaton
+from seqcls.tasks.regular import minimized
+
+WALKS = 1_024
+"""Random walks for a hypothesis, shared out over its transitions; at least one each."""
+
+
+def walks(automaton: Automaton, answers: ModelAnswers) -> TokenStrings:
+    """Strings longer than the short ones, in which every transition of an automaton is taken.
+
+    As many go on at random, are drawn by what the automaton says, or repeat a few tokens. Half of
+    those drawn have one token replaced: of many languages a random string is hardly ever near one
+    that is accepted.
+    """
+    letters = answers.model.num_letters
+    rng = np.random.default_rng(len(automaton.table))
+    longest = min(answers.longest, answers.model.problem.test.lengths[-1])
+    shortest = answers.tried_length + 1
+    strings: list[Letters] = []
+    times = max(WALKS // automaton.table.size, 1)
+    for access in _access(automaton):
+        least = max(len(access) + 1, shortest)
+        for letter in range(letters) if least <= longest else ():
+            for length in rng.integers(least, longest + 1, size=times).tolist():
+                after = rng.integers(letters, size=length - len(access) - 1).tolist()
+                strings.append((*access, letter, *after))
+    if shortest <= longest:
+        strings += _drawn(automaton, rng, rng.integers(shortest, longest + 1, size=WALKS))
+        strings += _repeating(letters, rng, rng.integers(shortest, longest + 1, size=WALKS))
+    return TokenStrings.of_lists(letters, list(dict.fromkeys(strings)))
+
+
+def _repeating(letters: int, rng: np.random.Generator, lengths: np.ndarray) -> list[Letters]:
+    """Strings of two parts, in which a few tokens each are repeated: what counts is found out."""
+    strings: list[Letters] = []
+    for length in lengths.tolist():
+        end = int(rng.integers(length + 1))
+        parts = [rng.integers(letters, size=size).tolist() for size in rng.integers(1, 4, size=2)]
+        first, second = (part * length for part in parts)
+        strings.append((*first[:end], *second[: length - end]))
+    return strings
+
+
+def _drawn(automaton: Automaton, rng: np.random.Generator, lengths: np.ndarray) -> list[Letters]:
+    """Uniform strings of some lengths that are accepted, or rejected; every other one is edited."""
+    strings: list[Letters] = []
+    for positive in (False, True):
+        having = [x for x in lengths[positive::2].tolist() if automaton.has(x, positive)]
+        drawn = automaton.draw(rng, np.array(having, dtype=np.int64), positive)
+        for row, length in enumerate(having):
+            letters = drawn[row, :length]
+            if row % 2:
+                letters[rng.integers(length)] = rng.integers(automaton.table.shape[1])
+            strings.append(tuple(letters.tolist()))
+    return strings
+
+
+def _access(automaton: Automaton) -> list[Letters]:
+    """A shortest string to each state."""
+    reached: dict[int, Letters] = {automaton.start: ()}
+    queue = [automaton.start]
+    for state in queue:
+        for letter, after in enumerate(automaton.table[state].tolist()):
+            if after not in reached:
+                reached[after] = (*reached[state], letter)
+                queue.append(after)
+    return list(reached.values())
+
+
+# Where two automata, or a model and its language, first differ.
+
+
+def shortest_difference(one: Automaton, other: Automaton, *, empty: bool = True) -> Letters | None:
+    """The shortest string that one automaton accepts and the other does not; None if there is none.
+
+    Args:
+        one: over the same letters as the other.
+        other: likewise.
+        empty: whether the empty string counts.
+    """
+    start = (one.start, other.start)
+    reached: dict[tuple[int, int], Letters] = {start: ()}
+    queue = deque([start])
+    if empty and one.accepting[one.start] != other.accepting[other.start]:
+        return ()
+    while queue:
+        pair = queue.popleft()
+        for letter in range(one.table.shape[1]):
+            after = int(one.table[pair[0], letter]), int(other.table[pair[1], letter])
+            string = (*reached[pair], letter)
+            if one.accepting[after[0]] != other.accepting[after[1]]:
+                return string
+            if after not in reached:
+                reached[after] = string
+                queue.append(after)
+    return None
+
+
+def first_error(answers: ModelAnswers) -> Letters | None:
+    """The shortest string that the model is wrong on, of all that it was asked."""
+    letters = answers.model.num_letters
+    for length in range(int(answers.empty_given), len(answers.levels)):
+        start = 0
+        for strings in strings_of_length(letters, length):
+            said = answers.levels[length][start : start + len(strings)]
+            wrong = np.flatnonzero(answers.wrong(strings, said))
+            if len(wrong):
+                return tuple(strings.letters[wrong[0]].tolist())
+            start += len(strings)
+    errors: list[Letters] = []
+    for strings, said in chain(answers.batches, [answers.singles]):
+        wrong = np.flatnonzero(answers.wrong(strings, said))
+        if len(wrong):
+            row = wrong[int(strings.lengths[wrong].argmin())]
+            errors.append(tuple(x for x in strings.letters[row].tolist() if x != NO_LETTER))
+    return min(errors, key=len, default=None)
+
+
+# The minimal automaton of what a model answers, learned from answers alone.
+#
+# By the classification trees of Kearns & Vazirani (1994), as AALpy has them. A hypothesis is held
+# against all short strings, the model's test set, the strings asked before, the shortest string on
+# which it and the language differ, and random walks that take each of its transitions.
+
+OnRound = Callable[[Round], None]
+
+
+def learn(
+    model: TrainedModel,
+    budget: LearningBudget | None = None,
+    on_round: OnRound | None = None,
+    *,
+    stepped: bool = True,
+) -> LearnedAutomaton:
+    """Learns a model's automaton.
+
+    Args:
+        model: of a language over at most `MOST_LETTERS` tokens.
+        budget: what may be asked.
+        on_round: told of every hypothesis.
+        stepped: whether a recurrent model is stepped from prefix to prefix; else it is asked about
+            whole strings.
+
+    Raises:
+        ConfigError: there is no automaton to learn, or nothing may be asked.
+    """
+    refuse(model)
+    budget = budget or LearningBudget()
+    answers = _opened(model, budget, stepped)
+    language = language_automaton(model.task)
+    oracle = _Oracle(answers, budget, language, on_round)
+    ended = None
+    try:
+        _kearns_vazirani(oracle, answers)
+    except EndedError as reason:
+        ended = str(reason)
+    return _learned(oracle, ended)
+
+
+def _opened(model: TrainedModel, budget: LearningBudget, stepped: bool) -> ModelAnswers:
+    try:
+        return ModelAnswers(model, budget, stepped=stepped)
+    except EndedError as reason:
+        advice = "" if "NaN" in str(reason) else ": raise the seconds or lower the strings"
+        raise ConfigError(f"{reason} before the first hypothesis{advice}") from None
+
+
+def _kearns_vazirani(oracle: "_Oracle", answers: ModelAnswers) -> None:
+    # Imported where it is used: help is fast.
+    from aalpy import run_KV
+
+    letters = list(range(answers.model.num_letters))
+    run_KV(letters, _System(answers), oracle, "dfa", cache_and_non_det_check=False, print_level=0)
+
+
+class _System:
+    """The model as AALpy asks it: only the answer to the whole string is looked at."""
+
+    num_queries = num_steps = num_cached_queries = 0
+
+    def __init__(self, answers: ModelAnswers) -> None:
+        self._answers = answers
+
+    def query(self, word: Letters) -> list[bool]:
+        return [self._answers.of(tuple(word))]
+
+
+class _Oracle:
+    """Looks for a string on which a hypothesis and the model differ, the short ones first."""
+
+    num_queries = num_steps = 0
+
+    def __init__(
+        self,
+        answers: ModelAnswers,
+        budget: LearningBudget,
+        language: Automaton | None,
+        on_round: OnRound | None,
+    ) -> None:
+        self.answers = answers
+        self.budget = budget
+        self.language = language
+        self.rounds: list[Round] = []
+        self._on_round = on_round
+
+    def find_cex(self, hypothesis: Any) -> Letters | None:
+        """A string on which they differ, of which no prefix is one; None where none was found.
+
+        Raises:
+            EndedError: there is one, and the budget allows no further hypothesis.
+        """
+        automaton = _automaton(hypothesis, self.answers.model.tokenizer.alphabet)
+        letters = range(self.answers.model.num_letters)
+        self.answers.transitions = {
+            (*state.prefix, letter): None for state in hypothesis.states for letter in letters
+        }
+        if len(automaton.table) > self.budget.states:
+            raise EndedError(f"it grew beyond {self.budget.states} states")
+        difference = self._difference(automaton)
+        text = None if difference is None else self.answers.model.text(difference)
+        last = Round(automaton, self.answers.asked, *_on_test(automaton, self.answers), text)
+        self.rounds.append(last)
+        if self._on_round is not None:
+            self._on_round(last)
+        if difference is not None and len(self.rounds) >= self.budget.rounds:
+            raise EndedError(f"{self.budget.rounds} rounds are over")
+        return difference
+
+    def _difference(self, automaton: Automaton) -> Letters | None:
+        check()
+        if (difference := _short_difference(automaton, self.answers)) is not None:
+            return difference
+        for strings, said in chain(self.answers.batches, [self.answers.singles]):
+            if (difference := _long_difference(automaton, strings, said)) is not None:
+                return self._shortened(automaton, difference)
+        if self.language is not None:
+            # Where it agrees with the language instead, the hypothesis is wrong there.
+            differs = _shortest(automaton, self.language, self.answers)
+            if differs is not None and self._is_otherwise(automaton, differs):
+                return self._shortened(automaton, differs)
+        longer = walks(automaton, self.answers)
+        if not len(longer):
+            return None
+        difference = _long_difference(automaton, longer, self.answers.ask(longer))
+        return None if difference is None else self._shortened(automaton, difference)
+
+    def _is_otherwise(self, automaton: Automaton, letters: Letters) -> bool:
+        """Whether the model, where it can be asked, says otherwise of a string."""
+        if len(letters) > self.answers.longest:
+            return False
+        return self.answers.of(letters) != _accepts(automaton, letters)
+
+    def _shortened(self, automaton: Automaton, letters: Letters) -> Letters:
+        """The shortest prefix on which they differ."""
+        said = self.answers.prefixes(letters)
+        states = np.array(_path(automaton, letters))
+        return letters[: int((said != automaton.accepting[states]).argmax())]
+
+
+def _automaton(hypothesis: Any, alphabet: Sequence[str]) -> Automaton:
+    """AALpy's as ours, minimal."""
+    states = [hypothesis.initial_state]
+    states += [state for state in hypothesis.states if state is not hypothesis.initial_state]
+    numbers = {id(state): number for number, state in enumerate(states)}
+    table = [
+        [numbers[id(state.transitions[letter])] for letter in range(len(alphabet))]
+        for state in states
+    ]
+    return minimized(table, [bool(state.is_accepting) for state in states], alphabet)
+
+
+def _shortest(automaton: Automaton, language: Automaton, answers: ModelAnswers) -> Letters | None:
+    return shortest_difference(automaton, language, empty=not answers.empty_given)
+
+
+def _path(automaton: Automaton, letters: Letters) -> list[int]:
+    states = [automaton.start]
+    for letter in letters:
+        states.append(int(automaton.table[states[-1], letter]))
+    return states
+
+
+def _accepts(automaton: Automaton, letters: Letters) -> bool:
+    return bool(automaton.accepting[_path(automaton, letters)[-1]])
+
+
+def _short_difference(automaton: Automaton, answers: ModelAnswers) -> Letters | None:
+    """The shortest of all short strings on which an automaton says otherwise."""
+    letters = answers.model.num_letters
+    states = np.array([automaton.start])
+    for length, said in enumerate(answers.levels):
+        differ = np.flatnonzero(automaton.accepting[states] != said)
+        if len(differ):
+            number = int(differ[0])
+            powers = (letters**place for place in range(length - 1, -1, -1))
+            return tuple(number // power % letters for power in powers)
+        # A string's number is that of its prefix times the letters, plus its last one.
+        states = automaton.table[states].ravel()
+    return None
+
+
+def _long_difference(
+    automaton: Automaton, strings: TokenStrings, said: np.ndarray
+) -> Letters | None:
+    """The shortest of some strings on which an automaton says otherwise."""
+    differ = np.flatnonzero(automaton.accepting[automaton.states(strings)] != said)
+    if not len(differ):
+        return None
+    row = differ[int(strings.lengths[differ].argmin())]
+    return tuple(x for x in strings.letters[row].tolist() if x != NO_LETTER)
+
+
+def _learned(oracle: _Oracle, ended: str | None) -> LearnedAutomaton:
+    answers, model = oracle.answers, oracle.answers.model
+    longer, longest = _longer(answers)
+    error = _error(oracle, ended)
+    test = distinct_test_strings(model.problem.test)
+    answer = None if error is None else model.answer(error)
+    return LearnedAutomaton(
+        alphabet=tuple(model.tokenizer.alphabet),
+        rounds=tuple(oracle.rounds),
+        ended=ended,
+        budget=oracle.budget,
+        tried_length=answers.tried_length,
+        empty_given=answers.empty_given,
+        empty_known=bool(model.problem.knows(TokenStrings.of_lists(model.num_letters, [()]))[0]),
+        asked=answers.asked,
+        longer=longer,
+        longest=longest,
+        language=oracle.language,
+        error=answer,
+        error_is_tested=answer is not None and answer.string in set(test.texts),
+        wrong=int(answers.wrong(answers.test, answers.test_answers).sum()),
+    )
+
+
+def _error(oracle: _Oracle, ended: str | None) -> Letters | None:
+    if ended is None and oracle.language is not None:
+        differs = _shortest(oracle.rounds[-1].automaton, oracle.language, oracle.answers)
+        if differs is None or len(differs) <= oracle.answers.longest:
+            return differs
+    return first_error(oracle.answers)
+
+
+def _longer(answers: ModelAnswers) -> tuple[int, int]:
+    """Distinct strings beyond the short ones that were asked, and the length of the longest."""
+    distinct = set[bytes]()
+    longest = 0
+    for strings, _ in chain(answers.batches, [answers.singles]):
+        longest = max(longest, int(strings.lengths.max(initial=0)))
+        rows = zip(strings.letters, strings.lengths.tolist(), strict=True)
+        distinct.update(row[:length].tobytes() for row, length in rows)
+    return len(distinct), longest
+
+
+def _on_test(automaton: Automaton, answers: ModelAnswers) -> tuple[float, int]:
+    """On which share of the test strings it says what the model says, and how many of its errors
+    it makes.
+    """
+    said = automaton.accepting[automaton.states(answers.test)]
+    same = said == answers.test_answers
+    wrong = answers.wrong(answers.test, answers.test_answers)
+    return float(same.mean()) if len(same) else 1.0, int((wrong & same).sum())

@@ -1,1 +1,0 @@
-"""Proved bounds of a logit, and where its sign changes."""

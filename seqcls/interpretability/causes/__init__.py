@@ -1,1 +1,0 @@
-"""Why errors are errors."""

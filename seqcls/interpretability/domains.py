@@ -1,0 +1,226 @@
+"""All strings over an alphabet, the shortest first."""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from jaxtyping import Bool, Int64, UInt8
+
+from seqcls.cancellation import checked
+from seqcls.counts import counts_suffice
+from seqcls.evaluation import distinct_test_strings, readable_strings
+from seqcls.interpretability.trained_model import Letters, TrainedModel
+from seqcls.problem import Problem
+from seqcls.sampling.streams import stream
+from seqcls.strings.token_strings import NO_LETTER, TokenStrings
+from seqcls.tasks import CountTask
+from seqcls.tasks.base import PartlyKnown
+
+MAX_STRINGS = 200_000
+"""How many strings are tried where all are: seconds of a small model's time."""
+
+CHUNK = 2**15
+
+
+def num_strings(num_letters: int, max_length: int) -> int:
+    """How many strings of 1 to `max_length` letters there are."""
+    return sum(num_letters**length for length in range(1, max_length + 1))
+
+
+def affordable_length(num_letters: int, limit: int = MAX_STRINGS, longest: int = 64) -> int:
+    """The greatest length, up to `longest`, such that no more than `limit` strings are as short."""
+    length = 0
+    while length < longest and num_strings(num_letters, length + 1) <= limit:
+        length += 1
+    return length
+
+
+def strings_of_length(num_letters: int, length: int) -> Iterator[TokenStrings]:
+    """All strings of one length in the order of the alphabet, some thousands at a time."""
+    total = num_letters**length
+    powers = num_letters ** np.arange(length - 1, -1, -1, dtype=np.int64)
+    for start in checked(range(0, total, CHUNK)):
+        numbers = np.arange(start, min(start + CHUNK, total))
+        letters: UInt8[np.ndarray, "string position"]
+        letters = (numbers[:, None] // powers % num_letters).astype(np.uint8)
+        yield TokenStrings.of_letters(num_letters, letters)
+
+
+def all_strings(num_letters: int, max_length: int, *, empty: bool) -> Iterator[TokenStrings]:
+    """All strings up to a length, the shortest first, those of one length at a time.
+
+    Args:
+        num_letters: the size of the alphabet.
+        max_length: tokens of the longest.
+        empty: whether the empty string is one of them.
+    """
+    for length in range(0 if empty else 1, max_length + 1):
+        yield from strings_of_length(num_letters, length)
+
+
+def inputs_of_length(model: TrainedModel, length: int) -> TokenStrings:
+    """All inputs of a task of so many tokens, in the order of the alphabet."""
+    strings = strings_of_length(model.num_letters, length)
+    inputs = [each.letters[model.inputs_among(each)[0]] for each in strings]
+    return TokenStrings.of_letters(model.num_letters, np.concatenate(inputs))
+
+
+# All multisets of letters, each of which stands for all strings with its letter counts.
+
+
+def multisets_differ(problem: Problem) -> str | None:
+    """Why multisets do not stand for all strings of a problem's language; None where they do.
+
+    They do where letter counts decide both what is right and what the model answers; dropout, which
+    is off when it answers, has no part in it.
+    """
+    if not isinstance(problem.task, CountTask):
+        return (
+            problem.unknown_labels or f"task={problem.config.task!r}: the order of tokens decides"
+        )
+    return counts_suffice(problem.network, training=False)
+
+
+def num_multisets(num_letters: int, max_length: int) -> int:
+    """How many multisets of 1 to `max_length` letters there are."""
+    return math.comb(num_letters + max_length, num_letters) - 1
+
+
+def all_multisets(
+    num_letters: int, max_length: int, *, empty: bool = False
+) -> Int64[np.ndarray, "multiset letter"]:
+    """The letter counts of every multiset of 1 to `max_length` letters, and of none if `empty`."""
+    return _counted(num_letters, max_length)[0 if empty else 1 :]
+
+
+@lru_cache(maxsize=2)
+def _counted(num_letters: int, max_length: int) -> Int64[np.ndarray, "multiset letter"]:
+    counts = np.zeros((1, 0), dtype=np.int64)
+    left = np.array([max_length])
+    for _ in range(num_letters):
+        # Each multiset so far goes on with every number of the next letter that still fits.
+        choices = left + 1
+        starts = np.repeat(np.cumsum(choices) - choices, choices)
+        number = np.arange(len(starts)) - starts
+        counts = np.column_stack([np.repeat(counts, choices, axis=0), number])
+        left = np.repeat(left, choices) - number
+    return counts
+
+
+def multisets_of(
+    problem: Problem, max_length: int | None = None
+) -> Int64[np.ndarray, "multiset letter"]:
+    """The multisets that stand for all strings of a problem's language, up to a length.
+
+    Args:
+        problem: of a language in which letter counts decide.
+        max_length: the longest test string's if not given.
+    """
+    length = problem.test.lengths[-1] if max_length is None else max_length
+    return all_multisets(len(problem.task.alphabet), length, empty=problem.tries_empty)
+
+
+# The strings on which a cause of errors is tried: those of the test, and all short ones.
+
+MAX_SHORT = 2**16
+"""So many short strings are tried at most: of two letters, all up to length 15."""
+
+MAX_TRAINED = 10_000
+"""Strings of the training that are tried at most."""
+
+
+@dataclass(frozen=True, eq=False)
+class TriedStrings:
+    """Strings and which of them a model misclassifies."""
+
+    strings: TokenStrings
+    times: Int64[np.ndarray, " string"]
+    """How often each counts."""
+    labels: Bool[np.ndarray, " string"]
+    wrong: Bool[np.ndarray, " string"]
+
+    @property
+    def predicted(self) -> Bool[np.ndarray, " string"]:
+        return np.asarray(self.labels ^ self.wrong)
+
+
+def tested(model: TrainedModel, wrong: Sequence[str]) -> tuple[TriedStrings, list[str]]:
+    """The distinct test strings that the model was tested on, and their texts.
+
+    Args:
+        model: the model.
+        wrong: all of them that it misclassifies.
+    """
+    test = distinct_test_strings(model.problem.test)
+    rows = np.flatnonzero(readable_strings(model.problem, test.strings))
+    texts, failing = [test.texts[row] for row in rows], set(wrong)
+    fails = np.array([text in failing for text in texts], dtype=bool)
+    return TriedStrings(
+        test.strings.take(rows), test.occurrences[rows], test.labels[rows], fails
+    ), texts
+
+
+def short_strings(model: TrainedModel) -> TriedStrings:
+    """All strings no longer than those of the training; at most `MAX_SHORT`, the shortest.
+
+    Where letter counts decide what is right and what the model answers, each multiset once.
+    """
+    return _asked(model, _all_short(model))
+
+
+def shortest_short_error(model: TrainedModel, *tried: TriedStrings) -> Letters | None:
+    """The shortest misclassified string that is no longer than those of the training, if any is.
+
+    Args:
+        model: the model.
+        tried: where to look besides the strings of the training's first epoch.
+    """
+    sampler = model.problem.train
+    trained = stream(sampler).epoch(0).strings.take(slice(MAX_TRAINED))
+    strings: list[Letters] = []
+    for sample in (*tried, _asked(model, trained)):
+        wrong = np.flatnonzero(sample.wrong & (sample.strings.lengths <= sampler.lengths[-1]))
+        if len(wrong):
+            # The first of equals: that of all short strings is the first in alphabetical order.
+            row = wrong[int(sample.strings.lengths[wrong].argmin())]
+            (letters,) = sample.strings.take(np.array([row])).letters.tolist()
+            strings.append(tuple(x for x in letters if x != NO_LETTER))
+    return min(strings, key=len, default=None)
+
+
+def _asked(model: TrainedModel, strings: TokenStrings) -> TriedStrings:
+    starts = range(0, len(strings), CHUNK)
+    answers = [model.ask(strings.take(slice(start, start + CHUNK))) for start in starts]
+    known = np.flatnonzero(np.concatenate([answered.known for answered in answers]))
+    labels, wrong = (
+        np.concatenate([getattr(answered, name) for answered in answers])[known]
+        for name in ("targets", "wrong")
+    )
+    return TriedStrings(strings.take(known), np.ones(len(known), dtype=np.int64), labels, wrong)
+
+
+def _all_short(model: TrainedModel) -> TokenStrings:
+    problem, letters = model.problem, model.num_letters
+    longest = problem.train.lengths[-1]
+    if isinstance(problem.task, PartlyKnown):
+        strings = problem.task.known_strings()
+        shortest = np.argsort(strings.lengths, kind="stable")[:MAX_SHORT]
+        return strings.take(shortest[strings.lengths[shortest] <= longest])
+    if multisets_differ(problem) is None and num_multisets(letters, longest) < MAX_SHORT:
+        return TokenStrings.of_counts(letters, multisets_of(problem, longest))
+    # One string is tried in any case: no model is asked about none.
+    length = max(affordable_length(letters, MAX_SHORT, longest), 1)
+    return _spelled_out(letters, length, problem.tries_empty)
+
+
+@lru_cache(maxsize=4)
+def _spelled_out(num_letters: int, length: int, has_empty: bool) -> TokenStrings:
+    parts = list(all_strings(num_letters, length, empty=has_empty))
+    letters = [
+        np.pad(x.letters, ((0, 0), (0, length - x.letters.shape[1])), constant_values=NO_LETTER)
+        for x in parts
+    ]
+    lengths = np.concatenate([part.lengths for part in parts])
+    return TokenStrings.of_letters(num_letters, np.concatenate(letters), lengths)

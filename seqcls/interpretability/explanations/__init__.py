@@ -1,1 +1,0 @@
-"""Why a model answers one string as it does."""

@@ -1,1 +1,0 @@
-"""Strings with free counts."""

@@ -1,0 +1,321 @@
+"""The smallest strings that fail, and the nearest that do not."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain, islice, pairwise
+from operator import ne
+from typing import Any
+
+import numpy as np
+
+from seqcls.cancellation import check
+from seqcls.errors import InvalidStringError
+from seqcls.interpretability.domains import CHUNK, MAX_STRINGS, affordable_length, all_strings
+from seqcls.interpretability.trained_model import Answer, Answers, Letters, TrainedModel
+from seqcls.kinds.transduction import edits as edit_distance
+from seqcls.strings.token_strings import TokenStrings
+
+# Minimal failing strings: by deleting tokens, and by trying all strings, the shortest first.
+
+Fail = Callable[[Sequence[Letters]], Sequence[bool]]
+"""Which of some strings fail."""
+
+AT_ONCE = 64
+"""Strings that are tried in one step: most steps need only the first few."""
+
+MAX_SHOWN = 20
+"""Shortest failing strings that are named; the others are counted."""
+
+
+@dataclass(frozen=True)
+class Minimal:
+    """A failing string and what delta debugging leaves of it."""
+
+    given: Answer
+    found: Answer
+    tried: int
+    """How many strings the model was asked on the way."""
+
+
+@dataclass(frozen=True)
+class Shortest:
+    """The shortest strings that a model misclassifies."""
+
+    answers: tuple[Answer, ...]
+    """At most `MAX_SHOWN`, in the order of the alphabet; none where none fails."""
+    count: int
+    """How many fail of that length."""
+    length: int | None
+    """Tokens of the shortest; None where no string up to `max_length` fails."""
+    max_length: int
+    """All strings up to this length would have been tried; of a file those in it."""
+    tried: int
+
+
+def minimal_failing(model: TrainedModel, letters: Sequence[int]) -> Minimal:
+    """What is left of a failing string when no single token can be deleted and it still fails.
+
+    Delta debugging (Zeller & Hildebrandt 2002) over tokens. What is right is asked of the language
+    anew for every string that is tried, so the result may be of the other label; where it is not
+    known, as of strings that are not in a file, the string is not tried.
+
+    Raises:
+        InvalidStringError: the string is answered rightly, or is too long for the model.
+    """
+    given = model.answer(letters)
+    if not given.is_wrong:
+        is_right = f"{model.display(letters)[:60]!r} is {model.problem.kind.words.hit}"
+        raise InvalidStringError(
+            f"{model.why_no_input(letters) or is_right}; expected a string that the model gets "
+            "wrong, such as `seqcls errors` lists"
+        )
+    tried = 0
+    least = 0 if model.problem.tries_empty else 1
+
+    def fail(strings: Sequence[Letters]) -> list[bool]:
+        nonlocal tried
+        inputs = [string for string in strings if model.is_input(string)]
+        tried += len(inputs)
+        wrong = dict(
+            zip(inputs, model.ask_all(inputs).wrong.tolist() if inputs else (), strict=True)
+        )
+        return [wrong.get(string, False) and len(string) >= least for string in strings]
+
+    part = delta_debugged(tuple(letters), fail)
+    return Minimal(given, model.answer(part), tried)
+
+
+def delta_debugged(string: Letters, fail: Fail) -> Letters:
+    """A part of a failing string that fails, while with any single token less it does not."""
+    parts = 2
+    while string:
+        pieces = _pieces(string, min(parts, len(string)))
+        part = _first(fail, [piece for piece in pieces if len(piece) < len(string)])
+        if part is not None:
+            string, parts = part, 2
+            continue
+        part = _first(fail, _without_each(pieces))
+        if part is not None:
+            string, parts = part, max(parts - 1, 2)
+        elif parts >= len(string):
+            return string
+        else:
+            parts *= 2
+    return string
+
+
+def shortest_failing(model: TrainedModel, limit: int = MAX_STRINGS) -> Shortest:
+    """The shortest strings that a model misclassifies, found by trying all, the shortest first.
+
+    Where what is right is known of some strings alone, as of those of a file, these are tried.
+
+    Args:
+        model: the model.
+        limit: strings that are tried at most; lengths are tried as a whole or not at all.
+    """
+    known = model.problem.known_strings
+    longest = affordable_length(model.num_letters, limit)
+    by_length = all_strings(model.num_letters, longest, empty=model.problem.tries_empty)
+    if known is not None:
+        longest, by_length = int(known.lengths.max(initial=0)), _by_length(known)
+    tried = 0
+    length: int | None = None
+    failing: list[np.ndarray] = []
+    for strings in by_length:
+        tokens = int(strings.lengths[0])
+        if length is not None and tokens > length:
+            break
+        if model.writes and known is None:
+            rows = [row for row, x in enumerate(strings.letters) if model.is_input(x.tolist())]
+            strings = strings.take(np.array(rows, dtype=np.int64))
+        tried += len(strings)
+        wrong = np.flatnonzero(model.ask(strings).wrong) if len(strings) else ()
+        if len(wrong):
+            length = tokens
+            failing.extend(strings.letters[wrong, :tokens])
+    shown = tuple(model.answer(tuple(row.tolist())) for row in failing[:MAX_SHOWN])
+    return Shortest(shown, len(failing), length, longest, tried)
+
+
+def _by_length(strings: TokenStrings) -> Iterator[TokenStrings]:
+    """Strings in parts of one length, the shortest first."""
+    for length in np.unique(strings.lengths):
+        rows = np.flatnonzero(strings.lengths == length)
+        for start in range(0, len(rows), CHUNK):
+            yield strings.take(rows[start : start + CHUNK])
+
+
+def _pieces(string: Letters, parts: int) -> list[Letters]:
+    ends = [len(string) * part // parts for part in range(parts + 1)]
+    return [string[start:end] for start, end in pairwise(ends)]
+
+
+def _without_each(pieces: Sequence[Letters]) -> Iterator[Letters]:
+    for left_out in range(len(pieces)):
+        kept = (piece for number, piece in enumerate(pieces) if number != left_out)
+        yield tuple(letter for piece in kept for letter in piece)
+
+
+def _first(fail: Fail, strings: Iterator[Letters] | Sequence[Letters]) -> Letters | None:
+    """The first of the strings that fails."""
+    waiting = list(strings)
+    for start in range(0, len(waiting), AT_ONCE):
+        batch = waiting[start : start + AT_ONCE]
+        for string, fails in zip(batch, fail(batch), strict=True):
+            if fails:
+                return string
+    return None
+
+
+# The nearest string that a model answers rightly: one edit away, else two.
+
+MAX_TRIED = 20_000
+"""Strings that are tried at most: two edits of a long string are more than anyone waits for."""
+
+NEIGHBORS_AT_ONCE = 256
+
+MAX_EDITS = 2
+
+
+@dataclass(frozen=True)
+class Nearest:
+    """The nearest string of a kind, or that none was found."""
+
+    answer: Answer | None
+    letters: Letters
+    """The letters of the string that was found."""
+    edits: int
+    """How many tokens were replaced, deleted or inserted; of a search in vain, how many at most."""
+    tried: int
+    complete: bool
+    """Whether all strings with fewer edits were tried, and of one found in vain all there are."""
+
+
+def nearest_right(
+    model: TrainedModel,
+    letters: Sequence[int],
+    *,
+    other_answer: bool = False,
+    prefer_other_answer: bool = False,
+    same_length: bool = False,
+    known: bool = True,
+    max_edits: int = 2,
+    max_tried: int = MAX_TRIED,
+) -> Nearest:
+    """The nearest string that is answered rightly, its label asked of the language anew.
+
+    Tokens are replaced first, then deleted, then inserted, from left to right. Where what is right
+    is known of some strings alone, as of those of a file, only these are tried.
+
+    Args:
+        model: the model.
+        letters: the string to start from.
+        other_answer: only a string that the model answers otherwise than this one. Without it
+            the nearest may have the same answer, where the edit changes what is right.
+        prefer_other_answer: of strings as many edits away rather one that the model answers
+            otherwise: of a failing string one with its own label, which tells what the model goes
+            by. The answer to one with another label is the same, only right by now.
+        same_length: only replacements.
+        known: only strings whose label or target is known. Of a file, any other will do without it:
+            nobody knows that it is answered wrongly.
+        max_edits: 1 or 2.
+        max_tried: after so many strings the search is given up.
+    """
+    start = tuple(letters)
+    was = model.ask_all([start]).predicted[0]
+    least = 0 if model.problem.tries_empty else 1
+    tried = 0
+    among = model.problem.known_strings if known else None
+    # Of a file, what is known is among its strings; any other is an input all the same.
+    any_input = model.problem.known_strings is not None
+    all_rings = _rings(start, model.num_letters, same_length)
+    if among is not None:
+        all_rings = _rings_among(among, start, same_length)
+    rings = islice(all_rings, max_edits)
+    for edits, candidates in enumerate(rings, start=1):
+        wanted = (x for x in candidates if len(x) >= least and (any_input or model.is_input(x)))
+        second: Letters | None = None
+        while batch := list(islice(wanted, min(NEIGHBORS_AT_ONCE, max_tried - tried))):
+            check()
+            tried += len(batch)
+            answers = model.ask_all(batch)
+            row = _first_right(answers, was if other_answer or prefer_other_answer else None)
+            if row is not None:
+                return Nearest(model.answer(batch[row]), batch[row], edits, tried, True)
+            if second is None and prefer_other_answer and not other_answer:
+                row = _first_right(answers, None)
+                second = None if row is None else batch[row]
+        if second is not None:
+            return Nearest(model.answer(second), second, edits, tried, True)
+        if tried >= max_tried:
+            return Nearest(None, (), edits, tried, False)
+    return Nearest(None, (), max_edits, tried, True)
+
+
+def edited(string: Letters, num_letters: int, same_length: bool = False) -> Iterator[Letters]:
+    """Every string one edit away, each once: replacements, deletions, insertions."""
+    replaced = (
+        (*string[:place], letter, *string[place + 1 :])
+        for place, replaced_letter in enumerate(string)
+        for letter in range(num_letters)
+        if letter != replaced_letter
+    )
+    if same_length:
+        return replaced
+    places = range(len(string))
+    # Of equal tokens beside one another it is the same to delete any, or to insert one more.
+    deleted = (
+        (*string[:place], *string[place + 1 :])
+        for place in places
+        if place == 0 or string[place] != string[place - 1]
+    )
+    inserted = (
+        (*string[:place], letter, *string[place:])
+        for place in range(len(string) + 1)
+        for letter in range(num_letters)
+        if place == 0 or letter != string[place - 1]
+    )
+    return chain(replaced, deleted, inserted)
+
+
+def _rings(string: Letters, num_letters: int, same_length: bool) -> Iterator[Iterator[Letters]]:
+    """The strings one edit away, then those two edits away, none of them twice."""
+    yield edited(string, num_letters, same_length)
+    yield _twice(string, num_letters, same_length)
+
+
+def _rings_among(
+    known: TokenStrings, string: Letters, same_length: bool
+) -> Iterator[Iterator[Letters]]:
+    """The same of some strings alone: each is so many edits away."""
+    counts = known.counts
+    own = np.bincount(string, minlength=counts.shape[1])
+    # An edit changes the counts of two letters at most, each by one.
+    near = np.flatnonzero(np.abs(counts - own).sum(axis=1) <= 2 * MAX_EDITS)
+    pairs = zip(known.letters[near].tolist(), known.lengths[near].tolist(), strict=True)
+    rows = [tuple(row[:length]) for row, length in pairs]
+    if same_length:
+        rows = [row for row in rows if len(row) == len(string)]
+    rows.sort(key=lambda row: (len(row) != len(string), len(row) > len(string)))
+    away = {
+        row: sum(map(ne, row, string)) if same_length else edit_distance(row, string)
+        for row in rows
+    }
+    for distance in range(1, MAX_EDITS + 1):
+        yield iter([row for row, edits in away.items() if edits == distance])
+
+
+def _twice(string: Letters, num_letters: int, same_length: bool) -> Iterator[Letters]:
+    seen = {string, *edited(string, num_letters, same_length)}
+    for once in edited(string, num_letters, same_length):
+        for twice in edited(once, num_letters, same_length):
+            if twice not in seen:
+                seen.add(twice)
+                yield twice
+
+
+def _first_right(answers: Answers, other_than: Any) -> int | None:
+    fits = answers.right
+    if other_than is not None:
+        fits = fits & ~answers.said(np.asarray(other_than))
+    return int(fits.argmax()) if fits.any() else None

@@ -1,1 +1,0 @@
-"""The smallest strings that fail, and the nearest that do not."""

@@ -1,1 +1,0 @@
-"""The model that is asked: trained, as a function of letter counts, and in PyTorch."""

@@ -1,0 +1,170 @@
+"""Outputs of models that write: what they write for an input, and what they read of an output."""
+
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+from seqcls.config import NetworkConfig
+from seqcls.decode import best_written, letter_rows
+from seqcls.interpretability.trained_model import Letters, TrainedModel
+from seqcls.kinds import Examples
+from seqcls.kinds.transduction import end_id, separator_id, target_lengths
+from seqcls.models.base import Classifier, Recorder
+from seqcls.models.initialization import make_model
+from seqcls.models.positions import read_ids
+from seqcls.strings.token_strings import TokenStrings
+from seqcls.strings.tokenizer import FIRST_LETTER, PAD
+
+
+class Output(NamedTuple):
+    """An output of one input."""
+
+    letters: Letters
+    ended: bool = True
+    """Whether `END` follows; without, the output was cut off."""
+
+    @property
+    def read(self) -> Letters:
+        """What is read of it before its last token is written."""
+        return self.letters if self.ended else self.letters[:-1]
+
+
+@lru_cache(maxsize=256)
+def written(model: TrainedModel, letters: Letters) -> Output:
+    """What a model writes for an input, by the decoding of its configuration.
+
+    Raises:
+        InvalidStringError: the string is no input of the task.
+    """
+    strings = TokenStrings.of_lists(model.num_letters, [letters])
+    model.problem.check_inputs(strings)
+    (output,) = best_written(model.problem, model.weights, strings)
+    return Output(tuple(token - FIRST_LETTER for token in output.tokens), output.ended)
+
+
+def target(model: TrainedModel, letters: Sequence[int]) -> Output:
+    """The output that is right.
+
+    Raises:
+        InvalidStringError: the string is no input of the task.
+    """
+    strings = TokenStrings.of_lists(model.num_letters, [letters])
+    targets = model.problem.kind.targets(model.task, strings)
+    return Output(tuple(targets[0, : target_lengths(targets)[0]].tolist()))
+
+
+def with_outputs(
+    model: TrainedModel, strings: TokenStrings, outputs: Sequence[Output]
+) -> TokenStrings:
+    """What a model reads of inputs and their outputs."""
+    examples = Examples(strings, letter_rows([output.read for output in outputs]))
+    return model.problem.kind.reading(model.task, examples)
+
+
+def token_ids(model: TrainedModel, output: Output) -> list[int]:
+    """The tokens that are written, `END` among them."""
+    ids = [letter + FIRST_LETTER for letter in output.letters]
+    return [*ids, end_id(model.problem.network)] if output.ended else ids
+
+
+def log_probabilities(
+    model: TrainedModel, outputs: Float[Tensor, "string position output"], start: int, of: Output
+) -> Float[Tensor, " string"]:
+    """The log-probability of one output, teacher forced, by what the head gives.
+
+    Args:
+        model: whose head it is.
+        outputs: at every place of strings that are read with this output.
+        start: the place of `SEP`.
+        of: the output.
+    """
+    ids = torch.tensor(token_ids(model, of))
+    scores = outputs[:, start : start + len(ids)].log_softmax(dim=-1)
+    return scores.gather(-1, ids.expand(len(scores), -1).unsqueeze(-1)).sum(dim=(1, 2))
+
+
+def from_separator(model: TrainedModel, ids: Tensor) -> Bool[Tensor, "string position"]:
+    """At which tokens a model says the next one of its output."""
+    separators = ids == separator_id(model.problem.network)
+    return (ids != PAD) & (separators.cumsum(dim=1) > 0)
+
+
+# The readable model of a run in double precision, and strings as it reads them.
+
+Change = Callable[[str, int | None, Tensor], Tensor]
+"""What becomes of a state, by its name: of all positions, or of the one that is named."""
+
+PAIRS_AT_ONCE = 2**19
+"""Scores of one head in a piece: larger ones take half of their time to be given memory."""
+
+SPECIAL = {"first": "CLS", "last": "END"}
+"""What the token is called that is no letter, by the readout."""
+
+AROUND_OUTPUTS = ("SEP", "END")
+"""What the tokens are called that follow the alphabet's where a model writes."""
+
+
+class Changing(Recorder):
+    """A recorder that gives the model other states than those that it computed."""
+
+    def __init__(self, change: Change, prefix: str = "") -> None:
+        super().__init__()
+        self._change = change
+        self._prefix = prefix
+
+    def __call__(self, name: str, state: Tensor) -> Tensor:
+        return self._change(self._prefix + name, None, state)
+
+    def step(self, name: str, position: int, state: Tensor) -> Tensor:
+        """Records like `Recorder.step`, with what becomes of the state."""
+        return self._change(self._prefix + name, position, state.unsqueeze(1)).squeeze(1)
+
+    def within(self, name: str) -> "Changing":
+        """A recorder of a part, whose names begin with the part's."""
+        return Changing(self._change, f"{self._prefix}{name}.")
+
+
+def plain_network(model: TrainedModel) -> NetworkConfig:
+    """The network's settings, in double precision."""
+    return model.problem.network.model_copy(update={"precision": "float64"})
+
+
+@lru_cache(maxsize=8)
+def plain_model(model: TrainedModel) -> Classifier:
+    """The readable model; dropout is off. Made once for a model that is asked much."""
+    readable = make_model(plain_network(model)).to(torch.float64)
+    weights = {name: torch.from_numpy(value.copy()) for name, value in model.weights.items()}
+    readable.load_state_dict({name: value.double() for name, value in weights.items()})
+    return readable.eval()
+
+
+def ids_of(
+    model: TrainedModel, strings: Sequence[Sequence[int]], outputs: Sequence[Output] | None = None
+) -> Tensor:
+    """The token ids that the model reads of strings, padded, of shape (string, position).
+
+    Args:
+        model: the model.
+        strings: by their letters.
+        outputs: of a model that writes, what it reads after each; what it writes if none are given.
+    """
+    batch = TokenStrings.of_lists(model.num_letters, strings)
+    if model.writes:
+        if outputs is None:
+            outputs = [written(model, tuple(letters)) for letters in strings]
+        batch = with_outputs(model, batch, outputs)
+    return torch.from_numpy(read_ids(batch, plain_network(model).readout)).long()
+
+
+def token_names(
+    model: TrainedModel, letters: Sequence[int], output: Output | None = None
+) -> list[str]:
+    """What the model reads of a string, token by token; as `ids_of`."""
+    special = SPECIAL.get(plain_network(model).readout, "")
+    alphabet = [*model.tokenizer.alphabet, *AROUND_OUTPUTS]
+    (row,) = ids_of(model, [letters], None if output is None else [output]).tolist()
+    return [alphabet[x - FIRST_LETTER] if x >= FIRST_LETTER else special for x in row if x != PAD]

@@ -1,1 +1,0 @@
-"""The states that strings pass through."""

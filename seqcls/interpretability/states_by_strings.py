@@ -1,0 +1,301 @@
+"""States of any model along one string, in double precision."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from seqcls.errors import ConfigError, InvalidStringError
+from seqcls.interpretability.readable_model import Output, ids_of, plain_model, token_names, written
+from seqcls.interpretability.trained_model import TrainedModel
+from seqcls.models.base import Classifier
+from seqcls.models.pictures import memory_shape
+from seqcls.models.positions import longest_readable
+
+MAX_TOKENS = 512
+"""Tokens of a string whose every state, or every prefix, is looked at."""
+
+Kind = Literal["cross-attention", "self-attention"]
+"""What a decoder that reads outputs apart from inputs attends to: the input, or the output so
+far."""
+
+
+@dataclass(frozen=True, eq=False)
+class Patterns:
+    """What every token attends to, in every head."""
+
+    tokens: tuple[str, ...]
+    """Those attended to, as the model reads them, its own token included."""
+    weights: Float[np.ndarray, "block head attending position"]
+    """Row: the token that attends; column: what it attends to. Rows sum to 1, or to 0 where there
+    is nothing to attend to."""
+    apart: tuple[str, ...] | None = None
+    """The tokens that attend, where they are read apart from those attended to."""
+
+    @property
+    def rows(self) -> tuple[str, ...]:
+        """The tokens that attend."""
+        return self.tokens if self.apart is None else self.apart
+
+
+@dataclass(frozen=True, eq=False)
+class Prefixes:
+    """A string's prefixes, the empty one first, each asked about as a string of its own."""
+
+    tokens: tuple[str, ...]
+    """The last token of each prefix; of the empty one none."""
+    logits: Float[np.ndarray, " prefix"]
+    labels: np.ndarray
+    """Labels of a language, None where a file does not say it; else the targets as text."""
+
+
+@dataclass(frozen=True, eq=False)
+class Units:
+    """A recurrent network's states, or a decoder's, after every token that it reads."""
+
+    tokens: tuple[str, ...]
+    states: Float[np.ndarray, "layer position hidden"]
+    gates: dict[str, Float[np.ndarray, "layer position hidden"]]
+    """By name; an LSTM's `cell` among them. None for a plain network."""
+
+
+@dataclass(frozen=True, eq=False)
+class Path:
+    """States along a string in the plane in which they vary most."""
+
+    points: Float[np.ndarray, "position 2"]
+    shares: tuple[float, float]
+    """The share of all variance along each axis."""
+
+
+def has_attention(model: TrainedModel) -> bool:
+    """Whether a model names attention weights."""
+    return bool(plain_model(model).attention())
+
+
+def has_units(model: TrainedModel) -> bool:
+    """Whether a model names the units of recurrent layers, or a decoder's states."""
+    return bool(plain_model(model).units()) or has_decoder(model)
+
+
+def has_decoder(model: TrainedModel) -> bool:
+    """Whether a decoder reads outputs apart from inputs, and its states are those along them."""
+    return bool(plain_model(model).decoder_states())
+
+
+def layer_word(model: TrainedModel) -> str:
+    """What each layer of `recurrent_units` is called: layer, decoder layer, or decoder block."""
+    if not has_decoder(model):
+        return "layer"
+    in_layers = any(part.of_layer for part in plain_model(model).parts())
+    return "decoder layer" if in_layers else "decoder block"
+
+
+def attention_kinds(model: TrainedModel) -> tuple[Kind, ...]:
+    """What a decoder attends to of tokens; none of a model that reads all in one stream."""
+    if not has_decoder(model):
+        return ()
+    plain = plain_model(model)
+    kinds: tuple[Kind, ...] = ("cross-attention", "self-attention")
+    return tuple(
+        x for x in kinds if _of_decoder(plain, x) and not (x == kinds[0] and plain.config.picture)
+    )
+
+
+def attention_patterns(
+    model: TrainedModel,
+    letters: Sequence[int],
+    output: Output | None = None,
+    kind: Kind = "cross-attention",
+) -> Patterns:
+    """The attention weights of every block and head for one string.
+
+    Args:
+        model: the model.
+        letters: the string.
+        output: of a model that writes, what it reads after the string; what it writes if none is
+            given.
+        kind: where a decoder reads the output apart from the input, which of its two.
+
+    Raises:
+        ConfigError: the model has no such attention, or attends to a picture.
+        InvalidStringError: the string is longer than `MAX_TOKENS`.
+    """
+    plain, config, in_two = plain_model(model), model.config, has_decoder(model)
+    blocks = _of_decoder(plain, kind) if in_two else plain.attention()
+    if not blocks:
+        given = f"attention={config.attention!r} with " if in_two else ""
+        raise ConfigError(
+            f"{given}architecture={config.architecture!r} has no "
+            f"{kind if in_two else 'attention'}; look at its units along the string instead"
+        )
+    if in_two and kind not in attention_kinds(model):
+        raise ConfigError(
+            f"architecture={config.architecture!r} attends to a picture, not to the input's "
+            "tokens; look at the section Writing of the page Model instead"
+        )
+    kept = _activations(model, letters, output)
+    weights = torch.stack([kept[block][0] for block in blocks]).numpy()
+    tokens = tuple(token_names(model, letters, output))
+    if not in_two:
+        return Patterns(tokens, weights)
+    start = len(letters) + 1
+    read = tokens[:start] if kind == "cross-attention" else tokens[start:]
+    return Patterns(read, weights, tokens[start:])
+
+
+def picture_attention(
+    model: TrainedModel, letters: Sequence[int]
+) -> Float[np.ndarray, "block head token row column"]:
+    """The weights over the picture at each token that is written, `END` or the last included.
+
+    Raises:
+        ConfigError: the model attends to no picture.
+        InvalidStringError: the string is longer than `MAX_TOKENS`.
+    """
+    plain = plain_model(model)
+    if not attends_to_pictures(plain):
+        raise ConfigError(f"architecture={model.config.architecture!r} attends to no picture")
+    return over_picture(plain, _activations(model, letters, None))
+
+
+def attends_to_pictures(plain: Classifier) -> bool:
+    """Whether a model that writes attends to what it sees."""
+    return bool(plain.config.picture) and bool(_of_decoder(plain, "cross-attention"))
+
+
+def over_picture(
+    plain: Classifier, kept: Mapping[str, Tensor]
+) -> Float[np.ndarray, "block head token row column"]:
+    """Computes `picture_attention` from what a model of pictures has recorded of its first
+    string.
+    """
+    weights = torch.stack([kept[name][0] for name in _of_decoder(plain, "cross-attention")])
+    by_place: np.ndarray = weights.unflatten(-1, memory_shape(plain.config)).numpy()
+    return by_place
+
+
+def _of_decoder(plain: Classifier, kind: Kind) -> list[str]:
+    """The names of a decoder's weights of a kind, a block each."""
+    of_itself = kind == "self-attention"
+    names = [x for x in plain.attention() if x.startswith("decoder.")]
+    return [x for x in names if (".attention." in x) == of_itself]
+
+
+def prefix_logits(model: TrainedModel, letters: Sequence[int]) -> Prefixes:
+    """The logit after every prefix of a string: where the decision is made.
+
+    Raises:
+        ConfigError: the model writes, and a prefix of its input need be no input.
+        InvalidStringError: the string is longer than `MAX_TOKENS`.
+    """
+    if model.writes:
+        raise ConfigError(
+            f"task={model.config.task!r}: an input's prefixes have outputs of their own; look at "
+            "its output token by token instead"
+        )
+    check_length(model, letters)
+    answers = model.ask_all([tuple(letters[:end]) for end in range(len(letters) + 1)])
+    tokens = ("", *(model.tokenizer.alphabet[letter] for letter in letters))
+    labels, known = np.array(model.said(answers.targets)), model.problem.knows(answers.strings)
+    if not known.all():
+        labels = labels.astype(object)
+        labels[~known] = None
+    return Prefixes(tokens, answers.logits, labels)
+
+
+def recurrent_units(
+    model: TrainedModel, letters: Sequence[int], output: Output | None = None
+) -> Units:
+    """The state of every unit after every token, and every gate; as `attention_patterns`.
+
+    Of an encoder-decoder the states of the decoder's blocks, from `SEP` on.
+
+    Raises:
+        ConfigError: the model is not recurrent.
+        InvalidStringError: the string is longer than `MAX_TOKENS`.
+    """
+    if states := plain_model(model).decoder_states():
+        kept = _activations(model, letters, output)
+        tokens = token_names(model, letters, output)[len(letters) + 1 :]
+        return Units(tuple(tokens), torch.stack([kept[x][0] for x in states]).numpy(), {})
+    layers = plain_model(model).units()
+    if not layers:
+        raise ConfigError(
+            f"architecture={model.config.architecture!r} is not recurrent; look at its attention "
+            "and at what its parts add to the logit instead"
+        )
+    kept = _activations(model, letters, output)
+
+    def of_layers(name: str) -> np.ndarray:
+        return torch.stack([kept[layer[name]][0] for layer in layers]).numpy()
+
+    gates = {name: of_layers(name) for name in layers[0] if name != "state"}
+    return Units(tuple(token_names(model, letters, output)), of_layers("state"), gates)
+
+
+def principal_path(states: Float[np.ndarray, "position hidden"]) -> Path:
+    """States in their first two principal components, each turned so that its largest is positive.
+
+    With fewer than two directions the others are zero.
+    """
+    centered = states - states.mean(axis=0, keepdims=True) if len(states) else states
+    left, sizes, _ = np.linalg.svd(centered, full_matrices=False)
+    points = np.zeros((len(states), 2))
+    kept = min(2, len(sizes))
+    points[:, :kept] = left[:, :kept] * sizes[:kept]
+    if len(points):
+        largest = np.abs(points).argmax(axis=0)
+        points *= np.where(points[largest, np.arange(2)] < 0, -1.0, 1.0)
+    variance = np.zeros(2)
+    total = float((sizes**2).sum())
+    if total > 0:
+        variance[:kept] = sizes[:kept] ** 2 / total
+    return Path(points, (float(variance[0]), float(variance[1])))
+
+
+def _activations(
+    model: TrainedModel, letters: Sequence[int], output: Output | None
+) -> dict[str, Tensor]:
+    check_length(model, letters, output)
+    outputs = None if output is None else [output]
+    with torch.no_grad():
+        return plain_model(model).activations(ids_of(model, [letters], outputs))
+
+
+def check_length(model: TrainedModel, letters: Sequence[int], output: Output | None = None) -> None:
+    """Refuses a string whose states are too many to be looked at.
+
+    Args:
+        model: the model.
+        letters: the string.
+        output: what is read after it; of a model that writes what it writes, if none is given.
+
+    Raises:
+        InvalidStringError: it is no input of the task, or longer than `MAX_TOKENS` or than the
+            model has places for; with its output, where it has one.
+    """
+    if output is None:
+        model.refuse_no_input(letters)
+    _check_tokens(model, letters, len(letters) + model.writes, "")
+    if model.writes:
+        read = (written(model, tuple(letters)) if output is None else output).read
+        _check_tokens(model, letters, len(letters) + 1 + len(read), " with SEP and an output")
+
+
+def _check_tokens(model: TrainedModel, letters: Sequence[int], tokens: int, what: str) -> None:
+    if tokens > MAX_TOKENS:
+        raise InvalidStringError(
+            f"{model.display(letters)[:60]!r} has {tokens:,} tokens{what}, more than the "
+            f"{MAX_TOKENS} whose states are looked at; shorten it"
+        )
+    end = longest_readable(model.problem.network)
+    if end is not None and tokens > end:
+        raise InvalidStringError(
+            f"{model.display(letters)[:60]!r} has {tokens:,} tokens{what}, more than the {end} "
+            f"places that the model has (positions={model.config.positions!r}); shorten it"
+        )

@@ -1,0 +1,295 @@
+"""Outputs token by token: how sure a model is of each, and what it might have written instead."""
+
+from collections.abc import Iterator, Sequence
+from copy import deepcopy
+from dataclasses import dataclass
+from math import exp, fsum, log
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from seqcls.decode import beam, greedy, written_beams
+from seqcls.engines.base import Written
+from seqcls.errors import ConfigError
+from seqcls.interpretability.readable_model import (
+    AROUND_OUTPUTS,
+    Output,
+    ids_of,
+    plain_model,
+    target,
+    token_ids,
+    written,
+)
+from seqcls.interpretability.states_by_strings import (
+    MAX_TOKENS,
+    attends_to_pictures,
+    check_length,
+    over_picture,
+)
+from seqcls.interpretability.trained_model import Letters, TrainedModel
+from seqcls.kinds.transduction import end_id, separator_id, writable
+from seqcls.models.base import Classifier
+from seqcls.models.pictures import PictureEncoder, page_of
+from seqcls.models.positions import longest_readable
+from seqcls.pictures.user_pictures import Ink
+from seqcls.strings.token_strings import TokenStrings
+from seqcls.strings.tokenizer import CLS, FIRST_LETTER
+
+
+@dataclass(frozen=True)
+class OutputToken:
+    """A token that is written, and the likeliest other one."""
+
+    token: str
+    probability: float
+    """After the tokens before it."""
+    runner_up: str
+    runner_up_probability: float
+
+
+def output_tokens(
+    model: TrainedModel, letters: Letters, output: Output | None = None
+) -> tuple[OutputToken, ...]:
+    """The tokens of an output in their order, `END` among them, in double precision.
+
+    Args:
+        model: one that writes.
+        letters: the input.
+        output: which output, teacher forced; what the model writes if none is given.
+
+    Raises:
+        ConfigError: the model writes no outputs.
+        InvalidStringError: the string is no input of the task, or too long.
+    """
+    require_writing(model)
+    check_length(model, letters, output)
+    output = written(model, tuple(letters)) if output is None else output
+    said, start = token_ids(model, output), len(letters) + 1
+    with torch.no_grad():
+        outputs = plain_model(model)(ids_of(model, [letters], [output]))[0]
+    return tokens_of(model, said, outputs[start : start + len(said)])
+
+
+def tokens_of(
+    model: TrainedModel, said: Sequence[int], outputs: Float[Tensor, "token output"]
+) -> tuple[OutputToken, ...]:
+    """Reads `output_tokens` from what the head gives at each token that is written.
+
+    Args:
+        model: whose outputs they are.
+        said: the ids of the tokens.
+        outputs: of the head, before each.
+    """
+    scores = outputs.log_softmax(dim=1)
+    rows = torch.arange(len(said))
+    others = writable(scores)
+    others[rows, said] = -torch.inf
+    seconds = others.argmax(dim=1).tolist()
+    names = [*model.tokenizer.alphabet, *AROUND_OUTPUTS]
+    return tuple(
+        OutputToken(
+            names[token - FIRST_LETTER],
+            float(scores[row, token].exp()),
+            names[second - FIRST_LETTER],
+            float(scores[row, second].exp()),
+        )
+        for row, (token, second) in enumerate(zip(said, seconds, strict=True))
+    )
+
+
+def likeliest_outputs(model: TrainedModel, letters: Sequence[int], width: int) -> list[Written]:
+    """The outputs that beam search keeps, the likeliest first.
+
+    Raises:
+        ConfigError: the model writes no outputs.
+        InvalidStringError: the string is too long.
+    """
+    require_writing(model)
+    check_length(model, letters)
+    strings = TokenStrings.of_lists(model.num_letters, [letters])
+    (beam,) = written_beams(model.problem, model.weights, strings, width)
+    return beam
+
+
+def require_writing(model: TrainedModel) -> None:
+    """Refuses a model that answers a string at once.
+
+    Raises:
+        ConfigError: it is one.
+    """
+    if not model.writes:
+        raise ConfigError(
+            f"task={model.config.task!r} is no transduction: its models write nothing"
+        )
+
+
+# The likeliest outputs of an input as a tree, whose branches part where outputs differ.
+
+Path = tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Token:
+    """A token of the tree, which all outputs that begin alike share."""
+
+    row: int
+    """The row of the likeliest output that it is part of."""
+    place: int
+    """In the output, from 0."""
+    token: str
+    probability: float
+    """After the tokens before it."""
+    log_probability: float
+    """The log-probability of it and all tokens before it, in nats."""
+
+
+@dataclass(frozen=True)
+class Leaf:
+    """One output, at the end of its branch."""
+
+    row: int
+    text: str
+    ended: bool
+    """Whether the model ended it with `END`; else it was cut off."""
+    right: bool | None
+    """None where no target is known."""
+    branch: int
+    """The place of its first token that no row above has."""
+    parent: int
+    """The row that its branch leaves; the first one leaves itself."""
+    tokens: int
+    """`END` among them."""
+    log_probability: float
+
+
+@dataclass(frozen=True)
+class OutputTree:
+    """Rows from top to bottom: each output below the one that it shares the most with."""
+
+    tokens: tuple[Token, ...]
+    leaves: tuple[Leaf, ...]
+
+
+def output_tree(model: TrainedModel, letters: Letters, width: int) -> OutputTree:
+    """The outputs that beam search finds, with probabilities by teacher forcing.
+
+    Raises:
+        ConfigError: the model writes no outputs.
+        InvalidStringError: the string is no input of the task, or too long.
+    """
+    right = target(model, letters) if model.is_input(letters) else None
+    outputs = [
+        Output(tuple(token - FIRST_LETTER for token in likely.tokens), likely.ended)
+        for likely in likeliest_outputs(model, letters, width)
+    ]
+    paths = [
+        _Path(model, letters, output, None if right is None else output == right)
+        for output in outputs
+    ]
+    tokens, leaves = list[Token](), list[Leaf]()
+    rows: dict[Path, int] = {(): 0}
+    for row, path in enumerate(_in_order(paths, 0)):
+        names = path.names
+        branch = next(
+            (place for place in range(len(names)) if names[: place + 1] not in rows), len(names)
+        )
+        parent = rows[names[:branch]]
+        for place in range(branch, len(names)):
+            rows[names[: place + 1]] = row
+            so_far = fsum(path.logs[: place + 1])
+            tokens.append(Token(row, place, names[place], exp(path.logs[place]), so_far))
+        text = model.text(path.output.letters)
+        whole = fsum(path.logs)
+        leaves.append(
+            Leaf(row, text, path.output.ended, path.right, branch, parent, len(names), whole)
+        )
+    return OutputTree(tuple(tokens), tuple(leaves))
+
+
+class _Path:
+    """An output, token by token."""
+
+    def __init__(
+        self, model: TrainedModel, letters: Letters, output: Output, right: bool | None
+    ) -> None:
+        self.output, self.right = output, right
+        written = output_tokens(model, letters, output)
+        self.names: Path = tuple(each.token for each in written)
+        self.logs = [log(max(each.probability, 1e-300)) for each in written]
+
+
+def _in_order(paths: Sequence[_Path], place: int) -> Iterator[_Path]:
+    """Outputs that share their first tokens, those that share more beside each other."""
+    groups = dict[str, list[_Path]]()
+    for path in paths:
+        if len(path.names) == place:
+            yield path
+        else:
+            groups.setdefault(path.names[place], []).append(path)
+    for group in groups.values():
+        if len(group) == 1:
+            yield group[0]
+        else:
+            yield from _in_order(group, place + 1)
+
+
+# What a model writes of a picture of one's own, which need be of no string.
+
+
+@dataclass(frozen=True, eq=False)
+class Read:
+    """What is read of a picture."""
+
+    text: str
+    tokens: tuple[OutputToken, ...]
+    """As they are written, `END` among them where it came."""
+    weights: Float[np.ndarray, "block head token row column"] | None
+    """Over the picture at each token; None where nothing attends to it."""
+
+
+def read_picture(model: TrainedModel, picture: Ink) -> Read:
+    """Has a model read a picture, by the decoding of its configuration.
+
+    Args:
+        model: one that reads pictures.
+        picture: as large as those that it was trained on.
+
+    Raises:
+        ConfigError: the model reads none, or others.
+    """
+    if not model.problem.network.picture:
+        raise ConfigError(f"task={model.config.task!r} draws no pictures: its models read none")
+    page = page_of(model.problem.network)
+    if picture.shape != page.shape:
+        raise ConfigError(f"a picture of {picture.shape} pixels: expected {page.shape}")
+    plain = _seeing(model, torch.from_numpy(picture.astype(np.float64)))
+    beginning = [CLS, separator_id(plain.config)]
+    with torch.no_grad():
+        written = _written(model, plain, torch.tensor([beginning]))
+        said = [*written.tokens, *([end_id(plain.config)] if written.ended else [])]
+        kept = plain.activations(torch.tensor([beginning + said[:-1]]))
+    weights = over_picture(plain, kept) if attends_to_pictures(plain) else None
+    text = model.tokenizer.decode(written.tokens)
+    return Read(text, tokens_of(model, said, kept["decoder.logits"][0]), weights)
+
+
+def _seeing(model: TrainedModel, picture: Tensor) -> Classifier:
+    """A model of its own, which sees this picture: the other is shared."""
+    plain = deepcopy(plain_model(model))
+    for module in plain.modules():
+        if isinstance(module, PictureEncoder):
+            module.shown = picture
+    return plain
+
+
+def _written(model: TrainedModel, plain: Classifier, ids: Tensor) -> Written:
+    config, page = model.config, page_of(plain.config)
+    longest = page.max_lines * (page.line_length + 1) - 1
+    places = longest_readable(plain.config)
+    limit = min(2 * longest, MAX_TOKENS, places or MAX_TOKENS)
+    limits, end = torch.tensor([limit]), end_id(plain.config)
+    if config.decoding == "beam":
+        return beam(plain, ids, limits, end, config.beam_width)[0][0]
+    return greedy(plain, ids, limits, end)[0]

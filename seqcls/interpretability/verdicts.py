@@ -1,0 +1,293 @@
+"""What a model makes of all strings up to a length, and what is proved of those beyond."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import get_args
+
+import numpy as np
+from jaxtyping import Bool, Int64
+
+from seqcls.engines.choice import names_one_by_strings
+from seqcls.evaluation import logits_of
+from seqcls.interpretability.domains import (
+    MAX_STRINGS,
+    affordable_length,
+    all_multisets,
+    all_strings,
+    inputs_of_length,
+    multisets_differ,
+    num_multisets,
+)
+from seqcls.interpretability.trained_model import Answer, TrainedModel, judged_inputs
+from seqcls.models.positions import longest_readable
+from seqcls.problem import Problem
+from seqcls.results import ErrorKind, Verdict, Weights
+from seqcls.strings.token_strings import TokenStrings
+
+# What a model writes for every input up to a length, and how that is by_kind.
+
+
+@dataclass(frozen=True)
+class OfLength:
+    """All inputs of one length."""
+
+    length: int
+    inputs: int
+    wrong: dict[ErrorKind, int]
+    """By kind of error."""
+
+
+@dataclass(frozen=True)
+class OutputVerdict:
+    """What a model writes for every input up to a length."""
+
+    max_length: int
+    longest_tested: int
+    """The longest length that the model is tested on; where `max_length` is less, there are too
+    many
+    longer inputs to try them all."""
+    by_length: tuple[OfLength, ...]
+    """Counts for every length of which there are inputs."""
+    shortest: tuple[Answer, ...]
+    """Inputs with a wrong output, some of them, the shortest first."""
+
+    @property
+    def error_kinds(self) -> dict[ErrorKind, int]:
+        """Inputs with a wrong output, by kind of error."""
+        numbers = Counter[ErrorKind]()
+        for each in self.by_length:
+            numbers.update(each.wrong)
+        return dict(numbers)
+
+    @property
+    def inputs(self) -> int:
+        return sum(each.inputs for each in self.by_length)
+
+    @property
+    def wrong(self) -> int:
+        """Inputs whose output is wrong."""
+        return sum(self.error_kinds.values())
+
+
+def output_verdict_text(verdict: OutputVerdict) -> tuple[str, ...]:
+    """What was tried and what came out, then the shortest inputs with a wrong output."""
+    up_to = f"up to {verdict.max_length} tokens"
+    if not verdict.inputs:
+        return (f"The task has no input of {up_to}; there are too many longer strings to try.",)
+    every = f"Of all {verdict.inputs:,} inputs of {up_to}"
+    if not verdict.wrong:
+        said = [f"{every} none gets a wrong output."]
+    else:
+        kinds = verdict.error_kinds
+        by_kind = ", ".join(
+            f"{kind}: {kinds[kind]:,}" for kind in get_args(ErrorKind) if kind in kinds
+        )
+        said = [f"{every} {verdict.wrong:,} get a wrong output ({by_kind})."]
+    if verdict.max_length < verdict.longest_tested:
+        said.append(
+            f"The test has inputs of up to {verdict.longest_tested} tokens; there are too many "
+            "longer ones to try them all."
+        )
+    if verdict.wrong:
+        first = verdict.shortest[0]
+        texts = map(str, (first.string, first.label, first.predicted))
+        string, target, output = map(first.tokenizer.display, texts)
+        said.append(
+            f"The shortest with a wrong output: {string or 'the empty input'}, whose target "
+            f"is {target or 'empty'}, output {(output or 'empty') if first.is_answered else 'NaN'}."
+        )
+    return tuple(said)
+
+
+# An exhaustive check by letter counts: every string up to a length, as a multiset of letters.
+
+MAX_MULTISETS = 2_000_000
+"""What a model is checked on in a fraction of a second, in about 200 MB."""
+
+
+def unaffordable(problem: Problem) -> str | None:
+    """Why a problem's models are not checked exhaustively; None where they are."""
+    if problem.no_language:
+        return problem.no_language
+    if problem.unknown_labels:
+        return problem.unknown_labels
+    if reason := multisets_differ(problem):
+        return f"{reason}, so there are far too many strings to try them all"
+    letters = len(problem.task.alphabet)
+    longest = problem.test.lengths[-1]
+    multisets = num_multisets(letters, longest)
+    if multisets > MAX_MULTISETS:
+        return (
+            f"there are {multisets:,} multisets of {letters} letters up to length "
+            f"{longest}, more than {MAX_MULTISETS:,}"
+        )
+    return None
+
+
+@lru_cache(maxsize=1)
+def _kept_strings(num_letters: int, max_length: int, has_empty: bool) -> TokenStrings:
+    """The same strings for one group after another, so that an engine may keep what it makes."""
+    counts = all_multisets(num_letters, max_length, empty=has_empty)
+    return TokenStrings.of_counts(num_letters, counts)
+
+
+def verdicts(
+    problem: Problem, weights: Sequence[Weights], *, engine: str = "auto", device: str = "auto"
+) -> list[Verdict]:
+    """What models of one shape make of all strings up to their longest test length.
+
+    The caller has asked `unaffordable`. Engine and device are as for `seqcls.training.train_group`.
+    """
+    letters, longest = len(problem.task.alphabet), problem.test.lengths[-1]
+    strings = _kept_strings(letters, longest, problem.tries_empty)
+    counts = strings.counts
+    positive = problem.count_task.labels_of_counts(counts)
+    # Without dropout, which is off here, any engine that trains by letter counts can answer.
+    by = "auto" if names_one_by_strings(engine) else engine
+    # One model at a time: each has more than a million logits.
+    wrong = []
+    for member_weights in weights:
+        logits = logits_of(
+            problem.without_dropout, [member_weights], strings, engine=by, device=device
+        )
+        # Without an answer, which NaN is not, a multiset is misclassified.
+        predicted = np.where(np.isnan(logits[0]), ~positive, logits[0] > 0)
+        wrong.append(_verdict(problem, counts, positive, predicted))
+    return wrong
+
+
+def _verdict(
+    problem: Problem,
+    counts: Int64[np.ndarray, "multiset letter"],
+    positive: Bool[np.ndarray, " multiset"],
+    predicted: Bool[np.ndarray, " multiset"],
+) -> Verdict:
+    wrong = np.flatnonzero(predicted != positive)
+    false_positives = int(predicted[wrong].sum())
+    shortest = None
+    if len(wrong):
+        lengths = counts[wrong].sum(axis=1)
+        tokenizer = problem.tokenizer
+        least = counts[wrong[lengths == lengths.min()]].tolist()
+        shortest = min(map(tokenizer.text_of_counts, least))
+    return Verdict(
+        max_length=problem.test.lengths[-1],
+        unit="multiset",
+        inputs=len(counts),
+        false_positives=false_positives,
+        false_negatives=len(wrong) - false_positives,
+        shortest_error=shortest,
+    )
+
+
+# An exhaustive check string by string, for models whose answers letter counts do not determine.
+
+
+def checked_length(model: TrainedModel, limit: int = MAX_STRINGS) -> int:
+    """The greatest length up to which all strings are tried.
+
+    No longer than the longest test string, nor than the model has places for.
+    """
+    end = longest_readable(model.problem.network)
+    longest = model.problem.test.lengths[-1]
+    return affordable_length(
+        model.num_letters, limit, longest if end is None else min(longest, end)
+    )
+
+
+def string_verdict(model: TrainedModel, limit: int = MAX_STRINGS) -> Verdict:
+    """What a model makes of every string up to the length at which no more than `limit` are.
+
+    The empty string is one of them where a test may hold it.
+
+    Raises:
+        ConfigError: the task is no language.
+    """
+    model.problem.require_language()
+    longest = checked_length(model, limit)
+    tried = positives = negatives = 0
+    least: int | None = None
+    shortest: str | None = None
+    for strings in all_strings(model.num_letters, longest, empty=model.problem.tries_empty):
+        answers = model.ask(strings)
+        wrong = np.flatnonzero(answers.wrong)
+        tried += len(strings)
+        positives += int(answers.predicted[wrong].sum())
+        negatives += int((~answers.predicted[wrong]).sum())
+        if len(wrong) and least in (None, int(strings.lengths[0])):
+            least = int(strings.lengths[0])
+            texts = [model.text(row) for row in strings.letters[wrong].tolist()]
+            shortest = min(texts if shortest is None else [shortest, *texts])
+    return Verdict(
+        max_length=longest,
+        unit="string",
+        inputs=tried,
+        false_positives=positives,
+        false_negatives=negatives,
+        shortest_error=shortest,
+    )
+
+
+# An exhaustive check of a model that writes: every input of its task up to a length.
+
+MAX_INPUTS = 25_000
+"""How many inputs a model writes outputs for where all are tried: seconds of a small one's time."""
+
+MAX_SHOWN = 20
+"""Shortest inputs with a wrong output that are named; the others are counted."""
+
+
+def output_verdict(
+    model: TrainedModel, max_strings: int = MAX_STRINGS, max_inputs: int = MAX_INPUTS
+) -> OutputVerdict:
+    """What a model writes for every input up to the greatest length at which all can be tried.
+
+    That is at most the longest test length, or what the model has places for.
+
+    Args:
+        model: one that writes.
+        max_strings: strings that are held against the task at most, inputs or not.
+        max_inputs: inputs that are tried at most; those of a length all or not at all.
+    """
+    longest = model.problem.longest_tested
+    lengths = list[OfLength]()
+    shortest = list[Answer]()
+    tried = reached = 0
+    most = affordable_length(model.num_letters, max_strings, longest)
+    for length in range(0 if model.problem.tries_empty else 1, most + 1):
+        inputs = inputs_of_length(model, length)
+        tried += len(inputs)
+        if tried > max_inputs:
+            break
+        reached = length
+        if not len(inputs):
+            continue
+        judged = judged_inputs(model, inputs).judged
+        kinds, numbers = np.unique(np.array(judged.error_kinds, dtype=object), return_counts=True)
+        wrong = dict(zip(kinds.tolist(), numbers.tolist(), strict=True))
+        lengths.append(OfLength(length, len(inputs), wrong))
+        rows = np.flatnonzero(judged.is_wrong)[: MAX_SHOWN - len(shortest)]
+        shortest += [model.answer(tuple(inputs.letters[row, :length].tolist())) for row in rows]
+    return OutputVerdict(reached, longest, tuple(lengths), tuple(shortest))
+
+
+# What a model makes of all strings up to a length.
+
+
+def verdict_of(model: TrainedModel) -> Verdict:
+    """By letter counts where these decide and there are few enough; else string by string.
+
+    Raises:
+        ConfigError: the task is no language.
+    """
+    if unaffordable(model.problem) is not None:
+        return string_verdict(model)
+    (verdict,) = verdicts(model.problem, [model.weights])
+    return verdict
+
+
+def verdict_of_outputs(model: TrainedModel) -> OutputVerdict:
+    """What a model that writes makes of all inputs up to a length."""
+    return output_verdict(model)

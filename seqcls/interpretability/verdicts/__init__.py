@@ -1,1 +1,0 @@
-"""What a model makes of all strings up to a length, and what is proved of those beyond."""

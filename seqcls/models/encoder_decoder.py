@@ -1,0 +1,256 @@
+"""The encoder-decoder Transformer (Vaswani et al. 2017): the readable truth.
+
+The encoder reads `CLS` and the input, every token attending to all; the decoder reads `SEP` and
+the output from left to right and attends, in every block, to the encoder's last states too. Each
+has `num_blocks` blocks, and positions of its own: a table of `learned` or `relative` ones each.
+One table of embeddings serves both.
+"""
+
+import math
+from collections.abc import Mapping
+
+import torch
+from jaxtyping import Float, Int64
+from torch import Tensor, nn
+
+from seqcls.config import NetworkConfig
+from seqcls.models.base import Hidden, Ids, Outputs, Places, Recorder, make_head
+from seqcls.models.layers import Dropout, Embedding, Linear, make_norm
+from seqcls.models.parts import ONLY_SELF, Part, Site, block_parts, block_sites
+from seqcls.models.pictures import PictureEncoder
+from seqcls.models.positions.schemes import Positions
+from seqcls.models.transformer import (
+    NOTHING,
+    Attending,
+    Attention,
+    Block,
+    Cache,
+    Side,
+    TransformerStepper,
+    attending_of,
+    cached,
+)
+from seqcls.models.two_streams import Streams, TwoStreams, split
+
+BOTH: Mapping[str, str] = {**ONLY_SELF, "cross-attention ": "cross_attention"}
+"""The attentions of a decoder's block, as `block_parts` takes them."""
+
+
+class DecoderBlock(Block):
+    """A block that attends to the encoder's states between attention and feed-forward."""
+
+    def __init__(self, config: NetworkConfig) -> None:
+        super().__init__(config)
+        self.cross_attention_norm = make_norm(config)
+        self.cross_attention = Attention(config)
+
+    def forward(
+        self,
+        states: Hidden,
+        attending: Attending,
+        record: Recorder,
+        crossing: Attending | None = None,
+        encoded: Hidden | None = None,
+    ) -> Hidden:
+        assert crossing is not None
+        states = self.attended(states, attending, record)
+        inside = record.within("cross_attention")
+
+        def part(read: Hidden) -> Hidden:
+            mixed: Hidden = self.cross_attention(read, crossing, inside, encoded)
+            return mixed
+
+        crossed = self.added("cross_attention", self.cross_attention_norm, part, states, record)
+        return self.fed(crossed, record)
+
+    def adding(self) -> tuple[Linear, ...]:
+        """Implements `Block.adding`."""
+        return *super().adding(), self.cross_attention.output
+
+
+class EncoderDecoder(TwoStreams):
+    """Encoder, decoder, and a head that reads the decoder's states.
+
+    Between the two no scheme of positions has a part. With `no_attend_cls` neither attends to
+    `CLS`; with `attention_scale` `log_length` the decoder's attention to the input is multiplied
+    as the encoder's is.
+    """
+
+    def __init__(self, config: NetworkConfig) -> None:
+        super().__init__(config)
+        scale = math.sqrt(config.hidden_size) if config.embedding_scale == "sqrt" else 1.0
+        self.embedding = Embedding(config.vocabulary_size, config.hidden_size, scale)
+        self.encoder = self.made_encoder(config)
+        self.decoder = Side(decoder_config(config), DecoderBlock)
+        self.classifier = make_head(config)
+        self.dropout = Dropout(config.dropout_rate)
+        self.nowhere = Positions(config)
+
+    def written(self, streams: Streams, record: Recorder, places: Places | None) -> Hidden:
+        """Implements `TwoStreams.written`."""
+        encoded = self.encoded(streams, record, places)
+        crossing = self.crossing(streams, places)
+        writing = self._attending(self.decoder, streams.outputs, streams, places)
+        embedded = self.embedding(streams.outputs)
+        states: Hidden = self.decoder(
+            embedded, writing, record.within("decoder"), crossing, encoded
+        )
+        return states
+
+    def made_encoder(self, config: NetworkConfig) -> nn.Module:
+        """What reads inputs; made before the decoder: parameters are drawn in their order."""
+        return Side(encoder_config(config), Block)
+
+    def encoded(self, streams: Streams, record: Recorder, places: Places | None) -> Hidden:
+        """What the decoder attends to."""
+        attending = self._reading(streams, places)
+        embedded = self.embedding(streams.inputs)
+        encoded: Hidden = self.encoder(embedded, attending, record.within("encoder"))
+        return encoded
+
+    def crossing(self, streams: Streams, places: Places | None) -> Attending:
+        """Which of that it attends to."""
+        return self._reading(streams, places)._replace(positions=self.nowhere)
+
+    def head(self, read: Hidden) -> Outputs:
+        """Implements `BodyAndHead.head`, for what dropout leaves."""
+        return super().head(self.dropout(read))
+
+    def attention(self) -> tuple[str, ...]:
+        """Implements `Classifier.attention`: the encoder's, then of each of the decoder's blocks
+        two.
+
+        Over the positions of either stream; of the last the decoder's by the encoder's.
+        """
+        blocks = range(self.config.num_blocks)
+        encoder = [f"encoder.blocks.{block}.attention.weights" for block in blocks]
+        names = ("attention", "cross_attention")
+        return *encoder, *(f"decoder.blocks.{x}.{name}.weights" for x in blocks for name in names)
+
+    def decoder_states(self) -> tuple[str, ...]:
+        """Implements `Classifier.decoder_states`."""
+        norms_first = self.config.norm_placement == "pre"
+        last = "after_feed_forward" if norms_first else "feed_forward_norm"
+        return tuple(f"decoder.blocks.{x}.{last}" for x in range(self.config.num_blocks))
+
+    def parts(self) -> Mapping[Part, str]:
+        """Implements `Classifier.parts`: of the encoder's blocks, where it has any, and the
+        decoder's.
+        """
+        of_encoder = block_parts(self.config, "encoder") if isinstance(self.encoder, Side) else {}
+        return {**of_encoder, **block_parts(self.config, "decoder", BOTH)}
+
+    def sites(self) -> Mapping[Site, tuple[str, ...]]:
+        """Implements `Classifier.sites`; none where the encoder sees a picture, which has other
+        places.
+        """
+        if not isinstance(self.encoder, Side):
+            return {}
+        return {
+            Site("embedding", side="encoder"): ("encoder.embedding",),
+            **block_sites(self.config, "encoder"),
+            **block_sites(self.config, "decoder", BOTH),
+        }
+
+    def _reading(self, streams: Streams, places: Places | None) -> Attending:
+        assert isinstance(self.encoder, Side)
+        return self._attending(self.encoder, streams.inputs, streams, places)
+
+    def _attending(
+        self, side: Side, ids: Ids, streams: Streams, places: Places | None
+    ) -> Attending:
+        return attending_of(side.config, ids, side.positions, streams.places_of(places, ids))
+
+
+def encoder_config(config: NetworkConfig) -> NetworkConfig:
+    """The settings of the encoder's blocks."""
+    return config.model_copy(update={"attention_mask": "full"})
+
+
+def decoder_config(config: NetworkConfig) -> NetworkConfig:
+    """The settings of the decoder's blocks; it reads no `CLS` that might not be attended to."""
+    return config.model_copy(update={"attention_mask": "causal", "no_attend_cls": False})
+
+
+# A picture in, its text out (Singh & Karayev 2021): the decoder of `encoder_decoder`.
+#
+# It attends to a memory of the picture that the task draws of the input.
+
+
+class ParagraphReader(EncoderDecoder):
+    """An `EncoderDecoder` with another encoder: token ids say only what is drawn."""
+
+    def made_encoder(self, config: NetworkConfig) -> nn.Module:
+        """Implements `EncoderDecoder.made_encoder`."""
+        return PictureEncoder(config)
+
+    def encoded(self, streams: Streams, record: Recorder, places: Places | None) -> Hidden:
+        """Implements `EncoderDecoder.encoded`."""
+        del places
+        memory: Hidden = self.encoder(streams.inputs, record.within("encoder"))
+        return memory
+
+    def crossing(self, streams: Streams, places: Places | None) -> Attending:
+        """Implements `EncoderDecoder.crossing`: to all of the picture."""
+        assert isinstance(self.encoder, PictureEncoder)
+        rows, columns = self.encoder.shape
+        inputs, weight = streams.inputs, self.embedding.weight
+        attendable = torch.ones(
+            len(inputs), 1, rows * columns, dtype=torch.bool, device=inputs.device
+        )
+        scale = torch.ones((), dtype=weight.dtype, device=weight.device)
+        # Between pictures and text no scheme of positions has a part.
+        places_of_output = streams.places_of(places, streams.outputs)
+        return Attending(
+            attendable, scale.expand(len(inputs), 1, 1, 1), self.nowhere, places_of_output
+        )
+
+    def attention(self) -> tuple[str, ...]:
+        """Implements `Classifier.attention`, for the decoder's blocks alone; the last over the
+        memory.
+        """
+        return tuple(name for name in super().attention() if name.startswith("decoder"))
+
+
+# An encoder-decoder that reads the input once, and keeps what its decoder has read.
+
+
+class EncoderDecoderStepper(TransformerStepper):
+    """A `seqcls.decode.Stepper` whose step costs one token of the output."""
+
+    _encoded: tuple[list[Cache], list[Cache]]
+    """Keys and values of the input, of each of the decoder's blocks."""
+    _attendable: Tensor
+    _scales: Tensor
+
+    @classmethod
+    def of_input(
+        cls, model: EncoderDecoder, ids: Ids, most_tokens: int
+    ) -> "tuple[EncoderDecoderStepper, Float[Tensor, 'string output']]":
+        """Implements `seqcls.decode.start`."""
+        kept, streams = model.activations(ids), split(model.config, ids)
+        lengths = streams.written.sum(dim=1)
+        caches = cached(model, kept, "decoder.blocks.{}.attention", most_tokens)
+        stepper = cls(model, model.decoder, lengths, *caches)
+        stepper._encoded = cached(model, kept, "decoder.blocks.{}.cross_attention")
+        crossing = model.crossing(streams, None)
+        stepper._attendable, stepper._scales = crossing.attendable.unsqueeze(1), crossing.scale
+        return stepper, kept["decoder.logits"][torch.arange(len(ids)), lengths - 1]
+
+    def take(self, rows: Int64[Tensor, " row"]) -> None:
+        """Implements `Stepper.take`."""
+        super().take(rows)
+        keys, values = self._encoded
+        self._encoded = [key[rows] for key in keys], [value[rows] for value in values]
+        self._attendable, self._scales = self._attendable[rows], self._scales[rows]
+
+    def _crossed(self, number: int, block: Block, states: Tensor) -> Tensor:
+        assert isinstance(block, DecoderBlock)
+        layer, (keys, values) = block.cross_attention, self._encoded
+
+        def part(read: Tensor) -> Tensor:
+            factor = self._scales / math.sqrt(layer.heads[1])
+            scores = layer.split(layer.query(read)) @ keys[number].mT * factor
+            return layer.mixed(scores, values[number], self._attendable, NOTHING)
+
+        return block.added("cross_attention", block.cross_attention_norm, part, states, NOTHING)

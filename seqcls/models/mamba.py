@@ -1,0 +1,169 @@
+"""h_t = a_t h_{t-1} + b_t, number by number, over all tokens: with its gradient written down."""
+
+import math
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+from torch.nn import functional
+
+from seqcls.config import NetworkConfig
+from seqcls.models.base import Hidden, Recorder
+from seqcls.models.layers import Linear
+from seqcls.models.mixing import Mixer, MixerMemory, Mixing, ShortConvolution, State
+from seqcls.models.parts import PartKind, Site
+
+Numbers = Float[Tensor, "string position *numbers"]
+
+
+class _Scan(torch.autograd.Function):
+    """Token after token, without a step of autograd for each."""
+
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(decay: Numbers, given: Numbers) -> Numbers:
+        states = torch.empty_like(given)
+        if not given.shape[1]:
+            return states
+        state = given[:, 0]
+        states[:, 0] = state
+        for place in range(1, given.shape[1]):
+            state = torch.addcmul(given[:, place], decay[:, place], state)
+            states[:, place] = state
+        return states
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Numbers, Numbers], output: Numbers) -> None:
+        ctx.save_for_backward(inputs[0], output)
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Numbers) -> tuple[Numbers, Numbers]:
+        decay, states = ctx.saved_tensors
+        of_given, of_decay = torch.empty_like(gradient), torch.zeros_like(decay)
+        if not gradient.shape[1]:
+            return of_decay, of_given
+        carried = gradient[:, -1]
+        of_given[:, -1] = carried
+        for place in range(gradient.shape[1] - 2, -1, -1):
+            carried = torch.addcmul(gradient[:, place], decay[:, place + 1], carried)
+            of_given[:, place] = carried
+        of_decay[:, 1:] = of_given[:, 1:] * states[:, :-1]
+        return of_decay, of_given
+
+
+def scan(decay: Numbers, given: Numbers) -> Numbers:
+    """The state after every token, from 0 before the first."""
+    states: Tensor = _Scan.apply(decay, given)  # type: ignore[no-untyped-call]
+    return states
+
+
+# Mamba-1: many small memories that decay by what each token says (Gu & Dao 2023).
+
+STEPS = 0.001, 0.1
+"""Between these the sizes of steps are drawn, uniform in their logarithm."""
+
+
+class _MambaInputs(NamedTuple):
+    """What tokens do to the memories: (..., channel, state), and how these are read."""
+
+    decay: Tensor
+    given: Tensor
+    read: Tensor
+    step: Tensor
+
+
+class MambaMixer(Mixer):
+    """h_t = exp(D_t A) h_{t-1} + D_t B_t u_t, y_t = C_t h_t + skip u_t, and a gate SiLU(z_t).
+
+    u and z are linear in the token and `expand` times as wide; u goes through a short convolution
+    and SiLU; the step D_t, B_t and C_t are linear in u. With the range `signed` 2 exp(D_t A) - 1
+    stands for exp(D_t A) (Grazzi et al. 2024).
+    """
+
+    def __init__(self, config: NetworkConfig) -> None:
+        super().__init__(config)
+        self.width = config.expand * config.hidden_size
+        self.rank = math.ceil(config.hidden_size / 16)
+        self.input = Linear(config.hidden_size, 2 * self.width)
+        self.convolution = ShortConvolution(self.width, bias=True)
+        self.selection = Linear(self.width, self.rank + 2 * config.state_size)
+        self.step_size = Linear(self.rank, self.width, bias=True)
+        rates = torch.arange(1, config.state_size + 1).log()
+        self.log_rate = nn.Parameter(rates.repeat(self.width, 1))
+        self.skip = nn.Parameter(torch.ones(self.width))
+        self.output = Linear(self.width, config.hidden_size)
+
+    def draws(self) -> Iterator[tuple[Callable[..., Any], Tensor]]:
+        """Implements `Mixer.draws`: steps of many sizes, whatever the token."""
+        assert self.step_size.bias is not None
+        yield _inverse_softplus_of_steps, self.step_size.bias
+
+    def forward(self, states: Hidden, record: Recorder) -> Hidden:
+        """Implements `Mixer.forward`."""
+        inner, gate = self.input(states).chunk(2, dim=2)
+        inner = functional.silu(self.convolution(inner))
+        decay, given, read, step = self._read(inner)
+        record("step_size", step)
+        memory = scan(decay, given)
+        record.aside("state", lambda: memory.flatten(2))
+        mixed = record("mixed_value", self._answer(memory, read, inner))
+        output: Tensor = self.output(mixed * functional.silu(gate))
+        return record("output", output)
+
+    def nothing(self, state: State) -> MixerMemory:
+        """Implements `Mixer.nothing`: the memories, and the tokens that the convolution reads
+        again.
+        """
+        memory = state.new_zeros(len(state), self.width, self.config.state_size)
+        return memory, self.convolution.none_kept(memory[:, :, 0])
+
+    def step(self, state: State, kept: MixerMemory) -> tuple[State, MixerMemory]:
+        """Implements `Mixer.step`."""
+        inner, gate = self.input(state).chunk(2, dim=1)
+        inner, window = self.convolution.step(inner, kept[1])
+        inner = functional.silu(inner)
+        decay, given, read, _ = self._read(inner)
+        memory = decay * kept[0] + given
+        mixed = self._answer(memory, read, inner)
+        output: Tensor = self.output(mixed * functional.silu(gate))
+        return output, (memory, window)
+
+    def parts(self) -> Mapping[tuple[PartKind, int], str]:
+        """Implements `Mixer.parts`: channels."""
+        return {("unit", unit): "mixed_value" for unit in range(self.width)}
+
+    def sites(self, block: int) -> Mapping[Site, tuple[str, ...]]:
+        """Implements `Mixer.sites`: channels."""
+        return {Site("unit", block, unit=unit): ("mixed_value",) for unit in range(self.width)}
+
+    def units(self) -> tuple[str, ...]:
+        """Implements `Mixer.units`."""
+        return "mixed_value", "step_size"
+
+    def _read(self, inner: Tensor) -> _MambaInputs:
+        sizes = self.rank, self.config.state_size, self.config.state_size
+        step, write, read = self.selection(inner).split(sizes, dim=-1)
+        step = functional.softplus(self.step_size(step))
+        decay = (step.unsqueeze(-1) * -self.log_rate.exp()).exp()
+        if self.config.eigenvalue_range == "signed":
+            decay = 2 * decay - 1
+        given = (step * inner).unsqueeze(-1) * write.unsqueeze(-2)
+        return _MambaInputs(decay, given, read, step)
+
+    def _answer(self, memory: Tensor, read: Tensor, inner: Tensor) -> Tensor:
+        return (memory @ read.unsqueeze(-1)).squeeze(-1) + self.skip * inner
+
+
+class Mamba(Mixing):
+    """Blocks of Mamba."""
+
+    mixer = MambaMixer
+
+
+def _inverse_softplus_of_steps(bias: Tensor, generator: torch.Generator) -> None:
+    least, most = map(math.log, STEPS)
+    steps = (torch.rand(len(bias), generator=generator) * (most - least) + least).exp()
+    bias.copy_(steps + (-torch.expm1(-steps)).log())

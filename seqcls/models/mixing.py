@@ -1,0 +1,298 @@
+"""Causal architectures whose blocks mix tokens by a memory of a fixed size, one a file."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
+from typing import Any, ClassVar, cast
+
+import torch
+from jaxtyping import Float, Int64
+from torch import Tensor, nn
+from torch.nn import functional
+
+from seqcls.config import NetworkConfig
+from seqcls.models.base import BodyAndHead, Hidden, Ids, Places, Recorder, make_head
+from seqcls.models.layers import Dropout, Embedding, Linear, make_norm
+from seqcls.models.parts import Part, PartKind, Site
+from seqcls.models.transformer import Residual
+from seqcls.strings.tokenizer import PAD
+
+# Blocks that mix tokens from left to right by a memory of a fixed size, then a feed-forward.
+#
+# A mixer is one formula, `step`: what a token is given, and what is kept after it. `forward` is the
+# same function of all tokens of strings at once. No state depends on what comes after it, padding
+# included.
+
+State = Float[Tensor, "string hidden"]
+Channels = Float[Tensor, "string position channel"]
+
+MixerMemory = tuple[Tensor, ...]
+"""What a mixer keeps of the tokens before, a string a row."""
+
+WINDOW = 4
+"""Tokens that a short convolution reads."""
+
+
+class ShortConvolution(Linear):
+    """A causal convolution of each channel by itself, over a token and the three before it."""
+
+    def __init__(self, channels: int, *, bias: bool = False) -> None:
+        super().__init__(WINDOW, channels, bias=bias)
+
+    def forward(self, states: Channels) -> Channels:
+        padded = functional.pad(states, (0, 0, WINDOW - 1, 0))
+        tokens = states.shape[1]
+        mixed = padded[:, :tokens] * self.weight[:, 0]
+        for back in range(1, WINDOW):
+            mixed = mixed + padded[:, back : back + tokens] * self.weight[:, back]
+        return mixed if self.bias is None else mixed + self.bias
+
+    def none_kept(self, state: Float[Tensor, "string channel"]) -> Tensor:
+        """What is kept before the first token: no token."""
+        return state.new_zeros(len(state), WINDOW - 1, state.shape[1])
+
+    def step(
+        self, state: Float[Tensor, "string channel"], kept: Tensor
+    ) -> tuple[Float[Tensor, "string channel"], Tensor]:
+        """One more token, and the tokens to be kept."""
+        window = torch.cat([kept, state.unsqueeze(1)], dim=1)
+        mixed: Tensor = self(window)
+        return mixed[:, -1], window[:, 1:]
+
+
+class Mixer(nn.Module):
+    """What a block knows of the tokens before; `config` has its sizes."""
+
+    def __init__(self, config: NetworkConfig) -> None:
+        super().__init__()
+        self.config = config
+        self.heads = (config.num_attention_heads, config.attention_head_size)
+
+    def forward(self, states: Hidden, record: Recorder) -> Hidden:
+        """What each token is given."""
+        raise NotImplementedError
+
+    def nothing(self, state: State) -> MixerMemory:
+        """What is kept before the first token of as many strings."""
+        raise NotImplementedError
+
+    def step(self, state: State, kept: MixerMemory) -> tuple[State, MixerMemory]:
+        """What one more token is given, and what is kept after it."""
+        raise NotImplementedError
+
+    def draws(self) -> Iterator[tuple[Callable[..., Any], Tensor]]:
+        """How parameters are drawn that are no plain layer's, each with its tensor."""
+        return iter(())
+
+    def by_head(self, states: Float[Tensor, "*token size"]) -> Float[Tensor, "*token head part"]:
+        """Each head's part."""
+        by_head: Tensor = states.unflatten(-1, self.heads)
+        return by_head
+
+    def parts(self) -> Mapping[tuple[PartKind, int], str]:
+        """The kinds and numbers of parts, with the names of the states that they are in."""
+        return {("head", head): "mixed_value" for head in range(self.heads[0])}
+
+    def sites(self, block: int) -> Mapping[Site, tuple[str, ...]]:
+        """Implements `Classifier.sites`, for this mixer alone."""
+        return {Site("head", block, head): ("mixed_value",) for head in range(self.heads[0])}
+
+    def units(self) -> tuple[str, ...]:
+        """Implements `Classifier.units`, beside the `state`."""
+        return ()
+
+
+class MixerBlock(Residual):
+    """A mixer, then a feed-forward, each added to its input."""
+
+    def __init__(self, config: NetworkConfig, mixer: type[Mixer]) -> None:
+        super().__init__(config)
+        self.mixer_norm = make_norm(config)
+        self.mixer = mixer(config)
+        self.add_feed_forward(config)
+
+    def forward(self, states: Hidden, record: Recorder) -> Hidden:
+        part = partial(self.mixer, record=record.within("mixer"))
+        return self.fed(self.added("mixer", self.mixer_norm, part, states, record), record)
+
+    def step(self, state: State, kept: MixerMemory) -> tuple[State, MixerMemory]:
+        """One token, as `Mixer.step`."""
+        after: list[MixerMemory] = []
+
+        def part(read: Hidden) -> Hidden:
+            given, now = self.mixer.step(read[:, 0], kept)
+            after.append(now)
+            return given.unsqueeze(1)
+
+        nowhere = Recorder()
+        mixed = self.added("mixer", self.mixer_norm, part, state.unsqueeze(1), nowhere)
+        return self.fed(mixed, nowhere)[:, 0], after[0]
+
+
+class Mixing(BodyAndHead):
+    """Blocks of one mixer, and a logit read off the last state or off the mean of all."""
+
+    mixer: ClassVar[type[Mixer]]
+
+    def __init__(self, config: NetworkConfig) -> None:
+        super().__init__(config)
+        self.embedding = Embedding(config.vocabulary_size, config.hidden_size)
+        blocks = nn.ModuleList([MixerBlock(config, self.mixer) for _ in range(config.num_blocks)])
+        self.blocks = cast("Iterable[MixerBlock]", blocks)
+        self.final_norm = make_norm(config) if config.final_norm else None
+        self.classifier = make_head(config)
+        self.dropout = Dropout(config.dropout_rate)
+
+    def states(self, ids: Ids, record: Recorder, places: Places | None) -> Hidden:
+        """Implements `BodyAndHead.states`; places mean nothing here."""
+        del places
+        states = record("embedding", self.dropout(self.embedding(ids)))
+        for number, block in enumerate(self.blocks):
+            states = block(states, record.within(f"blocks.{number}"))
+        return states if self.final_norm is None else record("final_norm", self.final_norm(states))
+
+    def parts(self) -> Mapping[Part, str]:
+        """Implements `Classifier.parts`: those of mixers, and feed-forwards."""
+        parts = dict[Part, str]()
+        for number, block in enumerate(self.blocks):
+            inside = f"blocks.{number}."
+            for (kind, part), name in block.mixer.parts().items():
+                parts[Part(number, kind, part)] = f"{inside}mixer.{name}"
+            if self.config.feed_forward_size:
+                parts[Part(number, "feed-forward")] = f"{inside}feed_forward.output"
+        return parts
+
+    def sites(self) -> Mapping[Site, tuple[str, ...]]:
+        """Implements `Classifier.sites`."""
+        sites: dict[Site, tuple[str, ...]] = {Site("embedding"): ("embedding",)}
+        for number, block in enumerate(self.blocks):
+            inside = f"blocks.{number}."
+            for site, names in block.mixer.sites(number).items():
+                sites[site] = tuple(f"{inside}mixer.{name}" for name in names)
+            last = "after_feed_forward" if block.norms_first else "feed_forward_norm"
+            sites[Site("mixer", number)] = (f"{inside}mixer.output",)
+            sites[Site("feed-forward", number)] = (f"{inside}feed_forward.output",)
+            sites[Site("block", number)] = (f"{inside}{last}",)
+        return sites
+
+    def units(self) -> tuple[Mapping[str, str], ...]:
+        """Implements `Classifier.units`: the memory after every token, and what moves it."""
+        return tuple(
+            {name: f"blocks.{number}.mixer.{name}" for name in ("state", *block.mixer.units())}
+            for number, block in enumerate(self.blocks)
+        )
+
+
+def summed_products(
+    written: Float[Tensor, "string head position written"],
+    keys: Float[Tensor, "string head position key"],
+) -> Float[Tensor, "string position memory"]:
+    """The memory after every token: the sum of outer products so far, all heads in one row."""
+    products = written.unsqueeze(4) * keys.unsqueeze(3)
+    return products.cumsum(dim=2).transpose(1, 2).flatten(2)
+
+
+# Attention without a softmax, whose memory is a matrix that only adds up: without decay.
+
+
+class LinearAttentionMixer(Mixer):
+    """S_t = S_{t-1} + v_t f(k_t)^T, o_t = S_t f(q_t) / sum_s f(k_s)^T f(q_t), with f = elu + 1.
+
+    (Katharopoulos et al. 2020)
+    """
+
+    def __init__(self, config: NetworkConfig) -> None:
+        super().__init__(config)
+        size = self.heads[0] * self.heads[1]
+        self.query, self.key, self.value = (Linear(config.hidden_size, size) for _ in range(3))
+        self.output = Linear(size, config.hidden_size)
+
+    def forward(self, states: Hidden, record: Recorder) -> Hidden:
+        """Implements `Mixer.forward`: the weights of all pairs of tokens, instead of the memory."""
+        query, key, value = (x.transpose(1, 2) for x in self._read(states))
+        record.aside("state", lambda: summed_products(value, key))
+        weights = (query @ key.mT).tril()
+        total = weights.sum(dim=3, keepdim=True).clamp_min(_least(weights))
+        mixed = record("mixed_value", (weights @ value) / total)
+        output: Tensor = self.output(mixed.transpose(1, 2).flatten(2))
+        return record("output", output)
+
+    def nothing(self, state: State) -> MixerMemory:
+        """Implements `Mixer.nothing`: the memory, and the sum of keys."""
+        heads, size = self.heads
+        memory = state.new_zeros(len(state), heads, size, size)
+        return memory, memory[..., 0]
+
+    def step(self, state: State, kept: MixerMemory) -> tuple[State, MixerMemory]:
+        """Implements `Mixer.step`."""
+        query, key, value = self._read(state)
+        memory = kept[0] + value.unsqueeze(3) * key.unsqueeze(2)
+        keys = kept[1] + key
+        total = (keys * query).sum(dim=2, keepdim=True).clamp_min(_least(query))
+        mixed = (memory @ query.unsqueeze(3)).squeeze(3) / total
+        output: Tensor = self.output(mixed.flatten(1))
+        return output, (memory, keys)
+
+    def _read(self, states: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        query, key, value = (
+            self.by_head(layer(states)) for layer in (self.query, self.key, self.value)
+        )
+        return functional.elu(query) + 1, functional.elu(key) + 1, value
+
+
+class LinearAttention(Mixing):
+    """Blocks of linear attention."""
+
+    mixer = LinearAttentionMixer
+
+
+def _least(values: Tensor) -> float:
+    """What a sum of positive numbers is at least, so that one may be divided by it."""
+    return torch.finfo(values.dtype).tiny
+
+
+# A model of mixers that keeps their memories after the tokens before.
+
+
+class MixingStepper:
+    """A `seqcls.decode.Stepper` of blocks with a memory."""
+
+    def __init__(self, model: Mixing, kept: list[MixerMemory]) -> None:
+        self._model = model
+        self._kept = kept
+
+    @classmethod
+    def start(
+        cls, model: Mixing, ids: Ids
+    ) -> "tuple[MixingStepper, Float[Tensor, 'string output']]":
+        """Implements `seqcls.decode.start`."""
+        embedded = model.embedding(ids[:, 0])
+        stepper = cls(model, [block.mixer.nothing(embedded) for block in model.blocks])
+        outputs = stepper.step(ids[:, 0])
+        for place in range(1, ids.shape[1]):
+            # Where a string has ended, all is as it was.
+            before, goes_on = stepper._kept, ids[:, place] != PAD
+            further = stepper.step(ids[:, place])
+            outputs = _chosen(goes_on, further, outputs)
+            stepper._kept = [
+                tuple(_chosen(goes_on, *pair) for pair in zip(*both, strict=True))
+                for both in zip(stepper._kept, before, strict=True)
+            ]
+        return stepper, outputs
+
+    def step(self, tokens: Int64[Tensor, " string"]) -> Float[Tensor, "string output"]:
+        """Implements `Stepper.step`."""
+        states, after = self._model.embedding(tokens), []
+        for block, kept in zip(self._model.blocks, self._kept, strict=True):
+            states, now = block.step(states, kept)
+            after.append(now)
+        self._kept = after
+        norm = self._model.final_norm
+        return self._model.head(states if norm is None else norm(states))
+
+    def take(self, rows: Int64[Tensor, " row"]) -> None:
+        """Implements `Stepper.take`."""
+        self._kept = [tuple(values[rows] for values in kept) for kept in self._kept]
+
+
+def _chosen(goes_on: Tensor, further: Tensor, before: Tensor) -> Tensor:
+    return torch.where(goes_on.view(-1, *[1] * (further.ndim - 1)), further, before)

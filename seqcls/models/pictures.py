@@ -1,0 +1,189 @@
+"""What a model sees of strings whose task draws them: a residual network over gray pictures.
+
+The network's input stays token ids, and only here is the picture drawn of them; it is kept while a
+batch is read, by one member after another. A stem of stride 4, `picture_blocks` residual blocks of
+which every two halve the sides and double the channels, and a 1 x 1 convolution to the hidden size
+(as ResNet, He et al. 2015; Singh & Karayev 2021). Instead of batch norm the channels of every pixel
+are normalized, so that a line is read as it is whatever else is on the page. Half of the numbers of
+a place say its row and half its column, by sines and cosines.
+"""
+
+import json
+import sys
+from collections.abc import Iterable
+from functools import lru_cache
+from typing import Any, cast
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+from torch.nn import functional
+
+from seqcls.config import NetworkConfig
+from seqcls.models.base import Ids, Recorder
+from seqcls.models.layers import Dropout
+from seqcls.pictures import Page
+from seqcls.strings.tokenizer import FIRST_LETTER
+from seqcls.tasks import TASKS
+
+Picture = Float[Tensor, "string channel row column"]
+Memory = Float[Tensor, "string place hidden"]
+
+STEM, STRIDE = 7, 4
+PER_STAGE = 2
+"""Blocks of one size."""
+
+NUMBERS_AT_ONCE = 2**25
+
+
+class Convolution(nn.Module):
+    """Its values are left to `seqcls.models.initialization` to draw."""
+
+    def __init__(self, inputs: int, outputs: int, size: int, stride: int = 1) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.empty(outputs, inputs, size, size))
+        self.stride = stride
+
+    def forward(self, picture: Picture) -> Picture:
+        padding = self.weight.shape[2] // 2
+        return functional.conv2d(picture, self.weight, stride=self.stride, padding=padding)
+
+
+class PixelNorm(nn.Module):
+    """The root of the mean square of a pixel's channels becomes 1, times a weight of each."""
+
+    def __init__(self, channels: int) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(channels))
+
+    def forward(self, picture: Picture) -> Picture:
+        factor = (picture.square().mean(dim=1, keepdim=True) + 1e-5).rsqrt()
+        return picture * factor * self.weight[:, None, None]
+
+
+class PictureBlock(nn.Module):
+    """Two convolutions added to what they read, which is brought to their size where it differs."""
+
+    def __init__(self, inputs: int, outputs: int, stride: int) -> None:
+        super().__init__()
+        self.first = Convolution(inputs, outputs, 3, stride)
+        self.first_norm = PixelNorm(outputs)
+        self.second = Convolution(outputs, outputs, 3)
+        self.second_norm = PixelNorm(outputs)
+        fits = stride == 1 and inputs == outputs
+        self.passing = None if fits else Convolution(inputs, outputs, 1, stride)
+
+    def forward(self, picture: Picture) -> Picture:
+        inner = self.first_norm(self.first(picture)).relu()
+        inner = self.second_norm(self.second(inner))
+        passed = picture if self.passing is None else self.passing(picture)
+        added: Picture = (inner + passed).relu()
+        return added
+
+
+class PictureEncoder(nn.Module):
+    """From token ids to a memory of the picture that the task draws of them."""
+
+    def __init__(self, config: NetworkConfig) -> None:
+        super().__init__()
+        self.config = config
+        self.page = page_of(config)
+        widths = [
+            config.picture_channels * 2 ** (x // PER_STAGE) for x in range(config.picture_blocks)
+        ]
+        self.stem = Convolution(1, widths[0], STEM, 2)
+        self.stem_norm = PixelNorm(widths[0])
+        blocks = nn.ModuleList(
+            [
+                PictureBlock(inputs, outputs, outputs // inputs)
+                for inputs, outputs in zip([widths[0], *widths], widths, strict=False)
+            ]
+        )
+        self.blocks = cast("Iterable[PictureBlock]", blocks)
+        self.output = Convolution(widths[-1], config.hidden_size, 1)
+        self.dropout = Dropout(config.dropout_rate)
+        self.shown: Float[Tensor, "row column"] | None = None
+        """What is seen whatever the strings are, where a picture of one's own is read."""
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns of the memory."""
+        return memory_shape(self.config)
+
+    def forward(self, inputs: Ids, record: Recorder) -> Memory:
+        return self.seen(self.drawn(inputs), record)
+
+    def drawn(self, inputs: Ids) -> Picture:
+        """The pictures of strings, `CLS` before each."""
+        if self.shown is not None:
+            return self.shown.expand(len(inputs), 1, -1, -1)
+        pictures = _drawn(self.page, inputs)
+        return pictures.to(inputs.device, self.output.weight.dtype).unsqueeze(1)
+
+    def seen(self, pictures: Picture, record: Recorder) -> Memory:
+        """The memory of pictures, row by row."""
+        states = self.stem_norm(self.stem(pictures)).relu()
+        states = record("stem", functional.max_pool2d(states, 3, STRIDE // 2, 1))
+        for number, block in enumerate(self.blocks):
+            states = record(f"blocks.{number}", block(states))
+        output: Tensor = self.output(states)
+        places = _waves(*output.shape[1:]).to(output)
+        return record("memory", self.dropout((output + places).flatten(2).mT))
+
+
+def page_of(config: NetworkConfig) -> Page:
+    """How the task that the network knows draws its inputs."""
+    settings: dict[str, Any] = json.loads(config.picture)
+    task: Any = TASKS[settings.pop("task")]
+    page: Page = task(**settings).page
+    return page
+
+
+@lru_cache(maxsize=64)
+def pictures_at_once(config: NetworkConfig) -> int:
+    """Strings whose pictures may go through an encoder together; any number where none are drawn.
+
+    The stem's states, the widest, are then no more than `NUMBERS_AT_ONCE`.
+    """
+    if not config.picture:
+        return sys.maxsize
+    rows, columns = page_of(config).shape
+    return max(NUMBERS_AT_ONCE // (rows * columns * config.picture_channels // 4), 1)
+
+
+def memory_shape(config: NetworkConfig) -> tuple[int, int]:
+    """Rows and columns of what an encoder makes of a picture."""
+    factor = STRIDE * 2 ** ((config.picture_blocks - 1) // PER_STAGE)
+    rows, columns = page_of(config).shape
+    return -(-rows // factor), -(-columns // factor)
+
+
+_last: list[tuple[Page, bytes, Tensor]] = []
+"""The batch that was drawn last: members read the same one after another."""
+
+
+def _drawn(page: Page, inputs: Ids) -> Float[Tensor, "string row column"]:
+    # Padding becomes NO_LETTER.
+    letters = (inputs[:, 1:].cpu().numpy() - FIRST_LETTER).astype(np.uint8)
+    key = letters.tobytes() + bytes(str(letters.shape), "ascii")
+    # Looked at once: other threads draw others meanwhile.
+    for last_page, last_key, last_pictures in _last[:1]:
+        if (last_page, last_key) == (page, key):
+            return last_pictures
+    pictures = torch.from_numpy(page.draw(letters))
+    _last[:] = [(page, key, pictures)]
+    return pictures
+
+
+def _waves(hidden: int, rows: int, columns: int) -> Float[Tensor, "hidden row column"]:
+    half = hidden // 2
+    frequencies = 10_000 ** (-torch.arange(0, half, 2, dtype=torch.float64) / half)
+
+    def waves(places: int) -> Tensor:
+        angles = torch.arange(places).unsqueeze(1) * frequencies
+        return torch.cat([angles.sin(), angles.cos()], dim=1)[:, :half]
+
+    of_rows = waves(rows).unsqueeze(1).expand(-1, columns, -1)
+    of_columns = waves(columns).unsqueeze(0).expand(rows, -1, -1)
+    return torch.cat([of_rows, of_columns], dim=2).permute(2, 0, 1)

@@ -1,0 +1,221 @@
+"""A recurrent encoder and decoder, with additive attention between them: the readable truth.
+
+Both are `num_blocks` layers of LSTM cells; the encoder reads `CLS` and the input from left to
+right, and each of the decoder's layers starts from what the encoder's has kept at the end of it
+(Sutskever et al. 2014). With `attention` `additive` the decoder reads with every token a context
+too, as Bahdanau et al. (2015) have it: the mean of the encoder's states weighted by the softmax of
+v^T tanh(W s + U h), s the state of the decoder's last layer before the token, h one of the
+encoder's last layer. The context stands beside the token's embedding as the input of the decoder's
+first layer. Other than theirs the encoder reads in one direction, and the head reads the decoder's
+state alone. Where the task draws pictures of its inputs, a network that sees them is the encoder,
+and the decoder starts from the mean of its memory.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple, cast
+
+import torch
+from jaxtyping import Bool, Float, Int64
+from torch import Tensor, nn
+
+from seqcls.config import NetworkConfig
+from seqcls.models.base import Hidden, Ids, Places, Recorder, make_head
+from seqcls.models.layers import Dropout, Embedding, Linear, masked_softmax
+from seqcls.models.parts import Part, Site
+from seqcls.models.pictures import PictureEncoder
+from seqcls.models.recurrent import Cell, LSTMCell, State, layer_parts, layer_sites
+from seqcls.models.two_streams import Streams, TwoStreams, split
+from seqcls.strings.tokenizer import PAD
+
+
+class Encoded(NamedTuple):
+    """What a decoder knows of the inputs."""
+
+    states: Float[Tensor, "string input_position hidden"]
+    """The states of the encoder's last layer."""
+    keys: Float[Tensor, "string input_position hidden"]
+    """U h; the states where nothing attends to them."""
+    is_read: Bool[Tensor, "string input_position"]
+
+
+class DecoderState(NamedTuple):
+    """What a decoder keeps between tokens, a layer each."""
+
+    states: list[State]
+    cells: list[State]
+
+
+class Additive(nn.Module):
+    """v^T tanh(W s + U h), without biases."""
+
+    def __init__(self, hidden: int) -> None:
+        super().__init__()
+        self.query = Linear(hidden, hidden)
+        self.key = Linear(hidden, hidden)
+        self.score = Linear(hidden, 1)
+
+    def forward(
+        self, state: State, encoded: Encoded
+    ) -> tuple[State, Float[Tensor, "string input_position"]]:
+        """The context of a state, and the weights of its mean."""
+        mixed = (self.query(state).unsqueeze(1) + encoded.keys).tanh()
+        weights = masked_softmax(self.score(mixed).squeeze(2), encoded.is_read)
+        return (weights.unsqueeze(1) @ encoded.states).squeeze(1), weights
+
+
+class RecurrentAttention(TwoStreams):
+    """Encoder, decoder, and a head that reads the decoder's states."""
+
+    def __init__(self, config: NetworkConfig) -> None:
+        super().__init__(config)
+        hidden, layers = config.hidden_size, range(config.num_blocks)
+        attends = config.attention == "additive"
+        self.embedding = Embedding(config.vocabulary_size, hidden)
+        self.pictures = PictureEncoder(config) if config.picture else None
+        encoder = nn.ModuleList([] if config.picture else [LSTMCell(config) for _ in layers])
+        self.encoder = cast("Iterable[Cell]", encoder)
+        decoder = nn.ModuleList(
+            [LSTMCell(config, 2 * hidden if attends and not x else hidden) for x in layers]
+        )
+        self.decoder = cast("Iterable[Cell]", decoder)
+        self.additive = Additive(hidden) if attends else None
+        self.classifier = make_head(config)
+        self.dropout = Dropout(config.dropout_rate)
+
+    def written(self, streams: Streams, record: Recorder, places: Places | None) -> Hidden:
+        """Implements `TwoStreams.written`; places mean nothing here."""
+        del places
+        encoded, kept = self.encoded(streams, record.within("encoder"))
+        inside = record.within("decoder")
+        embedded = inside("embedding", self.dropout(self.embedding(streams.outputs)))
+        states, weights, steps = [embedded[:, :0]], [], list[DecoderState]()
+        for place in range(embedded.shape[1]):
+            state, weight, kept = self.step(embedded[:, place], encoded, kept, inside, place)
+            states.append(state.unsqueeze(1))
+            weights += [] if weight is None else [weight]
+            steps.append(kept)
+        if weights:
+            inside("weights", torch.stack(weights, dim=1).unsqueeze(1))
+        for number in range(self.config.num_blocks if steps else 0):
+            of_layer = inside.within(f"layers.{number}")
+            of_layer("state", torch.stack([after.states[number] for after in steps], dim=1))
+            of_layer("cell", torch.stack([after.cells[number] for after in steps], dim=1))
+        return torch.cat(states, dim=1)
+
+    def encoded(self, streams: Streams, record: Recorder) -> tuple[Encoded, DecoderState]:
+        """What the encoder makes of the inputs, and from what the decoder's layers start."""
+        if self.pictures is not None:
+            return self._seen(self.pictures(streams.inputs, record))
+        last = torch.arange(len(streams.inputs)), streams.input_lengths - 1
+        states = record("embedding", self.dropout(self.embedding(streams.inputs)))
+        kept = DecoderState([], [])
+        for number, layer in enumerate(self.encoder):
+            states, cells = layer.passed(states, record.within(f"layers.{number}"))
+            kept.states.append(states[last])
+            kept.cells.append(cells[last])
+            states = self.dropout(states)
+        return self._keyed(states, streams.inputs != PAD), kept
+
+    def _seen(self, memory: Hidden) -> tuple[Encoded, DecoderState]:
+        """Encodes pictures: all layers start from the mean of what is seen."""
+        mean, size = memory.mean(dim=1), self.config.num_blocks
+        kept = DecoderState([mean] * size, [torch.zeros_like(mean)] * size)
+        return self._keyed(memory, torch.ones_like(memory[..., 0], dtype=torch.bool)), kept
+
+    def _keyed(self, states: Hidden, is_read: Bool[Tensor, "string input_position"]) -> Encoded:
+        keys = states if self.additive is None else self.additive.key(states)
+        return Encoded(states, keys, is_read)
+
+    def step(
+        self,
+        embedded: State,
+        encoded: Encoded,
+        kept: DecoderState,
+        record: Recorder | None = None,
+        place: int = 0,
+    ) -> tuple[State, Float[Tensor, "string input_position"] | None, DecoderState]:
+        """One token of the output: the state that the head reads, what is attended to, all kept."""
+        record = Recorder() if record is None else record
+        read, weights = embedded, None
+        if self.additive is not None:
+            context, weights = self.additive(kept.states[-1], encoded)
+            read = torch.cat([embedded, context], dim=1)
+        after = DecoderState([], [])
+        layers = enumerate(zip(self.decoder, kept.states, kept.cells, strict=True))
+        for number, (layer, state, cell) in layers:
+            step = layer.step(layer.from_input(read), state, cell)
+            inside = record.within(f"layers.{number}")
+            after.states.append(inside.step("state", place, step.state))
+            after.cells.append(inside.step("cell", place, step.cell))
+            read = self.dropout(after.states[-1])
+        return read, weights, after
+
+    def decoder_states(self) -> tuple[str, ...]:
+        """Implements `Classifier.decoder_states`."""
+        return tuple(f"decoder.layers.{layer}.state" for layer in range(self.config.num_blocks))
+
+    def attention(self) -> tuple[str, ...]:
+        """Implements `Classifier.attention`: of one head, over the decoder's positions by the
+        encoder's.
+        """
+        return () if self.additive is None else ("decoder.weights",)
+
+    def parts(self) -> Mapping[Part, str]:
+        """Implements `Classifier.parts`: the units of the encoder, where it reads tokens, and
+        decoder.
+        """
+        of_encoder = layer_parts(self.config, "encoder") if self.pictures is None else {}
+        return {**of_encoder, **layer_parts(self.config, "decoder")}
+
+    def sites(self) -> Mapping[Site, tuple[str, ...]]:
+        """Implements `Classifier.sites`; none where the encoder sees a picture, which has other
+        places.
+        """
+        if self.pictures is not None:
+            return {}
+        sides = (layer_sites(self.config, LSTMCell, side) for side in ("encoder", "decoder"))
+        return {site: names for of_side in sides for site, names in of_side.items()}
+
+
+# A recurrent encoder-decoder that reads the input once, and keeps its decoder's states.
+
+
+class RecurrentAttentionStepper:
+    """A `seqcls.decode.Stepper` of recurrent networks that attend."""
+
+    def __init__(self, model: RecurrentAttention, encoded: Encoded, kept: DecoderState) -> None:
+        self._model = model
+        self._encoded = encoded
+        self._kept = kept
+
+    @classmethod
+    def start(
+        cls, model: RecurrentAttention, ids: Ids
+    ) -> "tuple[RecurrentAttentionStepper, Float[Tensor, 'string output']]":
+        """Implements `seqcls.decode.start`."""
+        streams = split(model.config, ids)
+        stepper = cls(model, *model.encoded(streams, Recorder()))
+        outputs = stepper.step(streams.outputs[:, 0])
+        for place in range(1, streams.outputs.shape[1]):
+            # Where a string has ended, all is as it was.
+            before, goes_on = stepper._kept, streams.written[:, place, None]
+            further = stepper.step(streams.outputs[:, place])
+            outputs = torch.where(goes_on, further, outputs)
+            pairs = zip(stepper._kept, before, strict=True)
+            states, cells = (
+                [torch.where(goes_on, *pair) for pair in zip(*both, strict=True)] for both in pairs
+            )
+            stepper._kept = DecoderState(states, cells)
+        return stepper, outputs
+
+    def step(self, tokens: Int64[Tensor, " string"]) -> Float[Tensor, "string output"]:
+        """Implements `Stepper.step`."""
+        model = self._model
+        state, _, self._kept = model.step(model.embedding(tokens), self._encoded, self._kept)
+        return model.head(state)
+
+    def take(self, rows: Int64[Tensor, " row"]) -> None:
+        """Implements `Stepper.take`."""
+        self._encoded = Encoded(*(values[rows] for values in self._encoded))
+        states, cells = ([state[rows] for state in layers] for layers in self._kept)
+        self._kept = DecoderState(states, cells)

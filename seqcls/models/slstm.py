@@ -1,0 +1,122 @@
+"""sLSTM: exponential gates, and recurrent weights within a head (Beck et al. 2024, xLSTM)."""
+
+from collections.abc import Iterable, Mapping
+from functools import partial
+from typing import NamedTuple, cast
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from seqcls.config import NetworkConfig
+from seqcls.models.base import Hidden, Recorder
+from seqcls.models.layers import Linear
+from seqcls.models.mixing import Mixer, MixerMemory, Mixing, State
+from seqcls.models.parts import PartKind, Site
+
+GATES = ("input_gate", "forget_gate", "candidate", "output_gate")
+KEPT = ("state", "cell", "normalizer", "stabilizer")
+
+
+class _SLSTMStep(NamedTuple):
+    kept: MixerMemory
+    """What is kept, in the order of `KEPT`."""
+    gates: tuple[Tensor, ...]
+    """The gates, in the order of `GATES`."""
+
+
+class SLSTMMixer(Mixer):
+    """h = sigmoid(o) c / n, with c = f' c + i' tanh(z) and n = f' n + i'.
+
+    i' = exp(i - m), f' = exp(log sigmoid(f) + m_before - m), m = max(log sigmoid(f) + m_before, i);
+    h does not depend on m. i, f, z and o are linear in the token and in the head's h before it.
+    """
+
+    def __init__(self, config: NetworkConfig) -> None:
+        super().__init__(config)
+        heads, head = self.heads
+        self.size = heads * head
+        self.input = Linear(config.hidden_size, len(GATES) * self.size, bias=config.biases)
+        self.recurrent = nn.ModuleList([Linear(head, len(GATES) * head) for _ in range(heads)])
+        self.output = Linear(self.size, config.hidden_size)
+
+    def forward(self, states: Hidden, record: Recorder) -> Hidden:
+        """Implements `Mixer.forward`: token after token."""
+        given, weights = self._given(states), self._weights()
+        kept, steps = self.nothing(states), list[_SLSTMStep]()
+        for place in range(states.shape[1]):
+            step = self._step(given[:, place], kept, weights)
+            kept = tuple(
+                record.step(name, place, value) for name, value in zip(KEPT, step.kept, strict=True)
+            )
+            steps.append(_SLSTMStep(kept, step.gates))
+
+        def stacked(kind: int, number: int) -> Tensor:
+            values = [step[kind][number] for step in steps]
+            none = states.new_zeros(len(states), 0, self.size)
+            return torch.stack(values, dim=1) if values else none
+
+        for number, name in enumerate(GATES):
+            record.aside(name, partial(stacked, 1, number))
+        for number, name in enumerate(KEPT[1:], 1):
+            record.aside(name, partial(stacked, 0, number))
+        output: Tensor = self.output(record("state", stacked(0, 0)))
+        return record("output", output)
+
+    def nothing(self, state: State) -> MixerMemory:
+        """Implements `Mixer.nothing`."""
+        zeros = state.new_zeros(len(state), self.size)
+        return zeros, zeros, zeros, zeros - torch.inf
+
+    def step(self, state: State, kept: MixerMemory) -> tuple[State, MixerMemory]:
+        """Implements `Mixer.step`."""
+        after = self._step(self._given(state), kept, self._weights()).kept
+        output: Tensor = self.output(after[0])
+        return output, after
+
+    def parts(self) -> Mapping[tuple[PartKind, int], str]:
+        """Implements `Mixer.parts`: units."""
+        return {("unit", unit): "state" for unit in range(self.size)}
+
+    def sites(self, block: int) -> Mapping[Site, tuple[str, ...]]:
+        """Implements `Mixer.sites`: all that is kept, and all of one unit."""
+        units = {Site("unit", block, unit=unit): KEPT for unit in range(self.size)}
+        return {Site("layer", block): KEPT, **units}
+
+    def units(self) -> tuple[str, ...]:
+        """Implements `Mixer.units`."""
+        return *GATES, "cell", "normalizer"
+
+    def _given(self, states: Tensor) -> Tensor:
+        """What a token gives to each head's gates: (..., head, gate and head size)."""
+        given: Tensor = self.input(states)
+        by_head: Tensor = given.unflatten(-1, (self.heads[0], len(GATES) * self.heads[1]))
+        return by_head
+
+    def _weights(self) -> Tensor:
+        """Those of the states: (head, head size, gate and head size)."""
+        layers = cast("Iterable[Linear]", self.recurrent)
+        return torch.stack([layer.weight.T for layer in layers])
+
+    def _step(self, given: Tensor, kept: MixerMemory, weights: Tensor) -> _SLSTMStep:
+        state, cell, normalizer, stabilizer = (x.unflatten(1, self.heads) for x in kept)
+        gates = given + (state.unsqueeze(2) @ weights).squeeze(2)
+        take, keep, candidate, give = gates.chunk(len(GATES), dim=2)
+        keep = functional.logsigmoid(keep) + stabilizer
+        # The state does not depend on it, so its gradient is nothing.
+        stabilizer = torch.maximum(keep, take).detach()
+        take, keep = (take - stabilizer).exp(), (keep - stabilizer).exp()
+        candidate, give = candidate.tanh(), give.sigmoid()
+        cell = keep * cell + take * candidate
+        normalizer = keep * normalizer + take
+        after = give * cell / normalizer
+        return _SLSTMStep(
+            tuple(x.flatten(1) for x in (after, cell, normalizer, stabilizer)),
+            tuple(x.flatten(1) for x in (take, keep, candidate, give)),
+        )
+
+
+class SLSTM(Mixing):
+    """Blocks of sLSTM."""
+
+    mixer = SLSTMMixer

@@ -1,0 +1,91 @@
+"""Architectures that read an input whole, and write the output beside it."""
+
+from abc import abstractmethod
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Bool, Float, Int64
+from torch import Tensor
+
+from seqcls.config import NetworkConfig
+from seqcls.kinds.transduction import separator_id
+from seqcls.models.base import BodyAndHead, Hidden, Ids, Outputs, Places, Recorder
+from seqcls.strings.tokenizer import PAD
+
+# The two streams of `CLS x SEP y`: what an encoder reads, and what a decoder reads and writes.
+
+
+class Streams(NamedTuple):
+    """Both, each no wider than the longest of its strings, with `PAD` after every string."""
+
+    inputs: Ids
+    """`CLS` and the input."""
+    outputs: Ids
+    """`SEP` and as much of the output as is read."""
+    columns: Int64[Tensor, "string output_position"]
+    """Where the outputs' tokens stand among the ids that were split."""
+    width: int
+    """The width of these ids."""
+
+    @property
+    def written(self) -> Bool[Tensor, "string output_position"]:
+        """Which of the outputs' places hold a token."""
+        return self.outputs != PAD
+
+    @property
+    def input_lengths(self) -> Int64[Tensor, " string"]:
+        """Tokens that the encoder reads of each string."""
+        return (self.inputs != PAD).sum(dim=1)
+
+    def places_of(self, places: Places | None, stream: Ids) -> Places:
+        """The places of a stream's tokens: the first of the string's, so that both begin alike."""
+        width = stream.shape[1]
+        if places is None:
+            return torch.arange(width, device=stream.device).unsqueeze(0)
+        return places[:, :width]
+
+    def spread(
+        self, values: Float[Tensor, "string output_position size"]
+    ) -> Float[Tensor, "string position size"]:
+        """The outputs' values at the positions of the ids that were split; zeros elsewhere."""
+        rows, places = self.written.nonzero(as_tuple=True)
+        shifted = values.new_zeros(len(values), self.width, values.shape[2])
+        shifted[rows, self.columns[rows, places]] = values[rows, places]
+        return shifted
+
+
+def split(config: NetworkConfig, ids: Ids) -> Streams:
+    """The streams of token ids, which change at the first `SEP`."""
+    read = ids != PAD
+    of_outputs = (ids == separator_id(config)).cumsum(dim=1) > 0
+    lengths = (~of_outputs & read).sum(dim=1)
+    input_width = int(lengths.max()) if len(ids) else 0
+    output_width = int((of_outputs & read).sum(dim=1).max()) if len(ids) else 0
+    inputs = ids[:, :input_width].masked_fill(of_outputs[:, :input_width], PAD)
+    columns = lengths.unsqueeze(1) + torch.arange(output_width, device=ids.device)
+    beyond = columns >= ids.shape[1]
+    columns = columns.masked_fill(beyond, 0)
+    outputs = ids.gather(1, columns).masked_fill(beyond, PAD)
+    return Streams(inputs, outputs, columns, ids.shape[1])
+
+
+class TwoStreams(BodyAndHead):
+    """A model whose encoder reads the input and whose decoder the output; it has no other head.
+
+    It answers at the positions of the ids from `SEP` on; elsewhere it gives zeros.
+    """
+
+    @abstractmethod
+    def written(self, streams: Streams, record: Recorder, places: Places | None) -> Hidden:
+        """The decoder's last states, at the places of the outputs."""
+
+    def states(self, ids: Ids, record: Recorder, places: Places | None) -> Hidden:
+        """Implements `BodyAndHead.states`."""
+        streams = split(self.config, ids)
+        return streams.spread(self.written(streams, record, places))
+
+    def run(self, ids: Ids, record: Recorder, places: Places | None) -> Outputs:
+        """Implements `Classifier.run`."""
+        streams = split(self.config, ids)
+        outputs = record("decoder.logits", self.head(self.written(streams, record, places)))
+        return record("logits", streams.spread(outputs))

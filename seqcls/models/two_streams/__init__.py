@@ -1,1 +1,0 @@
-"""Architectures that read an input whole, and write the output beside it."""

@@ -1,0 +1,166 @@
+"""A kind from outside, held against what it says of itself before anything is trained for it."""
+
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from seqcls.kinds.base import Kind, Words
+from seqcls.plugins import UnfitError
+from seqcls.strings.alphabets import alphabet_obstacle
+from seqcls.strings.token_strings import TokenStrings
+from seqcls.strings.tokenizer import Tokenizer
+from seqcls.tasks.base import BulkTask, CountTask, InputTask, LanguageTask, Task
+
+TRIED = 8
+"""Inputs that are drawn to be held against random outputs."""
+
+
+def check_kind(kind: Kind, task: Task) -> None:
+    """Has a kind judge random outputs, and refuses what cannot be stored or shown.
+
+    Raises:
+        UnfitError: as said.
+    """
+    outputs = kind.num_outputs(task)
+    if not isinstance(outputs, int) or outputs < 1:
+        raise UnfitError(f"has num_outputs={outputs!r:.60}, expected a whole number from 1")
+    if not isinstance(task, InputTask):
+        raise UnfitError(f"is of {type(task).__name__}, which draws no inputs")
+    rng = np.random.default_rng(0)
+    lengths = [length for length in range(TRIED) if task.has_input(length)]
+    rows = [task.draw_input(rng, length).tolist() for length in lengths]
+    strings = TokenStrings.of_lists(len(task.alphabet), rows)
+    targets = kind.targets(task, strings)
+    said = rng.normal(size=(len(rows), outputs) if outputs > 1 else len(rows))
+    answered: dict[str, Any] = {
+        "targets": targets,
+        "answers": kind.answers(said),
+        "margins": kind.margins(said, targets),
+        "texts": kind.texts(task, targets),
+    }
+    for name, values in answered.items():
+        if values is None or len(values) != len(rows):
+            raise UnfitError(f"gives {name} as {values!r:.60}, expected one for each string")
+    for part, wanted in (("words", Words), ("answer_columns", tuple)):
+        if not isinstance(getattr(kind, part, None), wanted):
+            raise UnfitError(f"has no {part}, which `seqcls.kinds.membership.OneAnswer` gives")
+    if kind.cells:
+        raise UnfitError(f"has cells={kind.cells!r:.60}, expected none: only languages have them")
+
+
+# A language from outside, held against what it says of itself before anything is trained on it.
+
+MOST_LETTERS = 254
+"""Their token ids fit a byte, beside those of `CLS` and `PAD`."""
+
+DRAWS = 100
+"""Strings that are drawn to be held against the labels, half of them positive."""
+
+
+def check_language(task: Any) -> None:
+    """Refuses a language that can be neither drawn from nor shown.
+
+    Raises:
+        UnfitError: as said.
+    """
+    alphabet = task.alphabet
+    tokens = alphabet if isinstance(alphabet, str | tuple) else ()
+    if not 1 <= len(tokens) <= MOST_LETTERS or not all(isinstance(x, str) for x in tokens):
+        raise UnfitError(
+            f"has alphabet={alphabet!r:.60}, expected text of 1 to {MOST_LETTERS} characters, or a "
+            "tuple of as many tokens"
+        )
+    obstacle = alphabet_obstacle(alphabet)
+    if obstacle is not None:
+        raise UnfitError(f"has alphabet={alphabet!r:.60}: {obstacle}")
+    if not isinstance(task.order_sensitive, bool):
+        raise UnfitError(f"has order_sensitive={task.order_sensitive!r:.60}, expected a bool")
+    if not isinstance(described := task.describe(), str):
+        raise UnfitError(f"describes itself by {described!r:.60}, expected a sentence")
+    hash(task)
+
+
+@lru_cache(maxsize=1024)
+def check_draws(task: LanguageTask, lengths: range) -> None:
+    """Draws a hundred strings of these lengths, and refuses what the language contradicts.
+
+    Raises:
+        UnfitError: strings that are none, or whose labels are others than those asked for.
+    """
+    rng = np.random.default_rng(0)
+    for positive in (True, False):
+        allowed = [length for length in lengths if task.has(length, positive)]
+        rows = _drawn(task, rng, rng.choice(allowed, DRAWS // 2), positive)
+        strings = TokenStrings.of_lists(len(task.alphabet), rows)
+        _check_features(task, strings)
+        answers = {"labels": task.labels(strings)}
+        if isinstance(task, CountTask):
+            answers["labels_of_counts"] = task.labels_of_counts(strings.counts)
+        for name, labels in answers.items():
+            _check_shape(name, labels, len(rows), "b")
+            for row in np.flatnonzero(labels != positive)[:1]:
+                text = Tokenizer(task.alphabet).spelled(rows[row])
+                raise UnfitError(
+                    f"draws {text[:60]!r} as a {'positive' if positive else 'negative'} string, "
+                    f"which {name} contradicts"
+                )
+
+
+@lru_cache(maxsize=1024)
+def check_inputs(task: InputTask, lengths: range) -> None:
+    """Draws a hundred inputs of these lengths, and refuses what cannot be trained on.
+
+    Raises:
+        UnfitError: inputs that are none, or that have not one target each.
+    """
+    rng = np.random.default_rng(0)
+    allowed = [length for length in lengths if task.has_input(length)]
+    chosen = rng.choice(allowed, DRAWS)
+    rows = _letters(task, chosen, [np.asarray(task.draw_input(rng, n)) for n in chosen.tolist()])
+    strings = TokenStrings.of_lists(len(task.alphabet), rows)
+    _check_features(task, strings)
+    targets = task.targets(strings)
+    if not isinstance(targets, np.ndarray) or targets.shape[:1] != (DRAWS,):
+        raise UnfitError(f"gives targets as {targets!r:.60}, expected an array of one a string")
+
+
+def _drawn(
+    task: Any, rng: np.random.Generator, lengths: np.ndarray, positive: bool
+) -> list[list[int]]:
+    """The letters of a string for each length."""
+    if isinstance(task, BulkTask):
+        many = np.asarray(task.draw_many(rng, lengths, positive))
+        drawn = [row[:n] for n, row in zip(lengths, many, strict=True)]
+    else:
+        drawn = [np.asarray(task.draw(rng, n, positive)) for n in lengths.tolist()]
+    return _letters(task, lengths, drawn)
+
+
+def _letters(task: Any, lengths: np.ndarray, drawn: list[np.ndarray]) -> list[list[int]]:
+    """The letters of drawn strings, which are of these lengths and of the alphabet."""
+    for length, row in zip(lengths.tolist(), drawn, strict=True):
+        _check_shape(f"a string of {length} letters", row, length, "biu")
+        if length and not 0 <= row.min() <= row.max() < len(task.alphabet):
+            raise UnfitError(
+                f"draws the letter {row.min() if row.min() < 0 else row.max()}, expected numbers "
+                f"from 0 to {len(task.alphabet) - 1}"
+            )
+    return [row.tolist() for row in drawn]
+
+
+def _check_features(task: Any, strings: TokenStrings) -> None:
+    for name, values in task.features(strings).items():
+        _check_shape(f"feature {name!r}", np.asarray(values), len(strings), "biuf")
+
+
+def _check_shape(what: str, given: Any, size: int, kinds: str) -> None:
+    """Refuses what is no array of so many values of one of these kinds of NumPy's."""
+    if not isinstance(given, np.ndarray):
+        raise UnfitError(f"gives {what} as {given!r:.60}, expected an array of NumPy's")
+    if given.shape != (size,) or (size and given.dtype.kind not in kinds):
+        expected = {"b": "bool", "biu": "whole numbers", "biuf": "numbers"}[kinds]
+        raise UnfitError(
+            f"gives {what} as {given.dtype} of shape {given.shape}, expected {expected} of shape "
+            f"({size},)"
+        )

@@ -1,0 +1,231 @@
+"""Every string of one length, shuffled anew each epoch."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.random import RandomState
+
+from seqcls.errors import ConfigError
+from seqcls.kinds import Examples, examples_of
+from seqcls.strings.token_strings import TokenStrings
+from seqcls.tasks.base import Task
+from seqcls.tasks.letter_counts import ContainsAll
+
+MAX_FIXED_LENGTH_STRINGS = 1_000_000
+
+
+@dataclass(frozen=True)
+class FixedLength:
+    """All strings of `sequence_length` tokens, `CLS` counted: n^(sequence_length - 1) of them."""
+
+    task: Task
+    sequence_length: int
+    batch_size: int
+    seed: int
+
+    reads: ClassVar[frozenset[str]] = frozenset({"sequence_length", "batch_size", "seed"})
+    reads_of_part: ClassVar[Mapping[str, frozenset[str]]] = {}
+
+    def __post_init__(self) -> None:
+        letters = len(self.task.alphabet)
+        if letters**self._length > MAX_FIXED_LENGTH_STRINGS:
+            raise ConfigError(
+                f"sequence_length={self.sequence_length}: fixed_length would train on all "
+                f"{letters}^{self._length} strings, expected at most "
+                f"{MAX_FIXED_LENGTH_STRINGS:,}; lower sequence_length or num_letters"
+            )
+
+    @classmethod
+    def obstacle(cls, task: Task) -> str | None:
+        """It can draw the strings of any task."""
+        del task
+        return None
+
+    @property
+    def lengths(self) -> range:
+        return range(self._length, self._length + 1)
+
+    @property
+    def epoch_size(self) -> int:
+        return int(len(self.task.alphabet) ** self._length)
+
+    @property
+    def repeats(self) -> bool:
+        return True
+
+    def epochs(self) -> Iterator[Examples]:
+        """Epochs of all strings, in the order of PyTorch's shuffling data loader.
+
+        Each epoch the loader draws two numbers of the Mersenne Twister to seed its workers,
+        shuffles by Fisher and Yates, and shuffles once more for nothing. Drawn here without
+        PyTorch, which takes long to load; a test holds it against the loader.
+        """
+        strings = self._all_strings()
+        twister = np.random.MT19937()
+        # As PyTorch seeds it; `MT19937(seed)` would hash the seed first.
+        state: Any = np.random.RandomState(self.seed).get_state(legacy=False)
+        twister.state = state
+        while True:
+            twister.random_raw(2)
+            order = list(range(len(strings)))
+            raw = twister.random_raw(len(order) - 1).tolist()
+            for first, number in enumerate(raw):
+                other = first + number % (len(order) - first)
+                order[first], order[other] = order[other], order[first]
+            twister.random_raw(len(raw))
+            yield strings.take(np.array(order))
+
+    @property
+    def _length(self) -> int:
+        return self.sequence_length - 1
+
+    def _all_strings(self) -> Examples:
+        n = len(self.task.alphabet)
+        numbers = np.arange(n**self._length)
+        place_values = n ** np.arange(self._length)[::-1]
+        letters = numbers[:, None] // place_values % n
+        return examples_of(self.task, TokenStrings.of_letters(n, letters))
+
+
+# Strings of all lengths up to a limit, with balanced sets of required letters.
+
+
+@dataclass(frozen=True)
+class VariableLength:
+    """Batches in which every set of required letters has its budget of strings.
+
+    The letters' shares of a string are drawn from a symmetric Dirichlet distribution whose
+    concentrations sum to `alpha`; the smaller it is, the more one letter prevails.
+    """
+
+    task: ContainsAll
+    max_length: int
+    alpha: float
+    size: int
+    batch_size: int
+    seed: int
+
+    reads: ClassVar[frozenset[str]] = frozenset(
+        {"max_length", "alpha", "size", "batch_size", "seed"}
+    )
+    reads_of_part: ClassVar[Mapping[str, frozenset[str]]] = {}
+
+    def __post_init__(self) -> None:
+        required = self.task.required_letters
+        if not self.task.others:
+            raise ConfigError(
+                f"required_letters={required!r} leaves no other letters of the alphabet "
+                f"{self.task.alphabet!r} to draw strings from; raise num_letters or require fewer"
+            )
+        if self.max_length < len(required):
+            raise ConfigError(
+                f"max_length={self.max_length}: no string of that length holds all required "
+                f"letters {required!r}; expected at least {len(required)}"
+            )
+        if self.size < self.batch_size:
+            raise ConfigError(
+                f"size={self.size} is less than one batch of batch_size={self.batch_size}; "
+                "raise size or lower batch_size"
+            )
+
+    @classmethod
+    def obstacle(cls, task: Task) -> str | None:
+        """Why it cannot draw the strings of a task; None where it can."""
+        if isinstance(task, ContainsAll):
+            return None
+        return "it draws strings of 'contains_all' only; take 'balanced_strings'"
+
+    @property
+    def lengths(self) -> range:
+        return range(1, self.max_length + 1)
+
+    @property
+    def epoch_size(self) -> int:
+        return self.size // self.batch_size * self.batch_size
+
+    @property
+    def repeats(self) -> bool:
+        return False
+
+    def epochs(self) -> Iterator[Examples]:
+        """Epochs of `size // batch_size` full batches each."""
+        draws = _Draws(self.seed)
+        seed = self.seed
+        while True:
+            counts: list[list[int]] = []
+            for _ in range(self.size // self.batch_size):
+                draws.rng.seed(seed)
+                counts.extend(self._batch(draws))
+                seed = draws.raw()
+            drawn = TokenStrings.of_counts(self.task.num_letters, np.array(counts, dtype=np.int64))
+            yield examples_of(self.task, drawn)
+
+    def _batch(self, draws: "_Draws") -> Iterator[list[int]]:
+        required = self.task.required
+        sets = [
+            [letter for bit, letter in enumerate(required) if number >> bit & 1]
+            for number in range(2 ** len(required))
+        ]
+        budgets = self._budgets(len(sets), len(required))
+        for _ in range(self.batch_size):
+            available = [number for number, budget in enumerate(budgets) if budget]
+            chosen = available[draws.below(len(available))]
+            budgets[chosen] -= 1
+            yield self._string(draws, sets[chosen])
+
+    def _budgets(self, num_sets: int, num_required: int) -> list[int]:
+        # The set of all required letters, the only positive one, gets 1 + num_required parts more.
+        part, remainder = divmod(self.batch_size, num_sets + num_required + 1)
+        budgets = [part + (number < remainder) for number in range(num_sets - 1)]
+        return [*budgets, self.batch_size - sum(budgets)]
+
+    def _string(self, draws: "_Draws", letters: list[int]) -> list[int]:
+        counts = [0] * self.task.num_letters
+        least = len(letters)
+        shortest = max(least, 1)
+        length = shortest + draws.below(self.max_length + 1 - shortest)
+        required = 0
+        if letters:
+            required = least + draws.below(length + 1 - least)
+            shares = draws.dirichlet(self.alpha / least, least)
+            further = draws.rng.multinomial(required - least, shares).tolist()
+            for letter, more in zip(letters, further, strict=True):
+                counts[letter] = 1 + more
+        others = self.task.others
+        if len(others) == 1:
+            # The draw of one letter out of one consumes no randomness, only time.
+            counts[others[0]] = length - required
+        elif length > required:
+            for number in draws.rng.randint(len(others), size=length - required).tolist():
+                counts[others[number]] += 1
+        return counts
+
+
+class _Draws:
+    """`RandomState`'s numbers, drawn one at a time at a fraction of its cost a call."""
+
+    def __init__(self, seed: int) -> None:
+        twister = np.random.MT19937()
+        # One generator, reseeded: building one costs a hundred times as much.
+        self.rng = RandomState(twister)
+        self.rng.seed(seed)
+        self.raw: Callable[[], int] = twister.random_raw
+
+    def below(self, limit: int) -> int:
+        """Draws like `rng.randint(limit)`: bits of one raw number after another until they are
+        less.
+        """
+        mask = (1 << (limit - 1).bit_length()) - 1
+        if mask == 0:
+            return 0
+        while (number := self.raw() & mask) >= limit:
+            pass
+        return number
+
+    def dirichlet(self, alpha: float, size: int) -> list[float]:
+        """Draws like `rng.dirichlet([alpha] * size)`: gamma variates, divided by their sum."""
+        gammas = [self.rng.standard_gamma(alpha) for _ in range(size)]
+        inverse = 1 / sum(gammas)
+        return [gamma * inverse for gamma in gammas]

@@ -1,0 +1,170 @@
+"""What samplers share that draw `size` strings an epoch, each of a length within bounds; and how
+strings that are trained on are kept out of a test.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import count
+from typing import Any
+
+import numpy as np
+from jaxtyping import Int64, UInt8, UInt64
+
+from seqcls.cache import remembered
+from seqcls.config import PARTS
+from seqcls.errors import ConfigError
+from seqcls.kinds import Examples
+from seqcls.sampling.streams import Sampler, stream
+
+Letters = UInt8[np.ndarray, "string position"]
+Rows = Int64[np.ndarray, " row"]
+
+MAX_TOKENS = 2**30
+"""Tokens that the strings of an epoch may have, each as long as the longest."""
+
+
+MAX_REPEATED_DRAWS = 200
+"""Test strings that were trained on are drawn again so often at most."""
+
+MAX_TRAINED = 10**9
+"""Strings of all epochs that tests can be kept disjoint from: 8 bytes each, and a copy."""
+
+
+@dataclass(frozen=True)
+class Training:
+    """What a model is trained on: so many epochs of a sampler."""
+
+    sampler: Sampler
+    epochs: int
+
+    def __post_init__(self) -> None:
+        if self.size > MAX_TRAINED:
+            raise ConfigError(
+                f"max_num_epochs={self.epochs}: with disjoint=True the {self.size:,} strings of "
+                f"all epochs are kept out of the test, expected at most {MAX_TRAINED:,}; lower "
+                "max_num_epochs or train_size, or leave disjoint out"
+            )
+
+    @property
+    def size(self) -> int:
+        """How many strings that is; all epochs are one where they repeat it."""
+        return self._distinct_epochs * self.sampler.epoch_size
+
+    @property
+    def _distinct_epochs(self) -> int:
+        return 1 if self.sampler.repeats else self.epochs
+
+    @property
+    @remembered
+    def fingerprints(self) -> UInt64[np.ndarray, " string"]:
+        """Fingerprints of every string that any epoch trains on, in ascending order."""
+        drawn = stream(self.sampler)
+        epochs = range(self._distinct_epochs)
+        trained = [fingerprints(drawn.epoch(epoch).strings.letters) for epoch in epochs]
+        return np.unique(np.concatenate(trained))
+
+    def replace_known(
+        self,
+        letters: Letters,
+        draw: Callable[[Rows], Letters],
+        describe: Callable[[int], str],
+        lengths: "DrawnByLength",
+    ) -> None:
+        """Replaces the strings that are trained on by others, in place.
+
+        Args:
+            letters: the strings.
+            draw: draws others for these rows, no wider.
+            describe: what a row's string is called, in the message about one that is not found.
+            lengths: the sampler whose strings they are.
+
+        Raises:
+            ConfigError: nearly all strings of the allowed lengths are trained on.
+        """
+        known = self.fingerprints
+        rows = np.flatnonzero(np.isin(fingerprints(letters), known))
+        for _ in range(MAX_REPEATED_DRAWS):
+            if not len(rows):
+                return
+            letters[rows] = draw(rows)
+            rows = rows[np.isin(fingerprints(letters[rows]), known)]
+        if len(rows):
+            raise ConfigError(
+                f"disjoint=True: in {MAX_REPEATED_DRAWS} draws no {describe(int(rows[0]))} of "
+                f"{lengths.min_length} to {lengths.max_length} tokens was found that is not "
+                "trained on; raise test_max_length, or train on fewer strings"
+            )
+
+
+@dataclass(frozen=True)
+class DrawnByLength(ABC):
+    """Epochs of `size` strings, drawn anew for each epoch, or once and shuffled.
+
+    The streams of training, validation and test differ where all settings are the same.
+    """
+
+    task: Any
+    part: str
+    min_length: int
+    max_length: int
+    size: int
+    batch_size: int
+    seed: int
+
+    def __post_init__(self) -> None:
+        if self.min_length > self.max_length:
+            raise ConfigError(
+                f"min_length={self.min_length}: expected at most max_length={self.max_length}"
+            )
+        if self.size * self.max_length > MAX_TOKENS:
+            raise ConfigError(
+                f"size={self.size}: {self.size:,} strings of up to {self.max_length:,} tokens take "
+                f"more memory than {MAX_TOKENS:,} tokens; lower size or max_length"
+            )
+
+    @property
+    def epoch_size(self) -> int:
+        return self.size
+
+    @property
+    @abstractmethod
+    def repeats(self) -> bool:
+        """Implements `Sampler.repeats`."""
+
+    def epochs(self) -> Iterator[Examples]:
+        """Epochs of `size` strings.
+
+        Raises:
+            ConfigError: nearly all strings of the allowed lengths were trained on, where they
+                must not be.
+        """
+        if not self.repeats:
+            for epoch in count():
+                yield self._epoch(self._generator(epoch))
+        first = self._epoch(self._generator(0))
+        yield first
+        for epoch in count(1):
+            yield first.take(self._generator(epoch).permutation(self.size))
+
+    def _generator(self, epoch: int) -> np.random.Generator:
+        return np.random.default_rng([self.seed, PARTS.index(self.part), epoch])
+
+    @abstractmethod
+    def _epoch(self, rng: np.random.Generator) -> Examples:
+        """The strings of one epoch."""
+
+
+def fingerprints(letters: Letters) -> UInt64[np.ndarray, " string"]:
+    """A number of 64 bits for each string: the same for the same tokens, whatever follows them.
+
+    A sum of odd factors, one for each place and letter: two of a billion strings that differ
+    would have the same about once in forty tries, and then one is drawn again for nothing.
+    """
+    factors = np.random.default_rng(0).integers(
+        2**64, size=letters.shape[1], dtype=np.uint64, endpoint=False
+    )
+    # Nothing has the factor 0, so that strings in arrays of different widths compare.
+    values = (letters + np.uint8(1)).astype(np.uint64)
+    values *= factors | np.uint64(1)
+    return np.asarray(values.sum(axis=1, dtype=np.uint64))

@@ -1,0 +1,100 @@
+"""What may be the tokens of an alphabet: characters, or names, and how a message lists them."""
+
+import unicodedata
+from collections.abc import Sequence
+
+from seqcls.errors import ConfigError
+from seqcls.text import closest
+
+NOTATION = "<>{}"
+"""What writes repetitions. As tokens of files they are written in braces: `{<}`."""
+
+CLS_NAME = "CLS"
+"""What `CLS` is called beside tokens, and so no token may be."""
+
+MAX_TOLD = 8
+"""Tokens with names that a message lists at most."""
+
+MAX_TOKEN = 40
+"""Characters of a token's name at most."""
+
+
+def has_names(alphabet: Sequence[str]) -> bool:
+    """Whether not all tokens are of one character; texts of such have spaces."""
+    return any(len(token) > 1 for token in alphabet)
+
+
+def alphabet_obstacle(alphabet: Sequence[str], *, notation: bool = False) -> str | None:
+    """Why these cannot be the tokens of an alphabet; None where they can.
+
+    Args:
+        alphabet: the tokens.
+        notation: whether they may have the characters of `NOTATION`, as tokens of files may. Those
+            of specifications may not: expressions and formulas read their own meaning from these.
+    """
+    if len(set(alphabet)) < len(alphabet):
+        kind = ", one character each, such as 'ab'" if isinstance(alphabet, str) else ""
+        return f"expected distinct tokens{kind}"
+    if CLS_NAME in tuple(alphabet):
+        return f"expected no token {CLS_NAME!r}: it is what models read before a string"
+    for token in alphabet:
+        if not 1 <= len(token) <= MAX_TOKEN:
+            return f"expected tokens of 1 to {MAX_TOKEN} characters, not {token!r:.60}"
+        if unseen := unseen_character(token):
+            return f"expected no token {token!r}: it has {unseen}"
+        if " " in token or (not notation and any(x in NOTATION for x in token)):
+            return (
+                f"expected no token {token!r}: {NOTATION} write repetitions, and the others must "
+                "be visible"
+            )
+    return None
+
+
+def unseen_character(text: str, allowed: str = "") -> str | None:
+    """The first character of a text that cannot be seen, for a message; None where all can be.
+
+    A plain space counts as seen, and so do the allowed characters.
+    """
+    for place, character in enumerate(text, 1):
+        if character.isprintable() or character in allowed:
+            continue
+        kind, code = unicodedata.category(character), f"U+{ord(character):04X}"
+        if kind == "Cc":
+            return f"a control character ({code}) at character {place}; remove it"
+        name = f"{unicodedata.name(character, 'a character without a name')} ({code})"
+        if kind[0] == "Z":
+            return f"{name} at character {place}, which is no plain space; write one, or none"
+        return f"{name} at character {place}, which cannot be seen; remove it"
+    return None
+
+
+def listed_tokens(alphabet: Sequence[str], unknown: str) -> str:
+    """The tokens, for a message about an unknown one; of many names some, with the nearest."""
+    if not has_names(alphabet):
+        return f"the alphabet is {''.join(alphabet)!r}"
+    first, more = ", ".join(alphabet[:MAX_TOLD]), len(alphabet) - MAX_TOLD
+    similar = closest(unknown[:MAX_TOKEN], list(alphabet))
+    return (
+        f"the tokens are {first}"
+        + (f" and {more} more" if more > 0 else "")
+        + (f"; did you mean {similar!r}?" if similar else "")
+    )
+
+
+def tokens_of(alphabet: Sequence[str]) -> Sequence[str]:
+    """Text with spaces names tokens, which are between them; what has none is them already."""
+    if isinstance(alphabet, str) and " " in alphabet:
+        return tuple(alphabet.split(" "))
+    return alphabet
+
+
+def check_alphabet(alphabet: Sequence[str], task: str) -> None:
+    """Refuses an empty alphabet; what its tokens may be, the configuration has checked.
+
+    Raises:
+        ConfigError: it is empty.
+    """
+    if not alphabet:
+        raise ConfigError(
+            f"alphabet='': task {task!r} expects its tokens, one character each, such as 'ab'"
+        )

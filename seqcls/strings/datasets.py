@@ -1,0 +1,409 @@
+"""A dataset as bytes: its content in one fixed form, which its digest is of, and compressed."""
+
+import hashlib
+import json
+import struct
+import threading
+import zlib
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+from jaxtyping import Bool, Int64, UInt8
+
+from seqcls.errors import ConfigError, DatasetError, SeqclsError
+from seqcls.strings.alphabets import alphabet_obstacle, has_names
+from seqcls.strings.token_strings import NO_LETTER, TokenStrings
+from seqcls.text import canonical_json
+
+VERSION = 1
+
+MAX_TOKENS = 250
+"""Different tokens of a dataset: their ids fit a byte, beside four of the models' own."""
+
+MAX_ROWS = 2_000_000
+
+MAX_PLACES = 400_000_000
+"""Rows times the tokens of the longest string, of inputs and of targets."""
+
+MAX_CONTENT = 950_000_000
+"""Bytes of a dataset's content: every database holds a value of so many."""
+
+
+def content_of(
+    alphabet: Sequence[str],
+    strings: TokenStrings,
+    labels: np.ndarray | None,
+    targets: np.ndarray | None,
+    splits: np.ndarray | None,
+    ids: Sequence[str] | None,
+) -> bytes:
+    """All of a dataset but its name, in one fixed form.
+
+    A line of JSON; lengths of strings, four bytes each, the lowest first; their letters; splits;
+    labels, or lengths and letters of targets; ids as JSON.
+    """
+    parts = [_lengths(strings.letters), _flat(strings.letters)]
+    if splits is not None:
+        parts.append(splits.astype(np.uint8).tobytes())
+    if labels is not None:
+        parts.append(labels.astype(np.uint8).tobytes())
+    if targets is not None:
+        parts += [_lengths(targets), _flat(targets)]
+    if ids is not None:
+        parts.append(canonical_json(list(ids)).encode())
+    head = {
+        "version": VERSION,
+        "task": "pairs" if labels is None else "file",
+        "alphabet": list(alphabet),
+        "rows": len(strings),
+        "splits": splits is not None,
+        "ids": ids is not None,
+    }
+    return b"\n".join([canonical_json(head).encode(), b"".join(parts)])
+
+
+def pack(content: bytes) -> bytes:
+    """A content, compressed."""
+    return zlib.compress(content, 3)
+
+
+def unpack(packed: bytes) -> dict[str, Any]:
+    """The fields of a dataset but its name, from a pack.
+
+    Raises:
+        DatasetError: the bytes are no pack of a dataset.
+    """
+    try:
+        reader = zlib.decompressobj()
+        content = reader.decompress(packed, MAX_CONTENT)
+        if not reader.eof or reader.unused_data:
+            raise ValueError("it is cut off, or too long")
+        return _fields(content)
+    except (ValueError, KeyError, TypeError, zlib.error, struct.error, RecursionError) as error:
+        raise DatasetError(f"a dataset's rows cannot be unpacked: {error}") from None
+
+
+def _fields(content: bytes) -> dict[str, Any]:
+    line, _, rest = content.partition(b"\n")
+    head = json.loads(line)
+    if head["version"] != VERSION:
+        raise ValueError(f"version {head['version']!r}, expected {VERSION}")
+    number = head["rows"]
+    alphabet: Any = tuple(head["alphabet"])
+    if not has_names(alphabet):
+        alphabet = "".join(alphabet)
+    obstacle = alphabet_obstacle(alphabet, notation=True)
+    if type(number) is not int or not 0 <= number <= MAX_ROWS or obstacle:
+        raise ValueError(obstacle or f"{number!r} rows")
+    parts = _Parts(rest, len(alphabet), number)
+    letters, lengths = parts.letters()
+    splits = parts.bytes_below(3) if head["splits"] else None
+    is_file = head["task"] == "file"
+    labels = parts.bytes_below(2).astype(bool) if is_file else None
+    targets = None if is_file else parts.letters()[0]
+    ids = json.loads(parts.rest()) if head["ids"] else None
+    if ids is not None and (len(ids) != number or not all(isinstance(x, str) for x in ids)):
+        raise ValueError("not one id for each row")
+    if parts.rest() and ids is None:
+        raise ValueError("bytes after its end")
+    return {
+        "alphabet": alphabet,
+        "strings": TokenStrings(len(alphabet), lengths, letters),
+        "labels": labels,
+        "targets": targets,
+        "splits": splits,
+        "ids": ids,
+    }
+
+
+class _Parts:
+    """What stands after the first line, one part after another."""
+
+    def __init__(self, content: bytes, num_letters: int, rows: int) -> None:
+        self._content = content
+        self._num_letters = num_letters
+        self._rows = rows
+        self._place = 0
+
+    def _take(self, dtype: str, number: int) -> np.ndarray:
+        taken = np.frombuffer(self._content, dtype, number, self._place)
+        self._place += taken.nbytes
+        return taken
+
+    def bytes_below(self, limit: int) -> np.ndarray:
+        taken = self._take("u1", self._rows)
+        if len(taken) and taken.max() >= limit:
+            raise ValueError(f"a value {taken.max()}, expected less than {limit}")
+        return taken.copy()
+
+    def letters(self) -> tuple[np.ndarray, np.ndarray]:
+        lengths = self._take("<u4", self._rows).astype(np.int64)
+        width = int(lengths.max(initial=0))
+        if self._rows * width > MAX_PLACES:
+            raise ValueError(f"{self._rows:,} strings of up to {width:,} tokens")
+        flat = self._take("u1", int(lengths.sum()))
+        if len(flat) and flat.max() >= self._num_letters:
+            raise ValueError(f"a letter {flat.max()} of {self._num_letters}")
+        letters = np.full((self._rows, width), NO_LETTER, dtype=np.uint8)
+        letters[np.arange(width) < lengths[:, None]] = flat
+        return letters, lengths
+
+    def rest(self) -> bytes:
+        return self._content[self._place :]
+
+
+def _lengths(letters: np.ndarray) -> bytes:
+    return bytes((letters != NO_LETTER).sum(axis=1).astype("<u4").tobytes())
+
+
+def _flat(letters: np.ndarray) -> bytes:
+    return bytes(letters[letters != NO_LETTER].tobytes())
+
+
+# A set of strings, each with its label or its target, as one frozen value.
+
+SPLITS = ("train", "validation", "test")
+
+MAX_NAME = 200
+"""Characters of a dataset's name at most."""
+
+
+class Row(NamedTuple):
+    """One string; letters are numbers of the alphabet's tokens, from 0."""
+
+    letters: tuple[int, ...]
+    label: bool | None
+    target: tuple[int, ...] | None
+    split: str | None
+    id: str | None
+
+
+@dataclass(frozen=True, eq=False)
+class Dataset:
+    """Strings with labels (`task = "file"`) or targets (`task = "pairs"`).
+
+    Rows stand in the order of (split, tokens, label or target, id), whatever their order in a
+    file, so that one content has one digest. The name is no part of it.
+    """
+
+    name: str
+    alphabet: Sequence[str]
+    """The tokens, sorted: text where all are of one character, else a tuple."""
+    strings: TokenStrings
+    labels: Bool[np.ndarray, " row"] | None
+    """None where the rows have targets."""
+    targets: UInt8[np.ndarray, "row target_position"] | None
+    """Letters, `NO_LETTER` after each end; None where the rows have labels."""
+    splits: UInt8[np.ndarray, " row"] | None
+    """Places in `SPLITS`; None where the file has none."""
+    ids: Sequence[str] | None
+
+    @classmethod
+    def of(
+        cls,
+        name: str,
+        alphabet: Sequence[str],
+        strings: TokenStrings,
+        *,
+        labels: Bool[np.ndarray, " row"] | None = None,
+        targets: UInt8[np.ndarray, "row target_position"] | None = None,
+        splits: UInt8[np.ndarray, " row"] | None = None,
+        ids: Sequence[str] | None = None,
+    ) -> "Dataset":
+        """The dataset of these rows, in its order."""
+        order = _order(strings, labels, targets, splits, ids)
+        return cls(
+            name[:MAX_NAME],
+            alphabet,
+            strings.take(order),
+            None if labels is None else labels[order],
+            None if targets is None else targets[order],
+            None if splits is None else splits[order],
+            None if ids is None else [ids[row] for row in order.tolist()],
+        )
+
+    def __len__(self) -> int:
+        return len(self.strings)
+
+    @property
+    def task(self) -> str:
+        """The task that asks for these answers: `file` or `pairs`."""
+        return "file" if self.labels is not None else "pairs"
+
+    @cached_property
+    def digest(self) -> str:
+        """The SHA-256 of the content, as 64 hexadecimal digits: of all but the name."""
+        return hashlib.sha256(self._content).hexdigest()
+
+    @property
+    def _content(self) -> bytes:
+        return content_of(
+            self.alphabet, self.strings, self.labels, self.targets, self.splits, self.ids
+        )
+
+    def to_bytes(self) -> bytes:
+        """The content, packed."""
+        return self._packed
+
+    @cached_property
+    def _packed(self) -> bytes:
+        return pack(self._content)
+
+    @classmethod
+    def from_bytes(cls, packed: bytes, name: str = "") -> "Dataset":
+        """The dataset of a pack.
+
+        Raises:
+            DatasetError: the bytes are no such pack.
+        """
+        return cls(name, **unpack(packed))
+
+    def rows(self) -> Iterator[Row]:
+        """The rows, one after another."""
+        lengths = self.strings.lengths.tolist()
+        for number, length in enumerate(lengths):
+            target = None
+            if self.targets is not None:
+                row = self.targets[number]
+                target = tuple(row[row != NO_LETTER].tolist())
+            yield Row(
+                tuple(self.strings.letters[number, :length].tolist()),
+                None if self.labels is None else bool(self.labels[number]),
+                target,
+                None if self.splits is None else SPLITS[self.splits[number]],
+                None if self.ids is None else self.ids[number],
+            )
+
+
+def _order(
+    strings: TokenStrings,
+    labels: np.ndarray | None,
+    targets: np.ndarray | None,
+    splits: np.ndarray | None,
+    ids: Sequence[str] | None,
+) -> Int64[np.ndarray, " row"]:
+    keys = []
+    # No letter is 255, so that adding one leaves room for the zero that ends a string.
+    letters = strings.letters + np.uint8(1)
+    answers = None if targets is None else targets + np.uint8(1)
+    for row, length in enumerate(strings.lengths.tolist()):
+        key = letters[row, :length].tobytes() + b"\0"
+        if splits is not None:
+            key = bytes([splits[row]]) + key
+        if labels is not None:
+            key += b"1" if labels[row] else b"0"
+        if answers is not None:
+            key += answers[row].tobytes().rstrip(b"\0") + b"\0"
+        if ids is not None:
+            key += ids[row].encode()
+        keys.append(key)
+    return np.array(sorted(range(len(keys)), key=keys.__getitem__), dtype=np.int64)
+
+
+# The datasets that this process knows by their digest, and where it looks for others.
+
+KEPT = 16
+"""Datasets that are kept as they are, however large; more, as long as all are `MOST_BYTES`."""
+
+MOST_BYTES = 500_000_000
+
+MOST_PACKED = 2_000_000_000
+"""Bytes of what is kept packed, as nothing else may have the rows of a file."""
+
+MOST_SOURCES = 1_000
+"""Places where datasets are looked for; one holds no connection while it is not asked."""
+
+Source = Callable[[str], Dataset | None]
+
+_lock = threading.Lock()
+_known: OrderedDict[str, Dataset] = OrderedDict()
+_packed: OrderedDict[str, tuple[str, bytes]] = OrderedDict()
+"""Names and packs, by their digest."""
+_sources: OrderedDict[str, Source] = OrderedDict()
+
+
+def remember(dataset: Dataset) -> str:
+    """Keeps a dataset for those who ask for its digest, which is returned.
+
+    A sweep may name any number of files: those that were not asked for last are kept packed.
+    """
+    digest = dataset.digest
+    with _lock:
+        _known[digest] = dataset
+        _known.move_to_end(digest)
+        size, old = sum(map(_size, _known.values())), []
+        while len(_known) > KEPT and size > MOST_BYTES:
+            old.append(_known.popitem(last=False))
+            size -= _size(old[-1][1])
+    for left, gone in old:
+        _pack(left, gone)
+    return digest
+
+
+def _pack(digest: str, dataset: Dataset) -> None:
+    content = dataset.to_bytes()
+    with _lock:
+        _packed[digest] = dataset.name, content
+        while sum(len(content) for _, content in _packed.values()) > MOST_PACKED:
+            _packed.popitem(last=False)
+
+
+def _size(dataset: Dataset) -> int:
+    targets = 0 if dataset.targets is None else dataset.targets.nbytes
+    return int(dataset.strings.letters.nbytes + targets)
+
+
+def add_source(name: str, source: Source) -> None:
+    """Has datasets looked for in one place more, such as a database; a name stands for one."""
+    with _lock:
+        _sources[name] = source
+        _sources.move_to_end(name)
+        while len(_sources) > MOST_SOURCES:
+            _sources.popitem(last=False)
+
+
+def is_known(digest: str) -> bool:
+    """Whether a dataset need not be looked for."""
+    return digest in _known or digest in _packed
+
+
+def dataset_of(digest: str) -> Dataset:
+    """The dataset of a digest.
+
+    Raises:
+        ConfigError: it is in no place that is known.
+    """
+    kept = _known.get(digest)
+    if kept is not None:
+        return kept
+    if (packed := _packed.get(digest)) is not None:
+        name, content = packed
+        dataset = Dataset.from_bytes(content, name)
+        remember(dataset)
+        return dataset
+    if not digest:
+        raise ConfigError(
+            "dataset='': expected strings; name a file as path='data.csv' in a specification"
+        )
+    reason = "no file that was read and no database that is open has it"
+    with _lock:
+        sources = list(reversed(_sources.values()))
+    for source in sources:
+        try:
+            found = source(digest)
+        except SeqclsError as error:
+            reason = str(error)
+            continue
+        if found is not None:
+            remember(found)
+            return found
+    raise ConfigError(f"dataset='{digest[:12]}…': {reason}")
+
+
+# Strings of one's own with their labels or targets, as values: what a file of them holds.
+
+__all__ = ["SPLITS", "Dataset", "Row"]

@@ -1,0 +1,120 @@
+"""Many strings at once, by their tokens or, where their order has no part in anything, by counts.
+
+A string's *letters* are the numbers of its tokens in the alphabet, counted from 0. Their token ids
+are `FIRST_LETTER` higher; what a model reads beside them (`CLS`, or an end token) it adds itself.
+"""
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Self
+
+import numpy as np
+from jaxtyping import Int64, Integer, UInt8
+
+from seqcls.strings.tokenizer import FIRST_LETTER, PAD
+
+NO_LETTER = 255
+"""Stands in `letters` after a string's end."""
+
+Letters = UInt8[np.ndarray, "string position"]
+Counts = Int64[np.ndarray, "string letter"]
+Lengths = Int64[np.ndarray, " string"]
+
+
+class TokenStrings:
+    """Strings over one alphabet; what was not given of letters and counts is derived when asked.
+
+    Of strings that are given by counts the letters are in order, and spelled out only where they
+    are asked for: `a{1000000000}` is no more memory than `a`.
+    """
+
+    def __init__(
+        self,
+        num_letters: int,
+        lengths: Lengths,
+        letters: Letters | None = None,
+        counts: Counts | None = None,
+    ) -> None:
+        self.num_letters = num_letters
+        self.lengths = lengths
+        self._letters = letters
+        self._counts = counts
+
+    @classmethod
+    def of_counts(cls, num_letters: int, counts: Counts) -> Self:
+        """The strings with these counts whose letters are in order."""
+        return cls(num_letters, counts.sum(axis=1), counts=counts)
+
+    @classmethod
+    def of_letters(
+        cls,
+        num_letters: int,
+        letters: Integer[np.ndarray, "string position"],
+        lengths: Lengths | None = None,
+    ) -> Self:
+        """Strings by their letters; what lies at or beyond a string's length is not looked at.
+
+        Without lengths all are as long as the array is wide.
+        """
+        if lengths is None:
+            lengths = np.full(len(letters), letters.shape[1], dtype=np.int64)
+        beyond = np.arange(letters.shape[1]) >= lengths[:, None]
+        return cls(num_letters, lengths, np.where(beyond, NO_LETTER, letters).astype(np.uint8))
+
+    @classmethod
+    def of_lists(cls, num_letters: int, strings: Sequence[Sequence[int]]) -> Self:
+        """Strings by the numbers of their letters."""
+        lengths = np.array([len(string) for string in strings], dtype=np.int64)
+        letters = np.full((len(strings), int(lengths.max(initial=0))), NO_LETTER, dtype=np.uint8)
+        for row, string in zip(letters, strings, strict=True):
+            row[: len(string)] = string
+        return cls(num_letters, lengths, letters)
+
+    def __len__(self) -> int:
+        return len(self.lengths)
+
+    @property
+    def is_counted(self) -> bool:
+        """Whether the strings were given by counts."""
+        return self._letters is None
+
+    @cached_property
+    def letters(self) -> Letters:
+        """The numbers of the letters, `NO_LETTER` after each string's end."""
+        if self._letters is not None:
+            return self._letters
+        ends = self.counts.cumsum(axis=1)
+        places = np.arange(self.lengths.max(initial=0))
+        # A place's letter is the number of letters whose last occurrence lies before it.
+        letters = (places >= ends[:, :, None]).sum(axis=1)
+        return np.where(letters < self.num_letters, letters, NO_LETTER).astype(np.uint8)
+
+    @cached_property
+    def counts(self) -> Counts:
+        """How often each letter of the alphabet occurs in each string."""
+        if self._counts is not None:
+            return self._counts
+        columns = [(self.letters == letter).sum(axis=1) for letter in range(self.num_letters)]
+        return np.stack(columns, axis=1).astype(np.int64)
+
+    @cached_property
+    def ids(self) -> UInt8[np.ndarray, "string position"]:
+        """The token ids of the letters, `PAD` after each string's end."""
+        letters = self.letters
+        return np.where(letters == NO_LETTER, PAD, letters + np.uint8(FIRST_LETTER))
+
+    def with_a_place(self) -> Self:
+        """The same strings; of empty ones alone the letters have one place, as beside longer ones.
+
+        So a task may look at a string's first letter, which is `NO_LETTER` of the empty one.
+        """
+        if self.lengths.any():
+            return self
+        letters = np.full((len(self), 1), NO_LETTER, dtype=np.uint8)
+        return type(self)(self.num_letters, self.lengths, letters)
+
+    def take(self, rows: slice | Int64[np.ndarray, " row"]) -> Self:
+        """Some of the strings."""
+        letters = None if self._letters is None else self._letters[rows]
+        counts = None if self._counts is None else self._counts[rows]
+        return type(self)(self.num_letters, self.lengths[rows], letters, counts)

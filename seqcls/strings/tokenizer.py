@@ -1,0 +1,386 @@
+r"""Strings of letters: `ab{100}c{55}` as text, as token ids and as letter counts.
+
+The vocabulary is `CLS`=0, `PAD`=1 and then the letters of the alphabet. In text, `x{k}` stands for
+the letter `x` k times, k >= 1; a count of 1 is left out. `<xy>{k}` stands for what is in the group
+k times; groups may hold groups. A token `<`, `>`, `{` or `}`, which files may have, is written in
+braces, `{<}`: no count is one of these, so that every text is read in one way.
+
+Letters are tokens of one character each, or tokens with names, of which at least one has several.
+Those are written with one space between, `<push pop>{50} a`, and read with any white space.
+"""
+
+import re
+import string
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import groupby
+
+from seqcls.errors import InvalidStringError
+from seqcls.strings.alphabets import MAX_TOKEN, NOTATION, has_names, listed_tokens
+
+CLS = 0
+PAD = 1
+FIRST_LETTER = 2
+"""Token ids; the letter number i of the alphabet has the id FIRST_LETTER + i."""
+
+LETTERS = string.ascii_lowercase
+MAX_LETTERS = len(LETTERS)
+MAX_COUNT = 2**63 - 1
+"""The largest count that fits the integers of every database and array."""
+
+MAX_SPELLED_LENGTH = 1_000_000
+"""Letters that are spelled out at most; longer strings exist only as counts."""
+
+MAX_NESTING = 8
+"""Groups inside groups at most."""
+
+MIN_REPEATED = 8
+"""No fewer pieces hold a repetition that is shorter as a group."""
+
+_COUNT = re.compile(r"[1-9][0-9]*")
+_COUNTED = re.compile(r"\{[1-9][0-9]*\}")
+
+_IN_BRACES = re.compile(r"\{([<>{}])\}")
+
+_REPEATED = re.compile(r"(..)\1{3,}|(.{3,5}?)\2{2,}|(.{6,16}?)\3+", re.DOTALL)
+"""Runs that repeat often enough to be shorter as a group, one character a run."""
+
+_SIGNS = re.compile(r"([^\w\s<>{}])\{(\d+)\}")
+
+MOST_SIGNS = 10
+"""Signs that are written one by one; more are a group, `<(>{40}`."""
+
+_FIRST_RUN = 0xF0000
+"""Characters that no alphabet needs stand for runs while repetitions are looked for."""
+
+
+def _written_signs(run: re.Match[str]) -> str:
+    sign, count = run[1], run[2]
+    # What has more digits is larger; it need not be read.
+    few = len(count) <= len(str(MOST_SIGNS)) and int(count) <= MOST_SIGNS
+    return sign * int(count) if few else f"<{sign}>{{{count}}}"
+
+
+@dataclass(frozen=True)
+class Tokenizer:
+    """Letters <-> ids <-> counts for an alphabet, which is normalised here: a tuple of tokens."""
+
+    alphabet: Sequence[str]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "alphabet", tuple(self.alphabet))
+
+    @property
+    def num_letters(self) -> int:
+        return len(self.alphabet)
+
+    @cached_property
+    def separator(self) -> str:
+        """What stands between tokens in a text: a space, unless all are of one character."""
+        return " " if has_names(self.alphabet) else ""
+
+    @property
+    def pattern(self) -> str:
+        """A regular expression of what may be one token in a text, without groups."""
+        return r"(?:[^<>{}\s]|\{[<>{}]\})+" if self.separator else r"(?:[^<>{}]|\{[<>{}]\})"
+
+    @cached_property
+    def has_notation(self) -> bool:
+        """Whether tokens have characters of the notation; a group then needs its count."""
+        return any(character in NOTATION for token in self.alphabet for character in token)
+
+    @cached_property
+    def _written(self) -> Sequence[str]:
+        """Each token as a text has it."""
+        if not self.has_notation:
+            return self.alphabet
+        return [re.sub("([<>{}])", r"{\1}", token) for token in self.alphabet]
+
+    @cached_property
+    def _numbers(self) -> dict[str, int]:
+        return {token: number for number, token in enumerate(self.alphabet)}
+
+    def spelled(self, letters: Iterable[int]) -> str:
+        """The text of letters by their numbers, with every repetition spelled out."""
+        return self.separator.join([self._written[letter] for letter in letters])
+
+    def display(self, text: str) -> str:
+        """A text as it is shown, its repeated signs written out: `((` for `({2}`.
+
+        A count in braces is easily read behind a letter, but not among brackets. Texts of named
+        tokens stay as they are. What is shown can be read, but it is stored as it was: look up no
+        string by it.
+        """
+        return text if self.separator else _SIGNS.sub(_written_signs, text)
+
+    def line_of(self, strings: Iterable[str]) -> str:
+        """Texts of several strings in one line: a space between, two where texts have one."""
+        return f"{self.separator} ".join(strings)
+
+    def strings_of(self, line: str) -> list[str]:
+        """The texts of a line that was made so, or typed."""
+        between = r"\s{2,}" if self.separator else r"\s+"
+        return [text for text in re.split(between, line.strip()) if text]
+
+    def pieces(self, text: str) -> list[tuple[int, int]]:
+        """The (letter number, count) pairs of a text, in order, with its groups written out.
+
+        Raises:
+            InvalidStringError: the text is not written in this notation, or not in this alphabet,
+                or its groups are too many pieces to be written out.
+        """
+        return _written_out(_parse(self, text), text)
+
+    def notation(self, string: object) -> str:
+        """A string in the notation: text as it is, a sequence of tokens spelled out.
+
+        Raises:
+            InvalidStringError: it is neither, or a token is not of the alphabet.
+        """
+        if isinstance(string, str):
+            return string
+        tokens = list(string) if isinstance(string, Iterable) else [string]
+        if not isinstance(string, Iterable) or isinstance(string, set | frozenset | dict | bytes):
+            raise InvalidStringError(
+                f"{string!r:.60} is no string: expected text such as 'ab{{100}}', or a list of "
+                "tokens"
+            )
+        numbers = [self._numbers.get(str(token)) for token in tokens]
+        for token, number in zip(tokens, numbers, strict=True):
+            if number is None:
+                known = " ".join(self.alphabet[:20])
+                raise InvalidStringError(
+                    f"{string!r:.60} has the token {token!r:.60}; the tokens are {known}"
+                )
+        return self.decode([FIRST_LETTER + number for number in numbers if number is not None])
+
+    def counts(self, text: str) -> tuple[int, ...]:
+        """How often each letter of the alphabet occurs; the length does not matter.
+
+        Raises:
+            InvalidStringError: as `pieces`, and where one letter's count exceeds `MAX_COUNT`.
+        """
+        counts = [0] * self.num_letters
+        _add(counts, _parse(self, text), 1)
+        if max(counts) > MAX_COUNT:
+            raise InvalidStringError(
+                f"{_shown(text)} repeats a letter more than {MAX_COUNT:,} times"
+            )
+        return tuple(counts)
+
+    def encode(self, text: str) -> list[int]:
+        """`CLS` and the ids of the letters, spelled out.
+
+        Raises:
+            InvalidStringError: as `pieces`, and where the string is too long to be spelled out.
+        """
+        parsed = _parse(self, text)
+        length = _length(parsed)
+        if length > MAX_SPELLED_LENGTH:
+            raise InvalidStringError(
+                f"{_shown(text)} has {length:,} letters, more than the {MAX_SPELLED_LENGTH:,} "
+                "that can be spelled out; shorten it, or work with its counts"
+            )
+        ids = [CLS]
+        for letter, count in _written_out(parsed, text):
+            ids.extend([FIRST_LETTER + letter] * count)
+        return ids
+
+    def decode(self, ids: Iterable[int]) -> str:
+        """The text of token ids; `CLS` and `PAD` have none.
+
+        Equal letters in a row are one piece, `a{3}`. Two to sixteen pieces that are repeated are a
+        group, `<ab>{50}`, where that is shorter even of pieces of one character; of several ways
+        to see repetitions, from left to right, the shortest group.
+
+        Raises:
+            InvalidStringError: an id outside the vocabulary.
+        """
+        letters = [int(token) - FIRST_LETTER for token in ids if token not in (CLS, PAD)]
+        known = range(self.num_letters)
+        # Checked once for all, since a test set has a million letters.
+        if unknown := sorted(set(letters).difference(known)):
+            raise InvalidStringError(
+                f"token id {unknown[0] + FIRST_LETTER} is outside the vocabulary of "
+                f"{FIRST_LETTER + len(known)} tokens"
+            )
+        runs = [(letter, len(list(run))) for letter, run in groupby(letters)]
+        texts = [self._piece(letter, count) for letter, count in runs]
+        if len(runs) < MIN_REPEATED:
+            return self.separator.join(texts)
+        numbers: dict[tuple[int, int], int] = {}
+        row = "".join([chr(_FIRST_RUN + numbers.setdefault(run, len(numbers))) for run in runs])
+        return _grouped(row, texts, self.separator)
+
+    def text_of_counts(self, counts: Sequence[int]) -> str:
+        """The text of the string that has these counts and its letters in order."""
+        return self.separator.join(
+            self._piece(letter, int(count)) for letter, count in enumerate(counts) if count
+        )
+
+    def _piece(self, letter: int, count: int) -> str:
+        return self._written[letter] + (f"{{{count}}}" if count > 1 else "")
+
+    def with_tokens_of(self, text: str) -> "Tokenizer":
+        """The same that knows each token of a text, those that are not its own after the others."""
+        words = dict.fromkeys(re.findall(self.pattern, _COUNTED.sub("", text)))
+        others = [word for word in words if word not in self._numbers and not word.isspace()]
+        return Tokenizer((*self.alphabet, *others))
+
+    def letter(self, text: str, letter: str) -> int:
+        """A letter's number.
+
+        Raises:
+            InvalidStringError: it is outside the alphabet.
+        """
+        number = self._numbers.get(letter)
+        if number is None:
+            shown, what = _shown(letter, MAX_TOKEN), "token" if self.separator else "letter"
+            listed = listed_tokens(self.alphabet, letter)
+            raise InvalidStringError(f"unknown {what} {shown} in {_shown(text)}: {listed}")
+        return number
+
+
+@dataclass(frozen=True)
+class _Group:
+    pieces: "list[_Piece]"
+
+
+_Piece = tuple[int | _Group, int]
+"""A letter's number or a group, and how often it is repeated."""
+
+
+def _parse(tokenizer: Tokenizer, text: str) -> list[_Piece]:
+    """The pieces of a text; groups are kept as groups."""
+    try:
+        return _pieces(tokenizer, text)
+    except InvalidStringError as error:
+        if not tokenizer.has_notation:
+            raise
+        hint = "these characters of tokens are written in braces: {<}, {>}, {{} and {}}"
+        raise InvalidStringError(f"{error}; {hint}") from None
+
+
+def _pieces(tokenizer: Tokenizer, text: str) -> list[_Piece]:
+    word = re.compile(tokenizer.pattern, re.DOTALL)
+    open_groups: list[tuple[int, list[_Piece]]] = [(0, [])]
+    place = 0
+    while place < len(text):
+        character = text[place]
+        token = word.match(text, place)
+        if character in "{}" and token is None:
+            raise InvalidStringError(_bad_brace(text, place))
+        place = token.end() if token else place + 1
+        if tokenizer.separator and character.isspace():
+            continue
+        if character == "<":
+            if len(open_groups) > MAX_NESTING:
+                raise InvalidStringError(
+                    f"cannot read {_shown(text)} at character {place}: groups inside groups are "
+                    f"more than {MAX_NESTING} deep"
+                )
+            open_groups.append((place, []))
+            continue
+        what: int | _Group
+        if character == ">":
+            start, pieces = open_groups.pop()
+            # Whoever writes the tokens as they are would have a group without knowing.
+            is_one = tokenizer.has_notation and text[place : place + 1] != "{"
+            if not open_groups or not pieces or is_one:
+                raise InvalidStringError(_bad_group(text, place))
+            what = _Group(pieces)
+        else:
+            what = tokenizer.letter(text, _IN_BRACES.sub(r"\1", token[0] if token else character))
+        count, place = _count_at(text, place)
+        open_groups[-1][1].append((what, count))
+    start, pieces = open_groups.pop()
+    if open_groups:
+        raise InvalidStringError(_bad_group(text, start))
+    return pieces
+
+
+def _count_at(text: str, place: int) -> tuple[int, int]:
+    """The count that stands at a place, 1 where none does, and what place follows it."""
+    if text[place : place + 1] != "{" or _IN_BRACES.match(text, place):
+        return 1, place
+    end = min((x for x in (text.find(y, place + 1) for y in "{}") if x >= 0), default=-1)
+    if end < 0 or text[end] == "{":
+        raise InvalidStringError(_bad_brace(text, place))
+    return _count(text, text[place + 1 : end]), end + 1
+
+
+def _length(pieces: list[_Piece]) -> int:
+    return sum(
+        count * (_length(what.pieces) if isinstance(what, _Group) else 1) for what, count in pieces
+    )
+
+
+def _add(counts: list[int], pieces: list[_Piece], times: int) -> None:
+    for what, count in pieces:
+        if isinstance(what, _Group):
+            _add(counts, what.pieces, times * count)
+        else:
+            counts[what] += times * count
+
+
+def _written_out(pieces: list[_Piece], text: str) -> list[tuple[int, int]]:
+    written: list[tuple[int, int]] = []
+    for what, count in pieces:
+        if isinstance(what, _Group):
+            inner = _written_out(what.pieces, text)
+            if len(written) + len(inner) * count > MAX_SPELLED_LENGTH:
+                raise InvalidStringError(
+                    f"{_shown(text)} has more than the {MAX_SPELLED_LENGTH:,} pieces that can be "
+                    "spelled out; shorten it, or work with its counts"
+                )
+            written += inner * count
+        else:
+            written.append((what, count))
+    return written
+
+
+def _grouped(row: str, texts: list[str], separator: str) -> str:
+    """A text of runs with their repetitions as groups; in the row a character is a run."""
+    parts: list[str] = []
+    done = 0
+    for repeated in _REPEATED.finditer(row):
+        size = len(repeated[repeated.lastindex or 0])
+        parts += texts[done : repeated.start()]
+        unit = separator.join(texts[repeated.start() : repeated.start() + size])
+        parts.append(f"<{unit}>{{{len(repeated[0]) // size}}}")
+        done = repeated.end()
+    return separator.join(parts + texts[done:])
+
+
+def _bad_brace(text: str, place: int) -> str:
+    following = "a count must follow a letter or a group, as in a{3} or <ab>{3}"
+    before = text[place - 1 : place]
+    if text[place] == "{" and before and before != "}" and not before.isspace():
+        following = "'{' is not closed: write a count as in a{3}"
+    return f"cannot read {_shown(text)} at character {place + 1}: {following}"
+
+
+def _bad_group(text: str, place: int) -> str:
+    return (
+        f"cannot read {_shown(text)} at character {place}: a group has a '<', one or more letters "
+        "and a '>', as in <ab>{3}"
+    )
+
+
+def _count(text: str, count: str) -> int:
+    # A count longer than MAX_COUNT is refused before int() would have to read it.
+    if _COUNT.fullmatch(count) is None:
+        raise InvalidStringError(
+            f"cannot read the count {_shown(count)} in {_shown(text)}: expected a whole number "
+            "of at least 1 in plain digits, as in a{3}"
+        )
+    if len(count) > len(str(MAX_COUNT)) or int(count) > MAX_COUNT:
+        raise InvalidStringError(
+            f"the count {_shown(count)} in {_shown(text)} is larger than {MAX_COUNT:,}"
+        )
+    return int(count)
+
+
+def _shown(text: str, limit: int = 60) -> str:
+    return repr(text if len(text) <= limit else text[:limit] + "…")

@@ -1,1 +1,0 @@
-"""Finite automata, and regular expressions as such."""

@@ -1,0 +1,215 @@
+"""Finite automata, and regular expressions as such."""
+
+from collections.abc import Callable, Hashable
+from functools import cached_property
+from threading import Lock
+from typing import TypeVar
+
+import numpy as np
+from jaxtyping import Bool, Float64, Int32, Int64, UInt8
+
+from seqcls.cache import MEMORY
+from seqcls.errors import ConfigError
+from seqcls.strings.token_strings import NO_LETTER, TokenStrings
+from seqcls.tasks.base import Task
+
+# Deterministic automata: running them, counting what they accept, drawing uniformly from it.
+
+MAX_CELLS = 30_000_000
+"""States times lengths whose strings are counted at most: 12 bytes each, twice."""
+
+_LOOKING = Lock()
+"""Held by the thread that looks for lengths. No automaton has its own: pickled, it has none."""
+
+_NOTHING = -(2**30)
+"""The exponent of zero: below all others."""
+
+
+class Automaton:
+    """A complete deterministic automaton over numbered letters."""
+
+    def __init__(
+        self,
+        table: Int64[np.ndarray, "state letter"],
+        accepting: Bool[np.ndarray, " state"],
+        start: int = 0,
+    ) -> None:
+        self.table = table
+        self.accepting = accepting
+        self.start = start
+        self._reached = np.arange(len(table)) == start
+        self._has: list[tuple[bool, bool]] = []
+        """Whether it rejects, and accepts, any string of each length."""
+        self._ways = {label: _Ways(table, accepting == label) for label in (False, True)}
+
+    def states(self, strings: TokenStrings) -> Int64[np.ndarray, " string"]:
+        """The state after each string."""
+        columns = np.ascontiguousarray(strings.letters.T)
+        states = np.full(len(strings), self.start, dtype=np.int64)
+        for letters in columns:
+            # After its end a string's state stays: NO_LETTER stands for that column.
+            states = self._steps[states, np.minimum(letters, self.table.shape[1])]
+        return states
+
+    def sound_lengths(self, strings: TokenStrings) -> Int64[np.ndarray, " string"]:
+        """Tokens of each string's longest prefix with which an accepted string begins."""
+        sound = np.zeros(len(strings), dtype=np.int64)
+        states = np.full(len(strings), self.start, dtype=np.int64)
+        for letters in np.ascontiguousarray(strings.letters.T):
+            states = self._steps[states, np.minimum(letters, self.table.shape[1])]
+            sound += (letters != NO_LETTER) & self._sound[states]
+        return sound
+
+    @cached_property
+    def _sound(self) -> Bool[np.ndarray, " state"]:
+        """The states from which an accepting one can be reached."""
+        sound, before = self.accepting, None
+        while before is None or (sound != before).any():
+            sound, before = sound | sound[self.table].any(axis=1), sound
+        return sound
+
+    @cached_property
+    def _steps(self) -> Int64[np.ndarray, "state letter_or_end"]:
+        if self.table.shape[1] >= NO_LETTER:
+            raise ConfigError(f"expected fewer than {NO_LETTER} letters")
+        return np.column_stack([self.table, np.arange(len(self.table))])
+
+    def has(self, length: int, positive: bool) -> bool:
+        """Whether it accepts, or does not accept, any string of that length."""
+        # Threads share an automaton: one length after another, each once.
+        with _LOOKING:
+            while len(self._has) <= length:
+                accepted = self.accepting[self._reached]
+                self._has.append((not accepted.all(), bool(accepted.any())))
+                following = np.zeros(len(self.table), dtype=bool)
+                following[self.table[self._reached]] = True
+                self._reached = following
+        return self._has[length][positive]
+
+    def draw(
+        self, rng: np.random.Generator, lengths: Int64[np.ndarray, " string"], positive: bool
+    ) -> UInt8[np.ndarray, "string position"]:
+        """The letters of uniform strings of these lengths, all of them accepted or none.
+
+        The caller has asked `has`. After each string's end stands `NO_LETTER`.
+
+        Raises:
+            ConfigError: there are too many states to count strings of that length.
+        """
+        longest = int(lengths.max(initial=0))
+        shares = self._ways[positive].up_to(longest)
+        letters = np.full((len(lengths), longest), NO_LETTER, dtype=np.uint8)
+        order = np.argsort(-lengths, kind="stable")
+        states = np.full(len(lengths), self.start, dtype=np.int64)
+        # The longest begin first, so that all strings have as many tokens left.
+        for remaining in range(longest - 1, -1, -1):
+            active = order[: np.count_nonzero(lengths > remaining)]
+            active_states = states[: len(active)]
+            sums = _running_sums(self.table, *(part[remaining] for part in shares))[active_states]
+            # A product that was rounded up to the whole sum would be past the last letter.
+            chosen = np.minimum(
+                rng.random(len(active_states)) * sums[:, -1], np.nextafter(sums[:, -1], 0)
+            )
+            drawn = (sums <= chosen[:, None]).sum(axis=1)
+            letters[active, lengths[active] - remaining - 1] = drawn
+            states[: len(active)] = self.table[active_states, drawn]
+        return letters
+
+
+def _running_sums(
+    table: Int64[np.ndarray, "state letter"],
+    mantissas: Float64[np.ndarray, " state"],
+    exponents: Int32[np.ndarray, " state"],
+) -> Float64[np.ndarray, "state letter"]:
+    """Running sums over letters of how many strings follow, each state in a scale of its own."""
+    powers = exponents[table]
+    shares = np.ldexp(mantissas[table], powers - powers.max(axis=1, keepdims=True))
+    sums: np.ndarray = np.cumsum(shares, axis=1)
+    return sums
+
+
+class _Ways:
+    """How many strings of each length lead from each state to a wanted one.
+
+    Numbers are mantissa times power of two, for they exceed what a float holds; made of sums and
+    powers of two alone, they are the same on every machine.
+    """
+
+    def __init__(
+        self, table: Int64[np.ndarray, "state letter"], wanted: Bool[np.ndarray, " state"]
+    ) -> None:
+        self._table = table
+        self._first = (wanted[None] * 0.5, np.where(wanted, 1, _NOTHING)[None].astype(np.int32))
+
+    def up_to(
+        self, length: int
+    ) -> tuple[Float64[np.ndarray, "row state"], Int32[np.ndarray, "row state"]]:
+        before = MEMORY.get(self) or self._first
+        known, states = before[0].shape
+        if length < known:
+            return before
+        # Twice as far as before, so that one length after another costs no more than the last.
+        wanted = max(length + 1, min(2 * known, MAX_CELLS // states))
+        if wanted * states > MAX_CELLS:
+            raise ConfigError(
+                f"strings of up to {length:,} tokens cannot be counted for an automaton of "
+                f"{states:,} states; lower max_length or simplify the language"
+            )
+        mantissas = np.empty((wanted, states))
+        exponents = np.empty((wanted, states), dtype=np.int32)
+        mantissas[:known], exponents[:known] = before
+        for row in range(known, wanted):
+            mantissas[row], exponents[row] = self._step(mantissas[row - 1], exponents[row - 1])
+        MEMORY.keep(self, (mantissas, exponents))
+        return mantissas, exponents
+
+    def _step(self, mantissas: np.ndarray, exponents: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        total = _running_sums(self._table, mantissas, exponents)[:, -1]
+        top = exponents[self._table].max(axis=1)
+        mantissa, exponent = np.frexp(total)
+        return mantissa, np.where(total > 0, exponent + top, _NOTHING)
+
+
+# An automaton from its first state and what each token makes of a state.
+
+MAX_STATES = 10_000
+
+State = TypeVar("State", bound=Hashable)
+
+
+def explored(
+    num_letters: int,
+    start: State,
+    step: Callable[[State, int], State],
+    accepts: Callable[[State], bool],
+) -> Automaton:
+    """The automaton of all states that can be reached, the first of them the start.
+
+    Raises:
+        ConfigError: there are more than `MAX_STATES`.
+    """
+    numbers = {start: 0}
+    states = [start]
+    table = []
+    for state in states:
+        following = [step(state, letter) for letter in range(num_letters)]
+        for reached in following:
+            if reached not in numbers:
+                numbers[reached] = len(states)
+                states.append(reached)
+        if len(states) > MAX_STATES:
+            raise ConfigError(f"its automaton has more than {MAX_STATES:,} states")
+        table.append([numbers[reached] for reached in following])
+    return Automaton(np.array(table, dtype=np.int64), np.array([accepts(x) for x in states]))
+
+
+# The minimal automaton of a task's language, where the language is known to be regular.
+
+
+def language_automaton(task: Task) -> Automaton | None:
+    """The task's attribute `automaton`; None where it has none, or one of too many states."""
+    try:
+        automaton: Automaton | None = getattr(task, "automaton", None)
+    except ConfigError:
+        return None
+    return automaton

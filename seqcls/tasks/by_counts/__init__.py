@@ -1,1 +1,0 @@
-"""Languages in which only letter counts decide."""

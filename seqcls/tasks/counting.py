@@ -1,0 +1,229 @@
+"""Does a formula over letter counts hold?"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import ClassVar
+
+import numpy as np
+from jaxtyping import Bool, Float64, Int64, UInt8
+
+from seqcls.cache import MEMORY
+from seqcls.errors import ConfigError
+from seqcls.strings.alphabets import check_alphabet, tokens_of
+from seqcls.strings.token_strings import NO_LETTER
+from seqcls.strings.tokenizer import Tokenizer
+from seqcls.tasks.base import DrawnInBulk, OfCounts
+from seqcls.tasks.formulas import (
+    MAX_VECTORS,
+    Formula,
+    Vectors,
+    number_of_vectors,
+    running_weights,
+    shuffled,
+    vectors,
+)
+
+TRIES = 64
+"""Uniform strings that are drawn for each that is wanted, before counts are listed."""
+
+MANY_TRIES = 20_000
+"""The same, where there are too many counts to list."""
+
+PROBES = 64
+"""Counts of strings of a length that are drawn before all of them are looked through."""
+
+BLOCK = 64
+"""Lengths that are probed at once."""
+
+MOST_LEFT_OUT = 4
+"""Tokens that are taken from a known string in search of a shorter one."""
+
+
+@dataclass(frozen=True)
+class Counting(OfCounts, DrawnInBulk):
+    """Strings whose letter counts satisfy a formula are positive.
+
+    With the formula `a == b and c <= 3`: `abc`, `ba` and the empty string are positive; `a` and
+    `abcccc` are negative.
+    """
+
+    alphabet: Sequence[str]
+    """Text, one character a token, or with spaces between names; then kept as a tuple."""
+    formula: str
+
+    reads: ClassVar[frozenset[str]] = frozenset({"alphabet", "formula"})
+
+    def __post_init__(self) -> None:
+        check_alphabet(self.alphabet, "counting")
+        object.__setattr__(self, "alphabet", tokens_of(self.alphabet))
+        if not self.formula.strip():
+            letter = self.alphabet[0]
+            raise ConfigError(
+                "formula='': task 'counting' expects a condition on letter counts, such as "
+                f"'{letter} % 2 == 1' (a token that is no letter is written with a #: '#0 > #1')"
+            )
+        assert self._counted
+
+    @property
+    def _counted(self) -> "_Counted":
+        return _counted(self.alphabet, self.formula)
+
+    def labels_of_counts(
+        self, counts: Int64[np.ndarray, "string letter"]
+    ) -> Bool[np.ndarray, " string"]:
+        return np.array(self._counted.formula.holds(list(counts.T)))
+
+    def has(self, length: int, positive: bool) -> bool:
+        """Whether any string of that many tokens is in the language, or is not.
+
+        Raises:
+            ConfigError: no string with that label is among many, and there are too many letter
+                counts to look at all of them.
+        """
+        return self._counted.has(length, positive)
+
+    def draw_many(
+        self, rng: np.random.Generator, lengths: Int64[np.ndarray, " string"], positive: bool
+    ) -> UInt8[np.ndarray, "string position"]:
+        letters = np.full((len(lengths), int(lengths.max(initial=0))), NO_LETTER, dtype=np.uint8)
+        for length in np.unique(lengths).tolist():
+            rows = np.flatnonzero(lengths == length)
+            letters[rows, :length] = self._counted.draw(rng, length, positive, len(rows))
+        return letters
+
+    def describe(self) -> str:
+        """The language in one sentence."""
+        formula = " ".join(self.formula.split())
+        tokens = Tokenizer(self.alphabet).spelled(range(len(self.alphabet)))
+        return (
+            f"Strings of {tokens} with {formula} are positive, where a letter "
+            "stands for how often it occurs."
+        )
+
+
+@lru_cache(maxsize=128)
+def _counted(alphabet: Sequence[str], formula: str) -> "_Counted":
+    return _Counted(alphabet, formula)
+
+
+class _Counted:
+    """The strings of a formula's language, counted by classes of letters.
+
+    Each letter that the formula names is a class; all others are one.
+    """
+
+    def __init__(self, alphabet: Sequence[str], formula: str) -> None:
+        self.formula = Formula(formula, alphabet)
+        self._num_letters = len(alphabet)
+        others = [x for x in range(len(alphabet)) if x not in self.formula.letters]
+        self._classes = [[x] for x in sorted(self.formula.letters)] + ([others] if others else [])
+        self._probed: dict[int, Bool[np.ndarray, "length label"]] = {}
+        self._last: dict[bool, Vectors] = {}
+
+    def draw(
+        self, rng: np.random.Generator, length: int, positive: bool, size: int
+    ) -> UInt8[np.ndarray, "string position"]:
+        drawn = self._by_chance(rng, length, positive, size)
+        missing = size - len(drawn)
+        if not missing:
+            return drawn
+        matching, sums = self._matching(length, positive)
+        numbers = np.minimum(rng.random(missing) * sums[-1], np.nextafter(sums[-1], 0))
+        chosen = matching[np.searchsorted(sums, numbers, "right")]
+        return np.concatenate([drawn, shuffled(rng, chosen, self._classes)])
+
+    def _by_chance(
+        self, rng: np.random.Generator, length: int, positive: bool, size: int
+    ) -> UInt8[np.ndarray, "string position"]:
+        """Uniform strings of that label, so many or, where it is rare, fewer."""
+        left = size * (TRIES if self._is_listed(length) else MANY_TRIES)
+        drawn = np.zeros((0, length), dtype=np.uint8)
+        while left > 0 and len(drawn) < size:
+            tries = min(left, 4 * (size - len(drawn)) + 16, 1 + 2**22 // (length + 1))
+            left -= tries
+            letters = rng.integers(self._num_letters, size=(tries, length), dtype=np.uint8)
+            drawn = np.concatenate([drawn, letters[self._labels(letters) == positive]])
+        return drawn[:size]
+
+    def _labels(self, letters: UInt8[np.ndarray, "string position"]) -> np.ndarray:
+        columns = [(letters == letter).sum(axis=1) for letter in range(self._num_letters)]
+        return self.formula.holds(columns)
+
+    def has(self, length: int, positive: bool) -> bool:
+        if self._has_by_chance(length, positive) or self._has_shorter(length, positive):
+            return True
+        matching = self._listed(length, positive)
+        if len(matching):
+            self._last[positive] = matching[len(matching) // 2 :][:1]
+        return len(matching) > 0
+
+    def _has_by_chance(self, length: int, positive: bool) -> bool:
+        block, row = divmod(length, BLOCK)
+        if block not in self._probed:
+            holds = self._probe(block * BLOCK + np.arange(BLOCK), PROBES)
+            self._probed[block] = np.stack([~holds.all(axis=1), holds.any(axis=1)], axis=1)
+        if self._probed[block][row, int(positive)]:
+            return True
+        size = MANY_TRIES if self._is_listed(length) else PROBES
+        while size < MANY_TRIES:
+            size *= 4
+            if (self._probe(np.array([length]), size) == positive).any():
+                return True
+        return False
+
+    def _probe(
+        self, lengths: Int64[np.ndarray, " length"], size: int
+    ) -> Bool[np.ndarray, "length probe"]:
+        """Which of so many strings of each length are positive."""
+        shares = [len(members) / self._num_letters for members in self._classes]
+        rng = np.random.default_rng(int(lengths[0]))
+        counts = rng.multinomial(lengths[:, None], shares, size=(len(lengths), size))
+        return self._holds(counts.reshape(-1, len(shares))).reshape(len(lengths), size)
+
+    def _has_shorter(self, length: int, positive: bool) -> bool:
+        """Whether there is a string a little shorter than one found before."""
+        known = self._last.get(positive)
+        if known is None or not 0 < (less := int(known.sum()) - length) <= MOST_LEFT_OUT:
+            return False
+        shorter = known - vectors(less, len(self._classes))
+        shorter = shorter[(self._holds(shorter) == positive) & (shorter.min(axis=1) >= 0)]
+        if len(shorter):
+            self._last[positive] = shorter[len(shorter) // 2 :][:1]
+        return len(shorter) > 0
+
+    def _is_listed(self, length: int) -> bool:
+        return number_of_vectors(length, len(self._classes)) <= MAX_VECTORS
+
+    def _matching(
+        self, length: int, positive: bool
+    ) -> tuple[Vectors, Float64[np.ndarray, " vector"]]:
+        """The counts of strings of that length and label, and running sums of their weights."""
+        key = (self, length, positive)
+        kept: tuple[Vectors, Float64[np.ndarray, " vector"]] | None = MEMORY.get(key)
+        if kept is not None:
+            return kept
+        counts = self._listed(length, positive)
+        sizes = tuple(len(members) for members in self._classes)
+        sums = running_weights(counts, sizes) if len(counts) else np.zeros(0)
+        MEMORY.keep(key, (counts, sums))
+        return counts, sums
+
+    def _listed(self, length: int, positive: bool) -> Vectors:
+        if not self._is_listed(length):
+            raise ConfigError(
+                f"strings of {length:,} tokens have more than {MAX_VECTORS:,} different counts of "
+                f"the {len(self._classes)} letters that matter, too many to look for "
+                f"{'a positive' if positive else 'a negative'} one; lower max_length or name fewer "
+                "letters in the formula"
+            )
+        counts = vectors(length, len(self._classes))
+        matching: Vectors = counts[self._holds(counts) == positive]
+        return matching
+
+    def _holds(self, counts: Vectors) -> np.ndarray:
+        columns = [np.zeros(len(counts), dtype=np.int64)] * self._num_letters
+        for members, column in zip(self._classes, counts.T, strict=True):
+            # What the formula does not name may be any of them.
+            columns[members[0]] = column
+        return self.formula.holds(columns)

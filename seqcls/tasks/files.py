@@ -1,0 +1,213 @@
+"""Tasks that are given by their strings: what is right of others is not known."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import ClassVar
+
+import numpy as np
+from jaxtyping import Bool, Int64, UInt8
+
+from seqcls.errors import ConfigError, InvalidStringError
+from seqcls.strings.datasets import Dataset, dataset_of
+from seqcls.strings.token_strings import NO_LETTER, TokenStrings
+from seqcls.strings.tokenizer import Tokenizer
+from seqcls.tasks.base import LetterRow, Task, letter_counts
+from seqcls.tasks.transductions import TargetRow, Transduction
+
+# Rows of a dataset by their length, label and letters.
+
+Rows = Int64[np.ndarray, " row"]
+
+
+@lru_cache(maxsize=256)
+def rows_of_length(digest: str, length: int, label: bool | None) -> Rows:
+    """The rows of a length, and of a label where one is asked for."""
+    dataset = dataset_of(digest)
+    there = dataset.strings.lengths == length
+    if label is not None and dataset.labels is not None:
+        there = there & (dataset.labels == label)
+    return np.flatnonzero(there)
+
+
+def rows_of(digest: str, strings: TokenStrings) -> Rows:
+    """The row of each string; -1 where the dataset has none."""
+    known = _by_letters(digest)
+    letters = dataset_of(digest).strings.letters
+    rows = np.full(len(strings), -1, dtype=np.int64)
+    for number, (row, length) in enumerate(zip(strings.letters, strings.lengths, strict=True)):
+        candidate = known.get(hash(row[:length].tobytes()), -1)
+        if candidate >= 0 and _is_string(letters[candidate], row[:length]):
+            rows[number] = candidate
+    return rows
+
+
+def _is_string(letters: np.ndarray, string: np.ndarray) -> bool:
+    end = len(string)
+    if end > len(letters) or not np.array_equal(letters[:end], string):
+        return False
+    return end == len(letters) or bool(letters[end] == NO_LETTER)
+
+
+@lru_cache(maxsize=4)
+def _by_letters(digest: str) -> dict[int, int]:
+    strings = dataset_of(digest).strings
+    rows = zip(strings.letters, strings.lengths.tolist(), strict=True)
+    return {hash(row[:length].tobytes()): number for number, (row, length) in enumerate(rows)}
+
+
+# What tasks have in common whose strings are the rows of a file.
+
+
+@dataclass(frozen=True)
+class OfRows:
+    """A task whose answers are known for the strings of a file, and of no others."""
+
+    dataset: str
+    """The digest of the file's content."""
+
+    name: ClassVar[str]
+    """The task's name, by which files are told apart."""
+    reads: ClassVar[frozenset[str]] = frozenset({"dataset"})
+    sampler: ClassVar[str] = "dataset_rows"
+    """What alone draws its strings."""
+
+    def __post_init__(self) -> None:
+        if self.content.task != self.name:
+            has = "labels" if self.content.task == "file" else "targets"
+            raise ConfigError(
+                f"dataset={self.content.name!r}: its rows have {has}; "
+                f"use task={self.content.task!r}"
+            )
+
+    @property
+    def content(self) -> Dataset:
+        """The rows."""
+        return dataset_of(self.dataset)
+
+    def known_strings(self) -> TokenStrings:
+        """The rows of the file."""
+        return self.content.strings
+
+    @property
+    def alphabet(self) -> Sequence[str]:
+        """The tokens of the rows, as `Task.alphabet`."""
+        return self.content.alphabet
+
+    def knows(self, strings: TokenStrings) -> Bool[np.ndarray, " string"]:
+        """Which strings' label or target the file says."""
+        return np.asarray(rows_of(self.dataset, strings) >= 0)
+
+
+def rows_only(task: Task) -> str | None:
+    """Why only one sampler draws the strings of a task; None where others do."""
+    if isinstance(task, OfRows):
+        return f"its strings are those of a file; use {task.sampler}"
+    return None
+
+
+# A language of which some strings and their labels are known: those of a file.
+
+
+@dataclass(frozen=True)
+class File(OfRows):
+    """Strings of a file with their labels; of other strings no label is known.
+
+    Whether the order of tokens matters is not known either, so it may.
+    """
+
+    name: ClassVar[str] = "file"
+    order_sensitive: ClassVar[bool] = True
+
+    def labels(self, strings: TokenStrings) -> Bool[np.ndarray, " string"]:
+        """The labels of strings of the file.
+
+        Raises:
+            InvalidStringError: one of them is not in it.
+        """
+        rows = rows_of(self.dataset, strings)
+        labels = self.content.labels
+        assert labels is not None
+        refuse_unknown(self.alphabet, strings, rows, "label")
+        return np.asarray(labels[rows], dtype=bool)
+
+    def has(self, length: int, positive: bool) -> bool:
+        """Whether any string of the file has that length and label."""
+        return bool(len(rows_of_length(self.dataset, length, positive)))
+
+    def draw(
+        self, rng: np.random.Generator, length: int, positive: bool
+    ) -> UInt8[np.ndarray, " position"]:
+        """A string of the file."""
+        row = rng.choice(rows_of_length(self.dataset, length, positive))
+        return np.array(self.content.strings.letters[row, :length])
+
+    def features(self, strings: TokenStrings) -> Mapping[str, np.ndarray]:
+        """How often each token occurs."""
+        return letter_counts(self.alphabet, strings)
+
+    def describe(self) -> str:
+        """The language in one sentence."""
+        return f"Strings that the file {self.content.name!r} labels 1 are positive."
+
+
+def refuse_unknown(
+    alphabet: Sequence[str], strings: TokenStrings, rows: np.ndarray, answer: str
+) -> None:
+    """Refuses strings that are no row of a file.
+
+    Raises:
+        InvalidStringError: there is one.
+    """
+    for number in np.flatnonzero(rows < 0)[:1]:
+        row = strings.letters[number, : strings.lengths[number]].tolist()
+        text = Tokenizer(alphabet).spelled(row)
+        raise InvalidStringError(
+            f"string {text[:60]!r} is not in the file, so its {answer} is not known"
+        )
+
+
+# A transduction of which some inputs and their targets are known: those of a file.
+
+
+@dataclass(frozen=True)
+class Pairs(OfRows, Transduction):
+    """Inputs of a file with their targets; of other inputs no target is known."""
+
+    name: ClassVar[str] = "pairs"
+
+    @property
+    def _targets(self) -> np.ndarray:
+        targets = self.content.targets
+        assert targets is not None
+        return targets
+
+    def target(self, letters: LetterRow) -> TargetRow:
+        target = self.targets(TokenStrings.of_letters(len(self.alphabet), letters[None, :]))[0]
+        return np.asarray(target[target != NO_LETTER])
+
+    def targets(self, strings: TokenStrings) -> np.ndarray:
+        rows = rows_of(self.dataset, strings)
+        refuse_unknown(self.alphabet, strings, rows, "target")
+        targets = self._targets[rows]
+        longest = int((targets != NO_LETTER).sum(axis=1).max(initial=0))
+        return np.asarray(targets[:, :longest])
+
+    def longest_target(self, length: int) -> int:
+        return int(self._lengths_of_targets(length).max(initial=0))
+
+    def _lengths_of_targets(self, length: int) -> np.ndarray:
+        # An input may be shorter than all of the file, and its output is as long as theirs.
+        lengths = self.content.strings.lengths
+        rows = lengths <= max(length, int(lengths.min()))
+        return np.asarray((self._targets[rows] != NO_LETTER).sum(axis=1))
+
+    def has_input(self, length: int) -> bool:
+        return bool(len(rows_of_length(self.dataset, length, None)))
+
+    def draw_input(self, rng: np.random.Generator, length: int) -> LetterRow:
+        row = rng.choice(rows_of_length(self.dataset, length, None))
+        return np.array(self.content.strings.letters[row, :length])
+
+    def describe(self) -> str:
+        return f"The output is what the file {self.content.name!r} pairs with the input."

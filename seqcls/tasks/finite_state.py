@@ -1,0 +1,132 @@
+"""Languages that a finite automaton recognizes, and in which the order of tokens decides."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Bool
+
+from seqcls.strings.token_strings import TokenStrings
+from seqcls.tasks.automaton import Automaton, explored
+from seqcls.tasks.base import DEFECT, Language, LetterRow, random_bits
+
+# Does the string begin with 1?
+
+
+@dataclass(frozen=True)
+class First(Language):
+    """Strings that begin with 1 are positive.
+
+    `1` and `100` are positive; `01` and the empty string are negative.
+    """
+
+    alphabet = "01"
+
+    @property
+    def automaton(self) -> Automaton:
+        """The minimal automaton."""
+        return Automaton(np.array([[2, 1], [1, 1], [2, 2]]), np.array([False, True, False]))
+
+    def accepts(self, text: str) -> bool:
+        return text.startswith("1")
+
+    def labels(self, strings: TokenStrings) -> Bool[np.ndarray, " string"]:
+        return np.asarray((strings.letters[:, :1] == 1).any(axis=1))
+
+    def has_positive(self, length: int) -> bool:
+        return length > 0
+
+    def positive(self, rng: np.random.Generator, length: int) -> LetterRow:
+        """Uniform: fair bits after a 1."""
+        bits = random_bits(rng, length)
+        bits[0] = 1
+        return bits
+
+    def describe(self) -> str:
+        return "Strings that begin with 1 are positive."
+
+
+# Are there as many pairs 01 as pairs 10?
+
+
+@dataclass(frozen=True)
+class EvenPairs(Language):
+    """Strings whose last token is their first are positive: they have as many 01 as 10.
+
+    `0`, `0110` and the empty string are positive; `01` and `1100` are negative.
+    """
+
+    alphabet = "01"
+
+    @property
+    def automaton(self) -> Automaton:
+        """The minimal automaton: its states are the first token and the last."""
+
+        def step(ends: tuple[int, ...], letter: int) -> tuple[int, ...]:
+            return (*ends[:1], letter) if ends else (letter, letter)
+
+        start: tuple[int, ...] = ()
+        return explored(2, start, step, lambda ends: ends[:1] == ends[1:])
+
+    def accepts(self, text: str) -> bool:
+        return text[:1] == text[-1:]
+
+    def labels(self, strings: TokenStrings) -> Bool[np.ndarray, " string"]:
+        if not strings.letters.shape[1]:
+            return np.ones(len(strings), dtype=bool)
+        last = np.maximum(strings.lengths - 1, 0)
+        return np.asarray(strings.letters[:, 0] == strings.letters[np.arange(len(last)), last])
+
+    def has(self, length: int, positive: bool) -> bool:
+        return positive or length > 1
+
+    def has_positive(self, length: int) -> bool:
+        del length
+        return True
+
+    def positive(self, rng: np.random.Generator, length: int) -> LetterRow:
+        """Uniform: fair bits, and the last is the first."""
+        bits = random_bits(rng, length)
+        bits[-1:] = bits[:1]
+        return bits
+
+    def describe(self) -> str:
+        return "Strings whose last token is the same as their first are positive."
+
+
+# Is the string 01, again and again?
+
+
+@dataclass(frozen=True)
+class Repeat01(Language):
+    """The strings (01)* are positive.
+
+    `0101` and the empty string are positive; `0`, `10` and `0110` are negative.
+    """
+
+    alphabet = "01"
+
+    @property
+    def automaton(self) -> Automaton:
+        """The minimal automaton."""
+        return Automaton(np.array([[1, 2], [2, 0], [2, 2]]), np.array([True, False, False]))
+
+    def accepts(self, text: str) -> bool:
+        return text == "01" * (len(text) // 2)
+
+    def has_positive(self, length: int) -> bool:
+        return length % 2 == 0
+
+    def positive(self, rng: np.random.Generator, length: int) -> LetterRow:
+        """The one string of that length."""
+        del rng
+        return np.arange(length, dtype=np.int64).astype(np.uint8) & 1
+
+    def features(self, strings: TokenStrings) -> Mapping[str, np.ndarray]:
+        """How often each token occurs, and the place of the first defect."""
+        letters = strings.letters
+        sound = np.logical_and.accumulate(letters == np.arange(letters.shape[1]) % 2, axis=1)
+        return {**super().features(strings), DEFECT: sound.sum(axis=1)}
+
+    def describe(self) -> str:
+        return "Strings that repeat 01, any number of times, are positive."

@@ -1,1 +1,0 @@
-"""Languages that a finite automaton recognizes, and in which the order of tokens decides."""

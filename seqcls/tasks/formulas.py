@@ -1,0 +1,299 @@
+"""Formulas over letter counts."""
+
+import ast
+import keyword
+import math
+import re
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float64, Int64, UInt8
+
+from seqcls.errors import ConfigError
+
+# Formulas over letter counts: parsed by Python's grammar, never run by Python.
+#
+# A letter stands for how often it occurs. Whole numbers, + - * and % (by a number), comparisons, also
+# chained, `and`, `or`, `not` and parentheses are understood. A token that is no letter or word is
+# written with a #: `#0 > #1`.
+
+MAX_DEPTH = 60
+MAX_NUMBER = 10**9
+
+_NAME = r"#\S|[\w\x80-\U0010ffff]+"
+"""A token with its sign, or what Python takes for one word: a name, a keyword, a number."""
+
+_OTHER_SIGNS = [
+    (r"=<|=>|≤|≥", "write <= or >="),
+    (r"<>|=/=|≠", "for inequality write !="),
+    (r"(?<![=<>!:])=(?!=)", "for equality write =="),
+    (r"&&|\|\|", "write 'and' or 'or'"),
+    (r"!(?!=)|¬", "write 'not'"),
+    (r"\d +_\d|_\d+ +_\d", "for a product write *, as in 2 * a"),
+]
+"""Signs of other languages, and how it is written here what they say."""
+
+_ARITHMETIC: dict[type, Any] = {ast.Add: np.add, ast.Sub: np.subtract, ast.Mult: np.multiply}
+_COMPARISONS: dict[type, Any] = {
+    ast.Lt: np.less,
+    ast.LtE: np.less_equal,
+    ast.Gt: np.greater,
+    ast.GtE: np.greater_equal,
+    ast.Eq: np.equal,
+    ast.NotEq: np.not_equal,
+}
+
+
+class Formula:
+    """A formula over the counts of an alphabet's letters.
+
+    Raises:
+        ConfigError: it cannot be read, or is no condition on these letters.
+    """
+
+    def __init__(self, text: str, alphabet: Sequence[str]) -> None:
+        self._text = text
+        self._alphabet = alphabet
+        self._names: dict[str, str] = {}
+        """The names of the tree, as they are written in the text."""
+        self._large: dict[int, bool] = {}
+        self.letters: set[int] = set()
+        """The numbers of the letters that it names."""
+        longest_first = "|".join(map(re.escape, sorted(alphabet, key=len, reverse=True)))
+        self._source = re.sub(f"#(?:{longest_first})|{_NAME}", self._code, text).strip()
+        self._tree = self._parsed()
+        self._check_condition(self._tree, 0)
+
+    def holds(self, counts: Sequence[np.ndarray]) -> np.ndarray:
+        """Where it holds, of one array of counts for each letter of the alphabet."""
+        if self._is_large(max(int(column.max(initial=0)) for column in counts).bit_length()):
+            # Numbers that a machine word cannot hold: Python's, slower and exact.
+            counts = [column.astype(object) for column in counts]
+        shape = counts[0].shape
+        return np.broadcast_to(np.asarray(self._truth(self._tree, counts), dtype=bool), shape)
+
+    def _code(self, match: re.Match[str]) -> str:
+        """A name of the tree's own: Python would take `ª` and `a` for the same."""
+        written = match[0]
+        if keyword.iskeyword(written) or written[0].isdecimal():
+            # Python reads `1and` as `1 and`, and warns.
+            return re.sub(r"^([\d_]+)(?=(?:and|or|not|if|else|in|is)$)", r"\1 ", written)
+        name = f"_{len(self._names)}"
+        self._names[name] = written
+        return f" {name} "
+
+    def _parsed(self) -> ast.expr:
+        if re.search("['\"]", self._source):
+            raise self._refusal("a text is no whole number or letter")
+        try:
+            return ast.parse(self._source, mode="eval").body
+        except (SyntaxError, ValueError, MemoryError, RecursionError):
+            written = re.sub(r"#\S", "", self._text) + self._source
+            reasons = [reason for sign, reason in _OTHER_SIGNS if re.search(sign, written)]
+            raise self._refusal(next(iter(reasons), "it cannot be read")) from None
+
+    def _check_condition(self, node: ast.expr, depth: int) -> None:
+        self._check_depth(depth)
+        match node:
+            case ast.BoolOp(values=values):
+                for value in values:
+                    self._check_condition(value, depth + 1)
+            case ast.UnaryOp(op=ast.Not(), operand=operand):
+                self._check_condition(operand, depth + 1)
+            case ast.Compare(left=left, ops=ops, comparators=others):
+                if not all(type(op) in _COMPARISONS for op in ops):
+                    raise self._refusal("numbers are compared by < <= > >= == !=")
+                for value in (left, *others):
+                    self._check_number(value, depth + 1)
+            case _:
+                raise self._refusal(f"{self._shown(node)} is no comparison")
+
+    def _check_number(self, node: ast.expr, depth: int) -> None:
+        self._check_depth(depth)
+        match node:
+            case ast.Constant(value=int(value)) if not isinstance(value, bool):
+                if value > MAX_NUMBER:
+                    raise self._refusal(f"a number is more than {MAX_NUMBER:,}")
+            case ast.Name(id=name):
+                self.letters.add(self._letter(name))
+            case ast.UnaryOp(op=ast.USub() | ast.UAdd(), operand=operand):
+                self._check_number(operand, depth + 1)
+            case ast.BinOp(left=left, op=ast.Mod(), right=ast.Constant(value=int(value))):
+                if isinstance(value, bool) or not 1 <= value <= MAX_NUMBER:
+                    raise self._refusal("what follows % is a whole number of at least 1")
+                self._check_number(left, depth + 1)
+            case ast.BinOp(op=ast.Mod()):
+                raise self._refusal("what follows % is a whole number of at least 1")
+            case ast.BinOp(left=left, op=ast.Add() | ast.Sub() | ast.Mult(), right=right):
+                self._check_number(left, depth + 1)
+                self._check_number(right, depth + 1)
+            case _:
+                raise self._refusal(
+                    f"{self._shown(node)} is no whole number, letter, or sum, difference, product "
+                    "or remainder of such"
+                )
+
+    def _check_depth(self, depth: int) -> None:
+        if depth > MAX_DEPTH:
+            raise self._refusal(f"it is nested more than {MAX_DEPTH} deep")
+
+    def _letter(self, name: str) -> int:
+        token = self._names[name].removeprefix("#")
+        if token not in tuple(self._alphabet):
+            raise self._refusal(f"{token!r} is outside the alphabet {self._alphabet!r}")
+        return self._alphabet.index(token)
+
+    def _truth(self, node: ast.expr, counts: Sequence[np.ndarray]) -> Any:
+        match node:
+            case ast.BoolOp(op=op, values=values):
+                parts = [self._truth(value, counts) for value in values]
+                together = np.logical_and if isinstance(op, ast.And) else np.logical_or
+                result = parts[0]
+                for part in parts[1:]:
+                    result = together(result, part)
+                return result
+            case ast.UnaryOp(operand=operand):
+                return np.logical_not(self._truth(operand, counts))
+            case ast.Compare(left=left, ops=ops, comparators=others):
+                values = [self._value(value, counts) for value in (left, *others)]
+                result = True
+                for sign, one, other in zip(ops, values, values[1:], strict=False):
+                    compared = _COMPARISONS[type(sign)](one, other)
+                    result = np.logical_and(result, np.asarray(compared).astype(bool))
+                return result
+        raise AssertionError(node)
+
+    def _value(self, node: ast.expr, counts: Sequence[np.ndarray]) -> Any:
+        match node:
+            case ast.Constant(value=value):
+                return value
+            case ast.Name(id=name):
+                return counts[self._letter(name)]
+            case ast.UnaryOp(op=op, operand=operand):
+                value = self._value(operand, counts)
+                return -value if isinstance(op, ast.USub) else value
+            case ast.BinOp(left=left, op=ast.Mod(), right=right):
+                return self._value(left, counts) % self._value(right, counts)
+            case ast.BinOp(left=left, op=op, right=right):
+                operate = _ARITHMETIC[type(op)]
+                return operate(self._value(left, counts), self._value(right, counts))
+        raise AssertionError(node)
+
+    def _is_large(self, bits: int) -> bool:
+        """Whether a number on the way may be too large where counts have so many bits."""
+        if bits not in self._large:
+            self._large[bits] = self._bound(self._tree, 2**bits) >= 2**62
+        return self._large[bits]
+
+    def _bound(self, node: ast.AST, most: int) -> int:
+        """No number on the way is larger than this, of either sign."""
+        match node:
+            case ast.Constant(value=int(value)):
+                return value
+            case ast.Name():
+                return most
+            case ast.BinOp(left=left, op=ast.Mult(), right=right):
+                one, other = self._bound(left, most), self._bound(right, most)
+                return max(one, other, one * other)
+            case ast.BinOp(left=left, right=right):
+                return self._bound(left, most) + self._bound(right, most)
+        return max((self._bound(x, most) for x in ast.iter_child_nodes(node)), default=0)
+
+    def _shown(self, node: ast.expr) -> str:
+        # As it is written: to write a tree anew takes a stack as deep as the tree.
+        source = ast.get_source_segment(self._source, node) or ""
+        shown = re.sub(r" ?\b(_\d+)\b ?", lambda name: self._names.get(name[1], name[0]), source)
+        return repr(shown if len(shown) <= 40 else shown[:40] + "…")
+
+    def _refusal(self, reason: str) -> ConfigError:
+        shown = self._text if len(self._text) <= 60 else self._text[:60] + "…"
+        return ConfigError(
+            f"formula={shown!r}: {reason}; expected a condition on letter counts, such as "
+            "'a > b' or 'a % 2 == 1'"
+        )
+
+
+# All strings of a length by their letter counts: how many strings each stands for, and draws.
+
+MAX_VECTORS = 300_000
+"""Count vectors of one length that are listed at most."""
+
+Vectors = Int64[np.ndarray, "vector class"]
+
+
+def number_of_vectors(length: int, classes: int) -> int:
+    """How many ways there are to share a length out among classes of letters."""
+    return math.comb(length + classes - 1, classes - 1)
+
+
+def vectors(length: int, classes: int) -> Vectors:
+    """Every way to share a length out among classes of letters."""
+    columns: list[np.ndarray] = []
+    left = np.array([length])
+    for _ in range(classes - 1):
+        sizes = left + 1
+        rows = np.repeat(np.arange(len(left)), sizes)
+        starts = np.cumsum(sizes) - sizes
+        values = np.arange(len(rows)) - starts[rows]
+        columns = [column[rows] for column in columns]
+        columns.append(values)
+        left = left[rows] - values
+    return np.stack([*columns, left], axis=1).astype(np.int64)
+
+
+def running_weights(counts: Vectors, sizes: tuple[int, ...]) -> Float64[np.ndarray, " vector"]:
+    """Running sums of how many strings have these counts of letters, up to one common factor.
+
+    `sizes` are the numbers of letters in the classes. Only products, quotients and powers of two:
+    the same on every machine.
+    """
+    length = int(counts[0].sum())
+    mantissas, exponents = _factorials(1 << length.bit_length())
+    strings, powers = np.ones(len(counts)), np.zeros(len(counts), dtype=np.int64)
+    for column, size in zip(counts.T, sizes, strict=True):
+        power, exponent = _powers(size, length)
+        strings, shift = np.frexp(strings / mantissas[column] * power[column])
+        powers += shift - exponents[column] + exponent[column]
+    sums: np.ndarray = np.cumsum(np.ldexp(strings, powers - powers.max()))
+    return sums
+
+
+def shuffled(
+    rng: np.random.Generator, counts: Vectors, classes: list[list[int]]
+) -> UInt8[np.ndarray, "string position"]:
+    """A uniform string of each count vector; all vectors have one sum."""
+    length = int(counts[0].sum())
+    ends = counts.cumsum(axis=1)
+    which = (np.arange(length) >= ends[:, :, None]).sum(axis=1)
+    letters = np.array([members[0] for members in classes], dtype=np.uint8)[which]
+    for number, members in enumerate(classes):
+        if len(members) > 1:
+            in_class = which == number
+            letters[in_class] = rng.choice(
+                np.array(members, dtype=np.uint8), size=int(in_class.sum())
+            )
+    return rng.permuted(letters, axis=1)
+
+
+@lru_cache(maxsize=8)
+def _factorials(limit: int) -> tuple[np.ndarray, np.ndarray]:
+    return _products(np.maximum(np.arange(limit + 1), 1))
+
+
+@lru_cache(maxsize=256)
+def _powers(base: int, limit: int) -> tuple[np.ndarray, np.ndarray]:
+    return _products(np.array([1, *[base] * limit]))
+
+
+def _products(factors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Products of the first factors as mantissas and exponents of two."""
+    mantissas = np.empty(len(factors))
+    exponents = np.empty(len(factors), dtype=np.int64)
+    mantissa, exponent = 1.0, 0
+    for place, factor in enumerate(factors.tolist()):
+        mantissa, shift = math.frexp(mantissa * factor)
+        exponent += shift
+        mantissas[place], exponents[place] = mantissa, exponent
+    return mantissas, exponents

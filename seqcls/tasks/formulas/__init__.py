@@ -1,1 +1,0 @@
-"""Formulas over letter counts."""

@@ -1,0 +1,102 @@
+"""Is the product of group elements the identity?"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from jaxtyping import Bool
+
+from seqcls.cache import remembered
+from seqcls.errors import InvalidStringError
+from seqcls.permutation_groups import GroupName, group_tokens, inverse, prefix_products, products
+from seqcls.strings.token_strings import TokenStrings
+from seqcls.strings.tokenizer import FIRST_LETTER, Tokenizer
+from seqcls.tasks.automaton import Automaton
+from seqcls.tasks.base import Language, LetterRow
+from seqcls.tasks.transductions import TargetRow, Transduction
+
+
+@dataclass(frozen=True)
+class WordProblem(Language):
+    """Elements of a group whose product, the first of them applied first, is the identity.
+
+    With the group Z5, the numbers added modulo 5: `14`, `212` and the empty string are positive;
+    `1` and `24` are negative.
+    """
+
+    group: GroupName
+
+    reads: ClassVar[frozenset[str]] = frozenset({"group"})
+
+    @property
+    def alphabet(self) -> Sequence[str]:
+        return group_tokens(self.group)
+
+    @property
+    def automaton(self) -> Automaton:
+        """The minimal automaton: its states are the elements."""
+        return _automaton(self.group)
+
+    def accepts(self, text: str) -> bool:
+        ids = Tokenizer(self.alphabet).encode(text)[1:]
+        letters = np.array(ids, dtype=np.uint8) - FIRST_LETTER
+        return len(letters) == 0 or int(prefix_products(self.group, letters)[-1]) == 0
+
+    def labels(self, strings: TokenStrings) -> Bool[np.ndarray, " string"]:
+        return np.asarray(self.automaton.states(strings) == 0)
+
+    def has_positive(self, length: int) -> bool:
+        return length > 0
+
+    def positive(self, rng: np.random.Generator, length: int) -> LetterRow:
+        """Uniform: all tokens but the last are, and it undoes their product."""
+        letters = rng.integers(len(self.alphabet), size=length, dtype=np.uint8)
+        before = [0, *prefix_products(self.group, letters[:-1]).tolist()][-1]
+        letters[-1:] = inverse(self.group, before)
+        return letters
+
+    def describe(self) -> str:
+        return (
+            f"Elements of the group {self.group} whose product, the first of them applied first, "
+            "is the identity are positive."
+        )
+
+
+@remembered
+def _automaton(group: GroupName) -> Automaton:
+    table = products(group)
+    return Automaton(table, np.arange(len(table)) == 0)
+
+
+# What is the product of the group elements up to each?
+
+
+@dataclass(frozen=True)
+class WriteProducts(Transduction):
+    """With the group Z5, the numbers added modulo 5, `134` becomes `143`."""
+
+    group: GroupName
+
+    reads: ClassVar[frozenset[str]] = frozenset({"group"})
+
+    @property
+    def alphabet(self) -> Sequence[str]:
+        return group_tokens(self.group)
+
+    def target(self, letters: LetterRow) -> TargetRow:
+        if not len(letters):
+            raise InvalidStringError("expected at least one element")
+        return prefix_products(self.group, letters)
+
+    def has_input(self, length: int) -> bool:
+        return length >= 1
+
+    def draw_input(self, rng: np.random.Generator, length: int) -> LetterRow:
+        return rng.integers(len(self.alphabet), size=length, dtype=np.uint8)
+
+    def describe(self) -> str:
+        return (
+            f"Elements of the group {self.group}: the output holds the product of those up to "
+            "each, the first of them applied first."
+        )

@@ -1,0 +1,171 @@
+"""Languages in which only letter counts decide."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import ClassVar
+
+import numpy as np
+from jaxtyping import Bool, Int64, UInt8
+
+from seqcls.cache import remembered
+from seqcls.errors import ConfigError
+from seqcls.strings.tokenizer import LETTERS
+from seqcls.tasks.automaton import Automaton
+from seqcls.tasks.base import (
+    FLARE,
+    DrawnInBulk,
+    Language,
+    LetterRow,
+    NotRegular,
+    OfCounts,
+    random_bits,
+)
+
+# Does the string contain at least one of each required letter?
+
+
+@dataclass(frozen=True)
+class ContainsAll(OfCounts, DrawnInBulk):
+    """Strings with every required letter are positive.
+
+    With the letters `a` and `b` required: `baac` is positive; `aac`, `c{9}` and the empty string
+    are negative.
+    """
+
+    num_letters: int
+    required_letters: str
+
+    reads: ClassVar[frozenset[str]] = frozenset({"num_letters", "required_letters"})
+
+    def __post_init__(self) -> None:
+        outside = sorted(set(self.required_letters) - set(self.alphabet))
+        if outside:
+            raise ConfigError(
+                f"required_letters={self.required_letters!r}: {outside[0]!r} is outside the "
+                f"alphabet {self.alphabet!r}; raise num_letters or require other letters"
+            )
+
+    @property
+    def alphabet(self) -> str:
+        return LETTERS[: self.num_letters]
+
+    @property
+    def automaton(self) -> Automaton:
+        """The minimal automaton: its states are the sets of required letters that occurred."""
+        return _automaton(self.num_letters, self.required)
+
+    @cached_property
+    def required(self) -> tuple[int, ...]:
+        """The numbers of the required letters, ascending."""
+        return tuple(self.alphabet.index(x) for x in self.required_letters)
+
+    @cached_property
+    def others(self) -> tuple[int, ...]:
+        """The numbers of all other letters, ascending."""
+        return tuple(x for x in range(self.num_letters) if x not in self.required)
+
+    def labels_of_counts(
+        self, counts: Int64[np.ndarray, "string letter"]
+    ) -> Bool[np.ndarray, " string"]:
+        return np.asarray((counts[:, self.required] > 0).all(axis=1))
+
+    def has(self, length: int, positive: bool) -> bool:
+        """Whether any string of that many letters is positive, or negative."""
+        if positive:
+            return length >= len(self.required)
+        return length < len(self.required) or self.num_letters > 1
+
+    def draw_many(
+        self, rng: np.random.Generator, lengths: Int64[np.ndarray, " string"], positive: bool
+    ) -> UInt8[np.ndarray, "string position"]:
+        return self.automaton.draw(rng, lengths, positive)
+
+    def describe(self) -> str:
+        """The language in one sentence."""
+        letters = [f"at least one {letter}" for letter in self.required_letters]
+        return f"Strings with {' and '.join(letters)} are positive."
+
+
+@remembered
+def _automaton(num_letters: int, required: tuple[int, ...]) -> Automaton:
+    """Its states are the sets of required letters that have occurred, as bits."""
+    bits = np.zeros(num_letters, dtype=np.int64)
+    bits[list(required)] = 1 << np.arange(len(required))
+    sets = np.arange(1 << len(required))
+    return Automaton(sets[:, None] | bits, sets == len(sets) - 1)
+
+
+# Are there more 1s than 0s?
+
+
+@dataclass(frozen=True)
+class Majority(OfCounts, Language):
+    """Strings with strictly more 1s than 0s are positive.
+
+    `1` and `110` are positive; `10`, `0` and the empty string are negative.
+    """
+
+    hierarchy: ClassVar[NotRegular] = NotRegular(
+        "deterministic context-free", FLARE, counts=True, share=True
+    )
+    alphabet = "01"
+
+    def accepts(self, text: str) -> bool:
+        return 2 * text.count("1") > len(text)
+
+    def labels_of_counts(
+        self, counts: Int64[np.ndarray, "string letter"]
+    ) -> Bool[np.ndarray, " string"]:
+        return np.asarray(counts[:, 1] > counts[:, 0])
+
+    def has_positive(self, length: int) -> bool:
+        return length > 0
+
+    def positive(self, rng: np.random.Generator, length: int) -> LetterRow:
+        """Uniform: fair bits, turned over where the 0s prevail, drawn again where none does."""
+        while True:
+            bits = random_bits(rng, length)
+            excess = 2 * int(bits.sum()) - length
+            if excess:
+                return bits if excess > 0 else 1 - bits
+
+    def describe(self) -> str:
+        return "Strings with more 1s than 0s are positive."
+
+
+# Is the number of 1s odd?
+
+
+@dataclass(frozen=True)
+class Parity(OfCounts, Language):
+    """Strings with an odd number of 1s are positive.
+
+    `1` and `0111` are positive; `11`, `0` and the empty string are negative.
+    """
+
+    alphabet = "01"
+
+    @property
+    def automaton(self) -> Automaton:
+        """The minimal automaton."""
+        return Automaton(np.array([[0, 1], [1, 0]]), np.array([False, True]))
+
+    def accepts(self, text: str) -> bool:
+        return text.count("1") % 2 == 1
+
+    def labels_of_counts(
+        self, counts: Int64[np.ndarray, "string letter"]
+    ) -> Bool[np.ndarray, " string"]:
+        return np.asarray(counts[:, 1] % 2 == 1)
+
+    def has_positive(self, length: int) -> bool:
+        return length > 0
+
+    def positive(self, rng: np.random.Generator, length: int) -> LetterRow:
+        """Uniform: all bits but the last are fair, and that one makes the number odd."""
+        bits = random_bits(rng, length)
+        bits[-1] = 1 - bits[:-1].sum() % 2
+        return bits
+
+    def describe(self) -> str:
+        return "Strings with an odd number of 1s are positive."

@@ -1,0 +1,208 @@
+"""Counted modulo 5: places on a cycle, and expressions worked out from left to right."""
+
+import re
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from seqcls.tasks.automaton import Automaton, explored
+from seqcls.tasks.base import Language, LetterRow
+from seqcls.tasks.transductions import OfText
+
+MOVES = "+-="
+OPERATORS = "+-*"
+MODULUS = 5
+
+_EXPRESSION = re.compile(r"[0-4](?:[-+*][0-4])*")
+
+
+def place_after(moves: str) -> int:
+    """Where moves lead from place 0 on a cycle: `+` one on, `-` one back, `=` nowhere."""
+    return (moves.count("+") - moves.count("-")) % MODULUS
+
+
+def expression_value(text: str) -> int | None:
+    """What `2+3*2` is worth, worked out strictly from left to right; None of what is none."""
+    if _EXPRESSION.fullmatch(text) is None:
+        return None
+    value = int(text[0])
+    for operator, digit in zip(text[1::2], text[2::2], strict=True):
+        if operator == "+":
+            value += int(digit)
+        elif operator == "-":
+            value -= int(digit)
+        else:
+            # The only way to grow: kept small.
+            value = value * int(digit) % MODULUS
+    return value % MODULUS
+
+
+# Does the last digit say where on a cycle of five places the moves lead?
+
+_SHAPE = re.compile(r"[-+=]*[0-4]")
+_RIGHT_DIGIT, _WRONG_DIGIT = MODULUS, MODULUS + 1
+
+
+@dataclass(frozen=True)
+class CycleNavigation(Language):
+    """Moves (+ one on, - one back, = none), then the place where they end, counted modulo 5.
+
+    `++=2`, `-4` and `0` are positive; `+0`, `++` and the empty string are negative.
+    """
+
+    alphabet = MOVES + "01234"
+
+    @property
+    def automaton(self) -> Automaton:
+        """The minimal automaton: a place, or after a digit whether it is the right one."""
+
+        def step(place: int, letter: int) -> int:
+            if place >= MODULUS:
+                return _WRONG_DIGIT
+            if letter < len(MOVES):
+                return (place + place_after(MOVES[letter])) % MODULUS
+            return _RIGHT_DIGIT if letter - len(MOVES) == place else _WRONG_DIGIT
+
+        return explored(len(self.alphabet), 0, step, lambda place: place == _RIGHT_DIGIT)
+
+    def accepts(self, text: str) -> bool:
+        if _SHAPE.fullmatch(text) is None:
+            return False
+        return place_after(text[:-1]) == int(text[-1])
+
+    def has_positive(self, length: int) -> bool:
+        return length > 0
+
+    def positive(self, rng: np.random.Generator, length: int) -> LetterRow:
+        """Uniform: the moves are, and determine the last token."""
+        letters = rng.integers(len(MOVES), size=length, dtype=np.uint8)
+        moves = "".join([MOVES[letter] for letter in letters[:-1].tolist()])
+        letters[-1] = len(MOVES) + place_after(moves)
+        return letters
+
+    def describe(self) -> str:
+        return (
+            "Moves on a cycle of five places (+ one on, - one back, = none) that end with the "
+            "place where they lead are positive."
+        )
+
+
+# Is the equation true, from left to right and modulo 5?
+
+_TRUE_EQUATION = (0, 0, 0)
+
+
+@dataclass(frozen=True)
+class ModularArithmetic(Language):
+    """digit (operator digit)* = digit, worked out strictly from left to right, modulo 5.
+
+    `2+3*2=0` and `4=4` are positive; `1+1=3`, `1+=1` and the empty string are negative.
+    """
+
+    alphabet = OPERATORS + "=01234"
+
+    @property
+    def automaton(self) -> Automaton:
+        """The minimal automaton.
+
+        Before a digit its states are the values that each digit would make, after it the value;
+        after `=` the value with a mark, and then nothing or whether it was right.
+        """
+        mark = len(OPERATORS)
+
+        def step(state: tuple[int, ...], letter: int) -> tuple[int, ...]:
+            digit = letter - mark - 1
+            if len(state) == MODULUS:
+                return (state[digit],) if digit >= 0 else ()
+            if len(state) == 1 and letter < mark:
+                worked_out = (f"{state[0]}{OPERATORS[letter]}{x}" for x in range(MODULUS))
+                return tuple(expression_value(text) or 0 for text in worked_out)
+            if len(state) == 1 and letter == mark:
+                return (*state, mark)
+            return _TRUE_EQUATION if len(state) == 2 and digit == state[0] else ()
+
+        start = tuple(range(MODULUS))
+        return explored(len(self.alphabet), start, step, lambda state: state == _TRUE_EQUATION)
+
+    def accepts(self, text: str) -> bool:
+        left, mark, right = text.partition("=")
+        value = expression_value(left)
+        return bool(mark) and value is not None and right == str(value)
+
+    def has_positive(self, length: int) -> bool:
+        return length >= 3 and length % 2 == 1
+
+    def positive(self, rng: np.random.Generator, length: int) -> LetterRow:
+        """Uniform: the left side is, and determines the last token."""
+        letters = np.empty(length, dtype=np.uint8)
+        letters[0::2] = rng.integers(MODULUS, size=(length + 1) // 2) + len(OPERATORS) + 1
+        letters[1::2] = rng.integers(len(OPERATORS), size=length // 2)
+        letters[-2] = len(OPERATORS)
+        left = "".join([self.alphabet[letter] for letter in letters[:-2].tolist()])
+        value = expression_value(left)
+        assert value is not None
+        letters[-1] = len(OPERATORS) + 1 + value
+        return letters
+
+    def describe(self) -> str:
+        return "Equations that are true when worked out from left to right, modulo 5, are positive."
+
+
+# Where moves lead on a cycle, and what an expression is worth, modulo 5.
+
+
+class _OneDigit(OfText):
+    def longest_target(self, length: int) -> int:
+        return min(length, 1)
+
+
+@dataclass(frozen=True)
+class WritePlace(_OneDigit):
+    """`++=` becomes `2`."""
+
+    order_sensitive: ClassVar[bool] = False
+    alphabet = MOVES + "01234"
+    form = "moves +, - and ="
+
+    def answer(self, text: str) -> str | None:
+        return None if text.strip(MOVES) else str(place_after(text))
+
+    def has_input(self, length: int) -> bool:
+        return length >= 1
+
+    def draw_input(self, rng: np.random.Generator, length: int) -> LetterRow:
+        return rng.integers(len(MOVES), size=length, dtype=np.uint8)
+
+    def describe(self) -> str:
+        return (
+            "Moves on a cycle of five places (+ one on, - one back, = none): the output is the "
+            "place where they lead."
+        )
+
+
+@dataclass(frozen=True)
+class WriteValue(_OneDigit):
+    """`2+3*2` becomes `0`."""
+
+    alphabet = OPERATORS + "01234"
+    form = "digits 0 to 4 with +, - or * between"
+
+    def answer(self, text: str) -> str | None:
+        value = expression_value(text)
+        return None if value is None else str(value)
+
+    def has_input(self, length: int) -> bool:
+        return length % 2 == 1
+
+    def draw_input(self, rng: np.random.Generator, length: int) -> LetterRow:
+        letters = np.empty(length, dtype=np.uint8)
+        letters[0::2] = len(OPERATORS) + rng.integers(MODULUS, size=(length + 1) // 2)
+        letters[1::2] = rng.integers(len(OPERATORS), size=length // 2)
+        return letters
+
+    def describe(self) -> str:
+        return (
+            "Digits with +, - or * between: the output is what they are worth from left to right, "
+            "modulo 5."
+        )

@@ -1,0 +1,304 @@
+"""Numbers as digits, and texts of numbers with marks between: `01+1=11`."""
+
+import math
+from abc import abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import numpy as np
+
+from seqcls.strings.token_strings import TokenStrings
+from seqcls.tasks.base import LetterRow, texts
+from seqcls.tasks.transductions import OfText, Places, TargetPlaces, TargetRow
+
+
+def between(text: str, marks: str, digits: str) -> list[str] | None:
+    """The numbers before, between and after the marks; None where the text is not of that form.
+
+    Args:
+        text: any.
+        marks: one character each, in the order in which they have to stand.
+        digits: what a number may hold; it holds one at least.
+    """
+    parts = []
+    for mark in marks:
+        part, at_mark, text = text.partition(mark)
+        if not at_mark:
+            return None
+        parts.append(part)
+    parts.append(text)
+    if not all(parts) or any(part.strip(digits) for part in parts):
+        return None
+    return parts
+
+
+def value(number: str, base: int, *, least_first: bool) -> int:
+    """What a number in that base is worth."""
+    return int(number[::-1] if least_first else number, base)
+
+
+def written(number: int, base: int, *, least_first: bool) -> str:
+    """A number in base 2 or 10, without zeros that change nothing."""
+    digits = f"{number:b}" if base == 2 else str(number)
+    return digits[::-1] if least_first else digits
+
+
+def num_carries(x: int, y: int, base: int) -> int:
+    """How often a sum carries: each carry takes `base` from the digits' sum and adds 1 to it."""
+    x_digits, y_digits, sum_digits = (
+        sum(map(int, written(number, base, least_first=False))) for number in (x, y, x + y)
+    )
+    return (x_digits + y_digits - sum_digits) // (base - 1)
+
+
+# Sums, products and roots of numbers, digit by digit.
+
+LONGEST = 4_000
+"""Tokens of an input at most: Python reads and writes no decimal numbers of over 4,300 digits."""
+
+
+@dataclass(frozen=True)
+class OfNumbers(OfText):
+    """Inputs are numbers with a mark after each; all numbers are written in one order."""
+
+    base: int = 2
+    digit_order: Literal["most_first", "least_first"] = "most_first"
+
+    reads: ClassVar[frozenset[str]] = frozenset({"base", "digit_order"})
+    marks: ClassVar[str] = "="
+
+    @property
+    def alphabet(self) -> str:
+        return self._digits + self.marks
+
+    @property
+    def _digits(self) -> str:
+        return "0123456789"[: self.base]
+
+    @property
+    def _least_first(self) -> bool:
+        return self.digit_order == "least_first"
+
+    @abstractmethod
+    def result(self, numbers: list[int]) -> int:
+        """What is right of the numbers of an input."""
+
+    @property
+    def form(self) -> str:
+        return f"{self._form}, of up to {LONGEST:,} tokens"
+
+    @property
+    def _form(self) -> str:
+        names = "".join(name + mark for name, mark in zip("xy", self.marks, strict=False))
+        return f"{names} with digits 0 to {self.base - 1}, {self._order}, {self._zeros}"
+
+    @property
+    def _order(self) -> str:
+        return f"{'least' if self._least_first else 'most'} significant first"
+
+    @property
+    def _zeros(self) -> str:
+        return "no number with zeros that change nothing"
+
+    def answer(self, text: str) -> str | None:
+        numbers = self._numbers(text)
+        if numbers is None:
+            return None
+        result = self.result(self._worth(numbers))
+        return written(result, self.base, least_first=self._least_first)
+
+    def _worth(self, numbers: list[str]) -> list[int]:
+        return [value(number, self.base, least_first=self._least_first) for number in numbers]
+
+    def _numbers(self, text: str) -> list[str] | None:
+        """The numbers of an input as they are written; None where it is none."""
+        if len(text) > LONGEST or text[-1:] != "=":
+            return None
+        numbers = between(text[:-1], self.marks[:-1], self._digits)
+        return numbers if numbers is not None and self._fit(numbers) else None
+
+    def _fit(self, numbers: list[str]) -> bool:
+        greatest = -1 if self._least_first else 0
+        return all(len(number) == 1 or number[greatest] != "0" for number in numbers)
+
+    def has_input(self, length: int) -> bool:
+        return 2 * len(self.marks) <= length <= LONGEST
+
+    def _drawn(self, rng: np.random.Generator, length: int) -> list[int]:
+        """The digits of a uniform number of so many, none of them a zero that changes nothing."""
+        digits = rng.integers(self.base, size=length)
+        if length > 1:
+            digits[0] = rng.integers(1, self.base)
+        return self._in_order(digits)
+
+    def _in_order(self, digits: np.ndarray) -> list[int]:
+        written: list[int] = digits[::-1].tolist() if self._least_first else digits.tolist()
+        return written
+
+
+@dataclass(frozen=True)
+class OfOperands(OfNumbers):
+    """Two numbers: of lengths that are free, or padded with zeros to one length."""
+
+    operand_lengths: Literal["free", "equal"] = "free"
+
+    reads: ClassVar[frozenset[str]] = OfNumbers.reads | {"operand_lengths"}
+
+    @property
+    def _is_equal(self) -> bool:
+        return self.operand_lengths == "equal"
+
+    @property
+    def _zeros(self) -> str:
+        return "both numbers of one length" if self._is_equal else super()._zeros
+
+    def _fit(self, numbers: list[str]) -> bool:
+        if self._is_equal:
+            return len(numbers[0]) == len(numbers[1])
+        return super()._fit(numbers)
+
+    def has_input(self, length: int) -> bool:
+        return super().has_input(length) and (not self._is_equal or length % 2 == 0)
+
+    def draw_input(self, rng: np.random.Generator, length: int) -> LetterRow:
+        """The operands' lengths are uniform, or equal; then the numbers are."""
+        if self._is_equal:
+            x, y = rng.integers(self.base, size=(2, length // 2 - 1)).tolist()
+        else:
+            size = int(rng.integers(1, length - 2))
+            x, y = self._drawn(rng, size), self._drawn(rng, length - 2 - size)
+        return np.array([*x, self.base, *y, self.base + 1], dtype=np.uint8)
+
+    def features(self, strings: TokenStrings) -> Mapping[str, np.ndarray]:
+        """Digits of the operands; 0 of a string that is no input."""
+        return self._features([self._numbers(text) for text in texts(self.alphabet, strings)])
+
+    def _features(self, inputs: list[list[str] | None]) -> dict[str, np.ndarray]:
+        sizes = [sorted(map(len, numbers)) if numbers else [0, 0] for numbers in inputs]
+        shorter, longer = np.array(sizes, dtype=np.int64).reshape(-1, 2).T
+        return {"digits of the longer operand": longer, "digits of the shorter operand": shorter}
+
+    @property
+    def _operands(self) -> str:
+        length = "Numbers padded to one length" if self._is_equal else "Two numbers"
+        return f"{length} in base {self.base}, {self._order}"
+
+
+@dataclass(frozen=True)
+class Addition(OfOperands):
+    """`110+11=` becomes `1001`."""
+
+    marks: ClassVar[str] = "+="
+
+    def result(self, numbers: list[int]) -> int:
+        return numbers[0] + numbers[1]
+
+    def longest_target(self, length: int) -> int:
+        if length < 4:
+            return 0
+        return (length - 2) // 2 + 1 if self._is_equal else length - 2
+
+    def describe(self) -> str:
+        return f"{self._operands}: the output is their sum."
+
+    def _features(self, inputs: list[list[str] | None]) -> dict[str, np.ndarray]:
+        worth = [self._worth(numbers or ["0", "0"]) for numbers in inputs]
+        carries = [num_carries(x, y, self.base) for x, y in worth]
+        return {**super()._features(inputs), "carries": np.array(carries, dtype=np.int64)}
+
+    def coupling_obstacle(self) -> str | None:
+        if self._least_first:
+            return None
+        return (
+            "most_first writes the sum's first digit before its weight is known, as a last carry "
+            "may move it; set digit_order='least_first'"
+        )
+
+    def couples(
+        self, input_letters: LetterRow, target_letters: TargetRow
+    ) -> tuple[Places, TargetPlaces] | None:
+        """Digits of one weight share its number, 1 that of the ones; the marks stand alone."""
+        if self.coupling_obstacle() is not None:
+            return None
+        places = np.zeros(len(input_letters), dtype=np.int64)
+        weight = 0
+        for place, letter in enumerate(input_letters.tolist()):
+            weight = weight + 1 if letter < self.base else 0
+            places[place] = weight
+        return places, np.arange(1, len(target_letters) + 1)
+
+
+@dataclass(frozen=True)
+class Multiplication(OfOperands):
+    """`11*10=` becomes `110`."""
+
+    marks: ClassVar[str] = "*="
+
+    def result(self, numbers: list[int]) -> int:
+        return numbers[0] * numbers[1]
+
+    def longest_target(self, length: int) -> int:
+        if length < 4:
+            return 0
+        # Of all splits the most even one has the longest product.
+        shorter = (length - 2) // 2
+        longer = shorter if self._is_equal else length - 2 - shorter
+        # Only 1 * 1, in base 2, and a 1 beside a longer number make fewer digits than both have.
+        return shorter + longer - (self.base == 2 and shorter == 1)
+
+    def describe(self) -> str:
+        return f"{self._operands}: the output is their product."
+
+
+@dataclass(frozen=True)
+class SquareRoot(OfNumbers):
+    """`1010=` becomes `11`: roots are rounded down."""
+
+    def result(self, numbers: list[int]) -> int:
+        return math.isqrt(numbers[0])
+
+    def draw_input(self, rng: np.random.Generator, length: int) -> LetterRow:
+        return np.array([*self._drawn(rng, length - 1), self.base], dtype=np.uint8)
+
+    def longest_target(self, length: int) -> int:
+        return length // 2
+
+    def describe(self) -> str:
+        return (
+            f"A number in base {self.base}, {self._order}: the output is its square root, "
+            "rounded down."
+        )
+
+
+@dataclass(frozen=True)
+class ModularSum(OfText):
+    """`0111` becomes `1`: the sum of the digits modulo the base."""
+
+    base: int = 2
+
+    order_sensitive: ClassVar[bool] = False
+    reads: ClassVar[frozenset[str]] = frozenset({"base"})
+
+    @property
+    def alphabet(self) -> str:
+        return "0123456789"[: self.base]
+
+    @property
+    def form(self) -> str:
+        return "at least one digit"
+
+    def answer(self, text: str) -> str:
+        return str(sum(map(int, text)) % self.base)
+
+    def has_input(self, length: int) -> bool:
+        return length >= 1
+
+    def draw_input(self, rng: np.random.Generator, length: int) -> LetterRow:
+        return rng.integers(self.base, size=length, dtype=np.uint8)
+
+    def longest_target(self, length: int) -> int:
+        return min(length, 1)
+
+    def describe(self) -> str:
+        return f"Digits from 0 to {self.base - 1}: the output is their sum modulo {self.base}."

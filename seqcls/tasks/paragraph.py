@@ -1,0 +1,129 @@
+"""Read a paragraph from its picture: what an encoder sees is drawn from the input, not its tokens.
+
+The input is the text, and so is the target. Lines end with `/`.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from seqcls.errors import ConfigError, InvalidStringError
+from seqcls.pictures import Page, glyphs_of
+from seqcls.strings.token_strings import TokenStrings
+from seqcls.tasks.base import LetterRow
+from seqcls.tasks.transductions import TargetRow, Transduction
+
+BREAK = "/"
+MAX_PIXELS = 2**20
+"""The most pixels of a picture."""
+
+CHARACTERS, LINES = "characters", "lines"
+"""Names of features."""
+
+
+@dataclass(frozen=True)
+class Paragraph(Transduction):
+    """The text of a picture: `12/3` becomes `12/3`.
+
+    Up to `max_lines` lines, none empty and none longer than `line_length`.
+
+    An input of so many tokens has as few lines as it may have; what these leave free is drawn one
+    cell after another, each of a uniform line. Characters are uniform.
+    """
+
+    alphabet_of_text: str = ""
+    line_length: int = 6
+    max_lines: int = 6
+    font: str = "pillow"
+    distortion: float = 0.0
+
+    reads: ClassVar[frozenset[str]] = frozenset(
+        {"alphabet", "line_length", "max_lines", "font", "distortion"}
+    )
+
+    def __init__(
+        self,
+        alphabet: str = "",
+        line_length: int = 6,
+        max_lines: int = 6,
+        font: str = "pillow",
+        distortion: float = 0.0,
+    ) -> None:
+        text = alphabet or "0123456789"
+        if " " in text or BREAK in text:
+            raise ConfigError(
+                f"alphabet={alphabet!r}: expected characters without {BREAK!r}, which ends a line, "
+                "and without spaces"
+            )
+        for name, value in (
+            ("alphabet_of_text", text),
+            ("line_length", line_length),
+            ("max_lines", max_lines),
+            ("font", font),
+            ("distortion", distortion),
+        ):
+            object.__setattr__(self, name, value)
+        glyphs_of(font, text)
+        rows, columns = self.page.shape
+        if rows * columns > MAX_PIXELS:
+            raise ConfigError(
+                f"max_lines={max_lines}: pictures of {rows} x {columns} pixels are larger than "
+                f"{MAX_PIXELS:,}; lower max_lines or line_length"
+            )
+
+    @property
+    def page(self) -> Page:
+        """How inputs are drawn."""
+        return Page(
+            self.alphabet_of_text, self.line_length, self.max_lines, self.font, self.distortion
+        )
+
+    @property
+    def alphabet(self) -> Sequence[str]:
+        return self.alphabet_of_text + BREAK
+
+    def target(self, letters: LetterRow) -> TargetRow:
+        (breaks,) = np.nonzero(letters == len(self.alphabet_of_text))
+        ends = [-1, *breaks.tolist(), len(letters)]
+        lengths = np.diff(ends) - 1
+        if len(lengths) > self.max_lines or lengths.min() < 1 or lengths.max() > self.line_length:
+            raise InvalidStringError(
+                f"expected 1 to {self.max_lines} lines of 1 to {self.line_length} characters, "
+                f"with {BREAK!r} between them"
+            )
+        return letters
+
+    def features(self, strings: TokenStrings) -> Mapping[str, np.ndarray]:
+        """Features of a page: characters, line breaks left out, and lines."""
+        breaks = (strings.letters == len(self.alphabet_of_text)).sum(axis=1)
+        of_pages = {CHARACTERS: strings.lengths - breaks, LINES: breaks + (strings.lengths > 0)}
+        return {**of_pages, **super().features(strings)}
+
+    def has_input(self, length: int) -> bool:
+        lines = self._lines(length)
+        return 1 <= lines <= self.max_lines and length - lines + 1 >= lines
+
+    def draw_input(self, rng: np.random.Generator, length: int) -> LetterRow:
+        lines = self._lines(length)
+        letters = rng.integers(len(self.alphabet_of_text), size=length, dtype=np.uint8)
+        # As few lines as possible have little room: the free cells are laid out, not the lines.
+        free = lines * self.line_length - (length - lines + 1)
+        lengths = np.full(lines, self.line_length)
+        while free:
+            left = rng.integers(lines)
+            if lengths[left] > 1:
+                lengths[left] -= 1
+                free -= 1
+        letters[np.cumsum(lengths + 1)[:-1] - 1] = len(self.alphabet_of_text)
+        return letters
+
+    def _lines(self, length: int) -> int:
+        return -(-(length + 1) // (self.line_length + 1)) if length > 0 else 0
+
+    def describe(self) -> str:
+        return (
+            f"Pictures of up to {self.max_lines} lines of up to {self.line_length} characters are "
+            "read; the output is their text."
+        )

@@ -1,0 +1,314 @@
+"""Rearrangements: of the tokens of a string, be they characters or letters' numbers."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, TypeVar
+
+import numpy as np
+
+from seqcls.errors import InvalidStringError
+from seqcls.tasks.base import FLARE, Language, LetterRow, NotRegular, random_bits
+from seqcls.tasks.transductions import (
+    Places,
+    TargetPlaces,
+    TargetRow,
+    Transduction,
+    numbered_tokens,
+)
+
+T = TypeVar("T")
+
+
+def same(tokens: Sequence[T]) -> list[T]:
+    """`abb` stays `abb`."""
+    return list(tokens)
+
+
+def backwards(tokens: Sequence[T]) -> list[T]:
+    """`abb` becomes `bba`."""
+    return list(tokens[::-1])
+
+
+def twice(tokens: Sequence[T]) -> list[T]:
+    """`abb` becomes `abbabb`."""
+    return [*tokens, *tokens]
+
+
+def odds_first(tokens: Sequence[T]) -> list[T]:
+    """`0011` becomes `0101`: the tokens at places 1, 3, 5, ..., then those at 2, 4, 6, ...."""
+    return [*tokens[0::2], *tokens[1::2]]
+
+
+def ascending(tokens: Sequence[Any]) -> list[Any]:
+    """`3132` becomes `1233`."""
+    return sorted(tokens)
+
+
+# Is what follows the mark `#` the right rearrangement of what stands before it?
+
+MARK = "#"
+
+
+class Marked(Language):
+    """u#f(u), for a rearrangement f of the tokens of u."""
+
+    rearranged: ClassVar["staticmethod[[Sequence[Any]], list[Any]]"]
+    """What has to follow the mark."""
+
+    def accepts(self, text: str) -> bool:
+        middle = len(text) // 2
+        before, mark, after = text[:middle], text[middle : middle + 1], text[middle + 1 :]
+        return mark == MARK and MARK not in before and list(after) == self.rearranged(before)
+
+    def has_positive(self, length: int) -> bool:
+        return length % 2 == 1
+
+    def positive(self, rng: np.random.Generator, length: int) -> LetterRow:
+        """Uniform: what stands before the mark is."""
+        mark = self.alphabet.index(MARK)
+        before = rng.integers(mark, size=length // 2, dtype=np.uint8)
+        after = self.rearranged(before.tolist())
+        return np.array([*before, mark, *after], dtype=np.uint8)
+
+
+@dataclass(frozen=True)
+class MarkedReversal(Marked):
+    """u#u with the second u backwards.
+
+    `01#10` and `#` are positive; `01#01`, `11` and the empty string are negative.
+    """
+
+    hierarchy: ClassVar[NotRegular] = NotRegular("deterministic context-free", FLARE)
+    alphabet = "01" + MARK
+    rearranged = staticmethod(backwards)
+
+    def describe(self) -> str:
+        return "Bits, a #, and the same bits backwards: such strings are positive."
+
+
+@dataclass(frozen=True)
+class MarkedCopy(Marked):
+    """u#u.
+
+    `01#01` and `#` are positive; `01#10`, `11` and the empty string are negative.
+    """
+
+    hierarchy: ClassVar[NotRegular] = NotRegular("context-sensitive", FLARE)
+    alphabet = "01" + MARK
+    rearranged = staticmethod(same)
+
+    def describe(self) -> str:
+        return "Bits, a #, and the same bits again: such strings are positive."
+
+
+@dataclass(frozen=True)
+class OddsFirst(Marked):
+    """u#v: v holds the tokens of u at places 1, 3, 5, ..., then those at places 2, 4, 6, ....
+
+    `0011#0101` and `#` are positive; `01#10` and the empty string are negative.
+    """
+
+    hierarchy: ClassVar[NotRegular] = NotRegular("context-sensitive", FLARE)
+    alphabet = "01" + MARK
+    rearranged = staticmethod(odds_first)
+
+    def describe(self) -> str:
+        return "Bits, a #, and the same bits, those at odd places first: such strings are positive."
+
+
+@dataclass(frozen=True)
+class BucketSort(Marked):
+    """u#v: v holds the digits of u in ascending order.
+
+    `3132#1233` and `#` are positive; `21#21` and the empty string are negative.
+    """
+
+    hierarchy: ClassVar[NotRegular] = NotRegular("context-sensitive", FLARE)
+    alphabet = "12345" + MARK
+    rearranged = staticmethod(ascending)
+
+    def describe(self) -> str:
+        return "Digits, a #, and the same digits in ascending order: such strings are positive."
+
+
+# Is the string the same backwards, and of even length?
+
+
+@dataclass(frozen=True)
+class UnmarkedReversal(Language):
+    """Bits and the same bits backwards.
+
+    `0110` and the empty string are positive; `01` and `010` are negative.
+    """
+
+    hierarchy: ClassVar[NotRegular] = NotRegular("context-free", FLARE)
+    alphabet = "01"
+
+    def accepts(self, text: str) -> bool:
+        return len(text) % 2 == 0 and text == text[::-1]
+
+    def has_positive(self, length: int) -> bool:
+        return length % 2 == 0
+
+    def positive(self, rng: np.random.Generator, length: int) -> LetterRow:
+        """Uniform: the first half is."""
+        half = random_bits(rng, length // 2)
+        return np.concatenate([half, half[::-1]])
+
+    def describe(self) -> str:
+        return "Bits directly followed by the same bits backwards: such strings are positive."
+
+
+# Would the string be some string twice if its blank were a 1?
+
+BLANK = "_"
+
+
+@dataclass(frozen=True)
+class MissingDuplicate(Language):
+    """Exactly one token is `_`; read as 1, it makes the string some string twice.
+
+    `0_01` and `_1` are positive; `0_00`, `0101`, `__` and the empty string are negative.
+    """
+
+    hierarchy: ClassVar[NotRegular] = NotRegular("context-sensitive", FLARE)
+    alphabet = "01" + BLANK
+
+    def accepts(self, text: str) -> bool:
+        half = len(text) // 2
+        full = text.replace(BLANK, "1")
+        return text.count(BLANK) == 1 and full[:half] == full[half:]
+
+    def has_positive(self, length: int) -> bool:
+        return length >= 2 and length % 2 == 0
+
+    def positive(self, rng: np.random.Generator, length: int) -> LetterRow:
+        """Uniform: the blank's place is, and so are the bits that it does not determine."""
+        half = length // 2
+        once = random_bits(rng, half)
+        place = int(rng.integers(length))
+        once[place % half] = 1
+        letters = np.concatenate([once, once])
+        letters[place] = self.alphabet.index(BLANK)
+        return letters
+
+    def describe(self) -> str:
+        return (
+            "Strings with one blank (_) that are the same bits twice when it is read as 1 "
+            "are positive."
+        )
+
+
+# Write the tokens of the input again, in some order.
+
+
+@dataclass(frozen=True)
+class OfTokens(Transduction):
+    """Inputs are uniform strings of `num_tokens` tokens, or those that hold no token twice."""
+
+    num_tokens: int = 2
+    distinct: bool = False
+
+    reads: ClassVar[frozenset[str]] = frozenset({"num_tokens", "distinct"})
+
+    @property
+    def alphabet(self) -> Sequence[str]:
+        return numbered_tokens(self.num_tokens)
+
+    rearranged: ClassVar["staticmethod[[Sequence[Any]], list[Any]]"]
+    """What is right of an input."""
+
+    def target(self, letters: LetterRow) -> TargetRow:
+        tokens = letters.tolist()
+        if not tokens:
+            raise InvalidStringError("expected at least one token")
+        if self.distinct and len(set(tokens)) < len(tokens):
+            raise InvalidStringError("expected no token twice")
+        return np.array(self.rearranged(tokens), dtype=np.uint8)
+
+    def has_input(self, length: int) -> bool:
+        return length >= 1 and (not self.distinct or length <= self.num_tokens)
+
+    def draw_input(self, rng: np.random.Generator, length: int) -> LetterRow:
+        if self.distinct:
+            return rng.permutation(self.num_tokens)[:length].astype(np.uint8)
+        return rng.integers(self.num_tokens, size=length, dtype=np.uint8)
+
+    def longest_target(self, length: int) -> int:
+        longest = min(length, self.num_tokens) if self.distinct else length
+        return len(self.rearranged(range(longest)))
+
+    @property
+    def _inputs(self) -> str:
+        distinct = ", none with a token twice" if self.distinct else ""
+        return f"Strings over an alphabet of {self.num_tokens}{distinct}"
+
+
+class Moved(OfTokens):
+    """Where a token of the input goes does not depend on what it is, so it shares its place."""
+
+    def coupling_obstacle(self) -> None:
+        """A token belongs together with its copies."""
+
+    def couples(
+        self, input_letters: LetterRow, target_letters: TargetRow
+    ) -> tuple[Places, TargetPlaces]:
+        """As the base class says; tokens after the target's last stand alone."""
+        places = np.arange(1, len(input_letters) + 1)
+        moved = self.rearranged(places.tolist())[: len(target_letters)]
+        return places, np.array([*moved, *[0] * (len(target_letters) - len(moved))], dtype=np.int64)
+
+
+@dataclass(frozen=True)
+class Copy(Moved):
+    """`abba` becomes `abba`."""
+
+    rearranged = staticmethod(same)
+
+    def describe(self) -> str:
+        return f"{self._inputs}: the output is the same string."
+
+
+@dataclass(frozen=True)
+class Reverse(Moved):
+    """`abb` becomes `bba`."""
+
+    rearranged = staticmethod(backwards)
+
+    def separator_place(self, input_letters: LetterRow) -> int:
+        """One place behind the input's last token, with which the output begins."""
+        return len(input_letters) + 1
+
+    def describe(self) -> str:
+        return f"{self._inputs}: the output is the string backwards."
+
+
+@dataclass(frozen=True)
+class Duplicate(Moved):
+    """`abb` becomes `abbabb`."""
+
+    rearranged = staticmethod(twice)
+
+    def describe(self) -> str:
+        return f"{self._inputs}: the output is the string twice."
+
+
+@dataclass(frozen=True)
+class WriteOddsFirst(Moved):
+    """`aabb` becomes `abab`: the tokens at places 1, 3, 5, ..., then those at 2, 4, 6, ...."""
+
+    rearranged = staticmethod(odds_first)
+
+    def describe(self) -> str:
+        return f"{self._inputs}: the output holds its tokens at odd places, then the others."
+
+
+@dataclass(frozen=True)
+class Sort(OfTokens):
+    """`baab` becomes `aabb`."""
+
+    order_sensitive: ClassVar[bool] = False
+    rearranged = staticmethod(ascending)
+
+    def describe(self) -> str:
+        return f"{self._inputs}: the output holds the same tokens in ascending order."

@@ -1,0 +1,340 @@
+r"""Every leftmost match of a pattern replaced, in time that grows with length times pattern.
+
+Patterns are those of Python's `re`, matched as `re.sub` does, as far as they need no look around
+and no memory of what a group held: tokens, `.`, `[ab]`, `[^ab]`, `(...)`, `(?:...)`, `|`, `*`, `+`,
+`?`, `{2,5}`, the lazy `*?`, `^` and `$`. Python's own matcher tries some of them for longer than
+anybody waits. This one tries each step of the pattern once at each place: without memory, what has
+failed there before fails again, however it was reached.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from seqcls.errors import ConfigError, InvalidStringError
+from seqcls.strings.alphabets import check_alphabet, tokens_of
+from seqcls.strings.token_strings import TokenStrings
+from seqcls.tasks.base import LetterRow
+from seqcls.tasks.patterns import MAXREPEAT, class_members, obstacle, parse_pattern
+from seqcls.tasks.transductions import TargetRow, Transduction
+
+MAX_STEPS = 500
+"""Steps of a pattern, with repetitions written out."""
+
+MOST_GROWTH = 4
+"""Tokens that a match may become at most, for each of its own."""
+
+_FIRST_NAME = 0xE000
+"""Characters that no pattern needs stand for tokens with names."""
+
+_KEPT = r"\{[\d,]*\}|\\g<\w*>|\(\?P<\w*>|\\."
+"""What holds no token's name, of patterns and replacements."""
+
+_REFERENCE = re.compile(r"\\(\d{1,2})|\\g<(\w+)>|\\(\W)", re.DOTALL)
+
+_EDGES = {"AT_BEGINNING": "start", "AT_END": "end"}
+
+
+class _Step(NamedTuple):
+    """What has to be there, and which steps may follow it, the preferred one first."""
+
+    kind: str
+    """`token`, `choice`, `mark`, `start`, `end` or `match`."""
+    value: Any
+    """The characters of a `token`; the number of the end of a group that a `mark` marks."""
+    following: tuple[int, ...]
+
+
+class Rewriter:
+    """Replaces what a pattern matches, in lists of tokens.
+
+    Raises:
+        ConfigError: the pattern or the replacement cannot be read, has tokens outside the alphabet,
+            or makes outputs that are too long.
+    """
+
+    def __init__(self, alphabet: Sequence[str], pattern: str, replacement: str) -> None:
+        self._pattern = pattern
+        self._replacement = replacement
+        self._characters = {
+            token: token if len(token) == 1 else chr(_FIRST_NAME + number)
+            for number, token in enumerate(alphabet)
+        }
+        self._tokens = {character: token for token, character in self._characters.items()}
+        tree = self._parsed()
+        self._least = int(tree.getwidth()[0])
+        if self._least == 0:
+            raise self._refused("it matches the empty string, which is at every place")
+        self._widths = {0: int(tree.getwidth()[1])}
+        self._steps: list[_Step] = []
+        try:
+            self._first = self._before(tree, self._add("match", None))
+        except RecursionError:
+            raise self._refused("its groups are nested too deep") from None
+        self._pieces = self._template(tree.state.groupdict)
+        self._check_growth()
+
+    def rewritten(self, tokens: Sequence[str]) -> list[str]:
+        """The tokens with every match replaced."""
+        text = "".join([self._characters[token] for token in tokens])
+        parts: list[str] = []
+        done = 0
+        for marks in self._matches(text):
+            parts.append(text[done : marks[0]])
+            for piece in self._pieces:
+                if isinstance(piece, str):
+                    parts.append(piece)
+                elif (start := marks[2 * piece]) >= 0:
+                    parts.append(text[start : marks[2 * piece + 1]])
+            done = marks[1]
+        return [self._tokens[character] for character in "".join([*parts, text[done:]])]
+
+    def num_matches(self, tokens: Sequence[str]) -> int:
+        """How many matches are replaced."""
+        return len(self._matches("".join([self._characters[token] for token in tokens])))
+
+    def longest(self, length: int) -> int:
+        """Tokens at most of what so many become; exact where a match has only one length."""
+        matches, others = divmod(length, self._least)
+        gain = self._most(self._least) - self._least
+        # Of as many tokens, more matches never make fewer, unless each of them loses some.
+        growing = sum(self._width(piece) > self._least for piece in self._pieces)
+        return length + max(0, matches * gain + others * max(0, growing - 1))
+
+    def _most(self, length: int) -> int:
+        """Tokens at most of what a match of so many becomes."""
+        return sum(min(self._width(piece), length) for piece in self._pieces)
+
+    def _width(self, piece: str | int) -> int:
+        return 1 if isinstance(piece, str) else self._widths[piece]
+
+    def _check_growth(self) -> None:
+        most = self._most(self._least)
+        if most > MOST_GROWTH * self._least:
+            raise ConfigError(
+                f"replacement={_cut(self._replacement)!r}: it may make {most} tokens of "
+                f"{self._least}; expected at most {MOST_GROWTH} for each token of a match"
+            )
+
+    def _matches(self, text: str) -> list[tuple[int, ...]]:
+        """Where each match and its groups begin and end; -1 of groups that have no part in it."""
+        matches: list[tuple[int, ...]] = []
+        tried: list[set[int]] = [set() for _ in range(len(text) + 1)]
+        place = 0
+        while place < len(text):
+            marks = self._match(text, place, tried)
+            if marks is None:
+                place += 1
+            else:
+                matches.append(marks)
+                place = marks[1]
+                # All steps that were tried further on have failed; of those here one has not.
+                tried[place].clear()
+        return matches
+
+    def _match(self, text: str, start: int, tried: list[set[int]]) -> tuple[int, ...] | None:
+        """Where the preferred match that starts there and its groups begin and end."""
+        marks = (start, -1) + (-1,) * (2 * len(self._widths) - 2)
+        waiting = [(self._first, start, marks)]
+        while waiting:
+            number, place, marks = waiting.pop()
+            if number in tried[place]:
+                continue
+            tried[place].add(number)
+            kind, value, following = self._steps[number]
+            if kind == "token":
+                if place < len(text) and text[place] in value:
+                    waiting.append((following[0], place + 1, marks))
+            elif kind == "choice":
+                waiting += [(each, place, marks) for each in reversed(following)]
+            elif kind == "mark":
+                waiting.append((following[0], place, _with(marks, value, place)))
+            elif kind == "match":
+                return _with(marks, 1, place)
+            elif place == (0 if kind == "start" else len(text)):
+                waiting.append((following[0], place, marks))
+        return None
+
+    def _encoded(self, text: str) -> str:
+        """A pattern or a replacement with a character for each token that has a name."""
+        names = sorted((name for name in self._characters if len(name) > 1), key=len, reverse=True)
+        if not names:
+            return text
+        word = re.compile(f"({_KEPT})|({'|'.join(map(re.escape, names))})|\\s+", re.DOTALL)
+        return word.sub(lambda match: match[1] or self._characters.get(match[2] or "", ""), text)
+
+    def _spelled(self, text: str) -> str:
+        return "".join([self._tokens.get(character, character) for character in text])
+
+    def _parsed(self) -> Any:
+        if unknown := [x for x in self._pattern if self._tokens.get(x, x) != x]:
+            raise self._refused(f"{unknown[0]!r} is outside the alphabet")
+        return parse_pattern(
+            self._encoded(self._pattern), lambda reason: self._refused(self._spelled(reason))
+        )
+
+    def _add(self, kind: str, value: Any, *following: int) -> int:
+        if len(self._steps) >= MAX_STEPS:
+            raise self._refused(
+                f"with its repetitions written out it has more than {MAX_STEPS} pieces"
+            )
+        self._steps.append(_Step(kind, value, following))
+        return len(self._steps) - 1
+
+    def _before(self, tree: Any, following: int) -> int:
+        """The first step of what is parsed; its last step leads on to the one that follows."""
+        for operator, value in reversed(list(tree)):
+            following = self._piece(operator.name, value, following)
+        return following
+
+    def _piece(self, name: str, value: Any, following: int) -> int:
+        if name in ("LITERAL", "NOT_LITERAL", "ANY", "IN"):
+            return self._add("token", self._of_class(name, value), following)
+        if name == "BRANCH":
+            return self._add("choice", None, *(self._before(x, following) for x in value[1]))
+        if name in ("MAX_REPEAT", "MIN_REPEAT"):
+            least, most, inner = value
+            return self._repeated(least, most, inner, following, lazy=name == "MIN_REPEAT")
+        if name == "SUBPATTERN" and not value[1] and not value[2]:
+            group, inner = value[0], value[3]
+            if group is None:
+                return self._before(inner, following)
+            self._widths[group] = int(inner.getwidth()[1])
+            end = self._add("mark", 2 * group + 1, following)
+            return self._add("mark", 2 * group, self._before(inner, end))
+        if name == "AT" and value.name in _EDGES:
+            return self._add(_EDGES[value.name], None, following)
+        raise self._refused(obstacle(name, value))
+
+    def _repeated(self, least: int, most: Any, inner: Any, following: int, *, lazy: bool) -> int:
+        if most > 1 and inner.getwidth()[0] == 0:
+            raise self._refused("it repeats what may be empty")
+
+        def choice(body: int, beyond: int) -> tuple[int, ...]:
+            return (beyond, body) if lazy else (body, beyond)
+
+        if most == MAXREPEAT:
+            start = self._add("choice", None)
+            body = self._before(inner, start)
+            self._steps[start] = _Step("choice", None, choice(body, following))
+        else:
+            start = following
+            for _ in range(most - least):
+                start = self._add("choice", None, *choice(self._before(inner, start), following))
+        for _ in range(least):
+            start = self._before(inner, start)
+        return start
+
+    def _of_class(self, name: str, value: Any) -> frozenset[str]:
+        """The characters that may stand there."""
+        if name == "IN" and any(operator.name == "CATEGORY" for operator, _ in value):
+            raise self._refused("write the tokens themselves, not a class such as \\w")
+        members, named = class_members(name, value, self._tokens)
+        for character in named:
+            if character not in self._tokens:
+                raise self._refused(f"{character!r} is outside the alphabet")
+        return members
+
+    def _template(self, names: dict[str, int]) -> list[str | int]:
+        """What stands in the place of a match: characters, and numbers of groups."""
+        pieces: list[str | int] = []
+        if unknown := [x for x in self._replacement if self._tokens.get(x, x) != x]:
+            raise self._no_replacement(f"{unknown[0]!r} is outside the alphabet")
+        text = self._encoded(self._replacement)
+        place = 0
+        while place < len(text):
+            reference = _REFERENCE.match(text, place)
+            if reference and reference[3] is None:
+                group = reference[1] or reference[2]
+                number = int(group) if group.isdecimal() else names.get(group, -1)
+                if number not in self._widths or reference[1] == "0":
+                    raise self._no_replacement(f"the pattern has no group {group}")
+                pieces.append(number)
+            else:
+                character = reference[3] if reference else text[place]
+                if character not in self._tokens:
+                    raise self._no_replacement(f"{character!r} is outside the alphabet")
+                pieces.append(character)
+            place = reference.end() if reference else place + 1
+        return pieces
+
+    def _refused(self, reason: str) -> ConfigError:
+        return ConfigError(
+            f"pattern={_cut(self._pattern)!r}: {reason}; expected a regular expression over the "
+            "alphabet that matches at least one token, such as 'ab*'"
+        )
+
+    def _no_replacement(self, reason: str) -> ConfigError:
+        return ConfigError(
+            f"replacement={_cut(self._replacement)!r}: {reason}; expected tokens of the alphabet "
+            "and groups such as \\1"
+        )
+
+
+def _with(marks: tuple[int, ...], number: int, place: int) -> tuple[int, ...]:
+    return (*marks[:number], place, *marks[number + 1 :])
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= 60 else text[:60] + "…"
+
+
+# Replace what a pattern matches.
+
+
+@dataclass(frozen=True)
+class Rewrite(Transduction):
+    r"""`cabb` becomes `cbba` with the pattern `a(b+)` and the replacement `\1a`."""
+
+    alphabet: Sequence[str] = ""
+    pattern: str = ""
+    replacement: str = ""
+
+    reads: ClassVar[frozenset[str]] = frozenset({"alphabet", "pattern", "replacement"})
+
+    def __post_init__(self) -> None:
+        check_alphabet(self.alphabet, "rewrite")
+        object.__setattr__(self, "alphabet", tokens_of(self.alphabet))
+        if not self.pattern:
+            raise ConfigError(
+                "pattern='': task 'rewrite' expects a regular expression over the alphabet, such "
+                f"as '{self.alphabet[0]}+'"
+            )
+        assert self._rewriter
+
+    @cached_property
+    def _rewriter(self) -> Rewriter:
+        return Rewriter(self.alphabet, self.pattern, self.replacement)
+
+    def _spelled(self, letters: LetterRow) -> list[str]:
+        return [self.alphabet[letter] for letter in letters.tolist()]
+
+    def target(self, letters: LetterRow) -> TargetRow:
+        if not len(letters):
+            raise InvalidStringError("expected at least one token")
+        numbers = {token: number for number, token in enumerate(self.alphabet)}
+        tokens = self._rewriter.rewritten(self._spelled(letters))
+        return np.array([numbers[token] for token in tokens], dtype=np.uint8)
+
+    def has_input(self, length: int) -> bool:
+        return length >= 1
+
+    def draw_input(self, rng: np.random.Generator, length: int) -> LetterRow:
+        return rng.integers(len(self.alphabet), size=length, dtype=np.uint8)
+
+    def longest_target(self, length: int) -> int:
+        return self._rewriter.longest(length)
+
+    def features(self, strings: TokenStrings) -> Mapping[str, np.ndarray]:
+        """As of every task, and how many matches are replaced."""
+        rows = zip(strings.letters, strings.lengths.tolist(), strict=True)
+        matches = [self._rewriter.num_matches(self._spelled(row[:length])) for row, length in rows]
+        return {**super().features(strings), "matches": np.array(matches, dtype=np.int64)}
+
+    def describe(self) -> str:
+        what = self.replacement or "nothing"
+        return f"The output is the input with {what} for every leftmost match of {self.pattern}."

@@ -1,0 +1,156 @@
+"""Tasks whose answer is a string: copy, reverse, sort, add."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import ClassVar
+
+import numpy as np
+from jaxtyping import Int64, UInt8
+
+from seqcls.errors import InvalidStringError
+from seqcls.strings.token_strings import NO_LETTER, TokenStrings
+from seqcls.strings.tokenizer import Tokenizer
+from seqcls.tasks.base import LetterRow, letter_counts
+
+# What transductions have in common that say of one input which string is right.
+
+Places = Int64[np.ndarray, " position"]
+TargetRow = UInt8[np.ndarray, " target_position"]
+TargetPlaces = Int64[np.ndarray, " target_position"]
+
+MOST_COUNTED = 8
+"""Tokens of an alphabet that are features each."""
+
+
+class Transduction(ABC):
+    """A task from three answers: which inputs there are, one such, and what is right of it.
+
+    Inputs and outputs are strings over one alphabet. Of some strings over it nothing may be right:
+    `3+=` is no sum.
+    """
+
+    kind: ClassVar[str] = "transduction"
+    order_sensitive: ClassVar[bool] = True
+    reads: ClassVar[frozenset[str]] = frozenset()
+
+    @property
+    @abstractmethod
+    def alphabet(self) -> Sequence[str]:
+        """The tokens: text, one character each, or a tuple; a letter's number is its place here."""
+
+    @abstractmethod
+    def target(self, letters: LetterRow) -> TargetRow:
+        """What is right of one input.
+
+        Raises:
+            InvalidStringError: nothing is; the message says what an input is, without the input.
+        """
+
+    @abstractmethod
+    def has_input(self, length: int) -> bool:
+        """Whether any input has that many tokens."""
+
+    @abstractmethod
+    def draw_input(self, rng: np.random.Generator, length: int) -> LetterRow:
+        """The letters of a uniform input of that length; the caller has asked `has_input`."""
+
+    @abstractmethod
+    def describe(self) -> str:
+        """The task in one sentence."""
+
+    def longest_target(self, length: int) -> int:
+        """Tokens that the target of an input of up to that length may have at most."""
+        return length
+
+    def targets(self, strings: TokenStrings) -> UInt8[np.ndarray, "string target_position"]:
+        """What is right of each input: letters, `NO_LETTER` after each end.
+
+        Raises:
+            InvalidStringError: nothing is, of one of them.
+        """
+        rows = zip(strings.letters, strings.lengths.tolist(), strict=True)
+        targets = []
+        for row, length in rows:
+            try:
+                targets.append(self.target(row[:length]).tolist())
+            except InvalidStringError as error:
+                text = Tokenizer(self.alphabet).spelled(row[:length].tolist())
+                raise InvalidStringError(f"input {text[:60]!r}: {error}") from None
+        return TokenStrings.of_lists(len(self.alphabet), targets).letters
+
+    def features(self, strings: TokenStrings) -> Mapping[str, np.ndarray]:
+        """How often each token occurs in the input; of a large alphabet, how much they repeat."""
+        if len(self.alphabet) <= MOST_COUNTED:
+            return letter_counts(self.alphabet, strings)
+        return {
+            "distinct tokens": (strings.counts > 0).sum(axis=1),
+            "longest run": longest_runs(strings),
+        }
+
+    def coupling_obstacle(self) -> str | None:
+        """Why `couples` does not say which tokens belong together; None where it does."""
+        return "the task does not say which tokens of its inputs and outputs belong together"
+
+    def couples(
+        self, input_letters: LetterRow, target_letters: TargetRow
+    ) -> tuple[Places, TargetPlaces] | None:
+        """Numbers of places, which tokens that belong together share (Cho et al. 2024).
+
+        Args:
+            input_letters: of an input.
+            target_letters: of its target, or of what has been written of an output; only their
+                number counts, so that a place is known before its token.
+
+        Returns:
+            For each token of input and target a number from 1, or 0 where it stands alone; None
+            where there is a `coupling_obstacle`.
+        """
+        del input_letters, target_letters
+        return None
+
+    def separator_place(self, input_letters: LetterRow) -> int:
+        """The place one step before that of an output's first token, on the scale of `couples`.
+
+        Of an output that goes through the input's places in their order it is 0, where marks stand.
+        """
+        del input_letters
+        return 0
+
+
+class OfText(Transduction):
+    """A transduction of texts whose tokens are one character each."""
+
+    @property
+    @abstractmethod
+    def form(self) -> str:
+        """What an input is, for the message about a string that is none."""
+
+    @abstractmethod
+    def answer(self, text: str) -> str | None:
+        """What is right of an input that is not empty; None where the text is no input."""
+
+    def target(self, letters: LetterRow) -> TargetRow:
+        alphabet = "".join(self.alphabet)
+        text = "".join([alphabet[letter] for letter in letters.tolist()])
+        answer = self.answer(text) if text else None
+        if answer is None:
+            raise InvalidStringError(f"expected {self.form}")
+        return np.array([alphabet.index(token) for token in answer], dtype=np.uint8)
+
+
+def longest_runs(strings: TokenStrings) -> Int64[np.ndarray, " string"]:
+    """How many equal tokens stand in a row, at most, in each string."""
+    longest = run = np.zeros(len(strings), dtype=np.int64)
+    before = np.full(len(strings), NO_LETTER, dtype=np.uint8)
+    for letters in strings.letters.T:
+        run = np.where(letters == NO_LETTER, 0, np.where(letters == before, run + 1, 1))
+        longest, before = np.maximum(longest, run), letters
+    return longest
+
+
+def numbered_tokens(num_tokens: int) -> Sequence[str]:
+    """So many tokens: lowercase letters, or numbers from 0 where these do not suffice."""
+    letters = "abcdefghijklmnopqrstuvwxyz"
+    if num_tokens <= len(letters):
+        return letters[:num_tokens]
+    return tuple(map(str, range(num_tokens)))

@@ -1,1 +1,0 @@
-"""Tasks whose answer is a string: copy, reverse, sort, add."""

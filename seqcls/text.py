@@ -1,0 +1,96 @@
+"""Text that is equal for equal values, to be hashed and compared; values as JSON has them."""
+
+import difflib
+import json
+import math
+import shlex
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
+
+
+def canonical_json(value: Any) -> str:
+    """JSON with sorted keys and no spaces: equal values, equal text."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
+
+
+def with_nulls(value: Any) -> Any:
+    """A value, and all within it, with None for NaN and text for infinity, which JSON lacks."""
+    if isinstance(value, Mapping):
+        return {name: with_nulls(inner) for name, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [with_nulls(inner) for inner in value]
+    if not isinstance(value, float) or math.isfinite(value):
+        return value
+    return None if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+
+
+# What is wrong with a user's fields, in one line, with the name that was probably meant.
+
+LISTED = 40
+"""Known names that a hint lists at most."""
+
+OTHER_NAMES = {
+    **dict.fromkeys(("seed", "seeds", "model_seed", "num_seeds", "n_seeds"), "model_seeds"),
+    **dict.fromkeys(("grid", "matrix", "axis", "sweep", "parameters", "params"), "axes"),
+    **dict.fromkeys(("defaults", "base", "common", "config"), "fixed"),
+    **dict.fromkeys(("configs", "variants", "models"), "configurations"),
+    **dict.fromkeys(("lr", "rate"), "learning_rate"),
+    **dict.fromkeys(("epochs", "num_epochs", "max_epochs", "n_epochs"), "max_num_epochs"),
+    **dict.fromkeys(("layers", "n_layers", "num_layers", "depth", "blocks"), "num_blocks"),
+    **dict.fromkeys(("heads", "n_heads", "num_heads"), "num_attention_heads"),
+    **dict.fromkeys(("head_size", "head_dim"), "attention_head_size"),
+    **dict.fromkeys(("hidden", "width", "dim", "d_model", "hidden_dim"), "hidden_size"),
+    **dict.fromkeys(("d_ff", "ffn_size", "mlp_size"), "feed_forward_size"),
+    **dict.fromkeys(("batch_size", "batch"), "train_batch_size"),
+    **dict.fromkeys(("max_length", "max_len"), "train_max_length"),
+    **dict.fromkeys(("model", "arch", "network"), "architecture"),
+    **dict.fromkeys(("language", "problem"), "task"),
+    **dict.fromkeys(("regex", "expression"), "pattern"),
+    **dict.fromkeys(("dtype",), "precision"),
+    **dict.fromkeys(("dropout", "p_dropout"), "dropout_rate"),
+    **dict.fromkeys(("wd",), "weight_decay"),
+    **dict.fromkeys(("position", "positional_encoding", "pos_enc"), "positions"),
+}
+"""What others call a key of a specification or a field, and what it is called here."""
+
+
+def nearest(name: str, known: list[str]) -> str:
+    """A hint at the known name that looks most like this one; else the first that are known."""
+    if match := closest(name, known):
+        return f"did you mean {match!r}?"
+    if not known:
+        return "none is known"
+    more = f" and {len(known) - LISTED} more" if len(known) > LISTED else ""
+    return f"known are {', '.join(known[:LISTED])}{more}"
+
+
+def as_argument(name: str) -> str:
+    """A name as it is typed after a command, in quotes where a shell needs them."""
+    return f"-- {shlex.quote(name)}" if name.startswith("-") else shlex.quote(name)
+
+
+def closest(name: str, known: list[str]) -> str | None:
+    """The known name that means the same, or looks most like this one, where any does."""
+    if (other := OTHER_NAMES.get(name.lower())) in known:
+        return other
+    return next(iter(difflib.get_close_matches(name, known, n=1, cutoff=0.5)), None)
+
+
+def in_one_line(cls: type[BaseModel], error: ValidationError) -> str:
+    """Every problem of a model's fields: name, value, and what was expected."""
+    problems = []
+    for problem in error.errors(include_url=False):
+        name = ".".join(map(str, problem["loc"])) or cls.__name__
+        if problem["type"] == "extra_forbidden":
+            problems.append(f"unknown field {name!r}: {nearest(name, list(cls.model_fields))}")
+            continue
+        message = problem["msg"].removeprefix("Value error, ").removeprefix("Input should be ")
+        shown = "NaN" if _is_nan(problem["input"]) else repr(problem["input"])
+        problems.append(f"{name}={shown[:80]}: expected {message.removeprefix('expected ')}")
+    return "; ".join(problems)
+
+
+def _is_nan(value: object) -> bool:
+    return isinstance(value, float) and math.isnan(value)

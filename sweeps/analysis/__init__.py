@@ -1,1 +1,0 @@
-"""Analyses of stored runs: opened models, causes, suggestions, comparisons."""

@@ -1,0 +1,143 @@
+"""Everything that a command or a page can ask, from Python, in as few words as at the command line.
+
+from sweeps.api import errors, lengths, open_store, runs, submit, work
+
+store = open_store("heads.db")
+submit(store, "heads.toml")
+work(store)
+runs(store, sweep="heads")
+"""
+
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from importlib.metadata import entry_points
+from typing import TYPE_CHECKING, Any
+
+from seqcls.errors import PluginError
+
+if TYPE_CHECKING:
+    from sweeps.api.databases import export, merge, open_store, pack, upgrade, verify
+    from sweeps.api.importing import import_predictions, log_results
+    from sweeps.api.interpretability import (
+        ablate,
+        automaton,
+        automaton_inside,
+        minimal,
+        patch,
+        rules,
+        shortest,
+        states,
+    )
+    from sweeps.api.models import config, explain, family, model, predict, proofs, verdict
+    from sweeps.api.results import FIRST as FIRST
+    from sweeps.api.results import (
+        causes,
+        compare,
+        errors,
+        errors_of_run,
+        helps,
+        in_both_precisions,
+        lengths,
+        runs,
+        sensitive,
+    )
+    from sweeps.api.sweeping import (
+        delete,
+        engines,
+        estimate,
+        resume,
+        retry,
+        status,
+        stop,
+        submit,
+        work,
+    )
+    from sweeps.api.task_theory import theory
+    from sweeps.datasets.summary import summary as data
+    from sweeps.store.databases.engine import Store
+
+
+__all__ = [
+    "ablate", "automaton", "automaton_inside", "causes", "compare", "config", "data", "delete",
+    "engines", "errors", "errors_of_run",
+    "estimate", "explain", "export", "family", "figures", "helps", "import_predictions",
+    "in_both_precisions", "lengths", "log_results", "merge", "minimal", "model", "open_store",
+    "pack", "patch", "predict", "proofs", "report", "resume", "retry", "rules", "runs", "sensitive",
+    "shortest", "states", "status", "stop", "submit", "theory", "upgrade", "verdict",
+    "verify", "work",
+]  # fmt: skip
+
+_NAMES = {
+    "sweeps.datasets.summary": "data",
+    "sweeps.api.interpretability": "automaton automaton_inside",
+    "sweeps.api.databases": "export merge open_store pack upgrade verify",
+    "sweeps.api.importing": "import_predictions log_results",
+    "sweeps.api.interpretability": "ablate minimal patch rules shortest states",
+    "sweeps.api.models": "config explain family model predict proofs verdict",
+    "sweeps.api.results": "FIRST causes compare errors errors_of_run helps in_both_precisions "
+    "lengths runs sensitive",
+    "sweeps.api.sweeping": "delete engines estimate resume retry status stop submit work",
+    "sweeps.api.task_theory": "theory",
+}
+"""What each module hands out here, once one of its names is asked for: commands begin sooner."""
+
+_MODULES = {name: module for module, names in _NAMES.items() for name in names.split()}
+
+
+def __getattr__(name: str) -> Any:
+    if (module := _MODULES.get(name)) is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    # One is called something else where it is defined.
+    found = getattr(import_module(module), "summary" if name == "data" else name)
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_MODULES})
+
+
+def figures(
+    store: "Store", run: int | str, strings: str | Sequence[str], epoch: int | None = None
+) -> list[Any]:
+    """Every figure of a model for some strings, as charts that a notebook shows.
+
+    Args:
+        store: the database.
+        run: as `model` takes it.
+        strings: to draw.
+        epoch: whose model; the kept epoch's if none is named.
+
+    Raises:
+        UnknownRunError: as `predict`, or there are no weights of that epoch.
+        InvalidStringError: a string that is not of this alphabet, or too long to be drawn.
+        PluginError: the dashboard, whose charts these are, is not installed.
+    """
+    from sweeps.store.reads.selection import listed
+
+    drawn = listed(strings)
+    charts: list[Any] = _of_the_dashboard("figures")(store.reader(), run, drawn, epoch)
+    return charts
+
+
+def report(store: "Store", sweep: str | Sequence[str], *more: str) -> str:
+    """Sweeps' table, charts, failing strings and causes as one page that needs no other file.
+
+    Raises:
+        UnknownRunError: there is no such sweep, or none of their runs is finished.
+        PluginError: the dashboard, whose charts these are, is not installed.
+    """
+    from sweeps.store.reads.selection import listed
+
+    page: str = _of_the_dashboard("report")(store.reader(), *listed(sweep), *more)
+    return page
+
+
+def _of_the_dashboard(name: str) -> Callable[..., Any]:
+    """What stands above the book-keeping and so cannot be imported here says itself where it is."""
+    for known in entry_points(group="seqcls.api", name=name):
+        made: Callable[..., Any] = known.load()
+        return made
+    raise PluginError(
+        f"{name}: the dashboard, which draws it, is not installed; `pip install seqcls` installs it"
+    )

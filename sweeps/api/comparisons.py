@@ -1,0 +1,204 @@
+"""Two stored configurations, compared."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pandas as pd
+
+from seqcls.errors import UnknownRunError
+from seqcls.imported import fields_known, in_columns
+from seqcls.interpretability.wording import percent
+from sweeps.api.configurations import config_named
+from sweeps.results import differing_fields
+from sweeps.statistics import differences
+from sweeps.statistics.differences import Comparison, by_length, string_differences
+from sweeps.statistics.intervals import (
+    ConfidenceInterval,
+    PairTable,
+    mcnemar,
+    newcombe,
+    paired_newcombe,
+)
+from sweeps.store.databases.engine import Store
+from sweeps.store.reads import queries, string_queries
+from sweeps.store.reads.selection import View
+from sweeps.store.tables import RunState
+
+
+@dataclass(frozen=True, eq=False)
+class Compared:
+    """Two configurations side by side; differences are the first less the second."""
+
+    names: tuple[str, str]
+    config_ids: tuple[int, int]
+    fields: dict[str, tuple[object, object]]
+    """The fields in which they differ, with both values."""
+    comparison: Comparison
+    lengths: pd.DataFrame
+    """The frame of `sweeps.statistics.differences.by_length`."""
+    strings: pd.DataFrame | None
+    """The frame of `sweeps.statistics.differences.string_differences`; None where their test
+    strings are
+    not the same."""
+
+    def __repr__(self) -> str:
+        a, b = (
+            f"{percent(share.value, 0)} of {runs}"
+            for share, runs in zip(self.comparison.failing, self.comparison.runs, strict=True)
+        )
+        return f"<Compared {self.names[0]}: {a} fail; {self.names[1]}: {b} fail>"
+
+
+def compare(store: Store, a: int | str, b: int | str) -> Compared:
+    """Two configurations, seed by seed where seeds agree; differences are the first less the other.
+
+    Args:
+        store: the database.
+        a: a sweep of one configuration, `heads:hidden_size=16`, or a run, as `seqcls compare` does;
+            a whole number is a run's id, whatever sweeps are called.
+        b: likewise.
+
+    Raises:
+        UnknownRunError: there is no such configuration, or no run of it is finished.
+        ConfigError: a field or a value that there is not.
+    """
+    store, names = store.reader(), (str(a), str(b))
+    first, second = (
+        config_named(store, each)
+        if isinstance(each, str)
+        else queries.config_id_of(store, queries.find_run(store, str(each)))
+        for each in (a, b)
+    )
+    return compare_configs(store, (first, second), names)
+
+
+def compare_configs(store: Store, ids: tuple[int, int], names: tuple[str, str]) -> Compared:
+    """Compares configurations by their ids, like `compare`.
+
+    Args:
+        store: the database.
+        ids: of the two configurations.
+        names: what they are called.
+
+    Raises:
+        UnknownRunError: no run of one is finished.
+    """
+    frame = queries.runs(store, View(config_ids=ids))
+    frame = frame[frame["state"] == RunState.DONE]
+    sides = [_finished(frame, config_id, name) for config_id, name in zip(ids, names, strict=True)]
+    lengths = [_with_seeds(queries.length_scores(store, _ids(runs)), runs) for runs in sides]
+    same_strings = len(queries.test_set_digests(store, ids)) == 1
+    strings = None
+    if same_strings:
+        # What only one of them has places for, the other was never asked.
+        both = set.intersection(*(string_queries.tested_strings(store, each) for each in ids))
+        errors = [string_queries.errors_of(store, _ids(runs)) for runs in sides]
+        strings = string_differences(*(each[each["string"].isin(both)] for each in errors))
+    return Compared(
+        names=names,
+        config_ids=ids,
+        fields=fields_apart(store, [runs.head(1) for runs in sides]),
+        comparison=differences.compare(*(outcomes_of(runs) for runs in sides)),
+        lengths=by_length(*lengths),
+        strings=strings,
+    )
+
+
+def fields_apart(store: Store, runs: Sequence[pd.DataFrame]) -> dict[str, tuple[object, object]]:
+    """The fields in which the configurations of two runs differ, with both values.
+
+    Args:
+        store: the database.
+        runs: the row of each, as `queries.runs` has it.
+    """
+    ids = [int(row["config_id"].iloc[0]) for row in runs]
+    known = queries.configs(store, ids)
+    each = in_columns(fields_known(known[config_id]) for config_id in ids)
+    return {x: (each[0].get(x), each[1].get(x)) for x in differing_fields(pd.concat(runs))}
+
+
+def _finished(frame: pd.DataFrame, config_id: int, name: str) -> pd.DataFrame:
+    runs = frame[frame["config_id"] == config_id]
+    if runs.empty:
+        raise UnknownRunError(f"{name!r}: none of its runs is finished; nothing to compare yet")
+    return runs
+
+
+def outcomes_of(runs: pd.DataFrame) -> pd.DataFrame:
+    """The outcome of each seed that is done: model_seed, accuracy, errors."""
+    once = runs[runs["state"] == RunState.DONE].drop_duplicates("model_seed")
+    return once[["model_seed", "accuracy", "errors"]].astype({"accuracy": float, "errors": int})
+
+
+def _ids(runs: pd.DataFrame) -> list[int]:
+    return [int(run_id) for run_id in runs["id"]]
+
+
+def _with_seeds(scores: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
+    seeds = runs.set_index("id")["model_seed"]
+    return scores.assign(model_seed=scores["run_id"].map(seeds))
+
+
+# Two models, compared on the strings that both are tested on.
+
+
+@dataclass(frozen=True, eq=False)
+class ComparedRuns:
+    """Two runs side by side; differences are the first less the second.
+
+    Each string counts once, however often the test has it: a model answers it the same each time.
+    One that only one of them has places for does not count.
+    """
+
+    run_ids: tuple[int, int]
+    fields: dict[str, tuple[object, object]]
+    """The fields in which their configurations differ, with both values."""
+    table: PairTable | None
+    """In how many strings both are wrong, only the first, only the second, and none; None where
+    their test strings are not the same."""
+    difference: ConfidenceInterval
+    """The difference of the shares that are wrong, by Newcombe: over pairs, else of independent
+    samples."""
+    p_value: float | None
+    """Exact McNemar; None without pairs."""
+    strings: pd.DataFrame | None
+    """The frame of `sweeps.statistics.differences.string_differences`: those that only one gets
+    wrong."""
+
+
+def compare_runs(store: Store, a: int, b: int) -> ComparedRuns:
+    """Two finished runs, string by string where they are tested on the same strings.
+
+    Raises:
+        UnknownRunError: there is no such run, or it is not finished.
+    """
+    store = store.reader()
+    frame = queries.runs(store, View(run_ids=(a, b)))
+    rows = [_row(frame, run_id) for run_id in (a, b)]
+    ids = [int(row["config_id"].iloc[0]) for row in rows]
+    errors = [string_queries.errors_of(store, [run_id]) for run_id in (a, b)]
+    tested = [string_queries.tested_strings(store, config_id) for config_id in ids]
+    fields = fields_apart(store, rows)
+    if len(queries.test_set_digests(store, ids)) > 1:
+        counts = [(len(wrong), len(of)) for wrong, of in zip(errors, tested, strict=True)]
+        return ComparedRuns((a, b), fields, None, newcombe(counts[0], counts[1]), None, None)
+    both = tested[0] & tested[1]
+    errors = [each[each["string"].isin(both)] for each in errors]
+    wrong = [set(each["string"]) for each in errors]
+    table = PairTable(
+        both=len(wrong[0] & wrong[1]),
+        only_first=len(wrong[0] - wrong[1]),
+        only_second=len(wrong[1] - wrong[0]),
+        none=len(both) - len(wrong[0] | wrong[1]),
+    )
+    strings = string_differences(errors[0], errors[1])
+    return ComparedRuns((a, b), fields, table, paired_newcombe(table), mcnemar(table), strings)
+
+
+def _row(frame: pd.DataFrame, run_id: int) -> pd.DataFrame:
+    row = frame[frame["id"] == run_id]
+    if row.empty:
+        raise UnknownRunError(f"run {run_id}: there is no such run; `seqcls runs` lists them")
+    if row["state"].iloc[0] != RunState.DONE:
+        raise UnknownRunError(f"run {run_id} is {row['state'].iloc[0]}; nothing to compare yet")
+    return row

@@ -1,0 +1,206 @@
+"""Which configuration a user means."""
+
+import json
+import re
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
+from typing import Any, Literal, get_args, get_origin
+
+import numpy as np
+from pydantic import TypeAdapter, ValidationError
+
+from seqcls.config import RunConfig, default_fields
+from seqcls.errors import ConfigError, UnknownRunError
+from seqcls.imported import PREFIX, fields_known
+from seqcls.text import nearest
+from sweeps.results import differing_fields
+from sweeps.store.databases.engine import Store
+from sweeps.store.reads import queries, sweep_queries
+from sweeps.store.reads.selection import View, WrittenValue
+
+
+def config_named(store: Store, reference: str) -> int:
+    """The id of the configuration named by `heads`, `heads:hidden_size=16`, `12` or `heads/2`.
+
+    A sweep names its only configuration, or the one that has the values after a colon. A run, by
+    its id or by its sweep and model seed, names its own configuration. Names of sweeps, and values,
+    may have colons, commas and slashes themselves: every way to read the reference is tried, and
+    one that is both a sweep's name and a run is refused unless both have the same configuration.
+
+    Raises:
+        UnknownRunError: no configuration fits, or several do.
+        ConfigError: there is no such field, or a value is not one of its values.
+    """
+    found: dict[str, int] = {}
+    refused: list[UnknownRunError | ConfigError] = []
+    names = sorted(sweep_queries.sweeps_that_begin(store, reference), key=len, reverse=True)
+    for name in names:
+        conditions = reference[len(name) + 1 :]
+        try:
+            said = f"the sweep {name!r}" if not conditions else f"{conditions} of {name!r}"
+            found[said] = _config_of_sweep(store, reference, name, conditions)
+        except (UnknownRunError, ConfigError) as error:
+            refused.append(error)
+    if queries.runs_named(store, reference) or not names:
+        try:
+            run_id = queries.find_run(store, reference)
+            found[f"run {run_id}"] = queries.config_id_of(store, run_id)
+        except UnknownRunError as error:
+            refused.append(error)
+    if found and reference in names and f"the sweep {reference!r}" not in found:
+        # The sweep of that name has several configurations: the run may not be meant.
+        found = {f"the sweep {reference!r}": -1, **found}
+    if len(set(found.values())) == 1:
+        return next(iter(found.values()))
+    if found:
+        raise UnknownRunError(
+            f"{reference!r} means {' or '.join(found)}; write {reference + ':'!r} for the sweep of "
+            "that name, or name the other one by a run's id or as SWEEP/SEED"
+        )
+    if not names and "/" not in reference and not reference.isdecimal():
+        sweep_queries.find_sweep(store, reference.partition(":")[0])
+    raise refused[0]
+
+
+def _config_of_sweep(store: Store, reference: str, sweep: str, conditions: str) -> int:
+    """The only configuration of a sweep that has these values, `hidden_size=16,positions=none`."""
+    ids = queries.config_ids_of_sweep(store, sweep_queries.find_sweep(store, sweep))
+    known = {x: fields_known(config) for x, config in queries.configs(store, ids).items()}
+    names = {name for fields in known.values() for name in fields}
+    alike = _with_values(known, conditions, sorted(names, key=len, reverse=True))
+    if not alike:
+        for part in re.split(r",(?=[^,=]+=)", conditions.rstrip(",")):
+            condition(part, f"{reference!r}: {part}", names)
+        raise UnknownRunError(f"{reference!r}: no run of sweep {sweep!r} has these values")
+    if len(alike) == 1:
+        return next(iter(alike))
+    runs = queries.runs(store, View((sweep,), config_ids=tuple(alike)))
+    apart = differing_fields(runs)
+    first = runs["id"].iloc[0]
+    if not apart:
+        raise UnknownRunError(
+            f"{reference!r} means {len(alike)} configurations, which differ in no field that is "
+            f"shown; name one by the id of a run of it: "
+            f"{', '.join(map(str, runs.drop_duplicates('config_id')['id'].head(10)))}"
+        )
+    shown = alike[int(runs["config_id"].iloc[0])].get(apart[0])
+    named = f"{sweep}:{apart[0]}={shown}" if shown is not None else str(first)
+    raise UnknownRunError(
+        f"{reference!r} means {len(alike)} configurations, which differ in {', '.join(apart)}; "
+        f"name one, as in {named}, or by the id of a run of it, as in {first}"
+    )
+
+
+Configs = Mapping[int, Mapping[str, Any]]
+"""Fields of configurations by their ids."""
+
+
+def _with_values(configs: Configs, text: str, names: Sequence[str]) -> Configs:
+    """Those of these configurations that have the values of `hidden_size=16,positions=none`.
+
+    A comma ends a value only where another field follows; a value may have one, too.
+
+    Args:
+        configs: to choose from.
+        text: the conditions.
+        names: of all fields, the longest first.
+    """
+    if not text or not configs:
+        return configs
+    found: dict[int, Mapping[str, Any]] = {}
+    for name in names:
+        if not text.startswith(f"{name}="):
+            continue
+        rest = text[len(name) + 1 :]
+        ends = [place for place, sign in enumerate(rest) if sign == ","]
+        for end in (len(rest), *ends):
+            following = rest[end + 1 :]
+            if following and not any(following.startswith(f"{x}=") for x in names):
+                continue
+            try:
+                value = typed(name, rest[:end], f"{name}=")
+            except ConfigError:
+                continue
+            found |= _with_values(queries.with_value(configs, name, value), following, names)
+    return found
+
+
+def is_setting(name: str) -> bool:
+    """Whether a name is that of a field of configurations, or of models trained elsewhere."""
+    return name in RunConfig.model_fields or name.startswith(PREFIX)
+
+
+def checked_value(field: str, value: Any) -> Any:
+    """A value of a field as Python has it: 16 for `"16"` or NumPy's 16.
+
+    Raises:
+        ConfigError: the field does not have that value.
+    """
+    value = value.item() if isinstance(value, np.generic) else value
+    if field.startswith(PREFIX):
+        return value
+    annotation: Any = RunConfig.model_fields[field].annotation
+    try:
+        return TypeAdapter(annotation).validate_python(value)
+    except ValidationError as error:
+        expected = error.errors()[0]["msg"].removeprefix("Input should be ")
+        raise ConfigError(f"{field}={value!r:.60}: expected {expected}") from None
+
+
+def condition(text: str, said: str, foreign: Collection[str] = ()) -> tuple[str, Any]:
+    """The field and the value of `hidden_size=16`.
+
+    Args:
+        text: what was written.
+        said: where it was written, which messages begin with.
+        foreign: settings of models trained elsewhere that there are, whose names may have a `=`.
+
+    Raises:
+        ConfigError: there is no such field, or it does not have that value.
+    """
+    name, equals, value = text.partition("=")
+    if name.startswith(PREFIX):
+        named = [known for known in foreign if text.startswith(f"{known}=")]
+        name = max(named, key=len, default=name)
+        value = text[len(name) + 1 :]
+    elif name not in RunConfig.model_fields:
+        raise ConfigError(f"{said}: {nearest(name, list(default_fields()))}")
+    if not equals:
+        raise ConfigError(f"{said}: expected FIELD=VALUE, as in hidden_size=16")
+    return name, typed(name, value, said)
+
+
+def typed(field: str, text: str, said: str) -> Any:
+    """Reads a value like `value_of`; a setting of models trained elsewhere, whose type is not
+    known, as `Written`.
+
+    Raises:
+        ConfigError: the field does not have that value.
+    """
+    return WrittenValue(text) if field.startswith(PREFIX) else value_of(field, text, said)
+
+
+def value_of(field: str, text: str, said: str) -> Any:
+    """A value of a field, from text.
+
+    Args:
+        field: of the configuration.
+        text: the value alone.
+        said: where it was written, which messages begin with.
+
+    Raises:
+        ConfigError: the field does not have that value.
+    """
+    annotation: Any = RunConfig.model_fields[field].annotation
+    named = {str(x): x for x in get_args(annotation)} if get_origin(annotation) is Literal else {}
+    if text.startswith('"'):
+        # As tables show texts, and specifications write them.
+        with suppress(ValueError):
+            text = str(json.loads(text))
+    if text in named:
+        return named[text]
+    try:
+        return TypeAdapter(annotation).validate_strings(text)
+    except ValidationError as error:
+        expected = error.errors()[0]["msg"].removeprefix("Input should be ")
+        raise ConfigError(f"{said}: expected {expected}") from None

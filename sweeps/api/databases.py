@@ -1,0 +1,129 @@
+"""Whole databases: opened, packed, merged, written into files, verified, upgraded, described."""
+
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from sweeps.processes import OnProgress
+from sweeps.store import trust, writer
+from sweeps.store.databases import sqlite
+from sweeps.store.databases.engine import Store, schema_version
+from sweeps.store.migrate import Upgraded, upgrade_with_backup
+from sweeps.store.opening import open_reader, open_writer, pack, to_write
+from sweeps.store.reads import sweep_queries
+from sweeps.store.reads.selection import View, listed
+from sweeps.store.verification import Verification
+from sweeps.store.verification import verify as verify_all
+
+__all__ = ["described", "export", "merge", "open_store", "pack", "upgrade", "verify"]
+
+
+def open_store(db: str | Path | None = None) -> Store:
+    """The database, for reading and writing; made where there is none.
+
+    Args:
+        db: a file, or the URL of a PostgreSQL database; else `SEQCLS_DB`, else `runs.db`.
+
+    Raises:
+        StoreError: it cannot be opened, or was made by another version.
+    """
+    return open_writer(None if db is None else str(db))
+
+
+def merge(
+    store: Store, other: Store | str | Path, on_progress: OnProgress | None = None
+) -> writer.Merged:
+    """Takes over the sweeps, runs and results of another database; what is here stays.
+
+    Raises:
+        StoreError: one cannot be read, or the other not be written; nothing is taken over.
+    """
+    source = other if isinstance(other, Store) else open_reader(str(other))
+    return writer.merge(to_write(store), source, on_progress)
+
+
+def export(
+    store: Store,
+    folder: str | Path,
+    kind: str = "csv",
+    sweeps: str | Sequence[str] = (),
+    on_progress: OnProgress | None = None,
+    *,
+    spreadsheet: bool = False,
+    force: bool = False,
+) -> dict[Path, int]:
+    """Writes `runs`, `lengths` and `errors` into a folder, whole files or none.
+
+    Args:
+        store: the database.
+        folder: where to; it is made where it is missing.
+        kind: `csv` or `parquet`; or `jsonl`, which writes every answer into `answers`.
+        sweeps: only runs of these; all where it is empty.
+        on_progress: told how many runs are written, and of how many.
+        spreadsheet: of `csv`, write `'` before texts that a spreadsheet would compute as formulas.
+        force: replace files that this program wrote and nobody changed since.
+
+    Returns:
+        The number of rows of each file.
+
+    Raises:
+        UnknownRunError: there is no such sweep.
+        ConfigError: the kind is unknown, or there is a file of that name.
+        MachineError: the disk is full.
+    """
+    # Imported where it is used: with pandas it takes half a second to load.
+    from sweeps.api.exports import export as export_of
+
+    reader = store.reader()
+    sweeps = listed(sweeps)
+    for name in sweeps:
+        sweep_queries.find_sweep(reader, name)
+    view = View(sweeps=tuple(sweeps))
+    return export_of(
+        reader, Path(folder), kind, view, on_progress, spreadsheet=spreadsheet, force=force
+    )
+
+
+def verify(store: Store, on_progress: OnProgress | None = None) -> Verification:
+    """Checks that the database still holds what was written into it; names what is damaged."""
+    return verify_all(store.reader(), on_progress, os.cpu_count() or 1)
+
+
+def upgrade(db: Store | str | Path | None = None) -> tuple[Store, Upgraded | None]:
+    """Brings a database of an older version to this one's schema, after a copy beside it.
+
+    Returns:
+        The database, and what was done; None where it is of the newest schema already.
+
+    Raises:
+        StoreMissingError: there is none.
+        StoreError: it could not be upgraded, and is as before.
+    """
+    named = db.address if isinstance(db, Store) else None if db is None else str(db)
+    # First to read: a database that is not there is not made.
+    open_reader(named, any_version=True)
+    store = open_writer(named, any_version=True)
+    return store, upgrade_with_backup(store)
+
+
+def described(db: str | None = None) -> Iterator[tuple[str, str]]:
+    """What kind of database this is, what is in it and whether it can be written, name by name.
+
+    Raises:
+        StoreError: it cannot be read; what can be said of any version was said before.
+    """
+    store = open_reader(db, any_version=True)
+    yield "database", store.name
+    yield "schema", schema_version(store) or ""
+    if store.path is not None:
+        yield "size", f"{store.path.stat().st_size:,} bytes"
+        kind = sqlite.network_file_system(store.path)
+        yield "disk", f"on a network file system ({kind})" if kind else "local"
+    store = open_reader(db)
+    counts = sweep_queries.counts_by_state(store)
+    states = ", ".join(f"{number:,} {state}" for state, number in sorted(counts.items()))
+    yield "runs", states or "none"
+    if store.path is not None:
+        reason = trust.why_not_written(store.path, store.name)
+        obstacle = reason or sqlite.why_not_writable(store.path)
+        yield "writable", f"no: {obstacle}" if obstacle else "yes"

@@ -1,0 +1,181 @@
+"""Runs, lengths and errors as files for other programs: CSV or Parquet; answers: JSON Lines."""
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+from pyarrow import compute, csv, parquet
+
+from seqcls.errors import ConfigError
+from sweeps.files import refuse_taken, whole_files
+from sweeps.processes import OnProgress
+from sweeps.results import exact_type
+from sweeps.store.databases.engine import Store
+from sweeps.store.databases.statements import chunks
+from sweeps.store.reads import queries
+from sweeps.store.reads.export import (
+    ERRORS,
+    LENGTHS,
+    TestStrings,
+    answers_of,
+    errors_of,
+    lengths_of,
+)
+from sweeps.store.reads.selection import View
+from sweeps.store.tables import RunState
+
+JSONL = "jsonl"
+"""One file instead of three: every answer of every run."""
+
+FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")  # noqa: RUF001
+"""What a cell begins with that spreadsheets compute, wide signs of Chinese keyboards too."""
+
+WRITERS: dict[str, Any] = {"csv": csv.CSVWriter, "parquet": parquet.ParquetWriter}
+
+
+def export(
+    store: Store,
+    folder: Path,
+    kind: str,
+    wanted: View,
+    on_progress: OnProgress | None = None,
+    *,
+    spreadsheet: bool = False,
+    force: bool = False,
+) -> dict[Path, int]:
+    """Exports the runs of a view, like `sweeps.api.databases.export`."""
+    if spreadsheet and kind != "csv":
+        raise ConfigError(
+            f"--spreadsheet with format {kind!r}: only csv has formulas; leave one of them out"
+        )
+    if kind == JSONL:
+        return _answers(store, folder, wanted, on_progress, force=force)
+    if kind not in WRITERS:
+        raise ConfigError(f"format {kind!r}: expected {', '.join(WRITERS)} or {JSONL}")
+    paths = {name: folder / f"{name}.{kind}" for name in ("runs", "lengths", "errors")}
+    refuse_taken(paths.values(), force=force)
+    frame = queries.runs(store, wanted)
+    # A column of a file cannot hold several names: they become one text.
+    frame = frame.assign(sweeps=frame["sweeps"].map(", ".join))
+    if spreadsheet:
+        frame = without_formulas(frame)
+    # Of runs that are done: what is stored of them does not change while this goes on.
+    ids = frame.loc[frame["state"] == RunState.DONE, "id"].tolist()
+    with whole_files(folder, force=force) as new:
+        rows = _write_all(new, kind, frame, _results(store, ids, on_progress), spreadsheet)
+    return {path: rows[name] for name, path in paths.items()}
+
+
+def arrow_table(frame: pd.DataFrame) -> pa.Table:
+    """A frame as an Arrow table, whose columns have one type each.
+
+    Where no type holds all values of a column as they are, it has their text.
+    """
+    typed = {str(name): _typed(frame[name]) for name in frame if frame[name].dtype == object}
+    return pa.Table.from_pandas(frame.assign(**typed), preserve_index=False)
+
+
+def _typed(column: "pd.Series[Any]") -> "pd.Series[Any]":
+    kind: Any = exact_type(column)
+    if kind != "object":
+        return column.astype(kind)
+    try:
+        pa.array(column, from_pandas=True)
+    except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError):
+        return column.map(str, na_action="ignore").astype("string")
+    return column
+
+
+def _answers(
+    store: Store, folder: Path, wanted: View, on_progress: OnProgress | None, *, force: bool
+) -> dict[Path, int]:
+    """Every answer of every run, a line each, in the columns that evaluation tools use."""
+    path = folder / f"answers.{JSONL}"
+    refuse_taken([path], force=force)
+    frame = queries.runs(store, wanted)
+    done = frame[frame["state"] == RunState.DONE]
+    number = 0
+    with (
+        whole_files(folder, force=force) as new,
+        (new / path.name).open("w", encoding="utf-8") as file,
+    ):
+        for place, (run_id, seed) in enumerate(zip(done["id"], done["model_seed"], strict=True), 1):
+            for answer in answers_of(store, int(run_id)):
+                row = {**answer, "run": int(run_id), "seed": int(seed)}
+                file.write(json.dumps(row, ensure_ascii=False) + "\n")
+                number += 1
+            if on_progress is not None:
+                on_progress(place, len(done))
+    return {path: number}
+
+
+def _results(
+    store: Store, ids: Sequence[int], on_progress: OnProgress | None
+) -> Iterator[dict[str, pa.Table]]:
+    """The results of runs, a part after another."""
+    strings = TestStrings()
+    written = 0
+    for some in chunks(ids):
+        with store.begin() as connection:
+            lengths = lengths_of(connection, some)
+            errors = errors_of(connection, some, strings)
+        yield {"lengths": lengths, "errors": errors}
+        written += len(some)
+        if on_progress is not None:
+            on_progress(written, len(ids))
+
+
+def without_formulas(frame: pd.DataFrame) -> pd.DataFrame:
+    """A table whose texts a spreadsheet does not compute: those that it would begin with `'`."""
+
+    def as_text(value: Any) -> Any:
+        return f"'{value}" if isinstance(value, str) and value.startswith(FORMULA) else value
+
+    texts = [name for name in frame if not pd.api.types.is_numeric_dtype(frame[name])]
+    # Not by `map`, which makes whole numbers floats where some are missing.
+    shown = {
+        str(name): pd.Series(
+            [None if x is pd.NA else as_text(x) for x in frame[name]], frame.index, dtype=object
+        )
+        for name in texts
+    }
+    return frame.assign(**shown).rename(columns=as_text)
+
+
+def _without_formulas(table: pa.Table) -> pa.Table:
+    """Makes cells safe like `without_formulas`, in a table whose columns have names of ours."""
+    pattern = f"^([{re.escape(''.join(FORMULA))}])"
+    for place, field in enumerate(table.schema):
+        if pa.types.is_string(field.type):
+            texts = compute.replace_substring_regex(table[place], pattern, r"'\1")
+            table = table.set_column(place, field, texts)
+    return table
+
+
+def _write_all(
+    folder: Path,
+    kind: str,
+    frame: pd.DataFrame,
+    results: Iterator[dict[str, pa.Table]],
+    spreadsheet: bool,
+) -> dict[str, int]:
+    runs = arrow_table(frame)
+    schemas = {"runs": runs.schema, "lengths": LENGTHS, "errors": ERRORS}
+    rows = dict.fromkeys(schemas, 0)
+    with ExitStack() as opened:
+        writers = {
+            name: opened.enter_context(WRITERS[kind](folder / f"{name}.{kind}", schema))
+            for name, schema in schemas.items()
+        }
+        writers["runs"].write_table(runs)
+        rows["runs"] = runs.num_rows
+        for part in results:
+            for name, table in part.items():
+                writers[name].write_table(_without_formulas(table) if spreadsheet else table)
+                rows[name] += table.num_rows
+    return rows

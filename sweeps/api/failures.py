@@ -1,0 +1,343 @@
+"""Runs trained again with other rounding: from initial values moved by the least that their
+precision can hold, and in double precision.
+
+A run whose confusion matrix is another one then hangs on rounding: nothing that the configuration
+says decides what comes of it, and another machine or engine may make something else of it.
+"""
+
+import json
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import astuple, dataclass
+from typing import IO, Any
+
+import numpy as np
+import pandas as pd
+
+from seqcls.config import RunConfig, default_fields
+from seqcls.errors import ConfigError, PluginMissingError, SeqclsError, UnknownRunError
+from seqcls.interpretability.mechanisms import ORDER, SAMPLE
+from seqcls.problem import missing_plugin, resolve
+from seqcls.results import Cause, Confusion, Weights
+from sweeps.access import refuse_writes
+from sweeps.processes import environment_of, python
+from sweeps.statistics.intervals import wilson
+from sweeps.store import writer
+from sweeps.store.databases.engine import Store
+from sweeps.store.opening import open_writer
+from sweeps.store.reads import queries, string_queries
+from sweeps.store.reads.selection import View
+from sweeps.store.tables import RunState
+from sweeps.store.writes import explained
+from sweeps.terminal import say
+
+TIMES = 8
+"""How often each run is trained again from moved values, unless asked for more."""
+
+DOUBLE = "float64"
+
+
+def in_both_precisions(store: Store) -> pd.DataFrame:
+    """Runs that are stored in single and in double precision, and whether rounding decides them.
+
+    Returns:
+        One row a pair of finished runs that differ in nothing but `precision`: run_id_float32,
+        run_id_float64, model_seed, sweeps, the cells of both (as tn_float32 and so on) and wrong,
+        and sensitive, true where any of these differ. Of tasks that are no languages there are no
+        cells.
+    """
+    done = queries.runs(store.reader())
+    done = done[done["state"] == RunState.DONE]
+    single, double = (done[done["precision"] == x] for x in ("float32", "float64"))
+    alike = [*(name for name in default_fields() if name != "precision"), "model_seed"]
+    kept = ["id", "tn", "fp", "fn", "tp", "wrong"]
+    pairs = single[[*alike, *kept, "sweeps"]].merge(
+        double[[*alike, *kept]], on=alike, suffixes=("_float32", "_float64")
+    )
+    pairs["sensitive"] = [
+        any(_differ(pair[f"{cell}_float32"], pair[f"{cell}_float64"]) for cell in kept[1:])
+        for pair in pairs.to_dict("records")
+    ]
+    pairs = pairs.rename(columns={f"id_{x}": f"run_id_{x}" for x in ("float32", "float64")})
+    ids = ["run_id_float32", "run_id_float64", "model_seed", "sweeps"]
+    cells = [f"{cell}_{x}" for x in ("float32", "float64") for cell in kept[1:]]
+    return pairs[[*ids, *cells, "sensitive"]]
+
+
+def _differ(first: Any, second: Any) -> bool:
+    """Whether two numbers differ; of none there is nothing to differ."""
+    return not (pd.isna(first) and pd.isna(second)) and bool(first != second)
+
+
+def perturb(store: Store, run_ids: Sequence[int], times: int = TIMES) -> None:
+    """Trains finished runs again with other rounding, and stores the results.
+
+    Args:
+        store: the database, open for writing.
+        run_ids: finished runs.
+        times: how often each is trained again from moved values, all together in one group.
+
+    Raises:
+        UnknownRunError: one is not finished.
+        ConfigError: the task of one is no language.
+    """
+    reader = store.reader()
+    runs = queries.runs(reader, View(run_ids=tuple(run_ids)))
+    known = {run["id"]: run for run in runs.to_dict("records")}
+    for run_id in run_ids:
+        if known[run_id]["state"] != RunState.DONE:
+            raise UnknownRunError(f"run {run_id} is {known[run_id]['state']}, not finished")
+        if reason := resolve(queries.run_config(reader, run_id)).no_language:
+            raise ConfigError(
+                f"run {run_id}: of each training the confusion matrix is kept, and {reason}; "
+                "`seqcls sweep SPEC --precision float64` trains the same runs in double precision, "
+                "and `seqcls sensitive` then lists those with another number of errors"
+            )
+    for run_id in run_ids:
+        seed, engine = known[run_id]["model_seed"], known[run_id]["engine"]
+        config = queries.run_config(reader, run_id)
+        outcomes = perturbed(config, int(seed), times, engine=str(engine))
+        writer.record_perturbations(store, run_id, outcomes)
+
+
+def perturbed(
+    config: RunConfig, model_seed: int, times: int = TIMES, *, engine: str = "auto"
+) -> list[Confusion]:
+    """What a run comes to with other rounding.
+
+    First from initial values moved by one unit in the last place, each parameter up or down, drawn
+    by a generator of its own for each time; then from the same initial values in double precision,
+    where the run's own is another. Trainings that diverge have no model, and so are left out.
+
+    Args:
+        config: of the run.
+        model_seed: likewise.
+        times: how often from moved values, all together in one group.
+        engine: the one that trained the run.
+    """
+    # Imported where it is used: PyTorch takes a second or two to load.
+    from seqcls.engines.member import draw_initial
+
+    (initial,) = draw_initial([(resolve(config), model_seed)])
+    moved = [moved_values(initial, np.random.default_rng([model_seed, i])) for i in range(times)]
+    trained = _trained(config, model_seed, moved, engine)
+    if config.precision != DOUBLE:
+        double = config.model_copy(update={"precision": DOUBLE})
+        unmoved = {name: values.astype(DOUBLE) for name, values in initial.items()}
+        trained += _trained(double, model_seed, [unmoved], "auto")
+    return trained
+
+
+def _trained(
+    config: RunConfig, model_seed: int, initial: Sequence[Weights], engine: str
+) -> list[Confusion]:
+    from seqcls.evaluation import evaluate
+    from seqcls.training import train_group
+
+    problem = resolve(config)
+    trained = train_group([(problem, model_seed)] * len(initial), engine=engine, initial=initial)
+    kept = [member.kept_weights for member in trained if member.failure is None]
+    if not kept:
+        return []
+    return [tested.confusion for tested in evaluate(problem, kept, engine=engine)]
+
+
+def moved_values(weights: Weights, rng: np.random.Generator) -> Weights:
+    """Parameters, each moved up or down by one unit in the last place; zeros stay zero.
+
+    A zero is what a constant is drawn as, such as the embedding of padding.
+    """
+    return {name: _moved(values, rng) for name, values in weights.items()}
+
+
+def _moved(values: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    away = np.where(rng.random(values.shape) < 0.5, -np.inf, np.inf).astype(values.dtype)
+    return np.where(values == 0, values, np.nextafter(values, away))
+
+
+# Why the runs of a sweep fail: their errors attributed, stored, and summed up over seeds.
+
+
+def attribute(store: Store, run_ids: Sequence[int], sample: int = SAMPLE) -> int:
+    """Attributes the errors of finished runs and stores the causes, where not stored already.
+
+    Args:
+        store: the database, open for writing.
+        run_ids: failing runs.
+        sample: errors of each that are looked at, spread evenly from the shortest to the longest.
+
+    Returns:
+        How many runs were attributed now. One whose task is neither a language nor a transduction
+        has no causes.
+
+    Raises:
+        ConfigError: the tasks of all of them are neither.
+    """
+    reader = store.reader()
+    waiting = list(_not_attributed(reader, _with_causes(reader, run_ids), sample))
+    for run_id, wrong in waiting:
+        writer.record_causes(store, run_id, causes_of(reader, run_id, wrong, sample))
+    return len(waiting)
+
+
+def causes_of(store: Store, run_id: int, wrong: Sequence[str], sample: int) -> list[Cause]:
+    """The causes of a run's errors, the most frequent first.
+
+    Args:
+        store: where the run is.
+        run_id: a finished run.
+        wrong: its misclassified test strings, the shortest first, each as often as it occurs.
+        sample: how many of them to look at.
+    """
+    # Imported where it is used: PyTorch takes a second or two to load.
+    from seqcls.interpretability.causes import attributions, summed_up
+    from sweeps.api.models import trained_model
+
+    return summed_up(attributions(trained_model(store, run_id), wrong, sample))
+
+
+def leading_causes(causes: pd.DataFrame) -> pd.DataFrame:
+    """The mechanism of most errors of each run, whatever head and tokens it is about.
+
+    `order not seen` always leads: no training fixes it.
+
+    Args:
+        causes: as `sweeps.store.writes.explained.causes`.
+
+    Returns:
+        run_id, mechanism, share (of the run's errors that were looked at), strings (looked at).
+    """
+    summed = causes.groupby(["run_id", "mechanism"], sort=False)[["share", "strings"]].sum()
+    # A stable sort: of equals the first stays, which is that of the most frequent cause.
+    ranked = summed.reset_index().sort_values("share", ascending=False, kind="stable")
+    ranked = ranked.sort_values("mechanism", key=lambda names: names != ORDER, kind="stable")
+    first = ranked.drop_duplicates("run_id").sort_values("run_id", ignore_index=True)
+    looked_at = causes.groupby("run_id")["strings"].sum()
+    return first.assign(strings=first["run_id"].map(looked_at).astype(int))
+
+
+def causes_by_configuration(runs: pd.DataFrame, causes: pd.DataFrame) -> pd.DataFrame:
+    """The share of failing seeds by leading mechanism, of every configuration.
+
+    Args:
+        runs: a row a failing run: id, config_id.
+        causes: as `sweeps.store.writes.explained.causes`, of these runs.
+
+    Returns:
+        config_id, mechanism, seeds (whose errors it causes most), failing (attributed seeds of
+        the configuration), share, low, high (Wilson interval), in [0, 1].
+    """
+    attributed = leading_causes(causes).merge(
+        runs[["id", "config_id"]], left_on="run_id", right_on="id"
+    )
+    failing = attributed.groupby("config_id").size()
+    counted = attributed.groupby(["config_id", "mechanism"]).size().rename("seeds").reset_index()
+    counted["failing"] = counted["config_id"].map(failing)
+    pairs = zip(counted["seeds"], counted["failing"], strict=True)
+    shares = [astuple(wilson(int(seeds), int(n))) for seeds, n in pairs]
+    columns = ["share", "low", "high"]
+    counted = counted.join(pd.DataFrame(shares, columns=columns, dtype=float))
+    return counted.sort_values(["config_id", "seeds"], ascending=[True, False], ignore_index=True)
+
+
+def _with_causes(store: Store, run_ids: Sequence[int]) -> list[int]:
+    configs = {run: queries.run_config(store, run) for run in run_ids}
+    absent = {run: queries.why_no_weights(config) for run, config in configs.items()}
+    if run_ids and all(absent.values()):
+        raise ConfigError(f"causes are found by asking models, and of each {absent[run_ids[0]]}")
+    configs = {run: config for run, config in configs.items() if absent[run] is None}
+    run_ids = list(configs)
+    lacking = {run: missing_plugin(config) for run, config in configs.items()}
+    if run_ids and all(lacking.values()):
+        raise PluginMissingError(f"causes are found by asking models: {lacking[run_ids[0]]}")
+    configs = {run: config for run, config in configs.items() if lacking[run] is None}
+    run_ids = list(configs)
+    reasons = {run: resolve(config).no_causes for run, config in configs.items()}
+    known = [run for run, reason in reasons.items() if reason is None]
+    if run_ids and not known:
+        raise ConfigError(
+            f"causes are found for languages and transductions, and {reasons[run_ids[0]]}"
+        )
+    return known
+
+
+def _not_attributed(
+    store: Store, run_ids: Sequence[int], sample: int
+) -> Iterator[tuple[int, list[str]]]:
+    """Runs without causes of so many errors, with their errors, the shortest first."""
+    known = explained.causes(store, run_ids).groupby("run_id")["strings"].sum()
+    for run_id in run_ids:
+        if queries.run_status(store, run_id).state != RunState.DONE:
+            continue
+        errors = string_queries.string_errors(store, run_id)
+        # Each as often as it occurs in the test set, as everywhere that errors are counted.
+        wrong = errors["string"].repeat(errors["occurrences"].tolist()).tolist()
+        if wrong and int(known.get(run_id, 0)) != min(sample, len(wrong)):
+            yield run_id, wrong
+
+
+# Finding causes in a process of its own, for callers that may not be kept busy, such as a server.
+#
+# Causes are committed run by run, so that the database shows the progress.
+
+
+@dataclass(frozen=True)
+class CauseSearch:
+    """A process that finds the causes of some runs."""
+
+    run_ids: tuple[int, ...]
+    process: subprocess.Popen[bytes]
+    said: IO[bytes]
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether it has not ended."""
+        return self.process.poll() is None
+
+    @property
+    def problem(self) -> str | None:
+        """Why it failed, in a line; None where it has not."""
+        if not self.process.poll():
+            return None
+        self.said.seek(0)
+        lines = self.said.read().decode(errors="replace").strip().splitlines()
+        return lines[-1] if lines else f"it ended with status {self.process.returncode}"
+
+
+def start_cause_search(store: Store, run_ids: Sequence[int]) -> CauseSearch:
+    """Begins to find the causes of these runs of a database, and to store them there.
+
+    Raises:
+        OSError: no process could be started.
+        ReadOnlyError: this process only reads.
+    """
+    refuse_writes("storing causes")
+    said = tempfile.TemporaryFile()  # noqa: SIM115 - it is read when the process has ended
+    process = subprocess.Popen(
+        python("sweeps.api.failures"),
+        stdin=subprocess.PIPE,
+        stdout=said,
+        stderr=said,
+        env=environment_of(store),
+        start_new_session=True,
+    )
+    assert process.stdin is not None
+    with process.stdin as given:
+        given.write(json.dumps(list(run_ids)).encode())
+    return CauseSearch(tuple(run_ids), process, said)
+
+
+def main() -> int:
+    """Finds the causes of the runs whose numbers come on standard input, as JSON."""
+    try:
+        attribute(open_writer(), json.load(sys.stdin))
+    except (SeqclsError, OSError) as error:
+        say(str(error), err=True)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

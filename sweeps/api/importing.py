@@ -1,0 +1,413 @@
+"""Predictions as Python has them, frames or columns or answers by string, row by row.
+
+Columns are put beside each other by position, whatever index they have: a column that was made in
+another order than its neighbors cannot be told from one that was not, but none is reordered here.
+"""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import zip_longest
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+import pandas as pd
+
+from seqcls.config import RunConfig
+from seqcls.errors import ConfigError, DatasetError
+from seqcls.imported import imported_config, same_settings
+from seqcls.problem import resolve
+from seqcls.strings.datasets import SPLITS, Dataset, remember
+from seqcls.strings.tokenizer import FIRST_LETTER
+from sweeps.api.predictions import ImportedPrediction, TestedStrings, evaluated
+from sweeps.datasets import read_dataset
+from sweeps.datasets.predictions import read_predictions, seed_of
+from sweeps.grid.spec import with_digests
+from sweeps.results import RunResult
+from sweeps.store.databases.engine import Store
+from sweeps.store.opening import open_writer, to_write
+from sweeps.store.writes.importing import (
+    ImportedRun,
+    check_sweep,
+    configs_since,
+    has_run,
+    record_imported,
+)
+
+KNOWN = ("id", "tokens", "prediction", "score")
+EXPECTED = (
+    "expected columns 'tokens' (or 'id') and 'prediction', as in a frame or "
+    "{'tokens': [...], 'prediction': [...]}, or a mapping of strings to predictions"
+)
+
+
+def prediction_rows(predictions: Any) -> tuple[bool, list[ImportedPrediction]]:
+    """The predictions, and whether they name strings by ids.
+
+    Args:
+        predictions: a frame of any library, columns by name, rows as mappings by name, or
+            predictions by string.
+
+    Raises:
+        DatasetError: it is none of these, or columns are not equally long.
+    """
+    columns = _columns(predictions)
+    by_id = "tokens" not in columns
+    for name in ("id" if by_id else "tokens", "prediction"):
+        if name not in columns:
+            said = ", ".join(map(str, columns))[:100]
+            missing = "id or tokens" if name == "id" else name
+            raise DatasetError(f"predictions have the columns {said!r}, not {missing}: {EXPECTED}")
+    names = ["id" if by_id else "tokens", "prediction", *(["score"] if "score" in columns else [])]
+    given = {name: _column(name, columns[name]) for name in names}
+    if len({len(values) for values in given.values()}) > 1:
+        said = ", ".join(f"{name} {len(values):,}" for name, values in given.items())
+        raise DatasetError(f"predictions have columns of different lengths: {said}")
+    rows = zip(*given.values(), strict=True)
+    return by_id, [ImportedPrediction(f"row {number}", *row) for number, row in enumerate(rows, 1)]
+
+
+def _columns(predictions: Any) -> Mapping[str, Any]:
+    """The columns by name, as they are given."""
+    names = getattr(predictions, "column_names", None)
+    if names is None and not isinstance(predictions, Mapping):
+        names = getattr(predictions, "columns", None)
+    if names is None and isinstance(predictions, np.ndarray):
+        names = predictions.dtype.names
+    if names is not None:
+        listed = list(names)
+        if twice := [name for name in KNOWN if listed.count(name) > 1]:
+            raise DatasetError(f"predictions have two columns {twice[0]!r}; remove one")
+        return {str(name): predictions[name] for name in listed if name in KNOWN} or {
+            str(name): None for name in listed
+        }
+    if isinstance(predictions, Mapping):
+        if any(name in KNOWN and not _is_answer(predictions[name]) for name in predictions):
+            return predictions
+        return {"tokens": list(predictions), "prediction": list(predictions.values())}
+    rows = list(predictions) if isinstance(predictions, Iterable) else None
+    if rows and all(isinstance(row, Mapping) for row in rows):
+        there = [name for name in KNOWN if any(name in row for row in rows)]
+        return {name: [row.get(name) for row in rows] for name in there}
+    raise DatasetError(
+        f"predictions are {' '.join(repr(predictions).split())[:60]}, of type "
+        f"{type(predictions).__name__}: {EXPECTED}"
+    )
+
+
+def _is_answer(value: Any) -> bool:
+    """Whether a value is one prediction, and no column of several."""
+    is_single = isinstance(value, str) or not isinstance(value, Iterable)
+    return is_single or getattr(value, "ndim", None) == 0
+
+
+def _column(name: str, values: Any) -> list[Any]:
+    """The values of a column, in the order in which they were given, as Python has them."""
+    if isinstance(values, Mapping):
+        # As `frame.to_dict()` has it, by index.
+        values = list(values.values())
+    elif _is_answer(values) or isinstance(values, bytes | set | frozenset):
+        raise DatasetError(
+            f"column {name!r} is {' '.join(repr(values).split())[:60]}, expected a list, an array "
+            "or a series"
+        )
+    for method in ("to_pylist", "to_list", "tolist"):
+        if callable(found := getattr(values, method, None)):
+            values = found()
+            break
+    return [_item(value) for value in values]
+
+
+def _item(value: Any) -> Any:
+    """A cell; a number of NumPy or PyTorch as Python has it."""
+    if isinstance(value, str | int | float | list | tuple) or value is None:
+        return value
+    if callable(as_list := getattr(value, "tolist", None)):
+        return as_list()
+    return None if value is pd.NA or value is pd.NaT else value
+
+
+# Results of models trained elsewhere: predictions for test strings, stored as runs.
+
+LOSSES = "expected a pair of numbers an epoch: train, validation"
+
+
+def _losses(losses: Any) -> tuple[list[float], list[float], str]:
+    """Train and validation losses up to the epoch in which training diverged, and what says so.
+
+    Raises:
+        ConfigError: they are no pairs of numbers.
+    """
+    pairs = _pairs(losses)
+    diverged = next((x for x, pair in enumerate(pairs) if not np.isfinite(pair).all()), None)
+    kept = pairs[:diverged]
+    said = ""
+    if diverged is not None:
+        part, loss = next(
+            (part, loss)
+            for part, loss in zip(("train", "validation"), pairs[diverged], strict=True)
+            if not np.isfinite(loss)
+        )
+        said = f"diverged in epoch {diverged + 1}: the {part} loss became {loss}"
+    return [pair[0] for pair in kept], [pair[1] for pair in kept], said
+
+
+def _pairs(losses: Any) -> list[tuple[float, float]]:
+    if losses is None:
+        return []
+    if isinstance(losses, Mapping | pd.DataFrame):
+        columns: list[Any] = [
+            losses.get(x, losses.get(f"{x}_loss")) for x in ("train", "validation")
+        ]
+        if any(column is None for column in columns):
+            said = ", ".join(map(str, losses))[:60]
+            raise ConfigError(f"losses have the columns {said!r}, expected train and validation")
+        losses = zip_longest(*columns)
+    if isinstance(losses, str) or not isinstance(losses, Iterable):
+        raise ConfigError(f"losses={losses!r:.60}: {LOSSES}")
+    pairs = []
+    for epoch, given in enumerate(losses, 1):
+        try:
+            train, validation = map(float, () if isinstance(given, str) else given)
+        except (TypeError, ValueError, OverflowError):
+            said = " ".join(repr(given).split())[:60]
+            raise ConfigError(f"losses: epoch {epoch} is {said}, {LOSSES}") from None
+        pairs.append((train, validation))
+    return pairs
+
+
+class ResultLog:
+    """Takes results of models trained elsewhere; each run is stored as it comes, in one piece."""
+
+    def __init__(
+        self, store: Store, sweep: str, fields: Mapping[str, Any], *, replace: bool = False
+    ) -> None:
+        self.sweep = sweep
+        self.opened = store
+        self._fields = dict(fields)
+        self._replace = replace
+        self._strings = TestedStrings(resolve(imported_config(fields, "any")))
+        self._last = 0
+        """The last configuration that was read."""
+        self._stored: dict[str, dict[str, RunConfig]] = {}
+        """Configurations of models trained elsewhere by their settings, and by their keys."""
+        check_sweep(store, sweep)
+
+    @property
+    def strings(self) -> pd.DataFrame:
+        """The test strings: tokens, as a list, and what is right, label or target."""
+        test, problem = self._strings.test, self._strings.problem
+        tokens = problem.task.alphabet
+        spelled = [
+            [tokens[x - FIRST_LETTER] for x in self._strings.tokenizer.encode(text)[1:]]
+            for text in test.texts
+        ]
+        answer = {"target": test.target_texts} if problem.writes else {"label": test.targets}
+        return pd.DataFrame({"tokens": spelled, **answer})
+
+    def run(
+        self,
+        *,
+        model: str,
+        seed: int,
+        predictions: Any,
+        config: Mapping[str, Any] | None = None,
+        losses: Any = None,
+    ) -> int:
+        """Stores one model's predictions.
+
+        Args:
+            model: its name.
+            seed: what tells it from others of this name and config.
+            predictions: a frame, or its columns: `id` or `tokens`, `prediction` (a label, or the
+                text of an output), and `score`, where there is one; columns are put beside each
+                other by position. Or predictions by string.
+            config: its settings, by name.
+            losses: train and validation loss of each epoch, as sums over the strings: pairs, or a
+                frame with the columns `train` and `validation`. Those from the first on that is no
+                finite number are left out: training diverged, as `engine_reason` says then.
+
+        Returns:
+            The run's id.
+
+        Raises:
+            DatasetError: strings are missing, unknown or stand twice, or a prediction is none.
+            ConfigError: the run is there already, or its settings are no JSON.
+        """
+        by_id, given = prediction_rows(predictions)
+        made = self.prepared(
+            model, seed, given, by_id=by_id, config=config, losses=losses, as_written=True
+        )
+        return self.store([made])[0]
+
+    def prepared(
+        self,
+        model: str,
+        seed: int,
+        given: Iterable[ImportedPrediction],
+        *,
+        by_id: bool,
+        config: Mapping[str, Any] | None = None,
+        losses: Any = None,
+        as_written: bool = False,
+    ) -> ImportedRun:
+        """Checks a run; nothing is written. Raises as `run`.
+
+        Args:
+            model: its name.
+            seed: its seed.
+            given: its predictions.
+            by_id: whether they name strings by ids.
+            config: its settings.
+            losses: as for `run`.
+            as_written: whether a run of a seed that is there already is kept apart where the
+                settings are the same, but written otherwise: 64.0 beside 64.
+        """
+        try:
+            seed = seed_of(seed)
+        except DatasetError as error:
+            raise ConfigError(str(error)) from None
+        stored = self._as_stored(imported_config(self._fields, model, config), seed, as_written)
+        train, validation, diverged = _losses(losses)
+        result = RunResult(
+            train,
+            validation,
+            train_seconds=0.0,
+            engine="imported",
+            engine_reason=diverged,
+            best_epoch=int(np.argmin(validation)) + 1 if validation else None,
+            evaluation=evaluated(self._strings, given, by_id=by_id),
+        )
+        return ImportedRun(stored, seed, result.sealed(stored.key, seed))
+
+    def _as_stored(self, config: RunConfig, seed: int, as_written: bool) -> RunConfig:
+        """The stored configuration that has the same settings, whether as 64 or as 64.0.
+
+        Where it has a run of this seed already, a new one is as it was written, if that is wanted.
+        """
+        for config_id, known in configs_since(self.opened, self._last).items():
+            self._last = config_id
+            self._stored.setdefault(same_settings(known), {})[known.key] = known
+        same = self._stored.get(same_settings(config), {})
+        if config.key in same:
+            return config
+        free = (x for x in same.values() if self._replace or not has_run(self.opened, x, seed))
+        return next(free, config if as_written else next(iter(same.values()), config))
+
+    def store(self, runs: Sequence[ImportedRun]) -> list[int]:
+        """Stores runs that were checked, all or none.
+
+        Raises:
+            ConfigError: one of them is there already.
+        """
+        drawn = self._strings.test.test_set
+        return record_imported(self.opened, self.sweep, runs, drawn, self._replace)
+
+    def close(self) -> None:
+        """Ends the log; every run is stored already."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def import_predictions(
+    db: Store | str | Path | None,
+    path: str | Path,
+    *,
+    sweep: str,
+    dataset: Dataset | str | Path | None = None,
+    task: Mapping[str, Any] | str | None = None,
+    replace: bool = False,
+) -> list[int]:
+    """Stores the predictions in a file: `model, seed, id|tokens, prediction`.
+
+    All rows are checked before anything is written, and all runs are stored or none. Besides there
+    may be the columns `score`, `split` (others than those of testing are left out), `config` (JSON)
+    and `config.NAME`.
+
+    Returns:
+        The runs' ids, in the order of the file.
+
+    Raises:
+        DatasetError: a row is refused, with its line.
+        ConfigError: as `log_results`.
+    """
+    named = str(path)[:200]
+    try:
+        by_id, rows = read_predictions(Path(path))
+        log = log_results(db, sweep=sweep, dataset=dataset, task=task, replace=replace)
+        runs: dict[tuple[str, int, str], list[ImportedPrediction]] = {}
+        for row in rows:
+            given = ImportedPrediction(row.place, row.string, row.prediction, row.score)
+            runs.setdefault((row.model, row.seed, row.settings), []).append(given)
+        made = []
+        for (model, seed, settings), some in runs.items():
+            try:
+                made.append(
+                    log.prepared(model, seed, some, by_id=by_id, config=json.loads(settings))
+                )
+            except DatasetError as error:
+                who = f"model {model!r:.60}, seed {seed}"
+                # Rows of one model, one of which has another setting, are two runs.
+                several = sum(key[:2] == (model, seed) for key in runs) > 1
+                who += f", config {settings[:80]}: " if several else ": "
+                raise DatasetError(f"{who if len(runs) > 1 else ''}{error}") from None
+    except DatasetError as error:
+        raise DatasetError(f"{named}: {error}") from None
+    return log.store(made)
+
+
+def log_results(
+    db: Store | str | Path | None,
+    *,
+    sweep: str,
+    dataset: Dataset | str | Path | None = None,
+    task: Mapping[str, Any] | str | None = None,
+    replace: bool = False,
+) -> ResultLog:
+    """A log for results of models trained elsewhere, tested on the same strings.
+
+    Args:
+        db: the database; made where there is none.
+        sweep: a name for all of these runs; runs are added to those that it has.
+        dataset: the test strings: the rows of a file whose split is `test`; all where it has no
+            splits.
+        task: instead of a dataset, a task and what determines its test strings, with the fields of
+            a specification, as `{"task": "parity", "test_max_length": 40}`.
+        replace: whether a run that is there already is replaced; else it is refused.
+
+    Raises:
+        DatasetError: the file cannot be read.
+        ConfigError: there are no such test strings, or the sweep is one of trained models.
+    """
+    if (dataset is None) == (task is None):
+        raise ConfigError("expected either dataset='test.jsonl' or task={'task': 'parity'}")
+    store = to_write(db) if isinstance(db, Store) else open_writer(None if db is None else str(db))
+    if dataset is not None:
+        content = dataset if isinstance(dataset, Dataset) else read_dataset(dataset)
+        content = _all_tested(content)
+        fields: Mapping[str, Any] = {"task": content.task, "dataset": remember(content)}
+    else:
+        given = {"task": task} if isinstance(task, str) else task
+        if not isinstance(given, Mapping):
+            raise ConfigError(f"task={task!r:.60}: expected a task's name, or a table of fields")
+        fields = with_digests({"fixed": given})["fixed"]
+    return ResultLog(store, sweep, fields, replace=replace)
+
+
+def _all_tested(content: Dataset) -> Dataset:
+    """A file without splits as one of test strings alone."""
+    if content.splits is not None:
+        return content
+    return Dataset.of(
+        content.name,
+        content.alphabet,
+        content.strings,
+        labels=content.labels,
+        targets=content.targets,
+        splits=np.full(len(content), SPLITS.index("test"), dtype=np.uint8),
+        ids=content.ids,
+    )

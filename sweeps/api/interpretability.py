@@ -1,0 +1,302 @@
+"""One model of any architecture, looked into: minimal strings, rules, states, patches, ablations.
+
+PyTorch is imported where it is used: it takes a second or two to load.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from seqcls.errors import ConfigError, InvalidStringError
+from seqcls.interpretability.minimal import (
+    Minimal,
+    Nearest,
+    Shortest,
+    minimal_failing,
+    nearest_right,
+    shortest_failing,
+)
+from seqcls.interpretability.rules import Rules, fitting_rules
+from seqcls.interpretability.trained_model import Answer, Letters, TrainedModel
+from sweeps.api.models import model
+from sweeps.api.presentation import whose_known
+from sweeps.store.databases.engine import Store
+from sweeps.store.reads import queries
+
+if TYPE_CHECKING:
+    from seqcls.interpretability.ablation_judge import Ablated, AblationMethod
+    from seqcls.interpretability.attribution import LogitStep
+    from seqcls.interpretability.automaton import LearnedAutomaton, Round
+    from seqcls.interpretability.automaton_inside import Inside
+    from seqcls.interpretability.patching import Patched
+    from seqcls.interpretability.states_by_strings import Path, Patterns, Prefixes, Units
+    from seqcls.interpretability.states_of_outputs import OutputToken
+
+
+class Reduced(NamedTuple):
+    """A misclassified string, made as short as it can be, and the nearest right one."""
+
+    minimal: Minimal
+    nearest: Nearest
+
+
+class ModelStates(NamedTuple):
+    """A model's states along a string, as far as its architecture has them."""
+
+    answer: Answer
+    prefixes: "Prefixes | None"
+    """None of a model that writes."""
+    output: "tuple[OutputToken, ...] | None"
+    """What a model writes, token by token; None of a model that answers at once."""
+    steps: "tuple[LogitStep, ...] | None"
+    """What each part adds to the logit; None without a residual stream."""
+    attention: "Patterns | None"
+    units: "Units | None"
+    path: "Path | None"
+    """The path of the last layer's units, in the plane in which they vary most."""
+
+
+class Patches(NamedTuple):
+    """States carried over from one string to another, and the answers to both."""
+
+    patched: "Patched"
+    base: Answer
+    source: Answer
+
+
+class Ablations(NamedTuple):
+    """What is left of a model without its parts, judged by so many distinct test strings."""
+
+    strings: int
+    outcomes: "tuple[Ablated, ...]"
+    """The whole model first."""
+
+
+def minimal(
+    store: Store, run: int | str, string: str | Sequence[str], epoch: int | None = None
+) -> Reduced:
+    """A string that a model gets wrong, reduced until no deletion fails, and the nearest right one.
+
+    Raises:
+        UnknownRunError: there is no such run, or it has no such weights.
+        InvalidStringError: the string is not of this alphabet, or is answered rightly.
+    """
+    opened = model(store, run, epoch)
+    letters = opened.letters(string)
+    reduced = minimal_failing(opened, letters)
+    return Reduced(reduced, nearest_right(opened, letters, prefer_other_answer=True))
+
+
+def shortest(store: Store, run: int | str, epoch: int | None = None) -> Shortest:
+    """The shortest strings that a model gets wrong, of all that there are.
+
+    Raises:
+        UnknownRunError: as `minimal`.
+    """
+    return shortest_failing(model(store, run, epoch))
+
+
+def rules(store: Store, run: int | str, epoch: int | None = None) -> Rules:
+    """The simple rules that predict a model's answers on its test strings, the best first.
+
+    Raises:
+        UnknownRunError: as `minimal`.
+    """
+    return fitting_rules(model(store, run, epoch))
+
+
+def states(
+    store: Store, run: int | str, string: str | Sequence[str], epoch: int | None = None
+) -> ModelStates:
+    """What each part of a model adds to a string's logit, and where along it the answer is made.
+
+    Raises:
+        UnknownRunError: as `minimal`.
+        InvalidStringError: the string is not of this alphabet, or has too many tokens.
+    """
+    from seqcls.interpretability import attribution_by_strings, states_by_strings
+    from seqcls.interpretability.states_of_outputs import output_tokens
+
+    opened = model(store, run, epoch)
+    letters = opened.letters(string)
+    answer = opened.answer(letters)
+    units = (
+        states_by_strings.recurrent_units(opened, letters)
+        if states_by_strings.has_units(opened)
+        else None
+    )
+    in_one_stream = states_by_strings.has_attention(opened) and not states_by_strings.has_decoder(
+        opened
+    )
+    return ModelStates(
+        answer,
+        None if opened.writes else states_by_strings.prefix_logits(opened, letters),
+        output_tokens(opened, letters) if opened.writes else None,
+        attribution_by_strings.logit_steps(opened, letters)
+        if attribution_by_strings.has_residual_stream(opened)
+        else None,
+        states_by_strings.attention_patterns(opened, letters) if in_one_stream else None,
+        units,
+        None if units is None else states_by_strings.principal_path(units.states[-1]),
+    )
+
+
+def patch(
+    store: Store,
+    run: int | str,
+    base: str | Sequence[str],
+    source: str | Sequence[str] | None = None,
+    epoch: int | None = None,
+) -> Patches:
+    """Which states, carried over from another string, turn a model's answer.
+
+    Args:
+        store: the database.
+        run: as `model` takes it.
+        base: the string that states are put into.
+        source: one of the same length that they are from; the nearest one that is answered rightly
+            and otherwise, where none is named.
+        epoch: as `model` takes it.
+
+    Raises:
+        UnknownRunError: as `minimal`.
+        InvalidStringError: no string of this alphabet, not of the same length, or none to be had.
+    """
+    from seqcls.interpretability import patching
+
+    opened = model(store, run, epoch)
+    letters = opened.letters(base)
+    other = _nearest(opened, letters) if source is None else opened.letters(source)
+    patched = patching.patch(opened, letters, other)
+    return Patches(patched, opened.answer(letters), opened.answer(other))
+
+
+def ablate(
+    store: Store,
+    run: int | str,
+    kinds: Sequence[str] = (),
+    how: str = "zero",
+    *,
+    sample: int | None = None,
+    prune: bool = False,
+    epoch: int | None = None,
+) -> Ablations:
+    """What a model is without each of its parts alone, or without more and more of them.
+
+    Args:
+        store: the database.
+        run: as `model` takes it.
+        kinds: `head`, `feed-forward` or `unit`; units only where there are no others, if none is
+            named.
+        how: `zero`: the part adds nothing; `mean`: it adds its mean over the sample.
+        sample: distinct test strings to judge by; a few hundred, if no number is named.
+        prune: remove more and more, the cheapest part first.
+        epoch: as `model` takes it.
+
+    Raises:
+        UnknownRunError: as `minimal`.
+        ConfigError: there is no such kind of part, or the model has none, or too many to prune.
+    """
+    from seqcls.interpretability.ablation import SAMPLE, rank
+    from seqcls.interpretability.ablation import prune as pruned
+    from seqcls.interpretability.ablation_by_strings import main_parts, parts_of, sampled_judge
+    from seqcls.models.parts import PART_KINDS
+
+    kinds = [kinds] if isinstance(kinds, str) else kinds
+    for text in kinds:
+        if text not in PART_KINDS:
+            raise ConfigError(f"--part {text}: expected {', '.join(PART_KINDS)}")
+    methods: dict[str, AblationMethod] = {"zero": "zero", "mean": "mean"}
+    if how not in methods:
+        raise ConfigError(f"--how {how}: expected zero or mean")
+    method = methods[how]
+    parts = [kind for kind in PART_KINDS if kind in kinds]
+    opened = model(store, run, epoch)
+    removed = parts_of(opened, parts) if parts else main_parts(opened)
+    if not removed:
+        run_id = queries.find_run(store.reader(), str(run))
+        raise ConfigError(f"run {run_id} has no such part; leave --part out to see those it has")
+    judge = sampled_judge(opened, sample or SAMPLE)
+    if prune:
+        outcomes = tuple(pruned(judge, removed, method))
+    else:
+        outcomes = (judge.without({}), *rank(judge, removed, method))
+    return Ablations(len(judge.targets), outcomes)
+
+
+def _nearest(opened: TrainedModel, letters: Letters) -> Letters:
+    nearest_one = nearest_right(opened, letters, other_answer=True, same_length=True, known=False)
+    if nearest_one.answer is None:
+        words = opened.problem.kind.words
+        raise InvalidStringError(
+            f"no {words.string}{whose_known(opened.problem)} of the same length within two "
+            f"substitutions is {words.hit} with the other prediction; name one with --source"
+        )
+    return nearest_one.letters
+
+
+# The automaton that a model has become: learned from its answers, and looked for inside.
+#
+# PyTorch and AALpy are imported where they are used: they take a second or two to load.
+
+
+def automaton(
+    store: Store,
+    run: int | str,
+    epoch: int | None = None,
+    *,
+    states: int | None = None,
+    rounds: int | None = None,
+    strings: int | None = None,
+    length: int | None = None,
+    seconds: float | None = None,
+    on_round: "Callable[[Round], None] | None" = None,
+) -> "LearnedAutomaton":
+    """The minimal automaton of what a model answers, as far as it was asked.
+
+    What comes back is exported by its methods `dot`, `record` (as JSON has it) and `dfa` (of
+    automata-lib).
+
+    Args:
+        store: the database.
+        run: as `model` takes it.
+        epoch: as `model` takes it.
+        states: of a hypothesis at most; this and what follows as the `Budget` has it, if not named.
+        rounds: hypotheses at most.
+        strings: short strings, all of which are tried, at most.
+        length: tokens of the longest string asked.
+        seconds: after which the learning ends.
+        on_round: told of every hypothesis.
+
+    Raises:
+        UnknownRunError: there is no such run, or it has no such weights.
+        ConfigError: the task is no language, its alphabet is too large, or nothing may be asked.
+    """
+    from seqcls.interpretability.automaton import LearningBudget
+    from seqcls.interpretability.automaton_learning import learn
+
+    given = {"states": states, "rounds": rounds, "strings": strings, "length": length}
+    named = {name: value for name, value in given.items() if value is not None}
+    budget = (
+        LearningBudget(**named) if seconds is None else LearningBudget(**named, seconds=seconds)
+    )
+    return learn(model(store, run, epoch), budget, on_round)
+
+
+def automaton_inside(
+    store: Store, run: int | str, learned: "LearnedAutomaton", epoch: int | None = None
+) -> "Inside":
+    """Where the states of a learned automaton are inside a model: linear probes and clusters.
+
+    Args:
+        store: the database.
+        run: as `model` takes it.
+        learned: what `automaton` has found of the same model; its `main_hypothesis` is looked for.
+        epoch: as `model` takes it.
+
+    Raises:
+        UnknownRunError: as `automaton`.
+        ConfigError: the model names no states of its blocks or layers.
+    """
+    from seqcls.interpretability.automaton_inside import look_inside
+
+    return look_inside(model(store, run, epoch), learned.main_hypothesis.automaton)

@@ -1,0 +1,314 @@
+"""Predictions of models trained elsewhere, held against what is right of each test string."""
+
+import re
+from collections.abc import Hashable, Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from seqcls.errors import ConfigError, DatasetError, InvalidStringError
+from seqcls.evaluation import (
+    DistinctStrings,
+    distinct_test_strings,
+    evaluation_of,
+    judged_evaluation,
+)
+from seqcls.kinds import kind_name
+from seqcls.kinds.membership import MembershipKind
+from seqcls.problem import Problem
+from seqcls.results import Evaluation, StringErrors
+from seqcls.strings.alphabets import NOTATION
+from seqcls.strings.datasets import Dataset
+from seqcls.strings.token_strings import NO_LETTER
+from seqcls.strings.tokenizer import FIRST_LETTER, Tokenizer
+from sweeps.datasets import label_of
+
+UNWRITABLE = "\N{REPLACEMENT CHARACTER}"
+"""Stands for a token that no text can have."""
+
+SHOWN = 5
+"""Strings that are named at most where several are missing."""
+
+
+@dataclass(frozen=True)
+class ImportedPrediction:
+    """One answer of a model, as it was given."""
+
+    place: str
+    """Such as `line 7`."""
+    string: Any
+    """Its tokens, or the id of its row."""
+    answer: Any
+    score: Any = None
+
+
+class TestedStrings:
+    """The strings that a test asks for, found by their tokens or by ids of a file's rows."""
+
+    def __init__(self, problem: Problem) -> None:
+        if not (problem.writes or isinstance(problem.kind, MembershipKind)):
+            raise ConfigError(
+                f"task={problem.config.task!r}: its answers are of the kind "
+                f"{kind_name(problem.task)!r}; results are imported of languages, whose answers "
+                "are labels, and of transductions, whose answers are strings"
+            )
+        self.problem = problem
+        self.test: DistinctStrings = distinct_test_strings(problem.test)
+        self.tokenizer: Tokenizer = problem.tokenizer
+        self._alphabet = {token: number for number, token in enumerate(problem.task.alphabet)}
+        self._others: dict[str, int] = {}
+        """The tokens of outputs that the alphabet does not have, with numbers beyond its own."""
+        strings = self.test.strings
+        if strings.is_counted:
+            keys: list[Hashable] = [tuple(counts) for counts in strings.counts.tolist()]
+        else:
+            pairs = zip(strings.letters, strings.lengths.tolist(), strict=True)
+            keys = [tuple(letters[:length].tolist()) for letters, length in pairs]
+        self.rows = {key: row for row, key in enumerate(keys)}
+
+    @cached_property
+    def rows_of_ids(self) -> dict[str, int]:
+        """The string of each id of the tested rows of a file."""
+        task: Any = self.problem.task
+        content: Dataset | None = getattr(task, "content", None)
+        if content is None or content.ids is None:
+            raise DatasetError("id: the test strings have none; give their tokens")
+        test: Any = self.problem.test
+        letters, lengths = content.strings.letters, content.strings.lengths
+        return {
+            content.ids[row]: self.rows[tuple(letters[row, : lengths[row]].tolist())]
+            for row in test.rows.tolist()
+        }
+
+    @cached_property
+    def _spelled_without_spaces(self) -> frozenset[str]:
+        """The columns of a file, `tokens` and `target`, whose tokens are all of one character.
+
+        A text of such a column may be written without spaces, as it may stand in the file, though
+        tokens of the other column have names.
+        """
+        content: Dataset | None = getattr(self.problem.task, "content", None)
+        if content is None or not self.tokenizer.separator:
+            return frozenset()
+        columns = {"tokens": content.strings.letters, "target": content.targets}
+        short = [len(token) == 1 for token in self.problem.task.alphabet]
+        return frozenset(
+            name
+            for name, letters in columns.items()
+            if letters is not None and all(short[x] for x in np.unique(letters) if x != NO_LETTER)
+        )
+
+    def _tokens(self, value: Any, column: str) -> Sequence[str]:
+        """The tokens of a string or an output as it was given, in the alphabet or not.
+
+        Raises:
+            DatasetError: it is neither text nor a list of tokens.
+        """
+        if isinstance(value, list | tuple | np.ndarray):
+            return [str(token) for token in value]
+        if not isinstance(value, str | int) or isinstance(value, bool):
+            raise DatasetError(f"{value!r:.60}, expected text or a list of tokens")
+        text = str(value).strip()
+        words = text.split()
+        if len(words) > 1:
+            return words
+        if not self.tokenizer.separator or column in self._spelled_without_spaces:
+            return text
+        return words
+
+    def letters(self, value: Any) -> list[int]:
+        """The letters of a string as it was given: a list of tokens, or text.
+
+        Raises:
+            DatasetError: it is no string of this alphabet.
+        """
+        tokens = self._tokens("" if _is_missing(value) else value, "tokens")
+        if all(token in self._alphabet for token in tokens):
+            return [self._alphabet[token] for token in tokens]
+        return self._encoded(self.tokenizer, value, tokens)
+
+    def _encoded(self, tokenizer: Tokenizer, value: Any, tokens: Sequence[str]) -> list[int]:
+        """The letters of a text in the notation of strings, as `a{3}`."""
+        try:
+            ids = tokenizer.encode(str(value) if isinstance(value, str) else " ".join(tokens))
+        except InvalidStringError as error:
+            raise DatasetError(str(error)) from None
+        return [number - FIRST_LETTER for number in ids[1:]]
+
+    def row(self, value: Any) -> int | None:
+        """Which test string is the one that was given; None where none is."""
+        letters = self.letters(value)
+        if self.test.strings.is_counted:
+            counts = np.bincount(letters, minlength=len(self._alphabet))
+            return self.rows.get(tuple(counts.tolist()))
+        return self.rows.get(tuple(letters))
+
+    def answer(self, value: Any) -> Any:
+        """A label, or the letters of an output; a token that the alphabet does not have is a number
+        beyond those of letters.
+
+        Raises:
+            DatasetError: it is none.
+        """
+        if _is_missing(value):
+            said = "; the empty output is '', and not None or NaN" * self.problem.writes
+            raise DatasetError(f"prediction is missing{said}")
+        if not self.problem.writes:
+            return label_of(value, "prediction")
+        try:
+            tokens = self._tokens(value, "target")
+        except DatasetError as error:
+            raise DatasetError(f"prediction: {error}") from None
+        are_known = all(token in self._alphabet for token in tokens)
+        if not are_known and isinstance(value, str) and any(x in value for x in NOTATION):
+            extended = self.tokenizer.with_tokens_of(value)
+            with suppress(DatasetError):
+                letters = self._encoded(extended, value, tokens)
+                tokens = [extended.alphabet[letter] for letter in letters]
+        return [self._number_of(token) for token in tokens]
+
+    def _number_of(self, token: str) -> int:
+        if token in self._alphabet:
+            return self._alphabet[token]
+        return self._others.setdefault(token, len(self._alphabet) + len(self._others))
+
+    @property
+    def writer(self) -> Tokenizer:
+        """What writes outputs, those with tokens that the alphabet does not have too.
+
+        A token that a text cannot have, such as one with a space, is written as U+FFFD.
+        """
+        is_one = re.compile(self.tokenizer.pattern).fullmatch
+        others = [
+            x if is_one(x) and x.isprintable() and not x.isspace() else UNWRITABLE
+            for x in self._others
+        ]
+        return Tokenizer((*self.problem.task.alphabet, *others))
+
+
+def _is_missing(value: Any) -> bool:
+    """Whether a cell is None, or the NaN of a frame's empty cell."""
+    return value is None or (isinstance(value, float) and np.isnan(value))
+
+
+def _score(value: Any) -> float:
+    if _is_missing(value) or (isinstance(value, str) and value.strip().lower() in ("", "nan")):
+        return float("nan")
+    try:
+        score = float(value)
+    except (TypeError, ValueError, OverflowError):
+        raise DatasetError(f"score is {value!r:.60}, expected a number") from None
+    if not np.isfinite(score) or abs(score) > 1e300:
+        raise DatasetError(
+            f"score is {value!r:.60}, expected a finite number, or none where there is none"
+        )
+    return score
+
+
+def evaluated(
+    strings: TestedStrings, given: Iterable[ImportedPrediction], *, by_id: bool
+) -> Evaluation:
+    """Predictions for every test string, held against what is right.
+
+    Raises:
+        DatasetError: strings are missing, unknown or stand twice, or a prediction is none.
+    """
+    number = len(strings.test.texts)
+    answers: list[Any] = [None] * number
+    scores = np.full(number, np.nan)
+    before: dict[Any, str] = {}
+    answered: dict[int, str] = {}
+    for prediction in given:
+        try:
+            key = _key(strings, prediction.string, by_id=by_id)
+            answer, score = strings.answer(prediction.answer), _score(prediction.score)
+        except DatasetError as error:
+            raise DatasetError(f"{prediction.place}: {error}") from None
+        row = strings.rows_of_ids[key] if by_id else key
+        if key in before:
+            raise DatasetError(
+                f"{prediction.place}: the string of {before[key]} again; keep one of them"
+            )
+        if row in answered and answers[row] != answer:
+            raise DatasetError(
+                f"{prediction.place}: the string of {answered[row]} again, with another prediction"
+            )
+        before[key] = answered[row] = prediction.place
+        answers[row], scores[row] = answer, score
+    wanted: Any = strings.rows_of_ids if by_id else range(number)
+    missing = [key for key in wanted if key not in before]
+    if missing:
+        shown = [repr(key if by_id else strings.test.texts[key])[:60] for key in missing[:SHOWN]]
+        more = f" and {len(missing) - SHOWN:,} more" if len(missing) > SHOWN else ""
+        raise DatasetError(
+            f"no prediction for {len(missing):,} of {len(wanted):,} test strings: "
+            f"{', '.join(shown)}{more}"
+        )
+    if strings.problem.writes:
+        return _of_outputs(strings, answers, scores)
+    return _of_labels(strings, np.array(answers, dtype=bool), scores)
+
+
+def _key(strings: TestedStrings, value: Any, *, by_id: bool) -> Any:
+    if by_id:
+        text = str(value.item() if isinstance(value, np.generic) else value).strip()
+        if text not in strings.rows_of_ids and text.endswith(".0"):
+            # A frame has whole numbers so where another one of the column was missing.
+            text = text.removesuffix(".0")
+        if text not in strings.rows_of_ids:
+            raise DatasetError(f"id {text!r:.60} is not that of a test string")
+        return text
+    row = strings.row(value)
+    if row is None:
+        raise DatasetError(f"string {value!r:.60} is not a test string")
+    return row
+
+
+def _of_labels(strings: TestedStrings, answers: np.ndarray, scores: np.ndarray) -> Evaluation:
+    test = strings.test
+    if _are_probabilities(answers, scores):
+        raise DatasetError(
+            "score: those of strings predicted 0 are from 0 to 0.5 and those of others from 0.5 "
+            "to 1, as probabilities are; expected logits, log(p / (1 - p)), or no score"
+        )
+    evaluation = evaluation_of(strings.problem, test, np.where(answers, 1.0, -1.0))
+    by_number = np.empty(len(scores))
+    by_number[test.numbers] = scores
+    errors = StringErrors(evaluation.errors.numbers, by_number[evaluation.errors.numbers])
+    return Evaluation(**{**vars(evaluation), "errors": errors})
+
+
+def _are_probabilities(answers: np.ndarray, scores: np.ndarray) -> bool:
+    """Whether scores say how probable 1 is: logits of strings predicted 0 would not be above 0."""
+    known = ~np.isnan(scores)
+    yes, no = scores[known & answers], scores[known & ~answers]
+    if not len(yes) or not len(no):
+        return False
+    in_range = no.min() >= 0 and no.max() <= 0.5 <= yes.min() and yes.max() <= 1
+    return bool(in_range and no.max() > 0)
+
+
+def _of_outputs(strings: TestedStrings, answers: list[list[int]], scores: np.ndarray) -> Evaluation:
+    from seqcls.decode import Judged
+    from seqcls.kinds.transduction import edits, error_kind, first_wrong
+
+    targets = [row[row != NO_LETTER].tolist() for row in strings.test.targets]
+    is_wrong = np.array([a != b for a, b in zip(answers, targets, strict=True)], dtype=bool)
+    pairs = [(answers[row], targets[row]) for row in np.flatnonzero(is_wrong).tolist()]
+    distances = np.zeros(len(answers), dtype=np.int64)
+    distances[is_wrong] = [edits(said, target) for said, target in pairs]
+    judged = Judged(
+        is_wrong,
+        # What would have been written at the target's length is known of right outputs alone.
+        ~is_wrong,
+        scores,
+        distances,
+        [said for said, _ in pairs],
+        np.array([first_wrong(said, target) for said, target in pairs], dtype=np.int64),
+        [error_kind(said, target, ended=True) for said, target in pairs],
+    )
+    every = np.arange(len(answers))
+    return judged_evaluation(strings.problem, strings.test, every, judged, strings.writer)

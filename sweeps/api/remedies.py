@@ -1,0 +1,378 @@
+"""What came of remedies in this database: from failing seeds to their cause, to a change, to what
+it mended.
+
+Bounded, whatever the database holds: the configurations with most explained seeds are looked at.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import pandas as pd
+from sqlalchemy import func, select
+
+from seqcls.config import RunConfig
+from seqcls.fields import fields_unread
+from seqcls.interpretability.mechanisms import ORDER
+from seqcls.interpretability.remedies import Suggestion, changed, named_fields, suggestions
+from seqcls.interpretability.wording import p_value_text, percent
+from seqcls.problem import obstacle_of, resolve
+from seqcls.text import canonical_json
+from sweeps.api.comparisons import outcomes_of
+from sweeps.grid.spec import SweepSpec, parse_spec
+from sweeps.statistics.differences import Comparison, compare
+from sweeps.store.databases.engine import Store
+from sweeps.store.databases.statements import frame, one_of
+from sweeps.store.reads import queries
+from sweeps.store.reads.selection import View
+from sweeps.store.tables import CauseRow, Config, Run, RunState
+from sweeps.store.writes import explained
+
+MOST_CONFIGURATIONS = 12
+MOST_SEEDS = 200
+"""The most seeds of a configuration."""
+
+
+@dataclass(frozen=True)
+class TriedRemedy:
+    """A remedy that was trained with seeds that failed without it."""
+
+    suggestion: Suggestion
+    config_id: int
+    """The id of the configuration with the change."""
+    seeds: int
+    """Seeds that failed by the cause, and were trained with the change."""
+    mended: int
+    """Those of them that make no error with it."""
+    broken: int
+    """Seeds that made no error, and make some with it."""
+    run_ids: tuple[int, ...]
+    """The runs with the change of the seeds that failed by the cause."""
+
+
+@dataclass(frozen=True)
+class Loop:
+    """Failing seeds of one configuration, the main cause of most, and what was tried against it."""
+
+    config_id: int
+    config: RunConfig
+    finished: int
+    failing: int
+    mechanism: str
+    run_ids: tuple[int, ...]
+    """The seeds whose errors mainly come from it."""
+    tried: tuple[TriedRemedy, ...]
+    """The best first."""
+    untried: tuple[Suggestion, ...]
+
+    @property
+    def best(self) -> TriedRemedy | None:
+        """The remedy that mended most; None where none was tried."""
+        return self.tried[0] if self.tried else None
+
+
+def loops(store: Store) -> tuple[Loop, ...]:
+    """What stored causes and trained remedies tell, the most telling first."""
+    explained_runs = _explained(store)
+    if explained_runs.empty:
+        return ()
+    ids = [int(x) for x in explained_runs["config_id"].unique()]
+    configs = queries.configs(store, ids)
+    # What a plug-in reads is unknown unless it is installed.
+    configs = {key: config for key, config in configs.items() if obstacle_of(config) is None}
+    all_loops = []
+    others = _others(store, explained_runs, configs)
+    runs = _runs(store, {*ids, *others.values()})
+    for _, alike in explained_runs.groupby(["config_id", "mechanism"]):
+        config_id, mechanism = int(alike["config_id"].iloc[0]), str(alike["mechanism"].iloc[0])
+        if config_id in configs:
+            config = configs[config_id]
+            all_loops.append(_loop(config_id, config, mechanism, alike, runs, others))
+    return tuple(sorted(all_loops, key=_mended_and_seeds, reverse=True))
+
+
+def _mended_and_seeds(loop: Loop) -> tuple[int, int]:
+    return (loop.best.mended if loop.best else -1, len(loop.run_ids))
+
+
+def record(tried_loops: Iterable[Loop], suggestion: Suggestion) -> tuple[int, int]:
+    """How often a remedy mended the cause that it is suggested for: in so many of so many seeds."""
+    tried = [
+        each for loop in tried_loops for each in loop.tried if _same(each.suggestion, suggestion)
+    ]
+    return sum(each.mended for each in tried), sum(each.seeds for each in tried)
+
+
+def ranked(
+    tried_loops: Iterable[Loop], suggested: Sequence[Suggestion]
+) -> list[tuple[Suggestion, tuple[int, int]]]:
+    """Suggestions with their records, those first that mended most; untried ones count as half."""
+    known = tuple(tried_loops)
+    records = [(each, record(known, each)) for each in suggested]
+    return sorted(records, key=lambda each: -(each[1][0] + 1) / (each[1][1] + 2))
+
+
+def _same(first: Suggestion, second: Suggestion) -> bool:
+    """Whether both are the same remedy against the same cause, whatever the field was before."""
+    names = ("mechanism", "field", "reason")
+    return all(getattr(first, name) == getattr(second, name) for name in names)
+
+
+def _explained(store: Store) -> pd.DataFrame:
+    """run_id, config_id and the main mechanism of failing runs whose causes are stored."""
+    most = (
+        select(Run.config_id, func.count(CauseRow.run_id.distinct()).label("seeds"))
+        .join(Run, Run.id == CauseRow.run_id)
+        .group_by(Run.config_id)
+        .order_by(func.count(CauseRow.run_id.distinct()).desc(), Run.config_id)
+        .limit(MOST_CONFIGURATIONS)
+    )
+    with store.begin() as connection:
+        ids = [row.config_id for row in connection.execute(most)]
+        runs = [
+            (run_id, config_id)
+            for config_id in ids
+            for run_id in connection.scalars(
+                select(Run.id)
+                .where(Run.config_id == config_id, Run.state == RunState.DONE, Run.wrong > 0)
+                .order_by(Run.id)
+                .limit(MOST_SEEDS)
+            )
+        ]
+    of = pd.DataFrame(runs, columns=["run_id", "config_id"])
+    causes = explained.causes(store, of["run_id"].tolist())
+    shares = causes.groupby(["run_id", "mechanism"], sort=False)["share"].sum().reset_index()
+    main = shares.sort_values("share", ascending=False, kind="stable").drop_duplicates("run_id")
+    return main.merge(of, on="run_id").sort_values("run_id").reset_index(drop=True)
+
+
+def _others(
+    store: Store, explained_runs: pd.DataFrame, configs: dict[int, RunConfig]
+) -> dict[str, int]:
+    """The stored configurations with one suggested change, by key."""
+    pairs = explained_runs[["config_id", "mechanism"]].drop_duplicates()
+    keys = {
+        changed(configs[config_id], each.fields).key
+        for config_id, mechanism in pairs.itertuples(index=False)
+        if config_id in configs
+        for each in suggestions(resolve(configs[config_id]), [mechanism])
+    }
+    query = select(Config.key, Config.id).where(Config.key.in_(sorted(keys)))
+    with store.begin() as connection:
+        return {row.key: int(row.id) for row in connection.execute(query)}
+
+
+def _runs(store: Store, config_ids: Iterable[int]) -> pd.DataFrame:
+    columns = (Run.id, Run.config_id, Run.model_seed, Run.wrong)
+    query = select(*columns).where(one_of(Run.config_id, set(config_ids)))
+    return frame(store, query.where(Run.state == RunState.DONE))
+
+
+def _loop(
+    config_id: int,
+    config: RunConfig,
+    mechanism: str,
+    alike: pd.DataFrame,
+    runs: pd.DataFrame,
+    others: dict[str, int],
+) -> Loop:
+    before = runs[runs["config_id"] == config_id]
+    tried, untried = [], []
+    for suggestion in suggestions(resolve(config), [mechanism]):
+        other = others.get(changed(config, suggestion.fields).key)
+        trained = runs[runs["config_id"] == other] if other is not None else runs.head(0)
+        came = _came_of_it(suggestion, before, trained, set(alike["run_id"]))
+        if came is None:
+            untried.append(suggestion)
+        else:
+            tried.append(came)
+    best_first = sorted(tried, key=lambda each: (each.broken - each.mended, each.broken))
+    return Loop(
+        config_id,
+        config,
+        len(before),
+        int((before["wrong"] > 0).sum()),
+        mechanism,
+        tuple(int(x) for x in alike["run_id"]),
+        tuple(best_first),
+        tuple(untried),
+    )
+
+
+def _came_of_it(
+    suggestion: Suggestion, before: pd.DataFrame, trained: pd.DataFrame, failed: set[int]
+) -> TriedRemedy | None:
+    both = before.merge(trained, on="model_seed", suffixes=("", "_after"))
+    by_cause = both[both["id"].isin(failed)]
+    if by_cause.empty:
+        return None
+    broken = both[(both["wrong"] == 0) & (both["wrong_after"] > 0)]
+    return TriedRemedy(
+        suggestion,
+        int(trained["config_id"].iloc[0]),
+        len(by_cause),
+        int((by_cause["wrong_after"] == 0).sum()),
+        len(broken),
+        tuple(int(x) for x in by_cause["id_after"]),
+    )
+
+
+# What would help a failing run: suggestions, the sweeps that try them, and their results.
+
+
+@dataclass(frozen=True, eq=False)
+class RemedyTrial:
+    """A suggestion, how it is tried, and what came of it."""
+
+    suggestion: Suggestion
+    spec: SweepSpec
+    """The same seeds with one field changed."""
+    comparison: Comparison | None
+    """The changed configuration (a) against this one (b); None where no seed of it is trained."""
+    waiting: int = 0
+    """Seeds of the changed configuration that are queued or in training."""
+    lost: int = 0
+    """Seeds whose training failed."""
+    mended: tuple[int, int] = (0, 0)
+    """In how many of how many seeds of this database the remedy mended this cause."""
+
+    @property
+    def is_begun(self) -> bool:
+        """Whether any of it is trained, or will be."""
+        return self.comparison is not None or self.waiting > 0
+
+
+def trials(store: Store, run_id: int, mechanisms: Sequence[str]) -> tuple[RemedyTrial, ...]:
+    """What may help the configuration of a run against these mechanisms; first what mended most.
+
+    Args:
+        store: where to read.
+        run_id: a run of the configuration; all its finished runs are compared.
+        mechanisms: the most frequent first.
+    """
+    alike = queries.runs(store, View(config_ids=(queries.config_id_of(store, run_id),)))
+    config = queries.run_config(store, run_id)
+    seeds = sorted(int(seed) for seed in alike["model_seed"])
+    before = outcomes_of(alike)
+    by_meaning = _by_meaning(queries.configs(store))
+    trials = []
+    for suggestion, mended in ranked(loops(store), suggestions(resolve(config), mechanisms)):
+        other = changed(config, suggestion.fields)
+        same = tuple(by_meaning.get(_meaning(other), []))
+        tried = queries.runs(store, View(config_ids=same))
+        spec = trial_spec(other, suggestion, seeds)
+        states = tried["state"].value_counts()
+        waiting = int(states.get(RunState.QUEUED, 0) + states.get(RunState.RUNNING, 0))
+        lost = int(states.get(RunState.FAILED, 0))
+        trials.append(
+            RemedyTrial(suggestion, spec, _compared(tried, before), waiting, lost, mended)
+        )
+    return tuple(trials)
+
+
+def _by_meaning(configs: Mapping[int, RunConfig]) -> dict[str, list[int]]:
+    ids: dict[str, list[int]] = {}
+    for config_id, config in configs.items():
+        # The fields that a plug-in reads are unknown unless it is installed.
+        if obstacle_of(config) is None:
+            ids.setdefault(_meaning(config), []).append(config_id)
+    return ids
+
+
+def _meaning(config: RunConfig) -> str:
+    """What a configuration says of its models: an LSTM's number of heads says nothing."""
+    unread = fields_unread(config)
+    return canonical_json({k: v for k, v in config.changed.items() if k not in unread})
+
+
+def mechanisms_of(frame: pd.DataFrame) -> list[str]:
+    """The mechanisms of stored causes, `order not seen` first, then that of most errors.
+
+    Args:
+        frame: as `sweeps.store.writes.explained.causes`, of one run or of several.
+    """
+    shares = frame.groupby("mechanism", sort=False)["share"].sum()
+    ranked = shares.sort_values(ascending=False, kind="stable").index
+    return sorted(map(str, ranked), key=lambda name: name != ORDER)
+
+
+def trial_spec(config: RunConfig, suggestion: Suggestion, seeds: Sequence[int]) -> SweepSpec:
+    """The sweep that tries a suggestion.
+
+    Args:
+        config: with the field changed.
+        suggestion: what it is.
+        seeds: those of the runs that it is compared with.
+    """
+    return parse_spec(
+        {
+            "name": f"{suggestion.field}={suggestion.value} for {config.key[:8]}",
+            "description": f"Against {suggestion.mechanism}: {suggestion.text}.",
+            "model_seeds": list(seeds),
+            "fixed": named_fields(config),
+        }
+    )
+
+
+def all_spec(config: RunConfig, tried: Sequence[RemedyTrial]) -> SweepSpec:
+    """One sweep that tries all of these, with the same seeds.
+
+    Args:
+        config: that they change.
+        tried: at least one.
+    """
+    fields = [named_fields(changed(config, trial.suggestion.fields)) for trial in tried]
+    shared = {
+        name: value
+        for name, value in fields[0].items()
+        if all(name in each and each[name] == value for each in fields)
+    }
+    changes = [{x: value for x, value in each.items() if x not in shared} for each in fields]
+    return parse_spec(
+        {
+            "name": f"remedies for {config.key[:8]}",
+            "description": "; ".join(trial.suggestion.text for trial in tried),
+            "model_seeds": list(tried[0].spec.model_seeds),
+            "fixed": shared,
+            **({"configurations": changes} if len(changes) > 1 else {}),
+        }
+    )
+
+
+def record_sentence(trial: RemedyTrial) -> str | None:
+    """How often the remedy mended this cause; None where it was never tried."""
+    mended, seeds = trial.mended
+    if not seeds:
+        return None
+    return f"mended {trial.suggestion.mechanism} in {mended} of {seeds} seeds of this database"
+
+
+def trial_sentence(trial: RemedyTrial) -> str:
+    """What came of a suggestion, in a line."""
+    comparison = trial.comparison
+    if comparison is None and trial.waiting:
+        return f"in training: none of {trial.waiting} seeds is done yet"
+    if comparison is None and trial.lost:
+        return "training failed for every seed that was tried"
+    if comparison is None:
+        return "not tried yet"
+    more = f"; {trial.waiting} more in training" if trial.waiting else ""
+    return _comparison_sentence(comparison) + more
+
+
+def _comparison_sentence(comparison: Comparison) -> str:
+    (a, b), (n, m) = comparison.failing, comparison.runs
+    said = f"trained: {round(a.value * n)} of {n} seeds fail, against {round(b.value * m)} of {m}"
+    if comparison.p_value is None:
+        return f"{said}; no seed is in both"
+    table = comparison.table
+    helped = f"of {table.pairs} seeds in both it mends {table.only_second}"
+    medians = " against ".join(percent(value) for value in comparison.medians)
+    return (
+        f"{said}; {helped} and breaks {table.only_first} (exact McNemar "
+        f"{p_value_text(comparison.p_value)}); median accuracy {medians}"
+    )
+
+
+def _compared(tried: pd.DataFrame, before: pd.DataFrame) -> Comparison | None:
+    outcomes = outcomes_of(tried)
+    return None if outcomes.empty or before.empty else compare(outcomes, before)

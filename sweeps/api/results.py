@@ -1,0 +1,328 @@
+"""Many runs: their results, why they fail, what would help, whether rounding decides."""
+
+import numbers
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from seqcls.config import check_model_seed, default_fields
+from seqcls.errors import ConfigError, UnknownRunError
+from seqcls.imported import PREFIX
+from seqcls.interpretability.mechanisms import SAMPLE
+from seqcls.text import nearest
+from seqcls.theory.predictions import theory_of
+from sweeps.api import failures, remedies
+from sweeps.api.comparisons import compare as compare
+from sweeps.api.configurations import checked_value, condition, is_setting
+from sweeps.api.failures import attribute
+from sweeps.api.failures import in_both_precisions as in_both_precisions
+from sweeps.results import differing_fields
+from sweeps.store.databases.engine import Store
+from sweeps.store.opening import to_write
+from sweeps.store.reads import queries, string_queries, sweep_queries
+from sweeps.store.reads.selection import View, WrittenValue, is_value, listed
+from sweeps.store.tables import RunState
+from sweeps.store.writes import explained
+
+FIRST = ["id", "sweeps", "model_seed", "state", "accuracy", "errors", "solved_length"]
+
+SORTS = ("length", "string", "logit", "occurrences")
+"""What errors are sorted by; where two are alike, by the next."""
+
+
+def stored_runs(
+    store: Store,
+    sweeps: Sequence[str] = (),
+    model_seeds: int | Sequence[int] | None = (),
+    *,
+    failing: bool = False,
+    fields: Mapping[str, Any] | None = None,
+    conditions: Sequence[str] = (),
+) -> pd.DataFrame:
+    """Runs, their results and configurations as they are stored, and what is predicted of them.
+
+    Args:
+        store: the database.
+        sweeps: only those of these sweeps; all where it is empty.
+        model_seeds: likewise.
+        failing: only runs with at least one misclassified test string.
+        fields: values that columns must have: fields of the configuration, or results.
+        conditions: likewise, as a user writes them: `hidden_size=16`, `model_seed=0`.
+
+    Raises:
+        UnknownRunError: there is no such sweep.
+        ConfigError: there is no such column, or a seed is no seed.
+    """
+    reader = store.reader()
+    for name in sweeps:
+        sweep_queries.find_sweep(reader, name)
+    seeds = tuple(map(_plain, [] if model_seeds is None else listed(model_seeds)))
+    for seed in seeds:
+        check_model_seed(seed)
+    view = View(tuple(sweeps), seeds, failing=failing)
+    settings: dict[str, Any] = {}
+    results: list[tuple[str, Any, str]] = []
+    for name, value, said in [
+        *((name, value, f"{name}={value!r:.60}") for name, value in (fields or {}).items()),
+        *(_condition(reader, text) for text in conditions),
+    ]:
+        if not is_setting(name):
+            results.append((name, value, said))
+        elif settings.setdefault(name, value) != value:
+            raise ConfigError(f"{said}: {name} has another value before; leave one of them out")
+        elif not isinstance(value, WrittenValue):
+            settings[name] = checked_value(name, value)
+    frame = _with_predictions(queries.runs(reader, view, settings))
+    for name, value, said in results:
+        frame = frame[_has_value(frame, name, value, said)]
+    return frame.reset_index(drop=True)
+
+
+def _plain(value: Any) -> Any:
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _condition(store: Store, text: str) -> tuple[str, Any, str]:
+    """A condition's column and value, and where it was written."""
+    said, name = f"--where {text}", text.partition("=")[0]
+    if name.startswith(PREFIX):
+        return *condition(text, said, queries.foreign_settings(store)), said
+    if is_setting(name) or "=" not in text:
+        return *condition(text, said), said
+    return name, WrittenValue(text.partition("=")[2]), said
+
+
+def _has_value(frame: pd.DataFrame, name: str, value: Any, said: str) -> "pd.Series[bool]":
+    """Which runs have this value in a column of results."""
+    if name not in frame:
+        columns = [*frame.columns, *default_fields()]
+        raise ConfigError(f"{said}: {nearest(name, list(dict.fromkeys(map(str, columns))))}")
+    if name == "sweeps":
+        wanted = value.text if isinstance(value, WrittenValue) else value
+        named = {wanted} if isinstance(wanted, str) else set(wanted)
+        # As the table writes them where there are several, too.
+        return frame[name].map(lambda each: bool(named & {*each, ", ".join(each)})).astype(bool)
+    if not isinstance(value, WrittenValue):
+        return frame[name].map(lambda each: is_value(each, _plain(value))).astype(bool)
+    if not pd.api.types.is_numeric_dtype(frame[name]):
+        return frame[name].map(lambda each: not pd.isna(each) and str(each) == value.text)
+    try:
+        number = float(value.text.removesuffix("%"))
+        with suppress(ValueError):
+            number = int(value.text)
+    except ValueError:
+        raise ConfigError(f"{said}: expected a number, as in {name}=0") from None
+    if value.text.endswith("%"):
+        # As the table rounds it.
+        return frame[name].map(lambda each: not pd.isna(each) and f"{each:.2%}" == value.text)
+    return frame[name].map(lambda each: not pd.isna(each) and each == number)
+
+
+def _with_predictions(frame: pd.DataFrame) -> pd.DataFrame:
+    """Runs with what theory predicts of each configuration: `predicted`."""
+    rows = frame.drop_duplicates("config_id").to_dict("records")
+    fields = [{str(name): value for name, value in row.items()} for row in rows]
+    said = {row["config_id"]: theory_of(row).first.verdict for row in fields}
+    return frame.assign(predicted=frame["config_id"].map(said).astype(object))
+
+
+def runs(
+    store: Store,
+    sweep: str | Sequence[str] | None = None,
+    model_seeds: int | Sequence[int] | None = (),
+    *,
+    failing: bool = False,
+    **fields: Any,
+) -> pd.DataFrame:
+    """One row a run: its results, `accuracy` in [0, 1] and its configuration.
+
+    `predicted` is what theory says of the language and the network: can, cannot or not known. What
+    is asked for most stands first: the run, its results, the settings that differ. Times are
+    timestamps in UTC.
+
+    Args:
+        store: the database.
+        sweep: only this sweep's, or these sweeps'.
+        model_seeds: only this, or these; all where it is empty.
+        failing: only runs with at least one misclassified test string.
+        fields: values that columns must have, as `hidden_size=16` or `state="failed"`.
+
+    Raises:
+        UnknownRunError: there is no such sweep.
+        ConfigError: there is no such field, or a seed is no seed.
+    """
+    sweeps = [] if sweep is None else listed(sweep)
+    frame = stored_runs(store, sweeps, model_seeds, failing=failing, fields=fields)
+    frame["finished_at"] = pd.to_datetime(frame["finished_at"], utc=True, format="ISO8601")
+    first = [*FIRST, *differing_fields(frame)]
+    return frame[[*first, *(name for name in frame if name not in first)]]
+
+
+Runs = int | str | Iterable[int | str]
+"""A run by its id or as `heads/2`, or several."""
+
+
+def _run_ids(store: Store, runs: Runs) -> list[int]:
+    return [
+        int(run)
+        if isinstance(run, numbers.Integral) and not isinstance(run, bool)
+        else queries.find_run(store, str(run))
+        for run in listed(runs)
+    ]
+
+
+def lengths(store: Store, run_ids: Runs) -> pd.DataFrame:
+    """Results of runs at every length: run_id, length, tn, fp, fn, tp, tested, wrong (strings).
+
+    Of transductions right_length_given (strings), edits and target_tokens besides.
+    """
+    reader = store.reader()
+    return queries.length_scores(reader, _run_ids(reader, run_ids))
+
+
+def errors(store: Store, run_ids: Runs) -> pd.DataFrame:
+    """Misclassified test strings: run_id, string, length, label, logit (nats), occurrences.
+
+    Of tasks that are no languages target besides; of transductions output, first_wrong (tokens),
+    log_probability (of the target, in nats) and error_kind.
+    """
+    reader = store.reader()
+    return string_queries.errors_of(reader, _run_ids(reader, run_ids))
+
+
+def errors_of_run(store: Store, run: int | str, sort: str = "length") -> pd.DataFrame:
+    """A finished run's misclassified test strings, with the kind of each error.
+
+    Args:
+        store: the database.
+        run: its id, or its sweep and model seed, as `heads/2`.
+        sort: `length`, `string`, `logit` or `occurrences`; the smallest first.
+
+    Returns:
+        string, kind, length, label, logit (nats), occurrences (in the test set).
+
+    Raises:
+        UnknownRunError: there is no such run, or it was not tested.
+        ConfigError: there is nothing such to sort by.
+    """
+    if sort not in SORTS:
+        raise ConfigError(f"--sort {sort}: {nearest(sort, list(SORTS))}")
+    reader = store.reader()
+    run_id = queries.find_run(reader, str(run))
+    status = queries.run_status(reader, run_id)
+    if status.state != RunState.DONE:
+        reason = f": {status.error}" if status.error else ""
+        raise UnknownRunError(f"run {run_id} is {status.state} and was not tested{reason}")
+    frame = string_queries.string_errors(reader, run_id)
+    return frame.sort_values([sort, *(name for name in SORTS if name != sort)])
+
+
+def causes(store: Store, sweep: str, sample: int = SAMPLE) -> pd.DataFrame:
+    """Why the failing runs of a sweep fail: as stored, or else found and stored.
+
+    Args:
+        store: the database.
+        sweep: its name.
+        sample: errors of each run that are looked at.
+
+    Returns:
+        run_id, number, mechanism, head, tokens, share, strings, agreement; in each run the cause of
+        most errors has the number 0.
+
+    Raises:
+        UnknownRunError: there is no such sweep.
+    """
+    ids = [int(run_id) for run_id in stored_runs(store, (sweep,), failing=True)["id"]]
+    if ids:
+        attribute(to_write(store), ids, sample)
+    return explained.causes(store.reader(), ids)
+
+
+class Help(NamedTuple):
+    """What would help a failing run."""
+
+    mechanisms: list[str]
+    """Why it fails, the most frequent first; none where it misclassifies no test string."""
+    trials: tuple[remedies.RemedyTrial, ...]
+    """Suggestions, the sweeps that try them, and what came of those."""
+
+
+def helps(store: Store, run: int | str) -> Help:
+    """Which field to change so that a failing run may work, and what came of it where it was tried.
+
+    The run's errors are attributed, and their causes stored, where that was not done yet.
+
+    Raises:
+        UnknownRunError: there is no such run, or it has no model.
+    """
+    reader = store.reader()
+    run_id = queries.find_run(reader, str(run))
+    # A run without a model says so here, before anything is attributed.
+    queries.weights(reader, run_id)
+    stored = explained.causes(reader, [run_id])
+    if stored.empty and len(string_queries.string_errors(reader, run_id)):
+        attribute(to_write(store), [run_id])
+        stored = explained.causes(reader, [run_id])
+    mechanisms = remedies.mechanisms_of(stored)
+    return Help(mechanisms, remedies.trials(reader, run_id, mechanisms))
+
+
+def sensitive(store: Store, runs: Runs = (), times: int = failures.TIMES) -> pd.DataFrame:
+    """Which runs hang on rounding: trained again with other rounding where that is not stored.
+
+    Args:
+        store: the database.
+        runs: runs, or sweeps, whose finished runs are meant; all that are stored where it is empty.
+            A whole number is a run's id, whatever sweeps are called.
+        times: how often each is trained again from initial values moved by one unit in the last
+            place; and once in double precision.
+
+    Returns:
+        As `sweeps.store.writes.explained.sensitivity`.
+
+    Raises:
+        UnknownRunError: there is neither such a sweep nor such a run, or the run is not finished.
+    """
+    reader = store.reader()
+    named = listed(runs)
+    if not named:
+        return explained.sensitivity(reader)
+    ids = list(dict.fromkeys(run_id for each in named for run_id in _finished(reader, each)))
+    for run_id in ids:
+        if reason := queries.why_no_weights(queries.run_config(reader, run_id)):
+            raise ConfigError(f"run {run_id} cannot be trained again: {reason}")
+    known = explained.perturbations(reader, ids).groupby("run_id").size()
+    precision = queries.runs(reader, View(run_ids=tuple(ids))).set_index("id")["precision"]
+    waiting = [
+        run_id
+        for run_id in ids
+        # As many as there are where no training diverges.
+        if known.get(run_id, 0) != times + (precision[run_id] != failures.DOUBLE)
+    ]
+    if waiting:
+        failures.perturb(to_write(store), waiting, times)
+    return explained.sensitivity(reader, ids)
+
+
+def _finished(store: Store, reference: int | str) -> Iterator[int]:
+    """The finished runs of a sweep, or the one run of that reference; a number is a run's id."""
+    if not isinstance(reference, str):
+        yield queries.find_run(store, str(reference))
+        return
+    named = sweep_queries.sweeps_that_begin(store, reference)
+    sweep = next((name for name in named if reference in (name, f"{name}:")), None)
+    if sweep is not None:
+        if runs := queries.runs_named(store, reference):
+            raise UnknownRunError(
+                f"{reference!r} means the sweep of that name or run {runs[0]}; write "
+                f"{reference + ':'!r} for the sweep, or name the run as SWEEP/SEED or by its id"
+            )
+        members = queries.runs(store, View((sweep,)))
+        yield from (int(x) for x in members.loc[members["state"] == RunState.DONE, "id"])
+        return
+    if "/" not in reference and not reference.isdecimal():
+        sweep_queries.find_sweep(store, reference)
+    yield queries.find_run(store, reference)

@@ -1,0 +1,317 @@
+"""Sweeps: submitted, trained, watched, stopped, started again, deleted, estimated."""
+
+import builtins
+import logging
+import numbers
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from seqcls.engines.choice import choose_engine
+from seqcls.errors import SpecError, UnknownRunError
+from seqcls.problem import resolve
+from sweeps.grid.spec import SweepSpec, at_precision, load_specs, parse_spec
+from sweeps.store import writer
+from sweeps.store.databases.engine import Store
+from sweeps.store.opening import to_write
+from sweeps.store.reads import sweep_queries
+from sweeps.store.reads.selection import listed
+from sweeps.terminal import training_bar
+from sweeps.work import estimate as estimating
+from sweeps.work import machine
+from sweeps.work.executors.dask_cluster import check_address
+from sweeps.work.machine import WorkOptions, WorkSummary, check_device
+from sweeps.work.progress import SweepProgress, counts, progress
+from sweeps.work.timing import time_groups
+from sweeps.work.worker import work as work_on
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+_log = logging.getLogger(__name__)
+
+SAID = 10
+"""Runs that are named where they leave a sweep."""
+
+Spec = str | Path | Mapping[str, Any] | Sequence[SweepSpec]
+"""A TOML file, a folder of them, a shipped one's name, a table with the same keys, or what
+`read_specs` made of one of these."""
+
+Sweeps = str | int | Iterable[str | int]
+"""The name or id of a sweep, or those of several."""
+
+
+def read_specs(spec: Spec, precision: str | None = None) -> list[SweepSpec]:
+    """Specifications, checked as a whole; at another precision where one is named.
+
+    Raises:
+        SpecError: a specification cannot be read or is refused.
+    """
+    if isinstance(spec, str | Path):
+        specs = load_specs(str(spec))
+    elif isinstance(spec, Mapping):
+        specs = [parse_spec(spec)]
+    else:
+        specs = [each for each in listed(spec) if isinstance(each, SweepSpec)]
+        if len(specs) < len(listed(spec)):
+            raise SpecError(
+                f"{spec!r:.60} is no specification: expected a TOML file, a folder of them, the "
+                "name of one that is shipped, or a table with the same keys"
+            )
+    return specs if precision is None else [at_precision(each, precision) for each in specs]
+
+
+def sweep_ids(store: Store, sweeps: Sweeps) -> list[int]:
+    """The ids of these sweeps.
+
+    Raises:
+        UnknownRunError: there is no sweep of such a name or id.
+    """
+    ids = []
+    for each in listed(sweeps):
+        if isinstance(each, numbers.Integral) and not isinstance(each, bool):
+            ids.append(sweep_queries.check_sweep_id(store, int(each)))
+        else:
+            ids.append(sweep_queries.find_sweep(store, each))
+    return ids
+
+
+def submit(store: Store, spec: Spec) -> list[str]:
+    """Queues what a specification asks for and the database lacks.
+
+    Of a sweep that is there, the specification is replaced: runs that it no longer asks for leave
+    it, which is logged as a warning.
+
+    Args:
+        store: the database.
+        spec: a TOML file, a folder of them, a shipped one's name, or a table with the same keys.
+
+    Returns:
+        The names of the sweeps.
+
+    Raises:
+        SpecError: the specification cannot be read or is refused; nothing is queued.
+    """
+    specs = read_specs(spec)
+    for each in specs:
+        leaving = sweep_queries.leaving_runs(store, each)
+        writer.submit(store, each)
+        if leaving:
+            _log.warning("%s", _said_of_leaving(each.name, leaving))
+    return [each.name for each in specs]
+
+
+def _said_of_leaving(name: str, leaving: Sequence[sweep_queries.LeavingRun]) -> str:
+    """How many runs a sweep has no longer, which, and what becomes of them."""
+    listed = ", ".join(str(run.id) for run in leaving[:SAID])
+    more = f" and {len(leaving) - SAID:,} more" if len(leaving) > SAID else ""
+    runs = "1 run leaves" if len(leaving) == 1 else f"{len(leaving):,} runs leave"
+    deleted = sum(run.is_deleted for run in leaving)
+    kept = len(leaving) - deleted
+    fates = [f"{kept:,} stay in the database"] if kept else []
+    fates += [f"{deleted:,} not begun yet are deleted"] if deleted else []
+    return (
+        f"{runs} the sweep {name!r}, whose specification has changed: {listed}{more}; "
+        f"{' and '.join(fates)}"
+    )
+
+
+def missing_runs(store: Store, spec: Spec) -> int | None:
+    """How many runs of a specification are not done; None where a sweep is not stored like this."""
+    return sweep_queries.missing_runs(store, read_specs(spec))
+
+
+def check_training(how: WorkOptions, spec: Spec = ()) -> None:
+    """Refuses what cannot be trained like this, before anything is written.
+
+    Raises:
+        DeviceError: there is no such device.
+        ClusterError: the address of the cluster is none.
+        EngineError: there is no such engine, or it cannot train one of these configurations.
+    """
+    check_device(how.device)
+    if how.dask is not None:
+        check_address(how.dask)
+    for each in read_specs(spec):
+        for config in each.configs():
+            choose_engine(resolve(config), how.engine, how.device)
+
+
+def memory_warning(spec: Spec, workers: int = 1) -> str | None:
+    """What to say of models that so many processes cannot train at once on this machine."""
+    configs = (config for each in read_specs(spec) for config in each.configs())
+    return machine.warning(map(resolve, configs), workers)
+
+
+def work(
+    store: Store,
+    sweeps: Sweeps | None = None,
+    *,
+    workers: int = 0,
+    engine: str = "auto",
+    device: str = "auto",
+    dask: str | None = None,
+    watch: bool = False,
+    progress_bar: bool | None = None,
+) -> WorkSummary:
+    """Trains what is queued, and returns when nothing is.
+
+    Args:
+        store: the database.
+        sweeps: the name of a sweep, or several; all where it is None.
+        workers: processes to train in; with 0 this one trains. In a script, more than 0 needs
+            `if __name__ == "__main__":` around the call, since processes are spawned.
+        engine: `auto`, `fused` or `torch`.
+        device: `auto`, `cpu` or `cuda`.
+        dask: the address of a Dask scheduler whose workers train instead.
+        watch: wait for more when nothing is queued any longer.
+        progress_bar: whether to show how far it is; in a notebook, where it is None.
+
+    Raises:
+        UnknownRunError: there is no such sweep.
+        StoreUnavailableError: the database cannot be written any longer.
+        DeviceError: there is no such device.
+        ClusterError: the cluster cannot be reached or was lost.
+    """
+    how = WorkOptions(workers, engine, device, dask, watch)
+    check_training(how)
+    ids = None if sweeps is None else sweep_ids(store, sweeps)
+    if not (in_notebook() if progress_bar is None else progress_bar):
+        return work_on(store, ids, how)
+    with training_bar() as on_progress:
+        return work_on(store, ids, how, on_progress)
+
+
+def in_notebook() -> bool:
+    """Whether this is run in a cell of a notebook."""
+    shell = getattr(builtins, "get_ipython", None)
+    return shell is not None and type(shell()).__name__ == "ZMQInteractiveShell"
+
+
+def status(store: Store, sweeps: Sweeps | None = None) -> list[SweepProgress]:
+    """How far these sweeps are; every sweep, where none is named.
+
+    Raises:
+        UnknownRunError: there is no such sweep.
+    """
+    reader = store.reader()
+    ids = sweep_ids(reader, sweeps or ()) or None
+    return progress(reader, counts(reader, ids))
+
+
+def runs_by_state(store: Store, sweeps: Sweeps | None = None) -> dict[str, int]:
+    """How many distinct runs of these sweeps, or of all, there are in each state.
+
+    Raises:
+        UnknownRunError: there is no such sweep.
+    """
+    reader = store.reader()
+    ids = None if sweeps is None else sweep_ids(reader, sweeps)
+    return sweep_queries.counts_by_state(reader, ids)
+
+
+def stop(store: Store, sweeps: Sweeps) -> None:
+    """Has every worker leave the rest of these sweeps; what is nearly done is finished.
+
+    Raises:
+        UnknownRunError: there is no such sweep.
+    """
+    ids = sweep_ids(store.reader(), sweeps)
+    writer.stop(to_write(store), ids)
+
+
+def resume(store: Store, sweeps: Sweeps) -> None:
+    """Takes the stop of these sweeps back.
+
+    Raises:
+        UnknownRunError: there is no such sweep.
+    """
+    ids = sweep_ids(store.reader(), sweeps)
+    writer.resume(to_write(store), ids)
+
+
+def retry(store: Store, sweeps: Sweeps) -> int:
+    """Queues the failed runs of these sweeps again; how many that were.
+
+    Raises:
+        UnknownRunError: there is no such sweep.
+    """
+    ids = sweep_ids(store.reader(), sweeps)
+    return writer.retry(to_write(store), ids)
+
+
+def runs_of_no_other(store: Store, sweep: str) -> int:
+    """How many runs this sweep has and no other: those that are deleted with it.
+
+    Raises:
+        UnknownRunError: there is no such sweep.
+    """
+    reader = store.reader()
+    return sweep_queries.runs_of_one_sweep_only(reader, sweep_queries.find_sweep(reader, sweep))
+
+
+def delete(store: Store, sweep: str | int) -> int:
+    """Deletes a sweep and the runs that no other sweep has; how many runs that were.
+
+    Raises:
+        UnknownRunError: there is no such sweep.
+    """
+    if isinstance(sweep, Iterable) and not isinstance(sweep, str):
+        raise UnknownRunError(f"{sweep!r:.60}: expected the name of one sweep to delete")
+    (sweep_id,) = sweep_ids(store.reader(), sweep)
+    return writer.delete(to_write(store), sweep_id)
+
+
+def estimate(
+    store: Store | None, spec: Spec, workers: int = 1, timer: estimating.Timer = time_groups
+) -> estimating.Estimate:
+    """How many runs a specification asks for, and how long those that are missing will take.
+
+    Groups that were not trained on this machine are timed for a moment, in a process of their own.
+
+    Args:
+        store: the database; None where there is none yet.
+        spec: as `submit` takes it.
+        workers: processes that train at once.
+        timer: what times groups; by default they are timed now.
+
+    Raises:
+        SpecError: the specification cannot be read or is refused.
+    """
+    return estimating.estimate(store, read_specs(spec), workers, timer)
+
+
+def engines(
+    spec: Spec, engine: str = "auto", device: str = "auto", store: Store | None = None
+) -> "pd.DataFrame":
+    """Which engine trains each configuration of a specification, and why.
+
+    Args:
+        spec: as `submit` takes it.
+        engine: the one to train with, or `auto`.
+        device: `auto`, `cpu` or `cuda`.
+        store: a database, once it is open, has the strings of files that a specification names by
+            their digests.
+
+    Returns:
+        sweep, engine, the fields that are not as by default (missing where they are), reason.
+
+    Raises:
+        SpecError: the specification cannot be read or is refused.
+        EngineError: there is no such engine, or it cannot train one of these configurations.
+    """
+    import pandas as pd
+
+    # An open database is asked for datasets by itself.
+    del store
+    rows = [
+        {"sweep": each.name, "engine": choice.name, **config.changed, "reason": choice.reason}
+        for each in read_specs(spec)
+        for config in each.configs()
+        for choice in [choose_engine(resolve(config), engine, device)]
+    ]
+    if not rows:
+        return pd.DataFrame(columns=["sweep", "engine", "reason"], dtype=object)
+    frame = pd.DataFrame(rows, dtype=object)
+    return frame[[*(name for name in frame if name != "reason"), "reason"]]

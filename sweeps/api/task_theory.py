@@ -1,0 +1,105 @@
+"""What theory says of a task and networks, without any run."""
+
+from typing import Any, NamedTuple, get_args
+
+from seqcls.config import NetworkConfig, RunConfig
+from seqcls.errors import ConfigError
+from seqcls.models import MODELS
+from seqcls.models.positions import POSITIONS
+from seqcls.problem import language
+from seqcls.tasks import TASKS
+from seqcls.text import nearest
+from seqcls.theory.classes import Undecided
+from seqcls.theory.predictions import NETWORK_FIELDS, TheoryPrediction, theory_of
+
+READOUTS: tuple[str, ...] = get_args(NetworkConfig.model_fields["readout"].annotation)
+
+_CAUSAL = {"attention_mask": "causal", "readout": "last"}
+
+
+class PredictedNetwork(NamedTuple):
+    """What is predicted of one network."""
+
+    network: dict[str, Any]
+    """The settings in which it differs from the defaults, as far as theory reads them."""
+    predictions: tuple[TheoryPrediction, ...]
+    """What applies; the first decides."""
+
+
+class TheoryOfTask(NamedTuple):
+    """A task's class and what follows from it."""
+
+    task: str
+    """In a sentence."""
+    language: str
+    networks: tuple[PredictedNetwork, ...]
+
+
+def theory(task: str, **fields: Any) -> TheoryOfTask:
+    """The class of a task's language, and whether networks can recognize it at all.
+
+    Args:
+        task: its name.
+        **fields: of the task, and of the network; where none of a network's is named, of several.
+
+    Raises:
+        ConfigError: there is no such task, field or value, or the field changes nothing here.
+    """
+    settings = {"task": task, **fields}
+    if task not in TASKS:
+        raise ConfigError(f"task={task!r:.60}: {nearest(str(task), list(TASKS))}")
+    reads = TASKS[task].reads
+    for name in fields:
+        if name not in reads and name not in NETWORK_FIELDS:
+            known = ", ".join([*sorted(reads), *NETWORK_FIELDS])
+            raise ConfigError(
+                f"{name}={fields[name]!r}: theory does not read it for task={task!r}; it reads "
+                f"{known}"
+            )
+    config = RunConfig.from_mapping(settings)
+    for field, registry in (("architecture", MODELS), ("positions", POSITIONS)):
+        if (value := getattr(config, field)) not in registry:
+            raise ConfigError(f"{field}={value!r}: {nearest(value, list(registry))}")
+    described = language(task, dict(config)).describe()
+    chosen: dict[str, Any] = {
+        name: value for name, value in fields.items() if name in NETWORK_FIELDS
+    }
+    decided = theory_of(settings).language
+    networks = _read(chosen) if chosen else [] if isinstance(decided, Undecided) else _networks()
+    said = [PredictedNetwork(x, theory_of(settings | x).predictions) for x in networks]
+    return TheoryOfTask(described, decided.describe(), tuple(said))
+
+
+def _read(network: dict[str, Any]) -> list[dict[str, Any]]:
+    """A network with the readout that is named, or with each that it can have if `CLS` is none.
+
+    Raises:
+        ConfigError: it cannot have the one that is named.
+    """
+    readouts = {x: _no_readout({**network, "readout": x}) for x in READOUTS}
+    if None not in readouts.values():
+        # It is something else that it lacks, such as heads; no readout changes that.
+        return [network]
+    if (reason := readouts[network.get("readout", READOUTS[0])]) is None:
+        return [network]
+    if "readout" in network:
+        raise ConfigError(reason)
+    return [{**network, "readout": x} for x, reason in readouts.items() if reason is None]
+
+
+def _no_readout(network: dict[str, Any]) -> str | None:
+    made = NetworkConfig(**network)
+    return MODELS[made.architecture].obstacle(made)
+
+
+def _networks() -> list[dict[str, Any]]:
+    """One network of each kind that recognizes languages."""
+    recurrent = [x for x in MODELS if "readout" in MODELS[x].reads and x != "transformer"]
+    return [
+        {"architecture": "transformer"},
+        {"architecture": "transformer", "positions": "sinusoidal"},
+        {"architecture": "transformer", **_CAUSAL},
+        {"architecture": "transformer", "positions": "sinusoidal", **_CAUSAL},
+        {"architecture": "transformer", "attention_mask": "causal", "readout": "mean"},
+        *({"architecture": x, "readout": y} for x in recurrent for y in ("last", "mean")),
+    ]

@@ -1,1 +1,0 @@
-"""What the commands do, and how they show it; `sweeps.cli.app` declares them."""

@@ -1,1 +1,0 @@
-"""Commands about what is kept: databases, data sets and the cache."""

@@ -1,0 +1,319 @@
+"""Commands on whole databases."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from seqcls.errors import ConfigError
+from sweeps import api
+from sweeps.cli.parameters import BAD_INPUT, RUNS_FAILED, AsJson, Db, Force
+from sweeps.cli.printing import count, print_json, print_record, print_table
+from sweeps.terminal import progress_bar, say
+
+if TYPE_CHECKING:
+    from sweeps.datasets.summary import Summary
+
+
+PANEL = "Databases"
+
+app = typer.Typer()
+db_app = typer.Typer(no_args_is_help=True, help="Upgrade or check a database.")
+app.add_typer(db_app, name="db", rich_help_panel=PANEL)
+
+
+@app.command(rich_help_panel=PANEL)
+def pack(db: Db = None) -> None:
+    """Shrink the database to one small file that you can copy or share."""
+
+    pack_database(db)
+
+
+@app.command(rich_help_panel=PANEL)
+def merge(
+    others: Annotated[
+        list[str], typer.Argument(help="Databases to import from.", show_default=False)
+    ],
+    db: Db = None,
+) -> None:
+    """Import sweeps, with their runs and results, from other databases."""
+
+    merge_databases(others, db)
+
+
+@app.command(rich_help_panel=PANEL)
+def export(
+    folder: Annotated[Path, typer.Argument(help="The folder to write to.", show_default=False)],
+    db: Db = None,
+    kind: Annotated[
+        str, typer.Option("--format", help="csv, parquet or jsonl (one line for each answer).")
+    ] = "csv",
+    sweep: Annotated[
+        list[str] | None, typer.Option("--sweep", help="Only runs of this sweep; repeatable.")
+    ] = None,
+    spreadsheet: Annotated[
+        bool,
+        typer.Option(
+            "--spreadsheet",
+            help="Write ' before texts that a spreadsheet would compute as formulas (csv).",
+        ),
+    ] = False,
+    force: Force = False,
+) -> None:
+    """Write runs, accuracy by length and misclassified strings to files."""
+
+    export_runs(db, folder, kind, sweep or [], spreadsheet, force)
+
+
+@app.command(rich_help_panel=PANEL)
+def verify(db: Db = None, as_json: AsJson = False) -> None:
+    """Check that the database still holds what was written to it, and name what is damaged."""
+
+    verify_database(db, as_json)
+
+
+@db_app.command()
+def upgrade(db: Db = None) -> None:
+    """Upgrade a database made by an older version; a copy is kept next to it."""
+
+    upgrade_database(db)
+
+
+@db_app.command()
+def check(db: Db = None) -> None:
+    """Say what kind of database this is, what is in it and whether it can be written."""
+
+    check_database(db)
+
+
+# Commands on files: of strings, and of predictions.
+
+SWEEPS = "Sweeps"
+
+files_app = typer.Typer()
+
+
+@files_app.command("import", rich_help_panel=SWEEPS)
+def import_(
+    file: Annotated[
+        str,
+        typer.Argument(
+            help="CSV, TSV, JSONL or Parquet with the columns model, seed, id or tokens, and "
+            "prediction; score, split, config and config.NAME may be there.",
+            show_default=False,
+        ),
+    ],
+    sweep: Annotated[
+        str, typer.Option("--sweep", help="The name of the sweep that these runs become.")
+    ],
+    dataset: Annotated[
+        str | None,
+        typer.Option("--dataset", help="The file of the test strings.", show_default=False),
+    ] = None,
+    task: Annotated[
+        str | None,
+        typer.Option(
+            "--task",
+            help='Instead of a file, a task: parity, or \'{"task": "parity", "test_seed": 5}\'.',
+            show_default=False,
+        ),
+    ] = None,
+    replace: Annotated[
+        bool, typer.Option("--replace", help="Replace runs that are already there.")
+    ] = False,
+    db: Db = None,
+) -> None:
+    """Import what models trained elsewhere predict for test strings, as runs."""
+
+    import_file(file, sweep, dataset, task, replace, db)
+
+
+@files_app.command(rich_help_panel=SWEEPS)
+def data(
+    file: Annotated[
+        str,
+        typer.Argument(
+            help="CSV, TSV, JSONL or Parquet with the columns tokens and label or target; a "
+            "folder of FLaRe's; or NAME_src.txt beside NAME_tgt.txt.",
+            show_default=False,
+        ),
+    ],
+    as_json: AsJson = False,
+) -> None:
+    """Say what is in a file of strings, and which lines are refused."""
+
+    show_data(file, as_json)
+
+
+# What commands do with whole databases: merge, export, verify, upgrade, check.
+
+
+def pack_database(db: str | None) -> None:
+    """Makes the database one small file."""
+    with progress_bar("packing"):
+        path = api.pack(db)
+    say(f"{path}: {path.stat().st_size:,} bytes")
+
+
+def merge_databases(others: Sequence[str], db: str | None) -> None:
+    """Takes over what other databases hold; says what differs and keeps what was here."""
+    from sweeps.store.opening import open_reader
+
+    sources = [open_reader(other) for other in others]
+    store = api.open_store(db)
+    trouble = False
+    for source in sources:
+        with progress_bar(f"merging {source.name}") as on_progress:
+            merged = api.merge(store, source, on_progress)
+        say(
+            f"{source.name}: results of {count(merged.results, 'run')} taken over, {merged.same:,} "
+            f"were here already, {merged.waiting:,} unfinished; into {store.name}"
+        )
+        for before, after in merged.renamed.items():
+            say(f"its sweep {before!r} asks for other runs than the one here: now {after!r}")
+        for conflict in merged.conflicts:
+            say(f"kept as it was here: {conflict}", err=True)
+        for damaged in merged.damaged:
+            say(f"damaged in {source.name} and not taken over: {damaged}", err=True)
+        trouble = trouble or bool(merged.conflicts or merged.damaged)
+    raise typer.Exit(RUNS_FAILED if trouble else 0)
+
+
+def export_runs(
+    db: str | None,
+    folder: Path,
+    kind: str,
+    sweeps: Sequence[str],
+    spreadsheet: bool,
+    force: bool,
+) -> None:
+    """Writes runs, lengths and errors into files."""
+    from sweeps.store.opening import open_reader
+
+    store = open_reader(db)
+    with progress_bar("exporting") as on_progress:
+        written = api.export(
+            store, folder, kind, sweeps, on_progress, spreadsheet=spreadsheet, force=force
+        )
+    for path, rows in written.items():
+        say(f"{path}: {count(rows, 'row')}")
+
+
+def verify_database(db: str | None, as_json: bool) -> None:
+    """Names everything in the database that is damaged."""
+    from sweeps.store.opening import open_reader
+
+    store = open_reader(db)
+    with progress_bar("verifying") as on_progress:
+        checked = api.verify(store, on_progress)
+    if as_json:
+        # Imported where it is used: it takes half a second.
+        import pandas as pd
+
+        rows = [{"what": damage.what, "how": damage.how} for damage in checked.damages]
+        print_json(pd.DataFrame(rows, columns=["what", "how"]))
+    else:
+        for damage in checked.damages:
+            say(str(damage))
+        for each in checked.unchecked:
+            say(f"not checked: {each}")
+        verdict = "nothing is damaged" if not checked.damages else "damaged as said above"
+        say(f"{store.name}: {count(checked.runs, 'run')} checked, {verdict}")
+        if checked.imported:
+            say(
+                f"of {count(checked.imported, 'imported run')}, digests and counts are recomputed "
+                "from the stored predictions; none can be trained again"
+            )
+    raise typer.Exit(RUNS_FAILED if checked.damages else 0)
+
+
+def upgrade_database(db: str | None) -> None:
+    """Brings a database of an older version to this one's schema."""
+    from sweeps.store.databases.engine import schema_version
+
+    store, upgraded = api.upgrade(db)
+    if upgraded is None:
+        say(f"{store.name} is of the newest schema ({schema_version(store)}) already.")
+        return
+    copy = f"; as it was: {upgraded.backup}" if upgraded.backup else ""
+    say(f"{store.name}: upgraded from {upgraded.before} to {upgraded.after}{copy}")
+
+
+def check_database(db: str | None) -> None:
+    """Prints what kind of database this is and whether it can be used."""
+    from sweeps.api.databases import described
+
+    for name, value in described(db):
+        say(f"{name:10}{value}")
+
+
+# How the command on files of strings shows what is in them.
+
+
+def show_data(path: str, as_json: bool) -> None:
+    """Prints what is in a file; ends with status 2 where it is refused."""
+    described = api.data(path)
+    if as_json:
+        print_record(described.record())
+    else:
+        _print(described)
+    if described.refused:
+        raise typer.Exit(BAD_INPUT)
+
+
+def import_file(
+    path: str, sweep: str, dataset: str | None, task: str | None, replace: bool, db: str | None
+) -> None:
+    """Stores the predictions of a file and says how many runs these are."""
+    from sweeps.store.opening import open_reader
+
+    fields: Any = task
+    if task is not None and task.lstrip().startswith("{"):
+        try:
+            fields = json.loads(task)
+        except (ValueError, RecursionError) as error:
+            raise ConfigError(f"--task is no JSON: {str(error)[:100]}") from None
+    settings = {"dataset": dataset, "task": fields, "replace": replace}
+    ids = api.import_predictions(db, path, sweep=sweep, **settings)
+    store = open_reader(db)
+    say(f"{path}: {count(len(ids), 'run')} imported into {store.name}, sweep {sweep!r}")
+
+
+def _print(summary: "Summary") -> None:
+    import pandas as pd
+
+    for problem in summary.refused:
+        say(f"refused: {problem}", err=True)
+    if summary.refused:
+        return
+    frame = pd.DataFrame(summary.parts).rename(columns={"mean_length": "mean"})
+    frame["mean"] = frame["mean"].map("{:.1f}".format)
+    print_table(frame, f"{summary.path}: {summary.rows:,} rows, task = {summary.task!r}")
+    for sentence in summary.sentences:
+        say(sentence)
+    say(f"digest {summary.digest}")
+
+
+# What the command does with what this machine keeps: show it, clear it.
+
+
+def show_cache(clear: bool, as_json: bool) -> None:
+    """Prints what is kept, after removing it all where that is wanted."""
+    import pandas as pd
+
+    from seqcls import cache
+
+    if clear:
+        removed = cache.clear()
+        say(f"{cache.cache_folder()}: {removed:,} bytes removed.", err=True)
+    rows = [
+        {"what": kind.name, "files": kind.files, "bytes": kind.size}
+        for kind in cache.cache_entries()
+    ]
+    frame = pd.DataFrame(rows, columns=["what", "files", "bytes"])
+    if as_json:
+        print_json(frame)
+    else:
+        print_table(frame, f"kept in {cache.cache_folder()}")

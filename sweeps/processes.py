@@ -1,0 +1,103 @@
+"""Processes of this program: how they begin, what they do beside their work, how they end."""
+
+import gc
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import TYPE_CHECKING
+
+from sweeps.access import DB_VARIABLE
+
+if TYPE_CHECKING:
+    from sweeps.store.databases.engine import Store
+
+
+# How long work says how far it is.
+
+OnProgress = Callable[[float, int], None]
+"""Told how many runs are done, parts of runs included where they are known, and of how many."""
+
+
+# How seldom this program's processes look for garbage that refers to itself.
+#
+# Python looks after every 700 new objects, now and then through all there are. A process that loads
+# PyTorch makes a million that stay: the search took a third of its start, and half a second of its
+# end (CPython 3.11, PyTorch 2.13).
+
+OBJECTS = 50_000
+"""Containers made and not freed until Python looks again: a few megabytes."""
+
+
+def collect_seldom() -> None:
+    """To be called before anything large is loaded."""
+    gc.set_threshold(OBJECTS)
+
+
+def end_without_collecting() -> None:
+    """To be called last: all that is in memory is left to the system."""
+    gc.freeze()
+
+
+# Signals that end a program: the first asks it to end soon, the second ends it now.
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+def heeded() -> list[signal.Signals]:
+    """The signals that end this program: `nohup` has it ignore that its terminal is closed."""
+    ignored = signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
+    return [number for number in SIGNALS if not (ignored and number == signal.SIGHUP)]
+
+
+class Interruption:
+    """Whether the program was asked to end, and by which signal."""
+
+    def __init__(self) -> None:
+        self.signal: int | None = None
+
+    def receive(self, number: int, _frame: FrameType | None) -> None:
+        """Remembers the first signal; the second ends the program as it would have without this."""
+        if self.signal is not None and number == signal.SIGINT:
+            raise KeyboardInterrupt
+        if self.signal is not None:
+            sys.exit(128 + number)
+        self.signal = number
+
+
+@contextmanager
+def gentle_interruption() -> Iterator[Interruption]:
+    """Within the block, the first signal is only remembered; in the main thread, that is."""
+    interruption = Interruption()
+    if threading.current_thread() is not threading.main_thread():
+        yield interruption
+        return
+    before = {number: signal.signal(number, interruption.receive) for number in heeded()}
+    try:
+        yield interruption
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+# How this program starts Python anew: the working directory's files are no part of it.
+
+
+def python(module: str, *arguments: str) -> list[str]:
+    """The command that runs an installed module.
+
+    With -P no file such as `array.py` or `sweeps.py` that happens to lie in the working directory
+    is taken for the module of that name.
+    """
+    return [sys.executable, "-P", "-m", module, *arguments]
+
+
+def environment_of(store: "Store") -> dict[str, str]:
+    """The environment of a process that works on a database, and says at once what it has to say.
+
+    The database goes by it: a command line, which all may read, shows no password.
+    """
+    return {**os.environ, DB_VARIABLE: store.address, "PYTHONUNBUFFERED": "1"}

@@ -1,1 +1,0 @@
-"""Processes of this program: how they begin, what they do beside their work, how they end."""

@@ -1,0 +1,276 @@
+"""The results of runs: plain values, their digests, and summaries."""
+
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+
+from seqcls.config import default_fields
+from seqcls.imported import PREFIX
+from seqcls.results import Confusion, Evaluation, Verdict
+from seqcls.text import canonical_json
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+# A versioned hash over a run's results, which reveals a damaged file.
+#
+# The training process computes it, and every check of the database compares it with what is stored.
+# It covers named columns, so a column added later changes no digest.
+
+VERSION = "v2"
+OTHER_KINDS = "v3"
+"""The version of runs whose answers are no single bit, and so have no confusion."""
+
+RESULT_COLUMNS = (
+    *("epochs", "best_epoch", "best_validation_loss"),
+    *("tn", "fp", "fn", "tp", "solved_length"),
+)
+"""The columns of `run` that the digest covers; times it does not."""
+
+COLUMNS = {
+    "epoch": {"epoch": "<i8", "train_loss": "<f8", "validation_loss": "<f8"},
+    "length_score": dict.fromkeys(("length", "tn", "fp", "fn", "tp"), "<i8"),
+    "string_error": {"number": "<i8", "logit": "<f8"},
+}
+"""What it covers of the tables of results, rows sorted by their first column, packed as named."""
+
+_CELLS = ("tn", "fp", "fn", "tp")
+_COUNTED = ("tested", "wrong")
+"""What takes the place of these, where there are none."""
+
+OUTPUT_COUNTS = ("right_length_given", "edits", "target_tokens")
+"""What is counted at each length of transductions besides."""
+
+Output = tuple[str, int, str]
+"""A misclassified string of a transduction: the output as text, where it and the target part,
+and the kind of the error.
+"""
+
+Columns = Mapping[str, np.ndarray]
+"""The columns of one run's rows in a table, by name."""
+
+
+def run_digest(
+    config_key: str,
+    model_seed: int,
+    run: Mapping[str, Any],
+    tables: Mapping[str, Columns],
+    checkpoints: Mapping[int, bytes],
+    test_set: str,
+    outputs: Sequence[Output] | None = None,
+) -> str:
+    """The digest of one run's results: the version and 64 hexadecimal digits.
+
+    Args:
+        config_key: of the run's configuration.
+        model_seed: the run's.
+        run: at least `RESULT_COLUMNS`.
+        tables: at least `COLUMNS`, rows in ascending order of each table's first column.
+        checkpoints: weights by epoch.
+        test_set: the digest of the test set that errors refer to.
+        outputs: of a transduction, one for each error; `tables` then have its `OUTPUT_COUNTS`.
+    """
+    has_cells = all(run[name] is not None for name in _CELLS)
+    weights = sorted((epoch, _sha256(blob)) for epoch, blob in checkpoints.items())
+    head = {
+        "config": config_key,
+        "model_seed": model_seed,
+        "run": {name: run[name] for name in _covered(RESULT_COLUMNS, has_cells)},
+        "checkpoints": weights,
+        "test_set": test_set,
+    }
+    hasher = hashlib.sha256(canonical_json(head).encode())
+    for table, columns in COLUMNS.items():
+        for name in _covered(columns, has_cells):
+            hasher.update(_packed(table, name, tables[table][name], columns.get(name, "<i8")))
+    if outputs is not None:
+        for name in OUTPUT_COUNTS:
+            hasher.update(_packed("length_score", name, tables["length_score"][name], "<i8"))
+        hasher.update(f"output_pack {canonical_json(outputs)}\n".encode())
+    return f"{VERSION if has_cells else OTHER_KINDS}:{hasher.hexdigest()}"
+
+
+def _packed(table: str, name: str, values: np.ndarray, kind: str) -> bytes:
+    """A column of a table, with its name and length."""
+    # Adding zero makes -0.0 what it equals: databases do not keep its sign.
+    return f"{table}.{name} {len(values)}\n".encode() + (values.astype(kind) + 0).tobytes()
+
+
+def _covered(columns: Iterable[str], has_cells: bool) -> list[str]:
+    """Columns, those of the confusion only where there is one."""
+    if has_cells:
+        return list(columns)
+    kept = [name for name in columns if name not in _CELLS]
+    return [*kept, *_COUNTED] if len(kept) < len(list(columns)) else kept
+
+
+def verdict_digest(config_key: str, model_seed: int, verdict: Verdict) -> str:
+    """The digest of an exhaustive check's result."""
+    content = {"config": config_key, "model_seed": model_seed, "verdict": asdict(verdict)}
+    return f"{VERSION}:{_sha256(canonical_json(content).encode())}"
+
+
+def _sha256(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+# The results of one run, as a worker process returns them.
+
+
+@dataclass(frozen=True)
+class RunResult:
+    """The results of one run, or the reason why there are none."""
+
+    train_losses: list[float]
+    validation_losses: list[float]
+    train_seconds: float
+    engine: str
+    engine_reason: str = ""
+    failure: str | None = None
+    best_epoch: int | None = None
+    evaluation: Evaluation | None = None
+    verdict: Verdict | None = None
+    checkpoints: dict[int, bytes] = field(default_factory=dict)
+    """Weights by epoch, as safetensors bytes."""
+    digest: str | None = None
+    """The digest of the results; see `sealed`."""
+
+    def summary(self) -> dict[str, Any]:
+        """The results in the run's own row."""
+        assert self.evaluation is not None
+        best = self.best_epoch
+        return {
+            # Of a model trained elsewhere there may be no losses.
+            "epochs": len(self.train_losses) or None,
+            "best_epoch": best,
+            "best_validation_loss": None if best is None else self.validation_losses[best - 1],
+            "solved_length": self.evaluation.solved_length,
+            **self._confusion(),
+            "tested": self.evaluation.tested,
+            "wrong": self.evaluation.wrong,
+        }
+
+    def _confusion(self) -> dict[str, int | None]:
+        assert self.evaluation is not None
+        if not self.evaluation.has_confusion:
+            return dict.fromkeys(Confusion._fields)
+        return self.evaluation.confusion._asdict()
+
+    def tables(self) -> Mapping[str, Columns]:
+        """The rows of results, by table and column."""
+        assert self.evaluation is not None
+        evaluation = self.evaluation
+        none = np.full(len(evaluation.lengths), None)
+        cells = dict.fromkeys(Confusion._fields, none)
+        if evaluation.cells is not None:
+            cells = dict(zip(Confusion._fields, evaluation.cells.T, strict=True))
+        counts = dict.fromkeys(OUTPUT_COUNTS, none)
+        if evaluation.outputs is not None:
+            counts = {name: getattr(evaluation.outputs, name) for name in OUTPUT_COUNTS}
+        return {
+            "epoch": {
+                "epoch": np.arange(1, len(self.train_losses) + 1),
+                "train_loss": np.array(self.train_losses, dtype=np.float64),
+                "validation_loss": np.array(self.validation_losses, dtype=np.float64),
+            },
+            "length_score": {
+                "length": evaluation.lengths,
+                **cells,
+                "tested": evaluation.tested_by_length,
+                "wrong": evaluation.wrong_by_length,
+                **counts,
+            },
+            "string_error": {
+                "number": evaluation.errors.numbers,
+                "logit": evaluation.errors.logits,
+            },
+        }
+
+    def outputs(self) -> list[Output] | None:
+        """What a transduction gave for each misclassified string; None of other kinds."""
+        assert self.evaluation is not None
+        if (outputs := self.evaluation.outputs) is None:
+            return None
+        places = outputs.first_wrong.tolist()
+        return list(zip(outputs.texts, places, outputs.error_kinds, strict=True))
+
+    def sealed(self, config_key: str, model_seed: int) -> Self:
+        """The same with the digest of its results, by which what is stored of them is checked."""
+        if self.evaluation is None:
+            return self
+        digest = run_digest(
+            config_key,
+            model_seed,
+            self.summary(),
+            self.tables(),
+            self.checkpoints,
+            self.evaluation.test_set,
+            self.outputs(),
+        )
+        return replace(self, digest=digest)
+
+
+# What frames of runs say beyond their columns. Pure functions; no database.
+
+
+def accuracy(counts: "pd.DataFrame") -> "pd.Series[float]":
+    """The share of strings classified rightly, in [0, 1]; missing where there are none."""
+    return (counts["tested"] - counts["wrong"]).astype("Float64") / counts["tested"]
+
+
+EXACT = 2**53
+"""Up to here every whole number is a float."""
+
+
+def exact_type(values: Iterable[Any]) -> str:
+    """The type of a column that holds these values, each as it is; `object` where none does.
+
+    Args:
+        values: as JSON has them; None and NaN are missing.
+    """
+    known = [value for value in values if value is not None and value == value]
+    match {type(value) for value in known}:
+        case types if types == {bool}:
+            return "boolean"
+        case types if types == {str}:
+            return "string"
+        case types if types == {int} and all(-(2**63) <= value < 2**63 for value in known):
+            return "Int64"
+        case types if types == {float}:
+            return "Float64"
+        case types if types == {int, float}:
+            whole = (value for value in known if isinstance(value, int))
+            return "Float64" if all(abs(value) <= EXACT for value in whole) else "object"
+    return "object"
+
+
+def solved_or_none(solved: "pd.Series[Any]", shortest: "pd.Series[Any]") -> "pd.Series[Any]":
+    """Solved lengths, missing where no string of so few tokens was tested.
+
+    That is so of runs that get one of their shortest test strings wrong: nothing is solved.
+
+    Args:
+        solved: as stored, the greatest length up to which a run got no test string wrong.
+        shortest: the length of the shortest string that each run was tested on.
+    """
+    return solved.where(solved >= shortest)
+
+
+def setting_names(table: "pd.DataFrame") -> list[str]:
+    """The columns that are fields of the configuration, or settings of models trained elsewhere."""
+    foreign = [str(name) for name in table if str(name).startswith(PREFIX)]
+    return [*(str(name) for name in default_fields() if name in table), *foreign]
+
+
+def differing_fields(runs: "pd.DataFrame") -> list[str]:
+    """The fields of the configuration that are not the same in all rows of a frame of runs."""
+    foreign = [str(name) for name in runs if str(name).startswith(PREFIX)]
+    ours = [name for name in default_fields() if name != "imported"]
+    return [
+        *(name for name in ours if runs[name].nunique() > 1),
+        *(name for name in foreign if runs[name].nunique(dropna=False) > 1),
+    ]

@@ -1,1 +1,0 @@
-"""The results of runs: plain values, their digests, and summaries."""

@@ -1,1 +1,0 @@
-"""What of a damaged or foreign file can be trusted."""

@@ -1,0 +1,448 @@
+"""Taking over what another database's people wrote: titles, notes, tags and saved views."""
+
+import json
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import count
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qsl, urlencode
+
+from sqlalchemy import Connection, bindparam, delete, insert, select, tuple_, update
+
+from seqcls.text import canonical_json
+from sweeps.processes import OnProgress
+from sweeps.store.databases.engine import Store
+from sweeps.store.databases.postgres import take_turns
+from sweeps.store.databases.statements import (
+    chunks,
+    insert_new,
+    insert_rows,
+    insert_sweep,
+    one_of,
+    queue_runs,
+    sweeps_of,
+    update_states,
+)
+from sweeps.store.tables import (
+    COUNTS,
+    Checkpoint,
+    Config,
+    ErrorPack,
+    Failure,
+    OutputPack,
+    Run,
+    RunState,
+    SavedView,
+    Sweep,
+    SweepNote,
+    SweepRun,
+    SweepState,
+    SweepTag,
+    TestSetRow,
+    VerdictRow,
+)
+from sweeps.store.writes.explained import copy_explained
+from sweeps.store.writes.recording import raise_sums
+from sweeps.store.writes.stored import RESULT_TABLES, StoredRun, config_with_key, read_runs
+from sweeps.store.writes.test_sets import copy_datasets, insert_test_strings, stored_test_set
+
+Numbers = Mapping[int, int]
+"""What is known there by a number, by its number here."""
+
+
+def merge_notes(source: Connection, target: Connection, sweep_ids: Numbers) -> None:
+    """Adds the source's titles, notes and tags of sweeps; a note in the target stays.
+
+    Args:
+        source: the database that is read.
+        target: the database that is written.
+        sweep_ids: sweep ids in the target by those in the source.
+    """
+    ours = {row.sweep_id: row for row in target.execute(select(SweepNote.__table__))}
+    for row in source.execute(select(SweepNote.__table__)):
+        if row.sweep_id not in sweep_ids:
+            continue
+        sweep_id = sweep_ids[row.sweep_id]
+        if sweep_id in ours and (
+            ours[sweep_id].title or ours[sweep_id].note or ours[sweep_id].archived_at
+        ):
+            continue
+        target.execute(delete(SweepNote).where(SweepNote.sweep_id == sweep_id))
+        values = {"title": row.title, "note": row.note, "archived_at": row.archived_at}
+        target.execute(insert(SweepNote).values(sweep_id=sweep_id, **values))
+    tags = source.execute(select(SweepTag.sweep_id, SweepTag.tag)).all()
+    insert_new(
+        target,
+        SweepTag,
+        [
+            {"sweep_id": sweep_ids[their_id], "tag": tag}
+            for their_id, tag in tags
+            if their_id in sweep_ids
+        ],
+    )
+
+
+def merge_views(
+    source: Connection,
+    target: Connection,
+    numbers: Mapping[str, Numbers],
+    renamed: Mapping[str, str],
+    label: str,
+) -> None:
+    """Adds the source's saved views, about the same sweeps and models as there.
+
+    A view whose name is taken gets the name of its database appended.
+
+    Args:
+        source: the database that is read.
+        target: the database that is written.
+        numbers: for each parameter of an address that is a number, the numbers in the target by
+            those in the source.
+        renamed: new names of sweeps by those in the source.
+        label: what the source is called.
+    """
+    ours = {row.name: (row.page, row.query) for row in target.execute(select(SavedView.__table__))}
+    for row in source.execute(select(SavedView.__table__).order_by(SavedView.name)):
+        view = (row.page, _about_the_same(row.query, numbers, renamed))
+        name = next(x for x in candidate_names(row.name, label) if ours.get(x, view) == view)
+        if name in ours:
+            continue
+        ours[name] = view
+        page, query = view
+        values = {"page": page, "query": query, "created_at": row.created_at}
+        target.execute(insert(SavedView).values(name=name, **values))
+
+
+def candidate_names(name: str, label: str) -> Iterator[str]:
+    """What something may be called here: as there, else with the name of its database."""
+    yield name
+    yield f"{name} ({label})"
+    yield from (f"{name} ({label} {number})" for number in count(2))
+
+
+def _about_the_same(query: str, numbers: Mapping[str, Numbers], renamed: Mapping[str, str]) -> str:
+    pairs = []
+    for name, value in parse_qsl(query, keep_blank_values=True):
+        new_value = value
+        if name == "sweep":
+            new_value = renamed.get(value, value)
+        elif name in numbers and value.isdecimal():
+            known = numbers[name].get(int(value))
+            if known is None:
+                continue
+            new_value = str(known)
+        pairs.append((name, new_value))
+    return urlencode(pairs)
+
+
+# Taking over another database's runs with their results, many at a time.
+
+Seeded = tuple[int, int]
+"""What tells a run from all others: its configuration's id here and its model seed."""
+
+_NOT_COPIED = {
+    *("id", "config_id", "model_seed", "attempt", "failures", "worker_id", "verdict_digest"),
+}
+_KEPT_COLUMNS = [column.name for column in Run.__table__.columns if column.name not in _NOT_COPIED]
+
+
+@dataclass
+class Merged:
+    """What became of another database's runs."""
+
+    results: int = 0
+    """Finished runs whose results were taken over."""
+    same: int = 0
+    """Finished runs that were here already, with the same results."""
+    waiting: int = 0
+    """Unfinished or failed runs that were new here."""
+    conflicts: list[str] = field(default_factory=list)
+    """Runs whose results differ; those that were here are kept."""
+    damaged: list[str] = field(default_factory=list)
+    """Runs that are not as they were written; they are queued here instead of taken over."""
+    renamed: dict[str, str] = field(default_factory=dict)
+    """Sweeps whose name means other runs here, and the name that they got."""
+
+
+def merge_runs(
+    source: Connection,
+    target: Connection,
+    config_ids: Mapping[int, int],
+    merged: Merged,
+    on_progress: OnProgress | None = None,
+) -> dict[int, int]:
+    """Adds all runs of the source; notes what became of each.
+
+    Args:
+        source: the database that is read.
+        target: the database that is written.
+        config_ids: the ids here of the configurations there.
+        merged: what is added to.
+        on_progress: called with the number of runs looked at, and of all runs.
+
+    Returns:
+        The ids here of the runs there.
+    """
+    columns = select(Run.id, Run.config_id, Run.model_seed, Run.state).order_by(Run.id)
+    runs = source.execute(columns).all()
+    digests = select(Config.id, TestSetRow.digest).join(
+        TestSetRow, TestSetRow.id == Config.test_set_id
+    )
+    test_sets = dict(target.execute(digests).all())
+    numbers: dict[int, int] = {}
+    for some in chunks(runs):
+        part = _RunsPart(source, target, merged)
+        numbers |= part.merge({run.id: (config_ids[run.config_id], run) for run in some}, test_sets)
+        if on_progress is not None:
+            on_progress(len(numbers), len(runs))
+    return numbers
+
+
+class _RunsPart:
+    """Takes over some runs, so few that their results may be in memory at once."""
+
+    def __init__(self, source: Connection, target: Connection, merged: Merged) -> None:
+        self._source = source
+        self._target = target
+        self._merged = merged
+
+    def merge(
+        self, theirs: Mapping[int, tuple[int, Any]], test_sets: Mapping[int, str | None]
+    ) -> dict[int, int]:
+        """Takes these runs over; their ids here.
+
+        Args:
+            theirs: by id there, the configuration's id here and the run's row there.
+            test_sets: the digests of our configurations' test strings.
+        """
+        seeded = {
+            their_id: (config_id, run.model_seed) for their_id, (config_id, run) in theirs.items()
+        }
+        before = self._here(seeded.values())
+        new = [key for key in seeded.values() if key not in before]
+        queue_runs(self._target, new)
+        here = before | self._here(new)
+        our_ids = {their_id: here[key][0] for their_id, key in seeded.items()}
+        states = {their_id: before[key][1] for their_id, key in seeded.items() if key in before}
+        done = [their_id for their_id, (_, run) in theirs.items() if run.state == RunState.DONE]
+        waiting = [run_id for run_id in theirs if run_id not in set(done) and run_id not in states]
+        self._merged.waiting += len(waiting)
+        self._copy_failures({run_id: our_ids[run_id] for run_id in waiting})
+        whole = {
+            stored.run["id"]: stored
+            for stored in read_runs(self._source, done)
+            if self._is_whole(stored, test_sets.get(seeded[stored.run["id"]][0]))
+        }
+        known = [run_id for run_id in whole if states.get(run_id) == RunState.DONE]
+        self._copy_results(
+            {our_ids[run_id]: whole[run_id] for run_id in whole if run_id not in set(known)}
+        )
+        self._compare({our_ids[run_id]: whole[run_id] for run_id in known})
+        return our_ids
+
+    def _here(self, seeded: Collection[Seeded]) -> dict[Seeded, tuple[int, str]]:
+        """Those of these runs that are here, with id and state."""
+        if not seeded:
+            return {}
+        wanted = tuple_(Run.config_id, Run.model_seed).in_(list(seeded))
+        query = select(Run.config_id, Run.model_seed, Run.id, Run.state).where(wanted)
+        rows = self._target.execute(query.order_by(Run.id).with_for_update(key_share=True))
+        return {(row.config_id, row.model_seed): (row.id, row.state) for row in rows}
+
+    def _is_whole(self, theirs: StoredRun, test_set: str | None) -> bool:
+        """Whether results are as they were written, on the strings that are tested here."""
+        if theirs.misfit() is None and theirs.test_set == test_set:
+            return True
+        run = theirs.run
+        self._merged.damaged.append(f"run {run['id']} (model seed {run['model_seed']})")
+        return False
+
+    def _copy_failures(self, our_ids: Mapping[int, int]) -> None:
+        """Failed runs fail here too; by their ids there, those here."""
+        failed = select(Run.__table__).where(one_of(Run.id, our_ids), Run.state == RunState.FAILED)
+        names = ("state", "attempt", "failures", "started_at", "finished_at", "error")
+        rows = self._source.execute(failed).mappings().all()
+        self._update([(our_ids[row["id"]], {name: row[name] for name in names}) for row in rows])
+        query = select(Failure.__table__).where(one_of(Failure.run_id, [row["id"] for row in rows]))
+        failures = self._source.execute(query).mappings()
+        insert_new(
+            self._target, Failure, [{**row, "run_id": our_ids[row["run_id"]]} for row in failures]
+        )
+
+    def _copy_results(self, runs: Mapping[int, StoredRun]) -> None:
+        """Stores results of runs; by their ids here."""
+        for table in RESULT_TABLES:
+            self._target.execute(delete(table).where(one_of(table.run_id, runs)))
+            rows = [row for our_id, stored in runs.items() for row in stored.rows(table, our_id)]
+            insert_rows(self._target, table, rows)
+        self._update(
+            [
+                (our_id, {"worker_id": None, **{name: stored.run[name] for name in _KEPT_COLUMNS}})
+                for our_id, stored in runs.items()
+            ]
+        )
+        self._copy_verdicts(runs)
+        self._copy_explained(runs)
+        raise_sums(self._target, runs)
+        self._merged.results += len(runs)
+
+    def _copy_verdicts(self, runs: Mapping[int, StoredRun]) -> None:
+        """Adds exhaustive checks that fit their digest, where there is none here."""
+        checks = [
+            {**stored.verdict, "run_id": our_id}
+            for our_id, stored in runs.items()
+            if stored.verdict is not None and stored.verdict_digest() == stored.verdict["digest"]
+        ]
+        insert_new(self._target, VerdictRow, checks)
+        kept = select(VerdictRow.run_id, VerdictRow.digest).where(
+            one_of(VerdictRow.run_id, [check["run_id"] for check in checks])
+        )
+        rows = self._target.execute(kept).all()
+        self._update([(run_id, {"verdict_digest": digest}) for run_id, digest in rows])
+
+    def _copy_explained(self, runs: Mapping[int, StoredRun]) -> None:
+        our_ids = {stored.run["id"]: our_id for our_id, stored in runs.items()}
+        copy_explained(self._source, self._target, our_ids)
+
+    def _update(self, changes: Sequence[tuple[int, Mapping[str, Any]]]) -> None:
+        """Changes the same columns of several runs."""
+        if changes:
+            names: dict[str, Any] = {name: bindparam(f"new_{name}") for name in changes[0][1]}
+            statement = update(Run).where(Run.id == bindparam("our_id")).values(names)
+            rows = [
+                {"our_id": run_id, **{f"new_{name}": value for name, value in values.items()}}
+                for run_id, values in changes
+            ]
+            self._target.execute(statement, rows)
+
+    def _compare(self, runs: Mapping[int, StoredRun]) -> None:
+        """Notes what results of runs that are finished here too differ in; by ids here."""
+        same: dict[int, StoredRun] = {}
+        for ours in read_runs(self._target, list(runs)):
+            our_id = ours.run["id"]
+            differing = list(_differences(ours, runs[our_id]))
+            if not differing:
+                same[our_id] = runs[our_id]
+                continue
+            matrix = "differs" if "confusion matrix" in differing else "is the same"
+            self._merged.conflicts.append(
+                f"run {our_id} (model seed {ours.run['model_seed']}): {', '.join(differing)} "
+                f"differ, the confusion matrix {matrix}"
+            )
+        self._merged.same += len(same)
+        self._copy_verdicts(same)
+        self._copy_explained(same)
+
+
+def _differences(ours: StoredRun, theirs: StoredRun) -> Iterator[str]:
+    """What two runs' results differ in; weights only of epochs that both have kept."""
+    if any(ours.run[name] != theirs.run[name] for name in COUNTS):
+        yield "confusion matrix"
+    for table in RESULT_TABLES:
+        here, there = (stored.rows(table, 0) for stored in (ours, theirs))
+        if table is Checkpoint:
+            common = {row[1] for row in here} & {row[1] for row in there}
+            here, there = ([row for row in rows if row[1] in common] for rows in (here, there))
+        if here != there:
+            names = {ErrorPack: "string_error", OutputPack: "wrong_output"}
+            yield names.get(table, table.__tablename__)
+
+
+# Taking over what another database holds.
+
+
+def merge(store: Store, other: Store, on_progress: OnProgress | None = None) -> Merged:
+    """Adds the sweeps, runs and results of another database, in one transaction.
+
+    A run is known by its configuration and model seed. Where both have its results, those that
+    were here stay; so does what is written about a sweep.
+
+    Args:
+        store: where they are added.
+        other: what is taken over.
+        on_progress: called with the number of runs looked at, and of all runs.
+    """
+    merged = Merged()
+    with other.begin() as source, store.change("configs", "members") as target:
+        take_turns(target)
+        copy_datasets(source, target)
+        config_ids = _merge_configs(source, target)
+        run_ids = merge_runs(source, target, config_ids, merged, on_progress)
+        sweep_ids = dict(_merge_sweeps(source, target, run_ids, _label(other), merged))
+        changed = {x for ids in chunks(run_ids.values()) for x in sweeps_of(target, ids)}
+        update_states(target, {*sweep_ids.values(), *changed})
+        merge_notes(source, target, sweep_ids)
+        numbers = {"run": run_ids, "beside": run_ids, "config": config_ids, "sweep_id": sweep_ids}
+        merge_views(source, target, numbers, merged.renamed, _label(other))
+    return merged
+
+
+def _merge_configs(source: Connection, target: Connection) -> dict[int, int]:
+    """The ids here of the configurations there."""
+    _merge_test_sets(source, target)
+    columns = (Config.id, Config.key, Config.json, TestSetRow.key.label("test_set"))
+    query = select(*columns).outerjoin(TestSetRow, TestSetRow.id == Config.test_set_id)
+    theirs = source.execute(query.order_by(Config.id)).all()
+    test_sets = dict(target.execute(select(TestSetRow.key, TestSetRow.id)).all())
+    rows = [
+        {"key": row.key, "json": row.json, "test_set_id": test_sets.get(row.test_set)}
+        for row in theirs
+        if config_with_key(row.id, row.key, row.json)
+    ]
+    insert_new(target, Config, rows)
+    ours = dict(target.execute(select(Config.key, Config.id)).all())
+    return {row.id: ours[row.key] for row in theirs}
+
+
+def _merge_test_sets(source: Connection, target: Connection) -> None:
+    """Adds their test sets to ours, and strings where we have none."""
+    theirs = source.execute(select(TestSetRow.__table__).order_by(TestSetRow.id)).all()
+    insert_new(target, TestSetRow, [{"key": row.key, "json": row.json} for row in theirs])
+    empty = select(TestSetRow.key, TestSetRow.id).where(TestSetRow.digest.is_(None))
+    without = dict(target.execute(empty.with_for_update()).all())
+    for row in theirs:
+        if row.digest is None or row.key not in without:
+            continue
+        strings = stored_test_set(source, row.id)
+        # Of damaged strings nothing is taken over; nor of the runs that were tested on them.
+        if strings.digest == row.digest:
+            of_set = TestSetRow.id == without[row.key]
+            target.execute(update(TestSetRow).where(of_set).values(digest=row.digest))
+            insert_test_strings(target, without[row.key], strings)
+
+
+def _merge_sweeps(
+    source: Connection, target: Connection, run_ids: dict[int, int], label: str, merged: Merged
+) -> Iterator[tuple[int, int]]:
+    """Adds their sweeps to ours; the id of each there and here."""
+    for sweep in source.execute(select(Sweep.__table__).order_by(Sweep.id)).mappings().all():
+        sweep_id = _sweep_here(target, dict(sweep), label, merged)
+        theirs = select(SweepRun.run_id).where(SweepRun.sweep_id == sweep["id"])
+        # Of a damaged file some may be left out.
+        members = [run_ids[run_id] for run_id in source.scalars(theirs) if run_id in run_ids]
+        insert_new(
+            target, SweepRun, [{"sweep_id": sweep_id, "run_id": run_id} for run_id in members]
+        )
+        yield sweep["id"], sweep_id
+
+
+def _sweep_here(target: Connection, sweep: dict[str, Any], label: str, merged: Merged) -> int:
+    known = dict(target.execute(select(Sweep.name, Sweep.spec)).all())
+    for name in candidate_names(sweep["name"], label):
+        spec = sweep["spec"]
+        if name != sweep["name"]:
+            spec = canonical_json({**json.loads(spec), "name": name})
+        if known.get(name, spec) == spec:
+            break
+    if name != sweep["name"]:
+        merged.renamed[sweep["name"]] = name
+    if name in known:
+        return target.scalars(select(Sweep.id).where(Sweep.name == name)).one()
+    stopped = sweep["state"] == SweepState.STOPPED
+    state = SweepState.STOPPED if stopped else SweepState.QUEUED
+    return insert_sweep(target, name, sweep["description"], spec, state=state)
+
+
+def _label(other: Store) -> str:
+    return Path(other.name).stem if other.path is None else other.path.stem

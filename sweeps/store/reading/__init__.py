@@ -1,1 +1,0 @@
-"""Reads of sweeps, runs, lengths and losses, as data frames or plain values."""

@@ -1,0 +1,1 @@
+"""sweeps.store.reads."""

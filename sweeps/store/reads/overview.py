@@ -1,0 +1,258 @@
+"""Reads for pages: the results of thousands of runs, summed up and paged in SQL."""
+
+import json
+from collections.abc import Collection, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from sqlalchemy import BigInteger, ColumnElement, Float, Select, case, cast, func, select
+from sqlalchemy.orm import InstrumentedAttribute
+
+from seqcls.config import IMPORTED, default_fields
+from seqcls.fields import language_of
+from seqcls.imported import PREFIX, fields_known, in_columns
+from seqcls.theory.predictions import TheoryPrediction, theory_of
+from sweeps.results import OUTPUT_COUNTS, differing_fields, exact_type, solved_or_none
+from sweeps.store.databases.engine import Store
+from sweeps.store.databases.statements import frame, one_of
+from sweeps.store.reads.queries import config_texts, with_outputs
+from sweeps.store.reads.selection import View, errors_made, fails, in_scope, model_columns, picked
+from sweeps.store.tables import LENGTH_COUNTS, LengthScore, LengthSum, Revision, Run, RunState
+from sweeps.store.writes.stored import config_of
+
+
+def configs_revision(store: Store) -> int:
+    """A number that is raised whenever configurations are added or deleted."""
+    with store.begin() as connection:
+        return connection.scalars(select(Revision.configs)).one()
+
+
+def settings(store: Store) -> pd.DataFrame:
+    """The fields in which configurations differ: one row a configuration, indexed by config_id."""
+    texts, defaults = _texts(store), default_fields()
+    fields = []
+    for config_id, text in texts.items():
+        stored = {**defaults, **json.loads(text)}
+        imported = stored["architecture"] == IMPORTED
+        fields.append(fields_known(config_of(config_id, text)) if imported else stored)
+    index = pd.Index(list(texts), name="config_id")
+    columns = None if fields else list(defaults)
+    table = pd.DataFrame(in_columns(fields), index=index, columns=columns, dtype=object)
+    foreign = table.columns[table.columns.str.startswith(PREFIX)]
+    # One missing value, whether a model has no such setting or has None.
+    table[foreign] = table[foreign].fillna(np.nan)
+    varying = table[differing_fields(table)]
+    # A whole number stays one where others are missing, and beside fractions where none holds it.
+    whole = [
+        name
+        for name in varying
+        if not varying[name].hasnans and exact_type(varying[name]) != "object"
+    ]
+    return varying.astype({name: varying[name].infer_objects().dtype for name in whole})
+
+
+def languages(store: Store) -> dict[int, str]:
+    """What the language of each configuration is called, by config_id."""
+    return {key: language_of(json.loads(text)) for key, text in _texts(store).items()}
+
+
+def predictions(store: Store, config_ids: Sequence[int]) -> dict[int, TheoryPrediction]:
+    """What theory predicts of each of these configurations, by config_id."""
+    texts = _texts(store, config_ids)
+    return {key: theory_of(json.loads(text)).first for key, text in texts.items()}
+
+
+def _texts(store: Store, config_ids: Sequence[int] | None = None) -> dict[int, str]:
+    """The stored fields of these configurations, or of all, as JSON, by config_id."""
+    with store.begin() as connection:
+        return config_texts(connection, config_ids)
+
+
+def model_seeds(store: Store) -> list[int]:
+    """The model seeds that there are, in order."""
+    query = select(Run.model_seed).distinct().order_by(Run.model_seed)
+    with store.begin() as connection:
+        return list(connection.scalars(query))
+
+
+def count_runs(store: Store, view: View) -> int:
+    """How many runs a view leaves."""
+    query = select(func.count()).select_from(Run).where(in_scope(view), picked(view))
+    with store.begin() as connection:
+        return connection.scalars(query).one()
+
+
+def configurations(store: Store, view: View) -> pd.DataFrame:
+    """One row a configuration, by counts and sums over its runs in scope.
+
+    Returns:
+        config_id; seeds (done), unfinished, failed (in training); failing (of those done),
+        picked (runs that the view leaves); false_positives and false_negatives (strings, summed
+        over the seeds; missing where no run is done).
+    """
+    count = func.count(Run.id)
+    done = Run.state == RunState.DONE
+    query = (
+        select(
+            Run.config_id,
+            count.filter(done).label("seeds"),
+            count.filter(Run.state.in_([RunState.QUEUED, RunState.RUNNING])).label("unfinished"),
+            count.filter(Run.state == RunState.FAILED).label("failed"),
+            count.filter(fails(view)).label("failing"),
+            count.filter(picked(view)).label("picked"),
+            cast(func.sum(Run.fp).filter(done), BigInteger).label("false_positives"),
+            cast(func.sum(Run.fn).filter(done), BigInteger).label("false_negatives"),
+        )
+        .where(in_scope(view))
+        .group_by(Run.config_id)
+        .order_by(Run.config_id)
+    )
+    counted = frame(store, query)
+    sums = ["false_positives", "false_negatives"]
+    return counted.astype(dict.fromkeys(sums, "Int64"))
+
+
+def models(store: Store, view: View) -> pd.DataFrame:
+    """One row a finished run in scope, in the order of configurations and seeds.
+
+    Returns:
+        run_id, config_id, model_seed, accuracy in [0, 1], errors, false_positives,
+        false_negatives, solved_length (missing where no test string is so short), failing and
+        picked (as 0 or 1).
+    """
+    query = (
+        select(*model_columns(view))
+        .where(in_scope(view), Run.state == RunState.DONE)
+        .order_by(Run.config_id, Run.model_seed)
+    )
+    return _with_solved(store, frame(store, query))
+
+
+def failing_models(store: Store, view: View, limit: int, offset: int = 0) -> pd.DataFrame:
+    """Runs with errors, as `models`: those that err on the greatest share of their test first.
+
+    If the view is about errors of one kind, only these count.
+    """
+    query = _worst_first(view).where(picked(view), errors_made(view) > 0)
+    return _with_solved(store, frame(store, query.limit(limit).offset(offset)))
+
+
+def worst_models(store: Store, view: View, limit: int) -> pd.DataFrame:
+    """Finished runs in scope, as `models`, the least accurate first."""
+    return _with_solved(store, frame(store, _worst_first(view).limit(limit)))
+
+
+def count_failing_models(store: Store, view: View) -> int:
+    """How many runs `failing_models` has on all its pages."""
+    query = select(func.count()).where(
+        in_scope(view), picked(view), Run.state == RunState.DONE, Run.wrong > 0
+    )
+    with store.begin() as connection:
+        return connection.scalars(query).one()
+
+
+def model(store: Store, run_id: int) -> pd.DataFrame:
+    """The row that `models` has of a run; no row where it is not done or does not exist."""
+    query = select(*model_columns(View())).where(Run.id == run_id, Run.state == RunState.DONE)
+    return _with_solved(store, frame(store, query))
+
+
+def shortest_tested(store: Store, config_ids: Collection[int]) -> dict[int, int]:
+    """The length of the shortest test string of each of these configurations that is tested."""
+    query = select(LengthSum.config_id, func.min(LengthSum.length))
+    query = query.where(one_of(LengthSum.config_id, config_ids)).group_by(LengthSum.config_id)
+    with store.begin() as connection:
+        return {row[0]: row[1] for row in connection.execute(query)}
+
+
+def _with_solved(store: Store, models: pd.DataFrame) -> pd.DataFrame:
+    """Models without a solved length where they get one of the shortest test strings wrong.
+
+    Up to the length that is stored then there is no test string at all.
+    """
+    shortest = shortest_tested(store, set(models["config_id"].tolist()))
+    least = models["config_id"].map(shortest).fillna(-1)
+    solved = models["solved_length"].astype("Int64")
+    return models.assign(solved_length=solved_or_none(solved, least))
+
+
+def scores_by_length(store: Store, run_ids: Sequence[int], width: int) -> pd.DataFrame:
+    """The confusion of runs on strings of similar length.
+
+    Args:
+        store: where to read.
+        run_ids: which runs.
+        width: lengths that make one row: with 10, the lengths 0 to 10, 11 to 20, and so on.
+
+    Returns:
+        run_id, first_length, last_length, tn, fp, fn, tp, tested, wrong (strings); and
+        right_length_given (strings), edits and target_tokens, where any of the runs is of a
+        transduction.
+    """
+    first = first_length(LengthScore.length, width)
+    query = (
+        select(
+            LengthScore.run_id,
+            first.label("first_length"),
+            *(
+                cast(func.sum(getattr(LengthScore, name)), BigInteger).label(name)
+                for name in LENGTH_COUNTS
+            ),
+        )
+        .where(one_of(LengthScore.run_id, run_ids))
+        .group_by(LengthScore.run_id, first)
+        .order_by(LengthScore.run_id, first)
+    )
+    scores = with_outputs(frame(store, query))
+    scores.insert(2, "last_length", last_lengths(scores["first_length"], width))
+    return scores
+
+
+def first_length(length: InstrumentedAttribute[int], width: int) -> ColumnElement[int]:
+    """The first of the lengths that are summed up with a length; the empty string is with 1."""
+    if width == 1:
+        return length.expression
+    return case((length <= width, 0), else_=(length - 1) // width * width + 1)
+
+
+def last_lengths(first: "pd.Series[int]", width: int) -> "pd.Series[int]":
+    """The last of the lengths that are summed up with each of these first ones."""
+    return first + width - 1 + ((first == 0) & (width > 1))
+
+
+def output_shares(store: Store, run_ids: Sequence[int]) -> pd.DataFrame:
+    """What the outputs of runs come to over all lengths, a row a run.
+
+    Returns:
+        run_id, right_length_given (the share whose output is the target where the target's length
+        is imposed) and token_error_rate; missing where a run is not of a transduction.
+    """
+    counts = ("tested", *OUTPUT_COUNTS)
+    query = (
+        select(
+            LengthScore.run_id,
+            *(
+                # Of numbers of eight bytes PostgreSQL makes a decimal one.
+                cast(func.sum(getattr(LengthScore, name)), BigInteger).label(name)
+                for name in counts
+            ),
+        )
+        .where(one_of(LengthScore.run_id, run_ids))
+        .group_by(LengthScore.run_id)
+        .order_by(LengthScore.run_id)
+    )
+    sums = frame(store, query).astype(float).astype({"run_id": int})
+    return pd.DataFrame(
+        {
+            "run_id": sums["run_id"],
+            "right_length_given": sums["right_length_given"] / sums["tested"],
+            "token_error_rate": sums["edits"] / sums["target_tokens"],
+        }
+    )
+
+
+def _worst_first(view: View) -> Select[*tuple[Any, ...]]:
+    finished = select(*model_columns(view)).where(in_scope(view), Run.state == RunState.DONE)
+    # A share: test sets differ in size.
+    return finished.order_by((cast(errors_made(view), Float) / Run.tested).desc(), Run.id)

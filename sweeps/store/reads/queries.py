@@ -1,0 +1,417 @@
+"""Reads of runs and their configurations, as data frames or plain values."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import Connection, Select, select
+from sqlalchemy.orm import InstrumentedAttribute
+
+from seqcls import results
+from seqcls.config import IMPORTED, MAX_MODEL_SEED, RunConfig, default_fields
+from seqcls.errors import StoreError, UnknownRunError
+from seqcls.imported import PREFIX, fields_known, in_columns
+from sweeps.results import OUTPUT_COUNTS, accuracy, exact_type
+from sweeps.store.databases.engine import Store
+from sweeps.store.databases.statements import frame, one_of, read
+from sweeps.store.reads.selection import View, WrittenValue, in_scope, is_value, picked
+from sweeps.store.reads.sweep_queries import find_sweep
+from sweeps.store.tables import (
+    COUNTS,
+    Base,
+    Checkpoint,
+    Config,
+    Epoch,
+    LengthScore,
+    Revision,
+    Run,
+    RunState,
+    Sweep,
+    SweepRun,
+    TestSetRow,
+    VerdictRow,
+)
+from sweeps.store.writes.stored import IMPORTED_JSON, config_of
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def revision(store: Store) -> int:
+    """A number that every write raises, but heartbeats and losses of runs in training."""
+    with store.begin() as connection:
+        return connection.scalars(select(Revision.runs)).one()
+
+
+_NULLABLE = {bool: "boolean", int: "Int64", float: "Float64", str: "string"}
+"""What pandas calls the types of fields where some runs have no value of them."""
+
+
+def runs(
+    store: Store, view: View | None = None, fields: Mapping[str, Any] | None = None
+) -> "pd.DataFrame":
+    """One row a run: its columns, `accuracy` in [0, 1], `sweeps`, and its configuration's fields.
+
+    Columns of results are missing where a run is not done. `sweeps` is a tuple of names.
+
+    Args:
+        store: where to read.
+        view: which runs; all where none is named.
+        fields: values that fields of the configuration must have, as they are or `Written`.
+    """
+    import pandas as pd
+
+    chosen = view or View()
+    with store.begin() as connection:
+        ids = None if chosen == View() else _config_ids(connection, chosen)
+        known = {x: fields_known(config) for x, config in _configs(connection, ids).items()}
+        query = _runs_query(chosen, fields or {}, known)
+        runs = read(connection, query.order_by(Run.id))
+        members = (
+            select(SweepRun.run_id, Sweep.name)
+            .join(Sweep, Sweep.id == SweepRun.sweep_id)
+            .order_by(Sweep.id)
+        )
+        if chosen != View() or fields:
+            members = members.where(SweepRun.run_id.in_(query.with_only_columns(Run.id)))
+        names: dict[int, list[str]] = {}
+        for run_id, name in connection.execute(members):
+            names.setdefault(run_id, []).append(name)
+    integers = ["epochs", "best_epoch", *COUNTS, "solved_length"]
+    runs[integers] = runs[integers].astype("Int64")
+    runs["errors"] = runs["wrong"]
+    runs["accuracy"] = accuracy(runs)
+    runs["sweeps"] = [tuple(names.get(run_id, ())) for run_id in runs["id"]]
+    foreign = in_columns(
+        {name: value for name, value in known[config_id].items() if name.startswith(PREFIX)}
+        for config_id in runs["config_id"]
+    )
+    settings = pd.DataFrame(
+        [known[config_id] for config_id in runs["config_id"]],
+        columns=list(default_fields()),
+        index=runs.index,
+        dtype=object if any(foreign) else None,
+    )
+    if not any(foreign):
+        return runs.join(settings)
+    # Of every field what it is: whole values of a field of fractions stay fractions.
+    types = {name: _NULLABLE[type(default)] for name, default in default_fields().items()}
+    theirs = pd.DataFrame(foreign, index=runs.index, dtype=object)
+    theirs = theirs.astype({name: exact_type(theirs[name]) for name in theirs})
+    return runs.join(settings.astype(types)).join(theirs.where(theirs.notna(), None))
+
+
+def length_scores(store: Store, run_ids: Sequence[int]) -> "pd.DataFrame":
+    """These runs' results at every length: run_id, length, tn, fp, fn, tp, tested, wrong.
+
+    And right_length_given, edits and target_tokens, where any of the runs is of a transduction.
+    """
+    query = select(*_columns(LengthScore)).where(one_of(LengthScore.run_id, run_ids))
+    return with_outputs(frame(store, query.order_by(LengthScore.run_id, LengthScore.length)))
+
+
+def with_outputs(scores: "pd.DataFrame") -> "pd.DataFrame":
+    """Counts by length without those of outputs, where no run is of a transduction."""
+    counts = list(OUTPUT_COUNTS)
+    if scores[counts].isna().all(axis=None):
+        return scores.drop(columns=counts)
+    return scores.astype(dict.fromkeys(counts, "Int64"))
+
+
+def epochs(store: Store, run_id: int) -> "pd.DataFrame":
+    """A run's losses: epoch, train_loss, validation_loss (sums over the strings, in nats).
+
+    Of one in training they are those so far.
+    """
+    query = select(Epoch.epoch, Epoch.train_loss, Epoch.validation_loss)
+    return frame(store, query.where(Epoch.run_id == run_id).order_by(Epoch.epoch))
+
+
+def runs_named(store: Store, reference: str) -> list[int]:
+    """The ids of the runs that `find_run` may mean: none, one, or one of several configurations."""
+    sweep, slash, seed = reference.rpartition("/")
+    if not _is_reference(reference):
+        return []
+    query = select(Run.id).where(Run.id == int(seed))
+    if slash:
+        query = (
+            select(Run.id)
+            .join(SweepRun, SweepRun.run_id == Run.id)
+            .join(Sweep, Sweep.id == SweepRun.sweep_id)
+            .where(Sweep.name == sweep, Run.model_seed == int(seed))
+        )
+    with store.begin() as connection:
+        return list(connection.scalars(query))
+
+
+def _is_reference(text: str) -> bool:
+    sweep, slash, seed = text.rpartition("/")
+    is_number = seed.isascii() and seed.isdigit() and len(seed) < 20
+    return is_number and int(seed) <= MAX_MODEL_SEED and bool(sweep or not slash)
+
+
+def find_run(store: Store, reference: str) -> int:
+    """The id of the run meant by `12`, or by `all_initializations/2`: a sweep and a model seed.
+
+    Raises:
+        UnknownRunError: there is no such run, or several.
+    """
+    if not _is_reference(reference):
+        raise UnknownRunError(
+            f"no run {reference!r}: expected a run's id, such as 12, or a sweep and a model seed, "
+            "such as all_initializations/2; `seqcls runs` lists them"
+        )
+    ids = runs_named(store, reference)
+    if len(ids) > 1:
+        raise UnknownRunError(
+            f"{reference!r} means {len(ids)} runs of different configurations; name one by its "
+            f"id: {', '.join(map(str, sorted(ids)[:10]))}"
+        )
+    if not ids:
+        sweep, slash, seed = reference.rpartition("/")
+        if slash:
+            _find_sweep_of(store, reference, sweep)
+        damage = None if slash else store.left_out("run", int(seed))
+        if damage is not None:
+            raise UnknownRunError(f"{store.name!r}: {damage}; train it again in another database")
+        raise UnknownRunError(f"no run {reference!r} in {store.name!r}; `seqcls runs` lists them")
+    return ids[0]
+
+
+def _find_sweep_of(store: Store, reference: str, sweep: str) -> None:
+    """Suggests a sweep where no sweep has the name in a run's reference."""
+    try:
+        find_sweep(store, sweep)
+    except UnknownRunError as error:
+        raise UnknownRunError(f"no run {reference!r}: {error}") from None
+
+
+@dataclass(frozen=True)
+class RunStatus:
+    """What became of a run, and why it failed where it did."""
+
+    state: str
+    best_epoch: int | None
+    error: str | None
+    engine_reason: str | None
+    """Why this engine trained it; of a model trained elsewhere, in which epoch it diverged."""
+
+
+def run_status(store: Store, run_id: int) -> RunStatus:
+    """The status of a run that exists."""
+    query = select(Run.state, Run.best_epoch, Run.error, Run.engine_reason)
+    with store.begin() as connection:
+        return RunStatus(*connection.execute(query.where(Run.id == run_id)).one())
+
+
+def configs(store: Store, config_ids: Sequence[int] | None = None) -> dict[int, RunConfig]:
+    """These configurations, or all, by their id; a field that one predates has its default."""
+    with store.begin() as connection:
+        return _configs(connection, config_ids)
+
+
+def _configs(
+    connection: Connection, config_ids: Sequence[int] | None = None
+) -> dict[int, RunConfig]:
+    texts = config_texts(connection, config_ids)
+    return {config_id: config_of(config_id, text) for config_id, text in texts.items()}
+
+
+def foreign_settings(store: Store) -> set[str]:
+    """The names of all settings of models trained elsewhere, as `config.d_model`."""
+    query = select(Config.id, Config.json).where(Config.json.contains(IMPORTED_JSON))
+    with store.begin() as connection:
+        configs = [config_of(*row) for row in connection.execute(query)]
+    return {name for config in configs for name in fields_known(config) if name.startswith(PREFIX)}
+
+
+def config_texts(connection: Connection, config_ids: Sequence[int] | None = None) -> dict[int, str]:
+    """The fields that are stored of these configurations, or of all, as JSON, in order of ids."""
+    query = select(Config.id, Config.json).order_by(Config.id)
+    if config_ids is not None:
+        query = query.where(one_of(Config.id, config_ids))
+    return dict(connection.execute(query).all())
+
+
+def run_config(store: Store, run_id: int) -> RunConfig:
+    """The configuration of a run that exists."""
+    query = select(Config.id, Config.json).join(Run, Run.config_id == Config.id)
+    with store.begin() as connection:
+        return config_of(*connection.execute(query.where(Run.id == run_id)).one())
+
+
+NO_WEIGHTS = (
+    "it was trained elsewhere and imported, so its weights are not in this database: only what it "
+    "predicted for its test strings is known"
+)
+
+
+def why_no_weights(config: RunConfig) -> str | None:
+    """Why runs of a configuration have no weights here; None where they have."""
+    return NO_WEIGHTS if config.architecture == IMPORTED else None
+
+
+def test_set_digests(store: Store, config_ids: Sequence[int]) -> set[str | None]:
+    """The digests of the strings that configurations are tested on: one where they are the same."""
+    query = select(TestSetRow.digest).join(Config, Config.test_set_id == TestSetRow.id)
+    with store.begin() as connection:
+        return set(connection.scalars(query.where(one_of(Config.id, config_ids))))
+
+
+def weights(store: Store, run_id: int, epoch: int | None = None) -> bytes:
+    """A run's weights after an epoch, as safetensors bytes; the best epoch's if none is named.
+
+    Raises:
+        UnknownRunError: the run has no such weights.
+    """
+    status = run_status(store, run_id)
+    if status.state != RunState.DONE:
+        reason = f": {status.error}" if status.error else ""
+        raise UnknownRunError(f"run {run_id} is {status.state} and has no weights{reason}")
+    if (absent := why_no_weights(run_config(store, run_id))) is not None:
+        raise UnknownRunError(f"run {run_id}: {absent}")
+    wanted = status.best_epoch if epoch is None else epoch
+    of_run = Checkpoint.run_id == run_id
+    with store.begin() as connection:
+        stored = connection.scalars(
+            select(Checkpoint.epoch).where(of_run).order_by(Checkpoint.epoch)
+        ).all()
+        if wanted is None or wanted not in stored:
+            raise UnknownRunError(
+                f"run {run_id} has no weights of epoch {wanted}; stored are those of epoch "
+                f"{', '.join(map(str, stored))}"
+            )
+        of_epoch = select(Checkpoint.weights).where(of_run, Checkpoint.epoch == wanted)
+        return connection.scalars(of_epoch).one()
+
+
+def verdict(store: Store, run_id: int) -> results.Verdict | None:
+    """The result of a run's exhaustive check; None if none is stored."""
+    query = select(*_columns(VerdictRow)).where(VerdictRow.run_id == run_id)
+    with store.begin() as connection:
+        row = connection.execute(query).one_or_none()
+    return None if row is None else results.Verdict(*row[1:-1])
+
+
+def _runs_query(
+    view: View, fields: Mapping[str, Any], configs: Mapping[int, Mapping[str, Any]]
+) -> Select[*tuple[Any, ...]]:
+    columns = [c for c in _columns(Run) if c.key not in ("worker_id", "started_at")]
+    query = select(*columns).where(in_scope(view), picked(view))
+    alike = configs
+    for name, value in fields.items():
+        alike = with_value(alike, name, value)
+    return query.where(one_of(Run.config_id, alike)) if fields else query
+
+
+def with_value(
+    configs: Mapping[int, Mapping[str, Any]], name: str, value: Any
+) -> dict[int, Mapping[str, Any]]:
+    """Those of these configurations, given by their fields, of which a field has this value."""
+    wanted = [value]
+    if isinstance(value, WrittenValue):
+        wanted = value.meant(stored.get(name) for stored in configs.values())
+    return {
+        config_id: stored
+        for config_id, stored in configs.items()
+        if any(is_value(stored.get(name), each) for each in wanted)
+    }
+
+
+def config_ids_of_sweep(store: Store, sweep_id: int) -> list[int]:
+    """The configurations that a sweep has runs of."""
+    query = select(Run.config_id).join(SweepRun, SweepRun.run_id == Run.id).distinct()
+    with store.begin() as connection:
+        return sorted(connection.scalars(query.where(SweepRun.sweep_id == sweep_id)))
+
+
+def config_id_of(store: Store, run_id: int) -> int:
+    """The configuration of a run that exists."""
+    with store.begin() as connection:
+        return connection.scalars(select(Run.config_id).where(Run.id == run_id)).one()
+
+
+def _config_ids(connection: Connection, view: View) -> list[int]:
+    query = select(Run.config_id).where(in_scope(view), picked(view)).distinct()
+    return list(connection.scalars(query))
+
+
+def _columns(table: type[Base]) -> list[InstrumentedAttribute[Any]]:
+    return [getattr(table, column.key) for column in table.__table__.columns]
+
+
+# A run as a model to look into: its configuration, and its weights at every stored epoch.
+
+
+@contextmanager
+def of_run(run_id: int) -> Iterator[None]:
+    """Names the run in what is said of weights that cannot be used."""
+    try:
+        yield
+    except StoreError as error:
+        raise StoreError(f"run {run_id}: {error}") from error
+
+
+@dataclass(frozen=True, eq=False)
+class StoredModel:
+    """A finished run. Epochs are counted from 1; 0, before training, is not stored."""
+
+    run_id: int
+    config: RunConfig
+    model_seed: int
+    kept_epoch: int
+    """The epoch with the lowest validation loss, whose model was tested."""
+    weights: dict[int, bytes]
+    """Safetensors bytes by epoch, the kept one among them."""
+    losses: "pd.DataFrame"
+    """epoch, train_loss, validation_loss (sums over an epoch's strings, in nats)."""
+
+
+def stored_epochs(store: Store, run_id: int) -> tuple[int, ...]:
+    """The epochs of a run whose weights are stored, the kept one last.
+
+    Raises:
+        UnknownRunError: none are.
+    """
+    stored = select(Checkpoint.epoch, Run.best_epoch).join(Run, Run.id == Checkpoint.run_id)
+    query = stored.where(Checkpoint.run_id == run_id).order_by(Checkpoint.epoch)
+    with store.begin() as connection:
+        rows = connection.execute(query).all()
+    kept = rows[0].best_epoch if rows else None
+    if kept is None and (reason := why_no_weights(run_config(store, run_id))) is not None:
+        raise UnknownRunError(f"run {run_id}: {reason}")
+    if kept is None:
+        raise UnknownRunError(f"the weights of run {run_id} are not stored")
+    return (*(row.epoch for row in rows if row.epoch != kept), kept)
+
+
+def stored_model(store: Store, run_id: int) -> StoredModel:
+    """What the database holds of a run's model.
+
+    Raises:
+        UnknownRunError: there is no such run, it is not done, or its weights are not stored.
+    """
+    of_run = select(Run.state, Run.error, Run.model_seed, Run.best_epoch)
+    of_config = of_run.add_columns(Config.id.label("config_id"), Config.json)
+    query = of_config.join(Config, Config.id == Run.config_id).where(Run.id == run_id)
+    stored = select(Checkpoint.epoch, Checkpoint.weights).where(Checkpoint.run_id == run_id)
+    with store.begin() as connection:
+        row = connection.execute(query).one_or_none()
+        weights = dict(connection.execute(stored.order_by(Checkpoint.epoch)).all())
+        config = None if row is None else config_of(row.config_id, row.json)
+    if row is None or config is None:
+        raise UnknownRunError(f"no run {run_id}; `seqcls runs` lists those there are")
+    if row.state != RunState.DONE:
+        reason = f": {row.error}" if row.error else ""
+        raise UnknownRunError(f"run {run_id} is {row.state} and has no model to look into{reason}")
+    if (absent := why_no_weights(config)) is not None:
+        raise UnknownRunError(f"run {run_id}: {absent}")
+    if row.best_epoch not in weights:
+        raise UnknownRunError(
+            f"the weights of run {run_id} are not stored, so its model cannot be opened; "
+            "train it again in another database"
+        )
+    return StoredModel(
+        run_id, config, row.model_seed, row.best_epoch, weights, epochs(store, run_id)
+    )

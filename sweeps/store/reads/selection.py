@@ -1,0 +1,145 @@
+"""Which runs a page is about, and the SQL conditions that select them."""
+
+import json
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from sqlalchemy import ColumnElement, Float, and_, case, cast, or_, select, true
+
+from seqcls.text import canonical_json
+from sweeps.store.databases.statements import one_of
+from sweeps.store.tables import Run, RunState, Sweep, SweepRun
+
+Kind = Literal["false positives", "false negatives"]
+
+
+KINDS: tuple[Kind, ...] = ("false positives", "false negatives")
+
+
+@dataclass(frozen=True)
+class View:
+    """Which runs a page is about; what is empty restricts nothing.
+
+    Sweeps, seeds and configurations say which runs there are at all. `failing` and `kind` pick
+    among those by their results, and so change no share or median.
+    """
+
+    sweeps: tuple[str, ...] = ()
+    model_seeds: tuple[int, ...] = ()
+    config_ids: tuple[int, ...] | None = None
+    run_ids: tuple[int, ...] | None = None
+    without: tuple[str, ...] = ()
+    """Sweeps whose runs are left out, but those that another sweep has too."""
+    below: float = 1.0
+    """A run fails where its accuracy is below this; at 1, where it misclassified any string."""
+    failing: bool = False
+    """Only failing runs."""
+    kind: Kind | None = None
+    """Only runs that made at least one error of this kind."""
+
+
+def listed(given: Any) -> list[Any]:
+    """What a user gives as one or as several: a name, a number, or any collection of these."""
+    several = isinstance(given, Iterable) and not isinstance(given, str | bytes)
+    return list(given) if several else [given]
+
+
+@dataclass(frozen=True)
+class WrittenValue:
+    """A value as a user writes it, whose type is that of the stored values it may mean."""
+
+    text: str
+
+    def meant(self, values: Iterable[Any]) -> list[Any]:
+        """Those of these values that are written like this.
+
+        Before others those whose JSON it is, so that `64` is the number and `"64"` the text
+        wherever there are both; then those that pages and tables write like this; then equal ones,
+        such as 0.001 for `1e-3`.
+        """
+        try:
+            read = json.loads(self.text)
+        except (ValueError, RecursionError):
+            read = self.text
+        ways: list[Callable[[Any], bool]] = [
+            lambda value: canonical_json(value) == self.text,
+            lambda value: str(value) == self.text,
+            lambda value: is_value(value, read),
+        ]
+        known = [value for value in values if value is not None]
+        for is_meant in ways:
+            if found := [value for value in known if is_meant(value)]:
+                return found
+        return []
+
+
+def is_value(stored: Any, value: Any) -> bool:
+    """Whether a stored value is this one; True is not 1, and a list is its JSON."""
+    if isinstance(value, list | tuple):
+        return bool(stored == list(value) or stored == canonical_json(value))
+    return isinstance(stored, bool) == isinstance(value, bool) and bool(stored == value)
+
+
+def model_columns(view: View) -> list[ColumnElement[Any]]:
+    return [
+        Run.id.label("run_id"),
+        Run.config_id.label("config_id"),
+        Run.model_seed.label("model_seed"),
+        accuracy().label("accuracy"),
+        Run.wrong.label("errors"),
+        Run.fp.label("false_positives"),
+        Run.fn.label("false_negatives"),
+        Run.solved_length.label("solved_length"),
+        case((fails(view), 1), else_=0).label("failing"),
+        case((picked(view), 1), else_=0).label("picked"),
+    ]
+
+
+def errors_made(view: View) -> ColumnElement[Any]:
+    """How many errors a run made, of the view's kind if it has one."""
+    errors: dict[Kind | None, ColumnElement[Any]] = {
+        None: Run.wrong.expression,
+        KINDS[0]: Run.fp.expression,
+        KINDS[1]: Run.fn.expression,
+    }
+    return errors[view.kind]
+
+
+def accuracy() -> ColumnElement[Any]:
+    """The share of test strings that a run got right, in [0, 1]."""
+    return cast(Run.tested - Run.wrong, Float) / Run.tested
+
+
+def fails(view: View) -> ColumnElement[bool]:
+    right = cast(Run.tested - Run.wrong, Float)
+    return and_(Run.state == RunState.DONE, right < view.below * Run.tested)
+
+
+def in_scope(view: View) -> ColumnElement[bool]:
+    conditions: list[ColumnElement[bool]] = []
+    members = select(SweepRun.run_id).join(Sweep, Sweep.id == SweepRun.sweep_id)
+    if view.sweeps:
+        conditions.append(Run.id.in_(members.where(Sweep.name.in_(view.sweeps))))
+    if view.without:
+        left_out = members.where(Sweep.name.in_(view.without))
+        kept = members.where(Sweep.name.not_in(view.without))
+        # A run of no sweep at all stays.
+        conditions.append(or_(Run.id.not_in(left_out), Run.id.in_(kept)))
+    if view.model_seeds:
+        conditions.append(one_of(Run.model_seed, view.model_seeds))
+    if view.config_ids is not None:
+        conditions.append(one_of(Run.config_id, view.config_ids))
+    if view.run_ids is not None:
+        conditions.append(one_of(Run.id, view.run_ids))
+    return and_(true(), *conditions)
+
+
+def picked(view: View) -> ColumnElement[bool]:
+    conditions: list[ColumnElement[bool]] = []
+    if view.failing:
+        conditions.append(fails(view))
+    if view.kind is not None:
+        cell = Run.fp if view.kind == KINDS[0] else Run.fn
+        conditions.append(and_(Run.state == RunState.DONE, cell > 0))
+    return and_(true(), *conditions)

@@ -1,0 +1,283 @@
+"""Reads of misclassified strings: those of a run, and those that break most runs."""
+
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import compress
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Int64
+from sqlalchemy import ColumnElement, Connection, func, select
+
+from seqcls.fields import language_of
+from seqcls.problem import tokenizer_of
+from sweeps.store.columns import unpacked_numbers
+from sweeps.store.databases.engine import Store
+from sweeps.store.databases.statements import one_of
+from sweeps.store.reads import queries
+from sweeps.store.reads.errors import OUTPUT_COLUMNS, errors_of_runs, strings_of, those_of
+from sweeps.store.reads.selection import KINDS, Kind, View, in_scope, picked
+from sweeps.store.tables import Config, ErrorPack, LengthSum, Run, RunState, TestSetRow, TestString
+from sweeps.store.writes.test_sets import are_tested, stored_test_set
+
+PACKS_AT_ONCE = 1_000
+
+
+MAX_LENGTH = 2**31
+"""No string has more tokens: where sums by length are damaged, all count."""
+
+MOST_ERRORS = 20_000_000
+"""That are counted by string; 60 MB of packs, which take a second."""
+
+
+@dataclass(frozen=True)
+class ErrorSearch:
+    """Which misclassified strings to read."""
+
+    text: str = ""
+    """Text that the string contains, as it is stored, such as `ab{100}`, or as it is shown."""
+    kind: Kind | None = None
+
+
+EVERY_ERROR = ErrorSearch()
+
+NO_ANSWER = "no answer"
+"""The kind of error where a logit is NaN; sums count it by the label of its string."""
+
+
+def count_string_errors(store: Store, run_id: int, search: ErrorSearch) -> int:
+    """How many different strings of a search a run misclassified."""
+    return len(_matching(store, run_id, search))
+
+
+def string_errors(
+    store: Store,
+    run_id: int,
+    search: ErrorSearch = EVERY_ERROR,
+    limit: int | None = None,
+    offset: int = 0,
+) -> pd.DataFrame:
+    """A run's misclassified strings, the shortest first.
+
+    Returns:
+        string, kind (`NO_ANSWER` where the model computed NaN), length (letters), label (1: in
+        the language), logit, occurrences (in the test set); of other tasks target, and of
+        transductions `OUTPUT_COLUMNS`.
+    """
+    errors = _matching(store, run_id, search)
+    # Numbers sort strings as text, in every database alike.
+    errors = errors.sort_values(["length", "number"], ignore_index=True)
+    errors["kind"] = errors["error_kind"] if "error_kind" in errors else _kinds(errors["label"])
+    unanswered = errors["logit"].isna()
+    # Those who import answers need not know how sure of them the model was.
+    if unanswered.any() and not queries.run_config(store, run_id).imported:
+        errors["kind"] = errors["kind"].mask(unanswered, NO_ANSWER)
+    columns = ["string", "kind", "length", "label", "logit", "occurrences"]
+    columns += [name for name in ("target", *OUTPUT_COLUMNS) if name in errors]
+    end = None if limit is None else offset + limit
+    return errors.iloc[offset:end][columns].reset_index(drop=True)
+
+
+@dataclass(frozen=True)
+class BreakingStrings:
+    """The strings that most runs misclassified."""
+
+    strings: pd.DataFrame
+    """language, string, kind, length, models (how many runs misclassified it), of (how many of
+    those counted were tested on it); of each language the first."""
+    models: int
+    """Failing runs whose errors were counted."""
+    languages: dict[str, int]
+    """How many of them each language has, the most first."""
+    every: int
+    """1 where that is all of them, 2 where it is every second, and so on."""
+
+
+def breaking_strings(store: Store, view: View, limit: int) -> BreakingStrings:
+    """The strings that most runs of a view misclassified.
+
+    Where the runs made more than `MOST_ERRORS`, only every second, third, … of them is read, so
+    that a page need not read gigabytes.
+
+    Args:
+        store: where to read.
+        view: which runs.
+        limit: how many strings of each language.
+    """
+    failing: tuple[ColumnElement[bool], ...]
+    failing = (in_scope(view), picked(view), Run.state == RunState.DONE, Run.wrong > 0)
+    with store.begin() as connection:
+        totals = select(func.count(), func.sum(Run.wrong)).where(*failing)
+        models, errors = connection.execute(totals).one()
+        every = max(1, -(-int(errors or 0) // MOST_ERRORS))
+        if every > 1:
+            run_ids = connection.scalars(select(Run.id).where(*failing).order_by(Run.id)).all()
+            failing, models = (one_of(Run.id, run_ids[::every]),), len(run_ids[::every])
+        strings, languages = _most_broken(connection, failing, view, limit)
+    return BreakingStrings(strings, models, languages, every)
+
+
+def _wrong_by_set(
+    connection: Connection, counted: Sequence[ColumnElement[bool]]
+) -> tuple[dict[Any, Int64[np.ndarray, " string"]], Counter[tuple[Any, int]]]:
+    """How many of these runs got each string of a test set wrong, and how many runs got any.
+
+    Returns:
+        By test set, strings by their numbers; and by test set and configuration.
+    """
+    packs = (
+        select(Config.test_set_id, Config.id, ErrorPack.numbers)
+        .join(Run, Run.id == ErrorPack.run_id)
+        .join(Config, Config.id == Run.config_id)
+        .where(*counted)
+    )
+    models: dict[Any, Int64[np.ndarray, " string"]] = {}
+    runs = Counter[tuple[Any, int]]()
+    # A few at a time: all of them unpacked would be gigabytes.
+    for some in connection.execute(packs).partitions(PACKS_AT_ONCE):
+        by_set: dict[Any, list[bytes]] = {}
+        for test_set_id, config_id, numbers in some:
+            by_set.setdefault(test_set_id, []).append(bytes(numbers))
+            runs[test_set_id, config_id] += 1
+        for test_set_id, packed in by_set.items():
+            counts = np.bincount(unpacked_numbers(b"".join(packed)))
+            models[test_set_id] = _added(models.get(test_set_id), counts)
+    return models, runs
+
+
+def _most_broken(
+    connection: Connection, counted: Sequence[ColumnElement[bool]], view: View, limit: int
+) -> tuple[pd.DataFrame, dict[str, int]]:
+    models, runs = _wrong_by_set(connection, counted)
+    languages = {set_id: _language(connection, set_id) for set_id in models}
+    of = Counter[str]()
+    for (test_set_id, _), number in runs.items():
+        of[languages[test_set_id]] += number
+    readers = _readers(connection, runs)
+    parts = [
+        _counted(connection, set_id, counts, view).assign(language=languages[set_id])
+        for set_id, counts in models.items()
+    ]
+    columns = ["language", "string", "kind", "length", "models", "of"]
+    if not parts:
+        return pd.DataFrame(columns=columns), {}
+    same = pd.concat(parts).groupby(["language", "string", "label", "length"], dropna=False)
+    summed: pd.DataFrame = same.agg(models=("models", "sum")).reset_index()
+    summed["kind"] = _kinds(summed["label"])
+    # The language of most failing models comes first.
+    ordered = dict(of.most_common())
+    summed["place"] = summed["language"].map(list(ordered).index)
+    summed = summed.sort_values(
+        ["place", "models", "length", "string"], ascending=[True, False, True, True]
+    )
+    first = summed.groupby("language", sort=False).head(limit).reset_index(drop=True)
+    tested = {
+        str(language): _tested(
+            connection,
+            {x: by for x, by in readers.items() if languages[x] == language},
+            rows["string"],
+        )
+        for language, rows in first.groupby("language")
+    }
+    pairs = zip(first["language"], first["string"], strict=True)
+    first["of"] = [tested[language][string] for language, string in pairs]
+    return first[columns], ordered
+
+
+def _readers(
+    connection: Connection, runs: Mapping[tuple[Any, int], int]
+) -> dict[Any, Counter[int]]:
+    """By test set: how many of these runs were tested on strings of up to each length."""
+    ids = {config_id for _, config_id in runs}
+    query = select(LengthSum.config_id, func.max(LengthSum.length))
+    query = query.where(one_of(LengthSum.config_id, ids)).group_by(LengthSum.config_id)
+    longest = {row[0]: row[1] for row in connection.execute(query)}
+    readers: dict[Any, Counter[int]] = {}
+    for (test_set_id, config_id), number in runs.items():
+        readers.setdefault(test_set_id, Counter())[longest.get(config_id, MAX_LENGTH)] += number
+    return readers
+
+
+def _tested(
+    connection: Connection, readers: Mapping[Any, Counter[int]], strings: "pd.Series[str]"
+) -> Counter[str]:
+    """How many runs were tested on each string: those of one language may differ."""
+    query = select(TestString.test_set_id, TestString.string, TestString.length).where(
+        one_of(TestString.test_set_id, readers), TestString.string.in_(strings.tolist())
+    )
+    of = Counter[str]()
+    for test_set_id, string, length in connection.execute(query):
+        of[string] += sum(n for longest, n in readers[test_set_id].items() if length <= longest)
+    return of
+
+
+def _language(connection: Connection, test_set_id: int) -> str:
+    query = select(TestSetRow.json).where(TestSetRow.id == test_set_id)
+    return language_of(json.loads(connection.scalars(query).one()))
+
+
+def _added(
+    first: Int64[np.ndarray, " string"] | None, second: Int64[np.ndarray, " strings"]
+) -> Int64[np.ndarray, " string"]:
+    """The sum of counts, of which either may know more strings."""
+    if first is None:
+        return second
+    shorter, longer = sorted((second, first), key=len)
+    longer[: len(shorter)] += shorter
+    return longer
+
+
+def _counted(
+    connection: Connection, test_set_id: int, models: Int64[np.ndarray, " string"], view: View
+) -> pd.DataFrame:
+    """How many runs got each string of a test set wrong: string, label, length, models."""
+    strings = strings_of(connection, test_set_id)
+    wrong = np.flatnonzero(models)
+    strings = those_of(strings, wrong).assign(models=models[wrong])
+    if view.kind is not None:
+        strings = strings[strings["label"] == KINDS.index(view.kind)]
+    return strings[["string", "label", "length", "models"]]
+
+
+def _kinds(labels: "pd.Series[int]") -> list[str]:
+    """What an error is, by the label of its string; without one there is one kind of error."""
+    words = {0: "false positive", 1: "false negative"}
+    return [words.get(label, "wrong") for label in labels.tolist()]
+
+
+def _matching(store: Store, run_id: int, search: ErrorSearch) -> pd.DataFrame:
+    with store.begin() as connection:
+        errors = errors_of_runs(connection, [run_id])
+    if search.text:
+        errors = errors[_contain(store, run_id, errors["string"], search.text)]
+    if search.kind is not None:
+        errors = errors[errors["label"] == KINDS.index(search.kind)]
+    return errors
+
+
+def _contain(store: Store, run_id: int, strings: "pd.Series[str]", text: str) -> "pd.Series[bool]":
+    """Which strings contain a text as they are stored, or as pages show them."""
+    contain = strings.str.contains(text, regex=False)
+    tokenizer = tokenizer_of(queries.run_config(store, run_id))
+    if tokenizer is None:
+        return contain
+    shown = strings.map(tokenizer.display)
+    return contain | shown.str.contains(tokenizer.display(text), regex=False)
+
+
+def errors_of(store: Store, run_ids: Sequence[int]) -> pd.DataFrame:
+    """Misclassified strings of these runs, as `errors_of_runs` but for their numbers."""
+    with store.begin() as connection:
+        return errors_of_runs(connection, run_ids).drop(columns="number")
+
+
+def tested_strings(store: Store, config_id: int) -> set[str]:
+    """The different strings that a configuration's models are tested on: those they can read."""
+    config = queries.configs(store, (config_id,))[config_id]
+    query = select(Config.test_set_id).where(Config.id == config_id)
+    with store.begin() as connection:
+        test = stored_test_set(connection, connection.scalars(query).one() or 0)
+    return set(compress(test.texts, are_tested(config, test)))

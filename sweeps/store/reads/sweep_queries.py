@@ -1,0 +1,429 @@
+"""Reads of sweeps: what they are, how far they are, and their results."""
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sqlalchemy import and_, case, func, select
+
+from seqcls.config import RunConfig
+from seqcls.errors import UnknownRunError
+from seqcls.text import nearest
+from sweeps.grid.spec import SweepSpec
+from sweeps.store.databases.engine import Store
+from sweeps.store.databases.statements import chunks, fetched, frame, in_another_sweep, one_of
+from sweeps.store.reads.selection import accuracy
+from sweeps.store.tables import (
+    Config,
+    Epoch,
+    Failure,
+    Revision,
+    Run,
+    RunState,
+    Sweep,
+    SweepRun,
+    Worker,
+    now,
+)
+from sweeps.store.writes.claiming import dead_workers
+from sweeps.store.writes.stored import config_of
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def find_sweep(store: Store, name: str) -> int:
+    """The id of the sweep of that name.
+
+    Raises:
+        UnknownRunError: there is none.
+    """
+    if not isinstance(name, str):
+        raise UnknownRunError(f"no sweep {name!r:.60}: expected the name of a sweep")
+    with store.begin() as connection:
+        sweep_id = connection.scalar(select(Sweep.id).where(Sweep.name == name))
+        if sweep_id is None:
+            known = list(connection.scalars(select(Sweep.name).order_by(Sweep.id)))
+            raise UnknownRunError(f"no sweep {name!r} in {store.name!r}: {nearest(name, known)}")
+    return sweep_id
+
+
+def sweeps_that_begin(store: Store, text: str) -> list[str]:
+    """The names of the sweeps that a text is, or that stand in it before a colon."""
+    # Few texts have a colon: each name is looked up, and not all are read.
+    heads = [text, *(text[:place] for place, sign in enumerate(text) if sign == ":")]
+    with store.begin() as connection:
+        return list(connection.scalars(select(Sweep.name).where(Sweep.name.in_(heads))))
+
+
+def check_sweep_id(store: Store, sweep_id: int) -> int:
+    """The id, where there is such a sweep.
+
+    Raises:
+        UnknownRunError: there is none.
+    """
+    with store.begin() as connection:
+        if connection.scalar(select(Sweep.id).where(Sweep.id == sweep_id)) is None:
+            raise UnknownRunError(f"no sweep with the id {sweep_id} in {store.name!r}")
+    return sweep_id
+
+
+@dataclass(frozen=True)
+class LeavingRun:
+    """A run that a sweep has, and its new specification does not."""
+
+    id: int
+    is_deleted: bool
+    """Whether it is deleted: no other sweep has it, and it has not begun."""
+
+
+def leaving_runs(store: Store, spec: SweepSpec) -> list[LeavingRun]:
+    """The runs that leave a sweep once the specification of its name is submitted."""
+    is_new = and_(Run.state == RunState.QUEUED, Run.attempt == 0, ~in_another_sweep())
+    members = (
+        select(Run.id, Config.key, Run.model_seed, case((is_new, 1), else_=0))
+        .join(SweepRun, SweepRun.run_id == Run.id)
+        .join(Sweep, Sweep.id == SweepRun.sweep_id)
+        .join(Config, Config.id == Run.config_id)
+        .where(Sweep.name == spec.name, Sweep.spec != spec.submitted)
+        .order_by(Run.id)
+    )
+    with store.begin() as connection:
+        rows = connection.execute(members).all()
+    if not rows:
+        return []
+    keys, seeds = {config.key for config in spec.configs()}, set(spec.model_seeds)
+    return [
+        LeavingRun(run_id, bool(new))
+        for run_id, key, seed, new in rows
+        if key not in keys or seed not in seeds
+    ]
+
+
+def missing_runs(store: Store, specs: Iterable[SweepSpec]) -> int | None:
+    """How many runs of these sweeps are not done; None where a sweep is not stored like this."""
+    left = 0
+    for spec in specs:
+        with store.begin() as connection:
+            stored = connection.execute(
+                select(Sweep.id, Sweep.spec, Sweep.description).where(Sweep.name == spec.name)
+            ).one_or_none()
+            if stored is None or stored.spec != spec.submitted:
+                return None
+            counted = connection.execute(
+                select(func.count(), func.count().filter(Run.state == RunState.DONE))
+                .join(SweepRun, SweepRun.run_id == Run.id)
+                .where(SweepRun.sweep_id == stored.id)
+            ).one()
+        left += counted[0] - counted[1]
+    return left
+
+
+def runs_of_one_sweep_only(store: Store, sweep_id: int) -> int:
+    """How many runs this sweep has and no other."""
+    query = (
+        select(func.count())
+        .select_from(SweepRun)
+        .where(SweepRun.sweep_id == sweep_id, ~in_another_sweep())
+    )
+    with store.begin() as connection:
+        return connection.scalars(query).one()
+
+
+def counts_by_state(store: Store, sweep_ids: Sequence[int] | None = None) -> dict[str, int]:
+    """How many distinct runs of these sweeps, or of all, there are in each state."""
+    members = select(SweepRun.run_id)
+    if sweep_ids is not None:
+        members = members.where(SweepRun.sweep_id.in_(sweep_ids))
+    query = select(Run.state, func.count()).where(Run.id.in_(members)).group_by(Run.state)
+    with store.begin() as connection:
+        return dict(connection.execute(query).all())
+
+
+def members_revision(store: Store) -> int:
+    """A number that is raised whenever a sweep, or what runs it has, changes."""
+    with store.begin() as connection:
+        return connection.scalars(select(Revision.members)).one()
+
+
+def memberships(store: Store) -> "pd.DataFrame":
+    """Which configurations each sweep has runs of, sweeps in the order of their making.
+
+    Returns:
+        config_id, sweep (its name).
+    """
+    query = (
+        select(Run.config_id, Sweep.name.label("sweep"))
+        .join(SweepRun, SweepRun.run_id == Run.id)
+        .join(Sweep, Sweep.id == SweepRun.sweep_id)
+        .group_by(Run.config_id, Sweep.id, Sweep.name)
+        .order_by(Run.config_id, Sweep.id)
+    )
+    return frame(store, query)
+
+
+def sweeps_of_run(store: Store, run_id: int) -> list[str]:
+    """The names of the sweeps that a run belongs to, in the order of their making."""
+    query = (
+        select(Sweep.name)
+        .join(SweepRun, SweepRun.sweep_id == Sweep.id)
+        .where(SweepRun.run_id == run_id)
+        .order_by(Sweep.id)
+    )
+    with store.begin() as connection:
+        return list(connection.scalars(query))
+
+
+def specifications(store: Store) -> dict[str, str]:
+    """Every sweep's specification as it was submitted, as JSON, by the sweep's name."""
+    with store.begin() as connection:
+        return dict(connection.execute(select(Sweep.name, Sweep.spec)).all())
+
+
+@dataclass(frozen=True)
+class SweepRecord:
+    """What is stored of a sweep as a whole. Times are UTC in ISO 8601."""
+
+    id: int
+    name: str
+    description: str
+    spec: str
+    """The specification as it was submitted, as JSON."""
+    state: str
+    created_at: str
+    first_started_at: str | None
+    last_finished_at: str | None
+    train_seconds: float | None
+    """Seconds that its finished runs took, summed over workers."""
+
+
+def sweep_record(store: Store, sweep_id: int) -> SweepRecord:
+    """A sweep that exists."""
+    query = (
+        select(
+            Sweep.id,
+            Sweep.name,
+            Sweep.description,
+            Sweep.spec,
+            Sweep.state,
+            Sweep.created_at,
+            func.min(Run.started_at),
+            func.max(Run.finished_at),
+            func.sum(Run.train_seconds),
+        )
+        .outerjoin(SweepRun, SweepRun.sweep_id == Sweep.id)
+        .outerjoin(Run, Run.id == SweepRun.run_id)
+        .where(Sweep.id == sweep_id)
+        .group_by(Sweep.id)
+    )
+    with store.begin() as connection:
+        return SweepRecord(*connection.execute(query).one())
+
+
+@dataclass(frozen=True)
+class SweepOutcome:
+    """The results of a sweep's finished runs."""
+
+    failing: int
+    """Runs that misclassify any string."""
+    median: float | None
+    """The median of their accuracies; None where no run is done."""
+
+
+def sweep_outcomes(store: Store) -> dict[int, SweepOutcome]:
+    """The results of each sweep that has a finished run, by its id."""
+    query = (
+        select(SweepRun.sweep_id, accuracy(), case((Run.wrong > 0, 1), else_=0))
+        .join(Run, Run.id == SweepRun.run_id)
+        .where(Run.state == RunState.DONE)
+    )
+    with store.begin() as connection:
+        _, rows = fetched(connection, query)
+    table = np.array(rows, dtype=np.float64).reshape(-1, 3)
+    groups = ((sweep_id, table[table[:, 0] == sweep_id]) for sweep_id in np.unique(table[:, 0]))
+    return {
+        int(sweep_id): SweepOutcome(int(outcomes[:, 2].sum()), float(np.median(outcomes[:, 1])))
+        for sweep_id, outcomes in groups
+    }
+
+
+def failures(store: Store, sweep_id: int, limit: int) -> "pd.DataFrame":
+    """Attempts of a sweep's runs that failed, the latest first.
+
+    Returns:
+        run_id, model_seed, attempt, at (UTC), reason, state (what the run is now).
+    """
+    query = (
+        select(Failure.run_id, Run.model_seed, Failure.attempt, Failure.at, Failure.reason)
+        .add_columns(Run.state)
+        .join(Run, Run.id == Failure.run_id)
+        .join(SweepRun, SweepRun.run_id == Run.id)
+        .where(SweepRun.sweep_id == sweep_id)
+        .order_by(Failure.at.desc(), Failure.run_id)
+    )
+    return frame(store, query.limit(limit))
+
+
+# Reads of how far sweeps are: runs in each state, those that ended lately, those left alone.
+
+
+@dataclass(frozen=True)
+class Recent:
+    """What happened to a sweep's runs lately."""
+
+    ended: int
+    """Runs that finished."""
+    trained: tuple[tuple[str, str | None], ...]
+    """When runs began and ended (None: they go on), in ISO 8601."""
+
+
+def states(
+    store: Store, sweep_ids: Sequence[int] | None = None
+) -> list[tuple[int, str, str, dict[str, int]]]:
+    """Id, name and state of these sweeps, or of all, and their runs in each state; oldest first."""
+    query = (
+        select(
+            SweepRun.sweep_id,
+            *(func.count().filter(Run.state == state).label(state) for state in RunState),
+        )
+        .join(Run, Run.id == SweepRun.run_id)
+        .group_by(SweepRun.sweep_id)
+    )
+    sweeps = select(Sweep.id, Sweep.name, Sweep.state).order_by(Sweep.id)
+    if sweep_ids is not None:
+        query = query.where(one_of(SweepRun.sweep_id, sweep_ids))
+        sweeps = sweeps.where(one_of(Sweep.id, sweep_ids))
+    with store.begin() as connection:
+        named = connection.execute(sweeps).all()
+        counted = {row.sweep_id: row._asdict() for row in connection.execute(query)}
+    return [
+        (*sweep, {state: int(counted.get(sweep.id, {}).get(state, 0)) for state in RunState})
+        for sweep in named
+    ]
+
+
+def recent(store: Store, seconds: float) -> dict[int, Recent]:
+    """What happened in the last seconds, by sweep, of sweeps with runs in training."""
+    lately = Run.finished_at >= now(seconds)
+    by_sweep = select(SweepRun.sweep_id, func.count()).join(Run, Run.id == SweepRun.run_id)
+    ended = by_sweep.where(lately).group_by(SweepRun.sweep_id)
+    times = (
+        select(SweepRun.sweep_id, Run.started_at, Run.finished_at)
+        .join(Run, Run.id == SweepRun.run_id)
+        .where(lately | (Run.state == RunState.RUNNING), Run.started_at.is_not(None))
+        .distinct()
+    )
+    trained: dict[int, list[tuple[str, str | None]]] = {}
+    with store.begin() as connection:
+        counted = dict(connection.execute(ended).all())
+        for sweep_id, started, finished in connection.execute(times):
+            trained.setdefault(sweep_id, []).append((str(started), finished))
+    return {
+        sweep_id: Recent(int(counted.get(sweep_id, 0)), tuple(spans))
+        for sweep_id, spans in trained.items()
+    }
+
+
+def epochs_in_training(store: Store) -> list[tuple[int, int, int]]:
+    """Each run in training whose first epoch has ended: its sweep, its epochs, the most of them.
+
+    Workers store epochs every second without raising a revision, so a remembered answer is old.
+    """
+    query = (
+        select(SweepRun.sweep_id, func.max(Epoch.epoch).label("epoch"), Config.id, Config.json)
+        .join(Run, Run.id == SweepRun.run_id)
+        .join(Epoch, Epoch.run_id == Run.id)
+        .join(Config, Config.id == Run.config_id)
+        .where(Run.state == RunState.RUNNING)
+        .group_by(SweepRun.sweep_id, Run.id, Config.id, Config.json)
+    )
+    with store.begin() as connection:
+        return [
+            (row.sweep_id, int(row.epoch), config_of(row.id, row.json).max_num_epochs)
+            for row in connection.execute(query)
+        ]
+
+
+def orphaned(store: Store) -> dict[int, int]:
+    """How many runs in training have a dead worker, by sweep."""
+    dead = dead_workers(store)
+    if not dead:
+        return {}
+    query = (
+        select(SweepRun.sweep_id, func.count())
+        .join(Run, Run.id == SweepRun.run_id)
+        .where(Run.state == RunState.RUNNING, Run.worker_id.in_(dead))
+        .group_by(SweepRun.sweep_id)
+    )
+    with store.begin() as connection:
+        return dict(connection.execute(query).all())
+
+
+# Reads of how long finished runs took, and of which runs are finished.
+
+
+@dataclass(frozen=True)
+class Timing:
+    """How long a finished run took."""
+
+    key: str
+    """The key of its configuration."""
+    train_seconds: float
+    epochs: int
+    worker_id: int | None
+    started_at: str
+    finished_at: str
+    host: str | None
+
+
+def finished(store: Store, keys: Collection[str]) -> set[tuple[str, int]]:
+    """Finished runs of these configurations, by the configuration's key and the model seed."""
+    known: set[tuple[str, int]] = set()
+    query = select(Config.key, Run.model_seed).join(Run, Run.config_id == Config.id)
+    with store.begin() as connection:
+        for some in chunks(sorted(keys)):
+            done = query.where(Config.key.in_(some), Run.state == RunState.DONE)
+            known |= {(key, seed) for key, seed in connection.execute(done)}
+    return known
+
+
+NEWEST = 10_000
+"""Finished runs of other configurations that are read: more tell nothing new."""
+
+
+def timings(store: Store, keys: Collection[str] = ()) -> tuple[list[Timing], dict[str, RunConfig]]:
+    """What finished runs took, and their configurations by key.
+
+    Args:
+        store: where to read.
+        keys: of configurations of which all runs are read; of others the newest.
+    """
+    query = (
+        select(
+            Config.key,
+            Run.train_seconds,
+            Run.epochs,
+            Run.worker_id,
+            Run.started_at,
+            Run.finished_at,
+            Worker.host,
+            Config.id,
+            Config.json,
+            Run.id.label("run_id"),
+        )
+        .join(Run, Run.config_id == Config.id)
+        .outerjoin(Worker, Worker.id == Run.worker_id)
+        .where(Run.state == RunState.DONE, Run.train_seconds.is_not(None))
+        .where(Run.epochs.is_not(None))
+        .where(Run.started_at.is_not(None), Run.finished_at.is_not(None))
+    )
+    with store.begin() as connection:
+        rows: list[Any] = list(connection.execute(query.order_by(Run.id.desc()).limit(NEWEST)))
+        if len(rows) == NEWEST:
+            oldest = rows[-1].run_id
+            for some in chunks(sorted(keys)):
+                rows += connection.execute(query.where(Config.key.in_(some), Run.id < oldest))
+        one_each = {row.key: row for row in rows}
+        configs = {key: config_of(row.id, row.json) for key, row in one_each.items()}
+    return [Timing(*row[:-3]) for row in rows], configs

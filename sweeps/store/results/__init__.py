@@ -1,1 +1,0 @@
-"""Results as the tables hold them: packed, summed up, read back."""

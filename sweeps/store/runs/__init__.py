@@ -1,1 +1,0 @@
-"""The life of runs: submitted, claimed, recorded, deleted."""

@@ -1,1 +1,0 @@
-"""The tables, their columns, and what values these may hold."""

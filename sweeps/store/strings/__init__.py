@@ -1,1 +1,0 @@
-"""Reads of misclassified strings."""

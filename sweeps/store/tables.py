@@ -1,0 +1,438 @@
+"""The tables. Column names are part of the product: people write SQL against them.
+
+Times are UTC in ISO 8601, as text, so that they read and sort alike in every database. What values
+a column takes is checked by the database; the migrations say how, and make three views besides:
+`string_error`, `misclassified` and `wrong_output`.
+"""
+
+from datetime import UTC, datetime, timedelta
+from enum import StrEnum
+
+from sqlalchemy import ForeignKey, Index, UniqueConstraint
+from sqlalchemy.orm import DeclarativeBase, Mapped, MappedColumn, mapped_column
+
+from sweeps.results import OUTPUT_COUNTS
+from sweeps.store import columns
+from sweeps.store.columns import big, packed_bytes, real, text, unpacked_outputs, whole
+
+
+class Base(DeclarativeBase):
+    """All tables of the database."""
+
+
+class SweepState(StrEnum):
+    """What became of a sweep as a whole.
+
+    Done is where no run is left to train; of a stopped sweep no run is begun until it is resumed.
+    """
+
+    QUEUED = "queued"
+    RUNNING = "running"
+    DONE = "done"
+    STOPPED = "stopped"
+
+
+class RunState(StrEnum):
+    """What became of one run."""
+
+    QUEUED = "queued"
+    RUNNING = "running"
+    DONE = "done"
+    FAILED = "failed"
+
+
+class DatasetTask(StrEnum):
+    """Which task asks for the answers of a dataset: labels, or targets."""
+
+    FILE = "file"
+    PAIRS = "pairs"
+
+
+class Unit(StrEnum):
+    """What an exhaustive check went through: counts of letters, or strings."""
+
+    MULTISET = "multiset"
+    STRING = "string"
+
+
+def now(seconds_ago: float = 0.0) -> str:
+    """The time, or an earlier one, as the tables hold it."""
+    time = datetime.now(UTC) - timedelta(seconds=seconds_ago)
+    return time.isoformat(timespec="milliseconds")
+
+
+_STRICT = {"sqlite_strict": True}
+_NUMBERED = {**_STRICT, "sqlite_autoincrement": True}
+"""An id is never given twice: whoever remembers one cannot mistake another row for it."""
+_BY_KEY = {**_STRICT, "sqlite_with_rowid": False}
+
+
+def _key_part(table: str) -> MappedColumn[int]:
+    """The id of a row of another table, in the key of this one's rows."""
+    return mapped_column(whole(columns.ID), ForeignKey(f"{table}.id"), primary_key=True)
+
+
+def _only_key(table: str) -> MappedColumn[int]:
+    """The id of a row of another table, of which this one has one row at most."""
+    whose = ForeignKey(f"{table}.id")
+    return mapped_column(whole(columns.ID), whose, primary_key=True, autoincrement=False)
+
+
+_OUTPUTS = columns.text_kind(
+    "a JSON array of arrays: output, first wrong place, kind of error", unpacked_outputs
+)
+
+
+class Revision(Base):
+    """One row of numbers that writes raise, so that whoever remembers something knows it is old."""
+
+    __tablename__ = "revision"
+    __table_args__ = (_STRICT,)
+    id: Mapped[int] = mapped_column(whole(columns.ID), primary_key=True, autoincrement=False)
+    configs: Mapped[int] = mapped_column(big(columns.REVISION))
+    """Raised when configurations are added or deleted."""
+    members: Mapped[int] = mapped_column(big(columns.REVISION))
+    """Raised when sweeps, or what runs they have, change."""
+    runs: Mapped[int] = mapped_column(big(columns.REVISION))
+    """Raised by every write, but by heartbeats and losses of runs in training."""
+
+
+class Sweep(Base):
+    """A named grid."""
+
+    __tablename__ = "sweep"
+    __table_args__ = (_NUMBERED,)
+    id: Mapped[int] = mapped_column(whole(columns.ID), primary_key=True)
+    name: Mapped[str] = mapped_column(text(), unique=True)
+    description: Mapped[str] = mapped_column(text())
+    spec: Mapped[str] = mapped_column(text(columns.JSON))
+    created_at: Mapped[str] = mapped_column(text(columns.TIME))
+    state: Mapped[str] = mapped_column(text(columns.one_word_of(SweepState)))
+    launch_token: Mapped[str] = mapped_column(text(), unique=True)
+
+
+class DatasetRow(Base):
+    """Strings of one's own, that configurations name by their digest."""
+
+    __tablename__ = "dataset"
+    __table_args__ = (_NUMBERED,)
+    id: Mapped[int] = mapped_column(whole(columns.ID), primary_key=True)
+    digest: Mapped[str] = mapped_column(text(columns.DIGEST), unique=True)
+    """The digest of the content: of all but the name."""
+    name: Mapped[str] = mapped_column(text())
+    """The name of the file that was read first."""
+    task: Mapped[str] = mapped_column(text(columns.one_word_of(DatasetTask)))
+    row_count: Mapped[int] = mapped_column(whole(columns.SOME))
+    rows: Mapped[bytes] = mapped_column(packed_bytes())
+    """All rows, compressed; `seqcls.strings.datasets` packs them."""
+    created_at: Mapped[str] = mapped_column(text(columns.TIME))
+
+
+class TestSetRow(Base):
+    """The strings that configurations are tested on."""
+
+    __test__ = False
+    __tablename__ = "test_set"
+    __table_args__ = (_NUMBERED,)
+    id: Mapped[int] = mapped_column(whole(columns.ID), primary_key=True)
+    key: Mapped[str] = mapped_column(text(), unique=True)
+    json: Mapped[str] = mapped_column(text(columns.JSON))
+    digest: Mapped[str | None] = mapped_column(text())
+    """The digest of its strings; none before the first results come in, and the strings with
+    them."""
+
+
+class TestString(Base):
+    """One distinct string of a test set."""
+
+    __test__ = False
+    __tablename__ = "test_string"
+    __table_args__ = (_BY_KEY,)
+    test_set_id: Mapped[int] = _key_part("test_set")
+    number: Mapped[int] = mapped_column(whole(columns.whole_kind(0, 2**24 - 1)), primary_key=True)
+    string: Mapped[str] = mapped_column(text())
+    length: Mapped[int] = mapped_column(whole(columns.LENGTH))
+    label: Mapped[int | None] = mapped_column(whole(columns.whole_kind(0, 1)))
+    """None where the task is no language; what is right is then the target."""
+    occurrences: Mapped[int] = mapped_column(whole(columns.SOME))
+    target: Mapped[str | None] = mapped_column(text())
+    """None for languages."""
+
+
+class Config(Base):
+    """All that determines a model but its seed."""
+
+    __tablename__ = "config"
+    __table_args__ = (_NUMBERED,)
+    id: Mapped[int] = mapped_column(whole(columns.ID), primary_key=True)
+    key: Mapped[str] = mapped_column(text(), unique=True)
+    json: Mapped[str] = mapped_column(text(columns.JSON))
+    test_set_id: Mapped[int | None] = mapped_column(whole(columns.ID), ForeignKey("test_set.id"))
+    """None only where an upgrade could not read the configuration."""
+
+
+class Run(Base):
+    """One trained model, or one to be trained."""
+
+    __tablename__ = "run"
+    __table_args__ = (
+        UniqueConstraint("config_id", "model_seed"),
+        Index("run_state", "state"),
+        _NUMBERED,
+    )
+    id: Mapped[int] = mapped_column(whole(columns.ID), primary_key=True)
+    config_id: Mapped[int] = mapped_column(whole(columns.ID), ForeignKey("config.id"))
+    model_seed: Mapped[int] = mapped_column(big(columns.SEED))
+    state: Mapped[str] = mapped_column(text(columns.one_word_of(RunState)))
+    attempt: Mapped[int] = mapped_column(whole(), default=0)
+    failures: Mapped[int] = mapped_column(whole(), default=0)
+    worker_id: Mapped[int | None] = mapped_column(whole(columns.ID), ForeignKey("worker.id"))
+    started_at: Mapped[str | None] = mapped_column(text(columns.TIME))
+    finished_at: Mapped[str | None] = mapped_column(text(columns.TIME))
+    error: Mapped[str | None] = mapped_column(text())
+    epochs: Mapped[int | None] = mapped_column(whole(columns.EPOCH))
+    best_epoch: Mapped[int | None] = mapped_column(whole(columns.EPOCH))
+    best_validation_loss: Mapped[float | None] = mapped_column(real())
+    tn: Mapped[int | None] = mapped_column(whole())
+    fp: Mapped[int | None] = mapped_column(whole())
+    fn: Mapped[int | None] = mapped_column(whole())
+    tp: Mapped[int | None] = mapped_column(whole())
+    solved_length: Mapped[int | None] = mapped_column(whole(columns.whole_kind(-1, 1_000_000)))
+    engine: Mapped[str | None] = mapped_column(text())
+    engine_reason: Mapped[str | None] = mapped_column(text())
+    train_seconds: Mapped[float | None] = mapped_column(real(columns.SECONDS))
+    digest: Mapped[str | None] = mapped_column(text())
+    verdict_digest: Mapped[str | None] = mapped_column(text())
+    """That of the exhaustive check, so that one that was deleted is missed."""
+    tested: Mapped[int | None] = mapped_column(whole())
+    """Test strings, each as often as it occurs."""
+    wrong: Mapped[int | None] = mapped_column(whole())
+    """Those of them that it got wrong."""
+
+
+class SweepRun(Base):
+    """A run belongs to a sweep."""
+
+    __tablename__ = "sweep_run"
+    __table_args__ = (Index("sweep_run_run_id", "run_id"), _BY_KEY)
+    sweep_id: Mapped[int] = _key_part("sweep")
+    run_id: Mapped[int] = _key_part("run")
+
+
+class SweepNote(Base):
+    """What people write about a sweep; it decides nothing that is trained or tested."""
+
+    __tablename__ = "sweep_note"
+    __table_args__ = (_STRICT,)
+    sweep_id: Mapped[int] = _only_key("sweep")
+    title: Mapped[str] = mapped_column(text())
+    note: Mapped[str] = mapped_column(text())
+    archived_at: Mapped[str | None] = mapped_column(text(columns.TIME))
+    """None where the sweep is not archived."""
+
+
+class SweepTag(Base):
+    """A word by which sweeps are found."""
+
+    __tablename__ = "sweep_tag"
+    __table_args__ = (_BY_KEY,)
+    sweep_id: Mapped[int] = _key_part("sweep")
+    tag: Mapped[str] = mapped_column(text(columns.WORD), primary_key=True)
+
+
+class SavedView(Base):
+    """A page of the dashboard with its filters, by name."""
+
+    __tablename__ = "saved_view"
+    __table_args__ = (_NUMBERED,)
+    id: Mapped[int] = mapped_column(whole(columns.ID), primary_key=True)
+    name: Mapped[str] = mapped_column(text(), unique=True)
+    page: Mapped[str] = mapped_column(text())
+    query: Mapped[str] = mapped_column(text())
+    created_at: Mapped[str] = mapped_column(text(columns.TIME))
+
+
+class Epoch(Base):
+    """One epoch of one run; losses are sums over its strings, in nats.
+
+    Of a run in training they are shown meanwhile; they are final, and covered by its digest, once
+    it is done. No other run has any.
+    """
+
+    __tablename__ = "epoch"
+    __table_args__ = (_BY_KEY,)
+    run_id: Mapped[int] = _key_part("run")
+    epoch: Mapped[int] = mapped_column(whole(columns.EPOCH), primary_key=True)
+    train_loss: Mapped[float] = mapped_column(real())
+    validation_loss: Mapped[float] = mapped_column(real())
+
+
+class LengthScore(Base):
+    """One length of one run's test.
+
+    `tn` to `tp` only where the answer is one bit, `right_length_given`, `edits` and `target_tokens`
+    only of transductions.
+    """
+
+    __tablename__ = "length_score"
+    __table_args__ = (_BY_KEY,)
+    run_id: Mapped[int] = _key_part("run")
+    length: Mapped[int] = mapped_column(whole(columns.LENGTH), primary_key=True)
+    tn: Mapped[int | None] = mapped_column(whole())
+    fp: Mapped[int | None] = mapped_column(whole())
+    fn: Mapped[int | None] = mapped_column(whole())
+    tp: Mapped[int | None] = mapped_column(whole())
+    tested: Mapped[int] = mapped_column(whole())
+    wrong: Mapped[int] = mapped_column(whole())
+    right_length_given: Mapped[int | None] = mapped_column(whole())
+    """Test strings whose output is the target where its length is imposed."""
+    edits: Mapped[int | None] = mapped_column(big())
+    """Edit distances between outputs and targets, summed."""
+    target_tokens: Mapped[int | None] = mapped_column(big())
+    """Tokens of the targets, summed."""
+
+
+class LengthSum(Base):
+    """What all finished runs of a configuration come to on the test strings of one length.
+
+    Written with the results that it sums up, so that pages need not read those of every run.
+    """
+
+    __tablename__ = "length_sum"
+    __table_args__ = (_BY_KEY,)
+    config_id: Mapped[int] = mapped_column(
+        whole(columns.ID), ForeignKey("config.id", ondelete="CASCADE"), primary_key=True
+    )
+    length: Mapped[int] = mapped_column(whole(columns.LENGTH), primary_key=True)
+    runs: Mapped[int] = mapped_column(whole())
+    failing: Mapped[int] = mapped_column(whole())
+    """Runs that misclassify at least one string of this length."""
+    tn: Mapped[int | None] = mapped_column(big())
+    fp: Mapped[int | None] = mapped_column(big())
+    fn: Mapped[int | None] = mapped_column(big())
+    tp: Mapped[int | None] = mapped_column(big())
+    tested: Mapped[int] = mapped_column(big())
+    wrong: Mapped[int] = mapped_column(big())
+    right_length_given: Mapped[int | None] = mapped_column(big())
+    edits: Mapped[int | None] = mapped_column(big())
+    target_tokens: Mapped[int | None] = mapped_column(big())
+
+
+class ErrorPack(Base):
+    """The misclassified test strings of one run, packed: a row for each would be most of the file.
+
+    The view `string_error` has a row for each, `misclassified` with its string.
+    """
+
+    __tablename__ = "error_pack"
+    __table_args__ = (_STRICT,)
+    run_id: Mapped[int] = _only_key("run")
+    numbers: Mapped[bytes] = mapped_column(packed_bytes(columns.NUMBERS))
+    """Numbers of the test set's strings, ascending, three bytes each, the highest first."""
+    logits: Mapped[bytes] = mapped_column(packed_bytes())
+    """Logits of the same strings, IEEE 754 of four or eight bytes, the highest first."""
+
+
+class OutputPack(Base):
+    """What a transduction gave for the misclassified strings of one run, packed like these.
+
+    The view `wrong_output` has a row for each, with its string and target.
+    """
+
+    __tablename__ = "output_pack"
+    __table_args__ = (_STRICT,)
+    run_id: Mapped[int] = _only_key("run")
+    outputs: Mapped[str] = mapped_column(text(_OUTPUTS))
+    """A JSON array, in the order of the pack of errors: of each the output, the first wrong place
+    and the kind of error."""
+
+
+class Checkpoint(Base):
+    """Weights after an epoch, as safetensors bytes."""
+
+    __tablename__ = "checkpoint"
+    __table_args__ = (_STRICT,)
+    run_id: Mapped[int] = _key_part("run")
+    epoch: Mapped[int] = mapped_column(whole(columns.EPOCH), primary_key=True)
+    weights: Mapped[bytes] = mapped_column(packed_bytes())
+
+
+class VerdictRow(Base):
+    """An exhaustive check of one run."""
+
+    __tablename__ = "verdict"
+    __table_args__ = (_STRICT,)
+    run_id: Mapped[int] = _only_key("run")
+    max_length: Mapped[int] = mapped_column(whole(columns.LENGTH))
+    unit: Mapped[str] = mapped_column(text(columns.one_word_of(Unit)))
+    inputs: Mapped[int] = mapped_column(big())
+    false_positives: Mapped[int] = mapped_column(big())
+    false_negatives: Mapped[int] = mapped_column(big())
+    shortest_error: Mapped[str | None] = mapped_column(text())
+    digest: Mapped[str] = mapped_column(text())
+
+
+class CauseRow(Base):
+    """What some of a failing run's errors have in common: a mechanism, or how the model behaves."""
+
+    __tablename__ = "cause"
+    __table_args__ = (_STRICT,)
+    run_id: Mapped[int] = _key_part("run")
+    number: Mapped[int] = mapped_column(whole(), primary_key=True)
+    """0 is the cause of most errors."""
+    mechanism: Mapped[str] = mapped_column(text())
+    head: Mapped[int | None] = mapped_column(whole())
+    tokens: Mapped[str] = mapped_column(text())
+    """The tokens that it is about, or a rule in words."""
+    share: Mapped[float] = mapped_column(real(columns.SHARE))
+    """The share of the errors that were looked at, in (0, 1]."""
+    strings: Mapped[int] = mapped_column(whole(columns.SOME))
+    """How many of the errors that were looked at."""
+    agreement: Mapped[float | None] = mapped_column(real(columns.AGREEMENT))
+    """On what share of all test strings a rule says what the model says."""
+
+
+class Perturbation(Base):
+    """A run trained again with other rounding."""
+
+    __tablename__ = "perturbation"
+    __table_args__ = (_STRICT,)
+    run_id: Mapped[int] = _key_part("run")
+    number: Mapped[int] = mapped_column(whole(), primary_key=True)
+    tn: Mapped[int] = mapped_column(whole())
+    fp: Mapped[int] = mapped_column(whole())
+    fn: Mapped[int] = mapped_column(whole())
+    tp: Mapped[int] = mapped_column(whole())
+
+
+class Failure(Base):
+    """One attempt that failed."""
+
+    __tablename__ = "failure"
+    __table_args__ = (_STRICT,)
+    run_id: Mapped[int] = _key_part("run")
+    attempt: Mapped[int] = mapped_column(whole(), primary_key=True)
+    at: Mapped[str] = mapped_column(text(columns.TIME))
+    reason: Mapped[str] = mapped_column(text())
+
+
+class Worker(Base):
+    """A process that claims runs."""
+
+    __tablename__ = "worker"
+    __table_args__ = (_NUMBERED,)
+    id: Mapped[int] = mapped_column(whole(columns.ID), primary_key=True)
+    host: Mapped[str] = mapped_column(text())
+    pid: Mapped[int] = mapped_column(whole())
+    started_at: Mapped[str] = mapped_column(text(columns.TIME))
+    heartbeat_at: Mapped[str] = mapped_column(text(columns.TIME))
+    ended_at: Mapped[str | None] = mapped_column(text(columns.TIME))
+
+
+LENGTH_COUNTS = [c.name for c in LengthScore.__table__.columns if not c.primary_key]
+"""What is counted at each length of each run, and summed over runs."""
+
+COUNTS = [name for name in LENGTH_COUNTS if name not in OUTPUT_COUNTS]
+"""Those that are summed up in the run's own row, too: counts of strings."""
+
+columns.name_columns(Base.metadata)

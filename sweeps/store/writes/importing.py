@@ -1,0 +1,145 @@
+"""Stores results of models trained elsewhere, all of an import in one transaction."""
+
+import json
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+
+from sqlalchemy import Connection, Select, delete, select
+
+from seqcls.config import IMPORTED, RunConfig
+from seqcls.errors import ConfigError, MachineError, StoreDamagedError
+from seqcls.fields import TestSet
+from seqcls.strings.datasets import dataset_of
+from seqcls.text import canonical_json
+from sweeps.grid.grouping import PlannedRun
+from sweeps.grid.spec import spec_as_written
+from sweeps.results import RunResult
+from sweeps.store.databases.engine import Store
+from sweeps.store.databases.postgres import take_turns
+from sweeps.store.databases.statements import insert_new, insert_sweep, sweeps_of, update_states
+from sweeps.store.tables import Config, Run, Sweep, SweepRun
+from sweeps.store.writes.recording import insert_results, raise_sums
+from sweeps.store.writes.stored import config_of
+from sweeps.store.writes.sweep_actions import config_ids_of, delete_runs, insert_runs
+from sweeps.store.writes.test_sets import store_dataset, store_test_set
+
+DESCRIPTION = "Results of models trained elsewhere."
+
+
+def check_sweep(store: Store, name: str) -> None:
+    """Refuses a name that no sweep can have, or that a sweep of trained models has.
+
+    Raises:
+        ConfigError: it is one of these.
+    """
+    spec_as_written(json.loads(_spec(name)))
+    with store.begin() as connection:
+        _known_sweep(connection, name)
+
+
+def configs_since(store: Store, config_id: int) -> dict[int, RunConfig]:
+    """The configurations of models trained elsewhere that are stored, of ids beyond this one."""
+    query = select(Config.id, Config.json).where(Config.id > config_id)
+    query = query.where(Config.json.contains(f'"architecture":"{IMPORTED}"')).order_by(Config.id)
+    configs = {}
+    with store.begin() as connection:
+        for known, text in connection.execute(query):
+            # What is damaged is nobody's equal; `seqcls verify` names it.
+            with suppress(StoreDamagedError):
+                configs[known] = config_of(known, text)
+    return configs
+
+
+def has_run(store: Store, config: RunConfig, model_seed: int) -> bool:
+    """Whether there is a run of this configuration and seed."""
+    with store.begin() as connection:
+        return connection.scalar(_same(config, model_seed)) is not None
+
+
+def _same(config: RunConfig, model_seed: int) -> Select[int]:
+    query = select(Run.id).join(Config, Config.id == Run.config_id)
+    return query.where(Config.key == config.key, Run.model_seed == model_seed)
+
+
+def _known(config: RunConfig, model_seed: int, run_id: int) -> ConfigError:
+    return ConfigError(
+        f"model {json.loads(config.imported)['model']!r:.60} with seed {model_seed} is there "
+        f"already, as run {run_id}; use --replace, or replace=True"
+    )
+
+
+@dataclass(frozen=True)
+class ImportedRun:
+    """A run that was trained elsewhere, checked and ready to be stored."""
+
+    config: RunConfig
+    seed: int
+    result: RunResult
+
+
+def record_imported(
+    store: Store, sweep: str, runs: Sequence[ImportedRun], drawn: TestSet, replace: bool
+) -> list[int]:
+    """Stores runs and their results, all or none, and adds them to the sweep.
+
+    The sweep is made where it is not there.
+
+    Returns:
+        The runs' ids.
+
+    Raises:
+        ConfigError: a run is there already, and is not to be replaced.
+    """
+    with store.change("configs", "members") as connection:
+        take_turns(connection)
+        sweep_id = _sweep_id(connection, sweep)
+        return [_record(connection, sweep_id, run, drawn, replace) for run in runs]
+
+
+def _record(
+    connection: Connection, sweep_id: int, run: ImportedRun, drawn: TestSet, replace: bool
+) -> int:
+    sweep_ids = {sweep_id}
+    same = _same(run.config, run.seed)
+    if (known := connection.scalar(same)) is not None:
+        if not replace:
+            raise _known(run.config, run.seed, known)
+        sweep_ids |= set(sweeps_of(connection, [known]))
+        connection.execute(delete(SweepRun).where(SweepRun.run_id == known))
+        delete_runs(connection, [known])
+    if run.config.dataset:
+        store_dataset(connection, dataset_of(run.config.dataset))
+    insert_runs(connection, config_ids_of(connection, [run.config]), [run.seed])
+    run_id = connection.scalars(same).one()
+    if store_test_set(connection, run.config, drawn) != drawn.digest:
+        raise MachineError("the database holds other test strings under this key")
+    planned = PlannedRun(run_id, run.config, run.seed, every_epoch=False, verdict=False)
+    insert_results(connection, [(planned, run.result)])
+    raise_sums(connection, [run_id])
+    rows = [{"sweep_id": sweep_id, "run_id": run_id} for sweep_id in sorted(sweep_ids)]
+    insert_new(connection, SweepRun, rows)
+    update_states(connection, sorted(sweep_ids))
+    return run_id
+
+
+def _spec(name: str) -> str:
+    fixed = {"architecture": IMPORTED}
+    spec = {"name": name, "description": DESCRIPTION, "model_seeds": [0], "fixed": fixed}
+    return canonical_json(spec)
+
+
+def _known_sweep(connection: Connection, name: str) -> int | None:
+    row = connection.execute(select(Sweep.id, Sweep.spec).where(Sweep.name == name)).one_or_none()
+    if row is None:
+        return None
+    if row.spec != _spec(name):
+        raise ConfigError(f"sweep {name!r} trains models here; give imported results another name")
+    return int(row.id)
+
+
+def _sweep_id(connection: Connection, name: str) -> int:
+    known = _known_sweep(connection, name)
+    if known is not None:
+        return known
+    return insert_sweep(connection, name, DESCRIPTION, _spec(name))

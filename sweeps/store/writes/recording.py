@@ -1,0 +1,318 @@
+"""Sums by configuration and length over finished runs, kept in step with the results."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict
+from functools import cache
+from typing import Any
+
+from sqlalchemy import (
+    BigInteger,
+    Connection,
+    Select,
+    Update,
+    bindparam,
+    case,
+    cast,
+    delete,
+    func,
+    insert,
+    select,
+    update,
+)
+
+from seqcls import results
+from seqcls.errors import MachineError, in_short
+from seqcls.results import EpochLosses
+from sweeps.grid.grouping import MAX_FAILURES, PlannedRun
+from sweeps.results import RunResult, verdict_digest
+from sweeps.store.columns import packed, packed_outputs
+from sweeps.store.databases.engine import Store
+from sweeps.store.databases.statements import (
+    chunks,
+    forget_losses,
+    insert_new,
+    insert_rows,
+    one_of,
+    rows_of_run,
+    sweeps_of,
+    update_states,
+    upsert,
+)
+from sweeps.store.tables import (
+    LENGTH_COUNTS,
+    Base,
+    Checkpoint,
+    Config,
+    Epoch,
+    ErrorPack,
+    Failure,
+    LengthScore,
+    LengthSum,
+    OutputPack,
+    Run,
+    RunState,
+    VerdictRow,
+    now,
+)
+from sweeps.store.writes.claiming import Claim
+from sweeps.store.writes.test_sets import missing_test_set, store_test_set
+
+KEYS = [column.name for column in LengthSum.__table__.primary_key]
+SUMMED = [column.name for column in LengthSum.__table__.columns if not column.primary_key]
+
+
+def raise_sums(connection: Connection, run_ids: Iterable[int]) -> None:
+    """Adds finished runs whose results were just stored, in the same transaction."""
+    for ids in chunks(run_ids):
+        adding = upsert(connection, LengthSum).from_select([*KEYS, *SUMMED], _sums_of(ids))
+        raised = {name: getattr(LengthSum, name) + adding.excluded[name] for name in SUMMED}
+        connection.execute(adding.on_conflict_do_update(index_elements=KEYS, set_=raised))
+
+
+def lower_sums(connection: Connection, run_ids: Iterable[int]) -> None:
+    """Takes runs out that are about to be deleted, before their results are."""
+    for ids in chunks(run_ids):
+        gone = _sums_of(ids).subquery()
+        matching = (LengthSum.config_id == gone.c.config_id) & (LengthSum.length == gone.c.length)
+        # Damaged sums must not prevent deleting: none falls below zero.
+        lowered = {}
+        for name in SUMMED:
+            before = getattr(LengthSum, name)
+            lowered[name] = case((before <= gone.c[name], 0), else_=before - gone.c[name])
+        connection.execute(update(LengthSum).where(matching).values(lowered))
+    connection.execute(delete(LengthSum).where(LengthSum.runs <= 0))
+
+
+def wrong_sums(connection: Connection) -> Iterator[int]:
+    """The configurations whose sums are not those of their runs."""
+    stored = select(LengthSum.__table__).order_by(LengthSum.config_id, LengthSum.length)
+    kept, summed = (
+        {tuple(row) for row in connection.execute(query)} for query in (stored, _sums_of(None))
+    )
+    yield from sorted({config_id for config_id, *_ in kept ^ summed})
+
+
+def _sums_of(run_ids: Iterable[int] | None) -> Select[*tuple[Any, ...]]:
+    """The sums over these finished runs, or over all: `KEYS`, `SUMMED`."""
+    query = (
+        select(
+            Run.config_id,
+            LengthScore.length,
+            func.count().label("runs"),
+            func.count().filter(LengthScore.wrong > 0).label("failing"),
+            # A sum of great whole numbers is a decimal one in PostgreSQL.
+            *(
+                cast(func.sum(getattr(LengthScore, name)), BigInteger).label(name)
+                for name in LENGTH_COUNTS
+            ),
+        )
+        .join(Run, Run.id == LengthScore.run_id)
+        .where(Run.state == RunState.DONE)
+        .group_by(Run.config_id, LengthScore.length)
+        # In one order, so that two workers that end at once do not wait for each other for ever.
+        .order_by(Run.config_id, LengthScore.length)
+    )
+    if run_ids is None:
+        return query
+    ids = list(run_ids)
+    # Of both tables: PostgreSQL would go through all runs to join those of a few rows.
+    return query.where(one_of(LengthScore.run_id, ids), one_of(Run.id, ids))
+
+
+# Stores the outcome of a claim: results, failures, and exhaustive checks.
+
+ClaimLosses = tuple[Claim, Sequence[EpochLosses]]
+"""A worker's claim, and losses of epochs of its members."""
+
+
+def record(store: Store, claimed: Claim, outcomes: Sequence[RunResult]) -> int:
+    """Stores a group's results and the change of its runs' state, all in one transaction.
+
+    Fenced on run, attempt and worker: a run that was meanwhile given to another worker is left
+    to that one.
+
+    Returns:
+        How many runs were recorded.
+
+    Raises:
+        MachineError: they were tested on other strings than those that are stored; nothing is kept.
+    """
+    config = claimed.runs[0].config
+    tested = [outcome for outcome in outcomes if outcome.evaluation is not None]
+    drawn = missing_test_set(store, config) if tested else None
+    with store.change() as connection:
+        held = _held(connection, claimed)
+        forget_losses(connection, held)
+        if tested and held:
+            _check_test_sets(tested, store_test_set(connection, config, drawn))
+        done: list[tuple[PlannedRun, RunResult]] = []
+        for run, outcome in zip(claimed.runs, outcomes, strict=True):
+            if run.id not in held:
+                continue
+            if outcome.failure is None:
+                done.append((run, outcome))
+            else:
+                # Training again would end like that again: nothing in it is left to chance.
+                _insert_failure(connection, claimed, run.id, outcome.failure, final=True)
+        insert_results(connection, done)
+        raise_sums(connection, [run.id for run, _ in done])
+        update_states(connection, sweeps_of(connection, held))
+    return len(held)
+
+
+def _check_test_sets(tested: Sequence[RunResult], stored: str | None) -> None:
+    """Refuses results by which the numbers of misclassified strings would mean other strings."""
+    for outcome in tested:
+        assert outcome.evaluation is not None
+        if outcome.evaluation.test_set != stored:
+            raise MachineError(
+                "this machine draws other test strings than those that the database holds: use one "
+                "version of seqcls, of NumPy and of every plug-in on all machines; no run is "
+                "charged with it"
+            )
+
+
+def record_lost(store: Store, claimed: Claim, reason: str) -> None:
+    """Stores that an attempt ended without a result; queues its runs again, but not for ever."""
+    with store.change() as connection:
+        held = _held(connection, claimed)
+        forget_losses(connection, held)
+        for run_id, failures in held.items():
+            final = failures + 1 >= MAX_FAILURES
+            _insert_failure(connection, claimed, run_id, reason, final=final)
+        update_states(connection, sweeps_of(connection, held))
+
+
+def record_losses(store: Store, losses: Sequence[ClaimLosses]) -> None:
+    """Stores losses of runs in training, for pages to show; fenced as results are.
+
+    They are deleted when a run's training ends, however it ends. The revision is not raised, or
+    pages would read everything anew while anything trains.
+    """
+    with store.begin() as connection:
+        held = _held(connection, *(claimed for claimed, _ in losses))
+        rows = [
+            {
+                "run_id": claimed.runs[epoch.member].id,
+                "epoch": epoch.epoch,
+                "train_loss": epoch.train_loss,
+                "validation_loss": epoch.validation_loss,
+            }
+            for claimed, epochs in losses
+            for epoch in epochs
+        ]
+        # Some may be there: after a broken connection, stored losses are sent again.
+        insert_new(connection, Epoch, [row for row in rows if row["run_id"] in held])
+
+
+def record_verdict(store: Store, run_id: int, verdict: results.Verdict) -> None:
+    """Stores the exhaustive check of a finished run."""
+    query = select(Config.key, Run.model_seed).join(Run, Run.config_id == Config.id)
+    with store.change() as connection:
+        key, model_seed = connection.execute(query.where(Run.id == run_id)).one()
+        connection.execute(delete(VerdictRow).where(VerdictRow.run_id == run_id))
+        _insert_verdict(connection, run_id, key, model_seed, verdict)
+
+
+def _held(connection: Connection, *claims: Claim) -> dict[int, int]:
+    """Those runs of a worker's claims that are still its own, with the failures of each."""
+    # The id may belong to another run by now, if a sweep was deleted and another submitted.
+    planned = {
+        run.id: (run.model_seed, run.config.key) for claimed in claims for run in claimed.runs
+    }
+    attempts = {
+        run_id: attempt for claimed in claims for run_id, attempt in claimed.attempts.items()
+    }
+    mine = (
+        select(Run.id, Run.attempt, Run.failures, Run.model_seed, Config.key)
+        .join(Config, Config.id == Run.config_id)
+        .where(
+            Run.id.in_(attempts),
+            Run.state == RunState.RUNNING,
+            Run.worker_id == claims[0].worker_id,
+        )
+        .order_by(Run.id)
+        .with_for_update(of=Run, key_share=True)
+    )
+    return {
+        run_id: failures
+        for run_id, attempt, failures, *key in connection.execute(mine)
+        if attempt == attempts[run_id] and tuple(key) == planned[run_id]
+    }
+
+
+def result_rows(run_id: int, outcome: RunResult) -> dict[type[Base], list[tuple[Any, ...]]]:
+    """A run's rows in the tables of results, in the order of their columns."""
+    evaluation = outcome.evaluation
+    assert evaluation is not None
+    columns, outputs = outcome.tables(), outcome.outputs()
+    return {
+        **{
+            table: rows_of_run(table, run_id, columns[table.__tablename__])
+            for table in (Epoch, LengthScore)
+        },
+        ErrorPack: [(run_id, *packed(evaluation.errors))] if len(evaluation.errors) else [],
+        OutputPack: [(run_id, packed_outputs(outputs))] if outputs else [],
+        Checkpoint: [(run_id, *checkpoint) for checkpoint in outcome.checkpoints.items()],
+    }
+
+
+def insert_results(connection: Connection, done: Sequence[tuple[PlannedRun, RunResult]]) -> None:
+    """Stores these runs' results, one statement per table."""
+    rows: dict[type[Base], list[tuple[Any, ...]]] = {}
+    for run, outcome in done:
+        for table, table_rows in result_rows(run.id, outcome).items():
+            rows.setdefault(table, []).extend(table_rows)
+    for table, table_rows in rows.items():
+        insert_rows(connection, table, table_rows)
+    if done:
+        changes = [_done(run.id, outcome) for run, outcome in done]
+        connection.execute(_update_of(tuple(changes[0])), changes)
+    for run, outcome in done:
+        if outcome.verdict is not None:
+            _insert_verdict(connection, run.id, run.config.key, run.model_seed, outcome.verdict)
+
+
+def _done(run_id: int, outcome: RunResult) -> dict[str, Any]:
+    return {
+        "updated_id": run_id,
+        "state": RunState.DONE,
+        "error": None,
+        "finished_at": now(),
+        "engine": outcome.engine,
+        "engine_reason": outcome.engine_reason,
+        "train_seconds": outcome.train_seconds,
+        "digest": outcome.digest,
+        **outcome.summary(),
+    }
+
+
+@cache
+def _update_of(names: tuple[str, ...]) -> Update:
+    """What puts these columns into a run's row; making it takes longer than doing it."""
+    updated_id, *changed = names
+    values: dict[str, Any] = {name: bindparam(name) for name in changed}
+    return update(Run).where(Run.id == bindparam(updated_id)).values(values)
+
+
+def _insert_verdict(
+    connection: Connection, run_id: int, key: str, model_seed: int, verdict: results.Verdict
+) -> None:
+    digest = verdict_digest(key, model_seed, verdict)
+    connection.execute(insert(VerdictRow).values(run_id=run_id, digest=digest, **asdict(verdict)))
+    connection.execute(update(Run).where(Run.id == run_id).values(verdict_digest=digest))
+
+
+def _insert_failure(
+    connection: Connection, claimed: Claim, run_id: int, reason: str, *, final: bool
+) -> None:
+    attempt, reason = claimed.attempts[run_id], in_short(reason)
+    connection.execute(
+        insert(Failure).values(run_id=run_id, attempt=attempt, at=now(), reason=reason)
+    )
+    changed: dict[str, Any] = {"failures": Run.failures + 1}
+    if final:
+        changed |= {"state": RunState.FAILED, "finished_at": now(), "error": reason}
+    else:
+        changed |= {"state": RunState.QUEUED, "worker_id": None, "started_at": None}
+    connection.execute(update(Run).where(Run.id == run_id).values(changed))

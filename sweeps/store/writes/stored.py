@@ -1,0 +1,286 @@
+"""Finished runs as the database holds them: read back to be checked or copied."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+from sqlalchemy import Connection, inspect, select
+
+from seqcls import results
+from seqcls.config import IMPORTED, RunConfig
+from seqcls.errors import ConfigError, StoreDamagedError
+from seqcls.results import Confusion, StringErrors
+from sweeps.results import COLUMNS, OUTPUT_COUNTS, Columns, Output, run_digest, verdict_digest
+from sweeps.store.columns import NO_ERRORS, is_beyond, unpacked, unpacked_outputs
+from sweeps.store.databases.statements import one_of, plain_rows, rows_of_run
+from sweeps.store.tables import (
+    Base,
+    Checkpoint,
+    Config,
+    Epoch,
+    ErrorPack,
+    LengthScore,
+    OutputPack,
+    Run,
+    TestSetRow,
+    VerdictRow,
+)
+
+RESULT_TABLES = (Epoch, LengthScore, ErrorPack, OutputPack, Checkpoint)
+"""The tables that a run's digest covers."""
+
+IMPORTED_JSON = f'"architecture":"{IMPORTED}"'
+"""Stands in the JSON of the configurations of models trained elsewhere, and of no others."""
+
+Row = dict[str, Any]
+Rows = list[tuple[Any, ...]]
+
+
+@dataclass(frozen=True)
+class StoredRun:
+    """A run's row, the key of its configuration, and its rows in the tables of results."""
+
+    key: str
+    test_set: str | None
+    """The digest of its test set."""
+    run: Row
+    columns: dict[str, Columns]
+    """Columns of the tables `epoch` and `length_score`, rows in the order of their keys."""
+    pack: tuple[bytes, bytes] | None
+    """The misclassified strings; None where there are none."""
+    output_pack: str | None
+    """What a transduction gave for them; None of other kinds."""
+    checkpoints: dict[int, bytes]
+    verdict: Row | None
+
+    @property
+    def has_losses(self) -> bool:
+        """Whether there are losses of any epoch."""
+        return self._has(Epoch)
+
+    @property
+    def is_tested(self) -> bool:
+        """Whether there is any other row of results."""
+        packs = (self.pack, self.output_pack)
+        return self._has(LengthScore) or packs != (None, None) or bool(self.checkpoints)
+
+    def _has(self, table: type[Base]) -> bool:
+        return any(len(column) for column in self.columns[table.__tablename__].values())
+
+    def rows(self, table: type[Base], run_id: int) -> Rows:
+        """The rows of a table of results, as those of a run with this id."""
+        if table is Checkpoint:
+            return [(run_id, *checkpoint) for checkpoint in self.checkpoints.items()]
+        if table is ErrorPack:
+            return [(run_id, *self.pack)] if self.pack else []
+        if table is OutputPack:
+            return [(run_id, self.output_pack)] if self.output_pack else []
+        return rows_of_run(table, run_id, self.columns[table.__tablename__])
+
+    def errors(self) -> StringErrors:
+        """The misclassified strings."""
+        return unpacked(*self.pack) if self.pack else NO_ERRORS
+
+    def outputs(self) -> list[Output] | None:
+        """What a transduction gave for the misclassified strings; None of other kinds."""
+        scores = self.columns[LengthScore.__tablename__]
+        # Numbers at every length; see `_ByRun`.
+        if any(scores[name].dtype == object for name in OUTPUT_COUNTS):
+            return None
+        return unpacked_outputs(self.output_pack) if self.output_pack else []
+
+    def digest(self) -> str:
+        """The digest that these rows have, which need not be the one that is stored."""
+        errors = self.errors()
+        tables = {
+            **self.columns,
+            "string_error": {"number": errors.numbers, "logit": errors.logits},
+        }
+        seed = self.run["model_seed"]
+        return run_digest(
+            self.key,
+            seed,
+            self.run,
+            tables,
+            self.checkpoints,
+            str(self.test_set),
+            self.outputs(),
+        )
+
+    def misfit(self) -> str | None:
+        """How a finished run's results are not as they were written; None where they are."""
+        if self.digest() != self.run["digest"]:
+            return "its results do not fit its digest"
+        # The digest does not cover these, but what they follow from.
+        scores = self.columns[LengthScore.__tablename__]
+        if any(self.run[name] != scores[name].sum() for name in ("tested", "wrong")):
+            return "its tested and wrong are not the sums of those of its lengths"
+        if (scores["wrong"] > scores["tested"]).any():
+            return "it got more strings wrong than it was tested on"
+        if not (_agrees(self.run) and _agrees(scores)):
+            return "its tested and wrong are not those of its tn, fp, fn and tp"
+        return self._misfit_of_outputs(scores)
+
+    def _misfit_of_outputs(self, scores: Columns) -> str | None:
+        """What a transduction's counts and outputs contradict, or those of another kind."""
+        outputs = self.outputs()
+        counts = [scores[name] for name in OUTPUT_COUNTS]
+        if outputs is None:
+            if self.output_pack or any((column != None).any() for column in counts):  # noqa: E711
+                return "only some of its right_length_given, edits, target_tokens and outputs exist"
+            return None
+        if any((column < 0).any() for column in counts):
+            return "its right_length_given, edits or target_tokens are below 0"
+        if (scores["right_length_given"] > scores["tested"]).any():
+            return "it got more strings right with their length given than it was tested on"
+        if len(outputs) != len(errors := self.errors()):
+            return f"it has {len(outputs):,} outputs of {len(errors):,} misclassified strings"
+        if any(map(is_beyond, outputs)):
+            return "a first wrong place is beyond its output"
+        return None
+
+    def verdict_digest(self) -> str | None:
+        """The digest that the stored check has; None where there is no check."""
+        if self.verdict is None:
+            return None
+        names = [field.name for field in fields(results.Verdict)]
+        verdict = results.Verdict(**{name: self.verdict[name] for name in names})
+        return verdict_digest(self.key, self.run["model_seed"], verdict)
+
+
+def config_of(row_id: int, text: str) -> RunConfig:
+    """A row of `config` as what it says.
+
+    Raises:
+        StoreDamagedError: it says nothing that is a configuration.
+    """
+    try:
+        return RunConfig.from_mapping(json.loads(text))
+    except (ConfigError, ValueError, RecursionError) as error:
+        reason = " ".join(str(error).split())[:200]
+        raise StoreDamagedError(
+            f"config {row_id}: json is no configuration ({reason})", table="config", column="json"
+        ) from None
+
+
+def config_with_key(row_id: int, key: str | None, text: str) -> RunConfig:
+    """Reads a configuration like `config_of`, for training: its results are stored under its key,
+    which must fit.
+
+    Raises:
+        StoreDamagedError: it is no configuration, or has another key.
+    """
+    config = config_of(row_id, text)
+    if config.key != key:
+        raise StoreDamagedError(f"config {row_id}: key is {str(key)[:16]!r}, not that of its json")
+    return config
+
+
+def read_runs(connection: Connection, run_ids: Sequence[int]) -> Iterator[StoredRun]:
+    """Everything stored about those of these runs that exist, in ascending order.
+
+    Raises:
+        StoreDamagedError: a column does not allow one of its values.
+    """
+    query = (
+        select(Run.__table__, Config.key.label("config_key"), TestSetRow.digest.label("test_set"))
+        .outerjoin(Config, Config.id == Run.config_id)
+        .outerjoin(TestSetRow, TestSetRow.id == Config.test_set_id)
+        .where(one_of(Run.id, run_ids))
+        .order_by(Run.id)
+    )
+    counted = {
+        table.__tablename__: _columns_by_run(connection, table, run_ids)
+        for table in (Epoch, LengthScore)
+    }
+    packs, output_packs, checkpoints, verdicts = (
+        _rows_by_run(connection, table, run_ids)
+        for table in (ErrorPack, OutputPack, Checkpoint, VerdictRow)
+    )
+    names = inspect(VerdictRow).local_table.columns.keys()
+    for run in connection.execute(query).mappings().all():
+        run_id = run["id"]
+        yield StoredRun(
+            key=str(run["config_key"]),
+            test_set=run["test_set"],
+            run=dict(run),
+            columns={name: by_run.of(run_id) for name, by_run in counted.items()},
+            pack=next(((bytes(n), bytes(x)) for _, n, x in packs.get(run_id, [])), None),
+            output_pack=next((outputs for _, outputs in output_packs.get(run_id, [])), None),
+            checkpoints={epoch: bytes(x) for _, epoch, x in checkpoints.get(run_id, [])},
+            verdict=next(
+                (dict(zip(names, x, strict=True)) for x in verdicts.get(run_id, [])), None
+            ),
+        )
+
+
+@dataclass(frozen=True)
+class _ByRun:
+    """Columns of a table's rows, sorted by run."""
+
+    run_ids: np.ndarray
+    columns: Columns
+
+    def of(self, run_id: int) -> Columns:
+        start, end = np.searchsorted(self.run_ids, [run_id, run_id + 1])
+        columns = {name: column[start:end] for name, column in self.columns.items()}
+        # The confusion has a number at every length of a language, and none of other tasks; what
+        # is counted of outputs, of a transduction.
+        return {
+            name: column.astype(np.int64)
+            if column.dtype == object and not (column == None).any()  # noqa: E711
+            else column
+            for name, column in columns.items()
+        }
+
+
+def _columns_by_run(connection: Connection, table: type[Base], run_ids: Sequence[int]) -> _ByRun:
+    covered = COLUMNS[table.__tablename__]
+    packed = {column.name: covered.get(column.name, "<i8") for column in table.__table__.columns}
+    rows = plain_rows(connection, table, list(packed), run_ids)
+    values = zip(*rows, strict=True) if rows else [()] * len(packed)
+    columns = {
+        name: _column(table.__tablename__, name, value, kind)
+        for value, (name, kind) in zip(values, packed.items(), strict=True)
+    }
+    return _ByRun(columns.pop("run_id"), columns)
+
+
+def _column(table: str, name: str, values: Sequence[Any], kind: str) -> np.ndarray:
+    if name in (*Confusion._fields, *OUTPUT_COUNTS) and None in values:
+        known = [value for value in values if value is not None]
+        _column(table, name, known, kind)
+        return np.array(values, dtype=object)
+    try:
+        column = np.array(values) if len(values) else np.empty(0, kind)
+    except ValueError:
+        column = np.empty(0, object)
+    if column.dtype.kind not in ("i" if kind == "<i8" else "if"):
+        raise StoreDamagedError(
+            f"{table}: {name} is not a number in every row", table=table, column=name
+        )
+    return column.astype(kind)
+
+
+def _agrees(counts: Mapping[str, Any]) -> bool:
+    """Whether tested and wrong are those of the confusion, where there is one."""
+    tn, fp, fn, tp = cells = [counts[name] for name in Confusion._fields]
+    known = [{*np.ravel(cell).tolist()} - {None} for cell in cells]
+    if not any(known):
+        return True
+    if any(None in np.ravel(cell).tolist() for cell in cells):
+        return False
+    return bool(np.all((tn + fp + fn + tp == counts["tested"]) & (fp + fn == counts["wrong"])))
+
+
+def _rows_by_run(
+    connection: Connection, table: type[Base], run_ids: Sequence[int]
+) -> dict[int, Rows]:
+    described = inspect(table).local_table
+    query = select(described).where(one_of(described.c.run_id, run_ids))
+    rows: dict[int, Rows] = {}
+    for row in connection.execute(query.order_by(*described.primary_key)):
+        rows.setdefault(row[0], []).append(tuple(row))
+    return rows

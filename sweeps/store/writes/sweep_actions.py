@@ -1,0 +1,387 @@
+"""What people write about sweeps: titles, notes, tags, what is archived, and saved views."""
+
+import json
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import product
+
+from sqlalchemy import Connection, exists, insert, literal, select, update
+from sqlalchemy import delete as delete_rows
+
+from seqcls.config import IMPORTED, RunConfig
+from seqcls.errors import ConfigError, StoreError
+from seqcls.fields import test_set_json, test_set_key
+from seqcls.strings.datasets import dataset_of
+from seqcls.text import canonical_json
+from sweeps.grid.spec import SweepSpec
+from sweeps.store.databases.engine import Store
+from sweeps.store.databases.postgres import take_turns
+from sweeps.store.databases.statements import (
+    chunks,
+    ids_of,
+    in_another_sweep,
+    insert_new,
+    insert_sweep,
+    queue_runs,
+    sweeps_of,
+    update_states,
+)
+from sweeps.store.tables import (
+    CauseRow,
+    Checkpoint,
+    Config,
+    Epoch,
+    ErrorPack,
+    Failure,
+    LengthScore,
+    OutputPack,
+    Perturbation,
+    Run,
+    RunState,
+    SavedView,
+    Sweep,
+    SweepNote,
+    SweepRun,
+    SweepState,
+    SweepTag,
+    TestSetRow,
+    TestString,
+    VerdictRow,
+    now,
+)
+from sweeps.store.writes.recording import lower_sums
+from sweeps.store.writes.test_sets import delete_unused, store_dataset
+
+LONGEST_NAME = 200
+LONGEST_NOTE = 20_000
+
+
+@dataclass(frozen=True)
+class Note:
+    """What is written about a sweep."""
+
+    title: str = ""
+    note: str = ""
+    tags: tuple[str, ...] = ()
+    archived_at: str | None = None
+    """When it was archived, UTC in ISO 8601; None where it is not."""
+
+
+@dataclass(frozen=True)
+class NamedView:
+    """A page with its filters, by the name that somebody gave it."""
+
+    name: str
+    page: str
+    """Its path, such as `map`; empty for the first page."""
+    query: str
+    """The part of its address after the question mark."""
+
+
+def notes(store: Store) -> dict[int, Note]:
+    """The note of each sweep that has one, by its id."""
+    with store.begin() as connection:
+        written = connection.execute(
+            select(SweepNote.sweep_id, SweepNote.title, SweepNote.note, SweepNote.archived_at)
+        ).all()
+        tagged = connection.execute(
+            select(SweepTag.sweep_id, SweepTag.tag).order_by(SweepTag.tag)
+        ).all()
+    tags: dict[int, list[str]] = {}
+    for sweep_id, tag in tagged:
+        tags.setdefault(sweep_id, []).append(tag)
+    fields = {row.sweep_id: (row.title, row.note, row.archived_at) for row in written}
+    return {
+        sweep_id: Note(title, note, tuple(tags.get(sweep_id, ())), archived)
+        for sweep_id in {*fields, *tags}
+        for title, note, archived in [fields.get(sweep_id, ("", "", None))]
+    }
+
+
+def sweep_names(store: Store) -> dict[int, str]:
+    """What each sweep is called, by its id."""
+    with store.begin() as connection:
+        return dict(connection.execute(select(Sweep.id, Sweep.name)).all())
+
+
+def write_note(store: Store, sweep_id: int, title: str, note: str, tags: Sequence[str]) -> None:
+    """Replaces a sweep's title, note and tags.
+
+    Raises:
+        StoreError: one of them is too long.
+    """
+    kept = sorted({tag.strip() for tag in tags} - {""})
+    for what, text, most in (
+        ("title", title, LONGEST_NAME),
+        ("note", note, LONGEST_NOTE),
+        *(("tag", tag, LONGEST_NAME) for tag in kept),
+    ):
+        if len(text) > most:
+            raise StoreError(f"a {what} of {len(text):,} characters: expected {most:,} at most")
+    with store.change("members") as connection:
+        _replace(connection, sweep_id, title=title.strip(), note=note.strip())
+        connection.execute(delete_rows(SweepTag).where(SweepTag.sweep_id == sweep_id))
+        if kept:
+            rows = [{"sweep_id": sweep_id, "tag": tag} for tag in kept]
+            connection.execute(insert(SweepTag), rows)
+
+
+def archive(store: Store, sweep_id: int, archived: bool) -> None:
+    """Hides a sweep from lists, or takes that back; its runs stay as they are."""
+    with store.change("members") as connection:
+        _replace(connection, sweep_id, archived_at=now() if archived else None)
+
+
+def forget(connection: Connection, sweep_id: int) -> None:
+    """Deletes all that is written about a sweep, before the sweep itself is."""
+    for table in (SweepNote, SweepTag):
+        connection.execute(delete_rows(table).where(table.sweep_id == sweep_id))
+
+
+def views(store: Store) -> list[NamedView]:
+    """All saved views, by name."""
+    with store.begin() as connection:
+        noted = connection.execute(
+            select(SavedView.name, SavedView.page, SavedView.query).order_by(SavedView.name)
+        )
+        return [NamedView(*row) for row in noted]
+
+
+def save_view(store: Store, view: NamedView) -> None:
+    """Saves a view; one of the same name is replaced.
+
+    Raises:
+        StoreError: it has no name, or too long a one.
+    """
+    name = view.name.strip()
+    if not 0 < len(name) <= LONGEST_NAME:
+        raise StoreError(f"name={name[:40]!r}: expected 1 to {LONGEST_NAME} characters")
+    with store.change() as connection:
+        connection.execute(delete_rows(SavedView).where(SavedView.name == name))
+        connection.execute(
+            insert(SavedView).values(name=name, page=view.page, query=view.query, created_at=now())
+        )
+
+
+def delete_view(store: Store, name: str) -> None:
+    """Deletes a saved view."""
+    with store.change() as connection:
+        connection.execute(delete_rows(SavedView).where(SavedView.name == name))
+
+
+def _replace(connection: Connection, sweep_id: int, **values: str | None) -> None:
+    """Changes some columns of a sweep's note, which is made where it is missing."""
+    known = connection.execute(select(SweepNote.sweep_id).where(SweepNote.sweep_id == sweep_id))
+    if known.first() is None:
+        connection.execute(insert(SweepNote).values(sweep_id=sweep_id, title="", note=""))
+    connection.execute(update(SweepNote).where(SweepNote.sweep_id == sweep_id).values(**values))
+
+
+# What a user does with sweeps: submit, stop, resume, retry, delete. Each is one transaction.
+
+RESULTS = (
+    *(Epoch, LengthScore, ErrorPack, OutputPack, Checkpoint),
+    *(VerdictRow, CauseRow, Perturbation, Failure),
+)
+"""The tables whose rows belong to one run."""
+
+
+def submit(store: Store, spec: SweepSpec, launch_token: str | None = None) -> int:
+    """Makes the sweep of that name what the specification says; queues the runs that are new.
+
+    Runs that the specification no longer has leave the sweep: those with results stay in the
+    database, those not yet begun are deleted unless another sweep has them. A stopped sweep
+    goes on.
+
+    Args:
+        store: the database, open for writing.
+        spec: what is to be trained.
+        launch_token: names a launch that may be asked for twice, by a double click say; the second
+            time nothing is done.
+
+    Returns:
+        The sweep's id.
+
+    Raises:
+        ConfigError: a sweep of that name holds imported results.
+    """
+    configs = list(spec.configs())
+    with store.change("configs", "members") as connection:
+        take_turns(connection)
+        token = launch_token or uuid.uuid4().hex
+        known = connection.scalar(select(Sweep.id).where(Sweep.launch_token == token))
+        if known is not None:
+            return known
+        for digest in sorted({config.dataset for config in configs} - {""}):
+            store_dataset(connection, dataset_of(digest))
+        config_ids = config_ids_of(connection, configs)
+        # First, as workers do: this may wait for one that is changing a run, who waits for sweeps.
+        for ids in chunks(config_ids):
+            insert_runs(connection, ids, spec.model_seeds)
+        sweep_id = _sweep_id(connection, spec, token)
+        members = select(SweepRun.run_id).where(SweepRun.sweep_id == sweep_id)
+        before = connection.scalars(members).all()
+        connection.execute(delete_rows(SweepRun).where(SweepRun.sweep_id == sweep_id))
+        for ids in chunks(config_ids):
+            add_members(connection, sweep_id, ids, spec.model_seeds)
+        delete_runs(connection, _left_over(connection, before))
+        update_states(connection, [sweep_id])
+    return sweep_id
+
+
+def stop(store: Store, sweep_ids: Sequence[int]) -> None:
+    """Has workers begin no more runs of these sweeps; what is nearly done they finish."""
+    _set_state(store, sweep_ids, SweepState.STOPPED)
+
+
+def resume(store: Store, sweep_ids: Sequence[int]) -> None:
+    """Takes a stop back; a worker is needed to go on."""
+    _set_state(store, sweep_ids, SweepState.QUEUED)
+
+
+def retry(store: Store, sweep_ids: Sequence[int]) -> int:
+    """Queues the failed runs of these sweeps again, and those sweeps where they were stopped.
+
+    Returns:
+        How many runs that were.
+    """
+    members = select(SweepRun.run_id).where(SweepRun.sweep_id.in_(sweep_ids))
+    with store.change() as connection:
+        again = connection.execute(
+            update(Run)
+            .where(Run.id.in_(members), Run.state == RunState.FAILED)
+            .values(
+                state=RunState.QUEUED,
+                failures=0,
+                error=None,
+                worker_id=None,
+                started_at=None,
+                finished_at=None,
+            )
+        ).rowcount
+        connection.execute(
+            update(Sweep).where(Sweep.id.in_(sweep_ids)).values(state=SweepState.QUEUED)
+        )
+        update_states(connection, sweeps_of(connection, members))
+    return again
+
+
+def delete(store: Store, sweep_id: int) -> int:
+    """Deletes a sweep, and those of its runs that no other sweep has.
+
+    Returns:
+        How many runs that were.
+    """
+    with store.change("configs", "members") as connection:
+        take_turns(connection)
+        members = select(SweepRun.run_id).where(SweepRun.sweep_id == sweep_id)
+        doomed = connection.scalars(members.where(~in_another_sweep())).all()
+        _lock_runs(connection, doomed)
+        connection.execute(delete_rows(SweepRun).where(SweepRun.sweep_id == sweep_id))
+        delete_runs(connection, doomed)
+        forget(connection, sweep_id)
+        connection.execute(delete_rows(Sweep).where(Sweep.id == sweep_id))
+    return len(doomed)
+
+
+def _left_over(connection: Connection, run_ids: Sequence[int]) -> list[int]:
+    """Those of these runs that no sweep has any longer and that have not begun."""
+    left: list[int] = []
+    for ids in chunks(run_ids):
+        query = select(Run.id).where(
+            Run.id.in_(ids),
+            Run.state == RunState.QUEUED,
+            Run.attempt == 0,
+            ~exists().where(SweepRun.run_id == Run.id),
+        )
+        left += connection.scalars(query.order_by(Run.id).with_for_update())
+    return left
+
+
+def _lock_runs(connection: Connection, run_ids: Sequence[int]) -> None:
+    """Waits until no worker is storing results of these runs; SQLite has one writer anyway."""
+    for ids in chunks(sorted(run_ids)):
+        query = select(Run.id).where(Run.id.in_(ids)).order_by(Run.id)
+        connection.execute(query.with_for_update())
+
+
+def delete_runs(connection: Connection, run_ids: Sequence[int]) -> None:
+    """Deletes runs with all that was stored of them, and configurations that no run has."""
+    lower_sums(connection, run_ids)
+    for ids in chunks(run_ids):
+        for table in RESULTS:
+            connection.execute(delete_rows(table).where(table.run_id.in_(ids)))
+        connection.execute(delete_rows(Run).where(Run.id.in_(ids)))
+    if run_ids:
+        used = exists().where(Run.config_id == Config.id)
+        connection.execute(delete_rows(Config).where(~used))
+        delete_unused(connection)
+        tested = select(Config.test_set_id).where(Config.test_set_id.is_not(None))
+        connection.execute(delete_rows(TestString).where(TestString.test_set_id.not_in(tested)))
+        connection.execute(delete_rows(TestSetRow).where(TestSetRow.id.not_in(tested)))
+
+
+def _set_state(store: Store, sweep_ids: Sequence[int], state: SweepState) -> None:
+    with store.change() as connection:
+        connection.execute(update(Sweep).where(Sweep.id.in_(sweep_ids)).values(state=state))
+        update_states(connection, sweep_ids)
+
+
+def _sweep_id(connection: Connection, spec: SweepSpec, token: str) -> int:
+    rows = connection.execute(select(Sweep.id, Sweep.spec).where(Sweep.name == spec.name))
+    known = rows.one_or_none()
+    if known is not None:
+        if json.loads(known.spec).get("fixed", {}).get("architecture") == IMPORTED:
+            raise ConfigError(
+                f"sweep {spec.name!r} holds imported results; give the sweep to be trained "
+                f"another name"
+            )
+        fields = {"description": spec.description, "spec": spec.submitted, "launch_token": token}
+        this = update(Sweep).where(Sweep.id == known.id)
+        connection.execute(this.values(**fields, state=SweepState.QUEUED))
+        return int(known.id)
+    return insert_sweep(connection, spec.name, spec.description, spec.submitted, launch_token=token)
+
+
+def config_ids_of(connection: Connection, configs: Sequence[RunConfig]) -> list[int]:
+    by_key = {config.key: config for config in configs}
+    test_set_ids = _test_set_ids(connection, configs)
+    rows = [
+        {
+            "key": key,
+            "json": canonical_json(config.model_dump()),
+            "test_set_id": test_set_ids[test_set_key(config)],
+        }
+        for key, config in by_key.items()
+    ]
+    insert_new(connection, Config, rows)
+    ids = ids_of(connection, Config, by_key)
+    return [ids[key] for key in by_key]
+
+
+def _test_set_ids(connection: Connection, configs: Sequence[RunConfig]) -> dict[str, int]:
+    """The test sets of these configurations, by their keys."""
+    fields = {test_set_key(config): test_set_json(config) for config in configs}
+    rows = [{"key": key, "json": canonical_json(value)} for key, value in fields.items()]
+    insert_new(connection, TestSetRow, rows)
+    return ids_of(connection, TestSetRow, fields)
+
+
+def insert_runs(
+    connection: Connection, config_ids: Sequence[int], model_seeds: Sequence[int]
+) -> None:
+    """Queues every one of these configurations with every seed, where that is no run yet."""
+    for seeds in chunks(model_seeds):
+        queue_runs(connection, product(config_ids, seeds))
+
+
+def add_members(
+    connection: Connection, sweep_id: int, config_ids: Sequence[int], model_seeds: Sequence[int]
+) -> None:
+    """Adds every one of these configurations with every seed to the sweep."""
+    for seeds in chunks(model_seeds):
+        members = select(literal(sweep_id), Run.id).where(
+            Run.config_id.in_(config_ids), Run.model_seed.in_(seeds)
+        )
+        connection.execute(insert(SweepRun).from_select(["sweep_id", "run_id"], members))
