@@ -17,7 +17,6 @@ if (root := str(Path(__file__).parents[1])) not in sys.path:
     sys.path.append(root)
 
 from dashboard import concurrent_changes, data, filters, layout, links
-from dashboard import layout as keyboard
 from dashboard.launch import panel
 from dashboard.live import route
 from dashboard.server import first_page, serving, visitors
@@ -60,7 +59,7 @@ def draw() -> None:
         if page.title not in UNFILTERED:
             filters.say_what_is_unknown()
         page.run()
-        keyboard.add_keyboard()
+        layout.add_keyboard()
 
 
 if get_script_run_ctx(suppress_warning=True) is None:

@@ -28,7 +28,6 @@ from sweeps.store import trust
 from sweeps.store.databases.engine import Store, as_of_now, one_moment
 from sweeps.store.opening import open_reader
 from sweeps.store.reads import curves, errors, overview, queries, string_queries, sweep_queries
-from sweeps.store.reads import curves as losses
 from sweeps.store.reads.selection import View
 from sweeps.store.writes import explained, sweep_actions
 from sweeps.work import progress as progressing
@@ -226,7 +225,7 @@ median_curves = cached(curves.median_curves)
 memberships = cached(sweep_queries.memberships, sweep_queries.members_revision)
 model = cached(overview.model)
 output_shares = cached(overview.output_shares)
-newest_losses = cached(losses.newest_losses)
+newest_losses = cached(curves.newest_losses)
 model_seeds = cached(overview.model_seeds, sweep_queries.members_revision)
 models = cached(overview.models)
 sweep_counts = cached(progressing.counts)

@@ -8,7 +8,6 @@ from typing import Any
 import streamlit as st
 
 from dashboard.launch import fields, language, starting_point, variants
-from dashboard.launch import fields as needed_settings
 from dashboard.launch.fields import meanings
 from dashboard.launch.language import show_language
 from dashboard.launch.starting_point import Start, seeds_of, shown, written_seeds
@@ -135,7 +134,7 @@ class _Form:
         for architecture, positions in networks:
             network = {"architecture": architecture, "positions": positions}
             first = variants.first_of(spec) | {x: y for x, y in network.items() if y is not None}
-            needed |= needed_settings.settings_needed(first | needed, made)
+            needed |= fields.settings_needed(first | needed, made)
         return {x: y for x, y in needed.items() if x in self.read}
 
     def values(self, field: str) -> list[Any]:

@@ -10,7 +10,6 @@ import pandas as pd
 from dashboard import data
 from dashboard.report.document import kept, quiet
 from dashboard.words import measures
-from dashboard.words import measures as kind_words
 from seqcls.errors import SeqclsError
 from seqcls.interpretability.mechanisms import SAMPLE
 from seqcls.interpretability.network import obstacle
@@ -167,7 +166,7 @@ def models(
         if of_configuration.empty:
             continue
         yield f"<h3>{html.escape(name)}</h3>"
-        (kind,) = kind_words.kinds_of((config_id,))
+        (kind,) = measures.kinds_of((config_id,))
         config = data.some_configs((config_id,))[config_id]
         for model in of_configuration.to_dict("records"):
             errors = data.string_errors(int(model["run_id"]), ErrorSearch())

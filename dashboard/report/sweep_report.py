@@ -15,7 +15,6 @@ from dashboard.text import models_fail
 from dashboard.views import configurations
 from dashboard.views.scores import MAX_ROWS
 from dashboard.words import measures, names
-from dashboard.words import measures as kind_words
 from seqcls import __version__
 from seqcls.interpretability.wording import percent
 from seqcls.theory.table import NOT_KNOWN
@@ -172,7 +171,7 @@ def _head(page: _ReportPage) -> str:
             f" Listed and drawn are {picked:,} of these {len(models):,}, as filtered; shares and "
             "medians are of all."
         )
-    means = measures.failing(page.view.below, kind_words.words_of(models["config_id"]).words)
+    means = measures.failing(page.view.below, measures.words_of(models["config_id"]).words)
     said = "" if len(sweeps) != 1 else "".join(_written(sweeps[0]))
     return (
         f"<h1>{html.escape(page.title)}</h1>\n{said}{quiet(page.only) if page.only else ''}\n"
@@ -215,7 +214,7 @@ def _listed(sweeps: Sequence[_ReportSweep], pages: Mapping[str, str]) -> str:
 
 
 def _worst_first(table: pd.DataFrame) -> str:
-    words = kind_words.words_of(table["config_id"]).words
+    words = measures.words_of(table["config_id"]).words
     waiting = int(table["unfinished"].sum() + table["failed"].sum())
     unfinished = f" {waiting:,} runs are not trained and count in no number." if waiting else ""
     trained_on = data.trained_on(tuple(table["config_id"].tolist()))

@@ -10,11 +10,8 @@ from dashboard.charts.colors import OKABE_ITO
 from dashboard.charts.legend import deduplicate_legends
 from dashboard.text import verbatim
 from dashboard.views import accuracy_by_length, configurations, importance, scores, seeds
-from dashboard.views import configurations as story
-from dashboard.views import configurations as theory
 from dashboard.views.scores import MAX_MODELS, MAX_ROWS
 from dashboard.words import measures, names
-from dashboard.words import measures as kind_words
 from seqcls.errors import SeqclsError
 from seqcls.interpretability.wording import percent
 from seqcls.kinds import Measure
@@ -54,7 +51,7 @@ def show() -> None:
         counts = data.configurations(view)
         if not _glance(counts, view):
             return
-        story.show_story(int(counts["failing"].sum()))
+        configurations.show_story(int(counts["failing"].sum()))
         table = configurations.table(view)
         if table.empty:
             fails = "fails" if view.kind is None else f"has {view.kind}"
@@ -69,7 +66,7 @@ def show() -> None:
             return
         if said := data.trained_on(_ids(chosen)):
             st.caption(verbatim(said))
-        theory.show_predictions(chosen, _names(chosen))
+        configurations.show_predictions(chosen, _names(chosen))
         _by_length(chosen, view)
         _by_seed(chosen, view)
         importance.show(chosen, view, _names(chosen))
@@ -102,7 +99,7 @@ def _glance(counts: pd.DataFrame, view: View) -> bool:
         st.metric(
             "Failing models",
             f"{failing:,} ({percent(failing / done, 0)})" if done else "none yet",
-            help=measures.failing(view.below, kind_words.words_of(counts["config_id"]).words),
+            help=measures.failing(view.below, measures.words_of(counts["config_id"]).words),
             width="content",
         )
         st.metric("Queued or in training", f"{int(total['unfinished']):,}", width="content")
@@ -150,7 +147,7 @@ def _table(table: pd.DataFrame, view: View) -> pd.DataFrame:
         mode="multi-row",
         columns=measures.setting_columns([SWEEPS, CONFIGURATION, names.CHIPS, *others], longest)
         | measures.naming_columns(first)
-        | measures.configuration_columns(view.below, kind_words.words_of(table["config_id"])),
+        | measures.configuration_columns(view.below, measures.words_of(table["config_id"])),
         most=MOST_HEIGHT,
         order=order,
     )
@@ -164,7 +161,7 @@ def _results(table: pd.DataFrame) -> list[str]:
     results = [x for x in RESULTS if x not in RARE or table[x].any()]
     if (table["predicted"] == NOT_KNOWN).all():
         results.remove("predicted")
-    if not kind_words.has_cells(table["config_id"]):
+    if not measures.has_cells(table["config_id"]):
         results = [x for x in results if x not in CELLS]
     return results
 

@@ -10,7 +10,6 @@ from dashboard.choosing.pair import STRING, Pair
 from dashboard.text import verbatim
 from dashboard.views import accuracy_by_length, scores
 from dashboard.words import measures, names
-from dashboard.words import measures as kind_words
 from dashboard.words.languages import first_strings
 from seqcls.config import RunConfig
 from seqcls.errors import SeqclsError
@@ -190,7 +189,7 @@ def show_strings(pair: Pair, strings: pd.DataFrame | None) -> str | None:
         strings: as `sweeps.statistics.differences.string_differences`; None where the two are
             tested on different strings.
     """
-    words = kind_words.words_of(pair.config_ids).words
+    words = measures.words_of(pair.config_ids).words
     st.subheader(f"{words.plural('').capitalize()} that only one gets wrong")
     if strings is None:
         st.info(
@@ -216,7 +215,7 @@ def _strings_table(pair: Pair, strings: pd.DataFrame, what: str) -> str | None:
         f"{len(strings):,} different {what} that {of} get{'' if pair.run_ids is None else 's'} "
         "wrong, those of most models first. Select one to ask both about it."
     )
-    (kind, *_) = kind_words.kinds_of(pair.config_ids)
+    (kind, *_) = measures.kinds_of(pair.config_ids)
     counted = {
         "wrong_a": st.column_config.NumberColumn("Wrong in first", help=verbatim(pair.names[0])),
         "wrong_b": st.column_config.NumberColumn("Wrong in second", help=verbatim(pair.names[1])),
@@ -278,7 +277,7 @@ def _side(pair: Pair, place: int, text: str) -> None:
     said = displayed(pd.concat(rows, ignore_index=True), *_configs(pair))
     answers = measures.answers_frame(said).drop(columns="string")
     _say(answers)
-    kind = kind_words.kinds_of((pair.config_ids[place],))[0]
+    kind = measures.kinds_of((pair.config_ids[place],))[0]
     st.dataframe(
         answers.assign(model_seed=asked["model_seed"].to_numpy())[["model_seed", *answers]],
         hide_index=True,

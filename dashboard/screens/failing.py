@@ -9,9 +9,7 @@ import streamlit as st
 from dashboard import data, elements, filters, layout, links, share
 from dashboard.server import visitors
 from dashboard.views import causes, error_places, remedies
-from dashboard.views import error_places as alignment
 from dashboard.words import languages, measures, names
-from dashboard.words import measures as kind_words
 from seqcls.config import RunConfig
 from seqcls.errors import SeqclsError
 from seqcls.kinds import Kind, Words
@@ -73,7 +71,7 @@ def _picks(view: View) -> bool:
 
 def _models(view: View, number: int) -> "pd.Series[Any]":
     """The table of failing models; the one that is chosen."""
-    said = kind_words.words_of(data.configurations(view)["config_id"])
+    said = measures.words_of(data.configurations(view)["config_id"])
     errs = f"1 model {said.words.misses}" if number == 1 else f"{number:,} models {said.words.miss}"
     miss = errs.format(said.words.plural("test"))
     order = "the least accurate first" if view.kind is None else f"by their share of {view.kind}"
@@ -133,7 +131,7 @@ def _model(model: "pd.Series[Any]", view: View) -> None:
     elements.show_chips({str(x): value for x, value in settings.items()})
     errors = data.string_errors(run_id, ErrorSearch(), error_places.MAX_POINTS)
     config = data.some_configs((config_id,))[config_id]
-    (kind,) = kind_words.kinds_of((config_id,))
+    (kind,) = measures.kinds_of((config_id,))
     _in_short(displayed(errors, config), model, kind.words)
     remedies.rounding(run_id)
     links.to_model(run_id, "Look inside this model")
@@ -216,11 +214,13 @@ def _strings(run_id: int, view: View, kind: Kind, config: RunConfig) -> None:
         links.to_model(
             run_id, f"Look inside this model at the selected {words.string}", string=string
         )
-    alignment.show_alignment(config, table[table["string"] == (string or table["string"].iloc[0])])
+    error_places.show_alignment(
+        config, table[table["string"] == (string or table["string"].iloc[0])]
+    )
 
 
 def _breaking(view: View, number: int) -> None:
-    said = kind_words.words_of(data.configurations(view)["config_id"])
+    said = measures.words_of(data.configurations(view)["config_id"])
     st.subheader(f"Which {said.words.plural('')} break most models?")
     breaking = data.breaking_strings(view, BREAKING)
     if breaking.strings.empty:
@@ -231,7 +231,7 @@ def _breaking(view: View, number: int) -> None:
     table = breaking.strings[breaking.strings["language"] == language]
     table = table.assign(share=table["models"] / table["of"]).drop(columns="language")
     ids = [config_id for config_id, name in data.languages().items() if name == language]
-    (kind, *_), said = kind_words.kinds_of(tuple(ids)), kind_words.words_of(ids)
+    (kind, *_), said = measures.kinds_of(tuple(ids)), measures.words_of(ids)
     table = displayed(table, *data.some_configs(tuple(ids[:1])).values())
     whose = f"{of:,} models of this {said.words.task}" if several else f"{number:,} models"
     if breaking.every > 1:

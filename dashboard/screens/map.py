@@ -14,7 +14,6 @@ from dashboard.views import configurations
 from dashboard.views import heat_map as cells
 from dashboard.views.heat_map import CANNOT, CLICKED, heat_map
 from dashboard.words import languages, measures
-from dashboard.words import measures as kind_words
 from seqcls.errors import SeqclsError
 from seqcls.kinds import Measure
 from sweeps.store.reads.selection import View
@@ -38,7 +37,7 @@ def show() -> None:
                 )
             )
             return
-        every = f"All {kind_words.words_of_languages(map(str, models.index)).words.task}s"
+        every = f"All {measures.words_of_languages(map(str, models.index)).words.task}s"
         chosen = languages.choose(models, [every])
         language = None if chosen == every else chosen
         fields = cells.fields(view, language)
@@ -84,7 +83,7 @@ def _maps(view: View, language: str | None, fields: list[str], header: DeltaGene
     else:
         for name in SHARES:
             _map(table, grouped, name, settings, measure, differing)
-    words = kind_words.words_of(measured).words
+    words = measures.words_of(measured).words
     _say_what_is_left_out(view, language, grouped, words.task)
     _say_what_is_pooled(table, fields, grouped)
     _say_what_is_predicted(table, grouped)
@@ -98,7 +97,7 @@ def _maps(view: View, language: str | None, fields: list[str], header: DeltaGene
 
 def _measure(config_ids: list[int]) -> Measure:
     """What the maps show; chosen where there is more than the accuracy."""
-    known = {x.title: x for x in kind_words.measures_of(tuple(config_ids)) if x.name in MEASURES}
+    known = {x.title: x for x in measures.measures_of(tuple(config_ids)) if x.name in MEASURES}
     first = next(iter(known))
     if len(known) == 1:
         return known[first]

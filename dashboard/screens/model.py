@@ -22,7 +22,6 @@ from dashboard.choosing.strings import (
 from dashboard.live import section
 from dashboard.text import verbatim
 from dashboard.views import ablation, answers, automaton, families, remedies, verdict, why
-from dashboard.views import why as figures_tab
 from dashboard.words.languages import task_sentence, verdict_sentence
 from seqcls.config import RunConfig
 from seqcls.errors import SeqclsError, VisitorError
@@ -39,7 +38,7 @@ BREAKING, ALL_STRINGS = "Breaking point", "All strings"
 
 BY_COUNTS: dict[str, tuple[Callable[[Chosen], None], Needs]] = {
     "Why": (why.show, "required letters"),
-    "Figures": (figures_tab.show_figures, "labels"),
+    "Figures": (why.show_figures, "labels"),
     BREAKING: (families.show, "required letters"),
     ALL_STRINGS: (verdict.show, "labels"),
     ABLATION: (ablation.show, "labels"),
@@ -197,14 +196,13 @@ def _section(named: Named, string: str, name: str) -> None:
         return
     # Imported where it is used: PyTorch takes a second or two to load.
     from dashboard.views import patching, states, written
-    from dashboard.views import patching as minimal
 
     if name == WRITING:
         written.show(named, letters, second_model(named))
     elif name == STATES:
         states.show(named, letters, second_model(named))
     elif name == MINIMAL:
-        minimal.show_minimal(named.opened, letters)
+        patching.show_minimal(named.opened, letters)
     else:
         patching.show(named.opened, letters)
 

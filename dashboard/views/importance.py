@@ -14,7 +14,6 @@ from dashboard.charts.pointing import chart_with_names
 from dashboard.charts.scales import LABEL_WIDTH, LOW_TO_HIGH, Drawing, row_height, rows, titled
 from dashboard.text import verbatim, written
 from dashboard.words import languages, measures
-from dashboard.words import measures as kind_words
 from sweeps.statistics.differences import MEASURES
 from sweeps.statistics.intervals import FEWEST
 from sweeps.store.reads.selection import View
@@ -264,7 +263,7 @@ def show(table: pd.DataFrame, view: View, named: list[str]) -> None:
     st.subheader("Which setting matters?")
     seeds = {name: several["seeds"][several["language"] == name].sum() for name in known}
     language = languages.choose(pd.Series(seeds))
-    said = kind_words.words_of(several.loc[several["language"] == language, "config_id"])
+    said = measures.words_of(several.loc[several["language"] == language, "config_id"])
     measure = links.choice(
         "What it moves",
         list(MEASURES),

@@ -19,8 +19,7 @@ from dashboard.choosing.opened import remembered, say
 from dashboard.choosing.strings import Named
 from dashboard.placement import place_together
 from dashboard.text import verbatim
-from dashboard.views import pictures as own_picture
-from dashboard.views import pictures as seen
+from dashboard.views import pictures
 from dashboard.views.states import NARROW, FigureStyle, one_of, patterns_of, side_by_side
 from seqcls.errors import SeqclsError
 from seqcls.interpretability.states_by_strings import (
@@ -270,7 +269,7 @@ def show(first: Named, letters: Letters, second: Named | None) -> None:
                 with column:
                     draw(each)
         if first.model.problem.network.picture:
-            own_picture.show_own([(each.named, each.look) for each in shown])
+            pictures.show_own([(each.named, each.look) for each in shown])
     except SeqclsError as error:
         say(error)
 
@@ -399,7 +398,7 @@ def _seen(shown: _Shown) -> None:
     assert page is not None
     (ink,) = page.draw(np.array([letters], dtype=np.uint8))
     weights = seen_of(shown.named.opened, letters)
-    seen.show_attention(seen.Seen.of(ink, shown.tokens, weights), "seen", shown.look)
+    pictures.show_attention(pictures.Seen.of(ink, shown.tokens, weights), "seen", shown.look)
 
 
 def _others(shown: _Shown) -> None:

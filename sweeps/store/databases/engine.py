@@ -106,11 +106,10 @@ class Store:
         """As a reader that sees nothing of what is damaged, where that has to be known."""
         # Imported where it is used: it needs the tables, which a store that is made does not.
         from sweeps.store import trust
-        from sweeps.store import trust as trusted_views
 
         if self.path is None or (survey := trust.survey_of(self.path)) is None:
             return self
-        engine = sqlite.connect(self.path, mode="ro", prepared=tuple(trusted_views.views(survey)))
+        engine = sqlite.connect(self.path, mode="ro", prepared=tuple(trust.views(survey)))
         return replace(self, engine=engine, survey=survey)
 
     @property
