@@ -1,4 +1,4 @@
-"""What is made once and kept: by this process, and in files for others."""
+"""What is made once and kept: in files on this machine, for all processes, and in memory."""
 
 import contextlib
 import hashlib
@@ -16,7 +16,7 @@ from typing import Any, ParamSpec, TypeVar
 
 from platformdirs import user_cache_path
 
-# Where this machine keeps what it would otherwise make again: machine code and drawn strings.
+# Files: machine code, drawn strings and other things that take long to make again.
 
 CACHE_VARIABLE = "SEQCLS_CACHE"
 
@@ -145,7 +145,7 @@ def _files(folder: Path) -> list[tuple[float, int, Path]]:
     return files
 
 
-# Large values that are kept in memory to be used again, up to so many bytes in all.
+# Memory: large values of this process, up to so many bytes in all.
 
 P = ParamSpec("P")
 Value = TypeVar("Value")

@@ -1,4 +1,8 @@
-"""Writing outputs: token by token, each from the input and the tokens before it."""
+"""Writing outputs token by token, each from the input and the tokens before it.
+
+Any model can be asked: it keeps what it has read of the tokens before (`start`, `Stepper`), outputs
+are found greedily or by a beam, and compared with the targets (`judge`).
+"""
 
 import math
 from collections.abc import Callable, Sequence
@@ -41,8 +45,6 @@ from seqcls.problem import Problem
 from seqcls.results import ErrorKind, Weights
 from seqcls.strings.token_strings import NO_LETTER, TokenStrings
 from seqcls.strings.tokenizer import CLS, FIRST_LETTER, PAD
-
-# Models that write token by token, with what they keep of the tokens before.
 
 Scores = Float[Tensor, "string output"]
 """The head's outputs for the next token of each string."""
@@ -120,9 +122,6 @@ def padded(ids: Ids, most_tokens: int) -> tuple[Tensor, Tensor]:
     """Token ids with room for so many more, and the length of each string."""
     wide = torch.nn.functional.pad(ids, (0, most_tokens), value=PAD)
     return wide, (ids != PAD).sum(dim=1)
-
-
-# Greedy decoding and beam search, for any model that writes token by token.
 
 
 def greedy(
@@ -265,10 +264,8 @@ def _continued(
     return _Continued(best.values, best.indices // size, best.indices % size)
 
 
-# What trained models write for inputs, held against the targets.
-#
-# Teacher forcing tells at once which outputs of greedy decoding are right: those of which every token
-# has the highest output after the target's tokens before it. Only the others are written.
+# Teacher forcing tells at once which outputs of greedy decoding are right: those of which every
+# token has the highest output after the target's tokens before it. Only the others are written.
 
 NUMBERS_AT_ONCE = 2**24
 """Numbers in the cache of the strings that are written at once."""

@@ -1,4 +1,4 @@
-"""What the fields of a configuration say: which of them are read, and those of foreign models."""
+"""Which fields of a configuration say anything about its models, and about its test strings."""
 
 import hashlib
 from collections.abc import Mapping, Sequence
@@ -17,8 +17,6 @@ from seqcls.problem import strings_read
 from seqcls.sampling import SAMPLERS
 from seqcls.tasks import TASKS
 from seqcls.text import canonical_json
-
-# Which of a configuration's fields say anything about its models.
 
 
 @lru_cache(maxsize=4096)
@@ -93,7 +91,8 @@ def read_by_some_networks() -> frozenset[str]:
     return frozenset().union(*(kind.reads for kind in kinds))
 
 
-# The strings that configurations are tested on: which they are, and each one's number.
+# The strings that configurations are tested on are known by the fields that determine them, or by
+# a digest of the strings themselves.
 
 
 def test_set_json(config: RunConfig) -> dict[str, Any]:

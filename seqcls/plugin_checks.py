@@ -1,4 +1,7 @@
-"""A kind from outside, held against what it says of itself before anything is trained for it."""
+"""Parts of other packages: kinds and tasks are tried before anything is trained for them.
+
+What they say of themselves is compared with what they do on a few drawn strings.
+"""
 
 from functools import lru_cache
 from typing import Any
@@ -48,8 +51,6 @@ def check_kind(kind: Kind, task: Task) -> None:
     if kind.cells:
         raise UnfitError(f"has cells={kind.cells!r:.60}, expected none: only languages have them")
 
-
-# A language from outside, held against what it says of itself before anything is trained on it.
 
 MOST_LETTERS = 254
 """Their token ids fit a byte, beside those of `CLS` and `PAD`."""

@@ -1,4 +1,8 @@
-"""Text that is equal for equal values, to be hashed and compared; values as JSON has them."""
+"""Values, names and errors as text.
+
+Values as JSON that is equal for equal values, to be hashed and compared; hints at the name that was
+probably meant; and what is wrong with a user's fields, in one line.
+"""
 
 import difflib
 import json
@@ -25,8 +29,6 @@ def with_nulls(value: Any) -> Any:
         return value
     return None if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
 
-
-# What is wrong with a user's fields, in one line, with the name that was probably meant.
 
 LISTED = 40
 """Known names that a hint lists at most."""

@@ -1,4 +1,4 @@
-"""A model's parameters as safetensors bytes."""
+"""A model's parameters as safetensors bytes, checked against the configuration that they are of."""
 
 from collections.abc import Mapping
 
@@ -29,8 +29,6 @@ def from_bytes(data: bytes) -> dict[str, np.ndarray]:
     except SafetensorError as error:
         raise StoreError(f"damaged weights: {error}") from None
 
-
-# Stored weights held against the configuration that they are said to be of.
 
 RETRAIN = "train the run again in another database"
 

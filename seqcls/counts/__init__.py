@@ -1,8 +1,6 @@
-"""Models as functions of letter counts, and where that is exact."""
+"""Models as functions of letter counts (`seqcls.counts.forward`), and where that is exact."""
 
 from seqcls.config import NetworkConfig
-
-# Whether letter counts alone determine what a model answers.
 
 
 def counts_suffice(config: NetworkConfig, *, training: bool) -> str | None:

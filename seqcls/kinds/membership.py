@@ -1,4 +1,7 @@
-"""What kinds share whose models read a string and answer it at once."""
+"""Membership: is the string in the language? One bit, read off one logit.
+
+`OneAnswer` is what it shares with the kinds of other packages whose models answer a string at once.
+"""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
@@ -64,9 +67,6 @@ class OneAnswer(ABC):
 
         answers = torch.from_numpy(self.answers(outputs.detach().cpu().numpy()))
         return answers.to(targets.device) == targets
-
-
-# Membership: is the string in the language? One bit, read off one logit.
 
 
 class MembershipKind(OneAnswer):

@@ -236,8 +236,6 @@ def _per_string(
     return sums.index_add(-1, rows, values)
 
 
-# How a wrong output differs from its target.
-
 LOOPS = 3
 """Times that the end of an output is repeated, to be called a loop."""
 

@@ -1,4 +1,8 @@
-"""The models, one architecture a file: the readable truth, one string a row."""
+"""The models that a configuration can name, and whether a network can be as it says.
+
+Each architecture stands in a file: the readable truth, one string a row. No PyTorch is loaded to
+know what there is and what fits.
+"""
 
 from collections.abc import Mapping
 
@@ -247,9 +251,6 @@ _OWN: Mapping[str, Entry] = {
 }
 
 MODELS: Registry[Entry] = Registry("seqcls.models", _OWN, entry_of)
-
-
-# Whether a network can be what a configuration says. No PyTorch is loaded to know it.
 
 
 def check_network(config: NetworkConfig, longest: Mapping[str, int]) -> None:

@@ -1,4 +1,8 @@
-"""What every model is: token ids in, a logit out, every state on the way under a stable name."""
+"""What every model is: token ids in, a logit out, every state on the way under a stable name.
+
+Most are a `BodyAndHead`: from a body's states a head makes the numbers of a string, or of every
+token.
+"""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
@@ -137,8 +141,6 @@ class Classifier(nn.Module, ABC):
             if isinstance(module, Dropout):
                 module.generator = generator
 
-
-# From a body's states to what the head gives of a string, or of every token.
 
 Hidden = Float[Tensor, "string position hidden"]
 

@@ -172,13 +172,11 @@ def decoder_config(config: NetworkConfig) -> NetworkConfig:
     return config.model_copy(update={"attention_mask": "causal", "no_attend_cls": False})
 
 
-# A picture in, its text out (Singh & Karayev 2021): the decoder of `encoder_decoder`.
-#
-# It attends to a memory of the picture that the task draws of the input.
-
-
 class ParagraphReader(EncoderDecoder):
-    """An `EncoderDecoder` with another encoder: token ids say only what is drawn."""
+    """A picture in, its text out (Singh & Karayev 2021): the encoder is a memory of the picture.
+
+    It is the picture that the task draws of the input: token ids say only what is drawn.
+    """
 
     def made_encoder(self, config: NetworkConfig) -> nn.Module:
         """Implements `EncoderDecoder.made_encoder`."""
@@ -210,9 +208,6 @@ class ParagraphReader(EncoderDecoder):
         memory.
         """
         return tuple(name for name in super().attention() if name.startswith("decoder"))
-
-
-# An encoder-decoder that reads the input once, and keeps what its decoder has read.
 
 
 class EncoderDecoderStepper(TransformerStepper):

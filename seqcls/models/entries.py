@@ -1,4 +1,7 @@
-"""How large models of an architecture are, roughly: known without making one."""
+"""What a part of a network says of itself before it is loaded: its class, its settings, its size.
+
+No PyTorch is loaded to name one.
+"""
 
 import importlib
 from collections.abc import Callable
@@ -177,9 +180,6 @@ SLSTM = _mixing(
     lambda config: _mixed(config) * (5 * config.hidden_size + 4 * config.attention_head_size),
     lambda config, _: 20 * _mixed(config),
 )
-
-
-# The parts of a network that a configuration names; to name one loads no PyTorch.
 
 
 def nothing(config: NetworkConfig) -> None:

@@ -1,4 +1,4 @@
-"""h_t = a_t h_{t-1} + b_t, number by number, over all tokens: with its gradient written down."""
+"""Mamba-1: many small memories that decay by what each token says (Gu & Dao 2023)."""
 
 import math
 from collections.abc import Callable, Iterator, Mapping
@@ -19,7 +19,7 @@ Numbers = Float[Tensor, "string position *numbers"]
 
 
 class _Scan(torch.autograd.Function):
-    """Token after token, without a step of autograd for each."""
+    """Token after token, with its gradient written down: no step of autograd for each."""
 
     generate_vmap_rule = True
 
@@ -55,12 +55,10 @@ class _Scan(torch.autograd.Function):
 
 
 def scan(decay: Numbers, given: Numbers) -> Numbers:
-    """The state after every token, from 0 before the first."""
+    """h_t = a_t h_{t-1} + b_t, number by number: the state after every token, from 0."""
     states: Tensor = _Scan.apply(decay, given)  # type: ignore[no-untyped-call]
     return states
 
-
-# Mamba-1: many small memories that decay by what each token says (Gu & Dao 2023).
 
 STEPS = 0.001, 0.1
 """Between these the sizes of steps are drawn, uniform in their logarithm."""

@@ -1,4 +1,9 @@
-"""Causal architectures whose blocks mix tokens by a memory of a fixed size, one a file."""
+"""Blocks that mix tokens from left to right by a memory of a fixed size, then a feed-forward.
+
+A mixer is one formula, `step`: what a token is given, and what is kept after it. `forward` is the
+same function of all tokens of strings at once. No state depends on what comes after it, padding
+included. The plainest one, linear attention, stands here; each other has a file.
+"""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
@@ -15,12 +20,6 @@ from seqcls.models.layers import Dropout, Embedding, Linear, make_norm
 from seqcls.models.parts import Part, PartKind, Site
 from seqcls.models.transformer import Residual
 from seqcls.strings.tokenizer import PAD
-
-# Blocks that mix tokens from left to right by a memory of a fixed size, then a feed-forward.
-#
-# A mixer is one formula, `step`: what a token is given, and what is kept after it. `forward` is the
-# same function of all tokens of strings at once. No state depends on what comes after it, padding
-# included.
 
 State = Float[Tensor, "string hidden"]
 Channels = Float[Tensor, "string position channel"]
@@ -191,13 +190,11 @@ def summed_products(
     return products.cumsum(dim=2).transpose(1, 2).flatten(2)
 
 
-# Attention without a softmax, whose memory is a matrix that only adds up: without decay.
-
-
 class LinearAttentionMixer(Mixer):
     """S_t = S_{t-1} + v_t f(k_t)^T, o_t = S_t f(q_t) / sum_s f(k_s)^T f(q_t), with f = elu + 1.
 
-    (Katharopoulos et al. 2020)
+    Attention without a softmax, whose memory is a matrix that only adds up, without decay
+    (Katharopoulos et al. 2020).
     """
 
     def __init__(self, config: NetworkConfig) -> None:
@@ -248,9 +245,6 @@ class LinearAttention(Mixing):
 def _least(values: Tensor) -> float:
     """What a sum of positive numbers is at least, so that one may be divided by it."""
     return torch.finfo(values.dtype).tiny
-
-
-# A model of mixers that keeps their memories after the tokens before.
 
 
 class MixingStepper:

@@ -97,8 +97,6 @@ class Site:
         return state if self.unit is None else state[..., self.unit]
 
 
-# What blocks of attention and feed-forward have: parts to do without, and states to carry over.
-
 ONLY_SELF: Mapping[str, str] = {"": "attention"}
 """The attentions of a block, by what comes before the names of their heads."""
 

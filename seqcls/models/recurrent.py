@@ -213,9 +213,6 @@ class LSTM(Recurrent):
     cell = LSTMCell
 
 
-# A recurrent network that keeps its state after the tokens before.
-
-
 class RecurrentStepper:
     """A `seqcls.decode.Stepper` of recurrent networks."""
 

@@ -177,9 +177,6 @@ class RecurrentAttention(TwoStreams):
         return {site: names for of_side in sides for site, names in of_side.items()}
 
 
-# A recurrent encoder-decoder that reads the input once, and keeps its decoder's states.
-
-
 class RecurrentAttentionStepper:
     """A `seqcls.decode.Stepper` of recurrent networks that attend."""
 

@@ -1,6 +1,7 @@
 """The Transformer, one string a row: the readable truth that all else is tested against.
 
-Every intermediate state has a stable name, as `Transformer.activations` gives them.
+Every intermediate state has a stable name, as `Transformer.activations` gives them. To write
+outputs it keeps the keys and values of the tokens before.
 """
 
 import math
@@ -282,8 +283,6 @@ def _earlier(ids: Ids) -> Bool[Tensor, "1 position position"]:
     size = ids.shape[1]
     return torch.ones(1, size, size, dtype=torch.bool, device=ids.device).tril()
 
-
-# A Transformer that keeps the keys and values of the tokens before.
 
 Cache = Float[Tensor, "string head position head_size"]
 NOTHING = Recorder()

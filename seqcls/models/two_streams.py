@@ -1,4 +1,4 @@
-"""Architectures that read an input whole, and write the output beside it."""
+"""The two streams of `CLS x SEP y`: what an encoder reads, and what a decoder reads and writes."""
 
 from abc import abstractmethod
 from typing import NamedTuple
@@ -11,8 +11,6 @@ from seqcls.config import NetworkConfig
 from seqcls.kinds.transduction import separator_id
 from seqcls.models.base import BodyAndHead, Hidden, Ids, Outputs, Places, Recorder
 from seqcls.strings.tokenizer import PAD
-
-# The two streams of `CLS x SEP y`: what an encoder reads, and what a decoder reads and writes.
 
 
 class Streams(NamedTuple):

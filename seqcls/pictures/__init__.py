@@ -1,4 +1,10 @@
-"""Gray pictures of text: the glyphs of a font, and pages that are drawn of them."""
+"""Gray pictures of text: the glyphs of a font, and pages that are drawn of them.
+
+A page has room for `max_lines` lines of `line_length` characters, a cell of 16 x 8 pixels each.
+With `distortion` above 0 characters are moved, lines are set narrower and slanted, ink is fainter
+and all pixels have noise. What is drawn of a paragraph is determined by a hash of its string, so
+that it is the same picture wherever it is drawn.
+"""
 
 from dataclasses import dataclass
 from functools import lru_cache
@@ -10,8 +16,6 @@ from PIL import ImageFont
 
 from seqcls.errors import ConfigError
 from seqcls.strings.token_strings import NO_LETTER
-
-# The glyphs of a font, as bitmaps.
 
 Glyphs = Float32[np.ndarray, "letter variant row column"]
 """Ink from 0 to 1; of each letter as many variants."""
@@ -64,12 +68,6 @@ def _handwritten() -> dict[str, np.ndarray]:
             bitmaps.setdefault(digit, []).append([int(level, 16) for level in levels])
     return {x: np.array(rows, np.float32).reshape(-1, 8, 8) / 15 for x, rows in bitmaps.items()}
 
-
-# Paragraphs drawn in bulk, each from its own letters alone: the same picture wherever it is drawn.
-#
-# A page has room for `max_lines` lines of `line_length` characters, a cell of 16 x 8 pixels each.
-# With `distortion` above 0 characters are moved, lines are set narrower and slanted, ink is fainter
-# and all pixels have noise; what is drawn of it is determined by a hash of the string.
 
 ROWS, COLUMNS = 16, 8
 """Pixels of a character's cell."""

@@ -1,4 +1,7 @@
-"""Random edits of strings."""
+"""Strings of any language, half of them positive, of uniform lengths.
+
+Negative strings are uniform, or positive ones after random edits.
+"""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -68,8 +71,6 @@ def _of_bytes(num_letters: int, rows: list[bytes]) -> TokenStrings:
     letters = np.frombuffer(filled, dtype=np.uint8).reshape(len(rows), width)
     return TokenStrings(num_letters, lengths, letters)
 
-
-# Strings of any language, half of them positive, of uniform lengths.
 
 Lengths = Int64[np.ndarray, " string"]
 Candidates = Callable[[np.random.Generator, int], TokenStrings]

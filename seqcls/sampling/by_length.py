@@ -1,4 +1,4 @@
-"""Every string of one length, shuffled anew each epoch."""
+"""The samplers of the first version: all strings of one length, or strings of all lengths."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -87,9 +87,6 @@ class FixedLength:
         place_values = n ** np.arange(self._length)[::-1]
         letters = numbers[:, None] // place_values % n
         return examples_of(self.task, TokenStrings.of_letters(n, letters))
-
-
-# Strings of all lengths up to a limit, with balanced sets of required letters.
 
 
 @dataclass(frozen=True)

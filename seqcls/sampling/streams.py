@@ -1,4 +1,10 @@
-"""What every way of drawing strings answers."""
+"""Samplers, and the streams of strings that they draw: each once on a machine.
+
+However many processes and groups read a stream, its epochs are kept as files in the cache folder:
+counts or letters as they were drawn, and labels, with a hash before them that is checked when they
+are read. A file is written beside its place and moved there, so no process sees half of one; where
+it is missing, damaged or cannot be written, the strings are drawn.
+"""
 
 import hashlib
 import io
@@ -64,13 +70,6 @@ class Sampler(Protocol):
         """
         ...
 
-
-# Each stream of strings is drawn once on a machine, however many processes and groups read it.
-#
-# Epochs are kept as files in the cache folder: counts or letters as they were drawn, and labels, with
-# a hash before them that is checked when they are read. A file is written beside its place and moved
-# there, so no process sees half of one; where it is missing, damaged or cannot be written, the
-# strings are drawn.
 
 VERSION = 4
 """To be raised with every change of what a sampler draws or how a file is written."""

@@ -1,1 +1,1 @@
-"""Tokens: alphabets, notation, many strings as arrays."""
+"""Strings of tokens: their alphabets, their notation, many at once as arrays, and sets of them."""

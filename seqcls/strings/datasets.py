@@ -1,4 +1,8 @@
-"""A dataset as bytes: its content in one fixed form, which its digest is of, and compressed."""
+"""Sets of strings, each with its label or its target: as values, as bytes, and by their digest.
+
+The content of a dataset has one fixed form, which its digest is of. A process knows datasets by
+their digest, and looks for those that it does not know.
+"""
 
 import hashlib
 import json
@@ -164,8 +168,6 @@ def _flat(letters: np.ndarray) -> bytes:
     return bytes(letters[letters != NO_LETTER].tobytes())
 
 
-# A set of strings, each with its label or its target, as one frozen value.
-
 SPLITS = ("train", "validation", "test")
 
 MAX_NAME = 200
@@ -304,8 +306,6 @@ def _order(
     return np.array(sorted(range(len(keys)), key=keys.__getitem__), dtype=np.int64)
 
 
-# The datasets that this process knows by their digest, and where it looks for others.
-
 KEPT = 16
 """Datasets that are kept as they are, however large; more, as long as all are `MOST_BYTES`."""
 
@@ -402,8 +402,3 @@ def dataset_of(digest: str) -> Dataset:
             remember(found)
             return found
     raise ConfigError(f"dataset='{digest[:12]}…': {reason}")
-
-
-# Strings of one's own with their labels or targets, as values: what a file of them holds.
-
-__all__ = ["SPLITS", "Dataset", "Row"]

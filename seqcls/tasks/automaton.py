@@ -1,4 +1,7 @@
-"""Finite automata, and regular expressions as such."""
+"""Deterministic automata: running them, counting what they accept, drawing uniformly from it.
+
+`explored` makes one from its first state and what each token makes of a state.
+"""
 
 from collections.abc import Callable, Hashable
 from functools import cached_property
@@ -12,8 +15,6 @@ from seqcls.cache import MEMORY
 from seqcls.errors import ConfigError
 from seqcls.strings.token_strings import NO_LETTER, TokenStrings
 from seqcls.tasks.base import Task
-
-# Deterministic automata: running them, counting what they accept, drawing uniformly from it.
 
 MAX_CELLS = 30_000_000
 """States times lengths whose strings are counted at most: 12 bytes each, twice."""
@@ -170,8 +171,6 @@ class _Ways:
         return mantissa, np.where(total > 0, exponent + top, _NOTHING)
 
 
-# An automaton from its first state and what each token makes of a state.
-
 MAX_STATES = 10_000
 
 State = TypeVar("State", bound=Hashable)
@@ -201,9 +200,6 @@ def explored(
             raise ConfigError(f"its automaton has more than {MAX_STATES:,} states")
         table.append([numbers[reached] for reached in following])
     return Automaton(np.array(table, dtype=np.int64), np.array([accepts(x) for x in states]))
-
-
-# The minimal automaton of a task's language, where the language is known to be regular.
 
 
 def language_automaton(task: Task) -> Automaton | None:

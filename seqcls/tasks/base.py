@@ -1,4 +1,8 @@
-"""What every task answers: languages, and tasks whose answers are no single bit."""
+"""What every task answers, and what languages have in common.
+
+A `LanguageTask` says of a string whether it is in the language; an `InputTask` draws inputs and
+says what is right of each. A `Language` is made from three answers about one text.
+"""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
@@ -140,8 +144,6 @@ class BulkTask(LanguageTask, Protocol):
         ...
 
 
-# Axes of charts that every language has: how often each token occurs.
-
 DEFECT = "length before the first defect"
 """An axis of languages in which no continuation mends a defect: tokens of the longest prefix with
 which a positive string begins."""
@@ -153,8 +155,6 @@ def letter_counts(
     """How often each token of the alphabet occurs in each string, by a name such as `a's`."""
     return {f"{letter}'s": strings.counts[:, number] for number, letter in enumerate(alphabet)}
 
-
-# What languages have in common that say of one text whether it belongs.
 
 LetterRow = UInt8[np.ndarray, " position"]
 

@@ -1,4 +1,4 @@
-"""Exact draws from large whole numbers, the same on every machine."""
+"""Exact draws: from large whole numbers, and of random paths; the same on every machine."""
 
 from bisect import bisect_right
 from collections.abc import Sequence
@@ -31,7 +31,7 @@ def bits_of(number: int, length: int) -> list[int]:
     return [int(bit) for bit in reversed(f"{number:0{length}b}"[-length:])]
 
 
-# Random paths of steps up and down, for languages that count brackets or stacks.
+# Paths of steps up and down are for languages that count brackets or stacks.
 
 
 def first_passage(rng: np.random.Generator, ups: int, start: int) -> Bool[np.ndarray, " step"]:

@@ -1,4 +1,4 @@
-"""Tasks that are given by their strings: what is right of others is not known."""
+"""Tasks that are given by the rows of a file: what is right of other strings is not known."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -14,8 +14,6 @@ from seqcls.strings.token_strings import NO_LETTER, TokenStrings
 from seqcls.strings.tokenizer import Tokenizer
 from seqcls.tasks.base import LetterRow, Task, letter_counts
 from seqcls.tasks.transductions import TargetRow, Transduction
-
-# Rows of a dataset by their length, label and letters.
 
 Rows = Int64[np.ndarray, " row"]
 
@@ -54,9 +52,6 @@ def _by_letters(digest: str) -> dict[int, int]:
     strings = dataset_of(digest).strings
     rows = zip(strings.letters, strings.lengths.tolist(), strict=True)
     return {hash(row[:length].tobytes()): number for number, (row, length) in enumerate(rows)}
-
-
-# What tasks have in common whose strings are the rows of a file.
 
 
 @dataclass(frozen=True)
@@ -104,9 +99,6 @@ def rows_only(task: Task) -> str | None:
     if isinstance(task, OfRows):
         return f"its strings are those of a file; use {task.sampler}"
     return None
-
-
-# A language of which some strings and their labels are known: those of a file.
 
 
 @dataclass(frozen=True)
@@ -165,9 +157,6 @@ def refuse_unknown(
         raise InvalidStringError(
             f"string {text[:60]!r} is not in the file, so its {answer} is not known"
         )
-
-
-# A transduction of which some inputs and their targets are known: those of a file.
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Languages that a finite automaton recognizes, and in which the order of tokens decides."""
+"""Small regular languages of bits in which their order decides."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -9,8 +9,6 @@ from jaxtyping import Bool
 from seqcls.strings.token_strings import TokenStrings
 from seqcls.tasks.automaton import Automaton, explored
 from seqcls.tasks.base import DEFECT, Language, LetterRow, random_bits
-
-# Does the string begin with 1?
 
 
 @dataclass(frozen=True)
@@ -44,9 +42,6 @@ class First(Language):
 
     def describe(self) -> str:
         return "Strings that begin with 1 are positive."
-
-
-# Are there as many pairs 01 as pairs 10?
 
 
 @dataclass(frozen=True)
@@ -92,9 +87,6 @@ class EvenPairs(Language):
 
     def describe(self) -> str:
         return "Strings whose last token is the same as their first are positive."
-
-
-# Is the string 01, again and again?
 
 
 @dataclass(frozen=True)

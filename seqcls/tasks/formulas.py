@@ -1,4 +1,10 @@
-"""Formulas over letter counts."""
+"""Formulas over letter counts: parsed by Python's grammar, never run by Python.
+
+A letter stands for how often it occurs. Whole numbers, + - * and % (by a number), comparisons, also
+chained, `and`, `or`, `not` and parentheses are understood. A token that is no letter or word is
+written with a #: `#0 > #1`. What a formula holds of is drawn from all strings of a length by their
+letter counts.
+"""
 
 import ast
 import keyword
@@ -12,12 +18,6 @@ import numpy as np
 from jaxtyping import Float64, Int64, UInt8
 
 from seqcls.errors import ConfigError
-
-# Formulas over letter counts: parsed by Python's grammar, never run by Python.
-#
-# A letter stands for how often it occurs. Whole numbers, + - * and % (by a number), comparisons, also
-# chained, `and`, `or`, `not` and parentheses are understood. A token that is no letter or word is
-# written with a #: `#0 > #1`.
 
 MAX_DEPTH = 60
 MAX_NUMBER = 10**9
@@ -214,8 +214,6 @@ class Formula:
             "'a > b' or 'a % 2 == 1'"
         )
 
-
-# All strings of a length by their letter counts: how many strings each stands for, and draws.
 
 MAX_VECTORS = 300_000
 """Count vectors of one length that are listed at most."""

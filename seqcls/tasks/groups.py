@@ -1,4 +1,4 @@
-"""Is the product of group elements the identity?"""
+"""Products of group elements: whether they are the identity, and the product up to each."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -67,9 +67,6 @@ class WordProblem(Language):
 def _automaton(group: GroupName) -> Automaton:
     table = products(group)
     return Automaton(table, np.arange(len(table)) == 0)
-
-
-# What is the product of the group elements up to each?
 
 
 @dataclass(frozen=True)

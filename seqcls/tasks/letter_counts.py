@@ -1,4 +1,4 @@
-"""Languages in which only letter counts decide."""
+"""Languages in which only letter counts decide: letters that are required, majority, parity."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -20,8 +20,6 @@ from seqcls.tasks.base import (
     OfCounts,
     random_bits,
 )
-
-# Does the string contain at least one of each required letter?
 
 
 @dataclass(frozen=True)
@@ -95,9 +93,6 @@ def _automaton(num_letters: int, required: tuple[int, ...]) -> Automaton:
     return Automaton(sets[:, None] | bits, sets == len(sets) - 1)
 
 
-# Are there more 1s than 0s?
-
-
 @dataclass(frozen=True)
 class Majority(OfCounts, Language):
     """Strings with strictly more 1s than 0s are positive.
@@ -131,9 +126,6 @@ class Majority(OfCounts, Language):
 
     def describe(self) -> str:
         return "Strings with more 1s than 0s are positive."
-
-
-# Is the number of 1s odd?
 
 
 @dataclass(frozen=True)

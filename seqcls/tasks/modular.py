@@ -1,4 +1,8 @@
-"""Counted modulo 5: places on a cycle, and expressions worked out from left to right."""
+"""Counted modulo 5: places on a cycle, and expressions worked out from left to right.
+
+For each there is a language, whose strings end with the answer, and a transduction, which writes
+the answer.
+"""
 
 import re
 from dataclasses import dataclass
@@ -37,8 +41,6 @@ def expression_value(text: str) -> int | None:
             value = value * int(digit) % MODULUS
     return value % MODULUS
 
-
-# Does the last digit say where on a cycle of five places the moves lead?
 
 _SHAPE = re.compile(r"[-+=]*[0-4]")
 _RIGHT_DIGIT, _WRONG_DIGIT = MODULUS, MODULUS + 1
@@ -87,8 +89,6 @@ class CycleNavigation(Language):
             "place where they lead are positive."
         )
 
-
-# Is the equation true, from left to right and modulo 5?
 
 _TRUE_EQUATION = (0, 0, 0)
 
@@ -147,9 +147,6 @@ class ModularArithmetic(Language):
 
     def describe(self) -> str:
         return "Equations that are true when worked out from left to right, modulo 5, are positive."
-
-
-# Where moves lead on a cycle, and what an expression is worth, modulo 5.
 
 
 class _OneDigit(OfText):

@@ -1,4 +1,7 @@
-"""Numbers as digits, and texts of numbers with marks between: `01+1=11`."""
+"""Sums, products and roots of numbers, digit by digit, with marks between: `01+1=11`.
+
+What a text of numbers holds stands first: the languages of `seqcls.tasks.binary` ask it too.
+"""
 
 import math
 from abc import abstractmethod
@@ -51,8 +54,6 @@ def num_carries(x: int, y: int, base: int) -> int:
     )
     return (x_digits + y_digits - sum_digits) // (base - 1)
 
-
-# Sums, products and roots of numbers, digit by digit.
 
 LONGEST = 4_000
 """Tokens of an input at most: Python reads and writes no decimal numbers of over 4,300 digits."""

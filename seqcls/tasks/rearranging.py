@@ -1,4 +1,8 @@
-"""Rearrangements: of the tokens of a string, be they characters or letters' numbers."""
+"""Rearrangements of tokens: whether a string holds one of itself, and writing it.
+
+Languages ask whether what follows a mark, or the second half of a string, is the right
+rearrangement of what stands before it; transductions write the input's tokens in that order.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -43,8 +47,6 @@ def ascending(tokens: Sequence[Any]) -> list[Any]:
     """`3132` becomes `1233`."""
     return sorted(tokens)
 
-
-# Is what follows the mark `#` the right rearrangement of what stands before it?
 
 MARK = "#"
 
@@ -131,9 +133,6 @@ class BucketSort(Marked):
         return "Digits, a #, and the same digits in ascending order: such strings are positive."
 
 
-# Is the string the same backwards, and of even length?
-
-
 @dataclass(frozen=True)
 class UnmarkedReversal(Language):
     """Bits and the same bits backwards.
@@ -158,8 +157,6 @@ class UnmarkedReversal(Language):
     def describe(self) -> str:
         return "Bits directly followed by the same bits backwards: such strings are positive."
 
-
-# Would the string be some string twice if its blank were a 1?
 
 BLANK = "_"
 
@@ -197,9 +194,6 @@ class MissingDuplicate(Language):
             "Strings with one blank (_) that are the same bits twice when it is read as 1 "
             "are positive."
         )
-
-
-# Write the tokens of the input again, in some order.
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""From a regular expression to its minimal automaton, within bounds.
+"""The language of a regular expression, and its minimal automaton, within bounds.
 
 An expression means what `re.fullmatch` makes of it: it is read by Python's own parser, and what no
 automaton has, such as a look around or a memory of groups, is refused by name. One sign is added:
@@ -308,9 +308,6 @@ def _refusal(pattern: str, reason: str) -> ConfigError:
         f"pattern={shown!r}: {reason}; expected a regular expression over the alphabet, "
         "such as '(ab)*'"
     )
-
-
-# Does a regular expression match the whole string?
 
 
 @dataclass(frozen=True)

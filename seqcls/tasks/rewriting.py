@@ -1,4 +1,4 @@
-r"""Every leftmost match of a pattern replaced, in time that grows with length times pattern.
+"""Every leftmost match of a pattern replaced, in time that grows with length times pattern.
 
 Patterns are those of Python's `re`, matched as `re.sub` does, as far as they need no look around
 and no memory of what a group held: tokens, `.`, `[ab]`, `[^ab]`, `(...)`, `(?:...)`, `|`, `*`, `+`,
@@ -281,9 +281,6 @@ def _with(marks: tuple[int, ...], number: int, place: int) -> tuple[int, ...]:
 
 def _cut(text: str) -> str:
     return text if len(text) <= 60 else text[:60] + "…"
-
-
-# Replace what a pattern matches.
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""A stack of bits."""
+"""A stack of bits: whether a string ends with what operations leave of it, and writing that."""
 
 import math
 import re
@@ -39,8 +39,6 @@ def stack_after(text: str) -> str | None:
             return None
     return "".join(reversed(stack))
 
-
-# Is what follows `#` the stack that the operations leave, read from its top?
 
 _HASH = 4
 
@@ -105,9 +103,6 @@ def _strings_by_pushes(length: int) -> tuple[int, ...]:
         paths = (size + 1) * math.comb(steps, pushes + 1) // steps
         strings.append(0 if odd else paths << (size + pushes))
     return tuple(strings)
-
-
-# Which stack do the operations leave?
 
 
 @dataclass(frozen=True)

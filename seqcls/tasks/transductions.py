@@ -1,4 +1,4 @@
-"""Tasks whose answer is a string: copy, reverse, sort, add."""
+"""Tasks whose answer is a string: what they have in common that say of one input which is right."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
@@ -11,8 +11,6 @@ from seqcls.errors import InvalidStringError
 from seqcls.strings.token_strings import NO_LETTER, TokenStrings
 from seqcls.strings.tokenizer import Tokenizer
 from seqcls.tasks.base import LetterRow, letter_counts
-
-# What transductions have in common that say of one input which string is right.
 
 Places = Int64[np.ndarray, " position"]
 TargetRow = UInt8[np.ndarray, " target_position"]

@@ -1,4 +1,8 @@
-"""The syntactic monoid of a regular language: the maps that strings make of a minimal automaton."""
+"""The class of a task's language: decided from its minimal automaton, or stated with a source.
+
+What decides is the syntactic monoid of the language: the maps that strings make of the states of
+the automaton.
+"""
 
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -228,9 +232,6 @@ def _is_solvable_group(permutations: UInt16[np.ndarray, "element point"]) -> boo
     return bool(group.is_solvable)
 
 
-# From a task to the class of its language: decided from its automaton, or stated with a source.
-
-
 @dataclass(frozen=True)
 class RegularClass:
     """A regular language, as its syntactic monoid has it."""
@@ -324,7 +325,6 @@ def class_of(task: Task) -> LanguageClass:
 
 
 def _decided(automaton: object) -> RegularClass:
-    # Loads what arrays need: only where there is an automaton.
     from seqcls.tasks.automaton import Automaton
 
     assert isinstance(automaton, Automaton)

@@ -18,7 +18,7 @@ PUBLIC = {
     "seqcls.strings.datasets": ["Dataset", "Row", "SPLITS"],
     "sweeps.datasets": ["FileContent", "read_content", "read_dataset"],
     "seqcls.sampling": ["SAMPLERS", "Sampler"],
-    "seqcls.models": ["MODELS", "OF_ATTENTION", "OF_PICTURES"],
+    "seqcls.models": ["MODELS", "OF_ATTENTION", "OF_PICTURES", "POSITIONS", "check_network"],
     "seqcls.models.positions": ["POSITIONS", "longest_readable", "table_size"],
     "sweeps": [],
     "sweeps.work.executors": ["Executor", "GroupEnded", "OnJobProgress", "start"],

@@ -1,4 +1,4 @@
-"""How tokens differ by their places, one scheme a file; how many places there are."""
+"""How tokens differ by their places, how many places there are, and what tokens a model reads."""
 
 from collections.abc import Mapping
 from typing import Literal
@@ -101,8 +101,6 @@ def longest_readable(config: NetworkConfig) -> int | None:
     size = table_size(config)
     return None if size is None else size - special_tokens(config)
 
-
-# What a model reads of strings: their tokens, and a special one where it answers at a place.
 
 Readout = Literal["first", "last", "mean"]
 

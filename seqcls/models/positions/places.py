@@ -1,8 +1,14 @@
-"""A learned vector for every place, shared by the tokens of input and output that belong together.
+"""Places of tokens: one after another, drawn at random, or shared by tokens that belong together.
 
-Digits of one weight have one place, and an input token and its copy (position coupling, Cho et al.
-2024); the task says which. Training moves the places of a string by one offset, drawn anew every
-time, uniform among those with which they still fit the table.
+With `position_range` n tokens get a sorted sample, without replacement, of so many places (Ruoss et
+al. 2023). Training draws it anew for every batch. In testing a string's places depend only on its
+length and on a seed of their own, so they are the same whichever strings are tested with it.
+
+With `position_draw` `shifted` training moves each string's places by one offset, drawn anew every
+time, uniform among those with which they still fit the table; testing moves none.
+
+With `coupled` and `coupled_marks` digits of one weight have one place, and an input token and its
+copy (position coupling, Cho et al. 2024); the task says which. Training moves places likewise.
 
 `CLS` has place 0, which nothing moves. With `coupled_marks`, as in that paper, the marks of an
 input stand one place before the ones, and `SEP` one step before the first token of the output: both
@@ -10,8 +16,8 @@ are moved along. With `coupled` they have place 0 like `CLS`; at `SEP` a model t
 how much the input was moved, and so not where the first token of its output is to be found.
 
 Tests move none of `coupled`'s places: they are asked at the offset at which training has moved the
-least strings to each place. Those of `coupled_marks` are moved into the middle of the table, whose
-places training has seen in every role alike.
+least strings to each place. Those of `coupled_marks` are moved by one offset, the same for all
+strings, into the middle of the table, whose places training has seen in every role alike.
 """
 
 import json
@@ -92,18 +98,6 @@ def _task(coupling: str) -> _Coupling:
     made: Any = TASKS[settings.pop("task")]
     moves_marks, offset = settings.pop("marks", False), settings.pop("tested_offset", 0)
     return _Coupling(made(**settings), moves_marks, offset)
-
-
-# Places of tokens: one after another, or drawn at random.
-#
-# With `position_range` n tokens get a sorted sample, without replacement, of so many places (Ruoss et
-# al. 2023). Training draws it anew for every batch. In testing a string's places depend only on its
-# length and on a seed of their own, so they are the same whichever strings are tested with it.
-#
-# With `position_draw` `shifted` training moves each string's places by one offset, drawn anew every
-# time, uniform among those with which they still fit the table; testing moves none. So does training
-# with places that tokens share (`coupled`, `coupled_marks`), of which testing moves those of
-# `coupled_marks` by one offset, the same for all strings.
 
 
 class TrainingPlaces:

@@ -1,4 +1,4 @@
-"""What a position scheme can do: add to embeddings, turn queries and keys, and bias scores."""
+"""The position schemes: they add to embeddings, turn queries and keys, or bias scores."""
 
 import math
 from typing import ClassVar
@@ -67,9 +67,6 @@ class Positions(nn.Module):
         return None
 
 
-# Sines and cosines of geometrically falling frequencies, added to the embedding.
-
-
 class Sinusoidal(Positions):
     """f_k = 10000^(-2k/d) for k < d/2; [sin(i f), cos(i f)] is added (Vaswani et al. 2017).
 
@@ -87,9 +84,6 @@ class Sinusoidal(Positions):
         angles = places.unsqueeze(2) * self._frequencies.to(places.device)
         waves = torch.cat([angles.sin(), angles.cos()], dim=2)[:, :, : self.config.hidden_size]
         return states + waves.to(states.dtype)
-
-
-# A learned vector for every place up to the longest string trained on, or tested.
 
 
 class Learned(Positions):
@@ -110,9 +104,6 @@ class Learned(Positions):
         # Beyond the longest string there is only padding, which nothing reads.
         vectors: Tensor = self.table(places.clamp_max(len(self.table.weight) - 1))
         return states + vectors
-
-
-# Queries and keys turned by angles that grow with the place.
 
 
 class Rotary(Positions):
@@ -137,9 +128,6 @@ class Rotary(Positions):
         return turned.flatten(-2)
 
 
-# Scores that fall linearly with the distance, each head at its own slope.
-
-
 class Alibi(Positions):
     """Scores minus m |i - j|, in both directions alike (Press et al. 2022)."""
 
@@ -152,9 +140,6 @@ class Alibi(Positions):
         distance = (queries.unsqueeze(2) - keys.unsqueeze(1)).abs().unsqueeze(1)
         slope = self._slopes.to(queries.device, getattr(torch, self.config.precision))
         return -distance * slope[:, None, None]
-
-
-# A learned number for every head and range of distances, added to scores.
 
 
 class Relative(Positions):
@@ -193,8 +178,6 @@ def buckets(
     far = (single + (share * (buckets - single)).long()).clamp_max(buckets - 1)
     return after + torch.where(distances < single, distances, far)
 
-
-# A learned function of the distance, as a share of what is read so far (FIRE, Li et al. 2023).
 
 WIDTH = 32
 """The width of the function's hidden layer."""
