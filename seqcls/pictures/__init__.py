@@ -17,6 +17,8 @@ from PIL import ImageFont
 from seqcls.errors import ConfigError
 from seqcls.strings.token_strings import NO_LETTER
 
+__all__ = ["COLUMNS", "ROWS", "Page", "glyphs_of"]
+
 Glyphs = Float32[np.ndarray, "letter variant row column"]
 """Ink from 0 to 1; of each letter as many variants."""
 

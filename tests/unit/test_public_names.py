@@ -15,11 +15,14 @@ PUBLIC = {
         *("Words", "examples_of", "kind_name"),
     ],
     "seqcls.tasks": ["CountTask", "InputTask", "LanguageTask", "TASKS", "Task"],
-    "seqcls.strings.datasets": ["Dataset", "Row", "SPLITS"],
     "sweeps.datasets": ["FileContent", "read_content", "read_dataset"],
+    "seqcls.counts": ["counts_suffice"],
+    "seqcls.pictures": ["COLUMNS", "Page", "ROWS", "glyphs_of"],
     "seqcls.sampling": ["SAMPLERS", "Sampler"],
     "seqcls.models": ["MODELS", "OF_ATTENTION", "OF_PICTURES", "POSITIONS", "check_network"],
-    "seqcls.models.positions": ["POSITIONS", "longest_readable", "table_size"],
+    "seqcls.models.positions": [
+        *("POSITIONS", "longest_readable", "read_ids", "special_tokens", "table_size")
+    ],
     "sweeps": [],
     "sweeps.work.executors": ["Executor", "GroupEnded", "OnJobProgress", "start"],
     "sweeps.api": [

@@ -12,6 +12,8 @@ from seqcls.plugins import Registry, UnfitError
 from seqcls.strings.token_strings import TokenStrings
 from seqcls.strings.tokenizer import CLS, PAD
 
+__all__ = ["POSITIONS", "longest_readable", "read_ids", "special_tokens", "table_size"]
+
 _RANDOMIZED = frozenset({"position_range"})
 
 
