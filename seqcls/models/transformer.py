@@ -235,7 +235,7 @@ class Side(nn.Module):
         embedded: Hidden,
         attending: Attending,
         record: Recorder,
-        *encoded: Attending | Hidden,
+        *encoded: Attending | Float[Tensor, "string other hidden"],
     ) -> Hidden:
         states = self.positions.embed(embedded, attending.places)
         states = record("embedding", self.dropout(states))
