@@ -8,7 +8,6 @@ from typing import Literal
 
 import numpy as np
 from jaxtyping import Float, Int64
-from scipy.special import ndtr
 
 from seqcls.cancellation import checked
 from seqcls.config import REPORT_TASK, NetworkConfig
@@ -342,4 +341,7 @@ def sigmoid(logits: Float[np.ndarray, "*logit"]) -> Float[np.ndarray, "*logit"]:
 
 def gelu(x: Float[np.ndarray, "*any"]) -> Float[np.ndarray, "*any"]:
     """The exact GELU: x times the probability that a standard normal variable is below x."""
+    # Imported where it is used: what only asks for obstacles has no need of SciPy.
+    from scipy.special import ndtr
+
     return np.asarray(x * ndtr(x))

@@ -88,7 +88,7 @@ def entry(part: str) -> Callable[[Any], Any]:
     """Compiles a function that Python calls; its machine code is kept for the next process.
 
     Args:
-        part: which folder of source it is made of, as `machine_code_folder` takes it.
+        part: what it is part of, as `machine_code_folder` takes it.
     """
 
     def compiled(function: Any) -> Any:

@@ -12,18 +12,35 @@ from seqcls.cache import cache_folder
 
 FUSED = "fused"
 """The part of the fused engine for networks that know letter counts alone."""
-TABLES = "fused/tables"
+TABLES = "tables"
 """Its part for networks with positions."""
-MEAN = "fused/mean"
+MEAN = "mean"
 """Its part for networks that read the mean of all states."""
-TRANSFORMER = "lanes/transformer"
-RECURRENT = "lanes/recurrent"
-TRANSFORMER_OUTPUTS = "lanes/transformer/outputs"
-RECURRENT_OUTPUTS = "lanes/recurrent/outputs"
+TRANSFORMER = "transformer"
+RECURRENT = "recurrent"
+TRANSFORMER_OUTPUTS = "transformer_outputs"
+RECURRENT_OUTPUTS = "recurrent_outputs"
 """The parts of the engine of lanes."""
 
-SHARED: Mapping[str, tuple[str, ...]] = {"fused": (), "lanes": ("lanes/vectors",)}
-"""By engine, what its parts are made of beside `compiled` and the folders that they stand in."""
+_COMPILED = ("arithmetic", "compiling", "engine", "machine_code")
+_FUSED = ("buffers", "forward", "kernel", "packing", "tiles")
+_LANES = ("batches", "elementary", "loss", "packing", "tiles", "vector")
+_TRANSFORMER = (
+    *("transformer_attention", "transformer_block", "transformer_kernel", "transformer_sizes"),
+)
+_RECURRENT = ("recurrent_kernel", "recurrent_sizes")
+
+SOURCES: Mapping[str, tuple[str, tuple[str, ...]]] = {
+    FUSED: ("fused", _FUSED),
+    TABLES: ("fused", (*_FUSED, "table_kernel", "tables")),
+    MEAN: ("fused", (*_FUSED, "mean")),
+    TRANSFORMER: ("lanes", (*_LANES, *_TRANSFORMER)),
+    RECURRENT: ("lanes", (*_LANES, *_RECURRENT)),
+    TRANSFORMER_OUTPUTS: ("lanes", (*_LANES, *_TRANSFORMER, "transformer_outputs")),
+    RECURRENT_OUTPUTS: ("lanes", (*_LANES, *_RECURRENT, "recurrent_outputs")),
+}
+"""By part, its engine's folder, and the modules there that it is made of beside those of `compiled`:
+whose functions are compiled, and that define the tuples which these take."""
 
 
 def machine_code_folder(part: str) -> Path:
@@ -33,7 +50,7 @@ def machine_code_folder(part: str) -> Path:
     calls, so the folder is named by the source of all.
 
     Args:
-        part: the folder of its source, from that of all engines.
+        part: one of `SOURCES`.
     """
     content = b"".join(path.read_bytes() for path in sources_of(part))
     return cache_folder() / "compiled" / hashlib.sha256(content).hexdigest()[:16]
@@ -41,10 +58,9 @@ def machine_code_folder(part: str) -> Path:
 
 def sources_of(part: str) -> list[Path]:
     """The files of engines that a part is made of."""
-    engines, inside = Path(__file__).parent.parent, Path(part)
-    shared = (Path("compiled"), *map(Path, SHARED[inside.parts[0]]))
-    folders = (*shared, *reversed(inside.parents[:-1]), inside)
-    return [path for folder in folders for path in sorted((engines / folder).glob("*.py"))]
+    engines, (folder, names) = Path(__file__).parent.parent, SOURCES[part]
+    shared = [engines / "compiled" / f"{name}.py" for name in _COMPILED]
+    return [*shared, *(engines / folder / f"{name}.py" for name in names)]
 
 
 def is_compiled(precision: str, part: str) -> bool:

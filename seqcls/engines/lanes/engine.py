@@ -192,8 +192,7 @@ class Lanes(CompiledEngine):
         return lane_logits(problem.network, weights, strings)
 
     def score(self, problem: Problem, weights: Weights, examples: Examples) -> Scored:
-        """Implements `Writer.score`."""
-
+        """As `Writer.score`."""
         return lane_scores(problem, weights, examples)
 
     def write(
@@ -203,8 +202,7 @@ class Lanes(CompiledEngine):
         inputs: TokenStrings,
         limits: Int64[np.ndarray, " string"],
     ) -> list[Written]:
-        """Implements `Writer.write`."""
-
+        """As `Writer.write`."""
         return lane_outputs(problem, weights, inputs, limits)
 
 
