@@ -1,4 +1,4 @@
-"""The parameters that runs begin with."""
+"""The members of a group: how they begin, when they end, and what is kept of them meanwhile."""
 
 import contextlib
 import hashlib
@@ -18,6 +18,8 @@ from seqcls.models.positions import POSITIONS
 from seqcls.problem import Problem
 from seqcls.results import EpochLosses, TrainedMember, Weights
 from seqcls.sampling.streams import stream
+
+# The parameters that runs begin with.
 
 
 def draw_initial(members: Sequence[Member]) -> list[Weights]:
@@ -170,8 +172,8 @@ def _divergence(epoch: int, train_loss: float, validation_loss: float) -> str | 
 # A process that is killed, a machine that goes down and a sweep that is stopped then cost what was
 # trained since, not all of it. What is trained after that is the same to the last bit. A file is
 # found by all that its training depends on: members and their initial parameters, the strings, the
-# engine, and the source and the libraries that compute. It begins with its hash, and a damaged one is
-# as good as none.
+# engine, and the source and the libraries that compute. It begins with its hash, and a damaged one
+# is as good as none.
 
 FOLDER = "unfinished"
 """The folder of the cache."""

@@ -1,5 +1,5 @@
-"""Why a trained model answers as it does: a file or a folder for each question.
+"""Why a trained model answers as it does: a file for each question.
 
-Where letter counts decide, `by_counts` answers exactly, from the model as `model.network` has it;
-`by_strings` runs strings, of any model. Pure functions: no database and no screen.
+Where letter counts decide, answers are exact, from the model as `network` has it; any other
+model is run on strings (`readable_model`). Pure functions: no database and no screen.
 """

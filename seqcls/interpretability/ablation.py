@@ -1,4 +1,9 @@
-"""What a model can do without."""
+"""Ablation: what a model can do without, each part alone, and pruned from the cheapest on.
+
+How a model answers without parts, and which strings it is judged by, a `Judge` says: by letter
+counts exactly, by the whole test set; else by running a sample of it (`ablation_by_strings`), also
+where models write.
+"""
 
 from collections.abc import Iterator, Sequence
 
@@ -7,12 +12,6 @@ from seqcls.interpretability.ablation_judge import Ablated, AblationMethod, Coun
 from seqcls.interpretability.network import as_network
 from seqcls.interpretability.trained_model import TrainedModel
 from seqcls.models.parts import Part
-
-# Ablation: what a model can do without, each part alone, and pruned from the cheapest on.
-#
-# How a model answers without parts, and which strings it is judged by, a `Judge` says: `by_counts`
-# exactly, by the whole test set; `by_strings` by running a sample of it, `by_outputs` likewise where
-# models write.
 
 SAMPLE = 400
 """Distinct test strings that are run, unless another number is asked for."""

@@ -1,12 +1,10 @@
-"""What each part of a model adds to a logit."""
+"""Direct logit attribution: a logit as the sum of what each part of a model adds to it."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
 
 from seqcls.interpretability.network import Network
 from seqcls.interpretability.states_by_counts import activations
-
-# Direct logit attribution: a logit as the sum of what each part of a model adds to it.
 
 
 @dataclass(frozen=True)

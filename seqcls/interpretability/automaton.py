@@ -1,4 +1,4 @@
-"""How much may be asked of a model while its automaton is learned."""
+"""What learning a model's automaton has found."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from automata.fa.dfa import DFA
 
     from seqcls.interpretability.automaton_inside import Clusters, Inside
+
+
+# How much may be asked of a model while its automaton is learned.
 
 
 MOST_LETTERS = 8
@@ -135,8 +138,6 @@ def dfa(automaton: Automaton, alphabet: Sequence[str]) -> "DFA":
 def _quoted(text: str) -> str:
     return text.replace("\\", "\\\\").replace('"', '\\"')
 
-
-# What learning a model's automaton has found.
 
 MOST = 0.95
 """The share of a model's test answers, and of its test errors, with which a hypothesis shows

@@ -1,4 +1,4 @@
-"""A recurrent model's states after prefixes: each is one step from that of the prefix before."""
+"""A model's answers to strings, each asked once, many at once wherever they are known before."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -18,6 +18,9 @@ from seqcls.models.positions import longest_readable
 from seqcls.models.recurrent import Recurrent
 from seqcls.strings.token_strings import TokenStrings
 from seqcls.strings.tokenizer import CLS, FIRST_LETTER
+
+# A recurrent model's states after prefixes: each is one step from that of the prefix before.
+
 
 State = Float[Tensor, "string hidden"]
 
@@ -100,8 +103,6 @@ class PrefixStates:
             cells.append(step.cell)
         return PrefixCache(tuple(states), tuple(cells))
 
-
-# A model's answers to strings, each asked once, many at once wherever they are known before.
 
 DOUBTFUL = 1e-3
 """Logits that are stepped in double precision decide where they are larger; else the model that

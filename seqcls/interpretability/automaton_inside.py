@@ -1,4 +1,10 @@
-"""A model's states at every token of drawn strings, beside those of an automaton."""
+"""Where an automaton's state is inside a model: by a linear probe, and by clusters of states.
+
+The probe is fitted by least squares on the tokens of strings of the training's lengths: its rows
+are the states of the model, its targets one number a state of the automaton, 1 for the one that
+it is in after the token. It is tried on other strings, longer ones too. That a state can be read
+does not say that the model uses it.
+"""
 
 from dataclasses import dataclass
 
@@ -14,6 +20,9 @@ from seqcls.interpretability.trained_model import Letters, TrainedModel
 from seqcls.models.positions import longest_readable
 from seqcls.strings.tokenizer import FIRST_LETTER
 from seqcls.tasks.automaton import Automaton
+
+# A model's states at every token of drawn strings, beside those of an automaton.
+
 
 STRINGS = 160
 """To fit, and as many held out of the lengths of training, and as many longer ones."""
@@ -123,13 +132,6 @@ def _path(automaton: Automaton, letters: Letters) -> Int64[np.ndarray, " positio
         states.append(state)
     return np.array(states, dtype=np.int64)
 
-
-# Where an automaton's state is inside a model: by a linear probe, and by clusters of states.
-#
-# The probe is fitted by least squares on the tokens of strings of the training's lengths: its rows
-# are the states of the model, its targets one number a state of the automaton, 1 for the one that it
-# is in after the token. It is tried on other strings, longer ones too. That a state can be read does
-# not say that the model uses it.
 
 RIDGE = 1e-6
 """What is added to the mean squares, so that states that do not vary are no obstacle."""

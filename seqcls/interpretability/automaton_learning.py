@@ -1,4 +1,9 @@
-"""Longer strings on which a hypothesis is held against a model."""
+"""The minimal automaton of what a model answers, learned from answers alone.
+
+By the classification trees of Kearns & Vazirani (1994), as AALpy has them. A hypothesis is held
+against all short strings, the model's test set, the strings asked before, the shortest string on
+which it and the language differ, and random walks that take each of its transitions.
+"""
 
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -17,6 +22,9 @@ from seqcls.interpretability.trained_model import Letters, TrainedModel
 from seqcls.strings.token_strings import NO_LETTER, TokenStrings
 from seqcls.tasks.automaton import Automaton, language_automaton
 from seqcls.tasks.regular import minimized
+
+# Longer strings on which a hypothesis is held against a model.
+
 
 WALKS = 1_024
 """Random walks for a hypothesis, shared out over its transitions; at least one each."""
@@ -132,12 +140,6 @@ def first_error(answers: ModelAnswers) -> Letters | None:
             errors.append(tuple(x for x in strings.letters[row].tolist() if x != NO_LETTER))
     return min(errors, key=len, default=None)
 
-
-# The minimal automaton of what a model answers, learned from answers alone.
-#
-# By the classification trees of Kearns & Vazirani (1994), as AALpy has them. A hypothesis is held
-# against all short strings, the model's test set, the strings asked before, the shortest string on
-# which it and the language differ, and random walks that take each of its transitions.
 
 OnRound = Callable[[Round], None]
 

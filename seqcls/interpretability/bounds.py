@@ -12,16 +12,16 @@ from seqcls.interpretability.network import Network, gelu
 
 # Proved bounds on the logit over whole regions of attention, instead of single strings.
 #
-# A *cell* is a set of strings such that what each head adds to the stream lies in the convex hull of
-# what it adds at the cell's corners. Softmax maps proportions of letters to attention weights
+# A *cell* is a set of strings such that what each head adds to the stream lies in the convex hull
+# of what it adds at the cell's corners. Softmax maps proportions of letters to attention weights
 # projectively, so a simplex of proportions is such a cell: p_k e^{s_k} / sum_j p_j e^{s_j} takes
 # simplices to simplices, in each head its own. So is a family of strings from one count to another.
 #
 # Every linear functional of the state is then bounded by its values at the corners, summed over the
 # heads; from these follow two enclosures of the logit, of which the tighter counts:
 #
-# - interval arithmetic: the direct part plus each feed-forward unit's coefficient times the range of
-#   the GELU over the range of its input;
+# - interval arithmetic: the direct part plus each feed-forward unit's coefficient times the range
+#   of the GELU over the range of its input;
 # - the mean value theorem (without a norm): the logit at the centre plus the range of the gradient
 #   times that of the displacement, where GELU's slope is bounded over the range of its input.
 #
@@ -175,10 +175,10 @@ def gelu_slope(x: Float[np.ndarray, "*any"]) -> Float[np.ndarray, "*any"]:
 
 # The logit along a line of letter counts, and every place where its sign changes, exactly.
 #
-# The line is `start + n * step` for whole numbers n. In every head the attention weights along it are
-# Moebius functions of n, hence monotonic: what lies between two counts is a cell of
-# `seqcls.interpretability.bounds`. Intervals without a proved sign are halved
-# (geometrically) until they are short enough to try every n.
+# The line is `start + n * step` for whole numbers n. In every head the attention weights along it
+# are Moebius functions of n, hence monotonic: what lies between two counts is a cell of
+# `seqcls.interpretability.bounds`. Intervals without a proved sign are halved (geometrically) until
+# they are short enough to try every n.
 
 LARGEST = 2.0**63 - 1024
 """The largest float that is a whole number of 64 bits."""

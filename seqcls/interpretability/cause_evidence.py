@@ -1,4 +1,4 @@
-"""Strings that a function of letter counts cannot tell apart, though the language does."""
+"""What the causes of any model's errors are shown by."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -24,6 +24,9 @@ from seqcls.problem import Problem
 from seqcls.strings.token_strings import NO_LETTER, TokenStrings
 from seqcls.tasks import Task
 from seqcls.tasks.automaton import Automaton
+
+# Strings that a function of letter counts cannot tell apart, though the language does.
+
 
 DRAWN = 32
 """Strings of the other label, and as many orders of the same letters, that are tried."""
@@ -135,8 +138,8 @@ def _holds(automaton: Automaton, tried: TriedStrings, agrees: float, explains: f
 # A bound is sought for all errors; else for false positives and for false negatives, against right
 # answers of the same label, or against those of both labels alike: that tells what is wrong of what
 # gets the same answer. It is sought among the test strings and among all short ones. Where it is
-# found, its balanced accuracy is at least `PARTS`. Among the other strings it is at least `HALFWAY`;
-# without errors there, `PARTS` of the right answers lie on their side.
+# found, its balanced accuracy is at least `PARTS`. Among the other strings it is at least
+# `HALFWAY`; without errors there, `PARTS` of the right answers lie on their side.
 
 PARTS, HALFWAY = 0.9, 0.75
 
@@ -264,9 +267,9 @@ def _features(task: Task, tried: TriedStrings) -> dict[str, np.ndarray]:
 #
 # A softmax gives every token some weight, so what a head attends to gets less of it the more other
 # tokens there are (Hahn 2020; Chiang & Cholak 2022). The intervention takes that away and nothing
-# else: in one head, the tokens attended to get the weight that they would have if there were no more
-# others for each of them than the longest training string can have. Where a failing string is then
-# answered rightly, the head's attention was diluted.
+# else: in one head, the tokens attended to get the weight that they would have if there were no
+# more others for each of them than the longest training string can have. Where a failing string is
+# then answered rightly, the head's attention was diluted.
 
 ATTENDED = 0.9
 """Tokens of at least this share of the greatest weight are those attended to."""

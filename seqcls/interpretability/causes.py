@@ -1,4 +1,10 @@
-"""Why errors are errors."""
+"""Why each of a failing model's errors is one: by its mechanism, or by what it does.
+
+Where letter counts give an exact account of a model, every error's mechanism is shown by a
+counterfactual (`interventions`). The errors of other models are attributed by what they have in
+common (`behaviours` below), as wrong outputs are, and by how they differ from their targets
+(`output_causes`).
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -52,31 +58,32 @@ from seqcls.results import Cause
 
 # Why errors of any model are errors: diluted attention, or what they have in common.
 #
-# Each is attributed by the first that holds. What is said of all strings is tried on the test strings
-# and on all short ones: those no longer than the training's, as far as
+# Each is attributed by the first that holds. What is said of all strings is tried on the test
+# strings and on all short ones: those no longer than the training's, as far as
 # `seqcls.interpretability.domains` tries them.
 #
-# - **order not seen**: the model sees letter counts alone, and a string with the same letters has the
-#   other label: it is wrong on one of the two, whatever it has learned;
-# - **dilution** of a Transformer that is right on all short strings, shown by an intervention on its
-#   attention (`seqcls.interpretability.cause_evidence`) that answers the error rightly and leaves
-#   test strings beyond the training's lengths that are answered rightly so;
+# - **order not seen**: the model sees letter counts alone, and a string with the same letters has
+#   the other label: it is wrong on one of the two, whatever it has learned;
+# - **dilution** of a Transformer that is right on all short strings, shown by an intervention on
+#   its attention (`seqcls.interpretability.cause_evidence`) that answers the error rightly and
+#   leaves test strings beyond the training's lengths that are answered rightly so;
 # - **constant answer**: it gives all test strings, and nearly all short ones, the same answer;
-# - **simple rule**: one rule of the fixed list in `seqcls.interpretability.rules` says what
-#   the model says on at least `AGREES` of all test strings, and of the short ones, and on at least
+# - **simple rule**: one rule of the fixed list in `seqcls.interpretability.rules` says what the
+#   model says on at least `AGREES` of all test strings, and of the short ones, and on at least
 #   `EXPLAINS` of its errors among either;
 # - **errors by a feature**: they lie beyond a bound of a feature of the task, and what is answered
 #   rightly on the other side (`seqcls.interpretability.cause_evidence`);
-# - **errors beyond a bound**: likewise, a bound of the length, which tells errors from right answers
-#   better than any feature, of a model that is right on all short strings;
+# - **errors beyond a bound**: likewise, a bound of the length, which tells errors from right
+#   answers better than any feature, of a model that is right on all short strings;
 # - **another language**: of a model that is wrong on a short string, an automaton of a few states
-#   (`seqcls.interpretability.cause_evidence`) says what the model says, as a simple rule
-#   does: errors are where it and the language differ;
-# - **order not seen**, too, of a model that sees letter counts alone and fails so on a short string;
+#   (`seqcls.interpretability.cause_evidence`) says what the model says, as a simple rule does:
+#   errors are where it and the language differ;
+# - **order not seen**, too, of a model that sees letter counts alone and fails so on a short
+#   string;
 # - **one edit away**: of at most `EDITED` tokens, and a string one edit away is answered otherwise,
 #   and rightly; which edit is told;
-# - **longer than in training**, of a model that is right on all short strings, else **not only longer
-#   than in training**, with the shortest error: false positives and negatives apart.
+# - **longer than in training**, of a model that is right on all short strings, else **not only
+#   longer than in training**, with the shortest error: false positives and negatives apart.
 #
 # A behaviour says what the errors have in common, not what makes them.
 
@@ -248,14 +255,6 @@ def _edit_of(model: TrainedModel, before: Letters, after: Letters) -> str:
     if len(after) > len(before):
         return f"insert {alphabet[after[place]]}"
     return f"replace {alphabet[before[place]]} by {alphabet[after[place]]}"
-
-
-# Why each of a failing model's errors is one: by its mechanism, or by what it does.
-#
-# Where letter counts give an exact account of a model, every error's mechanism is shown by a
-# counterfactual (`by_counts`). The errors of other models are attributed by what they have in common
-# (`behaviours`), as wrong outputs are, and by how they differ from their targets
-# (`output_behaviours`).
 
 
 def attributions(

@@ -1,4 +1,4 @@
-"""Where the misclassified strings lie, among all strings up to a length."""
+"""Which of all strings a model misclassifies: counted up to a length, and proved beyond."""
 
 from dataclasses import dataclass
 from itertools import combinations
@@ -13,6 +13,8 @@ from seqcls.interpretability.bounds import logit_bounds
 from seqcls.interpretability.domains import multisets_of, num_multisets
 from seqcls.interpretability.network import Network, refuse
 from seqcls.interpretability.verdicts import MAX_MULTISETS
+
+# Where the misclassified strings lie, among all strings up to a length.
 
 
 @dataclass(frozen=True, eq=False)
@@ -200,12 +202,12 @@ def _bisected(
 # What can be proved about all strings, however long.
 #
 # Without attention to `CLS` the logit depends on nothing but the proportions of the letters: what
-# holds for a proportion holds at every length. With it, a string of N letters is as a limit of which
-# `CLS` is a letter with the proportion 1/N; so what is proved for every such proportion from 0 to
-# 1/N holds for every string of at least N letters.
+# holds for a proportion holds at every length. With it, a string of N letters is as a limit of
+# which `CLS` is a letter with the proportion 1/N; so what is proved for every such proportion from
+# 0 to 1/N holds for every string of at least N letters.
 #
-# For each set of letters (a *support*), `seqcls.interpretability.certification` divides the
-# simplex of its proportions into parts with a proved sign. What is left over is said to be open.
+# For each set of letters (a *support*), `seqcls.interpretability.certification` divides the simplex
+# of its proportions into parts with a proved sign. What is left over is said to be open.
 
 MOST_LETTERS = 4
 """The most letters of a support; the simplices of more letters are too many to be divided."""

@@ -1,4 +1,4 @@
-"""All strings over an alphabet, the shortest first."""
+"""Which strings a model is asked about: all of a length, all multisets, or those of a test."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -17,6 +17,9 @@ from seqcls.sampling.streams import stream
 from seqcls.strings.token_strings import NO_LETTER, TokenStrings
 from seqcls.tasks import CountTask
 from seqcls.tasks.base import PartlyKnown
+
+# All strings over an alphabet, the shortest first.
+
 
 MAX_STRINGS = 200_000
 """How many strings are tried where all are: seconds of a small model's time."""

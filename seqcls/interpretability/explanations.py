@@ -110,7 +110,7 @@ def explain(network: Network, string: str) -> Explanation:
     """Why the model answers a string as it does; for an error, its mechanism.
 
     Every claim is checked by changing the string, or one thing inside the network, and asking
-    again: see `by_counts` of `seqcls.interpretability.minimal` and of `causes` beside it.
+    again: see `deletions` and `interventions` of `seqcls.interpretability`.
 
     Raises:
         ConfigError: of this model or task the explanation would not be true.

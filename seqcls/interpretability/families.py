@@ -1,4 +1,10 @@
-"""Strings with free counts."""
+"""Strings with free counts, `ab{n}`, `a{m}b{n}` or `<ab>{n}`: where answers change as they grow.
+
+Where letter counts decide and the family has no groups, every change up to a million is told. Else
+strings are run; between the values that are tried the answer may change and change back unseen, but
+every change that is reported is one between neighbours. Inputs of a transduction are held against
+targets.
+"""
 
 import math
 from collections.abc import Sequence
@@ -338,14 +344,6 @@ class _Tried:
         string = TokenStrings.of_lists(self.model.num_letters, [letters])
         reason = self.model.problem.targets_or_reason(string)
         return reason if isinstance(reason, str) else ""
-
-
-# Strings with free counts, `ab{n}`, `a{m}b{n}` or `<ab>{n}`: where answers change as they grow.
-#
-# Where letter counts decide and the family has no groups, every change up to a million is told
-# (`by_counts`). Else strings are run (`by_strings`); between the values that are tried the answer may
-# change and change back unseen, but every change that is reported is one between neighbours. Where
-# the strings are inputs of a transduction, outputs are held against targets (`by_outputs`).
 
 
 def answers(model: TrainedModel, text: str) -> Curve | FamilyMap:

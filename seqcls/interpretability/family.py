@@ -1,4 +1,4 @@
-"""How families of strings with free counts are written: `ab{n}`, `a{m}b{n}`, `<ab>{n}`."""
+"""Families of strings with free counts, and what is found along them."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -14,6 +14,9 @@ from seqcls.interpretability.network import sigmoid
 from seqcls.interpretability.trained_model import Letters
 from seqcls.results import ErrorKind
 from seqcls.strings.tokenizer import FIRST_LETTER, Tokenizer
+
+# How families of strings with free counts are written: `ab{n}`, `a{m}b{n}`, `<ab>{n}`.
+
 
 MAX_FIXED = 10**12
 """The largest count that is not free: sums of them stay far within the integers of an array."""

@@ -1,8 +1,26 @@
-"""What the logit of a string would be if one thing inside the network were otherwise.
+"""Why a misclassified string fails, decided by changing one thing inside and asking again.
 
-Each counterfactual changes one thing and computes all that follows from it as it is (activation
-patching; Vig et al., *Investigating Gender Bias in Language Models Using Causal Mediation
-Analysis*, 2020).
+The *reference* of a string has each of its letters once. In this order, the first that holds is
+it:
+
+- **dilution** (false negatives): in one head, a required letter gets less weight than in the
+  reference. Given back its weight there (the others keep their proportions), the answer changes.
+- **two heads on one letter**: the reference fails too, and all heads score the same letter
+  highest. False positives: without that letter the answer changes, while the missing letter,
+  added as often as the string is long, moves the logit less than `DEAF` times as much. False
+  negatives: with the scores of that letter and another required one exchanged in one head, the
+  answer changes.
+- **value interference** (false positives): hidden from one head, a letter that is there changes
+  the answer; with its value replaced by a missing letter's it does not, and of all values there
+  its is the nearest to that letter's. Or several letters together: with one head's attention
+  that of the reference the answer changes, with all of it on a missing letter it does not, and
+  the head's mixed value lies nearer to that letter's than in the reference. (False negatives
+  whose reference fails too: a letter that is not required, hidden from one head, changes the
+  answer.)
+- **feed-forward saturation**: the reference is right, and one unit lets through less than
+  `FLOOR` of its input here; with its activation in the reference, the answer changes.
+
+Where none of these holds, there is no single mechanism.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -16,6 +34,12 @@ from jaxtyping import Float, Int64
 from seqcls.interpretability.deletions import Counts
 from seqcls.interpretability.mechanisms import Mechanism, MechanismName, spread_evenly
 from seqcls.interpretability.network import Network, refuse, softmax
+
+# What the logit of a string would be if one thing inside the network were otherwise.
+#
+# Each counterfactual changes one thing and computes all that follows from it as it is (activation
+# patching; Vig et al., *Investigating Gender Bias in Language Models Using Causal Mediation
+# Analysis*, 2020).
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,27 +151,6 @@ class Counterfactuals:
     ) -> Float[np.ndarray, "head token_type"]:
         return np.asarray(self.network.attention(self._log_counts(counts)[None])[0])
 
-
-# Why a misclassified string fails, decided by changing one thing inside and asking again.
-#
-# The *reference* of a string has each of its letters once. In this order, the first that holds is it:
-#
-# - **dilution** (false negatives): in one head, a required letter gets less weight than in the
-#   reference. Given back its weight there (the others keep their proportions), the answer changes.
-# - **two heads on one letter**: the reference fails too, and all heads score the same letter highest.
-#   False positives: without that letter the answer changes, while the missing letter, added as often
-#   as the string is long, moves the logit less than `DEAF` times as much. False negatives: with the
-#   scores of that letter and another required one exchanged in one head, the answer changes.
-# - **value interference** (false positives): hidden from one head, a letter that is there changes the
-#   answer; with its value replaced by a missing letter's it does not, and of all values there its is
-#   the nearest to that letter's. Or several letters together: with one head's attention that of the
-#   reference the answer changes, with all of it on a missing letter it does not, and the head's mixed
-#   value lies nearer to that letter's than in the reference. (False negatives whose reference fails
-#   too: a letter that is not required, hidden from one head, changes the answer.)
-# - **feed-forward saturation**: the reference is right, and one unit lets through less than `FLOOR`
-#   of its input here; with its activation in the reference, the answer changes.
-#
-# Where none of these holds, there is no single mechanism.
 
 DEAF = 0.1
 FLOOR = 0.05

@@ -1,4 +1,10 @@
-"""Which models analyses by letter counts are true of: asked by them, by commands and by pages."""
+"""One model as a function of letter counts, in float64 NumPy, open for every look inside.
+
+A *token type* is `CLS` (type 0) or a letter of the alphabet (type 1 and on). Equal letters have
+equal states, so what a string does is determined by how often each type occurs; `CLS` occurs
+once, and counts in attention only where it is attended to. `seqcls.models.transformer` is the
+same function, string by string and in PyTorch, which takes long to load and is not loaded here.
+"""
 
 import math
 from collections.abc import Sequence
@@ -19,6 +25,9 @@ from seqcls.results import Weights
 from seqcls.strings.tokenizer import CLS, FIRST_LETTER
 from seqcls.tasks import CountTask
 from seqcls.weights import weights_of
+
+# Which models analyses by letter counts are true of: asked by them, by commands and by pages.
+
 
 Needs = Literal["states", "labels", "required letters"]
 """What an analysis rests on, each on all before it.
@@ -80,13 +89,6 @@ def _other_network(config: NetworkConfig) -> str | None:
             return f"{field}={value!r}: this analysis is of models with {words}"
     return None
 
-
-# One model as a function of letter counts, in float64 NumPy, open for every look inside.
-#
-# A *token type* is `CLS` (type 0) or a letter of the alphabet (type 1 and on). Equal letters have
-# equal states, so what a string does is determined by how often each type occurs; `CLS` occurs once,
-# and counts in attention only where it is attended to. `seqcls.models.transformer` is the same
-# function, string by string and in PyTorch, which takes long to load and is not loaded here.
 
 CHUNK = 1 << 12
 """Strings computed at a time, so that their states stay in the processor's cache."""

@@ -1,17 +1,11 @@
-"""What holds of a model's own wrong outputs, whatever it was trained on.
+"""What a model's wrong outputs have in common: how they differ from their targets, and from where.
 
-Each statement is of the wrong outputs that were looked at, and holds of at least `EXPLAINS` of
-them; that of one place of more than `MOST`. A first wrong place counts the tokens that output and
-target share before they part.
-
-- **repeated input tokens**: a token occurs more than once in the input. Only where the test has
-  inputs of one length with and without, and a repeat makes errors likelier by `LIKELIER` at least:
-  otherwise whatever is long would have repeats;
-- **first tokens right**: the greatest n such that the first wrong place is n or later, where every
-  test input whose target is longer than n is wrong;
-- **first wrong at one place**: the first wrong place is the same for at least `FEW` lengths;
-- **first wrong later in longer inputs**: place and length have a rank correlation (Spearman) of at
-  least `GROWS`. Places drawn at random within outputs of all lengths would have about 0.65.
+Where all outputs that were looked at are the same string, that says it all. Otherwise an error
+is attributed by the first statement about the model's wrong outputs that holds of it
+(`seqcls.interpretability.output_causes`); the others follow, and its kind
+(`seqcls.decoding.measures.error_kind`). One of which none holds is attributed by its kind, and
+by where output and target part: within as many tokens as the targets of training had at most, or
+only after as many.
 """
 
 from collections.abc import Callable, Sequence
@@ -37,6 +31,22 @@ from seqcls.kinds import Examples, examples_of
 from seqcls.kinds.transduction import target_lengths
 from seqcls.results import ErrorKind
 from seqcls.strings.token_strings import TokenStrings
+
+# What holds of a model's own wrong outputs, whatever it was trained on.
+#
+# Each statement is of the wrong outputs that were looked at, and holds of at least `EXPLAINS` of
+# them; that of one place of more than `MOST`. A first wrong place counts the tokens that output and
+# target share before they part.
+#
+# - **repeated input tokens**: a token occurs more than once in the input. Only where the test has
+#   inputs of one length with and without, and a repeat makes errors likelier by `LIKELIER` at
+#   least: otherwise whatever is long would have repeats;
+# - **first tokens right**: the greatest n such that the first wrong place is n or later, where
+#   every test input whose target is longer than n is wrong;
+# - **first wrong at one place**: the first wrong place is the same for at least `FEW` lengths;
+# - **first wrong later in longer inputs**: place and length have a rank correlation (Spearman) of
+#   at least `GROWS`. Places drawn at random within outputs of all lengths would have about 0.65.
+
 
 FEW = 5
 """With fewer outputs, or lengths, nothing is said: it would hold of too many models."""
@@ -139,16 +149,6 @@ _TRIED: tuple[Callable[[WrongOutputs], Statement | None], ...] = (
 
 def _have_repeats(strings: TokenStrings) -> Bool[np.ndarray, " string"]:
     return np.asarray((strings.counts > 1).any(axis=1))
-
-
-# What a model's wrong outputs have in common: how they differ from their targets, and from where.
-#
-# Where all outputs that were looked at are the same string, that says it all. Otherwise an error is
-# attributed by the first statement about the model's wrong outputs that holds of it
-# (`seqcls.interpretability.output_causes`); the others follow, and its kind
-# (`seqcls.kinds.transduction.error_kind`). One of which none holds is attributed by its kind, and by
-# where output and target part: within as many tokens as the targets of training had at most, or only
-# after as many.
 
 
 def output_behaviours(

@@ -1,4 +1,4 @@
-"""Outputs of models that write: what they write for an input, and what they read of an output."""
+"""The readable model of a run in double precision, and strings as it reads them."""
 
 from collections.abc import Callable, Sequence
 from functools import lru_cache
@@ -18,6 +18,8 @@ from seqcls.models.initialization import make_model
 from seqcls.models.positions import read_ids
 from seqcls.strings.token_strings import TokenStrings
 from seqcls.strings.tokenizer import FIRST_LETTER, PAD
+
+# Outputs of models that write: what they write for an input, and what they read of an output.
 
 
 class Output(NamedTuple):
@@ -92,8 +94,6 @@ def from_separator(model: TrainedModel, ids: Tensor) -> Bool[Tensor, "string pos
     separators = ids == separator_id(model.problem.network)
     return (ids != PAD) & (separators.cumsum(dim=1) > 0)
 
-
-# The readable model of a run in double precision, and strings as it reads them.
 
 Change = Callable[[str, int | None, Tensor], Tensor]
 """What becomes of a state, by its name: of all positions, or of the one that is named."""

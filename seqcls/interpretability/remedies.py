@@ -1,4 +1,8 @@
-"""One change of a configuration that may help, and the values that such changes have."""
+"""What may help against a cause of failure: one field to change, with the reason and its source.
+
+Nothing here is certain. A suggestion is made only where the configuration can have the changed
+field; whether it helps, training it with the same seeds shows.
+"""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,6 +22,9 @@ from seqcls.interpretability.mechanisms import (
 from seqcls.problem import Problem, configuration, obstacle_of
 from seqcls.results import ErrorKind
 from seqcls.tasks.rearranging import Copy
+
+# One change of a configuration that may help, and the values that such changes have.
+
 
 Value = Callable[[Problem], Any]
 """The value of the changed field for a problem; None where there is nothing to change."""
@@ -149,12 +156,6 @@ OUTPUT_REMEDIES = (
         "an assumption, which the training tests",
     ),
 )
-
-
-# What may help against a cause of failure: one field to change, with the reason and its source.
-#
-# Nothing here is certain. A suggestion is made only where the configuration can have the changed
-# field; whether it helps, training it with the same seeds shows.
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""What a model says of a family of strings, in plain sentences."""
+"""Families, proofs and explanations in plain sentences."""
 
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from string import ascii_lowercase
@@ -10,6 +10,8 @@ from seqcls.interpretability.families import MAX_COUNT
 from seqcls.interpretability.family import Change, Curve, FamilyMap
 from seqcls.interpretability.mechanisms import Mechanism
 from seqcls.interpretability.wording import MOST_DIGITS, number, rounded, sign, written
+
+# What a model says of a family of strings, in plain sentences.
 
 
 def family_text(curve: Curve | FamilyMap) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""Every state that strings pass through, by the names that the plain model gives them."""
+"""What is inside a model of letter counts: its states, its circuits, and whether order matters."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,6 +9,8 @@ from jaxtyping import Bool, Float, Int64
 from seqcls.errors import InvalidStringError
 from seqcls.interpretability.network import Network, sigmoid, softmax
 from seqcls.interpretability.trained_model import MAX_LENGTH
+
+# Every state that strings pass through, by the names that the plain model gives them.
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,9 +105,9 @@ def activations(network: Network, strings: Sequence[str]) -> Activations:
 # What a head looks for, and what it does with it, for all strings at once.
 #
 # A head is two maps (Elhage et al., *A Mathematical Framework for Transformer Circuits*, 2021): the
-# key-query circuit W_q^T W_k / sqrt(head_size) says how much a token of one type attends to another,
-# and the value-output circuit W_o W_v what attending to it writes. Both have at most the rank of
-# the head.
+# key-query circuit W_q^T W_k / sqrt(head_size) says how much a token of one type attends to
+# another, and the value-output circuit W_o W_v what attending to it writes. Both have at most the
+# rank of the head.
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,4 +1,4 @@
-"""Outputs token by token: how sure a model is of each, and what it might have written instead."""
+"""What a model that writes computes: its tokens, likeliest outputs, and what it reads."""
 
 from collections.abc import Iterator, Sequence
 from copy import deepcopy
@@ -36,6 +36,8 @@ from seqcls.models.positions import longest_readable
 from seqcls.pictures.user_pictures import Ink
 from seqcls.strings.token_strings import TokenStrings
 from seqcls.strings.tokenizer import CLS, FIRST_LETTER
+
+# Outputs token by token: how sure a model is of each, and what it might have written instead.
 
 
 @dataclass(frozen=True)

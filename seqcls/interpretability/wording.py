@@ -1,9 +1,12 @@
-"""How numbers and labels are written in sentences."""
+"""How numbers, labels and shares are written."""
 
 from collections.abc import Iterator
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 
 import numpy as np
+
+# How numbers and labels are written in sentences.
+
 
 EMPTY = "ε"
 """The empty string, where one is shown."""

@@ -27,13 +27,9 @@ from tests.unit.explained import cases_of_a_task, networks_of, random_network, t
 from tests.unit.networks import Case, plain_model
 
 WITH_PYTORCH = (
-    *("ablation.by_strings", "attribution.by_strings", "model.readable_model"),
-    *("causes.behaviours", "causes.causes", "causes.dilution"),
-    *("patching", "states.by_strings"),
-    *("ablation.by_outputs", "model.written_output", "states.output_tokens"),
-    *("causes.another_language", "states.output_tree", "states.user_picture"),
-    *("automata.answers", "automata.differences", "automata.inside", "automata.learning"),
-    *("automata.prefixes", "automata.prefix_states", "automata.walks"),
+    *("ablation_by_strings", "attribution_by_strings", "readable_model", "patching"),
+    *("states_by_strings", "states_of_outputs", "cause_evidence", "causes"),
+    *("automaton_answers", "automaton_inside", "automaton_learning"),
 )
 """Modules that read strings token by token, or import what does."""
 

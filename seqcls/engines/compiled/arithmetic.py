@@ -1,15 +1,17 @@
-r"""The coefficients of the complementary error function.
-
-    erfc(z) = exp(-z^2) t P(t),  t = 2 / (2 + z),  z >= 0
-
-P interpolates exp(z^2) erfc(z) / t at the Chebyshev nodes of t in (0, 1]; its coefficients, the
-lowest power first, were computed with 60 digits. The relative error of erfc is at most 3e-8 with
-the 11 coefficients for single and 1e-14 with the 24 for double precision.
-"""
+"""What all compiled engines compute alike: AdamW, and the coefficients of erfc."""
 
 import math
 
 from seqcls.engines.compiled.compiling import inlined
+
+# The coefficients of the complementary error function.
+#
+#     erfc(z) = exp(-z^2) t P(t),  t = 2 / (2 + z),  z >= 0
+#
+# P interpolates exp(z^2) erfc(z) / t at the Chebyshev nodes of t in (0, 1]; its coefficients, the
+# lowest power first, were computed with 60 digits. The relative error of erfc is at most 3e-8 with
+# the 11 coefficients for single and 1e-14 with the 24 for double precision.
+
 
 ERFC_SINGLE = (
     0.282094799651273,

@@ -1,8 +1,4 @@
-"""Machine code in files that end with a hash of what stands before it.
-
-Damaged code would end the process that runs it, or compute something else. A damaged file is as
-good as none: what was in it is compiled again. Pickles, which these files are, end before the hash.
-"""
+"""How functions are compiled, and where its machine code is kept."""
 
 import hashlib
 import sys
@@ -16,6 +12,12 @@ from numba import njit
 from numba.core.caching import IndexDataCacheFile
 
 from seqcls.engines.compiled.machine_code import is_whole, machine_code_folder
+
+# Machine code in files that end with a hash of what stands before it.
+#
+# Damaged code would end the process that runs it, or compute something else. A damaged file is as
+# good as none: what was in it is compiled again. Pickles, which these files are, end before the
+# hash.
 
 
 class CheckedFiles(IndexDataCacheFile):
@@ -38,9 +40,6 @@ class CheckedFiles(IndexDataCacheFile):
             yield file
             file.flush()
             file.write(hashlib.sha256(Path(file.name).read_bytes()).digest())
-
-
-# How functions are compiled, and where its machine code is kept.
 
 
 @contextmanager

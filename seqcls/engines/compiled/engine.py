@@ -1,7 +1,4 @@
-"""Training by compiled code: one member after another.
-
-A member's result depends on nothing but its configuration and seed, to the last bit on one machine.
-"""
+"""What the compiled engines have in common: programs, training by them, and the engine."""
 
 import pickle
 import time
@@ -17,6 +14,12 @@ from seqcls.engines.base import Member, Progress
 from seqcls.engines.member import MemberTraining, Unfinished, learning_rate
 from seqcls.problem import Problem
 from seqcls.results import EpochLosses, TrainedMember, Weights
+
+# Training by compiled code: one member after another.
+#
+# A member's result depends on nothing but its configuration and seed, to the last bit on one
+# machine.
+
 
 Flat = Float[np.ndarray, " parameter"]
 """A model's parameters, one after another."""
@@ -136,9 +139,6 @@ def _train(member: _Underway, program: Program) -> Iterator[list[EpochLosses]]:
         )
         result.train_seconds += time.perf_counter() - started
         yield training.last_epoch()
-
-
-# What the compiled engines have in common as engines.
 
 
 class CompiledEngine(ABC):

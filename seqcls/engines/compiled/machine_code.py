@@ -25,9 +25,7 @@ RECURRENT_OUTPUTS = "recurrent_outputs"
 _COMPILED = ("arithmetic", "compiling", "engine", "machine_code")
 _FUSED = ("buffers", "forward", "kernel", "packing", "tiles")
 _LANES = ("batches", "elementary", "loss", "packing", "tiles", "vector")
-_TRANSFORMER = (
-    *("transformer_attention", "transformer_block", "transformer_kernel", "transformer_sizes"),
-)
+_TRANSFORMER = tuple(f"transformer_{name}" for name in ("attention", "block", "kernel", "sizes"))
 _RECURRENT = ("recurrent_kernel", "recurrent_sizes")
 
 SOURCES: Mapping[str, tuple[str, tuple[str, ...]]] = {
@@ -39,8 +37,8 @@ SOURCES: Mapping[str, tuple[str, tuple[str, ...]]] = {
     TRANSFORMER_OUTPUTS: ("lanes", (*_LANES, *_TRANSFORMER, "transformer_outputs")),
     RECURRENT_OUTPUTS: ("lanes", (*_LANES, *_RECURRENT, "recurrent_outputs")),
 }
-"""By part, its engine's folder, and the modules there that it is made of beside those of `compiled`:
-whose functions are compiled, and that define the tuples which these take."""
+"""By part, its engine's folder, and the modules there that it is made of, beside `compiled`'s:
+those with functions that are compiled, and those that define the tuples which these take."""
 
 
 def machine_code_folder(part: str) -> Path:

@@ -1,4 +1,4 @@
-"""The fused engine as one among others."""
+"""The fused engine as one among others, and its machine code."""
 
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -1,17 +1,4 @@
-r"""exp, log and the normal distribution over whole rows, so that the processor can use vectors.
-
-A compiler makes vector code of loops of plain arithmetic, not of loops that call a library. All
-functions are therefore polynomials, with as many terms as the precision needs:
-
-    exp(x) = 2^k exp(r),  k = round(x / log 2),  |r| <= log(2) / 2,  exp(r) by its Taylor series
-
-    erfc(z) = exp(-z^2) t P(t),  t = 2 / (2 + z),  z >= 0
-
-    log(1 + x) = 2 artanh(x / (2 + x)) by its Taylor series,  0 <= x <= 1
-
-The coefficients of P are those of `seqcls.engines.compiled.arithmetic`. A test holds both precisions
-against `math`.
-"""
+"""Counts to logits, a tile of strings at a time; the formulas stand in `fused.kernel`."""
 
 import math
 from typing import Any
@@ -23,6 +10,21 @@ from numba.extending import overload
 from seqcls.engines.compiled.arithmetic import ERFC_DOUBLE, ERFC_SINGLE
 from seqcls.engines.compiled.compiling import inlined
 from seqcls.engines.fused.buffers import TILE
+
+# exp, log and the normal distribution over whole rows, so that the processor can use vectors.
+#
+# A compiler makes vector code of loops of plain arithmetic, not of loops that call a library. All
+# functions are therefore polynomials, with as many terms as the precision needs:
+#
+#     exp(x) = 2^k exp(r),  k = round(x / log 2),  |r| <= log(2) / 2,  exp(r) by its Taylor series
+#
+#     erfc(z) = exp(-z^2) t P(t),  t = 2 / (2 + z),  z >= 0
+#
+#     log(1 + x) = 2 artanh(x / (2 + x)) by its Taylor series,  0 <= x <= 1
+#
+# The coefficients of P are those of `seqcls.engines.compiled.arithmetic`. A test holds both
+# precisions against `math`.
+
 
 # The exponent's bias, the bits of the mantissa, the terms of exp and of artanh, the coefficients of
 # P, the lowest power first. LOG_2 is in two parts, so that k log 2 loses nothing.
@@ -151,9 +153,6 @@ def _normal_rows(
             density[s] *= per_root_2_pi
 
     return compiled
-
-
-# Counts to logits, a tile of strings at a time; the formulas stand in `kernel`.
 
 
 @inlined

@@ -1,4 +1,35 @@
-"""The loss of a tile of strings and its slope."""
+"""Forward, backward and AdamW of one model as one compiled function of letter counts.
+
+Shapes: K token types (CLS, then the n letters), H hidden, h heads of size d, J = h d, F feed-
+forward, and a tile of T strings. Arrays have the string or the token type as their last axis, so
+that every inner loop runs along contiguous numbers. n_ks is how often token type k occurs in
+string s. A norm is x^ = weight r (x - mean) + bias with r = (mean((x - mean)^2) + eps)^(-1/2),
+mean = 0 for `rms`; without norms x^ = x. Once a step, for the token types:
+
+    x = embedding (H, K)        x^ = norm(x)            q = Wq x^_CLS (J)
+    key = Wk x^ (J, K)          v = Wv x^ (J, K)        score_hk = q_h . key_hk / sqrt(d)
+
+For every string (the index s is left out), with w the classifier and e_f = sum_i w_i W2_if:
+
+    a_hk = n_k exp(score_hk) / sum_k' n_k' exp(score_hk')      u_j = sum_k a_hk v_jk  (j in head h)
+    y = x_CLS + Wo u (H)        z = W1 norm(y) (F)
+    logit = w . y + e . (z Phi(z))
+
+since the logit reads W2 only through e. The loss is the mean over the batch of the binary cross
+entropy. Backward, D x for d loss / d x, summed over strings where x has none:
+
+    D e = sum D logit z Phi(z)           D z = D logit e (Phi(z) + z phi(z))
+    D w = sum D logit y + W2 D e         D W2 = w (x) D e
+    D W1 = sum D z (x) y^                D y = D logit w + norm'(W1^T D z)
+    D Wo = sum D y (x) u                 D u = Wo^T D y
+    D v_jk = sum a_hk D u_j              D score_hk = sum a_hk (D u_h . v_hk - D u_h . u_h)
+    D q_h = sum_k D score_hk key_hk / sqrt(d)          D key_hk = D score_hk q_h / sqrt(d)
+    D Wq = D q (x) x^_CLS    D Wk = D key x^^T    D Wv = D v x^^T
+    D x^ = Wk^T D key + Wv^T D v, and Wq^T D q at CLS;   D x = norm'(D x^), and sum D y at CLS
+
+A member's numbers depend on nothing but its parameters and strings: the sums over strings are
+made in the order of the tiles, each within a tile as the compiler arranged it once for all.
+"""
 
 import math
 
@@ -17,6 +48,8 @@ from seqcls.engines.fused.forward import (
     forward,
     types_forward,
 )
+
+# The loss of a tile of strings and its slope.
 
 
 @inlined
@@ -70,9 +103,6 @@ def losses(targets, weights, shape, tile):
         for s in range(TILE):
             tile.slope[s] *= tile.other[s]
     return total
-
-
-# Gradients; the formulas stand in `seqcls.engines.fused.kernel`.
 
 
 @inlined
@@ -224,39 +254,6 @@ def states_backward(p, d, shape, types):
     norm_backward(
         types.d_normed, p.norm_a, d.norm_a, shape, types.unit, types.scale, types.row, types.other
     )
-
-
-# Forward, backward and AdamW of one model as one compiled function of letter counts.
-#
-# Shapes: K token types (CLS, then the n letters), H hidden, h heads of size d, J = h d, F feed-
-# forward, and a tile of T strings. Arrays have the string or the token type as their last axis, so
-# that every inner loop runs along contiguous numbers. n_ks is how often token type k occurs in string
-# s. A norm is x^ = weight r (x - mean) + bias with r = (mean((x - mean)^2) + eps)^(-1/2), mean = 0
-# for `rms`; without norms x^ = x. Once a step, for the token types:
-#
-#     x = embedding (H, K)        x^ = norm(x)            q = Wq x^_CLS (J)
-#     key = Wk x^ (J, K)          v = Wv x^ (J, K)        score_hk = q_h . key_hk / sqrt(d)
-#
-# For every string (the index s is left out), with w the classifier and e_f = sum_i w_i W2_if:
-#
-#     a_hk = n_k exp(score_hk) / sum_k' n_k' exp(score_hk')      u_j = sum_k a_hk v_jk  (j in head h)
-#     y = x_CLS + Wo u (H)        z = W1 norm(y) (F)
-#     logit = w . y + e . (z Phi(z))
-#
-# since the logit reads W2 only through e. The loss is the mean over the batch of the binary cross
-# entropy. Backward, D x for d loss / d x, summed over strings where x has none:
-#
-#     D e = sum D logit z Phi(z)           D z = D logit e (Phi(z) + z phi(z))
-#     D w = sum D logit y + W2 D e         D W2 = w (x) D e
-#     D W1 = sum D z (x) y^                D y = D logit w + norm'(W1^T D z)
-#     D Wo = sum D y (x) u                 D u = Wo^T D y
-#     D v_jk = sum a_hk D u_j              D score_hk = sum a_hk (D u_h . v_hk - D u_h . u_h)
-#     D q_h = sum_k D score_hk key_hk / sqrt(d)          D key_hk = D score_hk q_h / sqrt(d)
-#     D Wq = D q (x) x^_CLS    D Wk = D key x^^T    D Wv = D v x^^T
-#     D x^ = Wk^T D key + Wv^T D v, and Wq^T D q at CLS;   D x = norm'(D x^), and sum D y at CLS
-#
-# A member's numbers depend on nothing but its parameters and strings: the sums over strings are made
-# in the order of the tiles, each within a tile as the compiler arranged it once for all.
 
 
 @entry(FUSED)

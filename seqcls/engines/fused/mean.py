@@ -1,4 +1,15 @@
-"""The mean of all states as the readout, from letter counts."""
+"""Training and evaluation where the logit reads the mean of all tokens' final states.
+
+The logit of a mean is the mean of the logits, and equal letters have equal states: with n_qs the
+number of letters q in a string of n_s tokens,
+
+    logit_s = sum_q n_qs / n_s logit_qs
+
+where logit_qs is what `seqcls.engines.fused.kernel` computes, read at the letter q instead of
+CLS. So every letter is a reader with states of its own, and its gradients are those of the
+kernel with n_qs / n_s D logit_s in the place of D logit_s. The mean of no tokens is the zero
+vector: of the empty string only the classifier's bias is left.
+"""
 
 from typing import NamedTuple
 
@@ -67,19 +78,6 @@ def reader(memory, token_type, shape):
         memory[c + k : c + 2 * k],
         memory[c + 2 * k : e],
     )
-
-
-# Training and evaluation where the logit reads the mean of all tokens' final states.
-#
-# The logit of a mean is the mean of the logits, and equal letters have equal states: with n_qs the
-# number of letters q in a string of n_s tokens,
-#
-#     logit_s = sum_q n_qs / n_s logit_qs
-#
-# where logit_qs is what `seqcls.engines.fused.kernel` computes, read at the letter q instead of CLS.
-# So every letter is a reader with states of its own, and its gradients are those of the kernel with
-# n_qs / n_s D logit_s in the place of D logit_s. The mean of no tokens is the zero vector: of the
-# empty string only the classifier's bias is left.
 
 
 @inlined

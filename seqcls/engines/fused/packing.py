@@ -1,4 +1,4 @@
-"""The table of places that a network learns."""
+"""What the fused engine takes of a network: parameters one after another, and its places."""
 
 import math
 from collections.abc import Iterator
@@ -19,6 +19,9 @@ from seqcls.models.positions.numbers import (
 )
 from seqcls.results import Weights
 from seqcls.strings.tokenizer import PAD
+
+# The table of places that a network learns.
+
 
 LEARNED = ("learned", "relative")
 

@@ -1,4 +1,10 @@
-"""The memory that the states of (token, place) rows and of their strings are written to."""
+"""Training and evaluation of one block with places, as compiled functions of tiles of strings.
+
+Read at one place, one block needs the query of that place alone, and the keys and values of
+every (token, place) that occurs: V P rows, made once a step, whatever the number of strings.
+Where places add nothing to embeddings, even one key and value for each token are enough, and
+only the scores depend on the place. All else is `seqcls.engines.fused.kernel`.
+"""
 
 import math
 from typing import NamedTuple
@@ -19,6 +25,8 @@ from seqcls.engines.fused.kernel import (
     states_backward,
 )
 from seqcls.engines.fused.packing import ALIBI, LEARNT, RELATIVE, ROTARY, SINUSOIDAL
+
+# The memory that the states of (token, place) rows and of their strings are written to.
 
 
 class TableBuffers(NamedTuple):
@@ -363,14 +371,6 @@ def score_backward(weights, effect, row, place, head, factor, table):
     table.d_bias[head, place] += total
 
 
-# Training and evaluation of one block with places, as compiled functions of tiles of strings.
-#
-# Read at one place, one block needs the query of that place alone, and the keys and values of every
-# (token, place) that occurs: V P rows, made once a step, whatever the number of strings. Where places
-# add nothing to embeddings, even one key and value for each token are enough, and only the scores
-# depend on the place. All else is `seqcls.engines.fused.kernel`.
-
-
 @entry(TABLES)
 def train_table_epoch(
     flat,
@@ -401,7 +401,7 @@ def train_table_epoch(
         rows_shape: the same with as many token types as there are rows.
         scheme: a number of `places`.
         exponents: scratch of TILE integers as wide as the parameters.
-        numbers: of `Places`, of every batch or of one for all.
+        numbers: of `PositionTerms`, of every batch or of one for all.
         rows: likewise.
         letters: (tile, P, T), from the reader on; not below V where there is none.
         slots: the places that a tile has any letter at.

@@ -1,4 +1,4 @@
-"""The sizes and switches of a network, as the compiled code takes them."""
+"""What the fused engine is given: a network's shape, and strings in tiles."""
 
 from functools import lru_cache
 from typing import NamedTuple
@@ -14,6 +14,8 @@ from seqcls.problem import Problem
 from seqcls.sampling import Sampler
 from seqcls.sampling.streams import stream
 from seqcls.strings.token_strings import TokenStrings
+
+# The sizes and switches of a network, as the compiled code takes them.
 
 
 def training_shape(problem: Problem) -> Shape:

@@ -1,4 +1,4 @@
-"""Strings as the engine of lanes reads them: in groups of as many as a vector has lanes."""
+"""Strings as the engine of lanes reads them, and what models that write learn of them."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -22,6 +22,8 @@ from seqcls.sampling.streams import stream
 from seqcls.strings.token_strings import TokenStrings
 from seqcls.strings.tokenizer import CLS, PAD
 from seqcls.tasks import Task
+
+# Strings as the engine of lanes reads them: in groups of as many as a vector has lanes.
 
 
 class LaneStrings(NamedTuple):

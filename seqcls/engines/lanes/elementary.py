@@ -1,12 +1,4 @@
-r"""exp, tanh, the logistic function and GELU of vectors, in single precision.
-
-    exp(x) = 2^k exp(r),  k = round(x / log 2),  |r| <= log(2) / 2,  exp(r) by its Taylor series
-
-    tanh(x) = x + x^3 P(x^2) below 0.625 (Moshier's Cephes library), else (1 - e) / (1 + e) with
-    e = exp(-2 |x|)
-
-The coefficients of erfc are those of `seqcls.engines.compiled.arithmetic`.
-"""
+"""Elementary functions and norms of vectors, in single precision."""
 
 import math
 from typing import NamedTuple
@@ -33,6 +25,16 @@ from seqcls.engines.lanes.vector import (
     store,
     total,
 )
+
+# exp, tanh, the logistic function and GELU of vectors, in single precision.
+#
+#     exp(x) = 2^k exp(r),  k = round(x / log 2),  |r| <= log(2) / 2,  exp(r) by its Taylor series
+#
+#     tanh(x) = x + x^3 P(x^2) below 0.625 (Moshier's Cephes library), else (1 - e) / (1 + e) with
+#     e = exp(-2 |x|)
+#
+# The coefficients of erfc are those of `seqcls.engines.compiled.arithmetic`.
+
 
 number = np.float32
 TWO = number(2)

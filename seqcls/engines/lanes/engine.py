@@ -1,4 +1,4 @@
-"""Which compiled program trains a network, and answers for it."""
+"""The engine of lanes as one among others, its programs, and its machine code."""
 
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -118,8 +118,6 @@ def lane_logits(
 
     return recurrent_logits(config, weights, strings)
 
-
-# The engine of lanes as one among others.
 
 _log = logging.getLogger(__name__)
 

@@ -1,4 +1,4 @@
-"""Token ids to vectors: of each token type, in which lanes a token is of it."""
+"""What stands at a network's ends: tokens to vectors, and states to losses and written tokens."""
 
 import math
 from typing import NamedTuple
@@ -25,6 +25,8 @@ from seqcls.engines.lanes.vector import (
     total,
 )
 from seqcls.strings.tokenizer import CLS, FIRST_LETTER, PAD
+
+# Token ids to vectors: of each token type, in which lanes a token is of it.
 
 
 @kernel

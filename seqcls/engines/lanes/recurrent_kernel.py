@@ -1,11 +1,10 @@
-r"""The cells of recurrent networks, at one token of some groups, forward and backward.
+"""Forward, backward and AdamW of a recurrent network, as one compiled function.
 
-    RNN     h = tanh(g)
-    GRU     r, z = sigmoid(g + u)    n = tanh(g + r u)    h = (1 - z) n + z h'
-    LSTM    i, f, o = sigmoid(g)    m = tanh(g)    c = f c' + i m    h = o tanh(c)
+The groups of a batch go through the network together, token by token: a weight that is loaded
+once serves all of them. Groups whose strings have ended drop out, so the longest come first.
 
-h' and c' are the state and the cell before, g what the input gives to each gate, and with RNN and
-LSTM what the state before gives as well; with GRU that is u, since r comes between.
+What the first layer's input gives to the gates depends on the token alone: a table of as many
+columns as there are token types takes the place of embedding and input weights.
 """
 
 from typing import NamedTuple
@@ -32,6 +31,15 @@ from seqcls.engines.lanes.tiles import (
     weight_gradient,
 )
 from seqcls.engines.lanes.vector import LANES, ONE, ZERO, fma, kernel, load, spread, store
+
+# The cells of recurrent networks, at one token of some groups, forward and backward.
+#
+#     RNN     h = tanh(g)
+#     GRU     r, z = sigmoid(g + u)    n = tanh(g + r u)    h = (1 - z) n + z h'
+#     LSTM    i, f, o = sigmoid(g)    m = tanh(g)    c = f c' + i m    h = o tanh(c)
+#
+# h' and c' are the state and the cell before, g what the input gives to each gate, and with RNN and
+# LSTM what the state before gives as well; with GRU that is u, since r comes between.
 
 
 @kernel
@@ -126,15 +134,6 @@ def lstm_gradient(rows, width, a, g0, dg0, gates_row, before0, tanh0, dh0, dc0, 
             store(a, dg0 + g + 2 * width, d_cell * take * (ONE - candidate * candidate))
             store(a, dg0 + g + 3 * width, d * shown * give * (ONE - give))
             store(a, dc0 + at, d_cell * keep)
-
-
-# Forward, backward and AdamW of a recurrent network, as one compiled function.
-#
-# The groups of a batch go through the network together, token by token: a weight that is loaded once
-# serves all of them. Groups whose strings have ended drop out, so the longest come first.
-#
-# What the first layer's input gives to the gates depends on the token alone: a table of as many
-# columns as there are token types takes the place of embedding and input weights.
 
 
 class BatchRows(NamedTuple):
@@ -370,11 +369,11 @@ def run(
         moments: (2, parameter) AdamW's first and second moments.
         step: steps done before.
         update: an `Update`.
-        sizes: a `Sizes`.
-        parameters: a `Parameters`.
-        at: a `States`.
+        sizes: a `RecurrentSizes`.
+        parameters: a `RecurrentParameters`.
+        at: a `RecurrentStates`.
         a: scratch for the states, zeros at first.
-        strings: a `Strings`.
+        strings: a `LaneStrings`.
         table: scratch of (gate, token type) numbers.
         d_table: likewise, zeros at first.
         logits: (group, lane), written.

@@ -1,7 +1,4 @@
-"""Forward, backward and AdamW of a recurrent network that writes, as one compiled function.
-
-As `seqcls.engines.lanes.recurrent_kernel`, but the last layer's states are read at every token.
-"""
+"""Recurrent networks that write, as compiled functions: training, scoring, greedy decoding."""
 
 import numpy as np
 
@@ -29,6 +26,10 @@ from seqcls.engines.lanes.recurrent_sizes import LSTM
 from seqcls.engines.lanes.tiles import COLUMNS, Rows, apply, apply_gradient, clear
 from seqcls.engines.lanes.vector import LANES, load, store
 
+# Forward, backward and AdamW of a recurrent network that writes, as one compiled function.
+#
+# As `seqcls.engines.lanes.recurrent_kernel`, but the last layer's states are read at every token.
+
 
 @entry(RECURRENT_OUTPUTS)
 def run_outputs(
@@ -44,9 +45,9 @@ def run_outputs(
         moments: (2, parameter) AdamW's first and second moments.
         step: steps done before.
         update: an `Update`.
-        sizes: a `Sizes`.
-        parameters: a `Parameters`.
-        at: a `States`.
+        sizes: a `RecurrentSizes`.
+        parameters: a `RecurrentParameters`.
+        at: a `RecurrentStates`.
         a: scratch for the states, zeros at first.
         taught: a `TaughtStrings`.
         table: scratch of (gate, token type) numbers.
@@ -119,13 +120,13 @@ def write(w, sizes, parameters, at, before, groups, a, outputs, table):
 
     Args:
         w: the parameters, one after another.
-        sizes: a `Sizes`.
-        parameters: a `Parameters`.
-        at: a `States` of so many rows and groups as are written together.
+        sizes: a `RecurrentSizes`.
+        parameters: a `RecurrentParameters`.
+        at: a `RecurrentStates` of so many rows and groups as are written together.
         before: where there is room for states and cells of each layer.
         groups: how many are written together.
         a: scratch for the states, zeros at first.
-        outputs: an `Outputs`.
+        outputs: an `OutputBuffers`.
         table: scratch of (gate, token type) numbers.
     """
     row, types_row = sizes.width + 1, sizes.type_width + 1

@@ -1,4 +1,4 @@
-"""Recurrent networks that write: trained by teacher forcing, and writing."""
+"""Training and answering with recurrent networks, those that write among them."""
 
 from collections.abc import Sequence
 
@@ -33,8 +33,6 @@ from seqcls.problem import Problem
 from seqcls.results import Weights
 from seqcls.strings.token_strings import TokenStrings
 from seqcls.tasks import Task
-
-# Training and answering with recurrent networks.
 
 GROUPS = 8
 """Groups that are answered together: enough to make use of each weight that is loaded."""

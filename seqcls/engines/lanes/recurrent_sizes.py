@@ -179,7 +179,7 @@ def states_of(
 
     Args:
         s: the network's sizes.
-        rows: as `States` counts them.
+        rows: as `RecurrentStates` counts them.
         groups: so many at most.
         training: whether what the gradients of a head that writes need is kept.
     """

@@ -1,10 +1,4 @@
-"""Products of matrices, by blocks whose sums stay in registers.
-
-All have one inner loop: a block of rows times 4 columns of sums, each the sum over steps of a
-row's value times a column's. It is written as LLVM's instructions, since Numba keeps no array of
-vectors in registers; written out in Python it would be as many lines as the block has sums, once
-for each of the three ways of storing them.
-"""
+"""Products of matrices by blocks, and the linear layers that are made of them."""
 
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
@@ -29,6 +23,14 @@ from seqcls.engines.lanes.vector import (
     total,
     vector_pointer,
 )
+
+# Products of matrices, by blocks whose sums stay in registers.
+#
+# All have one inner loop: a block of rows times 4 columns of sums, each the sum over steps of a
+# row's value times a column's. It is written as LLVM's instructions, since Numba keeps no array of
+# vectors in registers; written out in Python it would be as many lines as the block has sums, once
+# for each of the three ways of storing them.
+
 
 ROWS = block_rows()
 """Rows of a block; those of all arrays are filled up to a multiple of it, or are one."""

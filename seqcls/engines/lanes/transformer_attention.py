@@ -1,7 +1,15 @@
-r"""What the places of a group's tokens do to states, queries, keys and scores.
+"""Attention of one block over a group of strings, head by head, forward and backward.
 
-All strings of a group have the same places, token for token. Where a query is the token that alone
-is read, its place differs from string to string, so its values are written lane by lane.
+    score_ij = q_i . k_j + bias_ij     p_i = softmax(score_i)     mixed_i = sum_j p_ij v_j
+
+with q already multiplied by 1 / sqrt(head size), and by ln N where the length scales scores.
+
+    D v_j = sum_i p_ij D mixed_i      D p_ij = D mixed_i . v_j
+    D score_ij = p_ij (D p_ij - sum_j p_ij D p_ij)
+    D q_i = sum_j D score_ij k_j      D k_j = sum_i D score_ij q_i
+
+Queries are all tokens, or of each string the one that is read. Where a token has nothing to
+attend to, all its p are 0.
 """
 
 import numpy as np
@@ -24,6 +32,11 @@ from seqcls.engines.lanes.vector import (
     total,
 )
 from seqcls.models.positions.numbers import BUCKETS
+
+# What the places of a group's tokens do to states, queries, keys and scores.
+#
+# All strings of a group have the same places, token for token. Where a query is the token that
+# alone is read, its place differs from string to string, so its values are written lane by lane.
 
 
 @kernel
@@ -145,19 +158,6 @@ def end_distance_gradient(heads, a, sums0, gradient, table):
             gradient[table + bucket * heads + head] += total(load(a, index))
             store(a, index, spread(ZERO))
 
-
-# Attention of one block over a group of strings, head by head, forward and backward.
-#
-#     score_ij = q_i . k_j + bias_ij     p_i = softmax(score_i)     mixed_i = sum_j p_ij v_j
-#
-# with q already multiplied by 1 / sqrt(head size), and by ln N where the length scales scores.
-#
-#     D v_j = sum_i p_ij D mixed_i      D p_ij = D mixed_i . v_j
-#     D score_ij = p_ij (D p_ij - sum_j p_ij D p_ij)
-#     D q_i = sum_j D score_ij k_j      D k_j = sum_i D score_ij q_i
-#
-# Queries are all tokens, or of each string the one that is read. Where a token has nothing to attend
-# to, all its p are 0.
 
 MASKED = np.float32(-1e30)
 """Added to scores of keys that are not attended to: their weights become 0."""

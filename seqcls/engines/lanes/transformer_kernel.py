@@ -155,12 +155,12 @@ def run(
         moments: (2, parameter) AdamW's first and second moments.
         step: steps done before.
         update: an `Update`.
-        sizes: a `Sizes`.
-        parameters: a `Parameters`.
-        at: a `States`.
+        sizes: a `TransformerSizes`.
+        parameters: a `TransformerParameters`.
+        at: a `TransformerStates`.
         a: scratch for the states, zeros at first.
-        strings: a `Strings`.
-        places: a `Places`.
+        strings: a `LaneStrings`.
+        places: `PositionArrays`.
         factor: what scores are multiplied by, whatever a string's length.
         logits: (group, lane), written.
     """

@@ -1,4 +1,4 @@
-"""Forward, backward and AdamW of a Transformer that writes, as one compiled function."""
+"""Transformers that write, as compiled functions: training, scoring, greedy decoding."""
 
 from typing import NamedTuple
 
@@ -43,6 +43,8 @@ from seqcls.engines.lanes.transformer_sizes import (
     TransformerSizes,
 )
 from seqcls.engines.lanes.vector import LANES, ZERO, kernel, spread, store
+
+# Forward, backward and AdamW of a Transformer that writes, as one compiled function.
 
 
 @kernel
@@ -91,12 +93,12 @@ def run_outputs(
         moments: (2, parameter) AdamW's first and second moments.
         step: steps done before.
         update: an `Update`.
-        sizes: a `Sizes`.
-        parameters: a `Parameters`.
-        at: a `States`.
+        sizes: a `TransformerSizes`.
+        parameters: a `TransformerParameters`.
+        at: a `TransformerStates`.
         a: scratch for the states, zeros at first.
         taught: a `TaughtStrings`.
-        places: a `Places`.
+        places: `PositionArrays`.
         by_lane: (group, position, lane), places in a learned table; else empty.
         factor: what scores are multiplied by, whatever a string's length.
         losses: (group, lane), zeros; added to, as are the next two: as in `Taught`.
@@ -304,12 +306,12 @@ def write(w, sizes, parameters, at, a, outputs, places, by_lane, factors):
 
     Args:
         w: the parameters, one after another.
-        sizes: a `Sizes`.
-        parameters: a `Parameters`.
+        sizes: a `TransformerSizes`.
+        parameters: a `TransformerParameters`.
         at: a `WrittenStates`.
         a: scratch for the states, zeros at first.
-        outputs: an `Outputs`.
-        places: a `Places`, of which all strings have the first.
+        outputs: an `OutputBuffers`.
+        places: `PositionArrays`, of which all strings have the first.
         by_lane: (group, position, lane), places in a learned table; else empty.
         factors: (position), what queries are multiplied by.
     """

@@ -1,4 +1,4 @@
-"""Transformers that write: trained by teacher forcing, and writing."""
+"""Training and answering with Transformers, those that write among them."""
 
 from collections.abc import Sequence
 
@@ -95,8 +95,6 @@ def make_places(
         distances = buckets(np.arange(-tokens, tokens + 1), both_directions=both)
     return PositionArrays(rows, numbers, added, cosines, sines, distances, slope)
 
-
-# Training and answering with Transformers.
 
 GROUPS = 64
 """Groups of a batch that is answered: any number, since each goes through the network alone."""

@@ -1,6 +1,10 @@
-"""What the machine that is compiled for can do: lanes of a vector, and registers.
+"""A vector of one number a lane, as a type of Numba: a register, and what is done with it.
 
-Numba reads its target from `NUMBA_CPU_FEATURES`, or asks the machine; so does this.
+Numba makes vectors of plain loops where its compiler dares to; a type of its own leaves it no
+choice. All of a vector's operations work on each lane by itself, in the same order whatever the
+lane and whatever stands in the others: what becomes of a string does not depend on its mates.
+
+Arrays of vectors are one-dimensional, contiguous arrays of float32; an index counts vectors.
 """
 
 import operator
@@ -19,6 +23,10 @@ from numba.core.typing.templates import ConcreteTemplate, infer_global, signatur
 from numba.extending import models, register_model
 
 from seqcls.engines.compiled.compiling import INLINED
+
+# What the machine that is compiled for can do: lanes of a vector, and registers.
+#
+# Numba reads its target from `NUMBA_CPU_FEATURES`, or asks the machine; so does this.
 
 
 @lru_cache(maxsize=1)
@@ -41,14 +49,6 @@ def _features() -> frozenset[str]:
     given: str | None = vars(config)["CPU_FEATURES"]
     return frozenset((get_host_cpu_features() if given is None else given).split(","))
 
-
-# A vector of one number a lane, as a type of Numba: a register, and what is done with it.
-#
-# Numba makes vectors of plain loops where its compiler dares to; a type of its own leaves it no
-# choice. All of a vector's operations work on each lane by itself, in the same order whatever the
-# lane and whatever stands in the others: what becomes of a string does not depend on its mates.
-#
-# Arrays of vectors are one-dimensional, contiguous arrays of float32; an index counts vectors.
 
 LANES = lanes()
 NUMBER = ir.FloatType()

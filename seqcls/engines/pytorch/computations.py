@@ -1,4 +1,4 @@
-"""All members of a group at once, from letter counts."""
+"""How a group's logits are computed: from letter counts, by `vmap`, or one member after another."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -25,6 +25,9 @@ from seqcls.models.transformer import Transformer
 from seqcls.models.two_streams import Streams, split
 from seqcls.strings.token_strings import TokenStrings
 from seqcls.strings.tokenizer import PAD
+
+# All members of a group at once, from letter counts.
+
 
 STATES_AT_ONCE = 4096
 """Token types of strings in a piece: keeps a group's widest state within tens of megabytes."""

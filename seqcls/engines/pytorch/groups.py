@@ -1,4 +1,4 @@
-"""AdamW of PyTorch on the values of a group, all in one step."""
+"""A group's parameters and how they are moved, and what a computation answers."""
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -13,6 +13,8 @@ from torch.optim.adamw import adamw
 from seqcls.cancellation import checked
 from seqcls.results import Weights
 from seqcls.strings.token_strings import TokenStrings
+
+# AdamW of PyTorch on the values of a group, all in one step.
 
 
 class AdamW:

@@ -1,8 +1,9 @@
 """The Transformer's logits without unread states: none of padding, the last block only where read.
 
-The same function as `seqcls.models.transformer`, which says what is computed; here no state has a
-name, and a batch's masks are made once for all blocks and members. The tokens of all strings stand
-in one array, one string after another; only attention spreads them over strings and positions.
+The same function as `seqcls.models.transformer`, which says what is computed; here no state has
+a name, and a batch's masks are made once for all blocks and members. The tokens of all strings
+stand in one array, one string after another; only attention spreads them over strings and
+positions.
 """
 
 import math
