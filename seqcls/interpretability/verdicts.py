@@ -26,7 +26,7 @@ from seqcls.problem import Problem
 from seqcls.results import ErrorKind, Verdict, Weights
 from seqcls.strings.token_strings import TokenStrings
 
-# What a model writes for every input up to a length, and how that is by_kind.
+# What a model writes for every input up to a length, by kind of error.
 
 
 @dataclass(frozen=True)
