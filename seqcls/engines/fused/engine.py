@@ -44,7 +44,6 @@ class Fused(CompiledEngine):
         for precision, part in sorted({(x.precision, part_of(x)) for x in networks}):
             if not is_compiled(precision, part):
                 _log.warning("compiling for this machine (%s), once: about a minute", precision)
-
                 compile_ahead(precision, part)
 
     def is_ready(self, problem: Problem) -> bool:

@@ -151,7 +151,6 @@ class Lanes(CompiledEngine):
         for part in sorted({part_of(problem.network) for problem in problems}):
             if not is_compiled("float32", part):
                 _log.warning("compiling for this machine (%s), once: about 20 seconds", part)
-
                 compile_ahead(part)
 
     def is_ready(self, problem: Problem) -> bool:
@@ -173,7 +172,6 @@ class Lanes(CompiledEngine):
         from seqcls.engines.lanes import batches  # noqa: F401
 
     def _programs(self) -> "Callable[[Problem], Program]":
-
         return program_of
 
     def logits(
@@ -186,7 +184,6 @@ class Lanes(CompiledEngine):
     ) -> Float[np.ndarray, "member string"]:
         """Implements `Engine.logits`."""
         del device
-
         return lane_logits(problem.network, weights, strings)
 
     def score(self, problem: Problem, weights: Weights, examples: Examples) -> Scored:
