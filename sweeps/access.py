@@ -1,4 +1,4 @@
-"""The database that is used where none is named."""
+"""Which database is used where none is named, and whether this process may write."""
 
 import contextlib
 import os
@@ -17,8 +17,6 @@ from sweeps.files import COMPANIONS, whole_files
 DEFAULT_DB = "runs.db"
 DB_VARIABLE = "SEQCLS_DB"
 
-
-# Whether this process may write: a dashboard for the public only reads. Decided here alone.
 
 READ_ONLY_VARIABLE = "SEQCLS_READ_ONLY"
 REASON = "This page is read-only: start a dashboard of your own with `seqcls dashboard` to do this."

@@ -10,8 +10,6 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import TYPE_CHECKING
 
-from sweeps.access import DB_VARIABLE
-
 if TYPE_CHECKING:
     from sweeps.store.databases.engine import Store
 
@@ -100,4 +98,7 @@ def environment_of(store: "Store") -> dict[str, str]:
 
     The database goes by it: a command line, which all may read, shows no password.
     """
+    # Imported here: what only counts its signals loads no more for it.
+    from sweeps.access import DB_VARIABLE
+
     return {**os.environ, DB_VARIABLE: store.address, "PYTHONUNBUFFERED": "1"}

@@ -10,7 +10,6 @@ runs(store, sweep="heads")
 
 from collections.abc import Callable, Sequence
 from importlib import import_module
-from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Any
 
 from seqcls.errors import PluginError
@@ -69,10 +68,10 @@ __all__ = [
 
 _NAMES = {
     "sweeps.datasets.summary": "data",
-    "sweeps.api.interpretability": "automaton automaton_inside",
     "sweeps.api.databases": "export merge open_store pack upgrade verify",
     "sweeps.api.importing": "import_predictions log_results",
-    "sweeps.api.interpretability": "ablate minimal patch rules shortest states",
+    "sweeps.api.interpretability": "ablate automaton automaton_inside minimal patch rules "
+    "shortest states",
     "sweeps.api.models": "config explain family model predict proofs verdict",
     "sweeps.api.results": "FIRST causes compare errors errors_of_run helps in_both_precisions "
     "lengths runs sensitive",
@@ -135,6 +134,8 @@ def report(store: "Store", sweep: str | Sequence[str], *more: str) -> str:
 
 def _of_the_dashboard(name: str) -> Callable[..., Any]:
     """What stands above the book-keeping and so cannot be imported here says itself where it is."""
+    from importlib.metadata import entry_points
+
     for known in entry_points(group="seqcls.api", name=name):
         made: Callable[..., Any] = known.load()
         return made

@@ -1,4 +1,4 @@
-"""Two stored configurations, compared."""
+"""Two stored configurations compared, and two models on the strings that both are tested on."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -137,9 +137,6 @@ def _ids(runs: pd.DataFrame) -> list[int]:
 def _with_seeds(scores: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
     seeds = runs.set_index("id")["model_seed"]
     return scores.assign(model_seed=scores["run_id"].map(seeds))
-
-
-# Two models, compared on the strings that both are tested on.
 
 
 @dataclass(frozen=True, eq=False)

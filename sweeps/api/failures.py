@@ -1,8 +1,9 @@
-"""Runs trained again with other rounding: from initial values moved by the least that their
-precision can hold, and in double precision.
+"""Why runs fail: their errors attributed to causes, and whether rounding decides their outcome.
 
-A run whose confusion matrix is another one then hangs on rounding: nothing that the configuration
-says decides what comes of it, and another machine or engine may make something else of it.
+A run is trained again with other rounding: from initial values moved by the least that their
+precision can hold, and in double precision. If its confusion matrix is another one then, it hangs
+on rounding: nothing that the configuration says decides what comes of it, and another machine or
+engine may make something else of it.
 """
 
 import json
@@ -155,9 +156,6 @@ def moved_values(weights: Weights, rng: np.random.Generator) -> Weights:
 def _moved(values: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     away = np.where(rng.random(values.shape) < 0.5, -np.inf, np.inf).astype(values.dtype)
     return np.where(values == 0, values, np.nextafter(values, away))
-
-
-# Why the runs of a sweep fail: their errors attributed, stored, and summed up over seeds.
 
 
 def attribute(store: Store, run_ids: Sequence[int], sample: int = SAMPLE) -> int:

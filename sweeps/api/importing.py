@@ -1,7 +1,8 @@
-"""Predictions as Python has them, frames or columns or answers by string, row by row.
+"""Results of models trained elsewhere: predictions for test strings, stored as runs.
 
-Columns are put beside each other by position, whatever index they have: a column that was made in
-another order than its neighbors cannot be told from one that was not, but none is reordered here.
+Predictions come as Python has them: frames or columns or answers by string. Columns are put beside
+each other by position, whatever index they have: a column that was made in another order than its
+neighbors cannot be told from one that was not, but none is reordered here.
 """
 
 import json
@@ -126,8 +127,6 @@ def _item(value: Any) -> Any:
         return as_list()
     return None if value is pd.NA or value is pd.NaT else value
 
-
-# Results of models trained elsewhere: predictions for test strings, stored as runs.
 
 LOSSES = "expected a pair of numbers an epoch: train, validation"
 

@@ -1,6 +1,6 @@
-"""One model of any architecture, looked into: minimal strings, rules, states, patches, ablations.
+"""One model looked into: minimal strings, rules, states, patches, ablations, its automaton.
 
-PyTorch is imported where it is used: it takes a second or two to load.
+PyTorch and AALpy are imported where they are used: they take a second or two to load.
 """
 
 from collections.abc import Callable, Sequence
@@ -230,11 +230,6 @@ def _nearest(opened: TrainedModel, letters: Letters) -> Letters:
             f"substitutions is {words.hit} with the other prediction; name one with --source"
         )
     return nearest_one.letters
-
-
-# The automaton that a model has become: learned from its answers, and looked for inside.
-#
-# PyTorch and AALpy are imported where they are used: they take a second or two to load.
 
 
 def automaton(

@@ -1,4 +1,8 @@
-"""Stored models, opened to be asked about any string of their language."""
+"""One stored model: its answers, why it gives them, and what holds of all strings.
+
+Where letter counts decide they are asked, exactly; else strings are, one by one: the questions of
+`seqcls.interpretability` choose.
+"""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -70,12 +74,6 @@ def stored_weights(
     data = queries.weights(store, run_id, epoch)
     with of_run(run_id):
         return weights_of(problem, data)
-
-
-# One model: its answers, why it gives them, and what holds of all strings.
-#
-# Where letter counts decide they are asked, exactly; else strings are, one by one: the questions of
-# `seqcls.interpretability` choose.
 
 
 def config(store: Store, run: int | str) -> RunConfig:

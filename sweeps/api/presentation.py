@@ -1,4 +1,4 @@
-"""A model's answers in sentences, and what was found by asking for many."""
+"""A model's answers in sentences, and its states as data frames, one a figure. Pure functions."""
 
 from typing import TYPE_CHECKING
 
@@ -131,8 +131,6 @@ def how_near(edits: int, found: Answer, given: Answer) -> str:
         return f"{away}, same prediction, different label"
     return f"{away}, same label, different prediction" if found.label == given.label else away
 
-
-# One data frame a figure, of what `seqcls.interpretability.states` finds. Pure functions.
 
 LEAST_WEIGHT = 0.00005
 WEIGHT_STEPS = 20

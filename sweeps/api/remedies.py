@@ -1,5 +1,4 @@
-"""What came of remedies in this database: from failing seeds to their cause, to a change, to what
-it mended.
+"""What would help failing runs: suggestions, the sweeps that try them, and what came of them.
 
 Bounded, whatever the database holds: the configurations with most explained seeds are looked at.
 """
@@ -214,9 +213,6 @@ def _came_of_it(
         len(broken),
         tuple(int(x) for x in by_cause["id_after"]),
     )
-
-
-# What would help a failing run: suggestions, the sweeps that try them, and their results.
 
 
 @dataclass(frozen=True, eq=False)

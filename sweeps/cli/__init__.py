@@ -1,1 +1,1 @@
-"""The `seqcls` command: one file a panel of its help, and what the commands do in `commands`."""
+"""The `seqcls` command: arguments, the question that is asked, and how its answer is shown."""

@@ -1,4 +1,4 @@
-"""Commands that hold for a model of any architecture, on any task."""
+"""Commands that hold for a model of any architecture, on any task, and how they show it."""
 
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -40,14 +40,12 @@ def minimal(
     as_json: AsJson = False,
 ) -> None:
     """Shrink a string that a model gets wrong to a minimal one, and find the nearest right one."""
-
     show_minimal(db, run, string, epoch, as_json)
 
 
 @app.command(rich_help_panel=INSIDE)
 def rules(run: Run, db: Db = None, epoch: Epoch = None, as_json: AsJson = False) -> None:
     """Find simple rules that predict a model's answers on all of its test strings."""
-
     show_rules(db, run, epoch, as_json)
 
 
@@ -64,7 +62,6 @@ Configuration = Annotated[
 @app.command(rich_help_panel="Models")
 def compare(a: Configuration, b: Configuration, db: Db = None, as_json: AsJson = False) -> None:
     """Compare two configurations seed by seed: who fails, by how much, on which strings."""
-
     show_comparison(db, a, b, as_json)
 
 
@@ -84,11 +81,7 @@ def theory(
     as_json: AsJson = False,
 ) -> None:
     """Say which class a language is in, and whether networks can recognize it at every length."""
-
     show_theory(task, settings or [], as_json)
-
-
-# What `seqcls minimal` does, and how it shows it.
 
 
 def show_minimal(
@@ -138,8 +131,6 @@ def nearest_record(nearest: "Nearest") -> dict[str, Any] | None:
         return None
     return {**answer_record(nearest.answer), "edits": nearest.edits, "tried": nearest.tried}
 
-
-# What `seqcls compare` and `seqcls rules` do, and how they show it.
 
 SHOWN = 10
 """Rules, and strings, that are printed; `--json` has them all."""
@@ -260,9 +251,6 @@ def _percent(interval: "ConfidenceInterval", by: str = "Wilson") -> str:
     if interval.low != interval.low:
         return f"{percent(interval.value)} (no interval: fewer than {FEWEST} seeds)"
     return f"{percent(interval.value)} (95%, {by}: {percents(interval.low, interval.high, 2)})"
-
-
-# How the command on theory shows what it says.
 
 
 def show_theory(task: str, conditions: Sequence[str], as_json: bool) -> None:

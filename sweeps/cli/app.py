@@ -1,4 +1,8 @@
-"""Commands on a damaged database show what of it can be trusted, and name what cannot."""
+"""The `seqcls` command: its panels, its exit statuses, and the end of what goes wrong.
+
+Heavy imports stand in the commands that need them: help is fast. On a damaged database commands
+show what of it can be trusted, and name what cannot.
+"""
 
 import logging
 import os
@@ -77,8 +81,6 @@ def _can_be_tried_without(error: Exception) -> bool:
     return False
 
 
-# An example for each command, which its help ends with.
-
 EXAMPLES: Mapping[str, str] = {
     "sweep": "seqcls sweep report -w 4",
     "submit": "seqcls submit heads.toml",
@@ -143,8 +145,6 @@ def name_of(command: CommandInfo) -> str:
     called = command.name or (command.callback.__name__ if command.callback else "")
     return called.replace("_", "-")
 
-
-# The `seqcls` command. Heavy imports stand in the commands that need them: help is fast.
 
 EXIT_CODES = """Exit status: 0 success; 1 runs failed, or data is damaged or in conflict; 2 invalid
 request, nothing written; 3 the database, the cluster or this machine is unavailable; 4 runs remain,

@@ -1,4 +1,4 @@
-"""The command that learns the automaton that a model has become."""
+"""The command that learns the automaton that a model has become, and how it shows it."""
 
 from collections.abc import Mapping
 from dataclasses import asdict
@@ -48,12 +48,9 @@ def automaton(
     as_json: AsJson = False,
 ) -> None:
     """Learn the minimal automaton of a model's answers, and where the language differs."""
-
     bounds = {"states": states, "rounds": rounds, "strings": strings, "length": length}
     show_automaton(db, run, epoch, bounds, seconds, inside=inside, dot=dot, as_json=as_json)
 
-
-# What `seqcls automaton` does, and how it shows it.
 
 SHOWN = 20
 """States of an automaton that are printed; `--json` and `--dot` have them all."""

@@ -1,4 +1,4 @@
-"""Commands on why runs fail, and what would help."""
+"""Commands on why runs fail, whether rounding decides them, and what would help."""
 
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -11,7 +11,6 @@ from seqcls.interpretability.mechanisms import SAMPLE
 from sweeps import api
 from sweeps.cli.parameters import AsJson, Db, Force, Run
 from sweeps.cli.printing import count, opened, print_json, print_record, print_table, rows_of, show
-from sweeps.files import whole_files
 from sweeps.terminal import say
 
 if TYPE_CHECKING:
@@ -36,7 +35,6 @@ def causes(
     as_json: AsJson = False,
 ) -> None:
     """Say why the failing runs of a sweep fail, and store the causes."""
-
     show_causes(db, sweep, sample, as_json)
 
 
@@ -56,11 +54,7 @@ def helps(
     as_json: AsJson = False,
 ) -> None:
     """Suggest which field to change so that a failing run may work, best record first."""
-
     show_helps(db, run, save, force, as_json)
-
-
-# What `seqcls causes` and `seqcls sensitive` do, and how they show it.
 
 
 def show_causes(db: str | None, sweep: str, sample: int, as_json: bool) -> None:
@@ -184,9 +178,6 @@ def _shown_causes(runs: "pd.DataFrame", stored: "pd.DataFrame") -> "pd.DataFrame
     return shown
 
 
-# What `seqcls helps` does, and how it shows it.
-
-
 def show_helps(
     db: str | None, reference: str, save: Path | None, force: bool, as_json: bool
 ) -> None:
@@ -247,6 +238,7 @@ def _record(trial: "remedy_trials.Trial") -> dict[str, Any]:
 
 
 def _save(folder: Path, trials: "tuple[remedy_trials.Trial, ...]", force: bool) -> None:
+    from sweeps.files import whole_files
     from sweeps.grid.written_spec import toml_of
 
     with whole_files(folder, force=force) as new:

@@ -1,4 +1,4 @@
-"""Commands that look inside one model."""
+"""Commands that explain one model's answers to strings and families of strings."""
 
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
@@ -29,7 +29,6 @@ def explain(
     as_json: AsJson = False,
 ) -> None:
     """Explain why a model answers a string as it does, and what would change the answer."""
-
     explain_string(db, run, string, epoch, as_json)
 
 
@@ -47,11 +46,7 @@ def family(
 
     Of a transduction: which outputs are right, and up to which token.
     """
-
     show_family(db, run, strings, epoch, as_json)
-
-
-# What the commands that look inside one model do, and how they show it.
 
 
 def explain_string(
@@ -133,10 +128,7 @@ def _proof_record(proof: "SupportProof") -> dict[str, Any]:
     return {**record, "intervals": [asdict(interval) for interval in proof.intervals]}
 
 
-# Families of strings as data.
-
-
-def family_record(answered: "Curve | FamilyMap | OutputFamily") -> dict[str, Any]:
+def family_record(answered: "Curve | Map | OutputFamily") -> dict[str, Any]:
     """What programs read of a family: flips where letter counts decide, else what was tried."""
     from seqcls.interpretability.family import Curve, OutputFamily
 

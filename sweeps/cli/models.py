@@ -171,15 +171,12 @@ def predict(
     as_json: AsJson = False,
 ) -> None:
     """Give a model's probability that each string is in its language, or its output for it."""
-
     predict_strings(db, run, strings, epoch, beam, as_json)
 
 
 COMMANDS = (engines, verdict, sensitive, runs, errors, predict)
 """In the order of the help."""
 
-
-# What commands tell of trained models.
 
 MOST_ASKED = 1_000
 """Configurations of which it is said how much of their tests they were trained on."""

@@ -1,4 +1,4 @@
-"""What the command's exit status means. 128 + N: it was ended by signal N."""
+"""Arguments and options that several commands share, and what exit statuses mean."""
 
 from typing import Annotated
 
@@ -22,8 +22,6 @@ RUNS_LEFT = 4
 INTERRUPTED = 130
 """Ended by Ctrl-C."""
 
-
-# Arguments and options that several commands share.
 
 INSIDE = "Inside a model"
 """The panel of help with the commands on one model."""

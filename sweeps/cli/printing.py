@@ -1,4 +1,4 @@
-"""Which database and which run a command is about."""
+"""How commands open the database that they are about, and print tables, JSON and counts."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -29,8 +29,6 @@ def opened(db: str | None, reference: str) -> "tuple[Store, int]":
     store = open_reader(db)
     return store, find_run(store, reference)
 
-
-# How commands print tables, JSON, times and counts.
 
 WIDE = 10_000
 """Columns of output that nobody has to read on a screen."""

@@ -31,7 +31,6 @@ def states(
     run: Run, string: String, db: Db = None, epoch: Epoch = None, as_json: AsJson = False
 ) -> None:
     """Show what each part adds to a string's logit, and where in the string the answer is made."""
-
     show_states(db, run, string, epoch, as_json)
 
 
@@ -51,7 +50,6 @@ def patch(
     as_json: AsJson = False,
 ) -> None:
     """Copy states over from another string, and say which of them flip the answer."""
-
     show_patching(db, run, string, source, epoch, as_json)
 
 
@@ -79,11 +77,7 @@ def ablate(
     as_json: AsJson = False,
 ) -> None:
     """Test a model without some of its heads, feed-forwards or units."""
-
     show_ablation(db, run, part or [], how, sample, prune, epoch, as_json)
-
-
-# What `seqcls states` and `seqcls patch` do, and how they show it.
 
 
 def show_states(
@@ -214,9 +208,6 @@ def _patches_record(patches: "Patches") -> dict[str, Any]:
         ],
         "flips": patched.flips.tolist(),
     }
-
-
-# What `seqcls ablate` does, and how it shows it.
 
 
 def show_ablation(

@@ -1,4 +1,4 @@
-"""Commands on whole databases."""
+"""Commands on whole databases, on files of strings and predictions, and on the cache."""
 
 import json
 from collections.abc import Sequence
@@ -27,7 +27,6 @@ app.add_typer(db_app, name="db", rich_help_panel=PANEL)
 @app.command(rich_help_panel=PANEL)
 def pack(db: Db = None) -> None:
     """Shrink the database to one small file that you can copy or share."""
-
     pack_database(db)
 
 
@@ -39,7 +38,6 @@ def merge(
     db: Db = None,
 ) -> None:
     """Import sweeps, with their runs and results, from other databases."""
-
     merge_databases(others, db)
 
 
@@ -63,32 +61,26 @@ def export(
     force: Force = False,
 ) -> None:
     """Write runs, accuracy by length and misclassified strings to files."""
-
     export_runs(db, folder, kind, sweep or [], spreadsheet, force)
 
 
 @app.command(rich_help_panel=PANEL)
 def verify(db: Db = None, as_json: AsJson = False) -> None:
     """Check that the database still holds what was written to it, and name what is damaged."""
-
     verify_database(db, as_json)
 
 
 @db_app.command()
 def upgrade(db: Db = None) -> None:
     """Upgrade a database made by an older version; a copy is kept next to it."""
-
     upgrade_database(db)
 
 
 @db_app.command()
 def check(db: Db = None) -> None:
     """Say what kind of database this is, what is in it and whether it can be written."""
-
     check_database(db)
 
-
-# Commands on files: of strings, and of predictions.
 
 SWEEPS = "Sweeps"
 
@@ -126,7 +118,6 @@ def import_(
     db: Db = None,
 ) -> None:
     """Import what models trained elsewhere predict for test strings, as runs."""
-
     import_file(file, sweep, dataset, task, replace, db)
 
 
@@ -143,11 +134,7 @@ def data(
     as_json: AsJson = False,
 ) -> None:
     """Say what is in a file of strings, and which lines are refused."""
-
     show_data(file, as_json)
-
-
-# What commands do with whole databases: merge, export, verify, upgrade, check.
 
 
 def pack_database(db: str | None) -> None:
@@ -249,9 +236,6 @@ def check_database(db: str | None) -> None:
         say(f"{name:10}{value}")
 
 
-# How the command on files of strings shows what is in them.
-
-
 def show_data(path: str, as_json: bool) -> None:
     """Prints what is in a file; ends with status 2 where it is refused."""
     described = api.data(path)
@@ -294,9 +278,6 @@ def _print(summary: "Summary") -> None:
     for sentence in summary.sentences:
         say(sentence)
     say(f"digest {summary.digest}")
-
-
-# What the command does with what this machine keeps: show it, clear it.
 
 
 def show_cache(clear: bool, as_json: bool) -> None:

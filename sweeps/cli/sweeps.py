@@ -1,4 +1,4 @@
-"""Commands on sweeps: submit, train, watch, stop, start again."""
+"""Commands on sweeps: submit, train, watch, stop, resume, retry, delete, estimate."""
 
 import os
 import time
@@ -73,14 +73,12 @@ def sweep(
     precision: Precision = None,
 ) -> None:
     """Train the runs of a specification that the database doesn't have yet."""
-
     run_sweeps(spec, db, precision, _how(workers, engine, device, dask))
 
 
 @app.command(rich_help_panel=PANEL)
 def submit(spec: Spec, db: Db = None, precision: Precision = None) -> None:
     """Queue the runs of a specification; `seqcls work` trains them."""
-
     submit_sweeps(spec, db, precision)
 
 
@@ -97,7 +95,6 @@ def work(
     ] = False,
 ) -> None:
     """Train queued runs until none are left; any number of workers can do so at once."""
-
     work_on(db, sweeps or [], _how(workers, engine, device, dask, watch))
 
 
@@ -119,21 +116,18 @@ def status(
 @app.command(rich_help_panel=PANEL)
 def stop(sweeps: SweepNames, db: Db = None) -> None:
     """Stop sweeps wherever they are being trained; runs that are nearly done finish."""
-
     stop_sweeps(db, sweeps)
 
 
 @app.command(rich_help_panel=PANEL)
 def resume(sweeps: SweepNames, db: Db = None) -> None:
     """Resume stopped sweeps."""
-
     resume_sweeps(db, sweeps)
 
 
 @app.command(rich_help_panel=PANEL)
 def retry(sweeps: SweepNames, db: Db = None) -> None:
     """Queue failed runs again."""
-
     retry_sweeps(db, sweeps)
 
 
@@ -144,7 +138,6 @@ def delete(
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Don't ask for confirmation.")] = False,
 ) -> None:
     """Delete a sweep and those of its runs that no other sweep has."""
-
     delete_sweep(db, sweep, yes)
 
 
@@ -170,8 +163,6 @@ def estimate(
         how = _how(workers, "auto", "auto", None)
         show_estimate(spec, db, how.workers, as_json, timer, overlap=overlap)
 
-
-# What commands do with sweeps: submit, train, watch, stop, resume, retry, delete, estimate.
 
 WEIGHT = [
     *("name", "state", "done", "failed", "queued", "running", "seconds_left", "runs_per_second")

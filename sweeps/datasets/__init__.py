@@ -1,4 +1,4 @@
-"""A file of strings as a dataset; what is refused of it is named with its line."""
+"""A file of strings with labels or targets as a dataset; what is refused is named with its line."""
 
 import ast
 import json
@@ -16,6 +16,8 @@ from seqcls.strings.datasets import MAX_NAME, MAX_PLACES, MAX_ROWS, MAX_TOKENS, 
 from seqcls.strings.token_strings import NO_LETTER, TokenStrings
 from sweeps.datasets.formats import SPLIT_NAMES
 from sweeps.datasets.layouts import RawRow, RawRows, raw_rows
+
+__all__ = ["FileContent", "read_content", "read_dataset"]
 
 MAX_LENGTH = 10_000
 """Tokens of one string at most."""
@@ -400,8 +402,3 @@ def _split(value: Any) -> int:
     if split is None:
         raise DatasetError(f"split is {value!r:.60}, expected one of {', '.join(SPLITS)}")
     return SPLITS.index(split)
-
-
-# Files of strings with labels or targets, read as datasets, and what is in them.
-
-__all__ = ["FileContent", "read_content", "read_dataset"]

@@ -1,4 +1,4 @@
-"""Rows of Parquet files, never unpacked before their size is known."""
+"""Tables as files hold them, with the place of each row: CSV, TSV, JSON Lines, JSON, Parquet."""
 
 import json
 import re
@@ -128,8 +128,6 @@ def _unpacked_bytes(column: "pa.Array") -> int:
         return _unpacked_bytes(column.flatten())
     return int(column.nbytes)
 
-
-# Tables as files hold them, with the place of each row: CSV, TSV, JSON Lines, JSON, Parquet.
 
 SPLIT_NAMES = {
     "train": "train",

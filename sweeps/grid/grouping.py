@@ -1,6 +1,4 @@
-"""What training costs, roughly and in no unit: enough to order groups and to scale what was
-measured.
-"""
+"""Divides runs into groups of one shape, ordered by what their training costs."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -55,8 +53,6 @@ def mean_length(problem: Problem) -> float:
     lengths = problem.train.lengths
     return sum(problem.kind.longest_reading(problem.task, x) for x in (lengths[0], lengths[-1])) / 2
 
-
-# Divides runs into groups of one shape, the same groups for every caller.
 
 STEP_MEMBERS = 10
 """A step costs about as much as so many members' arithmetic before the first member is counted."""

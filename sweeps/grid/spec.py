@@ -1,4 +1,7 @@
-"""TOML that others wrote: what would take gigabytes to parse is refused before it is parsed."""
+"""Sweep specifications: a TOML file, read as data only, and the runs that it asks for.
+
+What would take gigabytes to parse is refused before it is parsed.
+"""
 
 import datetime
 import itertools
@@ -98,8 +101,6 @@ def _digest(named: Any, folder: Path | None) -> str:
     except DatasetError as error:
         raise SpecError(f"path={error}") from None
 
-
-# Sweep specifications: a TOML file, read as data only, and the runs that it asks for.
 
 MAX_BYTES = 1_000_000
 """A larger file is refused before it is read to its end."""

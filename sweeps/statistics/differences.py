@@ -1,4 +1,4 @@
-"""How two groups of configurations differ over their seeds, and how sure that is.
+"""How groups of configurations differ over their seeds, and how sure that is.
 
 A configuration weighs the same however many seeds it has. Of one configuration on either side this
 is what `seqcls compare` prints.

@@ -1,4 +1,4 @@
-"""How sure shares and their differences are: Wilson, Newcombe, exact McNemar."""
+"""How sure shares, their differences and medians over seeds are."""
 
 import math
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Taking over what another database's people wrote: titles, notes, tags and saved views."""
+"""Taking over what another database holds: runs with results, sweeps, and what people wrote."""
 
 import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -347,9 +347,6 @@ def _differences(ours: StoredRun, theirs: StoredRun) -> Iterator[str]:
         if here != there:
             names = {ErrorPack: "string_error", OutputPack: "wrong_output"}
             yield names.get(table, table.__tablename__)
-
-
-# Taking over what another database holds.
 
 
 def merge(store: Store, other: Store, on_progress: OnProgress | None = None) -> Merged:

@@ -1,4 +1,9 @@
-"""Whether a value is one that its column may hold, asked in SQL; and what a row is called."""
+"""What of a damaged or foreign SQLite file can be trusted: rows that fit, and what rests on those.
+
+A file whose tables check nothing, or that holds a value no table allows, is looked through once.
+Its readers then see views instead of its tables. The views leave out damaged rows, runs with a
+damaged row, and runs whose configuration is damaged.
+"""
 
 import json
 import sqlite3
@@ -85,12 +90,6 @@ def short(value: object) -> str:
     """A value in one line of at most 40 characters."""
     return " ".join(repr(value).split())[:40]
 
-
-# What of a damaged or foreign SQLite file can be trusted: rows that fit, and what rests on them.
-#
-# A file whose tables check nothing, or that holds a value no table allows, is looked through once.
-# Its readers then see views instead of its tables. The views leave out damaged rows, runs with a
-# damaged row, and runs whose configuration is damaged.
 
 MOST_DAMAGED = 10_000
 """Rows; of a file in which more are damaged nothing is shown."""

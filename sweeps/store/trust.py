@@ -1,4 +1,4 @@
-"""What tables and columns a SQLite file has, and whether those tables check their values."""
+"""Whether a file is trusted as it is or surveyed first, and what is hidden of a damaged one."""
 
 import hashlib
 import logging
@@ -122,8 +122,6 @@ def _owner(table: Table, column: str) -> str | None:
     owner = column.removesuffix("_id")
     return owner if owner != column and owner != "worker" else None
 
-
-# Whether a file is trusted as it is or looked through first, and what the look showed.
 
 _log = logging.getLogger(__name__)
 

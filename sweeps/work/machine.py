@@ -1,4 +1,4 @@
-"""What a worker is asked to do, and what it did."""
+"""What a worker is asked to do, and what this machine has and needs for it."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager

@@ -1,4 +1,4 @@
-"""A thread that reports, while a worker works, that it is alive."""
+"""What a worker reports while it trains: that it is alive, how far groups are, their losses."""
 
 import threading
 import time

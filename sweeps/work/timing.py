@@ -1,14 +1,16 @@
-"""Timing a group for a moment, so that what its training will take is known before it begins."""
+"""Timing groups for a moment, so that what their training will take is known before it begins.
 
-import hashlib
+Groups are timed in a process of their own, which shows too how long one takes to start. A command
+starts it first, and imports what it needs itself while that process does the same: little is
+imported here.
+"""
+
 import json
 import os
-import socket
 import subprocess
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
-from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, Self
 
 from seqcls import __version__
@@ -108,6 +110,10 @@ class TimingCache:
 
 def _key(group: GroupToTime) -> str:
     """What a group's time depends on: the machine, what trains it here, and the group."""
+    import hashlib
+    import socket
+    from importlib.metadata import version
+
     from seqcls.engines.choice import choose_engine
     from seqcls.problem import resolve
 
@@ -117,11 +123,6 @@ def _key(group: GroupToTime) -> str:
     told = [socket.gethostname(), *versions, *engines, group.config.group_key]
     return hashlib.sha256(repr([*told, group.members, group.verdict]).encode()).hexdigest()[:32]
 
-
-# Groups are timed in a process of their own, which shows too how long one takes to start.
-#
-# A command starts it first, and imports what it needs itself while that process does the same: little
-# is imported here.
 
 CHUNK_BYTES = 1 << 16
 
@@ -144,7 +145,6 @@ class Stopwatch:
 
     def __call__(self, groups: Sequence[GroupToTime]) -> Times:
         """Times groups, one after another while there is time; those named first come first."""
-
         known = TimingCache()
         new = [each for each in groups if known.of(each) is None]
         if new:

@@ -1,4 +1,4 @@
-"""A problem cut short, to be tried for a moment."""
+"""What a group's training and testing take here, from a moment of each."""
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -82,8 +82,6 @@ class _FirstOf:
             yield epoch.take(slice(0, self.epoch_size))
 
 
-# What a group's training and testing take here, from a moment of each.
-#
 # Parts of an epoch and of the test are timed, warm, and the whole is extrapolated from them.
 
 ENOUGH_SECONDS = 0.01

@@ -1,4 +1,4 @@
-"""Many rows at once, past what SQLAlchemy does for each."""
+"""Statements that several reads and writes share, many rows at once, and frames of rows."""
 
 import importlib
 import json

@@ -1,1 +1,1 @@
-"""sweeps.store.reads."""
+"""Reads: what pages, commands and notebooks ask the database, a file a subject."""

@@ -1,4 +1,4 @@
-"""Misclassified strings, from their packs and from the strings of the test sets."""
+"""Misclassified strings, from their packs and the strings of test sets; kinds of errors."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING

@@ -1,4 +1,4 @@
-"""What a run answered for every string of its test, the wrong ones and the right."""
+"""What exports read: results as Arrow tables, and a run's answer for every string of its test."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any

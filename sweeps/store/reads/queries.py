@@ -1,4 +1,4 @@
-"""Reads of runs and their configurations, as data frames or plain values."""
+"""Reads of runs, their configurations and their models, as data frames or plain values."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager

@@ -1,4 +1,4 @@
-"""Reads of sweeps: what they are, how far they are, and their results."""
+"""Reads of sweeps: what they are, how far they are, how long their runs took."""
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass

@@ -1,1 +1,1 @@
-"""sweeps.store.writes."""
+"""Writes, each one transaction, and the stored rows that they check and copy."""

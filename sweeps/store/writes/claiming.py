@@ -1,4 +1,4 @@
-"""Reads of what is left to train."""
+"""Who trains what: queued runs, workers, heartbeats, claims, and what dead workers leave."""
 
 import hashlib
 import os
@@ -65,8 +65,6 @@ def _members_that_go_on() -> Select[int]:
         .where(Sweep.state != SweepState.STOPPED)
     )
 
-
-# Who trains what: workers, their heartbeats, their claims, and what dead ones leave behind.
 
 GRACE_SECONDS = 120.0
 """Without a heartbeat for so long, a worker counts as dead wherever it is."""

@@ -1,4 +1,4 @@
-"""Sums by configuration and length over finished runs, kept in step with the results."""
+"""Stores the outcome of a claim: results, failures, exhaustive checks, and the sums over them."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
@@ -118,8 +118,6 @@ def _sums_of(run_ids: Iterable[int] | None) -> Select[*tuple[Any, ...]]:
     # Of both tables: PostgreSQL would go through all runs to join those of a few rows.
     return query.where(one_of(LengthScore.run_id, ids), one_of(Run.id, ids))
 
-
-# Stores the outcome of a claim: results, failures, and exhaustive checks.
 
 ClaimLosses = tuple[Claim, Sequence[EpochLosses]]
 """A worker's claim, and losses of epochs of its members."""

@@ -1,4 +1,4 @@
-"""What people write about sweeps: titles, notes, tags, what is archived, and saved views."""
+"""What a user does with sweeps: submit, stop, resume, retry, delete, and write notes on them."""
 
 import json
 import uuid

@@ -1,4 +1,4 @@
-"""Strings of one's own in the database: stored once, by the digest of their content."""
+"""Strings that are stored once: datasets of one's own, and the strings of test sets."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""What every executor can do, and what it says of a group that ended."""
+"""Where groups are trained: in this process, on this machine's cores, or on a Dask cluster."""
 
 import errno
 from collections.abc import Callable, Sequence
@@ -9,6 +9,8 @@ from seqcls.errors import MachineError, named
 from seqcls.results import EpochLosses
 from sweeps.results import RunResult
 from sweeps.work.jobs import Job, run_job
+
+__all__ = ["Executor", "GroupEnded", "OnJobProgress", "start"]
 
 POLL_SECONDS = 0.1
 """How long a call of `ended` waits for something to end."""
@@ -67,9 +69,6 @@ def is_of_machine(error: BaseException) -> bool:
     """Whether an error is the machine's, by which every group would be lost alike."""
     full = isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
     return full or isinstance(error, MachineError | ImportError)
-
-
-# Training in this very process.
 
 
 class _AbandonedError(Exception):
@@ -158,8 +157,3 @@ def start(workers: int, dask: str | None, on_progress: OnJobProgress) -> Executo
     from sweeps.work.executors.pool import ProcessPool
 
     return ProcessPool(workers, on_progress)
-
-
-# Where groups are trained: in this process, on this machine's cores, or on a Dask cluster.
-
-__all__ = ["Executor", "GroupEnded", "OnJobProgress", "start"]
