@@ -15,7 +15,9 @@ from typing import TYPE_CHECKING, Any
 from seqcls.errors import PluginError
 
 if TYPE_CHECKING:
+    from sweeps.api.comparisons import compare
     from sweeps.api.databases import export, merge, open_store, pack, upgrade, verify
+    from sweeps.api.failures import in_both_precisions
     from sweeps.api.importing import import_predictions, log_results
     from sweeps.api.interpretability import (
         ablate,
@@ -31,11 +33,9 @@ if TYPE_CHECKING:
     from sweeps.api.results import FIRST as FIRST
     from sweeps.api.results import (
         causes,
-        compare,
         errors,
         errors_of_run,
         helps,
-        in_both_precisions,
         lengths,
         runs,
         sensitive,
@@ -73,8 +73,9 @@ _NAMES = {
     "sweeps.api.interpretability": "ablate automaton automaton_inside minimal patch rules "
     "shortest states",
     "sweeps.api.models": "config explain family model predict proofs verdict",
-    "sweeps.api.results": "FIRST causes compare errors errors_of_run helps in_both_precisions "
-    "lengths runs sensitive",
+    "sweeps.api.comparisons": "compare",
+    "sweeps.api.failures": "in_both_precisions",
+    "sweeps.api.results": "FIRST causes errors errors_of_run helps lengths runs sensitive",
     "sweeps.api.sweeping": "delete engines estimate resume retry status stop submit work",
     "sweeps.api.task_theory": "theory",
 }
