@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from seqcls.kinds import Words
+    from sweeps.api import remedies
     from sweeps.store.databases.engine import Store
 
 
@@ -199,7 +200,7 @@ def show_helps(
 
 
 def _sentences(
-    run_id: int, words: "Words", mechanisms: list[str], trials: "tuple[remedy_trials.Trial, ...]"
+    run_id: int, words: "Words", mechanisms: list[str], trials: "tuple[remedies.RemedyTrial, ...]"
 ) -> list[str]:
     from sweeps.api import remedies
 
@@ -220,7 +221,7 @@ def _sentences(
     return said
 
 
-def _record(trial: "remedy_trials.Trial") -> dict[str, Any]:
+def _record(trial: "remedies.RemedyTrial") -> dict[str, Any]:
     comparison = trial.comparison
     return {
         **asdict(trial.suggestion),
@@ -237,7 +238,7 @@ def _record(trial: "remedy_trials.Trial") -> dict[str, Any]:
     }
 
 
-def _save(folder: Path, trials: "tuple[remedy_trials.Trial, ...]", force: bool) -> None:
+def _save(folder: Path, trials: "tuple[remedies.RemedyTrial, ...]", force: bool) -> None:
     from sweeps.files import whole_files
     from sweeps.grid.written_spec import toml_of
 
