@@ -171,8 +171,7 @@ def condition(text: str, said: str, foreign: Collection[str] = ()) -> tuple[str,
 
 
 def typed(field: str, text: str, said: str) -> Any:
-    """Reads a value like `value_of`; a setting of models trained elsewhere, whose type is not
-    known, as `Written`.
+    """As `value_of`; of a setting of models trained elsewhere, of no known type, `WrittenValue`.
 
     Raises:
         ConfigError: the field does not have that value.

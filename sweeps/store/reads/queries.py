@@ -58,7 +58,7 @@ def runs(
     Args:
         store: where to read.
         view: which runs; all where none is named.
-        fields: values that fields of the configuration must have, as they are or `Written`.
+        fields: values that fields of the configuration must have, as they are or `WrittenValue`.
     """
     import pandas as pd
 
