@@ -249,6 +249,6 @@ def test_a_report_is_of_the_database_that_is_asked(
 def test_without_the_dashboard_one_line_says_so(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(api, "entry_points", lambda **_: ())
+    monkeypatch.setattr("importlib.metadata.entry_points", lambda **_: ())
     with pytest.raises(PluginError, match=r"^figures: the dashboard, .* is not installed; `pip"):
         api.figures(store, RUN, ["aac"])
