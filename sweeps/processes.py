@@ -8,11 +8,6 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from sweeps.store.databases.engine import Store
-
 
 # How long work says how far it is.
 
@@ -93,12 +88,12 @@ def python(module: str, *arguments: str) -> list[str]:
     return [sys.executable, "-P", "-m", module, *arguments]
 
 
-def environment_of(store: "Store") -> dict[str, str]:
+def environment_of(address: str) -> dict[str, str]:
     """The environment of a process that works on a database, and says at once what it has to say.
 
-    The database goes by it: a command line, which all may read, shows no password.
+    The database's address goes by it: a command line, which all may read, shows no password.
     """
     # Imported here: what only counts its signals loads no more for it.
     from sweeps.access import DB_VARIABLE
 
-    return {**os.environ, DB_VARIABLE: store.address, "PYTHONUNBUFFERED": "1"}
+    return {**os.environ, DB_VARIABLE: address, "PYTHONUNBUFFERED": "1"}

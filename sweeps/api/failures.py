@@ -318,7 +318,7 @@ def start_cause_search(store: Store, run_ids: Sequence[int]) -> CauseSearch:
         stdin=subprocess.PIPE,
         stdout=said,
         stderr=said,
-        env=environment_of(store),
+        env=environment_of(store.address),
         start_new_session=True,
     )
     assert process.stdin is not None

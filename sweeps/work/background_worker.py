@@ -134,7 +134,7 @@ def _start(store: Store, folder: Path, names: list[str]) -> _Record:
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=subprocess.STDOUT,
-            env=environment_of(store),
+            env=environment_of(store.address),
             start_new_session=True,
         )
     _started.append(process)

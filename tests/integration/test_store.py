@@ -327,5 +327,5 @@ def test_what_is_open_for_reading_can_be_opened_for_writing_and_by_another_proce
     writer.submit(to_write(reading), spec(name="again"))
     assert sweep_queries.find_sweep(reading, "again")
     # As for a process that is started: the environment names it, its password too.
-    monkeypatch.setenv("SEQCLS_DB", environment_of(reading)["SEQCLS_DB"])
+    monkeypatch.setenv("SEQCLS_DB", environment_of(reading.address)["SEQCLS_DB"])
     assert open_reader().location == reading.location
