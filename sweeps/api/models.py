@@ -133,8 +133,6 @@ def predict(
         ConfigError: a beam of a task that is no transduction, or one too narrow or too wide.
         InvalidStringError: a string that is not of this alphabet, or that cannot be asked.
     """
-    from seqcls.interpretability.families import answers
-
     reader = store.reader()
     run_id = queries.find_run(reader, str(run))
     problem = resolve(queries.run_config(reader, run_id))
