@@ -8,7 +8,6 @@ from typing import Any
 import streamlit as st
 
 from dashboard.launch import fields
-from dashboard.launch import fields as needed_settings
 from dashboard.launch.starting_point import Start, shown
 from dashboard.text import verbatim
 from seqcls.models import MODELS
@@ -51,8 +50,8 @@ def offered(task: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
     """
     variants: dict[str, Mapping[str, Any]] = {}
     for architecture in MODELS.usable(list(MODELS)):
-        fields = {**task, "architecture": architecture}
-        reason = obstacle_of(fields | needed_settings.settings_needed(fields, task))
+        given = {**task, "architecture": architecture}
+        reason = obstacle_of(given | fields.settings_needed(given, task))
         if reason is not None and "architecture=" in reason:
             continue
         if "positions" not in MODELS[architecture].reads:
@@ -126,7 +125,7 @@ def settings_of(
     read = {name for names in groups.values() for name in names}
     made = {name: value for name, value in (shared | chosen).items() if name in read}
     spec = begin.with_changes(made, read)
-    needed = needed_settings.settings_needed(first_of(spec), made)
+    needed = fields.settings_needed(first_of(spec), made)
     made |= {name: [value] for name, value in needed.items()}
     return begin.with_changes(made, read), needed, read
 

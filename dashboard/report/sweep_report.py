@@ -7,9 +7,8 @@ from dataclasses import dataclass, replace
 import pandas as pd
 
 from dashboard import data
-from dashboard.report import document as charts
 from dashboard.report import failing_models
-from dashboard.report.document import document, kept, quiet, section
+from dashboard.report.document import by_length, by_seed, document, kept, mechanisms, quiet, section
 from dashboard.report.failing_models import causes_of_models, remedies
 from dashboard.text import models_fail
 from dashboard.views import configurations
@@ -115,8 +114,8 @@ def _parts(page: _ReportPage) -> Iterator[str]:
     table = configurations.table(view)
     tested = table[table["seeds"] > 0]
     yield section("Configurations", _table(table), _worst_first(table))
-    yield section("Accuracy by string length", *charts.by_length(view, tested))
-    yield section("Seed by seed", *charts.by_seed(view, tested))
+    yield section("Accuracy by string length", *by_length(view, tested))
+    yield section("Seed by seed", *by_seed(view, tested))
     named = names.configuration_names(tested["config_id"].head(MAX_ROWS).tolist())
     every = models[(models["failing"] > 0) & (models["picked"] > 0)]
     every = every.sort_values("errors", ascending=False)
@@ -128,7 +127,7 @@ def _parts(page: _ReportPage) -> Iterator[str]:
     else:
         said = _left_out(every, wrong, causes, len(tested))
         listed = failing_models.models(every, causes, named) if pages is None else ()
-        yield section("Failing seeds", said, *charts.mechanisms(wrong, causes), *listed)
+        yield section("Failing seeds", said, *mechanisms(wrong, causes), *listed)
         yield section("What may help", *remedies(wrong, causes, named, pages is not None))
     yield section("What failed in training", _failures(page.store, page.sweeps))
     yield section("Specifications", *_specifications(page.sweeps))

@@ -5,8 +5,7 @@ import streamlit as st
 
 from dashboard import data, elements, layout, links, placement
 from dashboard.charts.colors import OKABE_ITO
-from dashboard.choosing import pair as choosing
-from dashboard.choosing.pair import STRING, Pair
+from dashboard.choosing.pair import STRING, Pair, choose
 from dashboard.text import verbatim
 from dashboard.views import accuracy_by_length, scores
 from dashboard.words import measures, names
@@ -321,7 +320,7 @@ _models = data.cached(compare_runs)
 def show() -> None:
     st.title("Do these two differ?")
     try:
-        pair = choosing.choose()
+        pair = choose()
         if pair is not None:
             _compared(pair)
     except SeqclsError as error:

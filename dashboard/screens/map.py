@@ -10,9 +10,8 @@ from streamlit.delta_generator import DeltaGenerator
 
 from dashboard import data, elements, filters, layout, links, placement, share
 from dashboard.text import verbatim
-from dashboard.views import configurations
-from dashboard.views import heat_map as cells
-from dashboard.views.heat_map import CANNOT, CLICKED, heat_map
+from dashboard.views import configurations, heat_map
+from dashboard.views.heat_map import CANNOT, CLICKED
 from dashboard.words import languages, measures
 from seqcls.errors import SeqclsError
 from seqcls.kinds import Measure
@@ -28,7 +27,7 @@ def show() -> None:
     header = share.header("Where do models begin to generalize?")
     try:
         view = filters.current()
-        models = cells.models_by_language(view)
+        models = heat_map.models_by_language(view)
         if models.empty:
             st.info(
                 filters.none_shown(
@@ -40,7 +39,7 @@ def show() -> None:
         every = f"All {measures.words_of_languages(map(str, models.index)).words.task}s"
         chosen = languages.choose(models, [every])
         language = None if chosen == every else chosen
-        fields = cells.fields(view, language)
+        fields = heat_map.fields(view, language)
         if len(fields) < 2:
             _too_few(fields)
             return
@@ -63,18 +62,18 @@ def _maps(view: View, language: str | None, fields: list[str], header: DeltaGene
         st.info("Choose different settings for the two axes and for the separate maps.")
         return
     grouped = [x, y] if facet is None else [x, y, facet]
-    measured = cells.config_ids(view, language)
+    measured = heat_map.config_ids(view, language)
     measure = _measure(measured)
-    rows = partial(cells.cells, view, language, grouped, measure)
+    rows = partial(heat_map.cells, view, language, grouped, measure)
     shown = replace(view, config_ids=tuple(measured))
     share.offer(header, "map", rows, shown, only=filters.told())
-    others = cells.other_settings(view, language, grouped)
+    others = heat_map.other_settings(view, language, grouped)
     table = rows().merge(others, on=grouped, how="left")
     if table.empty:
         st.info(f"No model uses {' and '.join(map(verbatim, grouped))}. Choose other settings.")
         return
     differing = [str(name) for name in others if name not in grouped]
-    settings = {} if language is None else cells.language_settings(view, language)
+    settings = {} if language is None else heat_map.language_settings(view, language)
     if facet is None:
         with layout.grid("maps"):
             for name in ("median", "failing_share", "worst", "best"):
@@ -115,7 +114,7 @@ def _map(
     """One map; a click on a cell leads to its models."""
     x, y, *facet = grouped
     apart = next(iter(facet), None)
-    chart = placement.built(heat_map, table, x, y, value, apart, measure, others)
+    chart = placement.built(heat_map.heat_map, table, x, y, value, apart, measure, others)
     worst = max(table.to_dict("records"), key=lambda cell: cell["failing_share"])
     says = (
         f"{len(table)} cells. Most models fail with "
@@ -148,7 +147,7 @@ def _axes(fields: list[str]) -> tuple[str, str, str | None]:
 
 
 def _say_what_is_left_out(view: View, language: str | None, grouped: list[str], task: str) -> None:
-    models, unread = cells.unread(view, language, grouped)
+    models, unread = heat_map.unread(view, language, grouped)
     for name, number in unread.items():
         if number:
             st.caption(

@@ -11,8 +11,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy.exc import SQLAlchemyError
 
-from dashboard import actions as deleting
-from dashboard import actions as sweep_actions
+from dashboard import actions
 from dashboard.launch import language
 from dashboard.views import annotating, causes
 from seqcls.errors import ReadOnlyError, StoreError
@@ -112,24 +111,24 @@ def test_no_process_is_started(db: Path, before: bytes) -> None:
 def test_the_pages_actions_say_so_and_change_nothing(db: Path, before: bytes) -> None:
     import streamlit as st
 
-    actions: tuple[Callable[[], object], ...] = (
-        lambda: sweep_actions.launch([SPEC], "token"),
-        lambda: sweep_actions.stop(1),
-        lambda: sweep_actions.resume(1, "heads"),
-        lambda: sweep_actions.retry(1, "heads"),
-        lambda: deleting.delete_later(1, "heads"),
-        lambda: sweep_actions.write(lambda store: sweep_actions.archive(store, 1, True)),
-        lambda: sweep_actions.write(lambda store: sweep_actions.delete_view(store, "name")),
+    writing: tuple[Callable[[], object], ...] = (
+        lambda: actions.launch([SPEC], "token"),
+        lambda: actions.stop(1),
+        lambda: actions.resume(1, "heads"),
+        lambda: actions.retry(1, "heads"),
+        lambda: actions.delete_later(1, "heads"),
+        lambda: actions.write(lambda store: notes.archive(store, 1, True)),
+        lambda: actions.write(lambda store: notes.delete_view(store, "name")),
         lambda: annotating._write(1),
         lambda: annotating._save("", ""),
         lambda: causes._start((1,)),
         lambda: language._read("launch dataset"),
     )
     st.session_state.update({"title 1": "t", "note_text 1": "n", "tags 1": [], "view_name": "v"})
-    for act in actions:
-        st.session_state.pop(sweep_actions.PROBLEM, None)
+    for act in writing:
+        st.session_state.pop(actions.PROBLEM, None)
         act()
-        assert "is refused: SEQCLS_READ_ONLY is set" in st.session_state[sweep_actions.PROBLEM]
+        assert "is refused: SEQCLS_READ_ONLY is set" in st.session_state[actions.PROBLEM]
     assert unchanged(db, before)
 
 

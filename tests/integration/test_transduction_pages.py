@@ -249,18 +249,18 @@ def test_measures_of_outputs_are_drawn_by_length(
     monkeypatch: pytest.MonkeyPatch, db: Path, measure: str, column: str
 ) -> None:
     from dashboard import data
-    from dashboard.views import scores as lengths
+    from dashboard.views.scores import offered, points
 
     app = open_app(monkeypatch, db, "compare", measure=measure)
     assert f"{measure} by string length" in charts(app)
     assert "false_positives" not in app.dataframe[0].value
     assert "mostly false" not in charts(app)
-    offered = lengths.offered([1])
+    measures = offered([1])
     scores = data.scores_by_length((int(RUN),), 1)
-    drawn = lengths.points(scores, offered[measure].name).set_index("middle")["value"]
+    drawn = points(scores, measures[measure].name).set_index("middle")["value"]
     query = f"SELECT length, {column} FROM length_score WHERE run_id = ? AND length > 0"
     assert drawn.to_dict() == pytest.approx(dict(stored(db, query, RUN)))
-    assert offered[measure].meaning in said(app)
+    assert measures[measure].meaning in said(app)
 
 
 @pytest.mark.parametrize("measure", MEASURES)

@@ -316,7 +316,7 @@ def test_no_page_keeps_anything_of_models_by_other_keys() -> None:
         if "cache_resource" in (text := path.read_text()) or "cache_data" in text
     }
     # Searches, timings and deletions that go on; nothing of a model.
-    assert found == {"failing/cause_search.py", "launch/timing.py", "sweeps_page/deletions.py"}
+    assert found == {"views/causes.py", "launch/panel.py", "actions.py"}
 
 
 def test_what_was_used_last_is_kept_up_to_so_many_bytes() -> None:

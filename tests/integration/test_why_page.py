@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from dashboard.views import causes
+from dashboard.views.causes import _jobs
 from seqcls.results import Confusion
 from sweeps.api import failures
 from sweeps.store import writer
@@ -32,7 +32,7 @@ def test_the_page_finds_causes_and_shows_them_by_configuration(
     rerun(app)
     # It is done by a process of its own, whose progress every page of this database shows.
     assert "find_causes" not in [own.key for own in app.button]
-    (job,) = (own for own in causes._jobs().values() if own.goes_on)
+    (job,) = (own for own in _jobs().values() if own.goes_on)
     job.process.wait(120)
     rerun(app)
     assert "Causes found for 6 of 6 failing models" in said(app)
