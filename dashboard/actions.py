@@ -1,6 +1,7 @@
-"""Sweeps that will be deleted: gone from the page at once, from the database a minute later.
+"""What pages do to sweeps: launch, stop, resume, retry, delete, and take that back.
 
-Until then it can be taken back. A server that ends before has deleted nothing.
+Sweeps that will be deleted are gone from the page at once, from the database a minute later. A
+server that ends before has deleted nothing.
 """
 
 import time
@@ -110,8 +111,6 @@ def deletions() -> Deletions:
     return Deletions()
 
 
-# What a page does to sweeps, in callbacks: a writer is open only while one runs.
-
 PROBLEM = "problem"
 """Where the session keeps what went wrong, until it has been said."""
 
@@ -179,8 +178,6 @@ def tried(do: Callable[[], object]) -> None:
     except (SeqclsError, OSError) as error:
         st.session_state[PROBLEM] = told(error)
 
-
-# Deleting a sweep from the page, and taking that back.
 
 LOOK_SECONDS = 1.0
 

@@ -1,4 +1,4 @@
-"""What pages put on the screen: charts, pictures, chips."""
+"""Chips of settings, and pictures of inputs."""
 
 import html
 from collections.abc import Mapping
@@ -14,8 +14,6 @@ from seqcls.pictures import COLUMNS, ROWS, Page
 from seqcls.pictures.user_pictures import Ink
 from seqcls.strings.tokenizer import FIRST_LETTER, Tokenizer
 from seqcls.tasks import Task
-
-# Settings as chips: only those that differ, a name and a value each.
 
 
 def show_chips(settings: Mapping[str, object], *, empty: str = "") -> None:
@@ -51,8 +49,6 @@ def _value(value: object) -> str:
 def _is_missing(value: object) -> bool:
     return value is None or bool(pd.isna(value))  # type: ignore[call-overload]
 
-
-# Pictures of inputs whose task draws them: what a model sees.
 
 WIDTH = 640
 """Screen pixels of a picture at most."""

@@ -69,9 +69,6 @@ def written(value: object) -> str:
     return short if float(short) == value else repr(float(value))
 
 
-# Times as people say them.
-
-
 def clock(time: str | None) -> str:
     """A stored time to the second, in UTC; words where there is none."""
     if time is None:

@@ -1,4 +1,4 @@
-"""How the heads of one model divide their attention over the tokens of strings."""
+"""How heads divide their attention over the tokens of a string, read or written."""
 
 from collections.abc import Sequence
 

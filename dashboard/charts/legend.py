@@ -1,4 +1,4 @@
-"""What colors and shapes mean, shown once above several charts instead of a legend in each."""
+"""Legends: what colors and shapes mean, once above several charts or beside a chart."""
 
 import json
 from collections.abc import Callable, Mapping

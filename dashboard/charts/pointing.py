@@ -1,4 +1,4 @@
-"""What is pointed at is marked in every chart of a page, by the browser alone.
+"""Charts that follow each other: what is pointed at is marked in every chart of a page.
 
 A selection is bound to the page itself, under an event that all charts share: Vega writes what is
 pointed at there and reads it from there, so that charts follow each other, drawn as one or apart.

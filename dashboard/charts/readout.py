@@ -1,4 +1,4 @@
-"""The logit as a sum of steps along the residual stream."""
+"""The logit as a sum of steps along the residual stream: its frame and its chart."""
 
 from collections.abc import Sequence
 
@@ -98,8 +98,6 @@ def _steps(scale: alt.Scale, columns: int) -> list[alt.Chart]:
     zero = alt.Chart().mark_rule(color=GREY).encode(x=alt.datum(0, scale=scale))
     return [zero, bars, texts]
 
-
-# What figures of a string have along their axes: its tokens, and the parts of its logit.
 
 DRAWN = 64
 """Tokens up to which attention and units are drawn; the logit after each prefix goes further."""

@@ -1,4 +1,4 @@
-"""Scales that several charts share, so that one meaning has one color."""
+"""Colors, shapes and sizes that charts share, so that one meaning looks the same everywhere."""
 
 import json
 import textwrap
@@ -184,8 +184,6 @@ def _known_kinds(kinds: Iterable[str]) -> dict[str, str]:
         return {"wrong": WRONG}
     return {**KIND_COLORS, NO_ANSWER: WRONG} if NO_ANSWER in drawn else KIND_COLORS
 
-
-# What the charts of one model share: color and shape of tokens and of strings, and their sizes.
 
 SIDE = 330
 """Pixels of a plane's side; both sides are equal, and so are the scales."""

@@ -1,4 +1,4 @@
-"""Where the names of points are written, so that none covers another or a point."""
+"""Vectors of a model as points: on number lines, or as arrows in a plane with equal scales."""
 
 from collections.abc import Iterator, Sequence
 
@@ -143,8 +143,6 @@ def _coordinates(
     (left, right), (bottom, top) = domains[0], domains[1]
     return [left + x / side * (right - left), top - y / side * (top - bottom)]
 
-
-# Vectors of a model as points: on number lines, or as arrows in a plane with equal scales.
 
 ROW = 30
 """Pixels of one row of a number line."""

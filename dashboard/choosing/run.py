@@ -1,4 +1,4 @@
-"""Finding a model among any number by what is typed: a run, a seed of a sweep, settings."""
+"""Which run the page is about, and how a model is found among any number by what is typed."""
 
 import re
 from typing import Any
@@ -95,8 +95,6 @@ def _number(text: str, word: Any) -> int:
         raise UnknownRunError(f"{text!r}: expected a number, not {word!r}; {EXPECTED}")
     return int(word)
 
-
-# Which run the page is about.
 
 OFFERED_MODELS = 100
 """Models that are offered by name; any other is found by typing."""

@@ -1,4 +1,4 @@
-"""Widgets whose values stand in the link."""
+"""Which strings, which epoch and which second model the page shows."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -31,8 +31,6 @@ def into_link(name: str) -> None:
     value = st.session_state[name]
     st.query_params[name] = "" if value is None else str(value)
 
-
-# Which epoch of a model is looked at, and a second model to compare it with.
 
 EPOCH = "epoch"
 BESIDE = "beside"
@@ -112,8 +110,6 @@ def second_model(first: Named) -> Named | None:
     same = second.name == first.name
     return Named(f"{second.name} again", second.opened) if same else second
 
-
-# Which strings and which epoch the page shows.
 
 NOTATION = (
     "Any other string can be typed, token by token or shortened: a{5} is five times a, and <ab>{5} "

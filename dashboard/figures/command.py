@@ -1,4 +1,4 @@
-"""Figures of a model whose states are looked at token by token: any architecture, any language."""
+"""What `seqcls figures` does: the figures of any model, drawn and written into files."""
 
 import json
 from collections import Counter
@@ -186,8 +186,6 @@ def _units(model: TrainedModel, letters: Letters, names: Sequence[str]) -> Itera
         yield Figure(None, "Path of the state", f"{word} {layer}, {text}", note, points, chart)
 
 
-# Figures as files.
-
 SCALE = 2.0
 """Pixels of the PNG for one of the drawing."""
 
@@ -214,9 +212,6 @@ def _named(figures: Iterable[Figure]) -> Iterator[tuple[str, Figure]]:
         names[figure.file_name] += 1
         again = names[figure.file_name]
         yield figure.file_name if again == 1 else f"{figure.file_name}_{again}", figure
-
-
-# What `seqcls figures` does.
 
 
 def write_all(

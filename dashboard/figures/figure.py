@@ -1,4 +1,4 @@
-"""Vectors of any size as points on a line or in a plane, on limits that hold at every epoch."""
+"""A figure: its name, its data, its drawing, and vectors of any size projected for it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -91,8 +91,6 @@ def _limits(points: np.ndarray) -> tuple[tuple[float, float], ...]:
     middle = (low + high) / 2
     return tuple((float(m - half), float(m + half)) for m in middle)
 
-
-# A figure: what it is called, what it is drawn from, and the drawing.
 
 SHOWN_ENTRIES = 8
 """The most entries of a vector that a tooltip's text shows; the rest is left out."""

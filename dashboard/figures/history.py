@@ -1,4 +1,4 @@
-"""Training and validation loss by epoch."""
+"""One run's model after every stored epoch: its losses, and what strings do in each epoch."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -70,9 +70,6 @@ def _marks(kept_epoch: int | None, shown_epoch: int) -> list[alt.Chart]:
         for place, y, dy in (("top", 0, 8), ("bottom", "height", -8))
     ]
     return [rules, *labels]
-
-
-# One run's model after every stored epoch, and what strings do in each of them.
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,4 +1,4 @@
-"""Figures of tokens: embeddings, keys, queries, values, and what the block makes of them."""
+"""Figures of tokens and of heads: embeddings, keys, queries, values, and what becomes of them."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -81,9 +81,6 @@ def _string_tokens(
     shown = traces.strings[string] or "(empty)"
     drawn = states(now, string)[present]
     return points(projection, drawn, token=tokens, name=names, row=shown, panel=shown)
-
-
-# Figures of heads: the keys and the query that decide attention, and the values it mixes.
 
 
 @dataclass(frozen=True, eq=False)

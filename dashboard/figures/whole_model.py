@@ -1,4 +1,4 @@
-"""How large the parameters of a model are."""
+"""Figures of the whole model: losses, parameters, the stream read out, and the circuits."""
 
 from collections.abc import Iterator, Sequence
 from typing import Literal
@@ -134,8 +134,6 @@ def matrix(
         **reserved(CIRCUIT_ROW * frame["row"].nunique())
     )
 
-
-# Figures of the whole model: losses, parameters, the stream read out, and the circuits.
 
 ORDER = (
     "embedding",

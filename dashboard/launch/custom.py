@@ -1,4 +1,4 @@
-"""The box of a setting: one value that is typed, or one or several of those that are offered."""
+"""A sweep of one's own: settings in groups, and what is wrong beside the field that it is of."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -75,8 +75,6 @@ def _axis(field: str, key: str, values: fields.Values, unchosen: Sequence[Any]) 
         help=f"Choose several values to vary it{more}",
     )
 
-
-# A sweep of one's own: settings in groups, and what is wrong beside the field that it is of.
 
 SEARCH = "launch_search"
 

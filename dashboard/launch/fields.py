@@ -1,4 +1,4 @@
-"""Which settings the launch panel offers: those that something chosen reads, in groups."""
+"""Which settings the launch panel offers, what each means, and which cannot be left out."""
 
 import ast
 import inspect
@@ -242,9 +242,6 @@ def _capital(text: str) -> str:
 
 def _first_sentence(text: str) -> str:
     return re.split(r"(?<=\.)\s", " ".join(text.split()))[0]
-
-
-# Settings without which an architecture or a position scheme that is chosen cannot be trained.
 
 
 def settings_needed(fields: Mapping[str, Any], chosen: Container[str]) -> dict[str, Any]:

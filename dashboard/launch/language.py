@@ -1,4 +1,4 @@
-"""The language of a sweep of one's own, as soon as its settings say which: strings and theory."""
+"""The language of a sweep of one's own: its strings, its theory, or a file of own strings."""
 
 import tempfile
 from collections.abc import Container, Mapping
@@ -81,8 +81,6 @@ def _show_theory(
     sentences = dict.fromkeys(each.first.sentence for each in said)
     st.caption(verbatim(f"{said[0].language.name}; {'; or '.join(sentences)}."))
 
-
-# Strings of one's own: a file is chosen on the page, and what is in it is said at once.
 
 # Not among the keys that the form keeps: the state of an uploader cannot be set.
 UPLOAD = "strings_file"

@@ -1,4 +1,4 @@
-"""What is offered is timed for a moment, beside the page, once nobody changes it any longer."""
+"""Launching a sweep: one that is shipped, or one of your own; how long it takes; ways to here."""
 
 import json
 import os
@@ -120,8 +120,6 @@ def _look(key: Key, specs: Sequence[SweepSpec], workers: int, drawn: list[bool])
         st.caption("Timing a few steps to estimate how long this takes.")
     drawn.append(True)
 
-
-# Launching a sweep: one that is shipped, or one of your own; and how pages lead there.
 
 TOKEN = "launch token"
 PATH = "launch"

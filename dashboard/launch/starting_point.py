@@ -1,4 +1,4 @@
-"""Model seeds as they are typed, and as a specification has them."""
+"""What a sweep of one's own starts from, and what is changed against it."""
 
 import json
 import re
@@ -41,8 +41,6 @@ def written_seeds(seeds: str | Sequence[int]) -> str:
     # A single number that is typed says how many.
     return f"{seeds[0]}..{seeds[0]}" if len(seeds) == 1 else ", ".join(map(str, seeds))
 
-
-# What a sweep of one's own starts from, and what is changed against it.
 
 REPORT = "The report's model"
 DEFAULTS = "All defaults"

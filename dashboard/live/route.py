@@ -1,4 +1,4 @@
-"""What is drawn of a model and a string while it is typed, as plain values for a browser."""
+"""The address under which a page asks about the string that is being typed, and the answers."""
 
 import json
 import time
@@ -175,8 +175,6 @@ def _parts(values: Any, reach: float) -> list[int]:
     cells: list[int] = np.rint(np.nan_to_num(values) / reach * PARTS).astype(int).ravel().tolist()
     return cells
 
-
-# The address under which a page asks about the string that is being typed.
 
 MOST_BYTES = 8_192
 """The size of a question at most."""

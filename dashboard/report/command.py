@@ -1,4 +1,4 @@
-"""What `seqcls report` does."""
+"""What `seqcls report` and `seqcls site` do: a sweep as one file, sweeps as a static folder."""
 
 import logging
 import re
@@ -71,8 +71,6 @@ def quieten() -> None:
 
     set_log_level(logging.ERROR)
 
-
-# Reports of sweeps as a folder that a static host serves: an index and a page a sweep.
 
 INDEX = "index.html"
 TITLE = "Sweeps"

@@ -1,4 +1,7 @@
-"""One page of a report as HTML: it asks nothing of the network, and runs no program but its own."""
+"""One page of a report as HTML, with its charts: it asks nothing of the network.
+
+It runs no program but its own. Charts are live where scripts run, else pictures.
+"""
 
 import base64
 import hashlib
@@ -129,8 +132,6 @@ def _hashed(script: str) -> str:
     digest = hashlib.sha256(script.encode()).digest()
     return f"'sha256-{base64.b64encode(digest).decode()}'"
 
-
-# The charts of a report: as Compare draws them, live where scripts run, else as pictures.
 
 WIDTH = 760
 """Pixels of a picture; a chart is as wide as the page."""

@@ -1,4 +1,4 @@
-"""Why models fail, and what came of what may help: as stored, or found where that is quick."""
+"""The models of a report that fail: their strings, their causes, and what came of remedies."""
 
 import html
 from collections.abc import Hashable, Iterator, Mapping, Sequence
@@ -137,8 +137,6 @@ def _table(trials: Sequence[remedy_trials.RemedyTrial]) -> str:
     heads = "".join(f"<th>{name}</th>" for name in ("Try", "Against", "What came of it", "Why"))
     return f'<div class="wide words"><table><tr>{heads}</tr>{rows}</table></div>'
 
-
-# The models of a report that fail, each with its causes and its strings.
 
 MOST_MODELS = 200
 MOST_STRINGS, MOST_OF_ALL = 2_000, 20_000

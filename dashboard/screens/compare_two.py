@@ -1,4 +1,4 @@
-"""Whether the two differ by more than chance explains, in numbers and in a sentence."""
+"""Two configurations, or two models: do they differ by more than chance, where, on what strings?"""
 
 import pandas as pd
 import streamlit as st
@@ -119,8 +119,6 @@ def _paired_table(table: PairTable, names: tuple[str, str], yes: str, no: str) -
     st.dataframe(rows, width="content")
 
 
-# The accuracy of both by string length.
-
 MEASURE = "accuracy"
 
 
@@ -170,8 +168,6 @@ def _of_models(
     medians = seeds.rename(columns={"value": "median"})[["configuration", "middle", "median"]]
     return seeds, medians.assign(low=float("nan"), high=float("nan"), n=1)
 
-
-# The strings that only one of the two gets wrong, and what both say of a string.
 
 A_PAGE = 100
 MOST_ASKED = 16
@@ -310,8 +306,6 @@ def _say(answers: pd.DataFrame) -> None:
     else:
         st.markdown(f"**{right} of {of} right**")
 
-
-# Two configurations, or two models: do they differ by more than chance, where, on what strings?
 
 _configurations = data.cached(compare_configs)
 _models = data.cached(compare_runs)

@@ -1,4 +1,7 @@
-"""What each step of the guide says and shows. Every number in it is read off the database."""
+"""Why small Transformers fail on long strings, told step by step with the shipped models.
+
+Every number in it is read off the database.
+"""
 
 import numpy as np
 import pandas as pd
@@ -254,9 +257,6 @@ STEPS = {
     "Heads": heads,
     "Copying": copying,
 }
-
-
-# Why small Transformers fail on long strings, told step by step with the shipped models.
 
 
 def show() -> None:

@@ -1,4 +1,4 @@
-"""The sections of the page Model: those that letter counts give, and those of any model."""
+"""Inside one model: why it fails, where it breaks, and every figure of what it does."""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -218,8 +218,6 @@ def _say_what_is_absent(absent: Mapping[str, str | None]) -> None:
             icon=":material/info:",
         )
 
-
-# Inside one model: why it fails, where it breaks, and every figure of what it does.
 
 FORMER_NAMES = {"Surgery": "Ablation"}
 """What links that were made before may call a section."""

@@ -1,4 +1,4 @@
-"""Ending the dashboard's server in time, whatever a browser leaves behind."""
+"""The dashboard's server: what it says when it begins, whom it answers, and how it ends."""
 
 import logging
 import os
@@ -50,8 +50,6 @@ def _limit(number: signal.Signals) -> None:
 
     signal.signal(number, on_signal)
 
-
-# The dashboard's server: what it says when it begins, whom it answers, and how it ends.
 
 POLICY = (
     "default-src 'self' data: blob:; script-src 'self' 'unsafe-inline' 'unsafe-eval' data: blob:; "

@@ -1,4 +1,4 @@
-"""What is left of a model without some of its parts, as data frames for their charts."""
+"""Ablation: what is left without some parts, what each head is worth, and what can go."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -101,8 +101,6 @@ def pruning_frame(steps: Sequence[Ablated], name: Name) -> pd.DataFrame:
 def _costs(ablated: Ablated) -> dict[str, float]:
     return {name: getattr(ablated, name) for name in ("errors", "accuracy", "loss", "logit_change")}
 
-
-# What is left of a model without some of its parts.
 
 HEIGHT = 260
 BAR, ROW = 14, 18
@@ -251,8 +249,6 @@ def pruning_curve(frame: pd.DataFrame, texts: AblationTexts = OF_LANGUAGES) -> D
         **reserved(ROW * len(parts)),
     )
 
-
-# Ablation: what is left without some parts, what each head is worth, and what can go.
 
 FEW_PARTS = 8
 """Up to so many heads and dimensions the pruning curve takes no time; of more, a button asks."""

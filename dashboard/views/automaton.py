@@ -1,4 +1,4 @@
-"""Learning an automaton, round by round, and its states inside a model."""
+"""The automaton that a model has become: learned from its answers, drawn, and found inside."""
 
 import json
 from collections.abc import Sequence
@@ -159,8 +159,6 @@ def clustered_states(frame: pd.DataFrame) -> Drawing:
         width=SIDE, height=SIDE, title=title, **reserved(SIDE, legend=True)
     )
 
-
-# The automaton that a model has become: learned from its answers, drawn, and found inside.
 
 BUDGETS = (40, 100, 200)
 """States of a hypothesis, to choose from."""

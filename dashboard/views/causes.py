@@ -1,4 +1,4 @@
-"""What the failing models of each configuration fail by."""
+"""Why the failing models fail: causes that are searched for, and mechanisms by configuration."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -76,9 +76,6 @@ def mechanism_grid(shares: pd.DataFrame, names: list[str]) -> Drawing:
     )
 
 
-# The button that finds causes, and how far that is.
-
-
 def offer_search(waiting: Sequence[int]) -> None:
     """A button that attributes the models whose causes are not known yet; or how far that is.
 
@@ -133,8 +130,6 @@ def _jobs() -> dict[tuple[Any, ...], CauseSearch]:
     """The process of each database, by its file; all sessions share it."""
     return {}
 
-
-# Why the failing models fail: mechanism by configuration, and the models of one mechanism.
 
 AT_ONCE = 1_000
 """Models whose causes one click finds."""

@@ -1,4 +1,4 @@
-"""The table of configurations: the results of their seeds."""
+"""Configurations: the results of their seeds, what theory predicts, and what was found out."""
 
 from collections.abc import Sequence
 
@@ -72,8 +72,6 @@ def _listed(seeds: list[int], failing: int) -> str:
     more = [f"and {failing - len(seeds)} more"] if failing > len(seeds) else []
     return ", ".join([*map(str, seeds), *more])
 
-
-# What theory predicts of configurations, beside what their models do.
 
 MOST_SAID = 12
 """Configurations that are named at most."""

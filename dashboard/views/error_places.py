@@ -1,4 +1,4 @@
-"""Where misclassified strings lie among all strings: two of the task's features."""
+"""Where a model's errors lie: by length, by the task's own features, and token by token."""
 
 import html
 from collections.abc import Sequence
@@ -63,8 +63,6 @@ def _counted(values: "pd.Series[Any]", name: str) -> dict[str, Any]:
         "scale": alt.Scale(domain=[min(0.0, low), max(1.0, high)]),
     }
 
-
-# Where a model's misclassified strings lie: by length, and by the task's own features.
 
 WIDTH = 5
 """Lengths in one bar, where the longest test strings are not few letters long."""
@@ -165,8 +163,6 @@ def _by_length(run_id: int, width: int) -> pd.DataFrame:
         parts.append(part[part["strings"] > 0])
     return pd.concat(parts)
 
-
-# A wrong output of a transduction under its input and its target, token by token.
 
 MOST_TOKENS = 300
 """That are shown of each string."""

@@ -1,4 +1,4 @@
-"""Families of strings as data frames for their charts."""
+"""A family of strings: where the answer changes as one or two counts grow."""
 
 import altair as alt
 import numpy as np
@@ -90,8 +90,6 @@ def _edges(values: np.ndarray) -> np.ndarray:
     middles = np.sqrt(values[1:].astype(float) * values[:-1])
     return np.concatenate([[values[0] ** 2 / middles[0]], middles, [values[-1] ** 2 / middles[-1]]])
 
-
-# A family of strings: the logit as a count grows, and where the answer changes.
 
 HEIGHT = 260
 _COLORS = dict(zip(OUTCOMES, OUTCOME_COLORS, strict=True))
@@ -245,8 +243,6 @@ def _flip_marks(flips: pd.DataFrame) -> list[alt.Chart]:
         ),
     ]
 
-
-# Where the answer changes as one or two counts grow.
 
 answers_of = remembered(answers)
 

@@ -1,4 +1,4 @@
-"""How many test strings every model of some sweeps misclassifies: a point a model."""
+"""The models that the guide speaks of, as the database has them."""
 
 from collections.abc import Sequence
 from functools import lru_cache
@@ -67,9 +67,6 @@ def sweeps_compared(frame: pd.DataFrame) -> Drawing:
     return chart.properties(
         height=height, title="Every model of these sweeps", **reserved(height, legend=True)
     )
-
-
-# The models that the guide speaks of, as the database has them.
 
 
 def find(sweep: str, model_seed: int) -> OpenedModel | None:

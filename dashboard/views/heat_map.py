@@ -1,4 +1,4 @@
-"""The cells of a map: the results of models by two settings, or three."""
+"""Two or three settings against each other: the cells of a map, and their chart."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -172,8 +172,6 @@ def _spans(lows: Iterable[float], highs: Iterable[float]) -> list[str]:
         for low, high in zip(lows, highs, strict=True)
     ]
 
-
-# Two fields of the configuration against each other.
 
 CLICKED = "clicked_cell"
 """The selection that holds the number of a cell that was clicked."""

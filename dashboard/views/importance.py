@@ -1,4 +1,4 @@
-"""How far each setting changes the models' results."""
+"""Which settings matter in a language: how far each moves a measure, and every configuration."""
 
 import math
 from collections.abc import Sequence
@@ -237,8 +237,6 @@ def _values(frame: pd.DataFrame, x: alt.X, y: alt.Y, outcome: str) -> alt.Chart:
     texts = alt.Chart(marks).mark_text(align="left", dx=5, dy=-7, fontSize=11, clip=False)
     return texts.encode(x, y, alt.Text("value:N"))
 
-
-# Which settings matter in a language: how far each moves a measure, and every configuration.
 
 MOST_LINES = 150
 MOST_AXES = 8

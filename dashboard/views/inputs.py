@@ -1,4 +1,4 @@
-"""Families of inputs of a model that writes as data frames for their charts."""
+"""Many inputs of a model that writes: families of them, and every one up to a length."""
 
 from typing import get_args
 
@@ -49,8 +49,6 @@ def outputs_frame(answers: OutputFamily) -> pd.DataFrame:
     ]
     return pd.DataFrame(rows)
 
-
-# A family of inputs: up to which token each output is right.
 
 HEIGHT = 260
 CELL = 30
@@ -123,8 +121,6 @@ def _tooltip(names: list[str]) -> list[alt.Tooltip]:
     ]
 
 
-# Which outputs of a family of inputs are right, and up to which token.
-
 family_of = remembered(output_family, "Writing outputs")
 
 
@@ -172,8 +168,6 @@ def _table(answers: OutputFamily, frame: pd.DataFrame) -> None:
     )
 
 
-# All inputs up to a length: which share of each length gets a wrong output.
-
 BY_LENGTH_HEIGHT = 260
 
 
@@ -213,8 +207,6 @@ def wrong_by_length(frame: pd.DataFrame) -> alt.Chart:
         )
     )
 
-
-# Every input up to a length: how many outputs are wrong, and the shortest of those inputs.
 
 ERROR_KINDS: tuple[ErrorKind, ...] = get_args(ErrorKind)
 

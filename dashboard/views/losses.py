@@ -1,4 +1,4 @@
-"""Validation loss by epoch of many models: a line each, a color a configuration."""
+"""Loss curves of a sweep's models across seeds: of those that are finished, and in training."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -74,8 +74,6 @@ def loss_curves(frame: pd.DataFrame, colors: Mapping[str, str]) -> Drawing:
         height=height, title=titled("Validation loss by epoch", subtitle="Each line is a model.")
     )
 
-
-# Loss curves of a sweep's models across seeds: of those that are finished, and in training.
 
 MOST_MODELS = 96
 """Lines in the chart."""

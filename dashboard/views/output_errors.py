@@ -1,4 +1,4 @@
-"""How many strings of each length a model misclassifies, by kind of error."""
+"""How a transduction's model fails: kinds of errors, and where its outputs leave the targets."""
 
 import altair as alt
 import numpy as np
@@ -70,8 +70,6 @@ def errors_by_length(errors: pd.DataFrame, words: Words = MISCLASSIFIED) -> alt.
     )
 
 
-# After how many right tokens outputs go wrong, against the length of the input.
-
 PLACES_HEIGHT = 400
 
 
@@ -128,8 +126,6 @@ def first_wrong_places(places: pd.DataFrame) -> Drawing:
     return alt.layer(cells, line).properties(height=PLACES_HEIGHT, title=title)
 
 
-# How right a model's outputs are by a number of their input, such as its lines.
-
 FEATURE_HEIGHT = 300
 
 
@@ -176,8 +172,6 @@ def by_feature(measured: pd.DataFrame, feature: str, trained: int) -> Drawing:
     )
     return alt.layer(lines, rule).properties(height=FEATURE_HEIGHT, title=title)
 
-
-# How right a model's outputs are by the characters and by the lines of what it reads.
 
 EXACT, ERRORS = "Exact match", "Character error rate"
 
@@ -246,8 +240,6 @@ def _most_trained(problem: Problem, feature: str) -> int:
     strings = TokenStrings.of_lists(problem.tokenizer.num_letters, [longest.tolist()])
     return int(task.features(strings)[feature][0])
 
-
-# How a transduction's model fails: kinds of errors, and where its outputs leave the targets.
 
 WIDTH = 5
 

@@ -1,4 +1,4 @@
-"""Minimal failing strings, and the nearest right one."""
+"""Minimal failing strings, and what turns an answer when states are carried over."""
 
 import streamlit as st
 
@@ -79,8 +79,6 @@ def _string(answer: Answer, key: str) -> None:
         width="stretch",
     )
 
-
-# What turns the answer when states are carried over from another string.
 
 UNITS = 16
 """The most units of a recurrent network that are drawn where states are carried over."""

@@ -1,4 +1,4 @@
-"""Where a model looks in a picture as it writes: a heat map that plays along with the text."""
+"""Pictures that a model reads: where it looks as it writes, and pictures of one's own."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -118,8 +118,6 @@ def _at_token(seen: Seen, heat: Heat, key: str) -> None:
         # What draws the button, and stops the clock, is around this part.
         st.rerun()
 
-
-# A picture of one's own, uploaded or drawn of any text, is read by the models of the page.
 
 DRAWN, UPLOADED = "Drawn from text", "Uploaded"
 FONTS = {"pillow": "Pillow's bitmap font", "digits": "handwritten digits"}

@@ -1,4 +1,4 @@
-"""A suggestion into the launch panel: the same seeds with its fields changed."""
+"""What would help a failing model: fields to change, and what came of it where that was trained."""
 
 import json
 import uuid
@@ -37,9 +37,6 @@ def fill_launch_panel(run_id: int, config: RunConfig, trial: RemedyTrial) -> Non
             state[key] = [*state.get(key, []), field]
         known = fields.options(field, lambda name: [getattr(config, name)])
         state[f"launch {field}"] = [value if value in known else str(value)]
-
-
-# What would help a failing model: fields to change, and what came of it where that was trained.
 
 
 def show(run_id: int) -> None:

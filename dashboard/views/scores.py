@@ -1,4 +1,4 @@
-"""Scores by length, as charts want them."""
+"""Scores by length, of each model and over seeds, as the charts want them."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -163,8 +163,6 @@ def limits(config_ids: Sequence[int]) -> pd.DataFrame:
     )
 
 
-# What the page Compare draws of each model.
-
 MAX_ROWS, MAX_MODELS = 20, 1_000
 """Configurations in the charts that have a row for each, and models in these charts."""
 
@@ -217,7 +215,7 @@ def _spread(models: pd.DataFrame, most: int) -> pd.DataFrame:
 def points_of_models(
     view: View, config_ids: tuple[int, ...], most: int | None, width: int, measure: str
 ) -> pd.DataFrame:
-    """The points of a line for each of `models`: as `lengths.points`, with model_seed and name."""
+    """The points of a line for each of `models`: as `points`, with model_seed and name."""
     drawn = models(view, config_ids, most)[["run_id", "model_seed", "configuration"]]
     scores = data.scores_by_length(tuple(drawn["run_id"]), width)
     return points(scores, measure).merge(drawn, on="run_id")
@@ -245,7 +243,7 @@ def lines(view: View, config_ids: tuple[int, ...], measure: Measure, width: int)
     Args:
         view: picks the models.
         config_ids: their configurations, no more than there are colors.
-        measure: one of `lengths.offered`.
+        measure: one of `offered`.
         width: lengths that make one point.
     """
     middle = medians(view, config_ids, width, measure.name)

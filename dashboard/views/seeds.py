@@ -1,4 +1,4 @@
-"""Every seed's accuracy, one point a model, so that no summary hides one."""
+"""Every seed, so that no summary hides one: points by configuration, and a grid of failures."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What one model makes of one string, each thing computed once, when it is first asked for."""
+"""What a model makes of a string, token by token: parts, attention or units, and every prefix."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -129,8 +129,6 @@ class StringResults:
         values = {"state": self.units.states, **self.units.gates}
         return {name: float(abs(states).max()) for name, states in values.items() if states.size}
 
-
-# What a model makes of a string, token by token: parts, attention or units, and every prefix.
 
 NARROW = 320
 """Pixels along the tokens where two models share the page."""

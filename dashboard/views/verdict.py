@@ -1,4 +1,4 @@
-"""Where all misclassified strings up to a length lie, by letter counts and by length."""
+"""All strings up to the longest test length, and what is proved of those beyond."""
 
 import altair as alt
 import numpy as np
@@ -102,8 +102,6 @@ def errors_by_length(frame: pd.DataFrame, longest: int) -> Drawing:
     )
 
 
-# All misclassified strings of a model as data frames for their charts.
-
 CELL = 5
 """Counts in a cell; the count 0 has cells of its own."""
 
@@ -162,8 +160,6 @@ def _binned(
 def _counts(cell: int) -> str:
     return f"{CELL * (cell - 1) + 1} to {CELL * cell}" if cell else "none"
 
-
-# All strings up to the longest test length, and what is proved of those beyond.
 
 SHORTEST = 20
 

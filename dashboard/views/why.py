@@ -1,4 +1,4 @@
-"""Figures onto the page."""
+"""What is wrong with the model, the cause of one of its errors, and all its figures."""
 
 from collections.abc import Iterable
 from itertools import groupby
@@ -64,8 +64,6 @@ def _draw_one(panels: list[tuple[Figure, dict[str, Any]]], prefix: str) -> None:
                 show(spec, prefix + figure.file_name)
         st.caption(f"Figure {first.number}. {first.note}")
 
-
-# The answer first: what is wrong with the model, and the cause of one of its errors.
 
 EVIDENCE = (6, 8, 13)
 """The figures that an explanation is checked against."""
@@ -160,8 +158,6 @@ def _tables(explanation: Explanation, config: RunConfig) -> None:
     st.markdown("**Changes that flip the answer**")
     st.dataframe(displayed(pd.DataFrame(changes), config), hide_index=True)
 
-
-# All figures of the model, by what they are about, and the letter-order switch.
 
 FIGURES = "figures_of"
 """The parameter of the link that says which group of figures is shown."""

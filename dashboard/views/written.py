@@ -1,4 +1,4 @@
-"""The likeliest outputs as data frames for their chart and table."""
+"""What a model writes for an input, token by token, what it attends to, and other outputs."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -132,8 +132,6 @@ def _outcome(leaf: Leaf) -> str:
     return "right" if leaf.right else "wrong"
 
 
-# The likeliest outputs of an input as a tree: prefixes shared, a row for each output.
-
 LEAST_STEP, STEP = 14, 30
 ROW = 30
 END_ROOM = 190
@@ -229,8 +227,6 @@ def _output_tree_chart(first: int, last: int, rows: int, space: int) -> Layers:
         title=titled("Each row is an output; rows share the tokens with which they begin"),
     )
 
-
-# What a model writes for an input, token by token, what it attends to, and other outputs.
 
 BEAM = 5
 """The width of the beam whose outputs are shown."""

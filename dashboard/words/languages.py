@@ -1,4 +1,4 @@
-"""A task as pages show it: its sentence, and a few strings of either label, or a few inputs."""
+"""A task as pages show it: its sentence, examples, and what testing showed of a model of it."""
 
 import itertools
 from collections.abc import Iterator, Sequence
@@ -160,9 +160,6 @@ def show(task: LanguageTask) -> None:
     for name, strings in zip(("Positive", "Negative"), shortest_strings(task), strict=True):
         listed = between.join(verbatim(text or EMPTY) for text in strings)
         st.caption(f"{name}: {listed or 'none found'}")
-
-
-# A model in two sentences: what it should do, and what testing showed.
 
 
 def task_sentence(config: RunConfig) -> str:

@@ -1,4 +1,4 @@
-"""What pages call errors and accuracy, by the kinds of answers of the models that they show."""
+"""What pages call errors and accuracy, and what each number means in a sentence."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -75,8 +75,6 @@ def kinds_of(config_ids: tuple[int, ...]) -> list[Kind]:
     each = {type(kind): kind for kind in kinds}
     return list(each.values()) or [KINDS["membership"]()]
 
-
-# What each number means, in a sentence, wherever it is shown.
 
 TESTED = "Models that are trained and tested, of all configurations that match the filters."
 SEEDS = "Trained and tested models with the same settings but different initial values."
