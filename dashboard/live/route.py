@@ -224,8 +224,6 @@ async def _question(request: Request) -> tuple[int, int | None, str]:
 
 
 def _answer(address: str, run_id: int, epoch: int | None, string: str) -> JSONResponse:
-    # Imported where it is used: PyTorch takes a second or two to load.
-
     if not _turn.acquire(timeout=WAIT_SECONDS):
         return _refused(503, "Others are asking; ask again in a moment.")
     budget = _budget(address)
