@@ -5,7 +5,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Iterator
 from threading import Lock
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import Any, TypedDict
 
 import numpy as np
 from starlette.concurrency import run_in_threadpool
@@ -24,10 +24,6 @@ from sweeps.access import is_read_only
 from sweeps.api.presentation import said_of
 from sweeps.store.opening import open_reader
 from sweeps.store.reads import queries
-
-if TYPE_CHECKING:
-    from seqcls.interpretability.trained_model import TrainedModel
-
 
 MOST_TOKENS = 256
 """The most tokens of a string that is answered while it is typed."""
@@ -251,10 +247,10 @@ def _budget(address: str) -> VisitorBudget:
     return budget
 
 
-def _model(run_id: int, epoch: int | None) -> "TrainedModel":
+def _model(run_id: int, epoch: int | None) -> TrainedModel:
     """The model, which the page Model may have opened already."""
 
-    def open_it() -> "TrainedModel":
+    def open_it() -> TrainedModel:
         return data.trained_model(queries.find_run(open_reader(), str(run_id)), epoch)
 
     return MODELS.answer(("model", (*data.state_shown(), run_id, epoch)), open_it)
