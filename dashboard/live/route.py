@@ -190,7 +190,7 @@ _budgets: OrderedDict[str, VisitorBudget] = OrderedDict()
 
 
 async def live(request: Request) -> JSONResponse:
-    """What a model makes of a string: `answering.look`, or a line that says why not."""
+    """What a model makes of a string: `look`, or a line that says why not."""
     try:
         run_id, epoch, string = await _question(request)
     except ValueError as error:
