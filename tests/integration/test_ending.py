@@ -15,10 +15,10 @@ import asyncio
 
 import uvicorn
 
-from dashboard.server import ending
+import dashboard.server.serving
 from dashboard.app import app
 
-ending.END_SECONDS = 0.5
+dashboard.server.serving.END_SECONDS = 0.5
 
 
 async def also_never(scope, receive, send):

@@ -264,12 +264,12 @@ def test_it_runs_from_the_repository_where_it_is_not_installed() -> None:
 
 
 BREAKS = """
-import dashboard.screens.guide
+import dashboard.views.guide
 
-def breaks():
+def breaks(*_):
     raise ValueError("inside of the server")
 
-dashboard.screens.guide.STEPS["Data"] = breaks
+dashboard.views.guide.find = breaks
 """
 
 
@@ -283,7 +283,7 @@ def test_a_page_that_breaks_shows_no_traceback(tmp_path: Path) -> None:
     with served as server, visitor(server) as own:
         own.open("guide")
         assert BROKE in own.received
-        for inside in (b"inside of the server", b"Traceback", b"steps.py"):
+        for inside in (b"inside of the server", b"Traceback", b"guide.py"):
             assert inside not in own.received
 
 
