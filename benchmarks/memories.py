@@ -6,12 +6,12 @@ from typing import Any
 import torch
 from mambapy.mamba import Mamba as PackageMamba
 from mambapy.mamba import MambaConfig
-from seqcls.engines.pytorch.engine.batches import trimmed_ids
 from torch import Tensor, nn
 from torch.nn import functional
 
 from benchmarks.plain import STEPS, medians
 from seqcls.config import RunConfig
+from seqcls.engines.pytorch.batches import trimmed_ids
 from seqcls.models.base import read_states
 from seqcls.models.initialization import make_model
 from seqcls.models.mixing import Mixing

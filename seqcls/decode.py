@@ -16,8 +16,8 @@ from torch import Tensor
 
 from seqcls.cancellation import check, checked
 from seqcls.engines.base import Scored, Writer, Written
-from seqcls.engines.pytorch.engine.computations import OneByOne
-from seqcls.engines.pytorch.engine.groups import FlatGroup
+from seqcls.engines.pytorch.computations import OneByOne
+from seqcls.engines.pytorch.groups import FlatGroup
 from seqcls.kinds import Examples
 from seqcls.kinds.transduction import (
     TransductionKind,

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from seqcls.engines.base import Engine
 from seqcls.engines.fused.engine import Fused
 from seqcls.engines.lanes.engine import Lanes
-from seqcls.engines.pytorch.engine.engine import PyTorchCounts, PyTorchStrings
+from seqcls.engines.pytorch.engine import PyTorchCounts, PyTorchStrings
 from seqcls.errors import EngineError
 from seqcls.problem import Problem
 

@@ -171,7 +171,7 @@ def condition(text: str, said: str, foreign: Collection[str] = ()) -> tuple[str,
 
 
 def typed(field: str, text: str, said: str) -> Any:
-    """As `value_of`; of a setting of models trained elsewhere, of no known type, `WrittenValue`.
+    """Reads like `value_of`; a setting of models trained elsewhere, of no known type, as written.
 
     Raises:
         ConfigError: the field does not have that value.

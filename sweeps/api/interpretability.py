@@ -25,6 +25,8 @@ from sweeps.store.reads import queries
 if TYPE_CHECKING:
     from seqcls.interpretability.ablation_judge import Ablated, AblationMethod
     from seqcls.interpretability.attribution import LogitStep
+    from seqcls.interpretability.automaton import LearnedAutomaton, Round
+    from seqcls.interpretability.automaton_inside import Inside
     from seqcls.interpretability.patching import Patched
     from seqcls.interpretability.states_by_strings import Path, Patterns, Prefixes, Units
     from seqcls.interpretability.states_of_outputs import OutputToken

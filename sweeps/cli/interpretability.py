@@ -128,7 +128,7 @@ def _proof_record(proof: "SupportProof") -> dict[str, Any]:
     return {**record, "intervals": [asdict(interval) for interval in proof.intervals]}
 
 
-def family_record(answered: "Curve | Map | OutputFamily") -> dict[str, Any]:
+def family_record(answered: "Curve | FamilyMap | OutputFamily") -> dict[str, Any]:
     """What programs read of a family: flips where letter counts decide, else what was tried."""
     from seqcls.interpretability.family import Curve, OutputFamily
 

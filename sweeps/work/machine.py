@@ -169,7 +169,7 @@ def check_device(device: str) -> None:
         raise DeviceError(f"device {device!r}: expected auto, cpu or cuda")
     if device == "cuda":
         # Imported where it is used: only PyTorch knows whether there is a GPU.
-        from seqcls.engines.pytorch.engine.training import choose_device
+        from seqcls.engines.pytorch.training import choose_device
 
         choose_device(device)
 

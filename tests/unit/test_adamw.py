@@ -4,8 +4,9 @@ import subprocess
 import sys
 
 import torch
-from seqcls.engines.pytorch.engine.groups import AdamW
 from torch import Tensor
+
+from seqcls.engines.pytorch.groups import AdamW
 
 
 def values() -> list[Tensor]:

@@ -7,17 +7,17 @@ import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
-from seqcls.engines.pytorch.engine.computations import OneByOne, Stacked
-from seqcls.engines.pytorch.engine.groups import (
+from torch import Tensor, nn
+
+from seqcls.config import NetworkConfig
+from seqcls.engines.pytorch.computations import OneByOne, Stacked
+from seqcls.engines.pytorch.groups import (
     Computation,
     FlatGroup,
     Losses,
     StackedGroup,
     all_logits,
 )
-from torch import Tensor, nn
-
-from seqcls.config import NetworkConfig
 from seqcls.models.initialization import initial_parameters
 from seqcls.models.positions import Readout
 from seqcls.models.transformer import Transformer
@@ -289,8 +289,8 @@ def test_every_state_keeps_its_name_and_its_place() -> None:
 
 
 def test_a_subclass_is_asked_itself_and_not_what_it_derives_from() -> None:
-    from seqcls.engines.pytorch.engine.batches import Batch
-    from seqcls.engines.pytorch.engine.computations import plain_logits
+    from seqcls.engines.pytorch.batches import Batch
+    from seqcls.engines.pytorch.computations import plain_logits
 
     class Doubled(Transformer):
         def run(self, *arguments: Any) -> Tensor:

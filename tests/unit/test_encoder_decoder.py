@@ -6,13 +6,13 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from seqcls.engines.pytorch.engine.batches import Batch
-from seqcls.engines.pytorch.engine.computations import plain_logits
 from torch import Tensor, nn
 
 from seqcls.config import COUPLED, NetworkConfig
 from seqcls.decode import RecomputeStepper, judge, start
 from seqcls.engines.choice import choose_engine
+from seqcls.engines.pytorch.batches import Batch
+from seqcls.engines.pytorch.computations import plain_logits
 from seqcls.errors import ConfigError
 from seqcls.models.encoder_decoder import EncoderDecoder, EncoderDecoderStepper
 from seqcls.models.entries import ENCODER_DECODER

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from seqcls.engines.pytorch.engine.computations import OneByOne
-from seqcls.engines.pytorch.engine.groups import FlatGroup, all_logits
 from torch import Tensor
 
 from seqcls.config import NetworkConfig
+from seqcls.engines.pytorch.computations import OneByOne
+from seqcls.engines.pytorch.groups import FlatGroup, all_logits
 from seqcls.models.entries import entry_of
 from seqcls.models.positions import POSITIONS, read_ids
 from seqcls.models.positions.schemes import Places, Positions, States

@@ -6,8 +6,6 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from seqcls.engines.pytorch.engine.computations import OneByOne
-from seqcls.engines.pytorch.engine.groups import FlatGroup, Losses, all_logits
 from torch import Tensor
 from torch.nn.functional import softmax
 
@@ -16,6 +14,8 @@ from seqcls.counts import counts_suffice
 from seqcls.engines.choice import choose_engine
 from seqcls.engines.fused.engine import Fused
 from seqcls.engines.lanes.engine import Lanes
+from seqcls.engines.pytorch.computations import OneByOne
+from seqcls.engines.pytorch.groups import FlatGroup, Losses, all_logits
 from seqcls.models.entries import TRANSFORMER
 from seqcls.models.initialization import initial_parameters
 from seqcls.models.positions import read_ids

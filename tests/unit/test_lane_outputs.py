@@ -6,8 +6,6 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from seqcls.engines.pytorch.engine.computations import OneByOne
-from seqcls.engines.pytorch.engine.groups import FlatGroup, Losses
 
 from seqcls.decode import best_written, judge, output_limits, score
 from seqcls.engines.choice import choose_engine
@@ -15,6 +13,8 @@ from seqcls.engines.compiled.arithmetic import BETA_1
 from seqcls.engines.compiled.engine import Program, Update
 from seqcls.engines.lanes.batches import OutputProgram, Steps, make_lesson
 from seqcls.engines.lanes.engine import Lanes, program_of
+from seqcls.engines.pytorch.computations import OneByOne
+from seqcls.engines.pytorch.groups import FlatGroup, Losses
 from seqcls.kinds import Examples
 from seqcls.models.initialization import initial_parameters
 from seqcls.problem import Problem, configuration, resolve

@@ -7,14 +7,14 @@ import numpy as np
 import pytest
 import torch
 from mambapy.mamba import MambaBlock, MambaConfig
-from seqcls.engines.pytorch.engine.batches import Batch, trimmed_ids
-from seqcls.engines.pytorch.engine.computations import OneByOne, Stacked
-from seqcls.engines.pytorch.engine.groups import FlatGroup, Losses, StackedGroup
 from torch import Tensor
 from torch.nn import functional
 
 from seqcls.config import NetworkConfig
 from seqcls.engines.choice import choose_engine
+from seqcls.engines.pytorch.batches import Batch, trimmed_ids
+from seqcls.engines.pytorch.computations import OneByOne, Stacked
+from seqcls.engines.pytorch.groups import FlatGroup, Losses, StackedGroup
 from seqcls.errors import ConfigError, EngineError
 from seqcls.interpretability.mechanisms import LONGER
 from seqcls.interpretability.remedies import suggestions

@@ -5,13 +5,13 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from seqcls.engines.pytorch.engine.batches import Batch
-from seqcls.engines.pytorch.engine.computations import plain_logits
 from torch import Tensor
 
 from dashboard.elements import colored, heated
 from seqcls.decode import RecomputeStepper, start
-from seqcls.engines.pytorch.engine import batches
+from seqcls.engines.pytorch.batches import Batch
+from seqcls.engines.pytorch.computations import plain_logits
+from seqcls.engines.pytorch import batches
 from seqcls.errors import InvalidStringError
 from seqcls.interpretability.states_by_strings import picture_attention
 from seqcls.interpretability.trained_model import TrainedModel

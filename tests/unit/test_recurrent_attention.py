@@ -5,13 +5,13 @@ from typing import Any
 
 import pytest
 import torch
-from seqcls.engines.pytorch.engine.batches import Batch
-from seqcls.engines.pytorch.engine.computations import plain_logits
 from torch import Tensor, nn
 
 from seqcls.config import NetworkConfig
 from seqcls.decode import RecomputeStepper, start
 from seqcls.engines.choice import choose_engine
+from seqcls.engines.pytorch.batches import Batch
+from seqcls.engines.pytorch.computations import plain_logits
 from seqcls.errors import ConfigError
 from seqcls.models.base import Classifier
 from seqcls.models.entries import RECURRENT_ATTENTION

@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from seqcls.engines.pytorch.engine.training import choose_device
 from torch import nn
 
 from seqcls.config import NetworkConfig, RunConfig
+from seqcls.engines.pytorch.training import choose_device
 from seqcls.errors import DeviceError, GroupError
 from seqcls.evaluation import evaluate
 from seqcls.kinds import Examples

@@ -6,10 +6,6 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from seqcls.engines.pytorch.engine.batches import Batch, trimmed_ids
-from seqcls.engines.pytorch.engine.computations import OneByOne, Stacked, plain_logits
-from seqcls.engines.pytorch.engine.groups import FlatGroup, StackedGroup
-from seqcls.engines.pytorch.engine.training import GroupTraining, optimized
 from torch.nn import functional
 
 from seqcls.decode import (
@@ -26,6 +22,10 @@ from seqcls.decode import (
 from seqcls.engines.base import Member
 from seqcls.engines.choice import choose_engine
 from seqcls.engines.member import Unfinished, draw_initial
+from seqcls.engines.pytorch.batches import Batch, trimmed_ids
+from seqcls.engines.pytorch.computations import OneByOne, Stacked, plain_logits
+from seqcls.engines.pytorch.groups import FlatGroup, StackedGroup
+from seqcls.engines.pytorch.training import GroupTraining, optimized
 from seqcls.errors import ConfigError, InvalidStringError
 from seqcls.evaluation import evaluate
 from seqcls.kinds import Examples

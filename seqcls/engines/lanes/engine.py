@@ -187,7 +187,7 @@ class Lanes(CompiledEngine):
         return lane_logits(problem.network, weights, strings)
 
     def score(self, problem: Problem, weights: Weights, examples: Examples) -> Scored:
-        """As `Writer.score`."""
+        """Implements `Writer.score`."""
         return lane_scores(problem, weights, examples)
 
     def write(
@@ -197,7 +197,7 @@ class Lanes(CompiledEngine):
         inputs: TokenStrings,
         limits: Int64[np.ndarray, " string"],
     ) -> list[Written]:
-        """As `Writer.write`."""
+        """Implements `Writer.write`."""
         return lane_outputs(problem, weights, inputs, limits)
 
 

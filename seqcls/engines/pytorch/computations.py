@@ -5,9 +5,6 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 import torch
 from jaxtyping import Float, Int64
-from seqcls.engines.pytorch.engine.batches import Batch, testing_pieces, training_batches
-from seqcls.engines.pytorch.engine.groups import FlatGroup, Losses, StackedGroup
-from seqcls.engines.pytorch.engine.transformer import encoder_decoder_logits, transformer_logits
 from torch import Tensor, nn
 from torch.func import functional_call, vmap
 from torch.nn import functional
@@ -15,6 +12,9 @@ from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_
 
 from seqcls.config import NetworkConfig
 from seqcls.counts.forward import group_logits, log_counts
+from seqcls.engines.pytorch.batches import Batch, testing_pieces, training_batches
+from seqcls.engines.pytorch.groups import FlatGroup, Losses, StackedGroup
+from seqcls.engines.pytorch.transformer import encoder_decoder_logits, transformer_logits
 from seqcls.models.base import Classifier, Hidden, Outputs, read_states
 from seqcls.models.encoder_decoder import EncoderDecoder
 from seqcls.models.initialization import make_model

@@ -16,7 +16,8 @@ from seqcls.strings.token_strings import TokenStrings
 
 if TYPE_CHECKING:
     import torch
-    from seqcls.engines.pytorch.engine.groups import Computation, Members
+
+    from seqcls.engines.pytorch.groups import Computation, Members
 
 
 class _TorchEngine(ABC):
@@ -47,7 +48,7 @@ class _TorchEngine(ABC):
 
     def load(self) -> None:
         """Implements `Engine.load`."""
-        from seqcls.engines.pytorch.engine import training as stacked  # noqa: F401
+        from seqcls.engines.pytorch import training as stacked  # noqa: F401
 
     def train(
         self,
@@ -59,9 +60,8 @@ class _TorchEngine(ABC):
         device: str,
     ) -> list[TrainedMember]:
         """Implements `Engine.train`."""
-        from seqcls.engines.pytorch.engine.training import GroupTraining, choose_device
-
         from seqcls.engines.member import Unfinished, draw_initial
+        from seqcls.engines.pytorch.training import GroupTraining, choose_device
 
         torch_device = choose_device(device)
         weights = draw_initial(members) if initial is None else initial
@@ -82,8 +82,8 @@ class _TorchEngine(ABC):
         device: str,
     ) -> Float[np.ndarray, "member string"]:
         """Implements `Engine.logits`."""
-        from seqcls.engines.pytorch.engine.groups import all_logits
-        from seqcls.engines.pytorch.engine.training import choose_device
+        from seqcls.engines.pytorch.groups import all_logits
+        from seqcls.engines.pytorch.training import choose_device
 
         computation = self._answering(problem, weights, len(strings), choose_device(device))
         return all_logits(computation, strings, len(weights))
@@ -115,9 +115,9 @@ class PyTorchCounts(_TorchEngine):
     def _training(
         self, problem: Problem, weights: Sequence[Weights], device: "torch.device"
     ) -> "tuple[Members, Computation]":
-        from seqcls.engines.pytorch.engine.computations import ByCounts
-        from seqcls.engines.pytorch.engine.groups import StackedGroup
-        from seqcls.engines.pytorch.engine.training import optimized
+        from seqcls.engines.pytorch.computations import ByCounts
+        from seqcls.engines.pytorch.groups import StackedGroup
+        from seqcls.engines.pytorch.training import optimized
 
         group = StackedGroup(weights, device, **optimized(problem))
         return group, ByCounts(problem.network, group, problem.config.train_batch_size, device)
@@ -125,8 +125,8 @@ class PyTorchCounts(_TorchEngine):
     def _answering(
         self, problem: Problem, weights: Sequence[Weights], strings: int, device: "torch.device"
     ) -> "Computation":
-        from seqcls.engines.pytorch.engine.computations import ByCounts
-        from seqcls.engines.pytorch.engine.groups import StackedGroup
+        from seqcls.engines.pytorch.computations import ByCounts
+        from seqcls.engines.pytorch.groups import StackedGroup
 
         return ByCounts(problem.network, StackedGroup(weights, device), strings, device)
 
@@ -145,9 +145,9 @@ class PyTorchStrings(_TorchEngine):
     def _training(
         self, problem: Problem, weights: Sequence[Weights], device: "torch.device"
     ) -> "tuple[Members, Computation]":
-        from seqcls.engines.pytorch.engine.computations import OneByOne, Stacked
-        from seqcls.engines.pytorch.engine.groups import FlatGroup, StackedGroup
-        from seqcls.engines.pytorch.engine.training import optimized
+        from seqcls.engines.pytorch.computations import OneByOne, Stacked
+        from seqcls.engines.pytorch.groups import FlatGroup, StackedGroup
+        from seqcls.engines.pytorch.training import optimized
 
         config = problem.config
         settings = (problem.network, config.train_batch_size, device, config.train_seed)
@@ -161,7 +161,7 @@ class PyTorchStrings(_TorchEngine):
     def _answering(
         self, problem: Problem, weights: Sequence[Weights], strings: int, device: "torch.device"
     ) -> "Computation":
-        from seqcls.engines.pytorch.engine.computations import OneByOne
-        from seqcls.engines.pytorch.engine.groups import FlatGroup
+        from seqcls.engines.pytorch.computations import OneByOne
+        from seqcls.engines.pytorch.groups import FlatGroup
 
         return OneByOne(FlatGroup(weights, device), problem.network, strings, device)

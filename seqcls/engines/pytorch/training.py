@@ -12,11 +12,11 @@ from typing import Any, TypedDict
 
 import torch
 from jaxtyping import Num
-from seqcls.engines.pytorch.engine.groups import Computation, Losses, Members
 from torch import Tensor
 
 from seqcls.engines.base import Member, Progress
 from seqcls.engines.member import MemberTraining, Unfinished, learning_rate, warm_up
+from seqcls.engines.pytorch.groups import Computation, Losses, Members
 from seqcls.errors import DeviceError
 from seqcls.kinds import Examples
 from seqcls.problem import Problem

@@ -10,10 +10,10 @@ import math
 
 import torch
 from jaxtyping import Float, Int64
-from seqcls.engines.pytorch.engine.batches import Batch
 from torch import Tensor
 from torch.nn import functional
 
+from seqcls.engines.pytorch.batches import Batch
 from seqcls.models.base import Outputs
 from seqcls.models.encoder_decoder import DecoderBlock, EncoderDecoder
 from seqcls.models.layers import masked_mean
