@@ -9,9 +9,9 @@ from torch import Tensor
 
 from dashboard.elements import colored, heated
 from seqcls.decode import RecomputeStepper, start
+from seqcls.engines.pytorch import batches
 from seqcls.engines.pytorch.batches import Batch
 from seqcls.engines.pytorch.computations import plain_logits
-from seqcls.engines.pytorch import batches
 from seqcls.errors import InvalidStringError
 from seqcls.interpretability.states_by_strings import picture_attention
 from seqcls.interpretability.trained_model import TrainedModel

@@ -1,0 +1,1 @@
+"""Training with PyTorch, for whatever the compiled engines do not know."""
