@@ -16,7 +16,7 @@ from dashboard.figures.figure import Figure
 from sweeps.api import failures
 from sweeps.cli.app import commands, name_of
 from sweeps.store.opening import open_writer
-from tests.commands import SEQCLS, refusal, refused, run_main
+from tests.commands import SEQCLS, refused, run_main
 from tests.conftest import ROOT
 
 RUN = "lower_magnitude_initializations/2"
@@ -89,7 +89,9 @@ def test_of_an_export_for_which_there_is_no_room_nothing_is_left(folder: Path, k
     # What is written last is missing: closing the file fails.
     limit = partial(resource.setrlimit, resource.RLIMIT_FSIZE, (size - 1, size - 1))
     said = subprocess.run([*SEQCLS, *export], capture_output=True, text=True, preexec_fn=limit)
-    assert "cannot write 'out': " in refusal(said)
+    assert (said.returncode, said.stdout, said.stderr.count("\n")) == (3, "", 1)
+    assert said.stderr.startswith("seqcls: cannot write 'out': ")
+    assert "(ulimit -f)" in said.stderr
     assert list(folder.iterdir()) == []
 
 
