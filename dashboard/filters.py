@@ -269,7 +269,7 @@ def _outcome() -> None:
         format="%.1f",
         key="below",
         bind="query-params",
-        help=f"At 100, a model fails if it {missed}.",
+        help=f"At 100, a model fails if it {verbatim(missed)}.",
     )
     if not measures.has_cells(data.languages()):
         return

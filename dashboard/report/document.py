@@ -160,7 +160,8 @@ def by_length(view: View, table: pd.DataFrame) -> Iterator[str]:
         said.append(f"Drawn are the worst {drawable} of {len(table):,} configurations.")
     if lines.most is not None:
         said.append(
-            f"{lines.most} models of each, evenly from the worst to the best; medians are over all."
+            f"Up to {lines.most} models of each, evenly from the worst to the best; medians are "
+            "over all."
         )
     yield quiet(" ".join(said))
 

@@ -99,7 +99,9 @@ def _glance(counts: pd.DataFrame, view: View) -> bool:
         st.metric(
             "Failing models",
             f"{failing:,} ({percent(failing / done, 0)})" if done else "none yet",
-            help=measures.failing(view.below, measures.words_of(counts["config_id"]).words),
+            help=verbatim(
+                measures.failing(view.below, measures.words_of(counts["config_id"]).words)
+            ),
             width="content",
         )
         st.metric("Queued or in training", f"{int(total['unfinished']):,}", width="content")
@@ -203,24 +205,26 @@ def _by_length(chosen: pd.DataFrame, view: View) -> None:
         return
     if lines.most is not None:
         st.caption(
-            f"The chart shows {lines.most} models of each configuration, evenly from the worst to "
-            "the best. Medians and intervals are over all of them."
+            f"The chart shows up to {lines.most} models of each configuration, evenly from the "
+            "worst to the best. Medians and intervals are over all of them."
         )
     chart = placement.built(accuracy_by_length.zoomed_by_length, *lines.given)
     clicked = accuracy_by_length.CLICKED
     event = placement.with_legend(chart, lines.colors, "by_length", click=clicked)
     links.open_clicked(event, clicked)
     st.caption(
-        f"{measure.meaning} Hover over a line to see its seed; click it to look inside the model. "
-        "Lines at 100% or 0% are drawn a little apart."
+        f"{verbatim(measure.meaning)} Hover over a line to see its seed; click it to look inside "
+        "the model. Lines at 100% or 0% are drawn a little apart."
     )
 
 
 def _length_controls(measures_of: Mapping[str, Measure], width: int) -> tuple[Measure, int]:
     row = st.container(horizontal=True, gap="medium", key="controls")
-    said = " ".join(f"{name}: {known.meaning}" for name, known in measures_of.items())
+    said = verbatim(" ".join(f"{name}: {known.meaning}" for name, known in measures_of.items()))
     titles = list(measures_of)
-    measure = links.choice("Measure", titles, "measure", titles[0], place=row, help=said)
+    measure = links.choice(
+        "Measure", titles, "measure", titles[0], place=row, help=said, format_func=verbatim
+    )
     said = "Few test strings have any one length; together they make a steadier line."
     widths = [1, 5, 10, 20]
     chosen = links.choice("Lengths per point", widths, "width", width, place=row, help=said)

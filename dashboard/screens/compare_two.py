@@ -126,7 +126,12 @@ def show_accuracy(pair: Pair) -> None:
     """A line for each model, and for each of two configurations the median of its models."""
     width = scores.first_width(pair.config_ids)
     if pair.run_ids is None:
-        seeds, medians = _of_configurations(pair, width)
+        seeds, medians, most = _of_configurations(pair, width)
+        if most is not None:
+            st.caption(
+                f"The chart shows up to {most} models of each configuration, evenly from the worst "
+                "to the best. Medians and intervals are over all of them."
+            )
         color_of = names.colors(list(dict.fromkeys(pair.config_ids)))
         colors = dict(zip(pair.names, (color_of[x] for x in pair.config_ids), strict=True))
     else:
@@ -142,17 +147,19 @@ def show_accuracy(pair: Pair) -> None:
     links.open_clicked(event, accuracy_by_length.CLICKED)
 
 
-def _of_configurations(pair: Pair, width: int) -> tuple[pd.DataFrame, pd.DataFrame]:
+def _of_configurations(pair: Pair, width: int) -> tuple[pd.DataFrame, pd.DataFrame, int | None]:
+    """The points of models, the medians, and how many models are drawn; None where all are."""
     ids = tuple(dict.fromkeys(pair.config_ids))
     named = names.configuration_names(list(ids))
     renamed = {named[x]: name for x, name in zip(pair.config_ids, pair.names, strict=True)}
     medians = scores.medians(View(), ids, width, MEASURE)
-    most = max(1, scores.MAX_POINTS // max(1, medians["middle"].nunique()) // len(ids))
+    most = scores.most_drawn(scores.counts(View(), ids), medians["middle"].nunique())
     seeds = scores.points_of_models(View(), ids, most, width, MEASURE)
-    return tuple(  # type: ignore[return-value]
+    seeds, medians = (
         x.assign(configuration=x["configuration"].astype(str).map(renamed))
         for x in (seeds, medians)
     )
+    return seeds, medians, most
 
 
 def _of_models(
@@ -185,7 +192,7 @@ def show_strings(pair: Pair, strings: pd.DataFrame | None) -> str | None:
             tested on different strings.
     """
     words = measures.words_of(pair.config_ids).words
-    st.subheader(f"{words.plural('').capitalize()} that only one gets wrong")
+    st.subheader(verbatim(f"{words.plural('').capitalize()} that only one gets wrong"))
     if strings is None:
         st.info(
             "No string can be compared: the two are tested on different strings, so that what one "
@@ -207,8 +214,9 @@ def _strings_table(pair: Pair, strings: pd.DataFrame, what: str) -> str | None:
     shown = strings.iloc[first : first + A_PAGE]
     of = "the models of one and not of the other" if pair.run_ids is None else "one model alone"
     st.caption(
-        f"{len(strings):,} different {what} that {of} get{'' if pair.run_ids is None else 's'} "
-        "wrong, those of most models first. Select one to ask both about it."
+        f"{len(strings):,} different {verbatim(what)} that {of} "
+        f"get{'' if pair.run_ids is None else 's'} wrong, those of most models first. Select one "
+        "to ask both about it."
     )
     (kind, *_) = measures.kinds_of(pair.config_ids)
     counted = {

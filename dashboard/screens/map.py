@@ -88,9 +88,9 @@ def _maps(view: View, language: str | None, fields: list[str], header: DeltaGene
     _say_what_is_predicted(table, grouped)
     fail = measures.failing(view.below, words)
     st.caption(
-        f"{measure.title}: {measure.meaning} Failing: {fail} Each number "
-        "summarizes models, not pooled strings. A missing cell has no model with these settings. "
-        "Click a cell to compare its models."
+        f"{verbatim(measure.title)}: {verbatim(measure.meaning)} Failing: {verbatim(fail)} Each "
+        "number summarizes models, not pooled strings. A missing cell has no model with these "
+        "settings. Click a cell to compare its models."
     )
 
 
@@ -100,7 +100,7 @@ def _measure(config_ids: list[int]) -> Measure:
     first = next(iter(known))
     if len(known) == 1:
         return known[first]
-    return known[links.choice("Measure", list(known), "mapped", first)]
+    return known[links.choice("Measure", list(known), "mapped", first, format_func=verbatim)]
 
 
 def _map(
@@ -151,8 +151,8 @@ def _say_what_is_left_out(view: View, language: str | None, grouped: list[str], 
     for name, number in unread.items():
         if number:
             st.caption(
-                f"{number:,} of {models:,} models are in no cell: their {task} or network "
-                f"does not use {verbatim(name)}."
+                f"{number:,} of {models:,} models are in no cell: their {verbatim(task)} or "
+                f"network does not use {verbatim(name)}."
             )
 
 

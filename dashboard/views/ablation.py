@@ -18,6 +18,7 @@ from dashboard.choosing.run import ABLATED
 from dashboard.choosing.strings import Chosen
 from dashboard.placement import stretch
 from dashboard.server.visitors import ask
+from dashboard.text import verbatim
 from seqcls.errors import SeqclsError
 from seqcls.interpretability.ablation import judge_of, prune, rank
 from seqcls.interpretability.ablation_judge import (
@@ -395,7 +396,7 @@ def show_by_strings(opened: AnyModel) -> None:
         "Ablation", list(METHODS), "way", "zero", format_func=lambda name: METHODS[name]
     )
     if not st.toggle("Ablate each part on its own", key="ablate", bind="query-params"):
-        strings = _texts(model).words.plural("test")
+        strings = verbatim(_texts(model).words.plural("test"))
         st.caption(f"Measured on {SAMPLE} distinct {strings}, spread evenly over their lengths.")
         return
     try:

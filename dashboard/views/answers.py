@@ -9,6 +9,7 @@ from dashboard.choosing.strings import separated_by
 from dashboard.figures.history import losses, losses_by_part
 from dashboard.placement import stretch
 from dashboard.server.visitors import ask
+from dashboard.text import verbatim
 from dashboard.views import error_places
 from dashboard.words import measures
 from dashboard.words.languages import first_strings
@@ -82,7 +83,8 @@ def _predictions(run_id: int, strings: tuple[str, ...]) -> pd.DataFrame:
 
 def _errors(run_id: int, config: RunConfig, errors: pd.DataFrame) -> None:
     kind = resolve(config).kind
-    st.subheader(f"{kind.words.missed.capitalize()} {kind.words.plural('test')}")
+    missed = f"{kind.words.missed.capitalize()} {kind.words.plural('test')}"
+    st.subheader(verbatim(missed))
     if errors.empty:
         st.success("There are none.")
         return

@@ -47,7 +47,7 @@ def show_minimal(opened: AnyModel, letters: Letters) -> None:
             )
         nearest = nearest_of(opened, letters, prefer_other_answer=True)
         words = opened.model.problem.kind.words
-        st.subheader(f"Nearest {words.hit} {words.string}")
+        st.subheader(verbatim(f"Nearest {words.hit} {words.string}"))
         if nearest.answer is not None:
             _string(nearest.answer, "nearest")
             st.caption(f"{how_near(nearest.edits, nearest.answer, given)}.")

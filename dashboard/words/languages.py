@@ -111,13 +111,15 @@ def choose(models: "pd.Series[int]", more: Sequence[str] = ()) -> str:
     words = measures.words_of_languages(known).words
     links.say_what_is_not("language", [*known, *more])
     return st.selectbox(
-        words.task.capitalize(),
+        verbatim(words.task.capitalize()),
         [*known, *more],
         key="language",
         bind="query-params",
-        help=f"{words.task.capitalize()}s are never pooled by themselves: {words.one} has a "
-        f"{words.right} in one, and an accuracy means something else in the next. That of most "
-        "models comes first.",
+        help=verbatim(
+            f"{words.task.capitalize()}s are never pooled by themselves: {words.one} has a "
+            f"{words.right} in one, and an accuracy means something else in the next. That of most "
+            "models comes first."
+        ),
     )
 
 

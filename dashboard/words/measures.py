@@ -120,11 +120,11 @@ def failing(below: float, words: Words = MISCLASSIFIED) -> str:
 
 def configuration_columns(below: float, spoken: KindWords) -> dict[str, Any]:
     """How the columns of a table of configurations are shown."""
-    fail = failing(below, spoken.words)
-    median = f"{spoken.accuracy} The median over seeds: half of the models are better."
+    fail = verbatim(failing(below, spoken.words))
+    median = f"{verbatim(spoken.accuracy)} The median over seeds: half of the models are better."
     solved = (
-        f"{solved_length(spoken.words)} The median over seeds: of an even number of seeds it may "
-        "lie between two lengths, as 2.5."
+        f"{verbatim(solved_length(spoken.words))} The median over seeds: of an even number of "
+        "seeds it may lie between two lengths, as 2.5."
     )
     return {
         "seeds": NumberColumn("Seeds", help=SEEDS, width=55),
@@ -195,11 +195,13 @@ def model_columns(spoken: KindWords) -> dict[str, Any]:
     return {
         "run_id": NumberColumn("Run", help="The model's number in the database.", width=60),
         "model_seed": NumberColumn("Seed", help="The seed of its initial values.", width=60),
-        "errors": NumberColumn("Errors", help=f"{' '.join(errors.split())}.", width=70),
+        "errors": NumberColumn("Errors", help=verbatim(f"{' '.join(errors.split())}."), width=70),
         "false_positives": NumberColumn("False pos.", help=f"{FALSE_POSITIVES}.", width=80),
         "false_negatives": NumberColumn("False neg.", help=f"{FALSE_NEGATIVES}.", width=80),
-        "accuracy": NumberColumn("Accuracy", help=spoken.accuracy, format="percent", width=80),
-        "solved_length": NumberColumn("Solved", help=solved_length(words), width=65),
+        "accuracy": NumberColumn(
+            "Accuracy", help=verbatim(spoken.accuracy), format="percent", width=80
+        ),
+        "solved_length": NumberColumn("Solved", help=verbatim(solved_length(words)), width=65),
     }
 
 
@@ -219,7 +221,7 @@ def string_columns(kind: kinds.Kind | None = None) -> dict[str, Any]:
         "kind": TextColumn("Kind", help=f"False positive: {FALSE_POSITIVES}, and so on."),
         "length": NumberColumn("Length", help="Letters"),
         "occurrences": NumberColumn("Occurrences", help=OCCURRENCES),
-        "models": NumberColumn("Models", help=f"Models that {words.miss.format('it')}."),
+        "models": NumberColumn("Models", help=verbatim(f"Models that {words.miss.format('it')}.")),
         "of": NumberColumn("Tested on it", help="Of the models with errors that are counted."),
         "share": NumberColumn(
             "Share", help="Of the models with errors that are tested on it.", format="percent"

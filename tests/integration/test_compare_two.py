@@ -16,8 +16,10 @@ from sweeps.store.reads import string_queries
 from sweeps.work.machine import WorkOptions
 from sweeps.work.worker import work
 from tests.app import metrics, open_app, rerun, said
+from tests.chaos.compare_values import fill_imported
 from tests.conftest import ROOT, SHORT
 from tests.databases import file_of, rows
+from tests.shown import charts_of
 
 SHIPPED = ROOT / "runs.db"
 PAGE = "compare_two"
@@ -117,3 +119,18 @@ def test_strings_without_labels_are_counted_too() -> None:
     assert found.to_dict("records") == [
         {"string": "b", "length": 1, "label": None, "target": "b", "wrong_a": 1, "wrong_b": 0}
     ]
+
+
+@pytest.mark.parametrize(("most_points", "drawn"), [(20, (12, 4)), (14, (7, 4))])
+def test_models_that_are_not_drawn_are_told(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, most_points: int, drawn: tuple[int, int]
+) -> None:
+    # All lengths of these strings are one point of a line.
+    monkeypatch.setattr("dashboard.views.scores.MAX_POINTS", most_points)
+    db = tmp_path / "several.db"
+    fill_imported(open_writer(str(db)), tmp_path, (12, 4))
+    app = open_app(monkeypatch, db, "compare_two", config=["1", "2"])
+    points = next(x for chart in charts_of(app) for x in chart if "run_id" in x and "middle" in x)
+    models = points.groupby("configuration_number")["run_id"].nunique()
+    assert tuple(models) == drawn
+    assert ("shows up to 7 models of each configuration" in said(app)) == (drawn != (12, 4))

@@ -7,6 +7,7 @@ import signal
 import stat
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -154,6 +155,28 @@ def test_files_that_a_killed_program_moved_in_part_are_taken_back(
     assert len(list(tmp_path.glob(".seqcls-*"))) == 1
     refuse_taken([tmp_path / "a"])
     assert state(tmp_path) == was
+
+
+@pytest.mark.parametrize("removed", [0, 1, 2])
+def test_what_a_program_that_was_killed_at_last_did_not_remove_is_removed(
+    tmp_path: Path, removed: int
+) -> None:
+    write(tmp_path / "a", "before")
+    child = os.fork()
+    if child == 0:
+        unlink, unlinked = os.unlink, iter(range(3))
+
+        def killing(*what: Any, **where: Any) -> None:
+            if next(unlinked) == removed:
+                os.kill(os.getpid(), signal.SIGKILL)
+            unlink(*what, **where)
+
+        os.unlink = killing
+        write_all(tmp_path, {"a": "after"}, force=True)
+    os.waitpid(child, 0)
+    assert len(list(tmp_path.glob(".seqcls-*"))) == 1
+    refuse_taken([tmp_path / "b"])
+    assert state(tmp_path) == {"a": (stat.S_IFREG, b"after")}
 
 
 def test_files_that_a_living_program_is_writing_stay(tmp_path: Path) -> None:
