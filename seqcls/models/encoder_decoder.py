@@ -8,13 +8,15 @@ One table of embeddings serves both.
 
 import math
 from collections.abc import Mapping
+from typing import NamedTuple
 
 import torch
-from jaxtyping import Float, Int64
+from jaxtyping import Bool, Int64
 from torch import Tensor, nn
 
 from seqcls.config import NetworkConfig
 from seqcls.models.base import Hidden, Ids, Outputs, Places, Recorder, make_head
+from seqcls.models.forms import Scores
 from seqcls.models.layers import Dropout, Embedding, Linear, make_norm
 from seqcls.models.parts import ONLY_SELF, Part, Site, block_parts, block_sites
 from seqcls.models.pictures import PictureEncoder
@@ -25,10 +27,12 @@ from seqcls.models.transformer import (
     Attention,
     Block,
     Cache,
+    Keys,
+    Scale,
     Side,
-    TransformerStepper,
     attending_of,
     cached,
+    step_through,
 )
 from seqcls.models.two_streams import Streams, TwoStreams, split
 
@@ -68,6 +72,29 @@ class DecoderBlock(Block):
         return *super().adding(), self.cross_attention.output
 
 
+class Crossing(NamedTuple):
+    """What is kept of strings whose outputs are being written."""
+
+    own: Cache
+    keys: list[Keys]
+    """Those of the input, of each of the decoder's blocks."""
+    values: list[Keys]
+    attendable: Bool[Tensor, "string 1 #position input_position"]
+    scale: Scale
+
+    def crossed(self, number: int, block: Block, states: Hidden) -> Hidden:
+        """The states after attention to the input."""
+        assert isinstance(block, DecoderBlock)
+        layer = block.cross_attention
+
+        def part(read: Hidden) -> Hidden:
+            factor = self.scale / math.sqrt(layer.heads[1])
+            scores = layer.split(layer.query(read)) @ self.keys[number].mT * factor
+            return layer.mixed(scores, self.values[number], self.attendable, NOTHING)
+
+        return block.added("cross_attention", block.cross_attention_norm, part, states, NOTHING)
+
+
 class EncoderDecoder(TwoStreams):
     """Encoder, decoder, and a head that reads the decoder's states.
 
@@ -96,6 +123,23 @@ class EncoderDecoder(TwoStreams):
             embedded, writing, record.within("decoder"), crossing, encoded
         )
         return states
+
+    def begin(self, ids: Ids, most_tokens: int) -> tuple[Scores, Crossing]:
+        """Implements `Stepping.begin`."""
+        kept, streams = self.activations(ids), split(self.config, ids)
+        lengths = streams.written.sum(dim=1)
+        own = cached(self, kept, "decoder.blocks.{}.attention", most_tokens)
+        of_input = cached(self, kept, "decoder.blocks.{}.cross_attention")
+        crossing = self.crossing(streams, None)
+        attendable = crossing.attendable.unsqueeze(1)
+        return kept["decoder.logits"][torch.arange(len(ids)), lengths - 1], Crossing(
+            Cache(lengths, *own, None), *of_input, attendable, crossing.scale
+        )
+
+    def step(self, tokens: Int64[Tensor, " string"], kept: Crossing) -> tuple[Scores, Crossing]:
+        """Implements `Stepping.step`; it costs one token of the output."""
+        outputs, own = step_through(self, self.decoder, tokens, kept.own, kept.crossed)
+        return outputs, kept._replace(own=own)
 
     def made_encoder(self, config: NetworkConfig) -> nn.Module:
         """What reads inputs; made before the decoder: parameters are drawn in their order."""
@@ -178,6 +222,8 @@ class ParagraphReader(EncoderDecoder):
     It is the picture that the task draws of the input: token ids say only what is drawn.
     """
 
+    begin, step = EncoderDecoder.begin, EncoderDecoder.step
+
     def made_encoder(self, config: NetworkConfig) -> nn.Module:
         """Implements `EncoderDecoder.made_encoder`."""
         return PictureEncoder(config)
@@ -208,44 +254,3 @@ class ParagraphReader(EncoderDecoder):
         memory.
         """
         return tuple(name for name in super().attention() if name.startswith("decoder"))
-
-
-class EncoderDecoderStepper(TransformerStepper):
-    """A `seqcls.decode.Stepper` whose step costs one token of the output."""
-
-    _encoded: tuple[list[Cache], list[Cache]]
-    """Keys and values of the input, of each of the decoder's blocks."""
-    _attendable: Tensor
-    _scales: Tensor
-
-    @classmethod
-    def of_input(
-        cls, model: EncoderDecoder, ids: Ids, most_tokens: int
-    ) -> "tuple[EncoderDecoderStepper, Float[Tensor, 'string output']]":
-        """Implements `seqcls.decode.start`."""
-        kept, streams = model.activations(ids), split(model.config, ids)
-        lengths = streams.written.sum(dim=1)
-        caches = cached(model, kept, "decoder.blocks.{}.attention", most_tokens)
-        stepper = cls(model, model.decoder, lengths, *caches)
-        stepper._encoded = cached(model, kept, "decoder.blocks.{}.cross_attention")
-        crossing = model.crossing(streams, None)
-        stepper._attendable, stepper._scales = crossing.attendable.unsqueeze(1), crossing.scale
-        return stepper, kept["decoder.logits"][torch.arange(len(ids)), lengths - 1]
-
-    def take(self, rows: Int64[Tensor, " row"]) -> None:
-        """Implements `Stepper.take`."""
-        super().take(rows)
-        keys, values = self._encoded
-        self._encoded = [key[rows] for key in keys], [value[rows] for value in values]
-        self._attendable, self._scales = self._attendable[rows], self._scales[rows]
-
-    def _crossed(self, number: int, block: Block, states: Tensor) -> Tensor:
-        assert isinstance(block, DecoderBlock)
-        layer, (keys, values) = block.cross_attention, self._encoded
-
-        def part(read: Tensor) -> Tensor:
-            factor = self._scales / math.sqrt(layer.heads[1])
-            scores = layer.split(layer.query(read)) @ keys[number].mT * factor
-            return layer.mixed(scores, values[number], self._attendable, NOTHING)
-
-        return block.added("cross_attention", block.cross_attention_norm, part, states, NOTHING)

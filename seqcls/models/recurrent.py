@@ -14,6 +14,7 @@ from torch.nn import functional
 
 from seqcls.config import NetworkConfig
 from seqcls.models.base import BodyAndHead, Hidden, Ids, Places, Recorder, make_head
+from seqcls.models.forms import Scores
 from seqcls.models.layers import Dropout, Embedding
 from seqcls.models.parts import Part, Site, inside
 from seqcls.strings.tokenizer import PAD
@@ -130,6 +131,13 @@ class LSTMCell(Cell):
         return CellStep(give * cell.tanh(), cell, named)
 
 
+class Recurrence(NamedTuple):
+    """What layers keep between tokens, a layer each; without cells those mean nothing."""
+
+    states: list[State]
+    cells: list[State]
+
+
 class Recurrent(BodyAndHead):
     """Layers of cells, and a logit read off the last state or off the mean of all."""
 
@@ -150,6 +158,33 @@ class Recurrent(BodyAndHead):
         for number, layer in enumerate(self.layers):
             states = self.dropout(layer(states, record.within(f"layers.{number}")))
         return states
+
+    def nothing(self, strings: int) -> Recurrence:
+        """What is kept before the first token of so many strings."""
+        zeros = self.embedding.weight.new_zeros(strings, self.config.hidden_size)
+        return Recurrence([zeros] * self.config.num_blocks, [zeros] * self.config.num_blocks)
+
+    def begin(self, ids: Ids, most_tokens: int) -> tuple[Scores, Recurrence]:
+        """Implements `Stepping.begin`."""
+        del most_tokens
+        kept = self.activations(ids)
+        last = torch.arange(len(ids)), (ids != PAD).sum(dim=1) - 1
+        layers = range(self.config.num_blocks)
+        states = [kept[f"layers.{layer}.state"][last] for layer in layers]
+        cells = list(states)
+        if self.cell.has_cell:
+            cells = [kept[f"layers.{layer}.cell"][last] for layer in layers]
+        return kept["logits"][last], Recurrence(states, cells)
+
+    def step(self, tokens: Int64[Tensor, " string"], kept: Recurrence) -> tuple[Scores, Recurrence]:
+        """Implements `Stepping.step`."""
+        states, after = self.embedding(tokens), Recurrence([], [])
+        for layer, state, cell in zip(self.layers, *kept, strict=True):
+            step = layer.step(layer.from_input(states), state, cell)
+            after.states.append(step.state)
+            after.cells.append(step.cell)
+            states = step.state
+        return self.head(states), after
 
     def parts(self) -> Mapping[Part, str]:
         """Implements `Classifier.parts`: units, layer by layer."""
@@ -211,41 +246,3 @@ class LSTM(Recurrent):
     """The long short-term memory."""
 
     cell = LSTMCell
-
-
-class RecurrentStepper:
-    """A `seqcls.decode.Stepper` of recurrent networks."""
-
-    def __init__(self, model: Recurrent, states: list[State], cells: list[State]) -> None:
-        self._model = model
-        self._states = states
-        self._cells = cells
-
-    @classmethod
-    def start(
-        cls, model: Recurrent, ids: Ids
-    ) -> "tuple[RecurrentStepper, Float[Tensor, 'string output']]":
-        """Implements `seqcls.decode.start`."""
-        kept = model.activations(ids)
-        last = torch.arange(len(ids)), (ids != PAD).sum(dim=1) - 1
-        layers = range(model.config.num_blocks)
-        states = [kept[f"layers.{layer}.state"][last] for layer in layers]
-        cells = list(states)
-        if model.cell.has_cell:
-            cells = [kept[f"layers.{layer}.cell"][last] for layer in layers]
-        return cls(model, states, cells), kept["logits"][last]
-
-    def step(self, tokens: Int64[Tensor, " string"]) -> Float[Tensor, "string output"]:
-        """Implements `Stepper.step`."""
-        states = self._model.embedding(tokens)
-        for number, layer in enumerate(self._model.layers):
-            given = layer.from_input(states)
-            step = layer.step(given, self._states[number], self._cells[number])
-            self._states[number], self._cells[number] = step.state, step.cell
-            states = step.state
-        return self._model.head(states)
-
-    def take(self, rows: Int64[Tensor, " row"]) -> None:
-        """Implements `Stepper.take`."""
-        self._states = [states[rows] for states in self._states]
-        self._cells = [cells[rows] for cells in self._cells]

@@ -20,10 +20,18 @@ from torch import Tensor, nn
 
 from seqcls.config import NetworkConfig
 from seqcls.models.base import Hidden, Ids, Places, Recorder, make_head
+from seqcls.models.forms import Scores, read_on
 from seqcls.models.layers import Dropout, Embedding, Linear, masked_softmax
 from seqcls.models.parts import Part, Site
 from seqcls.models.pictures import PictureEncoder
-from seqcls.models.recurrent import Cell, LSTMCell, State, layer_parts, layer_sites
+from seqcls.models.recurrent import (
+    Cell,
+    LSTMCell,
+    Recurrence,
+    State,
+    layer_parts,
+    layer_sites,
+)
 from seqcls.models.two_streams import Streams, TwoStreams, split
 from seqcls.strings.tokenizer import PAD
 
@@ -36,13 +44,6 @@ class Encoded(NamedTuple):
     keys: Float[Tensor, "string input_position hidden"]
     """U h; the states where nothing attends to them."""
     is_read: Bool[Tensor, "string input_position"]
-
-
-class DecoderState(NamedTuple):
-    """What a decoder keeps between tokens, a layer each."""
-
-    states: list[State]
-    cells: list[State]
 
 
 class Additive(nn.Module):
@@ -88,9 +89,9 @@ class RecurrentAttention(TwoStreams):
         encoded, kept = self.encoded(streams, record.within("encoder"))
         inside = record.within("decoder")
         embedded = inside("embedding", self.dropout(self.embedding(streams.outputs)))
-        states, weights, steps = [embedded[:, :0]], [], list[DecoderState]()
+        states, weights, steps = [embedded[:, :0]], [], list[Recurrence]()
         for place in range(embedded.shape[1]):
-            state, weight, kept = self.step(embedded[:, place], encoded, kept, inside, place)
+            state, weight, kept = self.decode(embedded[:, place], encoded, kept, inside, place)
             states.append(state.unsqueeze(1))
             weights += [] if weight is None else [weight]
             steps.append(kept)
@@ -102,13 +103,13 @@ class RecurrentAttention(TwoStreams):
             of_layer("cell", torch.stack([after.cells[number] for after in steps], dim=1))
         return torch.cat(states, dim=1)
 
-    def encoded(self, streams: Streams, record: Recorder) -> tuple[Encoded, DecoderState]:
+    def encoded(self, streams: Streams, record: Recorder) -> tuple[Encoded, Recurrence]:
         """What the encoder makes of the inputs, and from what the decoder's layers start."""
         if self.pictures is not None:
             return self._seen(self.pictures(streams.inputs, record))
         last = torch.arange(len(streams.inputs)), streams.input_lengths - 1
         states = record("embedding", self.dropout(self.embedding(streams.inputs)))
-        kept = DecoderState([], [])
+        kept = Recurrence([], [])
         for number, layer in enumerate(self.encoder):
             states, cells = layer.passed(states, record.within(f"layers.{number}"))
             kept.states.append(states[last])
@@ -116,31 +117,52 @@ class RecurrentAttention(TwoStreams):
             states = self.dropout(states)
         return self._keyed(states, streams.inputs != PAD), kept
 
-    def _seen(self, memory: Hidden) -> tuple[Encoded, DecoderState]:
+    def _seen(self, memory: Hidden) -> tuple[Encoded, Recurrence]:
         """Encodes pictures: all layers start from the mean of what is seen."""
         mean, size = memory.mean(dim=1), self.config.num_blocks
-        kept = DecoderState([mean] * size, [torch.zeros_like(mean)] * size)
+        kept = Recurrence([mean] * size, [torch.zeros_like(mean)] * size)
         return self._keyed(memory, torch.ones_like(memory[..., 0], dtype=torch.bool)), kept
 
     def _keyed(self, states: Hidden, is_read: Bool[Tensor, "string input_position"]) -> Encoded:
         keys = states if self.additive is None else self.additive.key(states)
         return Encoded(states, keys, is_read)
 
+    def begin(self, ids: Ids, most_tokens: int) -> tuple[Scores, tuple[Encoded, Recurrence]]:
+        """Implements `Stepping.begin`."""
+        del most_tokens
+        streams = split(self.config, ids)
+        encoded, started = self.encoded(streams, Recorder())
+
+        def step(tokens: Tensor, kept: Recurrence) -> tuple[Scores, Recurrence]:
+            outputs, (_, after) = self.step(tokens, (encoded, kept))
+            return outputs, after
+
+        outputs, kept = read_on(step, started, streams.outputs, streams.written)
+        return outputs, (encoded, kept)
+
     def step(
+        self, tokens: Int64[Tensor, " string"], kept: tuple[Encoded, Recurrence]
+    ) -> tuple[Scores, tuple[Encoded, Recurrence]]:
+        """Implements `Stepping.step`."""
+        encoded, before = kept
+        state, _, after = self.decode(self.embedding(tokens), encoded, before)
+        return self.head(state), (encoded, after)
+
+    def decode(
         self,
         embedded: State,
         encoded: Encoded,
-        kept: DecoderState,
+        kept: Recurrence,
         record: Recorder | None = None,
         place: int = 0,
-    ) -> tuple[State, Float[Tensor, "string input_position"] | None, DecoderState]:
+    ) -> tuple[State, Float[Tensor, "string input_position"] | None, Recurrence]:
         """One token of the output: the state that the head reads, what is attended to, all kept."""
         record = Recorder() if record is None else record
         read, weights = embedded, None
         if self.additive is not None:
             context, weights = self.additive(kept.states[-1], encoded)
             read = torch.cat([embedded, context], dim=1)
-        after = DecoderState([], [])
+        after = Recurrence([], [])
         layers = enumerate(zip(self.decoder, kept.states, kept.cells, strict=True))
         for number, (layer, state, cell) in layers:
             step = layer.step(layer.from_input(read), state, cell)
@@ -175,44 +197,3 @@ class RecurrentAttention(TwoStreams):
             return {}
         sides = (layer_sites(self.config, LSTMCell, side) for side in ("encoder", "decoder"))
         return {site: names for of_side in sides for site, names in of_side.items()}
-
-
-class RecurrentAttentionStepper:
-    """A `seqcls.decode.Stepper` of recurrent networks that attend."""
-
-    def __init__(self, model: RecurrentAttention, encoded: Encoded, kept: DecoderState) -> None:
-        self._model = model
-        self._encoded = encoded
-        self._kept = kept
-
-    @classmethod
-    def start(
-        cls, model: RecurrentAttention, ids: Ids
-    ) -> "tuple[RecurrentAttentionStepper, Float[Tensor, 'string output']]":
-        """Implements `seqcls.decode.start`."""
-        streams = split(model.config, ids)
-        stepper = cls(model, *model.encoded(streams, Recorder()))
-        outputs = stepper.step(streams.outputs[:, 0])
-        for place in range(1, streams.outputs.shape[1]):
-            # Where a string has ended, all is as it was.
-            before, goes_on = stepper._kept, streams.written[:, place, None]
-            further = stepper.step(streams.outputs[:, place])
-            outputs = torch.where(goes_on, further, outputs)
-            pairs = zip(stepper._kept, before, strict=True)
-            states, cells = (
-                [torch.where(goes_on, *pair) for pair in zip(*both, strict=True)] for both in pairs
-            )
-            stepper._kept = DecoderState(states, cells)
-        return stepper, outputs
-
-    def step(self, tokens: Int64[Tensor, " string"]) -> Float[Tensor, "string output"]:
-        """Implements `Stepper.step`."""
-        model = self._model
-        state, _, self._kept = model.step(model.embedding(tokens), self._encoded, self._kept)
-        return model.head(state)
-
-    def take(self, rows: Int64[Tensor, " row"]) -> None:
-        """Implements `Stepper.take`."""
-        self._encoded = Encoded(*(values[rows] for values in self._encoded))
-        states, cells = ([state[rows] for state in layers] for layers in self._kept)
-        self._kept = DecoderState(states, cells)

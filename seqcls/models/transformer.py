@@ -16,6 +16,7 @@ from torch.nn import functional
 
 from seqcls.config import NetworkConfig
 from seqcls.models.base import BodyAndHead, Classifier, Ids, Outputs, Places, Recorder, make_head
+from seqcls.models.forms import Scores
 from seqcls.models.layers import (
     Dropout,
     Embedding,
@@ -201,6 +202,21 @@ class Transformer(BodyAndHead):
             return states
         return record("final_norm", self.final_norm(states))
 
+    def begin(self, ids: Ids, most_tokens: int) -> "tuple[Scores, Cache]":
+        """Implements `Stepping.begin`."""
+        kept, lengths, places = self.activations(ids), (ids != PAD).sum(dim=1), None
+        if self.config.coupling:
+            # A place depends on the input and on how many tokens are written, not on which.
+            wide = functional.pad(ids, (0, most_tokens), value=PAD)
+            after = torch.arange(wide.shape[1]) >= lengths[:, None]
+            places = places_of(self.config, wide.masked_fill(after, FIRST_LETTER))
+        own = cached(self, kept, "blocks.{}.attention", most_tokens)
+        return kept["logits"][torch.arange(len(ids)), lengths - 1], Cache(lengths, *own, places)
+
+    def step(self, tokens: Int64[Tensor, " string"], kept: "Cache") -> "tuple[Scores, Cache]":
+        """Implements `Stepping.step`."""
+        return step_through(self, self, tokens, kept)
+
     def head(self, read: Float[Tensor, "*string hidden"]) -> Outputs:
         """Implements `BodyAndHead.head`, for what dropout leaves."""
         return super().head(self.dropout(read))
@@ -284,115 +300,92 @@ def _earlier(ids: Ids) -> Bool[Tensor, "1 position position"]:
     return torch.ones(1, size, size, dtype=torch.bool, device=ids.device).tril()
 
 
-Cache = Float[Tensor, "string head position head_size"]
 NOTHING = Recorder()
 """No state of a step is recorded; nothing drops any where a model writes."""
 
+Keys = Float[Tensor, "string head position head_size"]
 
-class TransformerStepper:
-    """A `seqcls.decode.Stepper` whose step costs one token, however many were before."""
 
-    def __init__(
-        self,
-        model: BodyAndHead,
-        body: Transformer | Side,
-        lengths: Tensor,
-        keys: list[Tensor],
-        values: list[Tensor],
-    ) -> None:
-        self._model = model
-        self._body = body
-        self._lengths = lengths
-        self._keys = keys
-        self._values = values
-        self._places: Tensor | None = None
-        """The places of all tokens, those included that will be written; None where they are
-        counted."""
+class Cache(NamedTuple):
+    """What is kept of strings that are being read from left to right."""
 
-    @classmethod
-    def start(
-        cls, model: Transformer, ids: Ids, most_tokens: int
-    ) -> "tuple[TransformerStepper, Float[Tensor, 'string output']]":
-        """Implements `seqcls.decode.start`."""
-        kept = model.activations(ids)
-        lengths = (ids != PAD).sum(dim=1)
-        last = kept["logits"][torch.arange(len(ids)), lengths - 1]
-        stepper = cls(
-            model, model, lengths, *cached(model, kept, "blocks.{}.attention", most_tokens)
+    lengths: Int64[Tensor, " string"]
+    keys: list[Keys]
+    """A block each, with room for the tokens that will be read: a step writes to it."""
+    values: list[Keys]
+    places: Int64[Tensor, "string position"] | None
+    """The places of all tokens, those included that will be read; None where they are counted."""
+
+
+def step_through(
+    model: BodyAndHead,
+    body: "Transformer | Side",
+    tokens: Int64[Tensor, " string"],
+    kept: Cache,
+    crossed: Callable[[int, Block, Hidden], Hidden] | None = None,
+) -> tuple[Scores, Cache]:
+    """Reads one token more of each string, at the cost of one, however many were before.
+
+    Args:
+        model: its embedding and its head are asked.
+        body: the blocks.
+        tokens: one of each string.
+        kept: of the tokens before.
+        crossed: the states after a block's attention to another stream, where there is one: of the
+            block's number, itself, and the states before.
+    """
+    config, lengths = body.config, kept.lengths
+    counted = lengths.unsqueeze(1)
+    places = counted if kept.places is None else kept.places.gather(1, counted)
+    states = body.positions.embed(model.embedding(tokens.unsqueeze(1)), places)
+    before = torch.arange(int(lengths.max()) + 1)
+    hidden = before > counted
+    if config.no_attend_cls:
+        hidden = hidden | (before == CLS)
+    read = (lengths + 1).to(getattr(torch, config.precision))
+    if config.attention_scale == "sqrt":
+        read = torch.full_like(read, math.e)
+    attending = Attending(
+        ~hidden.unsqueeze(1), read.log()[:, None, None, None], body.positions, counted
+    )
+    for number, block in enumerate(body.blocks):
+        part = partial(
+            _attended_once,
+            block.attention,
+            attending=attending,
+            keys=kept.keys[number],
+            values=kept.values[number],
         )
-        if model.config.coupling:
-            # A place depends on the input and on how many tokens are written, not on which.
-            wide = functional.pad(ids, (0, most_tokens), value=PAD)
-            after = torch.arange(wide.shape[1]) >= lengths[:, None]
-            stepper._places = places_of(model.config, wide.masked_fill(after, FIRST_LETTER))
-        return stepper, last
-
-    def step(self, tokens: Int64[Tensor, " string"]) -> Float[Tensor, "string output"]:
-        """Implements `Stepper.step`."""
-        body, places = self._body, self._lengths.unsqueeze(1)
-        states = body.positions.embed(self._model.embedding(tokens.unsqueeze(1)), self._next())
-        width = int(self._lengths.max()) + 1
-        before = torch.arange(width)
-        hidden = before > places
-        if body.config.no_attend_cls:
-            hidden = hidden | (before == CLS)
-        for number, block in enumerate(body.blocks):
-            states = self._block(number, block, states, hidden)
-        self._lengths = self._lengths + 1
-        if body.final_norm is not None:
-            states = body.final_norm(states)
-        return self._model.head(states[:, 0])
-
-    def take(self, rows: Int64[Tensor, " row"]) -> None:
-        """Implements `Stepper.take`."""
-        self._lengths = self._lengths[rows]
-        self._keys = [keys[rows] for keys in self._keys]
-        self._values = [values[rows] for values in self._values]
-        self._places = None if self._places is None else self._places[rows]
-
-    def _next(self) -> Int64[Tensor, "string 1"]:
-        """The places of the tokens that are read now."""
-        counted = self._lengths.unsqueeze(1)
-        return counted if self._places is None else self._places.gather(1, counted)
-
-    def _block(self, number: int, block: Block, states: Tensor, hidden: Tensor) -> Tensor:
-        def part(read: Tensor) -> Tensor:
-            return self._attention(number, block.attention, read, hidden)
-
         states = block.added("attention", block.attention_norm, part, states, NOTHING)
-        return block.fed(self._crossed(number, block, states), NOTHING)
+        if crossed is not None:
+            states = crossed(number, block, states)
+        states = block.fed(states, NOTHING)
+    if body.final_norm is not None:
+        states = body.final_norm(states)
+    return model.head(states[:, 0]), kept._replace(lengths=lengths + 1)
 
-    def _crossed(self, number: int, block: Block, states: Tensor) -> Tensor:
-        """The states after attention to those of another stream, where there is one."""
-        del number, block
-        return states
 
-    def _attention(self, number: int, layer: Attention, states: Tensor, hidden: Tensor) -> Tensor:
-        positions, places = self._body.positions, self._lengths.unsqueeze(1)
-        query, key, value = (
-            layer.split(part(states)) for part in (layer.query, layer.key, layer.value)
-        )
-        rows, width = torch.arange(len(states)), hidden.shape[1]
-        keys, values = self._keys[number], self._values[number]
-        keys[rows, :, self._lengths] = positions.rotate(key, places)[:, :, 0]
-        values[rows, :, self._lengths] = value[:, :, 0]
-        factor = self._scale() / math.sqrt(layer.heads[1])
-        scores = positions.rotate(query, places) @ keys[:, :, :width].mT * factor
-        bias = positions.bias(places, torch.arange(width).unsqueeze(0))
-        scores = scores if bias is None else scores + bias
-        return layer.mixed(scores, values[:, :, :width], ~hidden[:, None, None], NOTHING)
-
-    def _scale(self) -> Tensor:
-        """What scores are multiplied by: 1, or the logarithm of the tokens that are read."""
-        read = (self._lengths + 1).to(getattr(torch, self._body.config.precision))
-        if self._body.config.attention_scale == "sqrt":
-            read = torch.full_like(read, math.e)
-        return read.log()[:, None, None, None]
+def _attended_once(
+    layer: Attention, states: Hidden, attending: Attending, keys: Keys, values: Keys
+) -> Hidden:
+    """What one token of each string takes from all up to it, its key and value kept."""
+    attendable, scale, positions, places = attending
+    query, key, value = (
+        layer.split(part(states)) for part in (layer.query, layer.key, layer.value)
+    )
+    rows, width = torch.arange(len(states)), attendable.shape[2]
+    keys[rows, :, places[:, 0]] = positions.rotate(key, places)[:, :, 0]
+    values[rows, :, places[:, 0]] = value[:, :, 0]
+    factor = scale / math.sqrt(layer.heads[1])
+    scores = positions.rotate(query, places) @ keys[:, :, :width].mT * factor
+    bias = positions.bias(places, torch.arange(width).unsqueeze(0))
+    scores = scores if bias is None else scores + bias
+    return layer.mixed(scores, values[:, :, :width], attendable.unsqueeze(1), NOTHING)
 
 
 def cached(
     model: Classifier, kept: Mapping[str, Tensor], attention: str, most_tokens: int = 0
-) -> tuple[list[Cache], list[Cache]]:
+) -> tuple[list[Keys], list[Keys]]:
     """Keys and values of every block, with room for so many more tokens.
 
     Args:
