@@ -18,7 +18,8 @@ from seqcls.interpretability.attribution import LogitStep, summed
 from seqcls.interpretability.readable_model import ids_of, plain_model
 from seqcls.interpretability.trained_model import TrainedModel
 from seqcls.models.base import read_states
-from seqcls.models.transformer import Attention, Block, Transformer
+from seqcls.models.blocks import Attention, Block
+from seqcls.models.transformer import Transformer
 
 Hidden = Float[Tensor, "1 position hidden"]
 

@@ -19,7 +19,8 @@ from seqcls.interpretability.domains import TriedStrings
 from seqcls.interpretability.readable_model import Changing, ids_of, plain_model, plain_network
 from seqcls.interpretability.rules import Bound, bounds
 from seqcls.interpretability.trained_model import Letters, TrainedModel
-from seqcls.models.transformer import Transformer, attendable_tokens
+from seqcls.models.blocks import attendable_tokens
+from seqcls.models.transformer import Transformer
 from seqcls.problem import Problem
 from seqcls.strings.token_strings import NO_LETTER, TokenStrings
 from seqcls.tasks import Task

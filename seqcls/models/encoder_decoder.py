@@ -11,30 +11,21 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 import torch
-from jaxtyping import Bool, Int64
+from jaxtyping import Bool, Float, Int64
 from torch import Tensor, nn
 
 from seqcls.config import NetworkConfig
 from seqcls.models.base import Hidden, Ids, Outputs, Places, Recorder, make_head
+from seqcls.models.batches import Batch
+from seqcls.models.blocks import Attending, Attention, Block, Scale, attending_of
 from seqcls.models.forms import Scores
 from seqcls.models.layers import Dropout, Embedding, Linear, make_norm
 from seqcls.models.parts import ONLY_SELF, Part, Site, block_parts, block_sites
 from seqcls.models.pictures import PictureEncoder
 from seqcls.models.positions.schemes import Positions
-from seqcls.models.transformer import (
-    NOTHING,
-    Attending,
-    Attention,
-    Block,
-    Cache,
-    Keys,
-    Scale,
-    Side,
-    attending_of,
-    cached,
-    step_through,
-)
-from seqcls.models.two_streams import Streams, TwoStreams, split
+from seqcls.models.shortest import Queries, attended, attention, fed
+from seqcls.models.transformer import NOTHING, Cache, Keys, Side, cached, step_through
+from seqcls.models.two_streams import Streams, TwoStreams, decoder_config, encoder_config, split
 
 BOTH: Mapping[str, str] = {**ONLY_SELF, "cross-attention ": "cross_attention"}
 """The attentions of a decoder's block, as `block_parts` takes them."""
@@ -66,6 +57,19 @@ class DecoderBlock(Block):
 
         crossed = self.added("cross_attention", self.cross_attention_norm, part, states, record)
         return self.fed(crossed, record)
+
+    def crossed(
+        self,
+        states: Float[Tensor, "token hidden"],
+        encoded: Float[Tensor, "encoded hidden"],
+        queries: Queries,
+    ) -> Float[Tensor, "token hidden"]:
+        """The states of tokens in one array after attention to the encoder's."""
+        layer, norm = self.cross_attention, self.cross_attention_norm
+        if self.norms_first:
+            return states + attention(layer, norm(states), encoded, queries)
+        normed: Tensor = norm(states + attention(layer, states, encoded, queries))
+        return normed
 
     def adding(self) -> tuple[Linear, ...]:
         """Implements `Block.adding`."""
@@ -141,6 +145,30 @@ class EncoderDecoder(TwoStreams):
         outputs, own = step_through(self, self.decoder, tokens, kept.own, kept.crossed)
         return outputs, kept._replace(own=own)
 
+    def shortest(self, batch: Batch) -> Outputs:
+        """Computes `forward` of the outputs' tokens one after another, without dropout."""
+        inputs, outputs = batch.sides
+        assert isinstance(self.encoder, Side)
+        encoded = self._embedded(self.encoder, inputs)
+        queries = Queries(inputs, self.encoder.positions)
+        for block in self.encoder.blocks:
+            encoded = fed(block, attended(block, encoded, encoded, queries))
+        encoded = self.encoder.normed(encoded)
+        states = self._embedded(self.decoder, outputs)
+        queries = Queries(outputs, self.decoder.positions)
+        crossing = Queries(outputs, self.nowhere, keys=inputs)
+        for block in self.decoder.blocks:
+            states = attended(block, states, states, queries)
+            assert isinstance(block, DecoderBlock)
+            states = fed(block, block.crossed(states, encoded, crossing))
+        return self.head(self.decoder.normed(states))
+
+    stacked = shortest
+
+    def _embedded(self, side: Side, batch: Batch) -> Float[Tensor, "token hidden"]:
+        embedded = side.positions.embed(self.embedding(batch.ids), batch.places)
+        return embedded.flatten(0, 1).index_select(0, batch.token_rows)
+
     def made_encoder(self, config: NetworkConfig) -> nn.Module:
         """What reads inputs; made before the decoder: parameters are drawn in their order."""
         return Side(encoder_config(config), Block)
@@ -204,16 +232,6 @@ class EncoderDecoder(TwoStreams):
         self, side: Side, ids: Ids, streams: Streams, places: Places | None
     ) -> Attending:
         return attending_of(side.config, ids, side.positions, streams.places_of(places, ids))
-
-
-def encoder_config(config: NetworkConfig) -> NetworkConfig:
-    """The settings of the encoder's blocks."""
-    return config.model_copy(update={"attention_mask": "full"})
-
-
-def decoder_config(config: NetworkConfig) -> NetworkConfig:
-    """The settings of the decoder's blocks; it reads no `CLS` that might not be attended to."""
-    return config.model_copy(update={"attention_mask": "causal", "no_attend_cls": False})
 
 
 class ParagraphReader(EncoderDecoder):

@@ -16,10 +16,10 @@ from torch.nn import functional
 
 from seqcls.config import NetworkConfig
 from seqcls.models.base import BodyAndHead, Hidden, Ids, Places, Recorder, make_head
+from seqcls.models.blocks import Residual
 from seqcls.models.forms import Scores, read_on
 from seqcls.models.layers import Dropout, Embedding, Linear, make_norm
 from seqcls.models.parts import Part, PartKind, Site
-from seqcls.models.transformer import Residual
 from seqcls.strings.tokenizer import PAD
 
 State = Float[Tensor, "string hidden"]

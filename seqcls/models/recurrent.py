@@ -13,8 +13,18 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from seqcls.config import NetworkConfig
-from seqcls.models.base import BodyAndHead, Hidden, Ids, Places, Recorder, make_head
-from seqcls.models.forms import Scores
+from seqcls.models.base import (
+    BodyAndHead,
+    Hidden,
+    Ids,
+    Outputs,
+    Places,
+    Recorder,
+    make_head,
+    read_states,
+)
+from seqcls.models.batches import Batch
+from seqcls.models.forms import Scores, form
 from seqcls.models.layers import Dropout, Embedding
 from seqcls.models.parts import Part, Site, inside
 from seqcls.strings.tokenizer import PAD
@@ -22,6 +32,11 @@ from seqcls.strings.tokenizer import PAD
 State = Float[Tensor, "string hidden"]
 Gates = Float[Tensor, "string gates"]
 """The gates of a cell beside one another, each of the hidden size."""
+
+
+Settings = tuple[bool, int, float, bool, bool, bool]
+"""What PyTorch's kernels ask: whether there are biases, the number of layers, the rate of dropout,
+whether it is trained, whether it is read both ways, and whether strings come first."""
 
 
 class CellStep(NamedTuple):
@@ -99,6 +114,11 @@ class RNNCell(Cell):
         """Implements `Cell.step`."""
         return CellStep((given + self.from_state(state)).tanh(), cell, {})
 
+    @staticmethod
+    def kernel(states: Tensor, start: Tensor, weights: list[Tensor], settings: Settings) -> Tensor:
+        """Computes all states, of shape (position, string, hidden), by PyTorch's own kernel."""
+        return torch.rnn_tanh(states, start, weights, *settings)[0]
+
 
 class GRUCell(Cell):
     """(1 - z) n + z h, with the candidate n = tanh(W x + r (U h)) and the gates r and z."""
@@ -113,6 +133,11 @@ class GRUCell(Cell):
         candidate = (candidate + reset * own_candidate).tanh()
         after = (1 - update) * candidate + update * state
         return CellStep(after, cell, dict(zip(self.gates, (reset, update, candidate), strict=True)))
+
+    @staticmethod
+    def kernel(states: Tensor, start: Tensor, weights: list[Tensor], settings: Settings) -> Tensor:
+        """Computes all states as `RNNCell.kernel` does."""
+        return torch.gru(states, start, weights, *settings)[0]
 
 
 class LSTMCell(Cell):
@@ -129,6 +154,11 @@ class LSTMCell(Cell):
         cell = keep * cell + take * candidate
         named = dict(zip(self.gates, (take, keep, candidate, give), strict=True))
         return CellStep(give * cell.tanh(), cell, named)
+
+    @staticmethod
+    def kernel(states: Tensor, start: Tensor, weights: list[Tensor], settings: Settings) -> Tensor:
+        """Computes all states as `RNNCell.kernel` does."""
+        return torch.lstm(states, (start, start), weights, *settings)[0]
 
 
 class Recurrence(NamedTuple):
@@ -185,6 +215,33 @@ class Recurrent(BodyAndHead):
             after.cells.append(step.cell)
             states = step.state
         return self.head(states), after
+
+    def shortest(self, batch: Batch) -> Outputs | None:
+        """Computes `forward` without dropout, by PyTorch's own kernels, a layer at once."""
+        kernels = [form(layer, "kernel") for layer in self.layers]
+        if None in kernels:
+            return None
+        # One place after another is how the kernels go through memory.
+        ids = batch.ids.T
+        table: Tensor | None = None
+        if len(self.embedding.weight) >= batch.config.hidden_size:
+            states = self.embedding(ids)
+        else:
+            # Every token's product with the first layer's input weight is computed once and looked
+            # up.
+            table = self.embedding.weight
+            states = functional.one_hot(ids.long(), len(table)).to(table.dtype)
+        for layer, kernel in zip(self.layers, kernels, strict=True):
+            start = states.new_zeros(1, states.shape[1], batch.config.hidden_size)
+            weights: list[Tensor] = list(layer.parameters())
+            if table is not None:
+                weights[0] = layer.input_weight @ table.T
+            settings = (layer.input_bias is not None, 1, 0.0, torch.is_grad_enabled(), False, False)
+            states = kernel(states, start, weights, settings) if len(states) else start[:0]
+            table = None
+        if batch.config.head != "string":
+            return self.head(states.transpose(0, 1)[batch.is_asked])
+        return self.head(read_states(batch.config, states.transpose(0, 1), batch.ids))
 
     def parts(self) -> Mapping[Part, str]:
         """Implements `Classifier.parts`: units, layer by layer."""

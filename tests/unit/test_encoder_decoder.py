@@ -11,9 +11,9 @@ from torch import Tensor, nn
 from seqcls.config import COUPLED, NetworkConfig
 from seqcls.decode import KeepingStepper, RecomputeStepper, judge, start
 from seqcls.engines.choice import choose_engine
-from seqcls.engines.pytorch.batches import Batch
 from seqcls.engines.pytorch.computations import plain_logits
 from seqcls.errors import ConfigError
+from seqcls.models.batches import Batch
 from seqcls.models.encoder_decoder import EncoderDecoder
 from seqcls.models.entries import ENCODER_DECODER
 from seqcls.models.initialization import initial_parameters

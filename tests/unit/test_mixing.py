@@ -13,14 +13,14 @@ from torch.nn import functional
 from seqcls.config import NetworkConfig
 from seqcls.decode import KeepingStepper, start
 from seqcls.engines.choice import choose_engine
-from seqcls.engines.pytorch.batches import Batch, trimmed_ids
-from seqcls.engines.pytorch.computations import OneByOne, Stacked
+from seqcls.engines.pytorch.computations import OneByOne, Stacked, trimmed_ids
 from seqcls.engines.pytorch.groups import FlatGroup, Losses, StackedGroup
 from seqcls.errors import ConfigError, EngineError
 from seqcls.interpretability.mechanisms import LONGER
 from seqcls.interpretability.remedies import suggestions
 from seqcls.interpretability.states_by_strings import recurrent_units
 from seqcls.models.base import Recorder
+from seqcls.models.batches import Batch
 from seqcls.models.initialization import initial_parameters
 from seqcls.models.mixing import Mixer, Mixing
 from seqcls.models.positions.places import places_of

@@ -10,10 +10,10 @@ from torch import Tensor, nn
 from seqcls.config import NetworkConfig
 from seqcls.decode import KeepingStepper, RecomputeStepper, start
 from seqcls.engines.choice import choose_engine
-from seqcls.engines.pytorch.batches import Batch
 from seqcls.engines.pytorch.computations import plain_logits
 from seqcls.errors import ConfigError
 from seqcls.models.base import Classifier
+from seqcls.models.batches import Batch
 from seqcls.models.entries import RECURRENT_ATTENTION
 from seqcls.models.initialization import initial_parameters
 from seqcls.models.positions.places import places_of
