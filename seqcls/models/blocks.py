@@ -5,7 +5,7 @@ the same in every block.
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import NamedTuple
 
@@ -159,6 +159,16 @@ class Block(Residual):
     def adding(self) -> tuple[Linear, ...]:
         """The layers whose outputs are added to states."""
         return self.attention.output, self.feed_forward.output
+
+
+class ResidualStream(NamedTuple):
+    """What all is added to: the embedding, then block after block, and what reads it at the end."""
+
+    blocks: Iterable[Block]
+    last: str
+    """The name of the last block's recorded output."""
+    final_norm: nn.Module | None
+    head: Linear
 
 
 def attending_of(

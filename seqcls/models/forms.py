@@ -23,7 +23,11 @@ Kept = Any
 
 
 class Stepping(Protocol):
-    """A model that reads one token more, given what it has kept of those before."""
+    """A model that reads one token more, given what it has kept of those before.
+
+    One that begins with nothing says besides what it has kept then: `nothing(strings)`. A step
+    leaves that as it was.
+    """
 
     def begin(self, ids: Ids, most_tokens: int) -> tuple[Scores, Kept]:
         """Reads the beginnings of strings, `PAD` after each; at most so many tokens come after."""

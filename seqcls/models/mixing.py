@@ -150,15 +150,12 @@ class Mixing(BodyAndHead):
             states = block(states, record.within(f"blocks.{number}"))
         return states if self.final_norm is None else record("final_norm", self.final_norm(states))
 
-    def nothing(self, strings: int) -> list[MixerMemory]:
-        """What is kept before the first token of so many strings, a block each."""
-        state = self.embedding.weight.new_zeros(strings, self.config.hidden_size)
-        return [block.mixer.nothing(state) for block in self.blocks]
-
     def begin(self, ids: Ids, most_tokens: int) -> tuple[Scores, list[MixerMemory]]:
         """Implements `Stepping.begin`."""
         del most_tokens
-        return read_on(self.step, self.nothing(len(ids)), ids, ids != PAD)
+        embedded = self.embedding(ids[:, 0])
+        nothing = [block.mixer.nothing(embedded) for block in self.blocks]
+        return read_on(self.step, nothing, ids, ids != PAD)
 
     def step(
         self, tokens: Int64[Tensor, " string"], kept: list[MixerMemory]

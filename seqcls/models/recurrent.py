@@ -171,6 +171,7 @@ class Recurrence(NamedTuple):
 class Recurrent(BodyAndHead):
     """Layers of cells, and a logit read off the last state or off the mean of all."""
 
+    steps_through = True
     cell: ClassVar[type[Cell]]
 
     def __init__(self, config: NetworkConfig) -> None:

@@ -70,6 +70,8 @@ class Additive(nn.Module):
 class RecurrentAttention(TwoStreams):
     """Encoder, decoder, and a head that reads the decoder's states."""
 
+    steps_through = True
+
     def __init__(self, config: NetworkConfig) -> None:
         super().__init__(config)
         hidden, layers = config.hidden_size, range(config.num_blocks)

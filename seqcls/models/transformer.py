@@ -26,7 +26,15 @@ from seqcls.models.base import (
     make_head,
 )
 from seqcls.models.batches import Batch
-from seqcls.models.blocks import Attending, Attention, Block, attending_of
+from seqcls.models.blocks import (
+    Attendable,
+    Attending,
+    Attention,
+    Block,
+    ResidualStream,
+    attendable_tokens,
+    attending_of,
+)
 from seqcls.models.forms import Scores
 from seqcls.models.layers import Dropout, Embedding, make_norm, masked_mean
 from seqcls.models.parts import Part, Site, block_parts, block_sites
@@ -118,6 +126,16 @@ class Transformer(BodyAndHead):
     def sites(self) -> Mapping[Site, tuple[str, ...]]:
         """Implements `Classifier.sites`."""
         return {Site("embedding"): ("embedding",), **block_sites(self.config)}
+
+    def attendable(self, ids: Ids) -> Attendable:
+        """Which tokens of its one stream each attends to, by the recorded scores of every block."""
+        return attendable_tokens(self.config, ids)
+
+    def residual_stream(self) -> ResidualStream:
+        """The one stream that all is added to, and of which the head reads."""
+        assert self.classifier is not None
+        (*_, (last,)) = self.sites().values()
+        return ResidualStream(self.blocks, last, self.final_norm, self.classifier)
 
     def attention(self) -> tuple[str, ...]:
         """Implements `Classifier.attention`."""

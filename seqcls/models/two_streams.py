@@ -87,6 +87,11 @@ class TwoStreams(BodyAndHead):
     def written(self, streams: Streams, record: Recorder, places: Places | None) -> Hidden:
         """The decoder's last states, at the places of the outputs."""
 
+    def tokens_of(self, ids: Ids, state: str) -> Bool[Tensor, "string position"]:
+        """Implements `Classifier.tokens_of`, for the stream that the state is of."""
+        streams = split(self.config, ids)
+        return streams.written if state.startswith("decoder.") else streams.inputs != PAD
+
     def states(self, ids: Ids, record: Recorder, places: Places | None) -> Hidden:
         """Implements `BodyAndHead.states`."""
         streams = split(self.config, ids)
