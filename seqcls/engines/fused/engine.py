@@ -18,6 +18,7 @@ from seqcls.engines.compiled.machine_code import (
     mark_compiled,
 )
 from seqcls.engines.fused.packing import ADDED, SCHEMES, parameter_shapes
+from seqcls.models import compiled_program
 from seqcls.problem import Problem, configuration, resolve
 from seqcls.results import Weights
 from seqcls.strings.token_strings import TokenStrings
@@ -92,7 +93,7 @@ def part_of(config: NetworkConfig) -> str:
 
 
 def _not_compiled(config: NetworkConfig) -> str | None:
-    if config.architecture != "transformer":
+    if compiled_program(config) != "transformer":
         return f"architecture={config.architecture!r} is not compiled"
     if config.num_blocks > 1:
         return f"num_blocks={config.num_blocks}: one block is compiled"
