@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from seqcls.config import NetworkConfig
+from seqcls.models.entries import UNKNOWN, Sizes
 from seqcls.models.layers import Dropout, Embedding, Linear, masked_mean
 from seqcls.models.parts import Part, Site
 from seqcls.strings.tokenizer import PAD
@@ -70,6 +71,9 @@ class Classifier(nn.Module, ABC):
 
     several_outputs: ClassVar[bool] = False
     """Whether its head gives `num_outputs` numbers of each string; languages ask for one."""
+
+    sizes: ClassVar[Sizes] = UNKNOWN
+    """How large its models are, for estimates of memory and of time."""
 
     steps_through: ClassVar[bool] = False
     """Whether it reads one token after another, which takes as long for many strings as for one."""

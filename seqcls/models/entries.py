@@ -224,4 +224,5 @@ def entry_of(part: Any) -> Entry:
     path = f"{part.__module__}:{part.__qualname__}"
     table_size = getattr(part, "table_size", nothing)
     several = bool(getattr(part, "several_outputs", False))
-    return Entry(path, frozenset(part.reads), part.obstacle, table_size, several)
+    sizes = getattr(part, "sizes", UNKNOWN)
+    return Entry(path, frozenset(part.reads), part.obstacle, table_size, several, sizes)
