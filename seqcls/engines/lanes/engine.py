@@ -1,8 +1,7 @@
-"""The engine of lanes as one among others, its programs, and its machine code."""
+"""The engine of lanes as one among others, and its programs."""
 
-import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import numpy as np
 from jaxtyping import Float, Int64
@@ -15,15 +14,12 @@ from seqcls.engines.compiled.machine_code import (
     RECURRENT_OUTPUTS,
     TRANSFORMER,
     TRANSFORMER_OUTPUTS,
-    is_compiled,
-    is_ready,
-    mark_compiled,
 )
 from seqcls.engines.lanes.packing import shapes
 from seqcls.kinds import Examples
 from seqcls.models import compiled_program
 from seqcls.models.entries import Compiled
-from seqcls.problem import Problem, configuration, resolve
+from seqcls.problem import Problem
 from seqcls.results import Weights
 from seqcls.strings.token_strings import TokenStrings
 from seqcls.tasks import Task
@@ -124,8 +120,6 @@ def lane_logits(
     return programs_of(config).logits(config, weights, strings)
 
 
-_log = logging.getLogger(__name__)
-
 WIDEST: Mapping[Compiled, int] = {"transformer": 128, "recurrent": 512}
 WIDEST_WRITING: Mapping[Compiled, int] = {"transformer": 128, "recurrent": 256}
 """By program, the widest hidden state that it trains: beyond, PyTorch's matrix products are as
@@ -140,27 +134,38 @@ a Transformer that writes it is little."""
 POSITIONS = ("none", "sinusoidal", "learned", "rotary", "alibi", "relative", *COUPLED)
 
 
+PARTS: Mapping[Compiled, tuple[str, str]] = {
+    "transformer": (TRANSFORMER, TRANSFORMER_OUTPUTS),
+    "recurrent": (RECURRENT, RECURRENT_OUTPUTS),
+}
+"""By program, the parts that train what gives one answer, and what writes."""
+
+_SHORT = {"train_max_length": 4, "validation_max_length": 4}
+
+
 class Lanes(CompiledEngine):
     """One member after another in compiled code, with a string in each lane of a vector."""
 
     name = "lanes"
     by_counts = False
+    precisions = ("float32",)
+    least: ClassVar[Mapping[str, Mapping[str, Any]]] = {
+        TRANSFORMER: {"task": "parity", **_SHORT},
+        RECURRENT: {"task": "parity", "architecture": "rnn", "readout": "last", **_SHORT},
+        TRANSFORMER_OUTPUTS: {"task": "copy", **_SHORT},
+        RECURRENT_OUTPUTS: {"task": "copy", "architecture": "rnn", **_SHORT},
+    }
+    compiling = "compiling for this machine ({part}), once: about 20 seconds"
 
     def _obstacle(self, problem: Problem) -> str | None:
         if problem.no_language and not problem.writes:
             return problem.no_language
         return _not_compiled(problem.network)
 
-    def prepare(self, problems: Iterable[Problem]) -> None:
-        """Implements `Engine.prepare`: compiles what has not been compiled here."""
-        for part in sorted({part_of(problem.network) for problem in problems}):
-            if not is_compiled("float32", part):
-                _log.warning("compiling for this machine (%s), once: about 20 seconds", part)
-                compile_ahead(part)
-
-    def is_ready(self, problem: Problem) -> bool:
-        """Implements `Engine.is_ready`."""
-        return is_ready("float32", part_of(problem.network))
+    def part_of(self, config: NetworkConfig) -> str:
+        """Implements `CompiledEngine.part_of`."""
+        at_once, writing = PARTS[compiled_program(config) or "recurrent"]
+        return at_once if config.head == "string" else writing
 
     def parameter_shapes(self, config: NetworkConfig) -> Mapping[str, tuple[int, ...]]:
         """Implements `Engine.parameter_shapes`."""
@@ -207,19 +212,6 @@ class Lanes(CompiledEngine):
         return lane_outputs(problem, weights, inputs, limits)
 
 
-PARTS: Mapping[Compiled, tuple[str, str]] = {
-    "transformer": (TRANSFORMER, TRANSFORMER_OUTPUTS),
-    "recurrent": (RECURRENT, RECURRENT_OUTPUTS),
-}
-"""By program, the parts that train what gives one answer, and what writes."""
-
-
-def part_of(config: NetworkConfig) -> str:
-    """The part that trains a network which the engine can train."""
-    at_once, writing = PARTS[compiled_program(config) or "recurrent"]
-    return at_once if config.head == "string" else writing
-
-
 def _not_compiled(config: NetworkConfig) -> str | None:
     if (program := compiled_program(config)) is None:
         return f"architecture={config.architecture!r} is not compiled"
@@ -242,49 +234,3 @@ def _not_compiled(config: NetworkConfig) -> str | None:
     if config.position_draw != "sorted":
         return f"position_draw={config.position_draw!r} is compiled only where an output is written"
     return None
-
-
-# Machine code of this engine, compiled before processes need it that would each compile.
-
-LEAST: Mapping[str, Mapping[str, str]] = {
-    TRANSFORMER: {"task": "parity", "architecture": "transformer"},
-    RECURRENT: {"task": "parity", "architecture": "rnn", "readout": "last"},
-    TRANSFORMER_OUTPUTS: {"task": "copy", "architecture": "transformer"},
-    RECURRENT_OUTPUTS: {"task": "copy", "architecture": "rnn"},
-}
-"""What makes each part compile all of it."""
-
-
-def compile_ahead(part: str) -> None:
-    """Compiles what training and testing need, so that no other process has to.
-
-    Args:
-        part: of the engine, as `seqcls.engines.compiled.machine_code` calls them.
-    """
-    config = configuration(
-        {
-            **LEAST[part],
-            "train_size": 64,
-            "train_max_length": 4,
-            "validation_size": 64,
-            "validation_max_length": 4,
-            "max_num_epochs": 1,
-        }
-    )
-    # Imported where it is used: this is what loads PyTorch and Numba.
-    from seqcls.engines.compiled.engine import train_one_by_one
-    from seqcls.sampling.streams import stream
-
-    problem = resolve(config)
-    (trained,) = train_one_by_one(
-        [(problem, 0)],
-        None,
-        program_of,
-        engine="lanes",
-        every_epoch=False,
-        progress=lambda *_: None,
-    )
-    if problem.writes:
-        inputs = stream(problem.validation).epoch(0).strings
-        lane_outputs(problem, trained.kept_weights, inputs, np.ones(len(inputs), np.int64))
-    mark_compiled("float32", part)
