@@ -7,7 +7,7 @@ are found greedily or by a beam, and compared with the targets (`judge`).
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol, Self
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 import torch
@@ -40,6 +40,7 @@ from seqcls.strings.token_strings import NO_LETTER, TokenStrings
 from seqcls.strings.tokenizer import CLS, FIRST_LETTER, PAD
 
 
+@runtime_checkable
 class Stepper(Protocol):
     """Strings being written."""
 
@@ -99,7 +100,9 @@ class RecomputeStepper:
         self._lengths = lengths
 
     @classmethod
-    def start(cls, model: Classifier, ids: Ids, most_tokens: int) -> tuple[Self, Scores]:
+    def start(
+        cls, model: Classifier, ids: Ids, most_tokens: int
+    ) -> "tuple[RecomputeStepper, Scores]":
         """Implements `start`."""
         stepper = cls(model, *padded(ids, most_tokens))
         return stepper, stepper._scores()

@@ -67,7 +67,7 @@ class Batch:
         """The places of those asked for among the tokens."""
         return self.is_asked[self.ids != PAD].nonzero()[:, 0]
 
-    def asked(self, outputs: Outputs) -> Outputs:
+    def asked(self, outputs: Outputs) -> Float[Tensor, "asked ..."]:
         """Chooses from a model's outputs those that are asked for, where its head answers token
         by token.
         """

@@ -25,10 +25,20 @@ from seqcls.models.pictures import PictureEncoder
 from seqcls.models.positions.schemes import Positions
 from seqcls.models.shortest import Queries, attended, attention, fed
 from seqcls.models.transformer import NOTHING, Cache, Keys, Side, cached, step_through
-from seqcls.models.two_streams import Streams, TwoStreams, decoder_config, encoder_config, split
+from seqcls.models.two_streams import (
+    OfOutputs,
+    Streams,
+    TwoStreams,
+    decoder_config,
+    encoder_config,
+    split,
+)
 
 BOTH: Mapping[str, str] = {**ONLY_SELF, "cross-attention ": "cross_attention"}
 """The attentions of a decoder's block, as `block_parts` takes them."""
+
+
+Encoded = Float[Tensor, "string encoded hidden"]
 
 
 class DecoderBlock(Block):
@@ -45,7 +55,7 @@ class DecoderBlock(Block):
         attending: Attending,
         record: Recorder,
         crossing: Attending | None = None,
-        encoded: Hidden | None = None,
+        encoded: Float[Tensor, "string other hidden"] | None = None,
     ) -> Hidden:
         assert crossing is not None
         states = self.attended(states, attending, record)
@@ -117,7 +127,7 @@ class EncoderDecoder(TwoStreams):
         self.dropout = Dropout(config.dropout_rate)
         self.nowhere = Positions(config)
 
-    def written(self, streams: Streams, record: Recorder, places: Places | None) -> Hidden:
+    def written(self, streams: Streams, record: Recorder, places: Places | None) -> OfOutputs:
         """Implements `TwoStreams.written`."""
         encoded = self.encoded(streams, record, places)
         crossing = self.crossing(streams, places)
@@ -173,7 +183,7 @@ class EncoderDecoder(TwoStreams):
         """What reads inputs; made before the decoder: parameters are drawn in their order."""
         return Side(encoder_config(config), Block)
 
-    def encoded(self, streams: Streams, record: Recorder, places: Places | None) -> Hidden:
+    def encoded(self, streams: Streams, record: Recorder, places: Places | None) -> Encoded:
         """What the decoder attends to."""
         attending = self._reading(streams, places)
         embedded = self.embedding(streams.inputs)
@@ -184,7 +194,7 @@ class EncoderDecoder(TwoStreams):
         """Which of that it attends to."""
         return self._reading(streams, places)._replace(positions=self.nowhere)
 
-    def head(self, read: Hidden) -> Outputs:
+    def head(self, read: Float[Tensor, "*string hidden"]) -> Outputs:
         """Implements `BodyAndHead.head`, for what dropout leaves."""
         return super().head(self.dropout(read))
 
@@ -246,7 +256,7 @@ class ParagraphReader(EncoderDecoder):
         """Implements `EncoderDecoder.made_encoder`."""
         return PictureEncoder(config)
 
-    def encoded(self, streams: Streams, record: Recorder, places: Places | None) -> Hidden:
+    def encoded(self, streams: Streams, record: Recorder, places: Places | None) -> Encoded:
         """Implements `EncoderDecoder.encoded`."""
         del places
         memory: Hidden = self.encoder(streams.inputs, record.within("encoder"))

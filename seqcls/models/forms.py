@@ -7,7 +7,7 @@ class says again that it has it (`step = EncoderDecoder.step`). Without any form
 
 from collections.abc import Callable
 from types import FunctionType
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import torch
 from jaxtyping import Bool, Float, Int64
@@ -22,6 +22,7 @@ Kept = Any
 """Tuples and lists of tensors, a string a row; None where nothing is kept."""
 
 
+@runtime_checkable
 class Stepping(Protocol):
     """A model that reads one token more, given what it has kept of those before.
 

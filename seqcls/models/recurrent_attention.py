@@ -35,7 +35,7 @@ from seqcls.models.recurrent import (
     layer_parts,
     layer_sites,
 )
-from seqcls.models.two_streams import Streams, TwoStreams, split
+from seqcls.models.two_streams import OfOutputs, Streams, TwoStreams, split
 from seqcls.strings.tokenizer import PAD
 
 
@@ -88,7 +88,7 @@ class RecurrentAttention(TwoStreams):
         self.classifier = make_head(config)
         self.dropout = Dropout(config.dropout_rate)
 
-    def written(self, streams: Streams, record: Recorder, places: Places | None) -> Hidden:
+    def written(self, streams: Streams, record: Recorder, places: Places | None) -> OfOutputs:
         """Implements `TwoStreams.written`; places mean nothing here."""
         del places
         encoded, kept = self.encoded(streams, record.within("encoder"))

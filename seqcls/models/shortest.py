@@ -8,7 +8,7 @@ in one array, one string after another; only attention spreads them over strings
 import math
 
 import torch
-from jaxtyping import Float, Int64
+from jaxtyping import Float, Int64, Integer
 from torch import Tensor
 from torch.nn import functional
 
@@ -17,6 +17,8 @@ from seqcls.models.blocks import Attention, Block
 from seqcls.models.positions.schemes import Bias, Heads, Places, Positions
 
 Hidden = Float[Tensor, "token hidden"]
+Asking = Float[Tensor, "query hidden"]
+"""The states of the tokens that attend: of all, or of those that are read."""
 
 
 class Queries:
@@ -49,20 +51,20 @@ class Queries:
         """Those at which the logit is read."""
         return Queries(self.batch, self.positions, only_read=True)
 
-    def heads(self, states: Hidden) -> Heads:
+    def heads(self, states: Asking) -> Heads:
         """The heads of the attending tokens."""
         if self._only_read:
             return states.view(len(states), *_sizes(self.batch)).unsqueeze(2)
         return _heads(states, self.batch)
 
-    def tokens(self, heads: Heads) -> Hidden:
+    def tokens(self, heads: Heads) -> Float[Tensor, "query mixed"]:
         """The attending tokens of which these are the heads."""
         if self._only_read:
             return heads.flatten(1)
         rows = heads.flatten(0, 2).index_select(0, self.batch.head_rows)
         return rows.view(len(self.batch.token_rows), math.prod(_sizes(self.batch)))
 
-    def _own(self, places: Places) -> Places:
+    def _own(self, places: Places) -> Integer[Tensor, "#string query"]:
         if not self._only_read:
             return places
         return places.expand(len(self.batch.ids), -1).gather(1, self.batch.read_rows[:, None])
@@ -77,12 +79,12 @@ class Queries:
         return values[torch.arange(len(rows), device=rows.device), :, rows].unsqueeze(2)
 
 
-def through(block: Block, query_states: Hidden, states: Hidden, queries: Queries) -> Hidden:
+def through(block: Block, query_states: Asking, states: Hidden, queries: Queries) -> Asking:
     """The block's output for the attending tokens, given their states and those of all."""
     return fed(block, attended(block, query_states, states, queries))
 
 
-def attended(block: Block, query_states: Hidden, states: Hidden, queries: Queries) -> Hidden:
+def attended(block: Block, query_states: Asking, states: Hidden, queries: Queries) -> Asking:
     """The attending tokens' states after the block's attention."""
     if block.norms_first:
         normalized = block.attention_norm(states)
@@ -108,7 +110,7 @@ def _feed_forward(block: Block, states: Hidden) -> Hidden:
     return fed
 
 
-def attention(layer: Attention, query_states: Hidden, states: Hidden, queries: Queries) -> Hidden:
+def attention(layer: Attention, query_states: Asking, states: Hidden, queries: Queries) -> Asking:
     """What attending tokens take from others, given the states of both."""
     positions, keys = queries.positions, queries.keys
     query = positions.rotate(queries.heads(layer.query(query_states)), queries.places)

@@ -175,7 +175,7 @@ class Side(nn.Module):
 NOTHING = Recorder()
 """No state of a step is recorded; nothing drops any where a model writes."""
 
-Keys = Float[Tensor, "string head position head_size"]
+Keys = Float[Tensor, "string head other head_size"]
 
 
 class Cache(NamedTuple):

@@ -4,13 +4,16 @@ from abc import abstractmethod
 from typing import NamedTuple
 
 import torch
-from jaxtyping import Bool, Float, Int64
+from jaxtyping import Bool, Float, Int64, Integer
 from torch import Tensor
 
 from seqcls.config import NetworkConfig
 from seqcls.kinds.transduction import separator_id
 from seqcls.models.base import BodyAndHead, Hidden, Ids, Outputs, Places, Recorder
 from seqcls.strings.tokenizer import PAD
+
+
+OfOutputs = Float[Tensor, "string output_position hidden"]
 
 
 class Streams(NamedTuple):
@@ -35,7 +38,9 @@ class Streams(NamedTuple):
         """Tokens that the encoder reads of each string."""
         return (self.inputs != PAD).sum(dim=1)
 
-    def places_of(self, places: Places | None, stream: Ids) -> Places:
+    def places_of(
+        self, places: Places | None, stream: Integer[Tensor, "string stream_position"]
+    ) -> Integer[Tensor, "#string stream_position"]:
         """The places of a stream's tokens: the first of the string's, so that both begin alike."""
         width = stream.shape[1]
         if places is None:
@@ -84,7 +89,7 @@ class TwoStreams(BodyAndHead):
     """
 
     @abstractmethod
-    def written(self, streams: Streams, record: Recorder, places: Places | None) -> Hidden:
+    def written(self, streams: Streams, record: Recorder, places: Places | None) -> OfOutputs:
         """The decoder's last states, at the places of the outputs."""
 
     def tokens_of(self, ids: Ids, state: str) -> Bool[Tensor, "string position"]:

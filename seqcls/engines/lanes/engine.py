@@ -1,7 +1,7 @@
 """The engine of lanes as one among others, and its programs."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Float, Int64
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from seqcls.engines.lanes.batches import Lesson, Results, WrittenOutputs
 
 
+@runtime_checkable
 class Programs(Protocol):
     """What is compiled of one family of architectures: a module, loaded only where it is used."""
 
