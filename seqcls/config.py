@@ -69,6 +69,14 @@ class _Settings(BaseModel):
             raise ConfigError(in_one_line(cls, error)) from None
 
 
+def are_imported(fields: Mapping[str, Any]) -> bool:
+    """Whether a configuration's fields, or those that a sweep fixes, are of models trained
+    elsewhere.
+    """
+    # What marks them is a name in the architecture's place, where there is no class to be asked.
+    return fields.get("architecture") == IMPORTED
+
+
 class _NetworkFields(_Settings):
     """What a run says of its network; whether the parts are there, `seqcls.problem` asks."""
 
@@ -153,6 +161,11 @@ class _NetworkFields(_Settings):
     @property
     def has_norms(self) -> bool:
         return self.layer_norm_eps > 0
+
+    @property
+    def is_imported(self) -> bool:
+        """Whether its models were trained elsewhere: nothing is known of their network."""
+        return are_imported({"architecture": self.architecture})
 
 
 class NetworkConfig(_NetworkFields):

@@ -87,10 +87,9 @@ def plugins_of(config: RunConfig) -> str:
 
 def _parts(config: RunConfig) -> dict[str, tuple[Any, str]]:
     """The parts that packages may bring, by the fields that name them."""
-    imported = config.architecture == IMPORTED
     return {
         "task": (TASKS, config.task),
-        **({} if imported else {"architecture": (MODELS, config.architecture)}),
+        **({} if config.is_imported else {"architecture": (MODELS, config.architecture)}),
         "positions": (POSITIONS, config.positions),
     }
 
@@ -294,7 +293,7 @@ class Problem:
     @property
     def is_imported(self) -> bool:
         """Whether its models were trained elsewhere: their weights are not known."""
-        return self.config.architecture == IMPORTED
+        return self.config.is_imported
 
     @property
     def required_letters(self) -> tuple[int, ...]:
@@ -319,7 +318,7 @@ def _resolved(config: RunConfig) -> Problem:
     check_packages(config.plugins, plugins_of(config), _parts(config))
     task = language(config.task, dict(config))
     kind = _kind(task)
-    if config.architecture == IMPORTED and isinstance(task, OfRows):
+    if config.is_imported and isinstance(task, OfRows):
         # A file of test strings need not hold what a model was trained on.
         train = validation = test = _sampler(config, task, "test", None)
     else:

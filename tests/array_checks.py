@@ -35,6 +35,8 @@ def _arrays_in(hint: Any) -> Iterator[tuple[str, bool]]:
 def _checked(decorated: Any, **options: Any) -> Any:
     if not isfunction(decorated):
         return _thoroughly(decorated, **options)
+    if not decorated.__annotations__:  # of functions only those that Numba compiles
+        return decorated
     try:
         hints = get_type_hints(decorated, include_extras=True).values()
     except NameError:  # a name that only a type checker imports

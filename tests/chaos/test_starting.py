@@ -11,7 +11,6 @@ import pytest
 
 import sweeps.work.executors.pool
 from seqcls.engines.base import Progress
-from seqcls.engines.fused import engine
 from seqcls.errors import MachineError
 from sweeps.grid.grouping import make_groups
 from sweeps.results import RunResult
@@ -129,7 +128,7 @@ def test_machine_code_that_cannot_be_kept_is_said_with_its_folder(
         raise OSError(28, "No space left on device")
 
     monkeypatch.setenv("SEQCLS_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(engine, "compile_ahead", full)
+    monkeypatch.setattr(Fused, "compile_ahead", full)
     with pytest.raises(MachineError, match=r"cache'.*No space left.*SEQCLS_CACHE"):
         work(queued, None, WorkOptions(workers))
     assert uncharged(queued)
