@@ -12,7 +12,6 @@ from dashboard.text import verbatim
 from dashboard.views import accuracy_by_length, configurations, importance, scores, seeds
 from dashboard.views.scores import MAX_MODELS, MAX_ROWS
 from dashboard.words import measures, names
-from seqcls.errors import SeqclsError
 from seqcls.interpretability.wording import percent
 from seqcls.kinds import Measure
 from seqcls.theory.table import NOT_KNOWN
@@ -46,32 +45,29 @@ SWEEPS, CONFIGURATION = "sweeps", "configuration"
 
 def show() -> None:
     header = share.header("Which models generalize to longer strings?")
-    try:
-        view = filters.current()
-        counts = data.configurations(view)
-        if not _glance(counts, view):
-            return
-        configurations.show_story(int(counts["failing"].sum()))
-        table = configurations.table(view)
-        if table.empty:
-            fails = "fails" if view.kind is None else f"has {view.kind}"
-            st.success(f"No model that matches the filters {fails}. Clear them in the sidebar.")
-            return
-        share.offer(
-            header, "configurations", lambda: configurations.table(view), view, only=filters.told()
-        )
-        chosen = _table(table, view)
-        if not scores.counts(view, _ids(chosen)):
-            st.info("None of the selected configurations has a model that is trained and tested.")
-            return
-        if said := data.trained_on(_ids(chosen)):
-            st.caption(verbatim(said))
-        configurations.show_predictions(chosen, _names(chosen))
-        _by_length(chosen, view)
-        _by_seed(chosen, view)
-        importance.show(chosen, view, _names(chosen))
-    except SeqclsError as error:
-        data.explain(error)
+    view = filters.current()
+    counts = data.configurations(view)
+    if not _glance(counts, view):
+        return
+    configurations.show_story(int(counts["failing"].sum()))
+    table = configurations.table(view)
+    if table.empty:
+        fails = "fails" if view.kind is None else f"has {view.kind}"
+        st.success(f"No model that matches the filters {fails}. Clear them in the sidebar.")
+        return
+    share.offer(
+        header, "configurations", lambda: configurations.table(view), view, only=filters.told()
+    )
+    chosen = _table(table, view)
+    if not scores.counts(view, _ids(chosen)):
+        st.info("None of the selected configurations has a model that is trained and tested.")
+        return
+    if said := data.trained_on(_ids(chosen)):
+        st.caption(verbatim(said))
+    configurations.show_predictions(chosen, _names(chosen))
+    _by_length(chosen, view)
+    _by_seed(chosen, view)
+    importance.show(chosen, view, _names(chosen))
 
 
 def _glance(counts: pd.DataFrame, view: View) -> bool:

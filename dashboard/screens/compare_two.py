@@ -313,12 +313,9 @@ _models = data.cached(compare_runs)
 
 def show() -> None:
     st.title("Do these two differ?")
-    try:
-        pair = choose()
-        if pair is not None:
-            _compared(pair)
-    except SeqclsError as error:
-        data.explain(error)
+    pair = choose()
+    if pair is not None:
+        _compared(pair)
 
 
 def _compared(pair: Pair) -> None:

@@ -11,7 +11,6 @@ from dashboard.server import visitors
 from dashboard.views import causes, error_places, remedies
 from dashboard.words import languages, measures, names
 from seqcls.config import RunConfig
-from seqcls.errors import SeqclsError
 from seqcls.kinds import Kind, Words
 from sweeps.api.presentation import displayed
 from sweeps.store.reads.selection import KINDS, View
@@ -30,22 +29,19 @@ BREAKING = 100
 
 def show() -> None:
     header = share.header("Which models fail, and on which strings?")
-    try:
-        view = filters.current()
-        number = data.count_failing_models(view)
-        if not number:
-            _nothing(view)
-            return
-        most = min(number, share.MOST_ROWS)
-        rows = partial(data.failing_models, view, most)
-        share.offer(header, "failing_models", rows, view, only=filters.told())
-        model = _models(view, number)
-        _model(model, view)
-        causes.show(view)
-        remedies.show(int(model["run_id"]))
-        _breaking(view, number)
-    except SeqclsError as error:
-        data.explain(error)
+    view = filters.current()
+    number = data.count_failing_models(view)
+    if not number:
+        _nothing(view)
+        return
+    most = min(number, share.MOST_ROWS)
+    rows = partial(data.failing_models, view, most)
+    share.offer(header, "failing_models", rows, view, only=filters.told())
+    model = _models(view, number)
+    _model(model, view)
+    causes.show(view)
+    remedies.show(int(model["run_id"]))
+    _breaking(view, number)
 
 
 def _nothing(view: View) -> None:

@@ -19,12 +19,13 @@ from dashboard.choosing.strings import (
     second_model,
     string_of_link,
 )
+from dashboard.data import explaining
 from dashboard.live import section
 from dashboard.text import verbatim
 from dashboard.views import ablation, answers, automaton, families, remedies, verdict, why
 from dashboard.words.languages import task_sentence, verdict_sentence
 from seqcls.config import RunConfig
-from seqcls.errors import SeqclsError, VisitorError
+from seqcls.errors import VisitorError
 from seqcls.interpretability.network import Needs, obstacle
 from seqcls.problem import resolve
 from sweeps.store.opening import open_reader
@@ -107,13 +108,10 @@ def _show_any(run_id: int, config: RunConfig) -> None:
     _show_tabs(run_id, sections | _automaton(run_id, config))
 
 
+@explaining(say)
 def _live(run_id: int, string: str) -> None:
     """A string as it is typed, and epochs as a film."""
-    try:
-        *others, kept = stored_epochs(open_reader(), run_id)
-    except SeqclsError as error:
-        say(error)
-        return
+    *others, kept = stored_epochs(open_reader(), run_id)
     section.show(run_id, string, [0, *sorted([*others, kept])], kept, look_at)
 
 
@@ -143,57 +141,45 @@ def _show_tabs(run_id: int, sections: Mapping[str, Callable[[], None]]) -> None:
                     remedies.show(run_id)
 
 
+@explaining(say)
 def _of_chosen(name: str, run_id: int, chosen: Chosen) -> None:
     """A section that holds of any model, at the string that was chosen."""
     if chosen.model.epoch != chosen.model.stored.kept_epoch:
         st.caption("This is the model at the kept epoch.")
-    try:
-        opened = open_any(run_id)
-    except SeqclsError as error:
-        say(error)
-        return
+    opened = open_any(run_id)
     _section(Named(f"Model {run_id}", opened), chosen.string, name)
 
 
 @st.fragment
 def _of_a_string(run_id: int, config: RunConfig, name: str) -> None:
     """A section and its string; where another is chosen, nothing else of the page is run again."""
-    with concurrent_changes.redrawn_if_changed(part=True):
-        try:
-            left, right = st.columns(2)
-            with left:
-                string = choose_string(config, data.string_errors(run_id, ErrorSearch()))
-            with right:
-                named = choose_model(run_id)
-            _section(named, string, name)
-        except SeqclsError as error:
-            show_missing(error)
+    with concurrent_changes.redrawn_if_changed(part=True), explaining(show_missing):
+        left, right = st.columns(2)
+        with left:
+            string = choose_string(config, data.string_errors(run_id, ErrorSearch()))
+        with right:
+            named = choose_model(run_id)
+        _section(named, string, name)
 
 
 @st.fragment
 def _of_inputs(run_id: int, name: str) -> None:
     """A section on many inputs of a model that writes."""
-    with concurrent_changes.redrawn_if_changed(part=True):
-        try:
-            named = choose_model(run_id)
-            # Imported where it is used: PyTorch takes a second or two to load.
-            from dashboard.views import inputs
+    with concurrent_changes.redrawn_if_changed(part=True), explaining(show_missing):
+        named = choose_model(run_id)
+        # Imported where it is used: PyTorch takes a second or two to load.
+        from dashboard.views import inputs
 
-            if name == BREAKING:
-                inputs.show_families(named.opened)
-            else:
-                inputs.show_all(named.opened)
-        except SeqclsError as error:
-            show_missing(error)
+        if name == BREAKING:
+            inputs.show_families(named.opened)
+        else:
+            inputs.show_all(named.opened)
 
 
+@explaining(say)
 def _section(named: Named, string: str, name: str) -> None:
     model = named.model
-    try:
-        letters = model.letters(string)
-    except SeqclsError as error:
-        say(error)
-        return
+    letters = model.letters(string)
     # Imported where it is used: PyTorch takes a second or two to load.
     from dashboard.views import patching, states, written
 
@@ -223,19 +209,17 @@ FORMER_NAMES = {"Surgery": "Ablation"}
 """What links that were made before may call a section."""
 
 
+@explaining(show_missing)
 def show() -> None:
     header = share.header("Inside a model")
     if (former := st.query_params.get("view")) in FORMER_NAMES:
         st.session_state["view"] = st.query_params["view"] = FORMER_NAMES[former]
-    try:
-        run_id = choose_run()
-        if run_id is None:
-            st.info("No model is trained yet. Train the report's models, in about a minute:")
-            st.code("seqcls sweep report", language="bash")
-            return
-        _model(run_id, queries.run_config(open_reader(), run_id), header)
-    except SeqclsError as error:
-        show_missing(error)
+    run_id = choose_run()
+    if run_id is None:
+        st.info("No model is trained yet. Train the report's models, in about a minute:")
+        st.code("seqcls sweep report", language="bash")
+        return
+    _model(run_id, queries.run_config(open_reader(), run_id), header)
 
 
 def _model(run_id: int, config: RunConfig, header: DeltaGenerator) -> None:

@@ -16,9 +16,9 @@ from dashboard.charts.scales import Drawing, class_color, reserved, titled
 from dashboard.choosing.opened import AnyModel, OpenedModel, remembered, say
 from dashboard.choosing.run import ABLATED
 from dashboard.choosing.strings import Chosen
+from dashboard.data import explaining
 from dashboard.placement import stretch
 from dashboard.server.visitors import ask
-from seqcls.errors import SeqclsError
 from seqcls.interpretability.ablation import judge_of, prune, rank
 from seqcls.interpretability.ablation_judge import (
     Ablated,
@@ -386,6 +386,7 @@ def _pruning(model: OpenedModel) -> None:
     )
 
 
+@explaining(say)
 def show_by_strings(opened: AnyModel) -> None:
     """Shows the ablations of any model, by a sample of strings that are run: it takes seconds,
     so a button asks.
@@ -398,11 +399,7 @@ def show_by_strings(opened: AnyModel) -> None:
         strings = _texts(model).words.plural("test")
         st.caption(f"Measured on {SAMPLE} distinct {strings}, spread evenly over their lengths.")
         return
-    try:
-        whole, *ranked = alone(opened, how)
-    except SeqclsError as error:
-        say(error)
-        return
+    whole, *ranked = alone(opened, how)
     if model.writes:
         st.caption(
             "Exact match by teacher forcing: right are the inputs for which every token of the "
@@ -431,13 +428,10 @@ def _texts(model: TrainedModel) -> AblationTexts:
     return AblationTexts(model.problem.kind.words, number)
 
 
+@explaining(say)
 def _one_by_one(opened: AnyModel, how: AblationMethod) -> None:
     st.subheader("Pruning, the cheapest part first")
     if not st.toggle("Remove them one by one", key="prune", bind="query-params"):
         return
-    try:
-        steps = pruned(opened, how)
-    except SeqclsError as error:
-        say(error)
-        return
+    steps = pruned(opened, how)
     stretch(pruning_curve(pruning_frame(steps, TEXT), _texts(opened.model)), "network pruning")

@@ -12,11 +12,11 @@ from dashboard import links
 from dashboard.charts.colors import INK, OKABE_ITO
 from dashboard.charts.scales import SIDE, Drawing, reserved, titled
 from dashboard.choosing.opened import key_of, open_any, say
+from dashboard.data import explaining
 from dashboard.placement import ground, place, stretch
 from dashboard.server.visitors import ask
 from dashboard.text import verbatim
 from seqcls.config import RunConfig
-from seqcls.errors import SeqclsError
 from seqcls.interpretability.automaton import (
     MOST_LETTERS,
     LearnedAutomaton,
@@ -173,15 +173,12 @@ def is_offered(config: RunConfig) -> bool:
     return problem.no_language is None and problem.tokenizer.num_letters <= MOST_LETTERS
 
 
+@explaining(say)
 def show(run_id: int, config: RunConfig) -> None:
     """Learns a model's automaton, draws it beside the language's, and says what was tried."""
     said = "The learning also ends after 100 hypotheses or 60 seconds."
     most = links.choice("States at most", BUDGETS, "automaton_states", BUDGETS[0], help=said)
-    try:
-        learned = _learned(run_id, most)
-    except SeqclsError as error:
-        say(error)
-        return
+    learned = _learned(run_id, most)
     finding, *others = learned_text(learned)
     (st.success if learned.found else st.warning)(verbatim(finding))
     for said in others:
@@ -276,6 +273,7 @@ def _rounds(learned: LearnedAutomaton) -> pd.DataFrame:
     )
 
 
+@explaining(say)
 def _inside(run_id: int, config: RunConfig, learned: LearnedAutomaton, chosen: Round) -> None:
     st.subheader("Inside the model")
     if not st.toggle(
@@ -289,11 +287,7 @@ def _inside(run_id: int, config: RunConfig, learned: LearnedAutomaton, chosen: R
     if chosen is not learned.main_hypothesis:
         number = states(learned.main_hypothesis.states)
         st.caption(f"Those of the hypothesis of {number} are looked for.")
-    try:
-        within = _looked_for(run_id, learned)
-    except SeqclsError as error:
-        say(error)
-        return
+    within = _looked_for(run_id, learned)
     left, right = st.columns([3, 2]) if within.clusters is not None else (st.container(), None)
     with left:
         frame = pd.concat(

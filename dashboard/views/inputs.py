@@ -9,10 +9,10 @@ import streamlit as st
 from dashboard.charts.colors import GREY
 from dashboard.charts.scales import OUTPUT_COLORS, Drawing, class_color, reserved, titled
 from dashboard.choosing.opened import AnyModel, remembered, say_of_input
+from dashboard.data import explaining
 from dashboard.placement import place, stretch
 from dashboard.text import verbatim
 from dashboard.words.languages import family_example
-from seqcls.errors import SeqclsError
 from seqcls.interpretability.domains import MAX_STRINGS
 from seqcls.interpretability.families import output_family
 from seqcls.interpretability.family import OutputFamily, output_family_text
@@ -124,6 +124,7 @@ def _tooltip(names: list[str]) -> list[alt.Tooltip]:
 family_of = remembered(output_family, "Writing outputs")
 
 
+@explaining(say_of_input)
 def show_families(opened: AnyModel) -> None:
     """A family of inputs, typed in, and what the model writes for each."""
     text = st.text_input(
@@ -133,11 +134,7 @@ def show_families(opened: AnyModel) -> None:
         bind="query-params",
         help="One or two counts are left free, as n or m: a{n}, ab{n}, <ab>{n}, a{m}b{n}.",
     )
-    try:
-        answers = family_of(opened, text.strip())
-    except SeqclsError as error:
-        say_of_input(error)
-        return
+    answers = family_of(opened, text.strip())
     first, *others = output_family_text(answers)
     st.markdown(verbatim(first))
     for said in others:
