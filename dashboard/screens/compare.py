@@ -208,7 +208,7 @@ def _by_length(chosen: pd.DataFrame, view: View) -> None:
     links.open_clicked(event, clicked)
     st.caption(
         f"{measure.meaning} Hover over a line to see its seed; click it to look inside the model. "
-        "Lines at 100% or 0% are drawn a little apart."
+        "Coinciding lines at 100% or 0% are offset so that each is visible."
     )
 
 

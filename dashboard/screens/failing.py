@@ -47,7 +47,7 @@ def show() -> None:
 def _nothing(view: View) -> None:
     tested = int(data.configurations(view)["seeds"].sum())
     if tested:
-        makes = "makes an error" if view.kind is None else f"has {view.kind}"
+        makes = "has an error" if view.kind is None else f"has {view.kind}"
         makes = f"fails and {makes}" if view.failing else makes
         which = "that the other filters leave" if _picks(view) else "that match the filters"
         st.success(f"None of the {tested:,} tested models {which} {makes}.")
@@ -110,9 +110,9 @@ def _linked_elsewhere(shown: list[int]) -> "pd.Series[Any] | None":
         return None
     rows = data.model(linked[0])
     if rows.empty:
-        st.warning(f"The link asks for model {linked[0]}, which is not in this database.")
+        st.warning(f"Model {linked[0]} (from the link) is not in this database.")
     elif not int(rows["errors"].iloc[0]):
-        st.warning(f"The link asks for model {linked[0]}, which makes no error.")
+        st.warning(f"Model {linked[0]} (from the link) has no errors.")
     else:
         return rows.astype(object).iloc[0]
     return None

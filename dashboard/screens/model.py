@@ -58,7 +58,8 @@ def show_sections(run_id: int, config: RunConfig) -> None:
     problem = resolve(config)
     if (reason := queries.why_no_weights(config)) is not None:
         st.info(
-            f"Imported: what looks into a model is left out, since {verbatim(reason)}.",
+            "Imported without weights, so analyses that look inside the model are unavailable: "
+            f"{verbatim(reason)}.",
             icon=":material/info:",
         )
         answers.show_results(run_id, config)

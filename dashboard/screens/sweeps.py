@@ -99,7 +99,7 @@ def _table(sweeps: list[SweepProgress], written: dict[int, Note]) -> int:
             "Trained and tested", format="percent", min_value=0, max_value=1
         ),
         "unfinished": st.column_config.NumberColumn("Unfinished", help="Queued or in training."),
-        "failed": st.column_config.NumberColumn("Untrained", help="Training failed."),
+        "failed": st.column_config.NumberColumn("Training failed"),
     }
     for name in ("title", "tags"):
         if not shown[name].map(len).any():

@@ -402,8 +402,8 @@ def show_by_strings(opened: AnyModel) -> None:
     whole, *ranked = alone(opened, how)
     if model.writes:
         st.caption(
-            "Exact match by teacher forcing: right are the inputs for which every token of the "
-            "target is the likeliest. What changes is the log-probability of the targets."
+            "Exact match by teacher forcing: an input is right if every token of the target is the "
+            "likeliest. What changes is the log-probability of the targets."
         )
     if model.problem.network.picture:
         st.caption("The encoder of pictures is not ablated: its convolutions are not parts.")

@@ -54,7 +54,7 @@ def _ask(run_id: int, config: RunConfig, errors: pd.DataFrame) -> None:
     if not strings:
         return
     if len(strings) > MOST_ASKED:
-        st.caption(f"Asked are the first {MOST_ASKED} of {len(strings)} strings.")
+        st.caption(f"Only the first {MOST_ASKED} of {len(strings)} strings are asked.")
     answers = _predictions(run_id, strings[:MOST_ASKED])
     st.dataframe(
         measures.answers_frame(displayed(answers, config)),

@@ -65,7 +65,7 @@ def states_by_round(frame: pd.DataFrame) -> Drawing:
         height=HEIGHT,
         title=titled(
             "States by round",
-            "Each was refuted by a string, but the last where an automaton is found.",
+            "Each was refuted by a string, except the last if an automaton is found.",
         ),
         **reserved(HEIGHT),
     )
@@ -234,7 +234,7 @@ def _graphs(learned: LearnedAutomaton) -> Round:
         with columns[1]:
             st.subheader("The language's")
             if len(rounds) > 1:
-                st.caption("Minimal. Double circle: accepting. Arrow from nowhere: the start.")
+                st.caption("Minimal. Double circle: accepting. Unlabeled arrow: the start.")
             _graph(learned.language, learned.alphabet)
             st.caption(states(len(learned.language.table)) + ".")
     return shown
@@ -286,7 +286,7 @@ def _inside(run_id: int, config: RunConfig, learned: LearnedAutomaton, chosen: R
         return
     if chosen is not learned.main_hypothesis:
         number = states(learned.main_hypothesis.states)
-        st.caption(f"Those of the hypothesis of {number} are looked for.")
+        st.caption(f"Looking for the states of the hypothesis with {number}.")
     within = _looked_for(run_id, learned)
     left, right = st.columns([3, 2]) if within.clusters is not None else (st.container(), None)
     with left:

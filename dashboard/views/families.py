@@ -214,7 +214,7 @@ def family_map(cells: pd.DataFrame, flips: pd.DataFrame, names: tuple[str, str])
             alt.Y("second:Q"),
             tooltip=[
                 alt.Tooltip("first:Q", title=names[0], format=","),
-                alt.Tooltip("second:Q", title=f"the answer changes at {names[1]}", format=","),
+                alt.Tooltip("second:Q", title=f"Answer changes at {names[1]}", format=","),
             ],
         )
     )

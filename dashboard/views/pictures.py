@@ -73,7 +73,7 @@ def _of_head(seen: Seen, name: str, look: FigureStyle) -> None:
             "Pause" if plays else "Play",
             key=f"{key} play",
             icon=":material/pause:" if plays else ":material/play_arrow:",
-            help="Moves the heat map on, character by character.",
+            help="Steps through the heat map, character by character.",
             on_click=_turn,
             args=(key, last),
         )

@@ -239,7 +239,7 @@ def _say_how_to_read(models: Sequence[StringResults], several: bool) -> None:
     if any(results.model.writes for results in models):
         st.caption(_read_by(models))
     elif any(results.model.problem.no_language for results in models):
-        st.caption("The margin of what is right: below 0, another answer is preferred.")
+        st.caption("The margin of the correct answer: below 0, the model prefers another.")
     if any(results.is_long for results in models):
         st.caption(f"Attention and units are drawn up to {DRAWN} tokens; this string has more.")
     for results in models:

@@ -186,7 +186,7 @@ def show(chosen: Chosen) -> None:
     st.subheader("All longer strings")
     reason = obstacle(model.problem)
     if reason is not None:
-        st.info(verbatim(f"Nothing is proved of longer strings: {reason}."))
+        st.info(verbatim(f"Nothing is proved about longer strings: {reason}."))
         return
     _beyond(proofs(model))
 

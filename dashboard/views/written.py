@@ -398,7 +398,7 @@ def _others(shown: _Shown) -> None:
     )
     place_together([drawn], f"output tree {look.name}")
     if any(leaf.tokens > len(places) for leaf in tree.leaves):
-        st.caption(f"Drawn are the tokens {places[0] + 1} to {places[-1] + 1}; outputs have more.")
+        st.caption(f"Tokens {places[0] + 1} to {places[-1] + 1} are drawn; some outputs have more.")
     st.caption(
         f"Beam search with a beam of {BEAM}. The stronger a token's color, the likelier it is "
         "after those before it; where outputs part its probability stands above it. At the end of "

@@ -184,7 +184,7 @@ def test_visitors_of_a_read_only_page_have_so_much_computed(
     assert client.post(question, address="10.0.0.1").status == 200
     refused = client.post(question, address="10.0.0.1")
     assert refused.status == 429
-    assert "ask again" in refused.found["error"]
+    assert "Try again in" in refused.found["error"]
     assert client.post(question, address="10.0.0.2").status == 200
 
 

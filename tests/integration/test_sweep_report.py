@@ -232,8 +232,8 @@ def test_the_headline_counts_all_models_whatever_is_listed() -> None:
     view = View(sweeps=(TWO[0],), failing=True)
     text = of_view(view, only="Filtered by failing = True.")
     assert "<strong>7 of 8 models fail</strong>" in text
-    assert "Listed and drawn are 7 of these 8, as filtered; shares and medians are of all." in text
-    assert "Listed and drawn are" not in of_view(replace(view, failing=False))
+    assert "7 of these 8 are listed and drawn, as filtered; shares and medians cover all." in text
+    assert "listed and drawn" not in of_view(replace(view, failing=False))
 
 
 def test_the_headline_of_chosen_seeds_says_that_they_are_chosen() -> None:
