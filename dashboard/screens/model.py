@@ -66,37 +66,44 @@ def show_sections(run_id: int, config: RunConfig) -> None:
         remedies.show(run_id)
         return
     absent = {name: obstacle(problem, needs) for name, (_, needs) in BY_COUNTS.items()}
-    sections = {name: section for name, (section, _) in BY_COUNTS.items() if absent[name] is None}
-    if sections:
-        _say_what_is_absent(absent)
-        _show_by_counts(run_id, config, sections)
-    else:
+    by_counts = {name: section for name, (section, _) in BY_COUNTS.items() if absent[name] is None}
+    if not by_counts:
         # Any model can be ablated; without letter counts that is done in another way. So are
         # families and all strings of a model that writes.
         others = (ABLATION, BREAKING, ALL_STRINGS) if problem.writes else (ABLATION,)
         absent = {name: absent[name] for name in absent if name not in others}
         if problem.writes:
             absent |= dict.fromkeys((BREAKING, ALL_INPUTS), problem.unknown_labels)
-        _say_what_is_absent(absent)
-        _show_any(run_id, config)
+    _say_what_is_absent(absent)
+    string, sections = (
+        _by_counts(run_id, config, by_counts) if by_counts else _of_any_model(run_id, config)
+    )
+    sections[LIVE] = partial(_live, run_id, string)
+    if automaton.is_offered(config):
+        sections[AUTOMATON] = partial(_learned, run_id, config)
+    _show_tabs(run_id, sections)
 
 
-def _show_by_counts(
+Sections = dict[str, Callable[[], None]]
+
+
+def _by_counts(
     run_id: int, config: RunConfig, by_counts: Mapping[str, Callable[[Chosen], None]]
-) -> None:
+) -> tuple[str, Sections]:
+    """The string that is looked at and the sections, where letter counts give an account."""
     chosen = choose_view(open_model(run_id), data.string_errors(run_id, ErrorSearch()))
-    sections = {name: partial(section, chosen) for name, section in by_counts.items()}
-    live = {LIVE: partial(_live, run_id, chosen.string)}
+    sections: Sections = {name: partial(section, chosen) for name, section in by_counts.items()}
     of_a_string: Sequence[str] = [STATES]
     if len(by_counts) < len(BY_COUNTS):
         sections = {ANSWERS: partial(answers.show, run_id, config), **sections}
         of_a_string = OF_A_STRING
     sections |= {name: partial(_of_chosen, name, run_id, chosen) for name in of_a_string}
-    _show_tabs(run_id, sections | live | _automaton(run_id, config))
+    return chosen.string, sections
 
 
-def _show_any(run_id: int, config: RunConfig) -> None:
-    sections: dict[str, Callable[[], None]] = {ANSWERS: partial(answers.show, run_id, config)}
+def _of_any_model(run_id: int, config: RunConfig) -> tuple[str, Sections]:
+    """The string that is looked at first and the sections, where strings are run."""
+    sections: Sections = {ANSWERS: partial(answers.show, run_id, config)}
     problem = resolve(config)
     for name in (WRITING, *OF_A_STRING) if problem.writes else OF_A_STRING:
         sections[name] = partial(_of_a_string, run_id, config, name)
@@ -105,8 +112,7 @@ def _show_any(run_id: int, config: RunConfig) -> None:
             sections[name] = partial(_of_inputs, run_id, name)
     sections[ABLATION] = lambda: ablation.show_by_strings(open_any(run_id))
     string = string_of_link(config, data.string_errors(run_id, ErrorSearch()))
-    sections[LIVE] = partial(_live, run_id, resolve(config).tokenizer.display(string))
-    _show_tabs(run_id, sections | _automaton(run_id, config))
+    return problem.tokenizer.display(string), sections
 
 
 @explaining(say)
@@ -116,15 +122,9 @@ def _live(run_id: int, string: str) -> None:
     section.show(run_id, string, [0, *sorted([*others, kept])], kept, look_at)
 
 
-def _automaton(run_id: int, config: RunConfig) -> dict[str, Callable[[], None]]:
-    """The section of the automaton that a model has become, where there may be one."""
-    if not automaton.is_offered(config):
-        return {}
-    return {AUTOMATON: partial(_learned, run_id, config)}
-
-
 @st.fragment
 def _learned(run_id: int, config: RunConfig) -> None:
+    """The automaton that a model has become."""
     with concurrent_changes.redrawn_if_changed(part=True):
         automaton.show(run_id, config)
 
