@@ -167,14 +167,8 @@ def _of_a_string(run_id: int, config: RunConfig, name: str) -> None:
 def _of_inputs(run_id: int, name: str) -> None:
     """A section on many inputs of a model that writes."""
     with concurrent_changes.redrawn_if_changed(part=True), explaining(show_missing):
-        named = choose_model(run_id)
-        # Imported where it is used: PyTorch takes a second or two to load.
-        from dashboard.views import inputs
-
-        if name == BREAKING:
-            inputs.show_families(named.opened)
-        else:
-            inputs.show_all(named.opened)
+        opened = choose_model(run_id).opened
+        (families if name == BREAKING else verdict).show_outputs(opened)
 
 
 @explaining(say)
