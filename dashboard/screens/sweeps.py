@@ -178,6 +178,7 @@ def _times(record: sweep_queries.SweepRecord) -> None:
         column.text(time)
 
 
+# It refreshes itself, and so may find what the page around it did not.
 @data.explaining()
 def _progress(sweep_id: int) -> None:
     """How far a sweep is, and its loss curves; drawn again by themselves while it is trained."""
