@@ -188,8 +188,8 @@ def show_strings(pair: Pair, strings: pd.DataFrame | None) -> str | None:
     st.subheader(f"{words.plural('').capitalize()} that only one gets wrong")
     if strings is None:
         st.info(
-            "Strings cannot be compared: the two are tested on different ones, so a string that "
-            "one gets wrong may be unknown to the other."
+            "Strings cannot be compared: the two are tested on different strings, so what one gets "
+            "wrong may be unknown to the other."
         )
         return None
     alone = strings[(strings["wrong_a"] == 0) | (strings["wrong_b"] == 0)]

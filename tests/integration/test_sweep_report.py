@@ -196,7 +196,7 @@ def test_a_sweep_without_results_and_a_name_that_is_not_there_are_said(
         result = CliRunner().invoke(app, ["report", name, *out])
         assert says in str(result.exception)
     bad = CliRunner().invoke(app, ["report", "new", "-o", str(tmp_path / "no" / "x.html")])
-    assert "expected a file in a folder that is there" in str(bad.exception)
+    assert "expected a file in an existing folder" in str(bad.exception)
     assert not (tmp_path / "new.html").exists()
 
 
