@@ -439,15 +439,31 @@ def _settings_read(sampler: type[Sampler], part: str) -> dict[str, str]:
     }
 
 
+def fields_read(config: RunConfig) -> dict[str, frozenset[str]]:
+    """The fields that each part of a configuration reads, by the field that names it; and `kind`.
+
+    Raises:
+        ConfigError: there is no such part.
+    """
+    task = _named("task", config.task, TASKS)
+    kind, model = kind_name(task), _named("architecture", config.architecture, MODELS)
+    positions = _named("positions", config.positions, POSITIONS)
+    read = {
+        "task": task.reads,
+        "kind": KINDS[kind].reads if kind in KINDS else frozenset(),
+        "architecture": model.reads,
+        "positions": positions.reads if "positions" in model.reads else frozenset(),
+    }
+    for part in PARTS:
+        field = f"{part}_sampler"
+        sampler = _named(field, getattr(config, field), SAMPLERS)
+        read[field] = frozenset(_settings_read(sampler, part).values())
+    return read
+
+
 def _check_read(config: RunConfig) -> None:
     """Refuses later fields that change nothing, so that what is the same has one key."""
-    read: dict[str, set[str]] = {"task": set(TASKS[config.task].reads)}
-    for part in PARTS:
-        sampler = SAMPLERS[getattr(config, f"{part}_sampler")]
-        read[f"{part}_sampler"] = set(_settings_read(sampler, part).values())
-    read["kind"] = set(KINDS[kind_name(TASKS[config.task])].reads)
-    read["architecture"] = set(_named("architecture", config.architecture, MODELS).reads)
-    read["positions"] = set(_named("positions", config.positions, POSITIONS).reads)
+    read = fields_read(config)
     for name, readers in READERS.items():
         if name in config.changed and not any(name in read[reader] for reader in readers):
             named = {**dict(config), "kind": kind_name(TASKS[config.task])}

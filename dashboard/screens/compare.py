@@ -73,10 +73,8 @@ def show() -> None:
 def _glance(counts: pd.DataFrame, view: View) -> bool:
     """Numbers of runs; False where there is nothing more to show."""
     if counts.empty:
-        st.info(
-            filters.none_shown(
-                "No run matches the filters. Clear them in the sidebar, or choose other seeds."
-            )
+        filters.say_none(
+            "No run matches the filters. Clear them in the sidebar, or choose other seeds."
         )
         return False
     total = counts[["seeds", "unfinished", "failed", "failing"]].sum()
@@ -84,7 +82,7 @@ def _glance(counts: pd.DataFrame, view: View) -> bool:
     # In a row that wraps: in columns, names would be cut off at 820 pixels.
     with st.container(horizontal=True, gap="medium", key="glance"):
         st.metric("Models tested", f"{done:,}", help=measures.TESTED, width="content")
-        if view.failing or view.kind is not None:
+        if view.picks:
             st.metric(
                 "Match the filters",
                 f"{int(counts['picked'].sum()):,}",
@@ -202,10 +200,7 @@ def _by_length(chosen: pd.DataFrame, view: View) -> None:
             f"The chart shows {lines.most} models of each configuration, evenly from the worst to "
             "the best. Medians and intervals are over all of them."
         )
-    chart = placement.built(accuracy_by_length.zoomed_by_length, *lines.given)
-    clicked = accuracy_by_length.CLICKED
-    event = placement.with_legend(chart, lines.colors, "by_length", click=clicked)
-    links.open_clicked(event, clicked)
+    accuracy_by_length.show(lines.given, lines.colors, "by_length")
     st.caption(
         f"{measure.meaning} Hover over a line to see its seed; click it to look inside the model. "
         "Coinciding lines at 100% or 0% are offset so that each is visible."

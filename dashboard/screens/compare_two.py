@@ -3,7 +3,7 @@
 import pandas as pd
 import streamlit as st
 
-from dashboard import data, elements, layout, links, placement
+from dashboard import data, elements, layout, links
 from dashboard.charts.colors import OKABE_ITO
 from dashboard.choosing.pair import STRING, Pair, choose
 from dashboard.text import verbatim
@@ -135,11 +135,7 @@ def show_accuracy(pair: Pair) -> None:
     measure = scores.offered(pair.config_ids)
     title = next(name for name, known in measure.items() if known.name == MEASURE)
     drawn = (seeds, medians, scores.limits(pair.config_ids), title, colors)
-    chart = placement.built(accuracy_by_length.zoomed_by_length, *drawn)
-    event = placement.with_legend(
-        chart, colors, "by_length_of_two", click=accuracy_by_length.CLICKED
-    )
-    links.open_clicked(event, accuracy_by_length.CLICKED)
+    accuracy_by_length.show(drawn, colors, "by_length_of_two")
 
 
 def _of_configurations(pair: Pair, width: int) -> tuple[pd.DataFrame, pd.DataFrame]:

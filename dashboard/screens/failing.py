@@ -49,20 +49,10 @@ def _nothing(view: View) -> None:
     if tested:
         makes = "has an error" if view.kind is None else f"has {view.kind}"
         makes = f"fails and {makes}" if view.failing else makes
-        which = "that the other filters leave" if _picks(view) else "that match the filters"
+        which = "that the other filters leave" if view.picks else "that match the filters"
         st.success(f"None of the {tested:,} tested models {which} {makes}.")
     else:
-        st.info(
-            filters.none_shown(
-                "No model that matches the filters is trained and tested. Clear them in the "
-                "sidebar, or wait for the first results."
-            )
-        )
-
-
-def _picks(view: View) -> bool:
-    """Whether models are picked by what they got wrong."""
-    return view.failing or view.kind is not None
+        filters.say_none()
 
 
 def _models(view: View, number: int) -> "pd.Series[Any]":
@@ -72,7 +62,7 @@ def _models(view: View, number: int) -> "pd.Series[Any]":
     miss = errs.format(said.words.plural("test"))
     order = "the least accurate first" if view.kind is None else f"by their share of {view.kind}"
     these = ""
-    if _picks(view):
+    if view.picks:
         tested = int(data.configurations(view)["seeds"].sum())
         these = f" Counted are those of {tested:,} tested models that match the filters."
     st.caption(f"{miss}, {order}.{these} Select one to see its {said.words.plural('')} below.")

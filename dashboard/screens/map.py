@@ -27,12 +27,7 @@ def show() -> None:
     view = filters.current()
     models = heat_map.models_by_language(view)
     if models.empty:
-        st.info(
-            filters.none_shown(
-                "No model that matches the filters is trained and tested. Clear them in the "
-                "sidebar, or wait for the first results."
-            )
-        )
+        filters.say_none()
         return
     every = f"All {measures.words_of_languages(map(str, models.index)).words.task}s"
     chosen = languages.choose(models, [every])
