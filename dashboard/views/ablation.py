@@ -12,7 +12,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from dashboard import links
 from dashboard.charts.colors import GREY, OKABE_ITO
-from dashboard.charts.scales import Drawing, class_color, reserved, titled
+from dashboard.charts.scales import Drawing, class_color, reserved, share_axis, titled
 from dashboard.choosing.opened import AnyModel, OpenedModel, remembered, say
 from dashboard.choosing.run import ABLATED
 from dashboard.choosing.strings import Chosen
@@ -159,12 +159,7 @@ def accuracy_by_length(
                 title=f"{words.string.capitalize()} length ({tokens})",
                 scale=alt.Scale(zero=True),
             ),
-            y=alt.Y(
-                "accuracy:Q",
-                title=f"Accuracy on {words.plural('test')}",
-                axis=alt.Axis(format="%"),
-                scale=alt.Scale(zero=False),
-            ),
+            y=share_axis("accuracy", f"Accuracy on {words.plural('test')}", zero=False),
             color=class_color("model", colors, "Model", labelLimit=LABEL),
             tooltip=[
                 alt.Tooltip("model:N", title="Model"),

@@ -10,7 +10,7 @@ import streamlit as st
 
 from dashboard import links
 from dashboard.charts.colors import INK, OKABE_ITO
-from dashboard.charts.scales import SIDE, Drawing, reserved, titled
+from dashboard.charts.scales import SIDE, Drawing, reserved, share_axis, titled
 from dashboard.choosing.opened import key_of, open_any, say
 from dashboard.data import explaining
 from dashboard.placement import ground, place, stretch
@@ -85,12 +85,7 @@ def probe_by_position(frame: pd.DataFrame, trained: int, commonest: float) -> Dr
         .mark_line(point=frame["position"].nunique() == 1)
         .encode(
             x=alt.X("position:Q", title="Position of the token"),
-            y=alt.Y(
-                "share:Q",
-                title="State read rightly",
-                scale=alt.Scale(domain=[0, 1]),
-                axis=alt.Axis(format="%"),
-            ),
+            y=share_axis("share", "State read rightly"),
             color=alt.Color(
                 "layer:N",
                 title="Probe of",

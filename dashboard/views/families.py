@@ -16,6 +16,7 @@ from dashboard.charts.scales import (
     outcome,
     outcome_colors,
     reserved,
+    share_axis,
     titled,
 )
 from dashboard.choosing.opened import AnyModel, remembered, say_of_input
@@ -162,12 +163,7 @@ def probability_curve(curve: pd.DataFrame, name: str) -> Drawing:
     """
     base = alt.Chart(curve).encode(
         _counted(alt.X, "n", f"{name}, the free count"),
-        alt.Y(
-            "probability:Q",
-            title="Probability",
-            scale=alt.Scale(domain=[0, 1]),
-            axis=alt.Axis(format="%"),
-        ),
+        share_axis("probability", "Probability"),
     )
     half = alt.Chart().mark_rule(color=GREY, strokeWidth=0.5).encode(y=alt.datum(0.5))
     dots = base.mark_point(filled=True, size=16, opacity=1).encode(

@@ -15,6 +15,7 @@ from dashboard.charts.scales import (
     Drawing,
     class_color,
     reserved,
+    share_axis,
     titled,
 )
 from dashboard.choosing.opened import AnyModel, OpenedModel, remembered
@@ -320,12 +321,7 @@ def wrong_by_length(frame: pd.DataFrame) -> alt.Chart:
             x=alt.X(
                 "length:O", title="Input length (tokens)", sort=lengths, axis=alt.Axis(labelAngle=0)
             ),
-            y=alt.Y(
-                "share:Q",
-                title="Inputs with a wrong output",
-                axis=alt.Axis(format="%"),
-                scale=alt.Scale(domain=[0, 1]),
-            ),
+            y=share_axis("share", "Inputs with a wrong output"),
             color=class_color("kind", OUTPUT_COLORS, "Output", columns=4),
             tooltip=[
                 alt.Tooltip("kind:N", title="Output"),
