@@ -12,7 +12,7 @@ import altair as alt
 import vl_convert
 
 from dashboard.charts import token_states
-from dashboard.charts.attention import output_attention
+from dashboard.charts.attention import attention_matrix, output_attention
 from dashboard.charts.readout import (
     DRAWN,
     prefixes_frame,
@@ -134,7 +134,7 @@ def _attention(model: TrainedModel, letters: Letters, names: Sequence[str]) -> I
             f"{title}, {text}",
             "What each token attends to: each row sums to 1.",
             of_head,
-            token_states.attention_matrix(of_head, names, title).chart,
+            attention_matrix(of_head, names, title).chart,
         )
 
 

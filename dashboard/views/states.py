@@ -9,7 +9,7 @@ import streamlit as st
 
 from dashboard import layout, links
 from dashboard.charts import token_states
-from dashboard.charts.attention import LARGEST, ROW_WIDTH, small_patterns
+from dashboard.charts.attention import LARGEST, ROW_WIDTH, attention_matrix, small_patterns
 from dashboard.charts.parts import WIDTH
 from dashboard.charts.readout import (
     DRAWN,
@@ -312,7 +312,7 @@ def _attention(results: StringResults, look: FigureStyle) -> None:
     chosen = one_of("Head to open", options, options[0], "head", look)
     frame = presentation.head_frame(patterns, *divmod(options.index(chosen), heads))
     frame = with_letters(model, frame)
-    drawn = token_states.attention_matrix(frame, results.names, chosen)
+    drawn = attention_matrix(frame, results.names, chosen)
     stretch_part(drawn, f"network attention {look.name}", tokens * WIDEST + FURNITURE)
 
 
