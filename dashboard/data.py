@@ -356,3 +356,12 @@ def say(error: SeqclsError) -> None:
     st.error("The database cannot be shown.")
     # As code: the path and the reason appear as they are, whatever characters they hold.
     st.code(told(error), language=None, wrap_lines=True)
+
+
+@contextmanager
+def explaining(says: Callable[[SeqclsError], None] = explain) -> Iterator[None]:
+    """A block, or as a decorator a function, in place of which the page says why it failed."""
+    try:
+        yield
+    except SeqclsError as error:
+        says(error)

@@ -11,8 +11,8 @@
     ├── MachineError           something without which this machine cannot train at the moment
     │   └── PluginError            a plug-in that cannot be imported (a ConfigError too)
     ├── SpecError              a sweep specification that cannot be read or is refused
-    ├── DatasetError           strings of one's own that cannot be read or are refused
-    ├── PictureError           a picture of one's own that is none, or too large
+    ├── DatasetError           a file of strings that cannot be read or is refused
+    ├── PictureError           an uploaded file that is no image, or too large
     ├── ClusterError           a cluster that cannot be reached, or was lost
     ├── VisitorError           a question that a visitor of a read-only page cannot ask now
     └── StoreError             a database that cannot be used
@@ -82,11 +82,11 @@ class SpecError(SeqclsError):
 
 
 class DatasetError(SeqclsError):
-    """Strings of one's own that cannot be read or are refused."""
+    """A file of strings that cannot be read or is refused."""
 
 
 class PictureError(SeqclsError):
-    """A picture of one's own that is none, or too large."""
+    """An uploaded file that is no image, or too large."""
 
 
 class ClusterError(SeqclsError):
@@ -94,7 +94,7 @@ class ClusterError(SeqclsError):
 
 
 class VisitorError(SeqclsError):
-    """A visitor of a read-only page has had the computing time that there is for one."""
+    """A visitor of a read-only page has used up the compute budget, or must wait."""
 
 
 class StoreError(SeqclsError):

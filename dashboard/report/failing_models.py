@@ -79,7 +79,7 @@ def _of(store: Store, run_id: int) -> list[dict[str, Any]]:
 def causes_list(of_one: pd.DataFrame) -> str:
     """The causes of one model, the most frequent first."""
     if of_one.empty:
-        return quiet("Its causes are not known; `seqcls causes SWEEP` finds and keeps them.")
+        return quiet("Its causes are not known; `seqcls causes SWEEP` finds and stores them.")
     rows = "".join(
         f"<li>{percent(row['share'], 0)}: {html.escape(row['mechanism'])}{_about(row)}</li>"
         for row in of_one.to_dict("records")

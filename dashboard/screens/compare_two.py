@@ -3,7 +3,7 @@
 import pandas as pd
 import streamlit as st
 
-from dashboard import data, elements, layout, links, placement
+from dashboard import data, elements, layout, links
 from dashboard.charts.colors import OKABE_ITO
 from dashboard.choosing.pair import STRING, Pair, choose
 from dashboard.text import verbatim
@@ -39,7 +39,7 @@ def of_configurations(compared: Compared, names: tuple[str, str]) -> None:
         _difference("Difference of median accuracy", comparison.median_difference, "bootstrap")
     if comparison.p_value is None:
         st.caption(
-            "McNemar: none, since no seed is in both; the two are compared as independent samples."
+            "No McNemar test: no seed is in both, so the two are compared as independent samples."
         )
         return
     _sentence(comparison.table, comparison.p_value, "seeds that both have", "fail")
@@ -52,7 +52,7 @@ def of_models(compared: ComparedRuns, names: tuple[str, str]) -> None:
         _difference("Difference of wrong shares", compared.difference, "Newcombe")
     if compared.table is None or compared.p_value is None:
         st.caption(
-            "McNemar: none, since the two are tested on different strings; the shares are compared "
+            "No McNemar test: the two are tested on different strings, so the shares are compared "
             "as independent samples."
         )
         return
@@ -72,7 +72,7 @@ def _difference(label: str, difference: ConfidenceInterval, by: str) -> None:
         delta=f"no interval: fewer than {FEWEST} seeds" if lacking else _span(difference),
         delta_color="off",
         delta_arrow="off",
-        help=f"The first less the second, with its {CONFIDENCE:.0%} interval ({by}).",
+        help=f"The first minus the second, with its {CONFIDENCE:.0%} interval ({by}).",
         width="content",
     )
 
@@ -100,7 +100,7 @@ def _sentence(table: PairTable, p_value: float, what: str, verb: str) -> None:
     )
     st.markdown(
         f"**{chance}** ({p_value_text(p_value)}, exact McNemar): of {table.pairs:,} {what}, "
-        f"{unlike:,} {verb} in one alone, {table.only_first:,} in the first and "
+        f"{unlike:,} {verb} in only one, {table.only_first:,} in the first and "
         f"{table.only_second:,} in the second."
     )
 
@@ -140,11 +140,7 @@ def show_accuracy(pair: Pair) -> None:
     measure = scores.offered(pair.config_ids)
     title = next(name for name, known in measure.items() if known.name == MEASURE)
     drawn = (seeds, medians, scores.limits(pair.config_ids), title, colors)
-    chart = placement.built(accuracy_by_length.zoomed_by_length, *drawn)
-    event = placement.with_legend(
-        chart, colors, "by_length_of_two", click=accuracy_by_length.CLICKED
-    )
-    links.open_clicked(event, accuracy_by_length.CLICKED)
+    accuracy_by_length.show(drawn, colors, "by_length_of_two")
 
 
 def _of_configurations(pair: Pair, width: int) -> tuple[pd.DataFrame, pd.DataFrame, int | None]:
@@ -195,8 +191,8 @@ def show_strings(pair: Pair, strings: pd.DataFrame | None) -> str | None:
     st.subheader(verbatim(f"{words.plural('').capitalize()} that only one gets wrong"))
     if strings is None:
         st.info(
-            "No string can be compared: the two are tested on different strings, so that what one "
-            "gets wrong the other may never have been asked."
+            "Strings cannot be compared: the two are tested on different strings, so what one gets "
+            "wrong may be unknown to the other."
         )
         return None
     alone = strings[(strings["wrong_a"] == 0) | (strings["wrong_b"] == 0)]
@@ -275,7 +271,7 @@ def _side(pair: Pair, place: int, text: str) -> None:
     try:
         rows = [_predictions(int(run_id), (text,)) for run_id in asked["run_id"]]
     except SeqclsError as error:
-        st.info(f"It cannot be asked: {verbatim(str(error))}")
+        st.info(f"No answer: {verbatim(str(error))}")
         return
     said = displayed(pd.concat(rows, ignore_index=True), *_configs(pair))
     answers = measures.answers_frame(said).drop(columns="string")
@@ -308,7 +304,7 @@ def _say(answers: pd.DataFrame) -> None:
     known = answers["correct"].dropna()
     right, of = int(known.sum()), len(known)
     if not of:
-        st.markdown("**What is right of it is not known**")
+        st.markdown("**The correct answer is not known**")
     elif of == 1:
         st.markdown("**right**" if right else "**wrong**")
     else:
@@ -321,12 +317,9 @@ _models = data.cached(compare_runs)
 
 def show() -> None:
     st.title("Do these two differ?")
-    try:
-        pair = choose()
-        if pair is not None:
-            _compared(pair)
-    except SeqclsError as error:
-        data.explain(error)
+    pair = choose()
+    if pair is not None:
+        _compared(pair)
 
 
 def _compared(pair: Pair) -> None:

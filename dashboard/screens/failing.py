@@ -12,7 +12,6 @@ from dashboard.text import verbatim
 from dashboard.views import causes, error_places, remedies
 from dashboard.words import languages, measures, names
 from seqcls.config import RunConfig
-from seqcls.errors import SeqclsError
 from seqcls.kinds import Kind, Words
 from sweeps.api.presentation import displayed
 from sweeps.store.reads.selection import KINDS, View
@@ -31,43 +30,30 @@ BREAKING = 100
 
 def show() -> None:
     header = share.header("Which models fail, and on which strings?")
-    try:
-        view = filters.current()
-        number = data.count_failing_models(view)
-        if not number:
-            _nothing(view)
-            return
-        most = min(number, share.MOST_ROWS)
-        rows = partial(data.failing_models, view, most)
-        share.offer(header, "failing_models", rows, view, only=filters.told())
-        model = _models(view, number)
-        _model(model, view)
-        causes.show(view)
-        remedies.show(int(model["run_id"]))
-        _breaking(view, number)
-    except SeqclsError as error:
-        data.explain(error)
+    view = filters.current()
+    number = data.count_failing_models(view)
+    if not number:
+        _nothing(view)
+        return
+    most = min(number, share.MOST_ROWS)
+    rows = partial(data.failing_models, view, most)
+    share.offer(header, "failing_models", rows, view, only=filters.told())
+    model = _models(view, number)
+    _model(model, view)
+    causes.show(view)
+    remedies.show(int(model["run_id"]))
+    _breaking(view, number)
 
 
 def _nothing(view: View) -> None:
     tested = int(data.configurations(view)["seeds"].sum())
     if tested:
-        makes = "makes an error" if view.kind is None else f"has {view.kind}"
+        makes = "has an error" if view.kind is None else f"has {view.kind}"
         makes = f"fails and {makes}" if view.failing else makes
-        which = "that the other filters leave" if _picks(view) else "that match the filters"
+        which = "that the other filters leave" if view.picks else "that match the filters"
         st.success(f"None of the {tested:,} tested models {which} {makes}.")
     else:
-        st.info(
-            filters.none_shown(
-                "No model that matches the filters is trained and tested. Clear them in the "
-                "sidebar, or wait for the first results."
-            )
-        )
-
-
-def _picks(view: View) -> bool:
-    """Whether models are picked by what they got wrong."""
-    return view.failing or view.kind is not None
+        filters.say_none()
 
 
 def _models(view: View, number: int) -> "pd.Series[Any]":
@@ -77,7 +63,7 @@ def _models(view: View, number: int) -> "pd.Series[Any]":
     miss = errs.format(said.words.plural("test"))
     order = "the least accurate first" if view.kind is None else f"by their share of {view.kind}"
     these = ""
-    if _picks(view):
+    if view.picks:
         tested = int(data.configurations(view)["seeds"].sum())
         these = f" Counted are those of {tested:,} tested models that match the filters."
     st.caption(
@@ -118,9 +104,9 @@ def _linked_elsewhere(shown: list[int]) -> "pd.Series[Any] | None":
         return None
     rows = data.model(linked[0])
     if rows.empty:
-        st.warning(f"The link asks for model {linked[0]}, which is not in this database.")
+        st.warning(f"Model {linked[0]} (from the link) is not in this database.")
     elif not int(rows["errors"].iloc[0]):
-        st.warning(f"The link asks for model {linked[0]}, which makes no error.")
+        st.warning(f"Model {linked[0]} (from the link) has no errors.")
     else:
         return rows.astype(object).iloc[0]
     return None

@@ -8,12 +8,11 @@ import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from dashboard import data, elements, filters, layout, links, placement, share
+from dashboard import elements, filters, layout, links, placement, share
 from dashboard.text import verbatim
 from dashboard.views import configurations, heat_map
 from dashboard.views.heat_map import CANNOT, CLICKED
 from dashboard.words import languages, measures
-from seqcls.errors import SeqclsError
 from seqcls.kinds import Measure
 from sweeps.store.reads.selection import View
 
@@ -25,27 +24,19 @@ MEASURES = ("accuracy", "right_length_given", "token_error_rate")
 
 def show() -> None:
     header = share.header("Where do models begin to generalize?")
-    try:
-        view = filters.current()
-        models = heat_map.models_by_language(view)
-        if models.empty:
-            st.info(
-                filters.none_shown(
-                    "No model that matches the filters is trained and tested. Clear them in the "
-                    "sidebar, or wait for the first results."
-                )
-            )
-            return
-        every = f"All {measures.words_of_languages(map(str, models.index)).words.task}s"
-        chosen = languages.choose(models, [every])
-        language = None if chosen == every else chosen
-        fields = heat_map.fields(view, language)
-        if len(fields) < 2:
-            _too_few(fields)
-            return
-        _maps(view, language, fields, header)
-    except SeqclsError as error:
-        data.explain(error)
+    view = filters.current()
+    models = heat_map.models_by_language(view)
+    if models.empty:
+        filters.say_none()
+        return
+    every = f"All {measures.words_of_languages(map(str, models.index)).words.task}s"
+    chosen = languages.choose(models, [every])
+    language = None if chosen == every else chosen
+    fields = heat_map.fields(view, language)
+    if len(fields) < 2:
+        _too_few(fields)
+        return
+    _maps(view, language, fields, header)
 
 
 def _too_few(fields: list[str]) -> None:

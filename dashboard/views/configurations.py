@@ -110,7 +110,7 @@ def contradicted(named: Sequence[str]) -> str:
     shown = "; ".join(map(verbatim, named[:MOST_SAID]))
     more = f"; and {len(named) - MOST_SAID:,} more" if len(named) > MOST_SAID else ""
     return (
-        f"Predicted cannot, and yet not all models fail: {shown}{more}. Either the tested strings "
+        f"Predicted cannot, but not all models fail: {shown}{more}. Either the tested strings "
         "alone are solved, or a condition of the prediction does not hold."
     )
 

@@ -10,7 +10,7 @@ import streamlit as st
 from dashboard import actions, data
 from dashboard.launch import fields, panel
 from dashboard.text import verbatim
-from seqcls.config import RunConfig
+from seqcls.config import ABOUT, RunConfig
 from sweeps.access import control
 from sweeps.api import remedies
 from sweeps.api.remedies import RemedyTrial
@@ -31,7 +31,7 @@ def fill_launch_panel(run_id: int, config: RunConfig, trial: RemedyTrial) -> Non
     state["launch_name"] = trial.spec.name
     state["launch_seeds"] = ", ".join(map(str, json.loads(trial.spec.submitted)["model_seeds"]))
     for field, value in trial.suggestion.fields.items():
-        group = next(name for name, members in fields.GROUPS.items() if field in members)
+        group = str(ABOUT[field].group)
         if field not in fields.USUAL[group]:
             key = f"launch_more {group}"
             state[key] = [*state.get(key, []), field]

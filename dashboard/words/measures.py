@@ -121,15 +121,15 @@ def failing(below: float, words: Words = MISCLASSIFIED) -> str:
 def configuration_columns(below: float, spoken: KindWords) -> dict[str, Any]:
     """How the columns of a table of configurations are shown."""
     fail = verbatim(failing(below, spoken.words))
-    median = f"{verbatim(spoken.accuracy)} The median over seeds: half of the models are better."
+    median = f"{verbatim(spoken.accuracy)} Median over seeds."
     solved = (
-        f"{verbatim(solved_length(spoken.words))} The median over seeds: of an even number of "
-        "seeds it may lie between two lengths, as 2.5."
+        f"{verbatim(solved_length(spoken.words))} Median over seeds: for an even number of seeds it may lie "
+        "between two lengths, such as 2.5."
     )
     return {
         "seeds": NumberColumn("Seeds", help=SEEDS, width=55),
         "unfinished": NumberColumn("Unfinished", help="Queued or in training."),
-        "failed": NumberColumn("Untrained", help="Training failed; excluded from averages."),
+        "failed": NumberColumn("Training failed", help="Excluded from averages."),
         "failing": NumberColumn("Failing", help=fail, width=62),
         "failing_share": NumberColumn(
             "Share", format="percent", help=f"Share of seeds that fail. {fail}", width=62
@@ -139,13 +139,9 @@ def configuration_columns(below: float, spoken: KindWords) -> dict[str, Any]:
         ),
         "predicted": TextColumn("Predicted", help=PREDICTED, width=80),
         "failing_seeds": TextColumn("Failing seeds", help="Which seeds those are.", width=110),
-        "median_accuracy": NumberColumn(
-            "Accuracy", help=f"Median accuracy. {median}", format="percent", width=78
-        ),
+        "median_accuracy": NumberColumn("Accuracy", help=median, format="percent", width=78),
         "interval": TextColumn("95%", help=INTERVAL, width=120),
-        "median_solved_length": NumberColumn(
-            "Solved", help=f"Median solved length. {solved}", width=64
-        ),
+        "median_solved_length": NumberColumn("Solved", help=solved, width=64),
         "false_positives": NumberColumn("False positives", help=f"{FALSE_POSITIVES}; all seeds."),
         "false_negatives": NumberColumn("False negatives", help=f"{FALSE_NEGATIVES}; all seeds."),
     }

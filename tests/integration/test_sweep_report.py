@@ -196,7 +196,7 @@ def test_a_sweep_without_results_and_a_name_that_is_not_there_are_said(
         result = CliRunner().invoke(app, ["report", name, *out])
         assert says in str(result.exception)
     bad = CliRunner().invoke(app, ["report", "new", "-o", str(tmp_path / "no" / "x.html")])
-    assert "expected a file in a folder that is there" in str(bad.exception)
+    assert "expected a file in an existing folder" in str(bad.exception)
     assert not (tmp_path / "new.html").exists()
 
 
@@ -232,8 +232,8 @@ def test_the_headline_counts_all_models_whatever_is_listed() -> None:
     view = View(sweeps=(TWO[0],), failing=True)
     text = of_view(view, only="Filtered by failing = True.")
     assert "<strong>7 of 8 models fail</strong>" in text
-    assert "Listed and drawn are 7 of these 8, as filtered; shares and medians are of all." in text
-    assert "Listed and drawn are" not in of_view(replace(view, failing=False))
+    assert "7 of these 8 are listed and drawn, as filtered; shares and medians cover all." in text
+    assert "listed and drawn" not in of_view(replace(view, failing=False))
 
 
 def test_the_headline_of_chosen_seeds_says_that_they_are_chosen() -> None:
