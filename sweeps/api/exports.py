@@ -11,7 +11,7 @@ import pandas as pd
 import pyarrow as pa
 from pyarrow import compute, csv, parquet
 
-from seqcls.errors import ConfigError
+from seqcls.errors import ConfigError, Parameter
 from sweeps.files import refuse_taken, whole_files
 from sweeps.processes import OnProgress
 from sweeps.results import exact_type
@@ -51,7 +51,8 @@ def export(
     """Exports the runs of a view, like `sweeps.api.databases.export`."""
     if spreadsheet and kind != "csv":
         raise ConfigError(
-            f"--spreadsheet with format {kind!r}: only csv has formulas; leave one of them out"
+            Parameter("spreadsheet", True),
+            f" with format {kind!r}: only csv has formulas; leave one of them out",
         )
     if kind == JSONL:
         return _answers(store, folder, wanted, on_progress, force=force)

@@ -6,7 +6,7 @@ PyTorch and AALpy are imported where they are used: they take a second or two to
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from seqcls.errors import ConfigError, InvalidStringError
+from seqcls.errors import ConfigError, InvalidStringError, Parameter
 from seqcls.interpretability.minimal import (
     Minimal,
     Nearest,
@@ -204,17 +204,19 @@ def ablate(
     kinds = [kinds] if isinstance(kinds, str) else kinds
     for text in kinds:
         if text not in PART_KINDS:
-            raise ConfigError(f"--part {text}: expected {', '.join(PART_KINDS)}")
+            raise ConfigError(Parameter("kinds", text), f": expected {', '.join(PART_KINDS)}")
     methods: dict[str, AblationMethod] = {"zero": "zero", "mean": "mean"}
     if how not in methods:
-        raise ConfigError(f"--how {how}: expected zero or mean")
+        raise ConfigError(Parameter("how", how), ": expected zero or mean")
     method = methods[how]
     parts = [kind for kind in PART_KINDS if kind in kinds]
     opened = model(store, run, epoch)
     removed = parts_of(opened, parts) if parts else main_parts(opened)
     if not removed:
         run_id = queries.find_run(store.reader(), str(run))
-        raise ConfigError(f"run {run_id} has no such part; leave --part out to see those it has")
+        raise ConfigError(
+            f"run {run_id} has no such part; leave ", Parameter("kinds"), " out to see those it has"
+        )
     judge = sampled_judge(opened, sample or SAMPLE)
     if prune:
         outcomes = tuple(pruned(judge, removed, method))
@@ -229,7 +231,8 @@ def _nearest(opened: TrainedModel, letters: Letters) -> Letters:
         words = opened.problem.kind.words
         raise InvalidStringError(
             f"no {words.string}{whose_known(opened.problem)} of the same length within two "
-            f"substitutions is {words.hit} with the other prediction; name one with --source"
+            f"substitutions is {words.hit} with the other prediction; name one with ",
+            Parameter("source"),
         )
     return nearest_one.letters
 

@@ -1,6 +1,5 @@
 """Commands that hold for a model of any architecture, on any task, and how they show it."""
 
-from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -9,7 +8,7 @@ import typer
 from seqcls.errors import ConfigError
 from sweeps import api
 from sweeps.cli.parameters import INSIDE, AsJson, Db, Epoch, Run
-from sweeps.cli.printing import answer_record, opened, print_record, rows_of, show
+from sweeps.cli.printing import answer_record, open_database, open_run, print_record, rows_of, show
 from sweeps.terminal import say
 
 if TYPE_CHECKING:
@@ -25,7 +24,9 @@ if TYPE_CHECKING:
 app = typer.Typer()
 
 
-@app.command(rich_help_panel=INSIDE)
+@app.command(
+    rich_help_panel=INSIDE, epilog="Example: seqcls minimal all_initializations/2 'ab{100}c{55}'"
+)
 def minimal(
     run: Run,
     string: Annotated[
@@ -40,54 +41,6 @@ def minimal(
     as_json: AsJson = False,
 ) -> None:
     """Shrink a string that a model gets wrong to a minimal one, and find the nearest right one."""
-    show_minimal(db, run, string, epoch, as_json)
-
-
-@app.command(rich_help_panel=INSIDE)
-def rules(run: Run, db: Db = None, epoch: Epoch = None, as_json: AsJson = False) -> None:
-    """Find simple rules that predict a model's answers on all of its test strings."""
-    show_rules(db, run, epoch, as_json)
-
-
-Configuration = Annotated[
-    str,
-    typer.Argument(
-        help="A sweep, SWEEP:FIELD=VALUE,…, or a run, which stands for its configuration. If 2 "
-        "is both a sweep and a run, write 2: for the sweep and SWEEP/SEED for the run.",
-        show_default=False,
-    ),
-]
-
-
-@app.command(rich_help_panel="Models")
-def compare(a: Configuration, b: Configuration, db: Db = None, as_json: AsJson = False) -> None:
-    """Compare two configurations seed by seed: who fails, by how much, on which strings."""
-    show_comparison(db, a, b, as_json)
-
-
-@app.command(rich_help_panel="Models")
-def theory(
-    task: Annotated[
-        str, typer.Argument(help="A task, such as parity or regular.", show_default=False)
-    ],
-    settings: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set",
-            help="A field of the task or the network, as pattern='(ab)*' or positions=rotary; "
-            "repeatable.",
-        ),
-    ] = None,
-    as_json: AsJson = False,
-) -> None:
-    """Say which class a language is in, and whether networks can recognize it at every length."""
-    show_theory(task, settings or [], as_json)
-
-
-def show_minimal(
-    db: str | None, reference: str, string: str | None, epoch: int | None, as_json: bool
-) -> None:
-    """Prints the minimal failing string and the nearest right one, or the shortest of all."""
     from seqcls.problem import resolve
     from sweeps.api.presentation import (
         nearest_sentence,
@@ -98,7 +51,7 @@ def show_minimal(
     )
     from sweeps.store.reads.queries import run_config
 
-    store, run_id = opened(db, reference)
+    store, run_id = open_run(db, run)
     config = run_config(store, run_id)
     words = words_of(config)
     if string is None:
@@ -126,6 +79,86 @@ def show_minimal(
     show(as_json, said, record)
 
 
+@app.command(rich_help_panel=INSIDE, epilog="Example: seqcls rules all_initializations/2")
+def rules(run: Run, db: Db = None, epoch: Epoch = None, as_json: AsJson = False) -> None:
+    """Find simple rules that predict a model's answers on all of its test strings."""
+    store, run_id = open_run(db, run)
+    fitting = api.rules(store, run_id, epoch)
+    record = {"run": run_id, "strings": fitting.strings, "rules": list(map(asdict, fitting.rules))}
+    show(as_json, rules_sentences(fitting), record)
+
+
+Configuration = Annotated[
+    str,
+    typer.Argument(
+        help="A sweep, SWEEP:FIELD=VALUE,…, or a run, which stands for its configuration. If 2 "
+        "is both a sweep and a run, write 2: for the sweep and SWEEP/SEED for the run.",
+        show_default=False,
+    ),
+]
+
+
+@app.command(
+    rich_help_panel="Models",
+    epilog="Example: seqcls compare all_initializations increased_dimensionality",
+)
+def compare(a: Configuration, b: Configuration, db: Db = None, as_json: AsJson = False) -> None:
+    """Compare two configurations seed by seed: who fails, by how much, on which strings."""
+    from sweeps.api.presentation import words_of
+    from sweeps.store.reads import queries
+
+    store = open_database(db)
+    compared = api.compare(store, a, b)
+    configs = queries.configs(store, compared.config_ids).values()
+    said = comparison_sentences(compared, words_of(*configs), *configs)
+    show(as_json, said, _record(compared))
+
+
+@app.command(
+    rich_help_panel="Models",
+    epilog="Example: seqcls theory regular --set alphabet=ab --set pattern='(ab)*'",
+)
+def theory(
+    task: Annotated[
+        str, typer.Argument(help="A task, such as parity or regular.", show_default=False)
+    ],
+    settings: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            help="A field of the task or the network, as pattern='(ab)*' or positions=rotary; "
+            "repeatable.",
+        ),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Say which class a language is in, and whether networks can recognize it at every length."""
+    from sweeps.api.configurations import condition
+
+    conditions = settings or []
+    fields: dict[str, Any] = {}
+    for text in conditions:
+        name, value = condition(text, f"--set {text}")
+        if fields.setdefault(name, value) != value:
+            raise ConfigError(
+                f"--set {text}: {name} has another value before; leave one of them out"
+            )
+    if "task" in fields:
+        raise ConfigError(f"--set task={fields['task']}: the task is named before; leave it out")
+    said = api.theory(task, **fields)
+    if as_json:
+        networks = [
+            {"network": each.network, "predictions": [asdict(x) for x in each.predictions]}
+            for each in said.networks
+        ]
+        record = {"task": said.task, "language": said.language, "networks": networks}
+        print_record(record)
+        return
+    say(f"{said.task}\n{said.language}")
+    for each in said.networks:
+        say("\n".join(["", *_lines(each)]))
+
+
 def nearest_record(nearest: "Nearest") -> dict[str, Any] | None:
     if nearest.answer is None:
         return None
@@ -134,27 +167,6 @@ def nearest_record(nearest: "Nearest") -> dict[str, Any] | None:
 
 SHOWN = 10
 """Rules, and strings, that are printed; `--json` has them all."""
-
-
-def show_comparison(db: str | None, a: str, b: str, as_json: bool) -> None:
-    """Prints how two configurations differ."""
-    from sweeps.api.presentation import words_of
-    from sweeps.store.opening import open_reader
-    from sweeps.store.reads import queries
-
-    store = open_reader(db)
-    compared = api.compare(store, a, b)
-    configs = queries.configs(store, compared.config_ids).values()
-    said = comparison_sentences(compared, words_of(*configs), *configs)
-    show(as_json, said, _record(compared))
-
-
-def show_rules(db: str | None, reference: str, epoch: int | None, as_json: bool) -> None:
-    """Prints which simple rules predict a model's answers."""
-    store, run_id = opened(db, reference)
-    fitting = api.rules(store, run_id, epoch)
-    record = {"run": run_id, "strings": fitting.strings, "rules": list(map(asdict, fitting.rules))}
-    show(as_json, rules_sentences(fitting), record)
 
 
 def comparison_sentences(compared: "Compared", words: "Words", *configs: "RunConfig") -> list[str]:
@@ -251,33 +263,6 @@ def _percent(interval: "ConfidenceInterval", by: str = "Wilson") -> str:
     if interval.low != interval.low:
         return f"{percent(interval.value)} (no interval: fewer than {FEWEST} seeds)"
     return f"{percent(interval.value)} (95%, {by}: {percents(interval.low, interval.high, 2)})"
-
-
-def show_theory(task: str, conditions: Sequence[str], as_json: bool) -> None:
-    """Prints a language's class, and of each network what is predicted, under which condition."""
-    from sweeps.api.configurations import condition
-
-    fields: dict[str, Any] = {}
-    for text in conditions:
-        name, value = condition(text, f"--set {text}")
-        if fields.setdefault(name, value) != value:
-            raise ConfigError(
-                f"--set {text}: {name} has another value before; leave one of them out"
-            )
-    if "task" in fields:
-        raise ConfigError(f"--set task={fields['task']}: the task is named before; leave it out")
-    said = api.theory(task, **fields)
-    if as_json:
-        networks = [
-            {"network": each.network, "predictions": [asdict(x) for x in each.predictions]}
-            for each in said.networks
-        ]
-        record = {"task": said.task, "language": said.language, "networks": networks}
-        print_record(record)
-        return
-    say(f"{said.task}\n{said.language}")
-    for each in said.networks:
-        say("\n".join(["", *_lines(each)]))
 
 
 def _lines(said: "PredictedNetwork") -> list[str]:

@@ -1,6 +1,5 @@
 """The command that learns the automaton that a model has become, and how it shows it."""
 
-from collections.abc import Mapping
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -8,7 +7,7 @@ import typer
 
 from sweeps import api
 from sweeps.cli.parameters import INSIDE, AsJson, Db, Epoch, Run
-from sweeps.cli.printing import answer_record, opened, print_record, print_table
+from sweeps.cli.printing import answer_record, open_run, print_record, print_table
 from sweeps.terminal import say
 
 if TYPE_CHECKING:
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
 app = typer.Typer()
 
 
-@app.command(rich_help_panel=INSIDE)
+@app.command(rich_help_panel=INSIDE, epilog="Example: seqcls automaton increased_dimensionality/0")
 def automaton(
     run: Run,
     states: Annotated[int, typer.Option(help="At most this many states in a hypothesis.")] = 40,
@@ -49,30 +48,11 @@ def automaton(
 ) -> None:
     """Learn the minimal automaton of a model's answers, and where the language differs."""
     bounds = {"states": states, "rounds": rounds, "strings": strings, "length": length}
-    show_automaton(db, run, epoch, bounds, seconds, inside=inside, dot=dot, as_json=as_json)
-
-
-SHOWN = 20
-"""States of an automaton that are printed; `--json` and `--dot` have them all."""
-
-
-def show_automaton(
-    db: str | None,
-    reference: str,
-    epoch: int | None,
-    bounds: Mapping[str, int | None],
-    seconds: float,
-    *,
-    inside: bool,
-    dot: bool,
-    as_json: bool,
-) -> None:
-    """Prints the automaton of a model's answers, and what may be said of it."""
     from rich.console import Console
 
     from seqcls.interpretability.automaton import counted, inside_text, learned_text
 
-    store, run_id = opened(db, reference)
+    store, run_id = open_run(db, run)
     console = Console(stderr=True)
     with console.status("asking the model") as status:
 
@@ -99,6 +79,10 @@ def show_automaton(
         print_table(transitions_table(learned, shown), counted(shown.states, "state", "states"))
     if within is not None:
         say("\n".join(inside_text(within)))
+
+
+SHOWN = 20
+"""States of an automaton that are printed; `--json` and `--dot` have them all."""
 
 
 def learned_record(learned: "LearnedAutomaton") -> dict[str, Any]:

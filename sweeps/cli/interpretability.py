@@ -7,12 +7,11 @@ import typer
 
 from sweeps import api
 from sweeps.cli.parameters import INSIDE, AsJson, Db, Epoch, Run
-from sweeps.cli.printing import opened, print_table, show
+from sweeps.cli.printing import open_run, print_table, show
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from seqcls.interpretability.certification import Certification, SupportProof
     from seqcls.interpretability.explanations import Explanation
     from seqcls.interpretability.family import Change, Curve, FamilyMap, FamilyOutput, OutputFamily
 
@@ -20,7 +19,9 @@ if TYPE_CHECKING:
 app = typer.Typer()
 
 
-@app.command(rich_help_panel=INSIDE)
+@app.command(
+    rich_help_panel=INSIDE, epilog="Example: seqcls explain all_initializations/2 'ab{68}'"
+)
 def explain(
     run: Run,
     string: Annotated[str, typer.Argument(help="Such as ab{100}c{55}.", show_default=False)],
@@ -29,10 +30,15 @@ def explain(
     as_json: AsJson = False,
 ) -> None:
     """Explain why a model answers a string as it does, and what would change the answer."""
-    explain_string(db, run, string, epoch, as_json)
+    from seqcls.interpretability.sentences import explanation_text
+
+    store, run_id = open_run(db, run)
+    explanation = api.explain(store, run_id, string, epoch)
+    said = explanation_text(explanation)
+    show(as_json, said, {"run": run_id, **_explanation_record(explanation), "sentences": said})
 
 
-@app.command(rich_help_panel=INSIDE)
+@app.command(rich_help_panel=INSIDE, epilog="Example: seqcls family all_initializations/2 'ab{n}'")
 def family(
     run: Run,
     strings: Annotated[
@@ -46,31 +52,12 @@ def family(
 
     Of a transduction: which outputs are right, and up to which token.
     """
-    show_family(db, run, strings, epoch, as_json)
-
-
-def explain_string(
-    db: str | None, reference: str, string: str, epoch: int | None, as_json: bool
-) -> None:
-    """Prints the cause of a model's answer."""
-    from seqcls.interpretability.sentences import explanation_text
-
-    store, run_id = opened(db, reference)
-    explanation = api.explain(store, run_id, string, epoch)
-    said = explanation_text(explanation)
-    show(as_json, said, {"run": run_id, **_explanation_record(explanation), "sentences": said})
-
-
-def show_family(
-    db: str | None, reference: str, text: str, epoch: int | None, as_json: bool
-) -> None:
-    """Prints where a model's answer for a family of strings changes."""
     from seqcls.interpretability.family import OutputFamily, output_family_text
     from seqcls.interpretability.sentences import family_text
     from sweeps.api.presentation import displayed
 
-    store, run_id = opened(db, reference)
-    tried = api.family(store, run_id, text, epoch)
+    store, run_id = open_run(db, run)
+    tried = api.family(store, run_id, strings, epoch)
     record = {"run": run_id, **family_record(tried)}
     if not isinstance(tried, OutputFamily):
         show(as_json, family_text(tried), record)
@@ -98,34 +85,12 @@ def _outputs_table(written: "OutputFamily") -> "pd.DataFrame":
     return pd.DataFrame(rows)
 
 
-def show_certification(db: str | None, reference: str, as_json: bool) -> None:
-    """Prints what is proved of a model's answers for strings of every length."""
-    from seqcls.interpretability.sentences import certification_text
-
-    store, run_id = opened(db, reference)
-    proved = api.proofs(store, run_id)
-    show(as_json, certification_text(proved), {"run": run_id, **_certification_record(proved)})
-
-
 def _explanation_record(explanation: "Explanation") -> dict[str, Any]:
     record = asdict(explanation)
     for head in record["heads"]:
         # Programs read this name.
         head["seen"] = [{"kind": entry.pop("token_type"), **entry} for entry in head["seen"]]
     return record
-
-
-def _certification_record(certification: "Certification") -> dict[str, Any]:
-    return {
-        "least_length": certification.least_length,
-        "supports": [_proof_record(proof) for proof in certification.supports],
-        "left_out": certification.left_out,
-    }
-
-
-def _proof_record(proof: "SupportProof") -> dict[str, Any]:
-    record = {name: value for name, value in vars(proof).items() if name != "cells"}
-    return {**record, "intervals": [asdict(interval) for interval in proof.intervals]}
 
 
 def family_record(answered: "Curve | FamilyMap | OutputFamily") -> dict[str, Any]:

@@ -17,16 +17,23 @@ if TYPE_CHECKING:
     from sweeps.store.databases.engine import Store
 
 
-def opened(db: str | None, reference: str) -> "tuple[Store, int]":
+def open_database(db: str | None) -> "Store":
+    """The database, open for reading."""
+    # Imported where it is used: help needs none of it.
+    from sweeps.store.opening import open_reader
+
+    return open_reader(db)
+
+
+def open_run(db: str | None, reference: str) -> "tuple[Store, int]":
     """The database, open for reading, and the id of the run that a reference names.
 
     Raises:
         UnknownRunError: there is no such run.
     """
-    from sweeps.store.opening import open_reader
     from sweeps.store.reads.queries import find_run
 
-    store = open_reader(db)
+    store = open_database(db)
     return store, find_run(store, reference)
 
 
