@@ -4,7 +4,7 @@ PyTorch and AALpy are imported where they are used: they take a second or two to
 """
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from seqcls.errors import ConfigError, InvalidStringError, Parameter
 from seqcls.interpretability.minimal import (
@@ -54,6 +54,27 @@ class ModelStates(NamedTuple):
     path: "Path | None"
     """The path of the last layer's units, in the plane in which they vary most."""
 
+    def record(self) -> dict[str, Any]:
+        """The states as programs read them, as far as there are any."""
+        record: dict[str, Any] = {}
+        if self.prefixes is not None:
+            record["prefix_logits"] = self.prefixes.logits.tolist()
+        if self.output is not None:
+            record["output"] = list(map(vars, self.output))
+        if self.steps is not None:
+            record["steps"] = list(map(vars, self.steps))
+        if self.attention is not None:
+            attention = self.attention
+            record |= {"tokens": attention.tokens, "attention": attention.weights.tolist()}
+        if self.units is not None and self.path is not None:
+            record |= {
+                "tokens": self.units.tokens,
+                "units": self.units.states.tolist(),
+                "gates": {name: gate.tolist() for name, gate in self.units.gates.items()},
+                "path": self.path.points.tolist(),
+            }
+        return record
+
 
 class Patches(NamedTuple):
     """States carried over from one string to another, and the answers to both."""
@@ -61,6 +82,23 @@ class Patches(NamedTuple):
     patched: "Patched"
     base: Answer
     source: Answer
+
+    def record(self) -> dict[str, Any]:
+        """What programs read of it."""
+        patched = self.patched
+        what = {} if patched.number == patched.unit else {"number": patched.number}
+        return {
+            **what,
+            "base": self.base.record(),
+            "source": self.source.record(),
+            "tokens": {"base": patched.base_tokens, "source": patched.source_tokens},
+            "sites": [site.text for site in patched.sites],
+            "logits": [
+                [None if logit != logit else logit for logit in logits]
+                for logits in patched.logits.tolist()
+            ],
+            "flips": patched.flips.tolist(),
+        }
 
 
 class Ablations(NamedTuple):

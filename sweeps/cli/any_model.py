@@ -8,12 +8,11 @@ import typer
 from seqcls.errors import ConfigError
 from sweeps import api
 from sweeps.cli.parameters import INSIDE, AsJson, Db, Epoch, Run
-from sweeps.cli.printing import answer_record, open_database, open_run, print_record, rows_of, show
+from sweeps.cli.printing import open_database, open_run, print_record, show
 from sweeps.terminal import say
 
 if TYPE_CHECKING:
     from seqcls.config import RunConfig
-    from seqcls.interpretability.minimal import Nearest
     from seqcls.interpretability.rules import Rules
     from seqcls.kinds import Words
     from sweeps.api.comparisons import Compared
@@ -58,7 +57,7 @@ def minimal(
         failing = api.shortest(store, run_id, epoch)
         said = shortest_sentences(failing, words, whose_known(resolve(config)))
         record = {"run": run_id, **asdict(failing)}
-        record["answers"] = list(map(answer_record, failing.answers))
+        record["answers"] = [answer.record() for answer in failing.answers]
         show(as_json, said, record)
         return
     reduced, nearest = api.minimal(store, run_id, string, epoch)
@@ -72,9 +71,9 @@ def minimal(
     ]
     record = {
         "run": run_id,
-        "given": answer_record(reduced.given),
-        "minimal": {**answer_record(reduced.found), "tried": reduced.tried},
-        "nearest_right": nearest_record(nearest),
+        "given": reduced.given.record(),
+        "minimal": {**reduced.found.record(), "tried": reduced.tried},
+        "nearest_right": nearest.record(),
     }
     show(as_json, said, record)
 
@@ -111,7 +110,7 @@ def compare(a: Configuration, b: Configuration, db: Db = None, as_json: AsJson =
     compared = api.compare(store, a, b)
     configs = queries.configs(store, compared.config_ids).values()
     said = comparison_sentences(compared, words_of(*configs), *configs)
-    show(as_json, said, _record(compared))
+    show(as_json, said, compared.record())
 
 
 @app.command(
@@ -157,12 +156,6 @@ def theory(
     say(f"{said.task}\n{said.language}")
     for each in said.networks:
         say("\n".join(["", *_lines(each)]))
-
-
-def nearest_record(nearest: "Nearest") -> dict[str, Any] | None:
-    if nearest.answer is None:
-        return None
-    return {**answer_record(nearest.answer), "edits": nearest.edits, "tried": nearest.tried}
 
 
 SHOWN = 10
@@ -227,33 +220,6 @@ def rules_sentences(rules: "Rules") -> list[str]:
         ]
         said.append(f"  {percent(rule.agreement)}  {rule.text} ({', '.join(sides)})")
     return said
-
-
-def _record(compared: "Compared") -> dict[str, Any]:
-    from sweeps.statistics.differences import FEWEST_OF_A_MEAN
-
-    comparison = compared.comparison
-    return {
-        "a": compared.names[0],
-        "b": compared.names[1],
-        "fields": {name: list(values) for name, values in compared.fields.items()},
-        "runs": list(comparison.runs),
-        "failing": [asdict(share) for share in comparison.failing],
-        "pairs": asdict(comparison.table),
-        "p_value": comparison.p_value,
-        "difference": asdict(comparison.difference),
-        "medians": list(comparison.medians),
-        "median_difference": {
-            name: None if value != value else value
-            for name, value in asdict(comparison.median_difference).items()
-        },
-        "lengths_interval": (
-            "95% interval of the mean difference over seeds (Student's t, within -1 and 1); null "
-            f"where fewer than {FEWEST_OF_A_MEAN} seeds are compared"
-        ),
-        "lengths": rows_of(compared.lengths),
-        "strings": None if compared.strings is None else rows_of(compared.strings),
-    }
 
 
 def _percent(interval: "ConfidenceInterval", by: str = "Wilson") -> str:

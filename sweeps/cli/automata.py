@@ -7,14 +7,13 @@ import typer
 
 from sweeps import api
 from sweeps.cli.parameters import INSIDE, AsJson, Db, Epoch, Run
-from sweeps.cli.printing import answer_record, open_run, print_record, print_table
+from sweeps.cli.printing import open_run, print_record, print_table
 from sweeps.terminal import say
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from seqcls.interpretability.automaton import LearnedAutomaton, Round
-    from seqcls.interpretability.automaton_inside import Inside
 
 
 app = typer.Typer()
@@ -69,7 +68,7 @@ def automaton(
     if as_json:
         record = {"run": run_id, **learned_record(learned)}
         if within is not None:
-            record["inside"] = inside_record(within)
+            record["inside"] = within.record()
         print_record(record)
         return
     say("\n".join([f"run {run_id}", *learned_text(learned)]))
@@ -98,7 +97,7 @@ def learned_record(learned: "LearnedAutomaton") -> dict[str, Any]:
         "longer": learned.longer,
         "longest": learned.longest,
         "asked": learned.asked,
-        "error": None if learned.error is None else answer_record(learned.error),
+        "error": None if learned.error is None else learned.error.record(),
         "error_is_tested": learned.error_is_tested,
         "test_errors": learned.wrong,
         "explained": learned.explained,
@@ -114,28 +113,6 @@ def learned_record(learned: "LearnedAutomaton") -> dict[str, Any]:
         ],
         "said": learned_text(learned),
     }
-
-
-def inside_record(inside: "Inside") -> dict[str, Any]:
-    """Probes and clusters, as JSON has them."""
-    record: dict[str, Any] = {
-        "states": inside.states,
-        "commonest": inside.commonest,
-        "probes": [
-            {
-                "layer": probe.layer,
-                "trained": probe.trained,
-                "beyond": probe.beyond,
-                "positions": probe.positions.tolist(),
-                "by_position": probe.by_position.tolist(),
-            }
-            for probe in inside.probes
-        ],
-    }
-    if inside.clusters is not None:
-        clusters = inside.clusters
-        record["clusters"] = {"of_state": clusters.of_state, "purity": clusters.purity}
-    return record
 
 
 def rounds_table(learned: "LearnedAutomaton") -> "pd.DataFrame":

@@ -1,12 +1,12 @@
 """Commands on why runs fail, whether rounding decides them, and what would help."""
 
-from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from seqcls.interpretability.mechanisms import SAMPLE
+from seqcls.text import rows_of
 from sweeps import api
 from sweeps.cli.parameters import AsJson, Db, Force, Run
 from sweeps.cli.printing import (
@@ -15,7 +15,6 @@ from sweeps.cli.printing import (
     open_run,
     print_record,
     print_table,
-    rows_of,
     show,
 )
 from sweeps.terminal import say
@@ -89,7 +88,7 @@ def remedies(
     record = {
         "run": run_id,
         "mechanisms": mechanisms,
-        "suggestions": [_record(trial) for trial in trials],
+        "suggestions": [trial.record() for trial in trials],
     }
     if save is not None:
         _save(save, trials, force)
@@ -150,23 +149,6 @@ def _sentences(
         if record := record_sentence(trial):
             said.append(f"  {record}")
     return said
-
-
-def _record(trial: "RemedyTrial") -> dict[str, Any]:
-    comparison = trial.comparison
-    return {
-        **asdict(trial.suggestion),
-        "mended": dict(zip(("seeds", "of"), trial.mended, strict=True)),
-        "sweep": trial.spec.name,
-        "trained": None
-        if comparison is None
-        else {
-            "runs": list(comparison.runs),
-            "failing": [share.value for share in comparison.failing],
-            "pairs": asdict(comparison.table),
-            "medians": list(comparison.medians),
-        },
-    }
 
 
 def _save(folder: Path, trials: "tuple[RemedyTrial, ...]", force: bool) -> None:

@@ -1,7 +1,6 @@
 """Commands that explain one model's answers to strings and families of strings."""
 
-from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -12,8 +11,7 @@ from sweeps.cli.printing import open_run, print_table, show
 if TYPE_CHECKING:
     import pandas as pd
 
-    from seqcls.interpretability.explanations import Explanation
-    from seqcls.interpretability.family import Change, Curve, FamilyMap, FamilyOutput, OutputFamily
+    from seqcls.interpretability.family import OutputFamily
 
 
 app = typer.Typer()
@@ -35,7 +33,7 @@ def explain(
     store, run_id = open_run(db, run)
     explanation = api.explain(store, run_id, string, epoch)
     said = explanation_text(explanation)
-    show(as_json, said, {"run": run_id, **_explanation_record(explanation), "sentences": said})
+    show(as_json, said, {"run": run_id, **explanation.record(), "sentences": said})
 
 
 @app.command(rich_help_panel=INSIDE, epilog="Example: seqcls family all_initializations/2 'ab{n}'")
@@ -58,7 +56,7 @@ def family(
 
     store, run_id = open_run(db, run)
     tried = api.family(store, run_id, strings, epoch)
-    record = {"run": run_id, **family_record(tried)}
+    record = {"run": run_id, **tried.record()}
     if not isinstance(tried, OutputFamily):
         show(as_json, family_text(tried), record)
         return
@@ -83,74 +81,3 @@ def _outputs_table(written: "OutputFamily") -> "pd.DataFrame":
         for each in written.outputs
     ]
     return pd.DataFrame(rows)
-
-
-def _explanation_record(explanation: "Explanation") -> dict[str, Any]:
-    record = asdict(explanation)
-    for head in record["heads"]:
-        # Programs read this name.
-        head["seen"] = [{"kind": entry.pop("token_type"), **entry} for entry in head["seen"]]
-    return record
-
-
-def family_record(answered: "Curve | FamilyMap | OutputFamily") -> dict[str, Any]:
-    """What programs read of a family: flips where letter counts decide, else what was tried."""
-    from seqcls.interpretability.family import Curve, OutputFamily
-
-    if isinstance(answered, OutputFamily):
-        return _outputs_record(answered)
-    return _curve_record(answered) if isinstance(answered, Curve) else _map_record(answered)
-
-
-def _curve_record(curve: "Curve") -> dict[str, Any]:
-    tried = {"n": curve.n.tolist(), "logit": curve.logits.tolist()}
-    if curve.limit is not None:
-        return {
-            "family": curve.family.text,
-            "label": bool(curve.labels[0]),
-            "flips": [asdict(change) for change in curve.changes],
-            "limit": curve.limit,
-            **tried,
-        }
-    return {
-        "family": curve.family.text,
-        "n": tried["n"],
-        "label": curve.labels.tolist(),
-        "logit": tried["logit"],
-        "changes": [_change(change) for change in curve.changes],
-        "first_wrong": curve.first_wrong,
-    }
-
-
-def _map_record(plane: "FamilyMap") -> dict[str, Any]:
-    first, second = plane.family.names
-    family = {"family": plane.family.text}
-    axes = {first: plane.first.tolist(), second: plane.second.tolist()}
-    logit = [[None if x != x else x for x in row] for row in plane.logits.tolist()]
-    if plane.exact:
-        flips = [[asdict(change) for change in row] for row in plane.changes]
-        label = bool(plane.labels[0, 0])
-        return {**family, "label": label, **axes, "logit": logit, "flips": flips}
-    changes = [[_change(change) for change in row] for row in plane.changes]
-    return {**family, **axes, "label": plane.labels.tolist(), "logit": logit, "changes": changes}
-
-
-def _outputs_record(written: "OutputFamily") -> dict[str, Any]:
-    names = written.family.names
-    outputs = [
-        {**dict(zip(names, each.values, strict=True)), **output_record(each)}
-        for each in written.outputs
-    ]
-    left_out = {"no_inputs": written.no_inputs, "no_places": written.no_places}
-    return {"family": written.family.text, "outputs": outputs, **left_out}
-
-
-def output_record(each: "FamilyOutput") -> dict[str, Any]:
-    """One output of a family."""
-    record = asdict(each)
-    del record["values"]
-    return {**record, "right": each.is_right}
-
-
-def _change(change: "Change") -> dict[str, Any]:
-    return {"n": change.n, "answer": change.answer}

@@ -22,7 +22,6 @@ from sweeps.cli.parameters import (
 )
 from sweeps.cli.printing import (
     TableOptions,
-    answer_record,
     count,
     is_fitted,
     open_database,
@@ -35,8 +34,6 @@ from sweeps.terminal import say
 
 if TYPE_CHECKING:
     import pandas as pd
-
-    from seqcls.interpretability.verdicts import OutputVerdict
 
 
 MODELS = "Models"
@@ -81,12 +78,12 @@ def verdict(
     store, run_id = open_run(db, run)
     if beyond:
         proved = api.proofs(store, run_id)
-        show(as_json, certification_text(proved), {"run": run_id, **_certification_record(proved)})
+        show(as_json, certification_text(proved), {"run": run_id, **proved.record()})
         return
     checked = api.verdict(store, run_id)
     if isinstance(checked, OutputVerdict):
         said = [f"run {run_id}: {sentence}" for sentence in output_verdict_text(checked)]
-        show(as_json, said, {"run": run_id, **output_verdict_record(checked)})
+        show(as_json, said, {"run": run_id, **checked.record()})
         return
     if as_json:
         print_json(pd.DataFrame([asdict(checked)]))
@@ -350,29 +347,6 @@ def _readable(frame: "pd.DataFrame") -> "pd.DataFrame":
         # Models that were trained elsewhere may have given no scores.
         frame[name] = ["" if pd.isna(x) else form.format(x) for x in frame[name]]
     return frame
-
-
-def _certification_record(certification: "Certification") -> dict[str, Any]:
-    return {
-        "least_length": certification.least_length,
-        "supports": [_proof_record(proof) for proof in certification.supports],
-        "left_out": certification.left_out,
-    }
-
-
-def _proof_record(proof: "SupportProof") -> dict[str, Any]:
-    record = {name: value for name, value in vars(proof).items() if name != "cells"}
-    return {**record, "intervals": [asdict(interval) for interval in proof.intervals]}
-
-
-def output_verdict_record(checked: "OutputVerdict") -> dict[str, Any]:
-    """What programs read of a verdict on outputs."""
-    return {
-        **asdict(checked),
-        "inputs": checked.inputs,
-        "wrong": checked.wrong,
-        "shortest": list(map(answer_record, checked.shortest)),
-    }
 
 
 def toml_value(value: Any) -> str:

@@ -6,14 +6,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from seqcls.errors import ConfigError
-from seqcls.text import with_nulls
+from seqcls.text import rows_of, with_nulls
 from sweeps.terminal import say, visible
 
 if TYPE_CHECKING:
     import pandas as pd
     from rich.table import Table
 
-    from seqcls.interpretability.trained_model import Answer
     from sweeps.store.databases.engine import Store
 
 
@@ -67,20 +66,9 @@ def show(as_json: bool, said: Sequence[str], record: Mapping[str, Any]) -> None:
         say("\n".join(said))
 
 
-def answer_record(answer: "Answer") -> dict[str, Any]:
-    """An answer as programs read it: its texts as they are stored."""
-    record = {name: value for name, value in vars(answer).items() if name != "tokenizer"}
-    return record if answer.is_answered else {**record, "logit": None, "predicted": None}
-
-
 def print_json(frame: "pd.DataFrame") -> None:
     """Prints a frame's rows as a list of objects."""
     say(json.dumps(with_nulls(rows_of(frame)), indent=1, allow_nan=False), data=True)
-
-
-def rows_of(frame: "pd.DataFrame") -> list[dict[Any, Any]]:
-    """A frame's rows as JSON has them: what is missing is null."""
-    return frame.astype(object).where(frame.notna(), None).to_dict("records")
 
 
 def table_of(frame: "pd.DataFrame", title: str) -> "Table":

@@ -2,13 +2,13 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import astuple
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from sweeps import api
 from sweeps.cli.parameters import INSIDE, AsJson, Db, Epoch, Run
-from sweeps.cli.printing import answer_record, open_database, open_run, print_record, print_table
+from sweeps.cli.printing import open_database, open_run, print_record, print_table
 from sweeps.terminal import say
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from seqcls.interpretability.states_by_strings import Prefixes, Units
     from seqcls.interpretability.states_of_outputs import OutputToken
     from seqcls.problem import Problem
-    from sweeps.api.interpretability import ModelStates, Patches
+    from sweeps.api.interpretability import ModelStates
 
 
 app = typer.Typer()
@@ -37,7 +37,7 @@ def states(
     model_states = api.states(store, run_id, string, epoch)
     if as_json:
         print_record(
-            {"run": run_id, **answer_record(model_states.answer), **_states_record(model_states)},
+            {"run": run_id, **model_states.answer.record(), **model_states.record()},
         )
         return
     say(f"run {run_id}: {said_of(model_states.answer)}")
@@ -68,7 +68,7 @@ def patch(
     store, run_id = open_run(db, run)
     patches = api.patch(store, run_id, string, source, epoch)
     if as_json:
-        print_record({"run": run_id, **_patches_record(patches)})
+        print_record({"run": run_id, **patches.record()})
         return
     say(f"base: {said_of(patches.base)}\nsource: {said_of(patches.source)}")
     flips = flip_table(patches.patched)
@@ -116,35 +116,13 @@ def ablate(
     judged = api.ablate(store, run, kinds, how, sample=sample, prune=prune, epoch=epoch)
     run_id = find_run(store, run)
     if as_json:
-        steps = {"steps" if prune else "parts": list(map(_record, judged.outcomes))}
+        steps = {"steps" if prune else "parts": [each.record() for each in judged.outcomes]}
         print_record({"run": run_id, "how": how, "strings": judged.strings, **steps})
         return
     say(f"run {run_id}, by {how} ablation, on {judged.strings:,} distinct test strings")
     title = "the cheapest part removed first" if prune else "without each part alone"
     problem = resolve(run_config(store, run_id))
     print_table(_table(judged.outcomes, prune, problem), title)
-
-
-def _states_record(model_states: "ModelStates") -> dict[str, Any]:
-    """The states of a model along a string, as far as its architecture has them."""
-    record: dict[str, Any] = {}
-    if model_states.prefixes is not None:
-        record["prefix_logits"] = model_states.prefixes.logits.tolist()
-    if model_states.output is not None:
-        record["output"] = list(map(vars, model_states.output))
-    if model_states.steps is not None:
-        record["steps"] = list(map(vars, model_states.steps))
-    if model_states.attention is not None:
-        attention = model_states.attention
-        record |= {"tokens": attention.tokens, "attention": attention.weights.tolist()}
-    if model_states.units is not None and model_states.path is not None:
-        record |= {
-            "tokens": model_states.units.tokens,
-            "units": model_states.units.states.tolist(),
-            "gates": {name: gate.tolist() for name, gate in model_states.units.gates.items()},
-            "path": model_states.path.points.tolist(),
-        }
-    return record
 
 
 def _tables(model_states: "ModelStates") -> "Iterator[tuple[str, pd.DataFrame]]":
@@ -191,25 +169,6 @@ def _units(units: "Units") -> "pd.DataFrame":
     return frame
 
 
-def _patches_record(patches: "Patches") -> dict[str, Any]:
-    import numpy as np
-
-    patched = patches.patched
-    what = {} if patched.number == patched.unit else {"number": patched.number}
-    return {
-        **what,
-        "base": answer_record(patches.base),
-        "source": answer_record(patches.source),
-        "tokens": {"base": patched.base_tokens, "source": patched.source_tokens},
-        "sites": [site.text for site in patched.sites],
-        "logits": [
-            [None if np.isnan(logit) else logit for logit in logits]
-            for logits in patched.logits.tolist()
-        ],
-        "flips": patched.flips.tolist(),
-    }
-
-
 def _table(outcomes: "Sequence[Ablated]", pruning: bool, problem: "Problem") -> "pd.DataFrame":
     import pandas as pd
 
@@ -234,16 +193,3 @@ def _name(each: "Ablated", pruning: bool) -> str:
     if not each.parts:
         return "nothing"
     return f"{'and ' * (pruning and len(each.parts) > 1)}{each.parts[-1].text}"
-
-
-def _record(each: "Ablated") -> dict[str, Any]:
-    return {
-        "without": [part.text for part in each.parts],
-        "misclassified": each.errors,
-        "accuracy": each.accuracy,
-        "loss": each.loss,
-        "logit_change": each.logit_change,
-        "lengths": each.lengths.tolist(),
-        "strings": each.strings.tolist(),
-        "right": each.right.tolist(),
-    }
