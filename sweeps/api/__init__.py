@@ -16,7 +16,8 @@ from seqcls.errors import PluginError
 
 if TYPE_CHECKING:
     from sweeps.api.comparisons import compare
-    from sweeps.api.databases import export, merge, open_store, pack, upgrade, verify
+    from sweeps.api.databases import merge, open_store, pack, upgrade, verify
+    from sweeps.api.exports import export
     from sweeps.api.failures import in_both_precisions
     from sweeps.api.importing import import_predictions, log_results
     from sweeps.api.interpretability import (
@@ -68,7 +69,8 @@ __all__ = [
 
 _NAMES = {
     "sweeps.datasets.summary": "data",
-    "sweeps.api.databases": "export merge open_store pack upgrade verify",
+    "sweeps.api.databases": "merge open_store pack upgrade verify",
+    "sweeps.api.exports": "export",
     "sweeps.api.importing": "import_predictions log_results",
     "sweeps.api.interpretability": "ablate automaton automaton_inside minimal patch rules "
     "shortest states",
