@@ -55,8 +55,8 @@ class ModelStates(NamedTuple):
     """The path of the last layer's units, in the plane in which they vary most."""
 
     def record(self) -> dict[str, Any]:
-        """The states as programs read them, as far as there are any."""
-        record: dict[str, Any] = {}
+        """The answer and the states as programs read them, as far as there are any."""
+        record = self.answer.record()
         if self.prefixes is not None:
             record["prefix_logits"] = self.prefixes.logits.tolist()
         if self.output is not None:

@@ -46,11 +46,11 @@ def automaton(
     as_json: AsJson = False,
 ) -> None:
     """Learn the minimal automaton of a model's answers, and where the language differs."""
-    bounds = {"states": states, "rounds": rounds, "strings": strings, "length": length}
     from rich.console import Console
 
     from seqcls.interpretability.automaton import counted, inside_text, learned_text
 
+    bounds = {"states": states, "rounds": rounds, "strings": strings, "length": length}
     store, run_id = open_run(db, run)
     console = Console(stderr=True)
     with console.status("asking the model") as status:

@@ -254,7 +254,6 @@ def errors(
     from sweeps.api.presentation import displayed, words_of
     from sweeps.store.reads.queries import find_run
 
-    look = TableOptions(wide, columns)
     store = open_database(db)
     frame = api.errors_of_run(store, run, sort)
     number, tested = len(frame), int(frame["occurrences"].sum())
@@ -262,19 +261,19 @@ def errors(
     if as_json:
         print_json(frame)
         return
-    of = api.config(store, find_run(store, run))
+    run_id = find_run(store, run)
+    of = api.config(store, run_id)
     frame = _readable(displayed(frame, of))
     part = f"; the first {limit:,} by {sort}" if limit else ""
-    run_id = find_run(store, run)
     words = words_of(of)
     strings = f"{number:,} {words.plural('distinct')}, {tested:,} in the test set"
     title = f"{words.missed} by run {run_id}: {strings}{part}"
-    columns = ["string", "kind", "length", "logit", "occurrences"]
-    columns.append("target" if "target" in frame else "label")
+    shown = ["string", "kind", "length", "logit", "occurrences"]
+    shown.append("target" if "target" in frame else "label")
     if "output" in frame:
-        columns = ["string", "kind", "length", "target", "output", "first_wrong"]
-        columns += ["log_probability", "occurrences"]
-    print_table(frame[columns], title, look)
+        shown = ["string", "kind", "length", "target", "output", "first_wrong"]
+        shown += ["log_probability", "occurrences"]
+    print_table(frame[shown], title, TableOptions(wide, columns))
 
 
 def predict(

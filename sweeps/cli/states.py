@@ -36,9 +36,7 @@ def states(
     store, run_id = open_run(db, run)
     model_states = api.states(store, run_id, string, epoch)
     if as_json:
-        print_record(
-            {"run": run_id, **model_states.answer.record(), **model_states.record()},
-        )
+        print_record({"run": run_id, **model_states.record()})
         return
     say(f"run {run_id}: {said_of(model_states.answer)}")
     for title, frame in _tables(model_states):
@@ -111,9 +109,8 @@ def ablate(
     from seqcls.problem import resolve
     from sweeps.store.reads.queries import find_run, run_config
 
-    kinds = part or []
     store = open_database(db)
-    judged = api.ablate(store, run, kinds, how, sample=sample, prune=prune, epoch=epoch)
+    judged = api.ablate(store, run, part or (), how, sample=sample, prune=prune, epoch=epoch)
     run_id = find_run(store, run)
     if as_json:
         steps = {"steps" if prune else "parts": [each.record() for each in judged.outcomes]}
