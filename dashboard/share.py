@@ -15,8 +15,8 @@ from streamlit.delta_generator import DeltaGenerator
 from dashboard import data
 from dashboard.server import visitors
 from seqcls.errors import UnknownRunError
-from seqcls.text import rows_of
 from sweeps.api.exports import arrow_table
+from sweeps.results import rows_of
 from sweeps.store.reads.selection import View
 
 MOST_ROWS = 100_000

@@ -9,12 +9,9 @@ import json
 import math
 import shlex
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pydantic import BaseModel, ValidationError
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 def canonical_json(value: Any) -> str:
@@ -31,11 +28,6 @@ def with_nulls(value: Any) -> Any:
     if not isinstance(value, float) or math.isfinite(value):
         return value
     return None if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
-
-
-def rows_of(frame: "pd.DataFrame") -> list[dict[Any, Any]]:
-    """A frame's rows as JSON has them: what is missing is null."""
-    return frame.astype(object).where(frame.notna(), None).to_dict("records")
 
 
 LISTED = 40

@@ -9,9 +9,8 @@ import pandas as pd
 from seqcls.errors import UnknownRunError
 from seqcls.imported import fields_known, in_columns
 from seqcls.interpretability.wording import percent
-from seqcls.text import rows_of
 from sweeps.api.configurations import config_named
-from sweeps.results import differing_fields
+from sweeps.results import differing_fields, rows_of
 from sweeps.statistics import differences
 from sweeps.statistics.differences import (
     FEWEST_OF_A_MEAN,

@@ -66,10 +66,11 @@ def stored_runs(
     view = View(tuple(sweeps), seeds, failing=failing)
     settings: dict[str, Any] = {}
     results: list[tuple[str, Any, str | Parameter]] = []
-    for name, value, said in [
+    wanted: list[tuple[str, Any, str | Parameter]] = [
         *((name, value, f"{name}={value!r:.60}") for name, value in (fields or {}).items()),
         *(_condition(reader, text) for text in conditions),
-    ]:
+    ]
+    for name, value, said in wanted:
         if not is_setting(name):
             results.append((name, value, said))
         elif settings.setdefault(name, value) != value:

@@ -53,7 +53,7 @@ def read_specs(spec: Spec, precision: str | None = None) -> list[SweepSpec]:
     if isinstance(spec, str | Path):
         specs = load_specs(str(spec))
     elif isinstance(spec, Mapping):
-        specs = [Plan.of(spec_as_written(spec))]
+        specs = [Plan.expand(spec_as_written(spec))]
     else:
         specs = [each for each in listed(spec) if isinstance(each, SweepSpec)]
         if len(specs) < len(listed(spec)):

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from seqcls.interpretability.mechanisms import SAMPLE
-from seqcls.text import rows_of
 from sweeps import api
 from sweeps.cli.parameters import AsJson, Db, Force, Run
 from sweeps.cli.printing import (
@@ -44,6 +43,7 @@ def causes(
     from sweeps.api.failures import causes_by_configuration as by_configuration
     from sweeps.api.presentation import words_of
     from sweeps.api.results import stored_runs
+    from sweeps.results import rows_of
     from sweeps.store.reads import queries
 
     store = open_database(db)

@@ -35,6 +35,8 @@ from sweeps.terminal import say
 if TYPE_CHECKING:
     import pandas as pd
 
+    from sweeps.store.databases.engine import Store
+
 
 MODELS = "Models"
 

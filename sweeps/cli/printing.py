@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from seqcls.errors import ConfigError
-from seqcls.text import rows_of, with_nulls
+from seqcls.text import with_nulls
 from sweeps.terminal import say, visible
 
 if TYPE_CHECKING:
@@ -68,6 +68,8 @@ def show(as_json: bool, said: Sequence[str], record: Mapping[str, Any]) -> None:
 
 def print_json(frame: "pd.DataFrame") -> None:
     """Prints a frame's rows as a list of objects."""
+    from sweeps.results import rows_of
+
     say(json.dumps(with_nulls(rows_of(frame)), indent=1, allow_nan=False), data=True)
 
 

@@ -11,7 +11,7 @@ import re
 import tomllib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 from seqcls.cancellation import checked
 from seqcls.config import RunConfig
@@ -158,18 +158,18 @@ class SweepSpec(WrittenSpec):
 class Plan(SweepSpec):
     """A specification whose configurations are expanded once and kept, as long as it is."""
 
-    _expanded: tuple[RunConfig, ...] = ()
+    _configs: tuple[RunConfig, ...] = ()
 
     @classmethod
-    def of(cls, spec: SweepSpec) -> Self:
+    def expand(cls, spec: SweepSpec) -> "Plan":
         """The plan of a specification. Raises as `SweepSpec.configs`."""
         plan = cls.model_construct(**dict(spec))
-        plan._expanded = tuple(spec.configs())
+        plan._configs = tuple(spec.configs())
         return plan
 
     def configs(self) -> Iterator[RunConfig]:
         """Every configuration of the grid."""
-        return checked(self._expanded)
+        return checked(self._configs)
 
 
 def load_specs(reference: str) -> list[SweepSpec]:
@@ -207,7 +207,7 @@ def at_precision(spec: SweepSpec, precision: str) -> Plan:
         )
     data["name"] = f"{spec.name}-{precision}"
     data["fixed"] = {**data.get("fixed", {}), "precision": precision}
-    return Plan.of(spec_as_written(data))
+    return Plan.expand(spec_as_written(data))
 
 
 def shipped_names() -> list[str]:
@@ -226,7 +226,7 @@ def read_spec(path: Path) -> Plan:
     """
     try:
         data = with_digests(parse_toml(_read(path)), path.parent)
-        return Plan.of(spec_as_written(data))
+        return Plan.expand(spec_as_written(data))
     except RecursionError:
         raise SpecError(f"cannot read {str(path)!r}: {_TOO_DEEP}") from None
     except (ValueError, OSError) as error:

@@ -270,7 +270,7 @@ def test_an_export_for_spreadsheets_has_no_formulas(tmp_path: Path) -> None:
     assert after == [f"'{text}" if text[0] in "=+" else text for text in before]
     first, second = (pd.read_csv(tmp_path / x / "errors.csv") for x in ("plain", "safe"))
     pd.testing.assert_series_equal(first["logit"], second["logit"])
-    with pytest.raises(ConfigError, match="--spreadsheet with format 'parquet': only csv"):
+    with pytest.raises(ConfigError, match="spreadsheet=True with format 'parquet': only csv"):
         export(store, tmp_path / "out", "parquet", spreadsheet=True)
 
 

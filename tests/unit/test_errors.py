@@ -4,7 +4,6 @@ import ast
 import inspect
 import pickle
 import re
-from typing import TypeGuard
 
 import seqcls.errors
 from seqcls.errors import ConfigError, Parameter, SeqclsError
@@ -49,14 +48,15 @@ def test_no_error_of_the_science_or_the_book_keeping_names_an_option() -> None:
             # These are about the command line alone.
             if file.is_relative_to(ROOT / "sweeps/cli") or file.name in ("serve.py", "terminal.py"):
                 continue
-            texts = [x.value for x in ast.walk(ast.parse(file.read_text())) if is_text(x)]
+            constants = [
+                x.value
+                for x in ast.walk(ast.parse(file.read_text()))
+                if isinstance(x, ast.Constant)
+            ]
+            texts = [x for x in constants if isinstance(x, str)]
             named = [
                 x
                 for x in texts
                 if re.search(r"(?<![\w-])--(?!db\b)[a-z]", re.sub(r"`[^`]*(`|$)", "", x))
             ]
             assert not named, file
-
-
-def is_text(node: ast.AST) -> TypeGuard[ast.Constant]:
-    return isinstance(node, ast.Constant) and isinstance(node.value, str)
