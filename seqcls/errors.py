@@ -30,12 +30,36 @@ what is no mistake of the user's but may be over later (ClusterError, MachineErr
 StoreUnavailableError).
 """
 
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
 MAX_SAID = 500
 """Characters of another's text, as of a plug-in's exception, that are passed on or stored."""
 
 
+class Parameter(NamedTuple):
+    """A parameter that a message names, and the value that it has or should have, if one is said.
+
+    It reads as Python writes it, `sort='size'`. A surface that calls it otherwise, such as a
+    command with options, has its own name put there by `SeqclsError.worded`.
+    """
+
+    name: str
+    value: Any = None
+
+    def __str__(self) -> str:
+        return self.name if self.value is None else f"{self.name}={self.value!r:.60}"
+
+
 class SeqclsError(Exception):
-    """The root of the tree."""
+    """The root of the tree; its message is a text, or pieces of one, each a text or a parameter."""
+
+    def __str__(self) -> str:
+        return self.worded(str)
+
+    def worded(self, name: Callable[[Parameter], str]) -> str:
+        """The message with its parameters as `name` calls them."""
+        return "".join(name(x) if isinstance(x, Parameter) else str(x) for x in self.args)
 
 
 class ConfigError(SeqclsError):

@@ -20,7 +20,7 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 from platformdirs import user_state_path
 
-from seqcls.errors import ConfigError, MachineError
+from seqcls.errors import ConfigError, MachineError, Parameter
 
 DATABASE = b"SQLite format 3\0"
 """How every SQLite file begins; a copy of one is never replaced, whoever wrote it."""
@@ -74,12 +74,16 @@ def refuse_taken(paths: Iterable[Path], *, force: bool = False) -> None:
         is_ours = _is_of_this_program(path)
         if is_ours and force:
             continue
-        advice = "move it or name another"
+        there, advice, by_force = (
+            f"{str(path)!r} is there; ",
+            "move it or name another",
+            Parameter("force", True),
+        )
         if force:
-            advice = f"--force replaces only what seqcls wrote and nobody changed: {advice}"
-        elif is_ours:
-            advice += ", or replace it with --force"
-        raise ConfigError(f"{str(path)!r} is there; {advice}")
+            raise ConfigError(
+                there, by_force, f" replaces only what seqcls wrote and nobody changed: {advice}"
+            )
+        raise ConfigError(there, advice, *((", or replace it with ", by_force) if is_ours else ()))
 
 
 @contextmanager
@@ -222,7 +226,7 @@ def _synced_hash(path: Path) -> str:
 
 
 def _remember(hashes: list[str]) -> None:
-    # Without it everything works; --force then replaces nothing.
+    # Without it everything works; `force` then replaces nothing.
     with suppress(OSError):
         _written().parent.mkdir(parents=True, exist_ok=True)
         with _written().open("a") as file:

@@ -17,7 +17,7 @@ from seqcls.interpretability.wording import percent
 from seqcls.kinds import Kind
 from seqcls.problem import obstacle_of, resolve
 from sweeps.api import failures
-from sweeps.api import remedies as remedy_trials
+from sweeps.api import trials as remedy_trials
 from sweeps.api.presentation import displayed
 from sweeps.store.databases.engine import Store
 from sweeps.store.reads.queries import why_no_weights

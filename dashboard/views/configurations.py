@@ -10,7 +10,7 @@ from dashboard.text import verbatim
 from dashboard.words import names
 from seqcls.interpretability.wording import percents
 from seqcls.theory.table import NOT_KNOWN
-from sweeps.api.remedies import Loop, TriedRemedy
+from sweeps.api.trials import Loop, TriedRemedy
 from sweeps.statistics.intervals import wilson
 from sweeps.store.reads.selection import View
 

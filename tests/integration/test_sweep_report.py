@@ -17,8 +17,8 @@ from dashboard.cli import app
 from dashboard.report import failing_models, sweep_report
 from dashboard.views import configurations
 from sweeps.api import failures, log_results
-from sweeps.api.remedies import trial_sentence
-from sweeps.api.results import helps
+from sweeps.api.results import remedies
+from sweeps.api.trials import trial_sentence
 from sweeps.grid.spec import parse_spec
 from sweeps.store import writer
 from sweeps.store.opening import open_reader, open_writer
@@ -138,7 +138,7 @@ def test_remedies_stand_with_what_came_of_them(
     monkeypatch.setenv("SEQCLS_DB", db)
     page = written(tmp_path, db, "default_embeddings_initialization")
     (failed,) = re.findall(r'id="run-(\d+)"', page)
-    (trial, *_) = helps(open_writer(db), int(failed)).trials
+    (trial, *_) = remedies(open_writer(db), int(failed)).trials
     assert f"<td>{trial.suggestion.text}</td>" in page
     assert f"<td>{trial_sentence(trial)}</td>" in page
 

@@ -88,7 +88,7 @@ def test_its_own_files_are_replaced_by_force_alone(tmp_path: Path) -> None:
     path = tmp_path / "new" / "out"
     write(path, "first")
     path.chmod(0o600)
-    with pytest.raises(ConfigError, match="or replace it with --force"):
+    with pytest.raises(ConfigError, match="or replace it with force=True"):
         write(path, "second")
     assert path.read_text() == "first"
     write(path, "second", force=True)
@@ -104,7 +104,7 @@ def test_a_copy_of_a_database_is_never_replaced(tmp_path: Path) -> None:
     path = tmp_path / "copy.db"
     with whole_files(tmp_path) as new:
         shutil.copy(ROOT / "runs.db", new / path.name)
-    with pytest.raises(ConfigError, match="--force replaces only"):
+    with pytest.raises(ConfigError, match="force=True replaces only"):
         write(path, "new", force=True)
     assert path.read_bytes() == (ROOT / "runs.db").read_bytes()
 
@@ -213,6 +213,6 @@ def test_without_a_state_folder_files_are_written_and_none_is_replaced(
     (tmp_path / "state").write_text("a file, where the folder should be")
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     write(tmp_path / "out", "first without a state folder")
-    with pytest.raises(ConfigError, match="--force replaces only"):
+    with pytest.raises(ConfigError, match="force=True replaces only"):
         write(tmp_path / "out", "second", force=True)
     assert (tmp_path / "out").read_text() == "first without a state folder"
