@@ -123,8 +123,8 @@ def configuration_columns(below: float, spoken: KindWords) -> dict[str, Any]:
     fail = verbatim(failing(below, spoken.words))
     median = f"{verbatim(spoken.accuracy)} Median over seeds."
     solved = (
-        f"{verbatim(solved_length(spoken.words))} Median over seeds: for an even number of seeds it may lie "
-        "between two lengths, such as 2.5."
+        f"{verbatim(solved_length(spoken.words))} Median over seeds: for an even number of seeds "
+        "it may lie between two lengths, such as 2.5."
     )
     return {
         "seeds": NumberColumn("Seeds", help=SEEDS, width=55),

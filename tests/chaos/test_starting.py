@@ -11,6 +11,7 @@ import pytest
 
 import sweeps.work.executors.pool
 from seqcls.engines.base import Progress
+from seqcls.engines.fused.engine import Fused
 from seqcls.errors import MachineError
 from sweeps.grid.grouping import make_groups
 from sweeps.results import RunResult
