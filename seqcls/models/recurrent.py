@@ -65,9 +65,7 @@ class Cell(nn.Module):
         self.input_bias = nn.Parameter(torch.empty(rows)) if config.biases else None
         self.state_bias = nn.Parameter(torch.empty(rows)) if config.biases else None
 
-    def from_input(
-        self, states: Float[Tensor, "*token inputs"]
-    ) -> Float[Tensor, "*token gates"]:
+    def from_input(self, states: Float[Tensor, "*token inputs"]) -> Float[Tensor, "*token gates"]:
         return functional.linear(states, self.input_weight, self.input_bias)
 
     def from_state(self, state: State) -> Gates:
