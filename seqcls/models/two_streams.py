@@ -12,7 +12,6 @@ from seqcls.kinds.transduction import separator_id
 from seqcls.models.base import BodyAndHead, Hidden, Ids, Outputs, Places, Recorder
 from seqcls.strings.tokenizer import PAD
 
-
 OfOutputs = Float[Tensor, "string output_position hidden"]
 
 
