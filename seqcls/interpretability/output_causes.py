@@ -3,7 +3,7 @@
 Where all outputs that were looked at are the same string, that says it all. Otherwise an error
 is attributed by the first statement about the model's wrong outputs that holds of it
 (`seqcls.interpretability.output_causes`); the others follow, and its kind
-(`seqcls.decoding.measures.error_kind`). One of which none holds is attributed by its kind, and
+(`seqcls.kinds.transduction.error_kind`). One of which none holds is attributed by its kind, and
 by where output and target part: within as many tokens as the targets of training had at most, or
 only after as many.
 """

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from jaxtyping import Bool, Float, Int64
@@ -60,6 +60,11 @@ class Answer:
     def is_wrong(self) -> bool:
         """Whether the model misclassifies it."""
         return self.label is not None and (self.predicted != self.label or not self.is_answered)
+
+    def record(self) -> dict[str, Any]:
+        """The answer as programs read it: its texts as they are stored."""
+        record = {name: value for name, value in vars(self).items() if name != "tokenizer"}
+        return record if self.is_answered else {**record, "logit": None, "predicted": None}
 
 
 class OutputAnswer(Answer):

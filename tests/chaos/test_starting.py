@@ -77,7 +77,7 @@ def test_processes_that_end_before_they_begin_are_named_once(
         return [sys.executable, "-c", "import no_such_module"]
 
     monkeypatch.setattr(sweeps.work.executors.pool, "python", broken)
-    with pytest.raises(MachineError, match=r"No module named 'no_such_module'.*--workers 0"):
+    with pytest.raises(MachineError, match=r"No module named 'no_such_module'.*workers=0"):
         work(queued, None, WorkOptions(2))
     assert len(started) <= 2
     assert "Traceback" not in capfd.readouterr().err
