@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Bool, Float, Int64
@@ -108,6 +108,7 @@ MISCLASSIFIED = Words(
 )
 
 
+@runtime_checkable
 class Kind(Protocol):
     """One kind of answer. Its constructor takes nothing; it holds no state.
 

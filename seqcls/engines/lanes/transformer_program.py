@@ -62,7 +62,7 @@ from seqcls.tasks import Task
 def make_places(
     config: NetworkConfig,
     rows: Int64[np.ndarray, " group"],
-    places: Sequence[Int64[np.ndarray, " token"]],
+    places: Sequence[Int64[np.ndarray, " _"]],
     tokens: int,
 ) -> PositionArrays:
     """The places of strings in groups.
