@@ -28,7 +28,7 @@ from seqcls.interpretability.ablation_judge import (
     dimensions_of,
     heads_of,
 )
-from seqcls.interpretability.trained_model import Answer, OutputAnswer, TrainedModel
+from seqcls.interpretability.trained_model import TrainedModel
 from seqcls.kinds import MISCLASSIFIED, Words
 from seqcls.models.parts import Part
 from sweeps.api.presentation import displayed
@@ -403,7 +403,7 @@ def show_by_strings(opened: AnyModel) -> None:
     except SeqclsError as error:
         say(error)
         return
-    if model.writes:
+    if model.problem.lacks("outputs") is None:
         st.caption(
             "Exact match by teacher forcing: right are the inputs for which every token of the "
             "target is the likeliest. What changes is the log-probability of the targets."
@@ -425,10 +425,8 @@ def show_by_strings(opened: AnyModel) -> None:
 
 
 def _texts(model: TrainedModel) -> AblationTexts:
-    number = "logit"
-    if model.problem.no_language:
-        number = OutputAnswer.number if model.writes else Answer.number
-    return AblationTexts(model.problem.kind.words, number)
+    kind = model.problem.kind
+    return AblationTexts(kind.words, kind.score_name)
 
 
 def _one_by_one(opened: AnyModel, how: AblationMethod) -> None:

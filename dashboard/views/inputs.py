@@ -19,8 +19,8 @@ from seqcls.interpretability.family import OutputFamily, output_family_text
 from seqcls.interpretability.verdicts import (
     MAX_INPUTS,
     OutputVerdict,
+    output_verdict,
     output_verdict_text,
-    verdict_of_outputs,
 )
 from seqcls.results import ErrorKind
 from sweeps.api.presentation import displayed
@@ -210,7 +210,7 @@ def wrong_by_length(frame: pd.DataFrame) -> alt.Chart:
 
 ERROR_KINDS: tuple[ErrorKind, ...] = get_args(ErrorKind)
 
-every_output = remembered(verdict_of_outputs, "Trying every input")
+every_output = remembered(output_verdict, "Trying every input")
 
 
 def show_all(opened: AnyModel) -> None:

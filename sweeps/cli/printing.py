@@ -62,7 +62,8 @@ def show(as_json: bool, said: Sequence[str], record: Mapping[str, Any]) -> None:
 
 def answer_record(answer: "Answer") -> dict[str, Any]:
     """An answer as programs read it: its texts as they are stored."""
-    record = {name: value for name, value in vars(answer).items() if name != "tokenizer"}
+    how_shown = ("tokenizer", "number")
+    record = {name: value for name, value in vars(answer).items() if name not in how_shown}
     return record if answer.is_answered else {**record, "logit": None, "predicted": None}
 
 

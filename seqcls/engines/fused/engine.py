@@ -36,7 +36,7 @@ class Fused(CompiledEngine):
     by_counts = True
 
     def _obstacle(self, problem: Problem) -> str | None:
-        return problem.no_language or _not_compiled(problem.network)
+        return problem.lacks("labels") or _not_compiled(problem.network)
 
     def prepare(self, problems: Iterable[Problem]) -> None:
         """Implements `Engine.prepare`: compiles what has not been compiled here."""

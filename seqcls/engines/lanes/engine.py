@@ -8,7 +8,6 @@ import numpy as np
 from jaxtyping import Float, Int64
 
 from seqcls.config import COUPLED, NetworkConfig
-from seqcls.engines.base import Scored, Written
 from seqcls.engines.compiled.engine import CompiledEngine
 from seqcls.engines.compiled.machine_code import (
     RECURRENT,
@@ -21,6 +20,7 @@ from seqcls.engines.compiled.machine_code import (
 )
 from seqcls.engines.lanes.packing import shapes
 from seqcls.kinds import Examples
+from seqcls.kinds.base import Scored, Written
 from seqcls.problem import Problem, configuration, resolve
 from seqcls.results import Weights
 from seqcls.strings.token_strings import TokenStrings
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 def program_of(problem: Problem) -> "Program":
     """What trains a model."""
-    if problem.writes:
+    if problem.network.head != "string":
         return _output_program(problem)
     if problem.network.architecture == "transformer":
         from seqcls.engines.lanes.transformer_program import TransformerProgram
@@ -142,8 +142,8 @@ class Lanes(CompiledEngine):
     by_counts = False
 
     def _obstacle(self, problem: Problem) -> str | None:
-        if problem.no_language and not problem.writes:
-            return problem.no_language
+        if problem.lacks("outputs") and (reason := problem.lacks("labels")):
+            return reason
         return _not_compiled(problem.network)
 
     def prepare(self, problems: Iterable[Problem]) -> None:
@@ -273,7 +273,7 @@ def compile_ahead(part: str) -> None:
         every_epoch=False,
         progress=lambda *_: None,
     )
-    if problem.writes:
+    if problem.network.head != "string":
         inputs = stream(problem.validation).epoch(0).strings
         lane_outputs(problem, trained.kept_weights, inputs, np.ones(len(inputs), np.int64))
     mark_compiled("float32", part)
