@@ -21,7 +21,8 @@ from seqcls.errors import (
     StoreMissingError,
     VisitorError,
 )
-from sweeps.api import overlaps, remedies, sweeping
+from sweeps.api import overlaps, sweeping
+from sweeps.api import trials as remedy_trials
 from sweeps.grid.spec import parse_spec
 from sweeps.statistics import differences, intervals
 from sweeps.store import trust
@@ -219,7 +220,7 @@ count_string_errors = cached(string_queries.count_string_errors)
 error_kinds_by_length = cached(errors.error_kinds_by_length)
 failing_models = cached(overview.failing_models)
 first_wrong_places = cached(errors.first_wrong_places)
-loops = cached(remedies.loops)
+loops = cached(remedy_trials.loops)
 languages = cached(overview.languages, overview.configs_revision)
 median_curves = cached(curves.median_curves)
 memberships = cached(sweep_queries.memberships, sweep_queries.members_revision)
@@ -241,7 +242,7 @@ string_errors = cached(string_queries.string_errors)
 sweep_outcomes = cached(sweep_queries.sweep_outcomes)
 sweep_record = cached(sweep_queries.sweep_record)
 sweeps_of_run = cached(sweep_queries.sweeps_of_run, sweep_queries.members_revision)
-trials = cached(remedies.trials)
+trials = cached(remedy_trials.trials)
 worst_models = cached(overview.worst_models)
 
 
@@ -356,3 +357,12 @@ def say(error: SeqclsError) -> None:
     st.error("The database cannot be shown.")
     # As code: the path and the reason appear as they are, whatever characters they hold.
     st.code(told(error), language=None, wrap_lines=True)
+
+
+@contextmanager
+def explaining(says: Callable[[SeqclsError], None] = explain) -> Iterator[None]:
+    """A block, or as a decorator a function, in place of which the page says why it failed."""
+    try:
+        yield
+    except SeqclsError as error:
+        says(error)

@@ -7,7 +7,7 @@ are found greedily or by a beam. What is right of them the kind says
 
 import math
 from collections.abc import Callable
-from typing import NamedTuple, Protocol, Self
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 import torch
@@ -22,26 +22,17 @@ from seqcls.kinds import Examples
 from seqcls.kinds.base import Scored, Written
 from seqcls.kinds.transduction import TransductionKind, end_id, separator_id, writable
 from seqcls.models.base import Classifier, Ids
-from seqcls.models.deltanet import DeltaNet
-from seqcls.models.encoder_decoder import EncoderDecoder, EncoderDecoderStepper, ParagraphReader
+from seqcls.models.forms import Kept, Scores, form, mapped
 from seqcls.models.initialization import make_model
-from seqcls.models.mamba import Mamba
-from seqcls.models.mixing import LinearAttention, Mixing, MixingStepper
 from seqcls.models.pictures import pictures_at_once
 from seqcls.models.positions import longest_readable
-from seqcls.models.recurrent import GRU, LSTM, RNN, Recurrent, RecurrentStepper
-from seqcls.models.recurrent_attention import RecurrentAttention, RecurrentAttentionStepper
-from seqcls.models.slstm import SLSTM
-from seqcls.models.transformer import Transformer, TransformerStepper
 from seqcls.problem import Problem
 from seqcls.results import Weights
 from seqcls.strings.token_strings import TokenStrings
 from seqcls.strings.tokenizer import CLS, PAD
 
-Scores = Float[Tensor, "string output"]
-"""The head's outputs for the next token of each string."""
 
-
+@runtime_checkable
 class Stepper(Protocol):
     """Strings being written."""
 
@@ -66,18 +57,30 @@ def start(model: Classifier, ids: Ids, most_tokens: int) -> tuple[Stepper, Score
         ids: the beginnings, `PAD` after each.
         most_tokens: tokens that will be written at most.
     """
-    # A subclass may compute something else.
-    if type(model) is Transformer:
-        return TransformerStepper.start(model, ids, most_tokens)
-    if type(model) in (EncoderDecoder, ParagraphReader) and isinstance(model, EncoderDecoder):
-        return EncoderDecoderStepper.of_input(model, ids, most_tokens)
-    if type(model) is RecurrentAttention:
-        return RecurrentAttentionStepper.start(model, ids)
-    if type(model) in (RNN, GRU, LSTM) and isinstance(model, Recurrent):
-        return RecurrentStepper.start(model, ids)
-    if type(model) in (DeltaNet, LinearAttention, Mamba, SLSTM) and isinstance(model, Mixing):
-        return MixingStepper.start(model, ids)
-    return RecomputeStepper.start(model, ids, most_tokens)
+    begin, step = form(model, "begin"), form(model, "step")
+    if begin is None or step is None:
+        return RecomputeStepper.start(model, ids, most_tokens)
+    outputs, kept = begin(ids, most_tokens)
+    return KeepingStepper(step, kept), outputs
+
+
+class KeepingStepper:
+    """Keeps what the model says that it needs of the tokens before."""
+
+    def __init__(
+        self, step: Callable[[Int64[Tensor, " string"], Kept], tuple[Scores, Kept]], kept: Kept
+    ) -> None:
+        self._step = step
+        self._kept = kept
+
+    def step(self, tokens: Int64[Tensor, " string"]) -> Scores:
+        """Implements `Stepper.step`."""
+        outputs, self._kept = self._step(tokens, self._kept)
+        return outputs
+
+    def take(self, rows: Int64[Tensor, " row"]) -> None:
+        """Implements `Stepper.take`."""
+        self._kept = mapped(lambda values: values[rows], self._kept)
 
 
 class RecomputeStepper:
@@ -89,7 +92,9 @@ class RecomputeStepper:
         self._lengths = lengths
 
     @classmethod
-    def start(cls, model: Classifier, ids: Ids, most_tokens: int) -> tuple[Self, Scores]:
+    def start(
+        cls, model: Classifier, ids: Ids, most_tokens: int
+    ) -> "tuple[RecomputeStepper, Scores]":
         """Implements `start`."""
         stepper = cls(model, *padded(ids, most_tokens))
         return stepper, stepper._scores()

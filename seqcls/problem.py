@@ -13,6 +13,7 @@ import numpy as np
 from jaxtyping import Bool
 
 from seqcls.config import (
+    ABOUT,
     ANY_SAMPLER,
     COUPLED,
     IMPORTED,
@@ -85,10 +86,9 @@ def plugins_of(config: RunConfig) -> str:
 
 def _parts(config: RunConfig) -> dict[str, tuple[Any, str]]:
     """The parts that packages may bring, by the fields that name them."""
-    imported = config.architecture == IMPORTED
     return {
         "task": (TASKS, config.task),
-        **({} if imported else {"architecture": (MODELS, config.architecture)}),
+        **({} if config.is_imported else {"architecture": (MODELS, config.architecture)}),
         "positions": (POSITIONS, config.positions),
     }
 
@@ -311,7 +311,7 @@ class Problem:
     @property
     def is_imported(self) -> bool:
         """Whether its models were trained elsewhere: their weights are not known."""
-        return self.config.architecture == IMPORTED
+        return self.config.is_imported
 
     @property
     def required_letters(self) -> tuple[int, ...]:
@@ -336,7 +336,7 @@ def _resolved(config: RunConfig) -> Problem:
     check_packages(config.plugins, plugins_of(config), _parts(config))
     task = language(config.task, dict(config))
     kind = _kind(task)
-    if config.architecture == IMPORTED and isinstance(task, OfRows):
+    if config.is_imported and isinstance(task, OfRows):
         # A file of test strings need not hold what a model was trained on.
         train = validation = test = _sampler(config, task, "test", None)
     else:
@@ -456,15 +456,31 @@ def _settings_read(sampler: type[Sampler], part: str) -> dict[str, str]:
     }
 
 
+def fields_read(config: RunConfig) -> dict[str, frozenset[str]]:
+    """The fields that each part of a configuration reads, by the field that names it; and `kind`.
+
+    Raises:
+        ConfigError: there is no such part.
+    """
+    task = _named("task", config.task, TASKS)
+    kind, model = kind_name(task), _named("architecture", config.architecture, MODELS)
+    positions = _named("positions", config.positions, POSITIONS)
+    read = {
+        "task": task.reads,
+        "kind": KINDS[kind].reads if kind in KINDS else frozenset(),
+        "architecture": model.reads,
+        "positions": positions.reads if "positions" in model.reads else frozenset(),
+    }
+    for part in PARTS:
+        field = f"{part}_sampler"
+        sampler = _named(field, getattr(config, field), SAMPLERS)
+        read[field] = frozenset(_settings_read(sampler, part).values())
+    return read
+
+
 def _check_read(config: RunConfig) -> None:
     """Refuses later fields that change nothing, so that what is the same has one key."""
-    read: dict[str, set[str]] = {"task": set(TASKS[config.task].reads)}
-    for part in PARTS:
-        sampler = SAMPLERS[getattr(config, f"{part}_sampler")]
-        read[f"{part}_sampler"] = set(_settings_read(sampler, part).values())
-    read["kind"] = set(KINDS[kind_name(TASKS[config.task])].reads)
-    read["architecture"] = set(_named("architecture", config.architecture, MODELS).reads)
-    read["positions"] = set(_named("positions", config.positions, POSITIONS).reads)
+    read = fields_read(config)
     for name, readers in READERS.items():
         if name in config.changed and not any(name in read[reader] for reader in readers):
             named = {**dict(config), "kind": kind_name(TASKS[config.task])}
@@ -472,63 +488,8 @@ def _check_read(config: RunConfig) -> None:
             raise ConfigError(f"{name}={config.changed[name]!r}: not read by {by}; leave it out")
 
 
-_SAMPLERS = tuple(f"{part}_sampler" for part in PARTS)
-
-READERS: dict[str, tuple[str, ...]] = {
-    "alphabet": ("task",),
-    "pattern": ("task",),
-    "formula": ("task",),
-    "group": ("task",),
-    "bracket_types": ("task",),
-    "max_depth": ("task",),
-    "num_tokens": ("task",),
-    "distinct": ("task",),
-    "base": ("task",),
-    "digit_order": ("task",),
-    "operand_lengths": ("task",),
-    "replacement": ("task",),
-    "dataset": ("task",),
-    "imported": ("architecture",),
-    "validation_share": _SAMPLERS,
-    "test_share": _SAMPLERS,
-    "line_length": ("task",),
-    "max_lines": ("task",),
-    "font": ("task",),
-    "distortion": ("task",),
-    "loss_on": ("kind",),
-    "decoding": ("kind",),
-    "beam_width": ("kind",),
-    "stop_when_right": ("kind",),
-    "train_min_length": ("train_sampler",),
-    "validation_min_length": ("validation_sampler",),
-    "test_min_length": ("test_sampler",),
-    "train_set": ("train_sampler",),
-    "negatives": _SAMPLERS,
-    "negative_lengths": _SAMPLERS,
-    "disjoint": ("test_sampler",),
-    "num_blocks": ("architecture",),
-    "positions": ("architecture",),
-    "position_range": ("positions",),
-    "position_draw": ("positions",),
-    "attention": ("architecture",),
-    "attention_mask": ("architecture",),
-    "readout": ("architecture",),
-    "attention_scale": ("architecture",),
-    "norm_placement": ("architecture",),
-    "activation": ("architecture",),
-    "biases": ("architecture",),
-    "final_norm": ("architecture",),
-    "tied_embeddings": ("kind",),
-    "embedding_scale": ("architecture",),
-    "eigenvalue_range": ("architecture",),
-    "short_convolution": ("architecture",),
-    "expand": ("architecture",),
-    "state_size": ("architecture",),
-    "picture_blocks": ("architecture",),
-    "picture_channels": ("architecture",),
-}
-"""Fields later than the first version's, and the fields that name who may read them. One that
-none of them reads has to keep its default."""
+READERS = {name: about.readers for name, about in ABOUT.items() if about.readers}
+"""Fields later than the first version's, and the fields that name who may read them."""
 
 
 def _network(

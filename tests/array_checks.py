@@ -35,13 +35,16 @@ def _arrays_in(hint: Any) -> Iterator[tuple[str, bool]]:
 def _checked(decorated: Any, **options: Any) -> Any:
     if not isfunction(decorated):
         return _thoroughly(decorated, **options)
+    if not decorated.__annotations__:  # of functions only those that Numba compiles
+        return decorated
     try:
         hints = get_type_hints(decorated, include_extras=True).values()
     except NameError:  # a name that only a type checker imports
         return _thoroughly(decorated, **options)
     arrays = [array for hint in hints for array in _arrays_in(hint)]
     if not arrays:
-        return _unless_disabled(decorated, beartype(decorated))
+        # With no choice at each call: recursive functions would take twice as much of the stack.
+        return beartype(decorated)
     any_number = decorated.__code__.co_flags & (CO_VARARGS | CO_VARKEYWORDS)
     if any_number or any(within or "{" in axes for axes, within in arrays):
         return _thoroughly(decorated, **options)

@@ -221,7 +221,7 @@ async def _question(request: Request) -> tuple[int, int | None, str]:
 
 def _answer(address: str, run_id: int, epoch: int | None, string: str) -> JSONResponse:
     if not _turn.acquire(timeout=WAIT_SECONDS):
-        return _refused(503, "Others are asking; ask again in a moment.")
+        return _refused(503, "The server is busy. Try again in a moment.")
     budget = _budget(address)
     began = time.monotonic()
     try:

@@ -113,14 +113,11 @@ def _start(run_ids: tuple[int, ...]) -> None:
         st.session_state[actions.PROBLEM] = told(error)
 
 
+@data.explaining()
 def _progress(job: CauseSearch) -> None:
     if not job.goes_on:
         st.rerun()
-    try:
-        done = failures.leading_causes(data.causes(list(job.run_ids)))["run_id"].nunique()
-    except SeqclsError as error:
-        data.explain(error)
-        return
+    done = failures.leading_causes(data.causes(list(job.run_ids)))["run_id"].nunique()
     of = len(job.run_ids)
     st.progress(done / of, f"Finding causes: {done:,} of {of:,} models")
 

@@ -21,6 +21,7 @@ Member = tuple[Problem, int]
 """What a model is trained for, and its seed."""
 
 
+@runtime_checkable
 class Engine(Protocol):
     """One way of computing what the plain model defines.
 

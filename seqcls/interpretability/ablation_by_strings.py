@@ -13,7 +13,7 @@ from functools import cached_property
 
 import numpy as np
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Float
 from torch import Tensor
 
 from seqcls.errors import ConfigError
@@ -32,9 +32,7 @@ from seqcls.models.base import Classifier
 from seqcls.models.parts import PART_KINDS, Part, PartKind
 from seqcls.models.pictures import pictures_at_once
 from seqcls.models.positions import read_ids
-from seqcls.models.two_streams import TwoStreams, split
 from seqcls.strings.token_strings import TokenStrings
-from seqcls.strings.tokenizer import PAD
 
 
 def parts_of(model: TrainedModel, kinds: Iterable[PartKind] = PART_KINDS) -> tuple[Part, ...]:
@@ -147,7 +145,7 @@ class _Means:
         self._tokens: dict[str, int] = {}
         for ids in batches:
             for name, state in _kept(model, ids).items():
-                real = _are_tokens(model, ids, name).double()
+                real = model.tokens_of(ids, name).double()
                 self._tokens[name] = self._tokens.get(name, 0) + int(real.sum())
                 # A head's states have the head before the position.
                 weights = real[:, None, :, None] if state.dim() == 4 else real[:, :, None]
@@ -158,14 +156,6 @@ class _Means:
         name = self._states[part]
         mean = self._sums[name] / max(self._tokens[name], 1)
         return mean if part.kind == "feed-forward" else mean[part.number]
-
-
-def _are_tokens(model: Classifier, ids: Tensor, name: str) -> Bool[Tensor, "string position"]:
-    """At which positions of a state there is a token: of all that is read, or of one stream."""
-    if not isinstance(model, TwoStreams):
-        return ids != PAD
-    streams = split(model.config, ids)
-    return streams.written if name.startswith("decoder.") else streams.inputs != PAD
 
 
 def _kept(model: Classifier, ids: Tensor) -> dict[str, Tensor]:

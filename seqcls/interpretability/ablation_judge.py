@@ -9,7 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from jaxtyping import Bool, Float, Int64
@@ -47,6 +47,19 @@ class Ablated:
     strings: Int64[np.ndarray, " length"]
     right: Int64[np.ndarray, " length"]
     """How many strings of each length there are, and how many are answered rightly."""
+
+    def record(self) -> dict[str, Any]:
+        """What programs read of it."""
+        return {
+            "without": [part.text for part in self.parts],
+            "misclassified": self.errors,
+            "accuracy": self.accuracy,
+            "loss": self.loss,
+            "logit_change": self.logit_change,
+            "lengths": self.lengths.tolist(),
+            "strings": self.strings.tolist(),
+            "right": self.right.tolist(),
+        }
 
 
 class Judge(ABC):

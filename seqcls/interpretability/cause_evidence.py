@@ -16,10 +16,11 @@ from seqcls.errors import ConfigError
 from seqcls.interpretability.automaton import LearningBudget, obstacle
 from seqcls.interpretability.automaton_learning import learn
 from seqcls.interpretability.domains import TriedStrings
-from seqcls.interpretability.readable_model import Changing, ids_of, plain_model, plain_network
+from seqcls.interpretability.readable_model import Changing, ids_of, plain_model
 from seqcls.interpretability.rules import Bound, bounds
 from seqcls.interpretability.trained_model import Letters, TrainedModel
-from seqcls.models.transformer import Transformer, attendable_tokens
+from seqcls.models.base import Classifier
+from seqcls.models.forms import form
 from seqcls.problem import Problem
 from seqcls.strings.token_strings import NO_LETTER, TokenStrings
 from seqcls.tasks import Task
@@ -297,10 +298,8 @@ class Dilution:
     model: TrainedModel
 
     @cached_property
-    def _plain(self) -> Transformer:
-        network = plain_model(self.model)
-        assert isinstance(network, Transformer)
-        return network
+    def _plain(self) -> Classifier:
+        return plain_model(self.model)
 
     @cached_property
     def longest_trained(self) -> int:
@@ -317,9 +316,9 @@ class Dilution:
             letters: a string that is misclassified.
             label: what would be right.
         """
-        network = plain_network(self.model)
-        if network.architecture != "transformer" or len(letters) <= self.longest_trained:
+        if len(letters) <= self.longest_trained or form(self._plain, "attendable") is None:
             return None
+        network = self._plain.config
         every = tuple(
             (block, head)
             for block in range(network.num_blocks)
@@ -347,7 +346,7 @@ class Dilution:
     def logit(self, letters: Letters, heads: Sequence[Head]) -> float:
         """The logit of a string with the attention of these heads not diluted."""
         ids = ids_of(self.model, [letters])
-        attendable = attendable_tokens(self._plain.config, ids)[0]
+        attendable = form(self._plain, "attendable")(ids)[0]
         names = {f"blocks.{block}.attention.scores": block for block, _ in heads}
         # Of the tokens that the model reads, one may be none of the string's own.
         others = max(self.longest_trained + ids.shape[1] - len(letters) - 1, 1)

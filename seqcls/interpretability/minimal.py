@@ -178,6 +178,12 @@ class Nearest:
     complete: bool
     """Whether all strings with fewer edits were tried, and of one found in vain all there are."""
 
+    def record(self) -> dict[str, Any] | None:
+        """What programs read of it; None where nothing was found."""
+        if self.answer is None:
+            return None
+        return {**self.answer.record(), "edits": self.edits, "tried": self.tried}
+
 
 def nearest_right(
     model: TrainedModel,

@@ -36,8 +36,6 @@ from seqcls.interpretability.trained_model import TrainedModel
 from seqcls.kinds.transduction import writable
 from seqcls.models.base import Classifier
 from seqcls.models.parts import Site
-from seqcls.models.recurrent_attention import RecurrentAttention
-from seqcls.models.two_streams import TwoStreams, split
 
 NUMBERS_AT_ONCE = 2**24
 """In the widest state of one token, where attention is additive: keeps it within 128 MiB."""
@@ -253,11 +251,8 @@ def _opened(
 
 
 def _rows_at_once(network: Classifier, width: int) -> int:
-    """How many strings of a width are run at once.
-
-    What reads one token after another takes as long for many strings as for one.
-    """
-    if isinstance(network, RecurrentAttention):
+    """How many strings of a width are run at once."""
+    if network.steps_through:
         return max(min(width, NUMBERS_AT_ONCE // (width * network.config.hidden_size)), 1)
     return max(PAIRS_AT_ONCE // max(width * width, 1) if network.attention() else width, 1)
 
@@ -294,10 +289,8 @@ def _stream(model: Classifier, ids: Tensor, name: str) -> slice:
 
     `ids` are of strings of one length.
     """
-    if not isinstance(model, TwoStreams):
-        return slice(ids.shape[1])
-    inputs = split(model.config, ids).inputs.shape[1]
-    return slice(inputs, ids.shape[1]) if name.startswith("decoder.") else slice(inputs)
+    end, width = ids.shape[1], model.tokens_of(ids, name).shape[1]
+    return slice(end - width, end) if name.startswith("decoder.") else slice(width)
 
 
 def _check_pair(model: TrainedModel, base: Sequence[int], source: Sequence[int]) -> None:

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -54,6 +55,12 @@ class Answer:
     def is_wrong(self) -> bool:
         """Whether the model misclassifies it."""
         return self.label is not None and (self.predicted != self.label or not self.is_answered)
+
+    def record(self) -> dict[str, Any]:
+        """The answer as programs read it: its texts as they are stored."""
+        how_shown = ("tokenizer", "number")
+        record = {name: value for name, value in vars(self).items() if name not in how_shown}
+        return record if self.is_answered else {**record, "logit": None, "predicted": None}
 
 
 @dataclass(frozen=True, eq=False)

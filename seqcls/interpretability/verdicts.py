@@ -3,9 +3,9 @@
 import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import lru_cache
-from typing import get_args
+from typing import Any, get_args
 
 import numpy as np
 
@@ -71,6 +71,15 @@ class OutputVerdict:
     def wrong(self) -> int:
         """Inputs whose output is wrong."""
         return sum(self.error_kinds.values())
+
+    def record(self) -> dict[str, Any]:
+        """What programs read of it."""
+        return {
+            **asdict(self),
+            "inputs": self.inputs,
+            "wrong": self.wrong,
+            "shortest": [answer.record() for answer in self.shortest],
+        }
 
 
 def output_verdict_text(verdict: OutputVerdict) -> tuple[str, ...]:

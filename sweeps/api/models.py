@@ -195,7 +195,7 @@ def explain(
     """
     from seqcls.interpretability import explanations
 
-    network = _network(store, run, epoch, "explain")
+    network = _network(store, run, epoch, "explanations")
     return explanations.explain(network, network.tokenizer.notation(string))
 
 
@@ -208,7 +208,7 @@ def proofs(store: Store, run: int | str) -> "Certification":
     """
     from seqcls.interpretability.certification import certify
 
-    return certify(_network(store, run, None, "verdict --beyond"))
+    return certify(_network(store, run, None, "proofs"))
 
 
 def family(
@@ -261,11 +261,11 @@ def verdict(store: Store, run: int | str) -> "Verdict | OutputVerdict":
     return tried
 
 
-def _network(store: Store, run: int | str, epoch: int | None, command: str) -> "Network":
+def _network(store: Store, run: int | str, epoch: int | None, what: str) -> "Network":
     """The model as a function of letter counts.
 
     Raises:
-        ConfigError: that, or the task, is none, which `command` needs; what else can be asked.
+        ConfigError: that, or the task, is none, which `what` needs; what else can be asked.
     """
     from seqcls.interpretability.network import Network, obstacle
 
@@ -275,13 +275,13 @@ def _network(store: Store, run: int | str, epoch: int | None, command: str) -> "
     if absent := queries.why_no_weights(problem.config):
         raise UnknownRunError(f"run {run_id}: {absent}")
     reason = obstacle(problem)
-    problem.require_language(f"run {run_id}: `{command}` is of languages")
+    problem.require_language(f"run {run_id}: {what} are of languages")
     if reason is not None:
         others = (
             "`states` and `patch`" if problem.unknown_labels else "`states`, `patch` and `family`"
         )
         raise ConfigError(
-            f"run {run_id}: `{command}` does not hold for this model: {reason}; try `seqcls rules "
+            f"run {run_id}: {what} do not hold for this model: {reason}; try `seqcls rules "
             f"{run_id}`, `seqcls minimal {run_id}`, or {others} with a string"
         )
     weights = queries.weights(reader, run_id, epoch)

@@ -21,6 +21,7 @@ from seqcls.strings.datasets import Dataset
 from seqcls.strings.token_strings import NO_LETTER
 from seqcls.strings.tokenizer import FIRST_LETTER, Tokenizer
 from sweeps.datasets import label_of
+from sweeps.datasets.predictions import is_missing
 
 UNWRITABLE = "\N{REPLACEMENT CHARACTER}"
 """Stands for a token that no text can have."""
@@ -123,7 +124,7 @@ class TestedStrings:
         Raises:
             DatasetError: it is no string of this alphabet.
         """
-        tokens = self._tokens("" if _is_missing(value) else value, "tokens")
+        tokens = self._tokens("" if is_missing(value) else value, "tokens")
         if all(token in self._alphabet for token in tokens):
             return [self._alphabet[token] for token in tokens]
         return self._encoded(self.tokenizer, value, tokens)
@@ -151,7 +152,7 @@ class TestedStrings:
         Raises:
             DatasetError: it is none.
         """
-        if _is_missing(value):
+        if is_missing(value):
             said = "; the empty output is '', and not None or NaN" * self.are_outputs
             raise DatasetError(f"prediction is missing{said}")
         if not self.are_outputs:
@@ -187,13 +188,8 @@ class TestedStrings:
         return Tokenizer((*self.problem.task.alphabet, *others))
 
 
-def _is_missing(value: Any) -> bool:
-    """Whether a cell is None, or the NaN of a frame's empty cell."""
-    return value is None or (isinstance(value, float) and np.isnan(value))
-
-
 def _score(value: Any) -> float:
-    if _is_missing(value) or (isinstance(value, str) and value.strip().lower() in ("", "nan")):
+    if is_missing(value) or (isinstance(value, str) and value.strip().lower() in ("", "nan")):
         return float("nan")
     try:
         score = float(value)

@@ -142,7 +142,7 @@ def warning(problems: Iterable[Problem], workers: int = 1) -> str | None:
         return None
     # Fewer processes help, where one of them has room.
     few = "such runs fail; lower the sizes of the model, the batches or the strings"
-    advice = "use fewer --workers" if needed <= there else few
+    advice = "use fewer workers" if needed <= there else few
     return (
         f"the largest model takes about {_readable(needed)} of memory to train, and this "
         f"machine has {_readable(there)}: {advice}"

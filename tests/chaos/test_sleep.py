@@ -136,11 +136,11 @@ STOPPED_SECONDS = float(os.environ.get("SEQCLS_CHAOS_STOPPED", "8"))
 
 WORKER = """
 import sys
-from sweeps import heartbeat, worker
-from sweeps.store import claiming
+from sweeps.store.writes import claiming
+from sweeps.work import reports, worker
 if float(sys.argv[2]) <= claiming.GRACE_SECONDS:
     claiming.GRACE_SECONDS, worker.SLEPT_SECONDS, worker.WAKING_SECONDS = 4.0, 3.5, 1.0
-    heartbeat.BEAT_SECONDS = 0.5
+    reports.BEAT_SECONDS = 0.5
 from sweeps.store.opening import open_writer
 print(worker.work(open_writer(sys.argv[1]), None, worker.WorkOptions(1, watch=True)).recorded)
 """

@@ -9,13 +9,13 @@ import torch
 from torch import Tensor, nn
 
 from seqcls.config import COUPLED, NetworkConfig
-from seqcls.decode import RecomputeStepper, start
+from seqcls.decode import KeepingStepper, RecomputeStepper, start
 from seqcls.engines.choice import choose_engine
-from seqcls.engines.pytorch.batches import Batch
 from seqcls.engines.pytorch.computations import plain_logits
 from seqcls.errors import ConfigError
 from seqcls.interpretability.trained_model import TrainedModel
-from seqcls.models.encoder_decoder import EncoderDecoder, EncoderDecoderStepper
+from seqcls.models.batches import Batch
+from seqcls.models.encoder_decoder import EncoderDecoder
 from seqcls.models.entries import ENCODER_DECODER
 from seqcls.models.initialization import initial_parameters
 from seqcls.models.positions import POSITIONS
@@ -222,7 +222,7 @@ def test_writing_with_a_cache_is_writing_without(fields: dict[str, Any]) -> None
     with torch.no_grad():
         cached, outputs = start(model, ids, 5)
         again, expected = RecomputeStepper.start(model, ids, 5)
-        assert isinstance(cached, EncoderDecoderStepper)
+        assert isinstance(cached, KeepingStepper)
         torch.testing.assert_close(outputs, expected, rtol=1e-12, atol=1e-12)
         for tokens in ([2, 3, 4], [5, 5, 2], [6, 3, 3, 2]):
             if len(tokens) > 3:

@@ -9,15 +9,15 @@ from torch import Tensor
 
 from dashboard.elements import colored, heated
 from seqcls.decode import RecomputeStepper, start
-from seqcls.engines.pytorch import batches
-from seqcls.engines.pytorch.batches import Batch
 from seqcls.engines.pytorch.computations import plain_logits
 from seqcls.errors import InvalidStringError
 from seqcls.interpretability.states_by_strings import picture_attention
 from seqcls.interpretability.trained_model import TrainedModel
 from seqcls.kinds import examples_of
 from seqcls.kinds.transduction import separator_id
+from seqcls.models import batches
 from seqcls.models.base import Classifier
+from seqcls.models.batches import Batch
 from seqcls.models.initialization import initial_parameters, make_model
 from seqcls.models.pictures import Convolution, memory_shape, page_of
 from seqcls.models.positions.places import places_of

@@ -21,8 +21,7 @@ from seqcls.decode import (
 from seqcls.engines.base import Member
 from seqcls.engines.choice import choose_engine
 from seqcls.engines.member import Unfinished, draw_initial
-from seqcls.engines.pytorch.batches import Batch, trimmed_ids
-from seqcls.engines.pytorch.computations import OneByOne, Stacked, plain_logits
+from seqcls.engines.pytorch.computations import OneByOne, Stacked, plain_logits, trimmed_ids
 from seqcls.engines.pytorch.groups import FlatGroup, StackedGroup
 from seqcls.engines.pytorch.training import GroupTraining, optimized
 from seqcls.errors import ConfigError, InvalidStringError
@@ -39,6 +38,7 @@ from seqcls.kinds.transduction import (
     separator_id,
 )
 from seqcls.models.base import Classifier
+from seqcls.models.batches import Batch
 from seqcls.models.initialization import initial_parameters, make_model
 from seqcls.models.positions.places import places_of
 from seqcls.prediction import outputs as written_outputs

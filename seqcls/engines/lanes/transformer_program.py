@@ -203,7 +203,7 @@ def answered(
     return loss, logits
 
 
-def transformer_logits(
+def logits(
     network: NetworkConfig, weights: Sequence[Weights], strings: TokenStrings
 ) -> Float[np.ndarray, "member string"]:
     """Logits of models of one shape."""
@@ -441,3 +441,8 @@ def taught(
         missed_inside,
     )
     return Results(loss, losses, missed, missed_inside)
+
+
+def program_of(problem: Problem) -> PackedProgram:
+    """What trains a model."""
+    return (TransformerProgram if problem.network.head == "string" else TransformerOutputs)(problem)

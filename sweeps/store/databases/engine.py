@@ -1,5 +1,6 @@
 """An open database: its transactions, and which version of the schema it has."""
 
+import re
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from contextvars import ContextVar
@@ -262,7 +263,8 @@ def schema_version(store: Store) -> str | None:
     if not version:
         raise StoreError(f"{store.name!r} does not say its version; it is damaged")
     if version not in SCHEMA_VERSIONS:
-        if str(version).isdecimal() and int(version) < int(SCHEMA_VERSIONS[0]):
+        # Versions have four digits, which sort as numbers do.
+        if re.fullmatch(r"[0-9]{4}", str(version)) and str(version) < SCHEMA_VERSIONS[0]:
             raise StoreVersionError(f"{store.name!r} is of schema {str(version)[:40]!r}; {OLDER}")
         raise StoreVersionError(
             f"{store.name!r} was made by a newer version of seqcls (its schema is "
