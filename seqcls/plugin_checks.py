@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from seqcls.kinds.base import Kind, Words
+from seqcls.kinds.base import Words
 from seqcls.plugins import UnfitError
 from seqcls.strings.alphabets import alphabet_obstacle
 from seqcls.strings.token_strings import TokenStrings
@@ -19,7 +19,7 @@ TRIED = 8
 """Inputs that are drawn to be held against random outputs."""
 
 
-def check_kind(kind: Kind, task: Task) -> None:
+def check_kind(kind: Any, task: Task) -> None:
     """Has a kind judge random outputs, and refuses what cannot be stored or shown.
 
     Raises:

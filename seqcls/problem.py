@@ -25,9 +25,7 @@ from seqcls.config import (
 )
 from seqcls.errors import ConfigError, InvalidStringError, PluginError, PluginMissingError
 from seqcls.kinds import KINDS, Kind, kind_name
-from seqcls.kinds.base import Targets
-from seqcls.kinds.membership import MembershipKind
-from seqcls.kinds.transduction import TransductionKind
+from seqcls.kinds.base import Ability, Questions, Targets, of_one_width
 from seqcls.models import MODELS, check_network
 from seqcls.models.positions import POSITIONS, longest_readable
 from seqcls.plugin_checks import check_draws, check_inputs, check_kind, check_language
@@ -203,31 +201,28 @@ class Problem:
         """Whether the empty string is tried where all are: where a test may hold it."""
         return 0 in self.test.lengths
 
-    def require_language(self) -> None:
+    def lacks(self, ability: Ability) -> str | None:
+        """Why the task's kind has not what a question needs; None where it has."""
+        reason = self.kind.absent.get(ability)
+        return None if reason is None else f"task={self.config.task!r}{reason}"
+
+    def require_language(self, what: str = "this analysis is of languages", then: str = "") -> None:
         """Refuses a task whose answers are of another kind.
+
+        Args:
+            what: said before the reason.
+            then: said after it.
 
         Raises:
             ConfigError: it is no language.
         """
-        if reason := self.no_language:
-            raise ConfigError(f"this analysis is of languages, and {reason}")
-
-    @property
-    def no_causes(self) -> str | None:
-        """Why no causes are found of errors in the task; None if some are."""
-        return None if isinstance(self.kind, TransductionKind) else self.no_language
+        if reason := self.lacks("labels"):
+            raise ConfigError(f"{what}, and {reason}{then}")
 
     @property
     def writes(self) -> bool:
         """Whether models answer with an output, token by token, and not at once."""
         return self.network.head != "string"
-
-    @property
-    def no_language(self) -> str | None:
-        """Why analyses of languages do not apply to the task; None if it is a language."""
-        if isinstance(self.kind, MembershipKind):
-            return None
-        return f"task={self.config.task!r} is no language: its answers are not yes or no"
 
     def knows(self, strings: TokenStrings) -> Bool[np.ndarray, " string"]:
         """Which strings the task says what is right for; it refuses those that are no inputs."""
@@ -250,17 +245,39 @@ class Problem:
         except InvalidStringError as error:
             return str(error)
 
+    def questions(self, strings: TokenStrings) -> Questions:
+        """Strings as models are asked about them: with their targets, where they have any."""
+        if not self.kind.every_string:
+            has_target, targets = self._inputs_among(strings)
+            return Questions(strings, targets, has_target, has_target | ~self.knows(strings))
+        every, has_target = np.ones(len(strings), dtype=bool), self.knows(strings)
+        known = strings if has_target.all() else strings.take(np.flatnonzero(has_target))
+        of_known = self.kind.targets(self.task, known)
+        if known is strings:
+            return Questions(strings, of_known, every, every)
+        targets = np.zeros((len(strings), *of_known.shape[1:]), dtype=of_known.dtype)
+        targets[has_target] = of_known
+        return Questions(strings, targets, has_target, every)
+
+    def _inputs_among(self, strings: TokenStrings) -> tuple[Bool[np.ndarray, " string"], Targets]:
+        """Which strings are inputs whose target is known, and the targets, empty of the others."""
+        targets = self.targets_or_reason(strings)
+        if not isinstance(targets, str):
+            return np.ones(len(strings), dtype=bool), targets
+        each = [
+            self.targets_or_reason(strings.take(slice(row, row + 1))) for row in range(len(strings))
+        ]
+        none = np.zeros((1, 0), dtype=np.uint8)
+        rows = of_one_width(*(none if isinstance(target, str) else target for target in each))
+        return np.array([not isinstance(target, str) for target in each]), np.concatenate(rows)
+
     def targets_or(self, strings: TokenStrings, others: Targets) -> Targets:
         """The targets of strings whose are known, and these of the others.
 
         A model's own answers, say: of such a string nobody knows that it is wrong.
         """
-        if not isinstance(self.task, PartlyKnown):
-            return self.kind.targets(self.task, strings)
-        known = self.task.knows(strings)
-        targets = others.copy()
-        targets[known] = self.kind.targets(self.task, strings.take(np.flatnonzero(known)))
-        return targets
+        questions = self.questions(strings)
+        return np.where(questions.has_target, questions.targets, others)
 
     @property
     def known_strings(self) -> TokenStrings | None:
@@ -340,9 +357,10 @@ def _resolved(config: RunConfig) -> Problem:
 def _kind(task: Task) -> Kind:
     """The kind of a task's answers, held against what it says of itself."""
     name = kind_name(task)
-    made: Kind = _named("kind", name, KINDS)()
-    if not KINDS.is_own(name):
-        with KINDS.guarded(name):
+    kind: type[Kind] = _named("kind", name, KINDS)
+    with KINDS.guarded(name):
+        made = kind()
+        if not KINDS.is_own(name):
             check_kind(made, task)
     return made
 

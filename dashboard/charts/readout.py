@@ -131,7 +131,8 @@ def token_names(model: TrainedModel, letters: Letters) -> list[str]:
 
     Of a model that writes all that it reads: the input, `SEP` and the output.
     """
-    if model.writes:
+    # Where an output is read after the string, what is read is known once it is written.
+    if model.problem.writes:
         # Imported where it is used: PyTorch takes a second or two to load.
         from seqcls.interpretability import readable_model
 

@@ -96,7 +96,7 @@ def _of_string(model: TrainedModel, letters: Letters) -> Iterator[Figure]:
             f"{text[:60]!r} is read as {len(names)} tokens with its output: this model's figures "
             f"have a column for each, up to {LONGEST_READ}; shorten it"
         )
-    if not model.writes:
+    if model.problem.lacks("prefixes") is None:
         yield _prefixes(model, letters, names)
     if kinds := attention_kinds(model):
         for kind in kinds:

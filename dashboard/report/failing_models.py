@@ -60,7 +60,7 @@ def _is_quick(config: Any) -> bool:
     if obstacle_of(config) is not None or why_no_weights(config) is not None:
         return False
     problem = resolve(config)
-    return problem.no_causes is None and obstacle(problem) is None
+    return problem.lacks("causes") is None and obstacle(problem) is None
 
 
 def _of(store: Store, run_id: int) -> list[dict[str, Any]]:

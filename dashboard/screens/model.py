@@ -27,7 +27,7 @@ from dashboard.words.languages import task_sentence, verdict_sentence
 from seqcls.config import RunConfig
 from seqcls.errors import VisitorError
 from seqcls.interpretability.network import Needs, obstacle
-from seqcls.problem import resolve
+from seqcls.problem import Problem, resolve
 from sweeps.store.opening import open_reader
 from sweeps.store.reads import queries
 from sweeps.store.reads.queries import stored_epochs
@@ -70,9 +70,9 @@ def show_sections(run_id: int, config: RunConfig) -> None:
     if not by_counts:
         # Any model can be ablated; without letter counts that is done in another way. So are
         # families and all strings of a model that writes.
-        others = (ABLATION, BREAKING, ALL_STRINGS) if problem.writes else (ABLATION,)
+        others = (ABLATION, BREAKING, ALL_STRINGS) if _writes(problem) else (ABLATION,)
         absent = {name: absent[name] for name in absent if name not in others}
-        if problem.writes:
+        if _writes(problem):
             absent |= dict.fromkeys((BREAKING, ALL_INPUTS), problem.unknown_labels)
     _say_what_is_absent(absent)
     string, sections = (
@@ -101,13 +101,18 @@ def _by_counts(
     return chosen.string, sections
 
 
+def _writes(problem: Problem) -> bool:
+    """Whether there are tabs about outputs: those are other questions than about answers."""
+    return problem.writes
+
+
 def _of_any_model(run_id: int, config: RunConfig) -> tuple[str, Sections]:
     """The string that is looked at first and the sections, where strings are run."""
     sections: Sections = {ANSWERS: partial(answers.show, run_id, config)}
     problem = resolve(config)
-    for name in (WRITING, *OF_A_STRING) if problem.writes else OF_A_STRING:
+    for name in (WRITING, *OF_A_STRING) if _writes(problem) else OF_A_STRING:
         sections[name] = partial(_of_a_string, run_id, config, name)
-    if problem.writes and problem.unknown_labels is None:
+    if _writes(problem) and problem.unknown_labels is None:
         for name in (BREAKING, ALL_INPUTS):
             sections[name] = partial(_of_inputs, run_id, name)
     sections[ABLATION] = lambda: ablation.show_by_strings(open_any(run_id))

@@ -29,7 +29,7 @@ from seqcls.interpretability.ablation_judge import (
     dimensions_of,
     heads_of,
 )
-from seqcls.interpretability.trained_model import Answer, OutputAnswer, TrainedModel
+from seqcls.interpretability.trained_model import TrainedModel
 from seqcls.kinds import MISCLASSIFIED, Words
 from seqcls.models.parts import Part
 from sweeps.api.presentation import displayed
@@ -396,7 +396,7 @@ def show_by_strings(opened: AnyModel) -> None:
         st.caption(f"Measured on {SAMPLE} distinct {strings}, spread evenly over their lengths.")
         return
     whole, *ranked = alone(opened, how)
-    if model.writes:
+    if model.problem.lacks("outputs") is None:
         st.caption(
             "Exact match by teacher forcing: an input is right if every token of the target is the "
             "likeliest. What changes is the log-probability of the targets."
@@ -418,10 +418,8 @@ def show_by_strings(opened: AnyModel) -> None:
 
 
 def _texts(model: TrainedModel) -> AblationTexts:
-    number = "logit"
-    if model.problem.no_language:
-        number = OutputAnswer.number if model.writes else Answer.number
-    return AblationTexts(model.problem.kind.words, number)
+    kind = model.problem.kind
+    return AblationTexts(kind.words, kind.score_name)
 
 
 @explaining(say)

@@ -18,13 +18,13 @@ from dashboard.server.visitors import ask
 from dashboard.text import verbatim
 from seqcls.config import RunConfig
 from seqcls.interpretability.automaton import (
-    MOST_LETTERS,
     LearnedAutomaton,
     Round,
     counted,
     dot,
     learned_text,
     named,
+    obstacle,
     states,
 )
 from seqcls.interpretability.wording import percent
@@ -164,8 +164,7 @@ DRAWN = 60
 
 def is_offered(config: RunConfig) -> bool:
     """Whether a model of this configuration may have an automaton."""
-    problem = resolve(config)
-    return problem.no_language is None and problem.tokenizer.num_letters <= MOST_LETTERS
+    return obstacle(resolve(config)) is None
 
 
 @explaining(say)

@@ -172,7 +172,7 @@ def _without_causes(models: pd.DataFrame) -> dict[int, str]:
     here = {
         config_id: config for config_id, config in configs.items() if obstacle_of(config) is None
     }
-    reasons = {config_id: resolve(config).no_causes for config_id, config in here.items()}
+    reasons = {config_id: resolve(config).lacks("causes") for config_id, config in here.items()}
     reasons |= {key: why_no_weights(config) for key, config in configs.items() if key not in here}
     return {config_id: reason for config_id, reason in reasons.items() if reason is not None}
 

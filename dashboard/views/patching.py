@@ -103,11 +103,11 @@ def show(opened: AnyModel, letters: Letters) -> None:
     ends = [verbatim(said_of(model.answer(string))) for string in (letters, source)]
     st.markdown(f"Base: {ends[0]}.  \nSource: {ends[1]}.")
     frame = with_letters(model, presentation.patched_frame(patched, UNITS))
-    names = patched.base_tokens if model.writes else token_names(model, letters)
+    names = patched.base_tokens if patched.of_output else token_names(model, letters)
     logits = patched.base_logit, patched.source_logit
     drawing = token_states.patched(frame, names, *logits, patched.unit)
     stretch_part(drawing, "network patched")
-    _say_how_to_read(patched, model.writes)
+    _say_how_to_read(patched)
     flips = flip_table(patched)
     if not flips.empty:
         st.subheader("States that flip the prediction")
@@ -119,14 +119,14 @@ def _nearest(opened: AnyModel, letters: Letters) -> Letters | None:
     return None if nearest.answer is None else nearest.letters
 
 
-def _say_how_to_read(patched: Patched, writes: bool) -> None:
+def _say_how_to_read(patched: Patched) -> None:
     st.caption(
         f"Activation patching: each cell is the base string's {patched.number} with one state at "
         "one position replaced by the source string's. A dot marks those that flip the "
         "prediction; a state that carries the whole difference restores the source string's "
         f"{patched.unit}."
     )
-    if writes:
+    if patched.of_output:
         st.caption(
             "States of the input and of SEP are replaced; the output is teacher forced. If the "
             "model writes the target for the base string, the number is the target's "

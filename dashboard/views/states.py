@@ -74,6 +74,11 @@ class StringResults:
     def has_units(self) -> bool:
         return has_units(self.model)
 
+    @property
+    def has_prefixes(self) -> bool:
+        """Whether prefixes of the string have answers of their own."""
+        return self.model.problem.lacks("prefixes") is None
+
     @cached_property
     def names(self) -> list[str]:
         """The tokens along the axis; where a decoder reads the output alone, its own."""
@@ -83,7 +88,7 @@ class StringResults:
     @property
     def is_long(self) -> bool:
         """Whether there are too many tokens to draw attention or units."""
-        tokens = self.names if self.model.writes else self.letters
+        tokens = self.letters if self.has_prefixes else self.names
         return len(tokens) > DRAWN
 
     @cached_property
@@ -117,7 +122,7 @@ class StringResults:
 
     def prefix_logits(self) -> list[float]:
         """Every prefix's logit; none of a model that writes."""
-        return [] if self.model.writes else self.prefixes["logit"].tolist()
+        return self.prefixes["logit"].tolist() if self.has_prefixes else []
 
     def logit_ends(self) -> Iterator[float]:
         """Every sum of parts of the logit; none without a residual stream."""
@@ -220,7 +225,7 @@ def _sections(models: Sequence[StringResults]) -> Iterator[str]:
     """Those that any of the models has."""
     if any(results.has_residual_stream for results in models):
         yield "parts"
-    if not all(results.model.writes for results in models):
+    if any(results.has_prefixes for results in models):
         yield "prefixes"
     drawn = [results for results in models if not results.is_long]
     if any(results.has_attention for results in drawn):
@@ -236,9 +241,9 @@ def _headed(section: _Section) -> None:
 
 def _say_how_to_read(models: Sequence[StringResults], several: bool) -> None:
     """What is read, what was left out, and what pointing does."""
-    if any(results.model.writes for results in models):
+    if not all(results.has_prefixes for results in models):
         st.caption(_read_by(models))
-    elif any(results.model.problem.no_language for results in models):
+    elif any(results.model.problem.lacks("labels") for results in models):
         st.caption("The margin of the correct answer: below 0, the model prefers another.")
     if any(results.is_long for results in models):
         st.caption(f"Attention and units are drawn up to {DRAWN} tokens; this string has more.")

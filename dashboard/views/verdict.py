@@ -35,9 +35,9 @@ from seqcls.interpretability.sentences import certification_text
 from seqcls.interpretability.verdicts import (
     MAX_INPUTS,
     OutputVerdict,
+    output_verdict,
     output_verdict_text,
     unaffordable,
-    verdict_of_outputs,
 )
 from seqcls.interpretability.wording import EMPTY, percent
 from seqcls.results import ErrorKind
@@ -341,7 +341,7 @@ def wrong_by_length(frame: pd.DataFrame) -> alt.Chart:
 
 ERROR_KINDS: tuple[ErrorKind, ...] = get_args(ErrorKind)
 
-every_output = remembered(verdict_of_outputs, "Trying every input")
+every_output = remembered(output_verdict, "Trying every input")
 
 
 def show_outputs(opened: AnyModel) -> None:

@@ -8,9 +8,13 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from seqcls.evaluation import distinct_test_strings, readable_strings
 from seqcls.interpretability.automaton import LearningBudget
-from seqcls.interpretability.domains import CHUNK, affordable_length, strings_of_length
+from seqcls.interpretability.domains import (
+    CHUNK,
+    affordable_length,
+    strings_of_length,
+    tested_strings,
+)
 from seqcls.interpretability.readable_model import plain_model
 from seqcls.interpretability.trained_model import MAX_LENGTH, Letters, TrainedModel
 from seqcls.models.base import Classifier
@@ -37,7 +41,7 @@ class PrefixStates:
     @classmethod
     def of(cls, model: TrainedModel) -> "PrefixStates | None":
         """The steps of a model; None where its answers are no function of states after prefixes."""
-        if model.writes or model.problem.network.readout != "last":
+        if model.problem.network.readout != "last":
             return None
         network = plain_model(model)
         if form(network, "nothing") is None or form(network, "step") is None:
@@ -209,9 +213,8 @@ class ModelAnswers:
 
     def _tested(self) -> TokenStrings:
         """The distinct test strings that may be asked."""
-        strings = distinct_test_strings(self.model.problem.test).strings
-        fits = readable_strings(self.model.problem, strings) & (strings.lengths <= self.longest)
-        return strings.take(np.flatnonzero(fits))
+        strings = tested_strings(self.model.problem).strings
+        return strings.take(np.flatnonzero(strings.lengths <= self.longest))
 
     def _all_short(self) -> list[Bits]:
         empty = TokenStrings.of_lists(self.model.num_letters, [()])

@@ -35,8 +35,7 @@ DRAWN = 32
 
 def sees_counts_alone(problem: Problem) -> bool:
     """Whether the order of tokens decides in the language, and not in the model's answer."""
-    order_matters = problem.task.order_sensitive and problem.no_language is None
-    return order_matters and counts_suffice(problem.network, training=False) is None
+    return problem.task.order_sensitive and counts_suffice(problem.network, training=False) is None
 
 
 def first_not_seen(problem: Problem, tried: TriedStrings) -> Letters | None:
@@ -104,7 +103,7 @@ def smallest_automaton(
         agrees: the share of the strings of either on which they say the same.
         explains: the share of the errors of either.
     """
-    if obstacle(model) is not None:
+    if obstacle(model.problem) is not None:
         return None
     # Whole strings are asked: what answers is what was tested.
     try:

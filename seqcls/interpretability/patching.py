@@ -67,9 +67,14 @@ class Patched:
     """What the logits are."""
 
     @property
+    def of_output(self) -> bool:
+        """Whether an output is measured, which is read after the string."""
+        return self.number != LOGIT
+
+    @property
     def unit(self) -> str:
         """What the logits, and their differences, are measured as."""
-        return self.number if self.number == LOGIT else "log-probability"
+        return "log-probability" if self.of_output else self.number
 
     @property
     def flips(self) -> np.ndarray:
@@ -117,7 +122,7 @@ def patch(model: TrainedModel, base: Sequence[int], source: Sequence[int]) -> Pa
         ConfigError: an architecture whose states are not known, or one that reads pictures.
     """
     network, sites = _opened(model, base, source)
-    measured = _of_output(model, base) if model.writes else _of_answer(model, base)
+    measured = (_of_output if network.config.head != "string" else _of_answer)(model, base)
     ids, others = (
         [ids_of(model, [letters], read and [read]) for read in measured.read]
         for letters in (base, source)

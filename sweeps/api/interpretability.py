@@ -157,6 +157,7 @@ def states(
     opened = model(store, run, epoch)
     letters = opened.letters(string)
     answer = opened.answer(letters)
+    reads_output = opened.problem.lacks("prefixes") is not None
     units = (
         states_by_strings.recurrent_units(opened, letters)
         if states_by_strings.has_units(opened)
@@ -167,8 +168,8 @@ def states(
     )
     return ModelStates(
         answer,
-        None if opened.writes else states_by_strings.prefix_logits(opened, letters),
-        output_tokens(opened, letters) if opened.writes else None,
+        None if reads_output else states_by_strings.prefix_logits(opened, letters),
+        output_tokens(opened, letters) if reads_output else None,
         attribution_by_strings.logit_steps(opened, letters)
         if attribution_by_strings.has_residual_stream(opened)
         else None,
@@ -236,7 +237,7 @@ def ablate(
     """
     from seqcls.interpretability.ablation import SAMPLE, rank
     from seqcls.interpretability.ablation import prune as pruned
-    from seqcls.interpretability.ablation_by_strings import main_parts, parts_of, sampled_judge
+    from seqcls.interpretability.ablation_by_strings import SampledJudge, main_parts, parts_of
     from seqcls.models.parts import PART_KINDS
 
     kinds = [kinds] if isinstance(kinds, str) else kinds
@@ -255,7 +256,7 @@ def ablate(
         raise ConfigError(
             f"run {run_id} has no such part; leave ", Parameter("kinds"), " out to see those it has"
         )
-    judge = sampled_judge(opened, sample or SAMPLE)
+    judge = SampledJudge(opened, sample or SAMPLE)
     if prune:
         outcomes = tuple(pruned(judge, removed, method))
     else:

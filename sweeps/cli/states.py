@@ -171,7 +171,8 @@ def _table(outcomes: "Sequence[Ablated]", pruning: bool, problem: "Problem") -> 
 
     from seqcls.interpretability.wording import percent
 
-    changed = "log-probability" if problem.writes else "logit"
+    # Of what it is the log-probability needs no saying in a heading.
+    changed = problem.kind.score_name.partition(" of ")[0]
     return pd.DataFrame(
         [
             {

@@ -49,7 +49,7 @@ class _Starting:
         if engine.name in self._ready:
             return
         began = time.process_time()
-        if problem.writes or not engine.one_thread:
+        if problem.network.head != "string" or not engine.one_thread:
             import torch
 
             torch.set_num_threads(1)

@@ -9,10 +9,11 @@ import torch
 from torch import Tensor, nn
 
 from seqcls.config import COUPLED, NetworkConfig
-from seqcls.decode import KeepingStepper, RecomputeStepper, judge, start
+from seqcls.decode import KeepingStepper, RecomputeStepper, start
 from seqcls.engines.choice import choose_engine
 from seqcls.engines.pytorch.computations import plain_logits
 from seqcls.errors import ConfigError
+from seqcls.interpretability.trained_model import TrainedModel
 from seqcls.models.batches import Batch
 from seqcls.models.encoder_decoder import EncoderDecoder
 from seqcls.models.entries import ENCODER_DECODER
@@ -304,8 +305,8 @@ def test_it_is_trained_to_write_and_in_a_group_as_alone(fields: dict[str, Any]) 
     (alone,) = train_group([(problem, 0)])
     assert member.train_losses == alone.train_losses
     assert member.train_losses[-1] < 0.4 * member.train_losses[0]
-    judged = judge(problem, member.kept_weights, problem_examples(problem))
-    assert judged.is_wrong.mean() < 0.5
+    strings = problem_examples(problem).strings
+    assert TrainedModel(problem, member.kept_weights).outputs(strings).wrong.mean() < 0.5
 
 
 def problem_examples(problem: Any) -> Any:

@@ -14,7 +14,6 @@ from seqcls.decode import (
     beginnings,
     best_written,
     greedy,
-    judge,
     output_limits,
     score,
     written_beams,
@@ -27,6 +26,7 @@ from seqcls.engines.pytorch.groups import FlatGroup, StackedGroup
 from seqcls.engines.pytorch.training import GroupTraining, optimized
 from seqcls.errors import ConfigError, InvalidStringError
 from seqcls.evaluation import evaluate
+from seqcls.interpretability.trained_model import TrainedModel
 from seqcls.kinds import Examples
 from seqcls.kinds.transduction import (
     NO_TARGET,
@@ -331,6 +331,6 @@ def test_beams_come_the_likeliest_first() -> None:
     for outputs in found:
         scores = [x.log_probability for x in outputs]
         assert scores == sorted(scores, reverse=True)
-    judged = judge(problem, weights, drawn_examples(problem, 10))
+    judged = TrainedModel(problem, weights).outputs(drawn_examples(problem, 10).strings)
     best = [[token - 2 for token in outputs[0].tokens] for outputs in found]
-    assert [best[row] for row in np.flatnonzero(judged.is_wrong)] == list(judged.outputs)
+    assert [best[row] for row in np.flatnonzero(judged.wrong)] == judged.outputs

@@ -196,7 +196,7 @@ class CompiledEngine(ABC):
         (trained,) = self.train(
             [(problem, 0)], None, every_epoch=False, progress=lambda *_: None, device="cpu"
         )
-        if isinstance(self, Writer) and problem.writes:
+        if isinstance(self, Writer) and problem.network.head != "string":
             inputs = stream(problem.validation).epoch(0).strings
             self.write(problem, trained.kept_weights, inputs, np.ones(len(inputs), np.int64))
         mark_compiled(precision, part)

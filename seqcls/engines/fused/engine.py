@@ -33,7 +33,7 @@ class Fused(CompiledEngine):
     compiling = "compiling for this machine ({precision}), once: about a minute"
 
     def _obstacle(self, problem: Problem) -> str | None:
-        return problem.no_language or _not_compiled(problem.network)
+        return problem.lacks("labels") or _not_compiled(problem.network)
 
     def part_of(self, config: NetworkConfig) -> str:
         """Implements `CompiledEngine.part_of`."""

@@ -7,7 +7,6 @@ import numpy as np
 from jaxtyping import Float, Int64
 
 from seqcls.config import COUPLED, NetworkConfig
-from seqcls.engines.base import Scored, Written
 from seqcls.engines.compiled.engine import CompiledEngine
 from seqcls.engines.compiled.machine_code import (
     RECURRENT,
@@ -17,6 +16,7 @@ from seqcls.engines.compiled.machine_code import (
 )
 from seqcls.engines.lanes.packing import shapes
 from seqcls.kinds import Examples
+from seqcls.kinds.base import Scored, Written
 from seqcls.models import compiled_program
 from seqcls.models.entries import Compiled
 from seqcls.problem import Problem
@@ -159,8 +159,8 @@ class Lanes(CompiledEngine):
     compiling = "compiling for this machine ({part}), once: about 20 seconds"
 
     def _obstacle(self, problem: Problem) -> str | None:
-        if problem.no_language and not problem.writes:
-            return problem.no_language
+        if problem.lacks("outputs") and (reason := problem.lacks("labels")):
+            return reason
         return _not_compiled(problem.network)
 
     def part_of(self, config: NetworkConfig) -> str:

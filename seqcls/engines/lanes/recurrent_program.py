@@ -205,4 +205,4 @@ def taught(network: NetworkConfig, flat: Flat, lesson: Lesson, steps: Steps | No
 
 def program_of(problem: Problem) -> PackedProgram:
     """What trains a model."""
-    return RecurrentOutputs(problem) if problem.writes else RecurrentProgram(problem)
+    return (RecurrentProgram if problem.network.head == "string" else RecurrentOutputs)(problem)

@@ -445,4 +445,4 @@ def taught(
 
 def program_of(problem: Problem) -> PackedProgram:
     """What trains a model."""
-    return TransformerOutputs(problem) if problem.writes else TransformerProgram(problem)
+    return (TransformerProgram if problem.network.head == "string" else TransformerOutputs)(problem)
