@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from jaxtyping import Bool, Float, Int64
+from jaxtyping import Bool, Float, Int64, Integer
 
 from seqcls.cancellation import checked
 from seqcls.errors import ConfigError
@@ -170,7 +170,7 @@ class Clusters:
 
     points: Float[np.ndarray, "prefix 2"]
     """In the plane in which they vary most."""
-    numbers: Int64[np.ndarray, " prefix"]
+    numbers: Integer[np.ndarray, " prefix"]
     """Each one's cluster."""
     states: Int64[np.ndarray, " prefix"]
     """The automaton's state there."""

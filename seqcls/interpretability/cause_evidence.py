@@ -130,7 +130,7 @@ def first_difference(model: TrainedModel, automaton: Automaton, short: TriedStri
 def _holds(automaton: Automaton, tried: TriedStrings, agrees: float, explains: float) -> bool:
     same = automaton.accepting[automaton.states(tried.strings)] == tried.predicted
     share = float(tried.times[same].sum() / max(tried.times.sum(), 1))
-    return share >= agrees and (not tried.wrong.any() or same[tried.wrong].mean() >= explains)
+    return share >= agrees and (not tried.wrong.any() or bool(same[tried.wrong].mean() >= explains))
 
 
 # Bounds of the length, or of a feature of the task, that tell a model's errors from right answers.
@@ -365,10 +365,10 @@ class Dilution:
 
 
 def undiluted(
-    scores: Float[Tensor, "position position"],
-    attendable: Bool[Tensor, "#position position"],
+    scores: Float[Tensor, "query key"],
+    attendable: Bool[Tensor, "#query key"],
     others: int,
-) -> Float[Tensor, "position position"]:
+) -> Float[Tensor, "query key"]:
     """Scores of one head with the odds of the tokens attended to as beside fewer others.
 
     Their odds against the rest are multiplied by how many times more others there are, for each

@@ -59,7 +59,7 @@ class Units:
 
     tokens: tuple[str, ...]
     states: Float[np.ndarray, "layer position hidden"]
-    gates: dict[str, Float[np.ndarray, "layer position hidden"]]
+    gates: dict[str, Float[np.ndarray, "layer position _"]]
     """By name; an LSTM's `cell` among them. None for a plain network."""
 
 

@@ -27,7 +27,9 @@ PUBLIC = {
     "seqcls.counts": ["counts_suffice"],
     "seqcls.pictures": ["COLUMNS", "Page", "ROWS", "glyphs_of"],
     "seqcls.sampling": ["SAMPLERS", "Sampler"],
-    "seqcls.models": ["MODELS", "OF_ATTENTION", "OF_PICTURES", "POSITIONS", "check_network"],
+    "seqcls.models": [
+        *("MODELS", "OF_ATTENTION", "OF_PICTURES", "POSITIONS", "check_network", "compiled_program")
+    ],
     "seqcls.models.positions": [
         *("POSITIONS", "longest_readable", "read_ids", "special_tokens", "table_size")
     ],
