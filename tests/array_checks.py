@@ -18,8 +18,8 @@ from beartype import beartype
 from beartype._check.code import codemain
 from jaxtyping import AbstractArray
 
-# Of a container one element is checked. It is chosen by a generator of its own: Hypothesis asks that
-# what it draws takes no numbers from the one that all share.
+# Of a container one element is checked, chosen by a generator of its own: what Hypothesis draws may
+# take no numbers from the one that all share.
 codemain.getrandbits = Random(0).getrandbits  # type: ignore[assignment] # a private part
 
 _thoroughly = jaxtyping.jaxtyped
