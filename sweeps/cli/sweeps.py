@@ -4,6 +4,7 @@ import os
 import time
 from collections.abc import Sequence
 from dataclasses import asdict
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -28,6 +29,7 @@ from sweeps.cli.parameters import (
     Workers,
 )
 from sweeps.cli.printing import TableOptions, count, print_json, print_table, table_of
+from sweeps.processes import repeated
 from sweeps.terminal import progress_bar, say, spoken
 
 if TYPE_CHECKING:
@@ -183,7 +185,9 @@ def submit_sweeps(reference: str, db: str | None, precision: str | None) -> None
     specs = _specs(reference, precision)
     _warn_of_memory(specs)
     store = open_writer(db)
-    queued = runs_by_state(store, sweeping.submit(store, specs)).get(RunState.QUEUED, 0)
+    names = sweeping.submit(store, specs)
+    # Asked again by itself: what is queued is queued.
+    queued = repeated(partial(runs_by_state, store, names)).get(RunState.QUEUED, 0)
     say(
         f"{_named(specs)}: {count(queued, 'run')} queued in {store.name}; `seqcls work` trains "
         "them."
@@ -251,7 +255,8 @@ def show_status(
                 raise typer.Exit(_exit_status(progress))
             time.sleep(STATUS_SECONDS)
             # One that is deleted meanwhile is no longer told of.
-            progress = [x for x in api.status(store) if not sweeps or x.name in sweeps]
+            every = repeated(partial(api.status, store))
+            progress = [x for x in every if not sweeps or x.name in sweeps]
 
 
 def stop_sweeps(db: str | None, sweeps: Sequence[str]) -> None:
@@ -262,7 +267,7 @@ def stop_sweeps(db: str | None, sweeps: Sequence[str]) -> None:
 
     store = open_reader(db)
     sweeping.stop(store, sweeps)
-    for sweep in api.status(store, sweeps):
+    for sweep in repeated(partial(api.status, store, sweeps)):
         if sweep.state == "done":
             say(f"{sweep.name} was done already.")
         else:
@@ -279,7 +284,7 @@ def resume_sweeps(db: str | None, sweeps: Sequence[str]) -> None:
 
     store = open_reader(db)
     sweeping.resume(store, sweeps)
-    for sweep in api.status(store, sweeps):
+    for sweep in repeated(partial(api.status, store, sweeps)):
         say(f"{sweep.name}: {count(sweep.queued, 'run')} queued; `seqcls work` trains them.")
 
 
