@@ -14,13 +14,16 @@ from types import NoneType, UnionType
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
 import jaxtyping
-from beartype import beartype
+from beartype import BeartypeConf, beartype
 from beartype._check.code import codemain
 from jaxtyping import AbstractArray
 
 # Of a container one element is checked, chosen by a generator of its own: what Hypothesis draws may
 # take no numbers from the one that all share.
 codemain.getrandbits = Random(0).getrandbits  # type: ignore[assignment] # a private part
+
+_typed = beartype(conf=BeartypeConf(is_pep484_tower=True))
+"""A whole number may stand for a fraction, as for every type checker."""
 
 _thoroughly = jaxtyping.jaxtyped
 _SCOPE = _thoroughly("context")
@@ -51,11 +54,11 @@ def _checked(decorated: Any, **options: Any) -> Any:
     arrays = [array for hint in hints for array in _arrays_in(hint)]
     if not arrays:
         # With no choice at each call: recursive functions would take twice as much of the stack.
-        return beartype(decorated)
+        return _typed(decorated)
     any_number = decorated.__code__.co_flags & (CO_VARARGS | CO_VARKEYWORDS)
     if any_number or any(within or "{" in axes for axes, within in arrays):
         return _thoroughly(decorated, **options)
-    checked = beartype(decorated)
+    checked = _typed(decorated)
 
     @wraps(checked)
     def in_one_scope(*args: Any, **kwargs: Any) -> Any:
@@ -76,7 +79,7 @@ def _unless_disabled(plain: Any, checked: Any) -> Any:
 
 def _jaxtyped(**options: Any) -> Callable[[Any], Any]:
     """In the place of the decorator that jaxtyping gives to what pyproject.toml names."""
-    return lambda decorated: _checked(decorated, **options)
+    return lambda decorated: _checked(decorated, **{**options, "typechecker": _typed})
 
 
 jaxtyping.jaxtyped = _jaxtyped  # type: ignore[assignment] # which takes a function too

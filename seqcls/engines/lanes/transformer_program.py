@@ -443,6 +443,8 @@ def taught(
     return Results(loss, losses, missed, missed_inside)
 
 
-def program_of(problem: Problem) -> PackedProgram:
+def program_of(problem: Problem) -> "TransformerProgram | TransformerOutputs":
     """What trains a model."""
-    return (TransformerProgram if problem.network.head == "string" else TransformerOutputs)(problem)
+    if problem.network.head == "string":
+        return TransformerProgram(problem)
+    return TransformerOutputs(problem)
