@@ -18,12 +18,14 @@ from seqcls.errors import (
     SeqclsError,
     StoreBusyError,
     StoreDamagedError,
+    StoreLostError,
     StoreMissingError,
     VisitorError,
 )
 from sweeps.api import overlaps, sweeping
 from sweeps.api import trials as remedy_trials
 from sweeps.grid.spec import parse_spec
+from sweeps.processes import repeated
 from sweeps.statistics import differences, intervals
 from sweeps.store import trust
 from sweeps.store.databases.engine import Store, as_of_now, one_moment
@@ -173,10 +175,14 @@ def shared(
         hashable = tuple(tuple(x) if isinstance(x, list) else x for x in given)
         name = f"{function.__module__}.{function.__qualname__}"
         with at_one_revision():
-            key = (name, *state_shown(of), hashable)
-            return ANSWERS.answer(
-                key, partial(_of_one_revision, of, partial(function, *args, **kwargs))
-            )
+
+            def read() -> Answer:
+                key = (name, *state_shown(of), hashable)
+                return ANSWERS.answer(
+                    key, partial(_of_one_revision, of, partial(function, *args, **kwargs))
+                )
+
+            return repeated(read)
 
     return ask
 
@@ -328,11 +334,12 @@ def explain(error: SeqclsError) -> None:
 
     Raises:
         SeqclsError: the error itself, where the database has changed since the page began: what
-            its first answers name may be gone. `redrawn_if_changed` draws the page anew.
+            its first answers name may be gone; and where the connection was lost.
+            `redrawn_if_changed` draws the page anew.
     """
     if isinstance(error, StoreDamagedError) and trust.learns_of_damage():
         st.rerun()
-    if is_outdated():
+    if is_outdated() or (isinstance(error, StoreLostError) and _revisions.get() is not None):
         raise error
     say(error)
 

@@ -21,6 +21,7 @@
         ├── StoreDamagedError      it holds what this program never writes into it
         ├── StoreUnavailableError  it is full, gone or may not be written at the moment
         │   └── StoreBusyError     it is locked, or its server does not answer; waiting may help
+        │       └── StoreLostError     its server ended a transaction, of which nothing is kept
         ├── UnknownRunError        it holds no such run, sweep or checkpoint
         └── ReadOnlyError          something would be written by a process that only reads
 
@@ -154,6 +155,10 @@ class StoreUnavailableError(StoreError):
 
 class StoreBusyError(StoreUnavailableError):
     """The database is locked, or its server does not answer; waiting may help."""
+
+
+class StoreLostError(StoreBusyError):
+    """The connection to a server was lost within a transaction, of which nothing is kept."""
 
 
 class UnknownRunError(StoreError):

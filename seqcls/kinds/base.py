@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Bool, Float, Int64
@@ -248,6 +248,7 @@ Ability = Literal["labels", "outputs", "prefixes", "causes"]
 to all prefixes of a string, and errors that are known to have causes."""
 
 
+@runtime_checkable
 class Kind(Protocol):
     """One kind of answer. Its constructor takes nothing; it holds no state.
 

@@ -114,7 +114,7 @@ class Classifier(nn.Module, ABC):
         """
         return {}
 
-    def tokens_of(self, ids: Ids, state: str) -> Bool[Tensor, "string position"]:
+    def tokens_of(self, ids: Ids, state: str) -> Bool[Tensor, "string state_position"]:
         """Whether there is a token at each position of the recorded state of that name."""
         del state
         return ids != PAD

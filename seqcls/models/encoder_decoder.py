@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 import torch
-from jaxtyping import Bool, Float, Int64
+from jaxtyping import Bool, Float, Int64, Integer
 from torch import Tensor, nn
 
 from seqcls.config import NetworkConfig
@@ -239,7 +239,11 @@ class EncoderDecoder(TwoStreams):
         return self._attending(self.encoder, streams.inputs, streams, places)
 
     def _attending(
-        self, side: Side, ids: Ids, streams: Streams, places: Places | None
+        self,
+        side: Side,
+        ids: Integer[Tensor, "string stream_position"],
+        streams: Streams,
+        places: Places | None,
     ) -> Attending:
         return attending_of(side.config, ids, side.positions, streams.places_of(places, ids))
 

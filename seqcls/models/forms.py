@@ -15,8 +15,9 @@ from torch import Tensor, nn
 
 from seqcls.models.base import Ids
 
-Scores = Float[Tensor, "string output"]
-"""The head's outputs for the next token of each string."""
+Scores = Float[Tensor, "string *output"]
+"""What the head gives at the last token of each string: of an output, a number for each token that
+may come next."""
 
 Kept = Any
 """Tuples and lists of tensors, a string a row; None where nothing is kept."""

@@ -91,7 +91,7 @@ class TwoStreams(BodyAndHead):
     def written(self, streams: Streams, record: Recorder, places: Places | None) -> OfOutputs:
         """The decoder's last states, at the places of the outputs."""
 
-    def tokens_of(self, ids: Ids, state: str) -> Bool[Tensor, "string position"]:
+    def tokens_of(self, ids: Ids, state: str) -> Bool[Tensor, "string state_position"]:
         """Implements `Classifier.tokens_of`, for the stream that the state is of."""
         streams = split(self.config, ids)
         return streams.written if state.startswith("decoder.") else streams.inputs != PAD

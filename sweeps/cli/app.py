@@ -10,6 +10,7 @@ import signal
 import sys
 import warnings
 from collections.abc import Sequence
+from functools import partial
 from typing import Annotated, Any, NoReturn
 
 import typer
@@ -35,23 +36,27 @@ from sweeps.cli import (
     sweeps,
 )
 from sweeps.cli.parameters import BAD_INPUT, UNAVAILABLE, AsJson, Db, option
-from sweeps.processes import end_without_collecting, heeded
+from sweeps.processes import end_without_collecting, heeded, repeated
 from sweeps.terminal import VisibleFormatter, name_database, say
 
 
 class ShownWithoutDamage(TyperGroup):
-    """All commands: one that fails on what nobody could have written is tried without that."""
+    """All commands: one that fails on what nobody could have written is tried without that.
+
+    One that lost its connection to a server is tried again, if nothing of it is kept or printed.
+    """
 
     def main(self, args: Sequence[str] | None = None, *others: Any, **how: Any) -> Any:
-        """Runs the command, at most twice."""
+        """Runs the command, more than once where that may help."""
         given = list(sys.argv[1:] if args is None else args)
+        run = partial(repeated, partial(super().main, given, *others, **how))
         _forget_opened()
         try:
-            return super().main(given, *others, **how)
+            return run()
         except Exception as error:
             if not _can_be_tried_without(error):
                 raise
-        return super().main(given, *others, **how)
+        return run()
 
 
 def _forget_opened() -> None:

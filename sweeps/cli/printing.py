@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from seqcls.errors import ConfigError
-from seqcls.text import with_nulls
-from sweeps.terminal import say, visible
+from seqcls.text import visible, with_nulls
+from sweeps.processes import note_lasting
+from sweeps.terminal import say
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -126,6 +127,7 @@ def print_table(frame: "pd.DataFrame", title: str, look: TableOptions | None = N
         chosen, fits = fitting_columns(frame, Console().width), True
     # A command without such options shows all columns, in cells of several lines if needed.
     as_wide_as_the_terminal = fits or (look is None and Console().is_terminal)
+    note_lasting()
     Console(width=None if as_wide_as_the_terminal else WIDE).print(table_of(frame[chosen], title))
     left = [str(name) for name in frame.columns if name not in chosen]
     if left and fits:

@@ -4,6 +4,7 @@ import os
 import time
 from collections.abc import Sequence
 from dataclasses import asdict
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -35,6 +36,7 @@ from sweeps.cli.printing import (
     print_table,
     table_of,
 )
+from sweeps.processes import repeated
 from sweeps.terminal import progress_bar, say, spoken
 
 if TYPE_CHECKING:
@@ -110,7 +112,9 @@ def submit(spec: Spec, db: Db = None, precision: Precision = None) -> None:
     specs = _specs(spec, precision)
     _warn_of_memory(specs)
     store = open_writer(db)
-    queued = runs_by_state(store, sweeping.submit(store, specs)).get(RunState.QUEUED, 0)
+    names = sweeping.submit(store, specs)
+    # Asked again by itself: what is queued is queued.
+    queued = repeated(partial(runs_by_state, store, names)).get(RunState.QUEUED, 0)
     say(
         f"{_named(specs)}: {count(queued, 'run')} queued in {store.name}; `seqcls work` trains "
         "them."
@@ -176,7 +180,8 @@ def status(
                 raise typer.Exit(_exit_status(progress))
             time.sleep(STATUS_SECONDS)
             # One that is deleted meanwhile is no longer told of.
-            progress = [x for x in api.status(store) if not sweeps or x.name in sweeps]
+            every = repeated(partial(api.status, store))
+            progress = [x for x in every if not sweeps or x.name in sweeps]
 
 
 @app.command(rich_help_panel=PANEL, epilog="Example: seqcls stop heads")
@@ -187,7 +192,7 @@ def stop(sweeps: SweepNames, db: Db = None) -> None:
 
     store = open_database(db)
     sweeping.stop(store, sweeps)
-    for sweep in api.status(store, sweeps):
+    for sweep in repeated(partial(api.status, store, sweeps)):
         if sweep.state == "done":
             say(f"{sweep.name} was done already.")
         else:
@@ -204,7 +209,7 @@ def resume(sweeps: SweepNames, db: Db = None) -> None:
 
     store = open_database(db)
     sweeping.resume(store, sweeps)
-    for sweep in api.status(store, sweeps):
+    for sweep in repeated(partial(api.status, store, sweeps)):
         say(f"{sweep.name}: {count(sweep.queued, 'run')} queued; `seqcls work` trains them.")
 
 

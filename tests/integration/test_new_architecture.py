@@ -21,7 +21,7 @@ ENTRIES = "".join(
 )
 SPEC = "\n".join(
     [
-        'name = "new"\nmodel_seeds = "0"\n[fixed]\nhidden_size = 8\nmax_num_epochs = 2',
+        'name = "new"\nmodel_seeds = [0]\n[fixed]\nhidden_size = 8\nmax_num_epochs = 2',
         *(
             f"{part}_{field}"
             for part in ("train", "validation", "test")
@@ -62,8 +62,8 @@ print(json.dumps({
         parameter_bytes(resolve(configuration({"task": "copy", "architecture": name})))
         for name in ("minimal", "rnn")
     ],
-    "written": parsed("predict", of["writes"], "abc"),
-    "beam": parsed("predict", of["writes"], "abc", "--beam", "3"),
+    "written": parsed("predict", of["writes"], "ab"),
+    "beam": parsed("predict", of["writes"], "ab", "--beam", "3"),
     "inside": parsed("states", of["recognizes"], "0110"),
     "patched": parsed("patch", of["recognizes"], "0110", "--source", "0010"),
     "ablated": parsed("ablate", of["recognizes"], "--sample", "20"),
@@ -134,9 +134,11 @@ def test_it_is_trained_asked_and_looked_into(tree: Path) -> None:
     assert found["states"] == ["done", "done"]
     assert found["engines"] == ["strings", "strings"]
     assert found["bytes"][0] == found["bytes"][1] > 0
-    assert found["written"]
-    assert found["beam"]
-    assert found["inside"]
+    assert found["estimate"][0]["runs"] == 2
+    (written,), beam = found["written"], found["beam"]
+    assert written["target"] == beam[0]["target"] == "ab"
+    assert any(x["output"] == written["output"] for x in beam)
+    assert len(found["inside"]["units"]) == 2, "a layer each"
     assert found["patched"]
     assert found["ablated"]
     assert found["automaton"]

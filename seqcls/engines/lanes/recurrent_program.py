@@ -203,6 +203,8 @@ def taught(network: NetworkConfig, flat: Flat, lesson: Lesson, steps: Steps | No
     return Results(loss, losses, missed, missed_inside)
 
 
-def program_of(problem: Problem) -> PackedProgram:
+def program_of(problem: Problem) -> "RecurrentProgram | RecurrentOutputs":
     """What trains a model."""
-    return (RecurrentProgram if problem.network.head == "string" else RecurrentOutputs)(problem)
+    if problem.network.head == "string":
+        return RecurrentProgram(problem)
+    return RecurrentOutputs(problem)

@@ -62,7 +62,7 @@ from seqcls.tasks import Task
 def make_places(
     config: NetworkConfig,
     rows: Int64[np.ndarray, " group"],
-    places: Sequence[Int64[np.ndarray, " token"]],
+    places: Sequence[Int64[np.ndarray, " _"]],
     tokens: int,
 ) -> PositionArrays:
     """The places of strings in groups.
@@ -443,6 +443,8 @@ def taught(
     return Results(loss, losses, missed, missed_inside)
 
 
-def program_of(problem: Problem) -> PackedProgram:
+def program_of(problem: Problem) -> "TransformerProgram | TransformerOutputs":
     """What trains a model."""
-    return (TransformerProgram if problem.network.head == "string" else TransformerOutputs)(problem)
+    if problem.network.head == "string":
+        return TransformerProgram(problem)
+    return TransformerOutputs(problem)
