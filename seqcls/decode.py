@@ -288,35 +288,18 @@ def score(problem: Problem, weights: Weights, examples: Examples) -> Scored:
 def best_written(
     problem: Problem, weights: Weights, inputs: TokenStrings, writer: Writer | None = None
 ) -> list[Written]:
-    """The output for each input, by the decoding of the configuration."""
-    if problem.config.decoding == "beam":
-        beams = written_beams(problem, weights, inputs, problem.config.beam_width)
-        return [outputs[0] for outputs in beams]
-    limits = output_limits(problem, inputs)
-    return (writer or PYTORCH).write(problem, weights, inputs, limits)
+    """The output for each input, by the decoding of the configuration.
 
-
-class _PyTorchWriter:
-    """A `Writer` for any model."""
-
-    def score(self, problem: Problem, weights: Weights, examples: Examples) -> Scored:
-        """Implements `Writer.score`."""
-        return score(problem, weights, examples)
-
-    def write(
-        self,
-        problem: Problem,
-        weights: Weights,
-        inputs: TokenStrings,
-        limits: Int64[np.ndarray, " string"],
-    ) -> list[Written]:
-        """Implements `Writer.write`; the limits are those of `written_beams`."""
-        del limits
-        return [outputs[0] for outputs in written_beams(problem, weights, inputs, None)]
-
-
-PYTORCH = _PyTorchWriter()
-"""Scores and writes for models that no other engine does it for."""
+    Args:
+        problem: as of `written_beams`.
+        weights: likewise.
+        inputs: likewise.
+        writer: writes them where decoding is greedy; None for PyTorch.
+    """
+    width = problem.config.beam_width if problem.config.decoding == "beam" else None
+    if writer is not None and width is None:
+        return writer.write(problem, weights, inputs, output_limits(problem, inputs))
+    return [outputs[0] for outputs in written_beams(problem, weights, inputs, width)]
 
 
 def written_beams(

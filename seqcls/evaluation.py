@@ -166,25 +166,27 @@ class TrainedGroup:
 
     def score(self, examples: Examples) -> Iterator[Scored]:
         """Implements `TrainedModels.score`."""
+        # PyTorch, which takes a second or two to load.
+        from seqcls.decode import score
+
+        compute = score if self._writer is None else self._writer.score
         for weights in self.weights:
-            yield self._writer.score(self.problem, weights, examples)
+            yield compute(self.problem, weights, examples)
 
     def write(self, member: int, inputs: TokenStrings) -> list[Written]:
         """Implements `TrainedModels.write`."""
-        # PyTorch, which takes a second or two to load.
         from seqcls.decode import best_written
 
         return best_written(self.problem, self.weights[member], inputs, self._writer)
 
     @cached_property
-    def _writer(self) -> Writer:
-        from seqcls.decode import PYTORCH
-
+    def _writer(self) -> Writer | None:
+        """What scores and writes; None for PyTorch."""
         if not self.fast_writing:
-            return PYTORCH
+            return None
         choice = choose_engine(self.problem, self.engine, self.device, ready=True)
         chosen = engine_named(choice.name)
-        return chosen if isinstance(chosen, Writer) else PYTORCH
+        return chosen if isinstance(chosen, Writer) else None
 
 
 def places(problem: Problem) -> float:

@@ -15,6 +15,7 @@ from seqcls.interpretability.remedies import suggestions
 from seqcls.interpretability.trained_model import TrainedModel
 from seqcls.kinds.base import Answers
 from seqcls.kinds.membership import MembershipKind
+from seqcls.models.initialization import initial_parameters
 from seqcls.problem import configuration, resolve
 from seqcls.results import Cause
 from seqcls.strings.token_strings import TokenStrings
@@ -47,7 +48,9 @@ class Saying(TrainedModel):
 
 def saying(says: Says, **fields: object) -> tuple[TrainedModel, list[str]]:
     """A model that says positive where that holds, and its errors, the shortest first."""
-    model = Saying(resolve(configuration({**PARITY, **LSTM, **fields})), {}, says)
+    problem = resolve(configuration({**PARITY, **LSTM, **fields}))
+    weights = {name: own.numpy() for name, own in initial_parameters(problem.network, 0).items()}
+    model = Saying(problem, weights, says)
     test = distinct_test_strings(model.problem.test)
     wrong = np.flatnonzero(model.ask(test.strings).wrong)
     rows = wrong[np.argsort(test.strings.lengths[wrong], kind="stable")]
