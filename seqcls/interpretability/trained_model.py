@@ -23,6 +23,9 @@ from seqcls.tasks import Task
 Letters = tuple[int, ...]
 """One string by the numbers of its letters."""
 
+Given = str | Sequence[str] | Sequence[int] | Any
+"""What is given as one string: text, its tokens or its letters' numbers; all else is refused."""
+
 MAX_LENGTH = 2_000
 """Tokens of a string that is worked on token by token: attention between all pairs still fits."""
 
@@ -116,7 +119,7 @@ class TrainedModel:
             raise InvalidStringError(reason)
         return reason
 
-    def letters(self, string: str | Sequence[str]) -> Letters:
+    def letters(self, string: Given) -> Letters:
         """The letters of a string in the usual notation, or of a list of its tokens.
 
         Raises:
@@ -161,10 +164,10 @@ class TrainedModel:
     def ask_all(self, strings: Sequence[str | Sequence[str] | Sequence[int]]) -> Answers:
         """Labels and answers of strings: as text, or by their tokens or the letters' numbers."""
         listed = [strings] if isinstance(strings, str) else strings
-        rows = [self.letters(x) if _is_text(x) else x for x in listed]  # type: ignore[arg-type]
+        rows = [self.letters(x) if _is_text(x) else x for x in listed]
         return self.ask(TokenStrings.of_lists(self.num_letters, rows))  # type: ignore[arg-type]
 
-    def answer(self, string: str | Sequence[str] | Sequence[int]) -> Answer:
+    def answer(self, string: Given) -> Answer:
         """Label and answer of one string: text, its tokens, or the numbers of its letters.
 
         Raises:
@@ -193,7 +196,7 @@ class TrainedModel:
             kind.unjudged_score_name if unknown else kind.score_name,
         )
 
-    def _numbers(self, string: str | Sequence[str] | Sequence[int]) -> Letters:
+    def _numbers(self, string: Given) -> Letters:
         if isinstance(string, str | set | frozenset) or not isinstance(string, Iterable):
             return self.letters(string)
         numbers = [x for x in string if isinstance(x, int | np.integer)]

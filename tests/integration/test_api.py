@@ -195,7 +195,7 @@ def test_a_string_is_text_or_a_list_of_tokens_wherever_one_is_asked_about(store:
     assert api.explain(store, RUN, wrong).mechanism == api.explain(store, RUN, "abc{200}").mechanism
     for no_string in (None, 5, {"a"}, ["a", "x"], (7,)):
         with pytest.raises(InvalidStringError):
-            model.answer(no_string)  # type: ignore[arg-type]
+            model.answer(no_string)
 
 
 def test_sweeps_and_runs_are_named_as_one_likes(store: Store) -> None:

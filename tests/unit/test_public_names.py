@@ -122,7 +122,7 @@ def test_a_model_takes_a_string_as_text_or_says_what_it_wants() -> None:
     assert model.answer("0111").label is True
     for wrong in (110, None, 1.5, ("0", 1.5), "012", object()):
         with pytest.raises(SeqclsError) as refused:
-            model.answer(wrong)  # type: ignore[arg-type]
+            model.answer(wrong)
         assert "\n" not in str(refused.value)
 
 
