@@ -35,7 +35,6 @@ if TYPE_CHECKING:
 
     from sweeps.grid.spec import SweepSpec
     from sweeps.store.databases.engine import Store
-    from sweeps.work.estimate import Timer
     from sweeps.work.machine import WorkOptions, WorkSummary
     from sweeps.work.progress import SweepProgress
 
@@ -156,12 +155,7 @@ def estimate(
     as_json: AsJson = False,
 ) -> None:
     """Say how many runs a specification has and how long they will take on this machine."""
-    from sweeps.work.timing import Stopwatch
-
-    # It starts while this process imports what it needs itself.
-    with Stopwatch() as timer:
-        how = _how(workers, "auto", "auto", None)
-        show_estimate(spec, db, how.workers, as_json, timer, overlap=overlap)
+    show_estimate(spec, db, max(_processes(workers), 1), as_json, overlap=overlap)
 
 
 WEIGHT = [
@@ -309,16 +303,15 @@ def delete_sweep(db: str | None, sweep: str, yes: bool) -> None:
 
 
 def show_estimate(
-    reference: str, db: str | None, workers: int, as_json: bool, timer: "Timer", *, overlap: bool
+    reference: str, db: str | None, workers: int, as_json: bool, *, overlap: bool
 ) -> None:
     """Prints what a sweep will take."""
     from sweeps.api import sweeping
     from sweeps.store.opening import existing
 
     specs = _specs(reference, None)
-    workers = max(workers, 1)
     with progress_bar("timing a few steps"):
-        judged = sweeping.estimate(existing(db), specs, workers, timer)
+        judged = sweeping.estimate(existing(db), specs, workers)
     _warn_of_memory(specs, workers)
     if overlap:
         with progress_bar("drawing training strings"):
