@@ -22,10 +22,9 @@ from sweeps.api.failures import in_both_precisions as in_both_precisions
 from sweeps.results import differing_fields
 from sweeps.store.databases.engine import Store
 from sweeps.store.opening import to_write
-from sweeps.store.reads import queries, string_queries, sweep_queries
+from sweeps.store.reads import explained, queries, string_queries, sweep_queries
 from sweeps.store.reads.selection import View, WrittenValue, is_value, listed
 from sweeps.store.tables import RunState
-from sweeps.store.writes import explained
 
 FIRST = ["id", "sweeps", "model_seed", "state", "accuracy", "errors", "solved_length"]
 
@@ -281,7 +280,7 @@ def sensitive(store: Store, runs: Runs = (), times: int = failures.TIMES) -> pd.
             place; and once in double precision.
 
     Returns:
-        As `sweeps.store.writes.explained.sensitivity`.
+        As `sweeps.store.reads.explained.sensitivity`.
 
     Raises:
         UnknownRunError: there is neither such a sweep nor such a run, or the run is not finished.
