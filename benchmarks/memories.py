@@ -11,7 +11,7 @@ from torch.nn import functional
 
 from benchmarks.plain import STEPS, medians
 from seqcls.config import RunConfig
-from seqcls.engines.pytorch.batches import trimmed_ids
+from seqcls.engines.pytorch.computations import trimmed_ids
 from seqcls.models.base import read_states
 from seqcls.models.initialization import make_model
 from seqcls.models.mixing import Mixing

@@ -16,6 +16,7 @@ from dashboard.text import told, verbatim
 from seqcls.errors import ConfigError, SeqclsError
 from sweeps.access import control, refuse_writes
 from sweeps.grid.spec import SweepSpec
+from sweeps.processes import repeated
 from sweeps.store import writer
 from sweeps.store.databases.engine import Store
 from sweeps.store.opening import open_reader, open_writer
@@ -174,7 +175,7 @@ def write(do: Callable[[Store], object]) -> None:
 def tried(do: Callable[[], object]) -> None:
     """Does anything; what is wrong with it is said on the page."""
     try:
-        do()
+        repeated(do)
     except (SeqclsError, OSError) as error:
         st.session_state[PROBLEM] = told(error)
 

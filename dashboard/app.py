@@ -58,7 +58,8 @@ def draw() -> None:
             filters.show(page.title not in UNFILTERED, page.url_path)
         if page.title not in UNFILTERED:
             filters.say_what_is_unknown()
-        page.run()
+        with data.explaining():
+            page.run()
         layout.add_keyboard()
 
 

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from sweeps.cli.app import app, main, show_in_help
+from sweeps.cli.app import app, main
 from sweeps.cli.models import MODELS
 from sweeps.cli.parameters import Db, Epoch, Force, Run, SweepNames
 from sweeps.cli.sweeps import PANEL
@@ -16,7 +16,10 @@ from sweeps.cli.sweeps import PANEL
 __all__ = ["app", "main"]
 
 
-@app.command(rich_help_panel=MODELS)
+@app.command(
+    rich_help_panel=MODELS,
+    epilog="Example: seqcls figures all_initializations/2 aac baac -o figures",
+)
 def figures(
     run: Run,
     strings: Annotated[
@@ -36,7 +39,9 @@ def figures(
     write_all(db, run, strings, out, epoch, force=force)
 
 
-@app.command(rich_help_panel=PANEL)
+@app.command(
+    rich_help_panel=PANEL, epilog="Example: seqcls report all_initializations -o heads.html"
+)
 def report(
     sweeps: SweepNames,
     out: Annotated[
@@ -52,7 +57,7 @@ def report(
     write_report(db, sweeps, out, force=force)
 
 
-@app.command(rich_help_panel=PANEL)
+@app.command(rich_help_panel=PANEL, epilog="Example: seqcls site public")
 def site(
     folder: Annotated[Path, typer.Argument(help="The folder to write to.", show_default=False)],
     sweep: Annotated[
@@ -65,6 +70,3 @@ def site(
     from dashboard.report.command import write_site
 
     write_site(db, folder, sweep or [], force=force)
-
-
-show_in_help(app)

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 import streamlit as st
 
 from dashboard import data
-from seqcls.errors import SeqclsError, StoreDamagedError
+from seqcls.errors import SeqclsError, StoreDamagedError, StoreLostError
 from sweeps.store import trust
 from sweeps.store.opening import open_reader
 
@@ -20,7 +20,8 @@ MOST_TRIES = 5
 
 @contextmanager
 def redrawn_if_changed(*, part: bool = False) -> Iterator[None]:
-    """Draws the page anew where it broke because the database changed while it was drawn.
+    """Draws the page anew where it broke because the database changed while it was drawn, or its
+    server ended the connection.
 
     A page asks several questions, one after another; what the first answer names may be deleted
     before the second.
@@ -34,6 +35,7 @@ def redrawn_if_changed(*, part: bool = False) -> Iterator[None]:
         except Exception as error:
             tries = st.session_state.get(TRIES, 0)
             changed = data.is_outdated() or trust.learns_of_damage()
+            changed |= isinstance(error, StoreLostError)
             if tries >= MOST_TRIES or not changed:
                 _give_up(error)
                 return

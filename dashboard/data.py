@@ -18,11 +18,14 @@ from seqcls.errors import (
     SeqclsError,
     StoreBusyError,
     StoreDamagedError,
+    StoreLostError,
     StoreMissingError,
     VisitorError,
 )
-from sweeps.api import overlaps, remedies, sweeping
+from sweeps.api import overlaps, sweeping
+from sweeps.api import trials as remedy_trials
 from sweeps.grid.spec import parse_spec
+from sweeps.processes import repeated
 from sweeps.statistics import differences, intervals
 from sweeps.store import trust
 from sweeps.store.databases.engine import Store, as_of_now, one_moment
@@ -180,10 +183,14 @@ def shared(
         hashable = tuple(tuple(x) if isinstance(x, list) else x for x in given)
         name = f"{function.__module__}.{function.__qualname__}"
         with at_one_revision():
-            key = (name, *state_shown(of), hashable)
-            return ANSWERS.answer(
-                key, partial(_of_one_revision, of, partial(function, *args, **kwargs))
-            )
+
+            def read() -> Answer:
+                key = (name, *state_shown(of), hashable)
+                return ANSWERS.answer(
+                    key, partial(_of_one_revision, of, partial(function, *args, **kwargs))
+                )
+
+            return repeated(read)
 
     return ask
 
@@ -227,7 +234,7 @@ count_string_errors = cached(string_queries.count_string_errors)
 error_kinds_by_length = cached(errors.error_kinds_by_length)
 failing_models = cached(overview.failing_models)
 first_wrong_places = cached(errors.first_wrong_places)
-loops = cached(remedies.loops)
+loops = cached(remedy_trials.loops)
 languages = cached(overview.languages, overview.configs_revision)
 median_curves = cached(curves.median_curves)
 memberships = cached(sweep_queries.memberships, sweep_queries.members_revision)
@@ -249,7 +256,7 @@ string_errors = cached(string_queries.string_errors)
 sweep_outcomes = cached(sweep_queries.sweep_outcomes)
 sweep_record = cached(sweep_queries.sweep_record)
 sweeps_of_run = cached(sweep_queries.sweeps_of_run, sweep_queries.members_revision)
-trials = cached(remedies.trials)
+trials = cached(remedy_trials.trials)
 worst_models = cached(overview.worst_models)
 
 
@@ -335,11 +342,12 @@ def explain(error: SeqclsError) -> None:
 
     Raises:
         SeqclsError: the error itself, where the database has changed since the page began: what
-            its first answers name may be gone. `redrawn_if_changed` draws the page anew.
+            its first answers name may be gone; and where the connection was lost.
+            `redrawn_if_changed` draws the page anew.
     """
     if isinstance(error, StoreDamagedError) and trust.learns_of_damage():
         st.rerun()
-    if is_outdated():
+    if is_outdated() or (isinstance(error, StoreLostError) and _revisions.get() is not None):
         raise error
     say(error)
 
@@ -364,3 +372,12 @@ def say(error: SeqclsError) -> None:
     st.error("The database cannot be shown.")
     # As code: the path and the reason appear as they are, whatever characters they hold.
     st.code(told(error), language=None, wrap_lines=True)
+
+
+@contextmanager
+def explaining(says: Callable[[SeqclsError], None] = explain) -> Iterator[None]:
+    """A block, or as a decorator a function, in place of which the page says why it failed."""
+    try:
+        yield
+    except SeqclsError as error:
+        says(error)

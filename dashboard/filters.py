@@ -230,9 +230,15 @@ def told() -> str:
     return f"Filtered by {'; '.join(said)}." if said else ""
 
 
-def none_shown(said: str) -> str:
-    """What a page says that has nothing to show: that, or what to do where there is no sweep."""
-    return said if data.progress() else "No sweeps yet. Launch one from the sidebar."
+NONE_TESTED = (
+    "No model that matches the filters is trained and tested. Clear them in the sidebar, or wait "
+    "for the first results."
+)
+
+
+def say_none(said: str = NONE_TESTED) -> None:
+    """Says that a page has nothing to show; where there is no sweep, what to do."""
+    st.info(said if data.progress() else "No sweeps yet. Launch one from the sidebar.")
 
 
 def current() -> View:
@@ -269,7 +275,7 @@ def _outcome() -> None:
         format="%.1f",
         key="below",
         bind="query-params",
-        help=f"At 100, a model fails if it {missed}.",
+        help=f"At 100, a model fails if it {verbatim(missed)}.",
     )
     if not measures.has_cells(data.languages()):
         return
@@ -312,7 +318,7 @@ def _say_what_is_left() -> None:
 
 
 def _say_what_is_summed(view: View) -> str:
-    if not view.failing and view.kind is None:
+    if not view.picks:
         return ""
     every = data.count_runs(replace(view, failing=False, kind=None))
     return f" Shares and medians are over {every:,}, whether they fail or not."

@@ -66,6 +66,7 @@ STYLE = f"""
 .chips {{ display: flex; flex-wrap: wrap; gap: 0.35rem; font-size: 0.8125rem; }}
 .chips span {{ border: 1px solid rgba(128, 128, 128, 0.4); border-radius: 1rem;
   padding: 0.05rem 0.6rem; overflow-wrap: anywhere; }}
+.chips em, .chips b {{ unicode-bidi: isolate; }}
 .chips em {{ font-style: normal; opacity: 0.75; }}
 .chips b {{ font-weight: 600; }}
 .chips i {{ font-style: normal; opacity: 0.6; }}

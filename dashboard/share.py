@@ -16,7 +16,7 @@ from dashboard import data
 from dashboard.server import visitors
 from seqcls.errors import UnknownRunError
 from sweeps.api.exports import arrow_table
-from sweeps.cli.printing import rows_of
+from sweeps.results import rows_of
 from sweeps.store.reads.selection import View
 
 MOST_ROWS = 100_000

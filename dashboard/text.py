@@ -6,6 +6,7 @@ import string
 from datetime import UTC, datetime
 from pathlib import Path
 
+from seqcls.text import visible
 from sweeps.access import DB_VARIABLE, is_read_only
 
 UNSEEN = "\N{WORD JOINER}"
@@ -20,14 +21,19 @@ an arrow, and an indented line into code, whether it is escaped or not.
 """
 
 
+_MARKS = {*string.punctuation} - {","}
+"""What may be escaped; a comma means nothing, and stands in choices that links name."""
+
+
 def verbatim(text: str) -> str:
     """Text that Markdown shows unchanged: the one way in which a page says what others wrote.
 
     Its texts, labels and tooltips, and the choices of tabs and buttons are Markdown; options of
-    lists, cells and titles of tables and charts are not.
+    lists, cells and titles of tables and charts are not. What would turn the direction of the
+    page's own words is written out, as on a terminal.
     """
-    plain = _MADE_INTO.sub(UNSEEN, text)
-    return "".join(f"\\{c}" if c in string.punctuation else c for c in plain)
+    plain = _MADE_INTO.sub(UNSEEN, visible(text))
+    return "".join(f"\\{c}" if c in _MARKS else c for c in plain)
 
 
 def told(error: Exception) -> str:

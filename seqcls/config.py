@@ -39,6 +39,25 @@ ANY_SAMPLER = "balanced_strings"
 """Draws the strings of any task."""
 
 PARTS = ("train", "validation", "test")
+_SAMPLERS = tuple(f"{part}_sampler" for part in PARTS)
+
+GROUPS = ("Task", "Strings", "Network", "Training")
+"""The parts of the form that launches a sweep."""
+
+
+class About:
+    """What is said of a field in its annotation; what it means, its docstring says.
+
+    Args:
+        group: where it stands on the form that launches a sweep; None where it is filled in.
+        place: its place in the group, where those come first that are asked for most.
+        readers: of a field later than the first version's, the fields that name who may read it,
+            `kind` among them. Where none of them does, it has to keep its default.
+    """
+
+    def __init__(self, group: str | None, place: int, *readers: str) -> None:
+        self.group, self.place, self.readers = group, place, readers
+
 
 Size = Annotated[int, Field(ge=0, le=4096)]
 PositiveSize = Annotated[int, Field(ge=1, le=4096)]
@@ -69,90 +88,121 @@ class _Settings(BaseModel):
             raise ConfigError(in_one_line(cls, error)) from None
 
 
+def are_imported(fields: Mapping[str, Any]) -> bool:
+    """Whether a configuration's fields, or those that a sweep fixes, are of models trained
+    elsewhere.
+    """
+    # What marks them is a name in the architecture's place, where there is no class to be asked.
+    return fields.get("architecture") == IMPORTED
+
+
 class _NetworkFields(_Settings):
     """What a run says of its network; whether the parts are there, `seqcls.problem` asks."""
 
-    num_letters: Annotated[int, Field(ge=1, le=MAX_LETTERS)] = 3
+    num_letters: Annotated[int, Field(ge=1, le=MAX_LETTERS), About("Task", 10)] = 3
     """The size of the alphabet of tasks over lowercase letters; others bring an alphabet of
     their own."""
-    hidden_size: PositiveSize = 2
+    hidden_size: Annotated[PositiveSize, About("Network", 2)] = 2
     """Numbers in the state of each token."""
-    num_attention_heads: Size = 2
+    num_attention_heads: Annotated[Size, About("Network", 3)] = 2
     """Heads of each attention layer; 0 leaves attention out."""
-    attention_head_size: PositiveSize = 1
+    attention_head_size: Annotated[PositiveSize, About("Network", 10)] = 1
     """Numbers in each head's queries, keys and values."""
-    feed_forward_size: Size = 2
+    feed_forward_size: Annotated[Size, About("Network", 11)] = 2
     """Units of the feed-forward layer; 0 leaves it out."""
-    layer_norm: Literal["rms", "nn"] = "rms"
+    layer_norm: Annotated[Literal["rms", "nn"], About("Network", 12)] = "rms"
     """`rms`: root mean square only; `nn`: PyTorch's `LayerNorm`."""
-    layer_norm_eps: Annotated[float, Field(ge=0, le=1)] = 1e-5
+    layer_norm_eps: Annotated[float, Field(ge=0, le=1), About("Network", 13)] = 1e-5
     """0 means no norm at all."""
-    no_attend_cls: bool = False
+    no_attend_cls: Annotated[bool, About("Network", 16)] = False
     """Whether tokens cannot attend to `CLS`."""
-    dropout_rate: Annotated[float, Field(ge=0, lt=1)] = 0.0
+    dropout_rate: Annotated[float, Field(ge=0, lt=1), About("Network", 21)] = 0.0
     """The share of states that training sets to 0."""
-    embeddings_init_strategy: Literal["default", "linear_like", "gpt2"] = "default"
+    embeddings_init_strategy: Annotated[
+        Literal["default", "linear_like", "gpt2"], About("Network", 22)
+    ] = "default"
     """`gpt2`: of all weights, as Radford et al. (2019) draw them."""
-    attention_init_strategy: InitStrategy = "default"
+    attention_init_strategy: Annotated[InitStrategy, About("Network", 23)] = "default"
     """How attention's weights are drawn."""
-    feed_forward_init_strategy: InitStrategy = "default"
+    feed_forward_init_strategy: Annotated[InitStrategy, About("Network", 24)] = "default"
     """How the feed-forward layer's weights are drawn."""
-    precision: Literal["float32", "float64"] = "float32"
+    precision: Annotated[Literal["float32", "float64"], About("Network", 33)] = "float32"
     """The precision of all numbers, in training and in testing."""
 
-    architecture: Name = "transformer"
+    architecture: Annotated[Name, About("Network", 1)] = "transformer"
     """The network."""
-    num_blocks: Annotated[int, Field(ge=1, le=64)] = 1
+    num_blocks: Annotated[int, Field(ge=1, le=64), About("Network", 4, "architecture")] = 1
     """Blocks of a Transformer; layers of a recurrent network."""
-    positions: Name = "none"
+    positions: Annotated[Name, About("Network", 5, "architecture")] = "none"
     """How a Transformer knows a token's place."""
-    position_draw: Literal["sorted", "shifted"] = "sorted"
+    position_draw: Annotated[Literal["sorted", "shifted"], About("Network", 7, "positions")] = (
+        "sorted"
+    )
     """How `learned` places are drawn in training: `shifted` moves each string's by one offset,
     drawn so that
     it still fits a table for the longest test string."""
-    attention: Literal["additive", "none"] = "additive"
+    attention: Annotated[Literal["additive", "none"], About("Network", 18, "architecture")] = (
+        "additive"
+    )
     """What `recurrent_attention` has: whether the decoder attends to the encoder's states (Bahdanau
     et
     al. 2015), or only starts from the last (Sutskever et al. 2014)."""
-    position_range: Annotated[int, Field(ge=0, le=1_000_000)] = 0
+    position_range: Annotated[int, Field(ge=0, le=1_000_000), About("Network", 6, "positions")] = 0
     """Above 0, places are drawn from so many, anew for every batch (Ruoss et al. 2023)."""
-    attention_mask: Literal["full", "causal"] = "full"
+    attention_mask: Annotated[Literal["full", "causal"], About("Network", 9, "architecture")] = (
+        "full"
+    )
     """`causal`: a token attends only to itself and those before it."""
-    readout: Literal["first", "last", "mean"] = "first"
+    readout: Annotated[Literal["first", "last", "mean"], About("Network", 8, "architecture")] = (
+        "first"
+    )
     """`first`: at `CLS` before the string; `last`: at an end token after it; `mean`: over the
     string's own tokens, with neither."""
-    attention_scale: Literal["sqrt", "log_length"] = "sqrt"
+    attention_scale: Annotated[
+        Literal["sqrt", "log_length"], About("Network", 17, "architecture")
+    ] = "sqrt"
     """`log_length`: scores times ln N as well, N the tokens that the model reads; with a causal
     mask those up to the one that attends."""
-    norm_placement: Literal["pre", "post"] = "pre"
+    norm_placement: Annotated[Literal["pre", "post"], About("Network", 14, "architecture")] = "pre"
     """Norms before or after attention and feed-forward."""
-    activation: Literal["gelu", "relu", "gelu_tanh"] = "gelu"
+    activation: Annotated[
+        Literal["gelu", "relu", "gelu_tanh"], About("Network", 19, "architecture")
+    ] = "gelu"
     """`gelu_tanh`: the approximation by tanh (Hendrycks & Gimpel 2016)."""
-    biases: bool = False
+    biases: Annotated[bool, About("Network", 20, "architecture")] = False
     """Whether linear layers and cells have biases."""
-    final_norm: bool = False
+    final_norm: Annotated[bool, About("Network", 15, "architecture")] = False
     """Whether the last block's output is normalized once more."""
-    tied_embeddings: bool = False
+    tied_embeddings: Annotated[bool, About("Network", 25, "kind")] = False
     """Whether the head's weights are the embeddings: of transductions alone."""
-    embedding_scale: Literal["none", "sqrt"] = "none"
+    embedding_scale: Annotated[Literal["none", "sqrt"], About("Network", 26, "architecture")] = (
+        "none"
+    )
     """`sqrt`: embeddings times the root of the hidden size (Vaswani et al. 2017)."""
-    eigenvalue_range: Literal["positive", "signed"] = "positive"
+    eigenvalue_range: Annotated[
+        Literal["positive", "signed"], About("Network", 27, "architecture")
+    ] = "positive"
     """What a memory keeps from one token to the next, in `deltanet` and `mamba`: factors from 0
     to 1, or from -1 to 1 (Grazzi et al. 2024)."""
-    short_convolution: bool = True
+    short_convolution: Annotated[bool, About("Network", 28, "architecture")] = True
     """Whether `deltanet` mixes queries, keys and values with the three tokens before."""
-    expand: Annotated[int, Field(ge=1, le=64)] = 2
+    expand: Annotated[int, Field(ge=1, le=64), About("Network", 29, "architecture")] = 2
     """How many times as wide as the hidden state the channels of `mamba` are."""
-    state_size: PositiveSize = 16
+    state_size: Annotated[PositiveSize, About("Network", 30, "architecture")] = 16
     """Numbers that each channel of `mamba` keeps."""
-    picture_blocks: Annotated[int, Field(ge=1, le=64)] = 4
+    picture_blocks: Annotated[int, Field(ge=1, le=64), About("Network", 31, "architecture")] = 4
     """Residual blocks that read a picture; every two halve its sides and double the channels."""
-    picture_channels: Annotated[int, Field(ge=1, le=512)] = 16
+    picture_channels: Annotated[int, Field(ge=1, le=512), About("Network", 32, "architecture")] = 16
     """Channels of the first of these blocks."""
 
     @property
     def has_norms(self) -> bool:
         return self.layer_norm_eps > 0
+
+    @property
+    def is_imported(self) -> bool:
+        """Whether its models were trained elsewhere: nothing is known of their network."""
+        return are_imported({"architecture": self.architecture})
 
 
 class NetworkConfig(_NetworkFields):
@@ -196,124 +246,130 @@ class RunConfig(_NetworkFields):
         ConfigError: an unknown field, or a value out of its limits.
     """
 
-    task: Name = REPORT_TASK
+    task: Annotated[Name, About("Task", 1)] = REPORT_TASK
     """The language to recognize, or the transduction to compute."""
-    required_letters: str = "ab"
+    required_letters: Annotated[str, About("Task", 11)] = "ab"
     """The letters that every positive string of `contains_all` holds."""
-    alphabet: Annotated[str, Field(max_length=MAX_LETTERS)] = ""
+    alphabet: Annotated[str, Field(max_length=MAX_LETTERS), About("Task", 3, "task")] = ""
     """The tokens of `regular`, `counting` and `rewrite`, one character each; of the last two also
     names with a space between, such as `push pop a`."""
-    pattern: Annotated[str, Field(max_length=1_000)] = ""
+    pattern: Annotated[str, Field(max_length=1_000), About("Task", 4, "task")] = ""
     """The regular expression of `regular`, or what `rewrite` replaces."""
-    formula: Annotated[str, Field(max_length=1_000)] = ""
+    formula: Annotated[str, Field(max_length=1_000), About("Task", 6, "task")] = ""
     """The formula over letter counts of `counting`."""
-    group: GroupName = "Z5"
+    group: Annotated[GroupName, About("Task", 7, "task")] = "Z5"
     """Whose elements are the tokens of `word_problem` and `write_products`."""
-    bracket_types: Annotated[int, Field(ge=1, le=2)] = 1
+    bracket_types: Annotated[int, Field(ge=1, le=2), About("Task", 8, "task")] = 1
     """Bracket types of `dyck`: one, or two."""
-    max_depth: Annotated[int, Field(ge=0, le=10_000)] = 0
+    max_depth: Annotated[int, Field(ge=0, le=10_000), About("Task", 9, "task")] = 0
     """Brackets open at once in `dyck`; 0 means no limit."""
-    num_tokens: Annotated[int, Field(ge=1, le=200)] = 2
+    num_tokens: Annotated[int, Field(ge=1, le=200), About("Task", 12, "task")] = 2
     """Tokens that inputs of `copy`, `reverse`, `duplicate`, `sort` and `write_odds_first` may
     hold."""
-    distinct: bool = False
+    distinct: Annotated[bool, About("Task", 13, "task")] = False
     """Whether no input of these holds a token twice."""
-    base: Literal[2, 10] = 2
+    base: Annotated[Literal[2, 10], About("Task", 14, "task")] = 2
     """The base of the numbers of arithmetic tasks."""
-    digit_order: Literal["most_first", "least_first"] = "most_first"
+    digit_order: Annotated[Literal["most_first", "least_first"], About("Task", 15, "task")] = (
+        "most_first"
+    )
     """Whether numbers start with their highest or their lowest digit."""
-    operand_lengths: Literal["free", "equal"] = "free"
+    operand_lengths: Annotated[Literal["free", "equal"], About("Task", 16, "task")] = "free"
     """`equal`: operands are padded with zeros to one length."""
-    replacement: Annotated[str, Field(max_length=1_000)] = ""
+    replacement: Annotated[str, Field(max_length=1_000), About("Task", 5, "task")] = ""
     r"""What `rewrite` puts in the place of every match of `pattern`; `\1` is its first group."""
-    line_length: Annotated[int, Field(ge=1, le=200)] = 6
+    line_length: Annotated[int, Field(ge=1, le=200), About("Task", 17, "task")] = 6
     """Characters of a line of `paragraph` at most."""
-    max_lines: Annotated[int, Field(ge=1, le=200)] = 6
+    max_lines: Annotated[int, Field(ge=1, le=200), About("Task", 18, "task")] = 6
     """Lines that a picture has room for."""
-    font: Literal["pillow", "digits"] = "pillow"
+    font: Annotated[Literal["pillow", "digits"], About("Task", 19, "task")] = "pillow"
     """`pillow`: its bitmap font; `digits`: ten handwritten ones of each."""
-    distortion: Annotated[float, Field(ge=0, le=1)] = 0.0
+    distortion: Annotated[float, Field(ge=0, le=1), About("Task", 20, "task")] = 0.0
     """Jitter, spacing, slant, faint ink and noise of pictures; 0 for none."""
-    loss_on: Literal["output", "all"] = "output"
+    loss_on: Annotated[Literal["output", "all"], About("Training", 13, "kind")] = "output"
     """Which tokens a transduction's training loss counts: `all` has the input's too."""
-    decoding: Literal["greedy", "beam"] = "greedy"
+    decoding: Annotated[Literal["greedy", "beam"], About("Task", 21, "kind")] = "greedy"
     """`greedy`: the likeliest token each time; `beam`: several outputs are kept at once."""
-    beam_width: Annotated[int, Field(ge=1, le=1_000)] = 5
+    beam_width: Annotated[int, Field(ge=1, le=1_000), About("Task", 22, "kind")] = 5
     """Outputs that `beam` keeps at once."""
     plugins: Annotated[str, Field(max_length=1_000)] = ""
     """Names and versions of the packages that results depend on; `seqcls.problem` fills them in."""
 
-    train_sampler: Name = REPORT_SAMPLER
-    train_max_length: StringLength = 10
-    train_alpha: Alpha = 1.0
-    train_size: BatchSize = 10_000
+    train_sampler: Annotated[Name, About("Strings", 9)] = REPORT_SAMPLER
+    train_max_length: Annotated[StringLength, About("Strings", 1)] = 10
+    train_alpha: Annotated[Alpha, About("Strings", 11)] = 1.0
+    train_size: Annotated[BatchSize, About("Strings", 12)] = 10_000
     """Strings an epoch for `variable_length`, rounded down to whole batches."""
-    sequence_length: Annotated[int, Field(ge=2, le=100)] = 10
+    sequence_length: Annotated[int, Field(ge=2, le=100), About("Strings", 13)] = 10
     """Tokens of each string of `fixed_length`, `CLS` counted."""
-    train_batch_size: BatchSize = 64
-    train_seed: SamplerSeed = 0
+    train_batch_size: Annotated[BatchSize, About("Strings", 14)] = 64
+    train_seed: Annotated[SamplerSeed, About("Strings", 15)] = 0
 
-    validation_max_length: StringLength = 50
-    validation_alpha: Alpha = 0.5
-    validation_size: BatchSize = 1_000
-    validation_batch_size: BatchSize = 64
-    validation_seed: SamplerSeed = 0
+    validation_max_length: Annotated[StringLength, About("Strings", 16)] = 50
+    validation_alpha: Annotated[Alpha, About("Strings", 19)] = 0.5
+    validation_size: Annotated[BatchSize, About("Strings", 20)] = 1_000
+    validation_batch_size: Annotated[BatchSize, About("Strings", 21)] = 64
+    validation_seed: Annotated[SamplerSeed, About("Strings", 22)] = 0
 
-    test_max_length: StringLength = 200
-    test_alpha: Alpha = 0.1
-    test_size: BatchSize = 10_000
-    test_batch_size: BatchSize = 256
-    test_seed: SamplerSeed = 2
+    test_max_length: Annotated[StringLength, About("Strings", 2)] = 200
+    test_alpha: Annotated[Alpha, About("Strings", 25)] = 0.1
+    test_size: Annotated[BatchSize, About("Strings", 26)] = 10_000
+    test_batch_size: Annotated[BatchSize, About("Strings", 27)] = 256
+    test_seed: Annotated[SamplerSeed, About("Strings", 28)] = 2
 
-    validation_sampler: Name = REPORT_SAMPLER
-    test_sampler: Name = REPORT_SAMPLER
-    train_min_length: LeastLength = 0
-    validation_min_length: LeastLength = 0
-    test_min_length: LeastLength = 0
-    train_set: Literal["fresh", "fixed"] = "fresh"
+    validation_sampler: Annotated[Name, About("Strings", 17)] = REPORT_SAMPLER
+    test_sampler: Annotated[Name, About("Strings", 23)] = REPORT_SAMPLER
+    train_min_length: Annotated[LeastLength, About("Strings", 10, "train_sampler")] = 0
+    validation_min_length: Annotated[LeastLength, About("Strings", 18, "validation_sampler")] = 0
+    test_min_length: Annotated[LeastLength, About("Strings", 24, "test_sampler")] = 0
+    train_set: Annotated[Literal["fresh", "fixed"], About("Strings", 5, "train_sampler")] = "fresh"
     """Whether `balanced_strings` draws new strings for every epoch, or shuffles the first's."""
-    negatives: Literal["uniform", "edits", "mixed"] = "mixed"
+    negatives: Annotated[Literal["uniform", "edits", "mixed"], About("Strings", 3, *_SAMPLERS)] = (
+        "mixed"
+    )
     """How `balanced_strings` draws negative strings."""
-    negative_lengths: Literal["redrawn", "uniform"] = "redrawn"
+    negative_lengths: Annotated[Literal["redrawn", "uniform"], About("Strings", 4, *_SAMPLERS)] = (
+        "redrawn"
+    )
     """Whether a candidate that is positive is drawn again length and all, or a negative string's
     length is uniform among those that have one, and kept."""
-    disjoint: bool = False
+    disjoint: Annotated[bool, About("Strings", 6, "test_sampler")] = False
     """Whether strings that were trained on are kept out of a test set of `balanced_strings` or
     `uniform_inputs`."""
 
-    dataset: Annotated[str, Field(pattern=r"^([0-9a-f]{64})?$")] = ""
+    dataset: Annotated[str, Field(pattern=r"^([0-9a-f]{64})?$"), About("Task", 2, "task")] = ""
     """The digest of a file's content; specifications name the file, as `path`."""
-    validation_share: Share = 0.1
+    validation_share: Annotated[Share, About("Strings", 7, *_SAMPLERS)] = 0.1
     """The share of a file's distinct strings, where it has no split of that name."""
-    test_share: Share = 0.2
+    test_share: Annotated[Share, About("Strings", 8, *_SAMPLERS)] = 0.2
     """The share for testing, like `validation_share`."""
 
-    imported: Annotated[str, Field(max_length=100_000)] = ""
+    imported: Annotated[str, Field(max_length=100_000), About(None, 0, "architecture")] = ""
     """The name and settings of a model trained elsewhere, as JSON; see `seqcls.imported`."""
 
-    train_loss: Literal["default", "sigmoid_scaled"] = "default"
+    train_loss: Annotated[Literal["default", "sigmoid_scaled"], About("Training", 6)] = "default"
     """`sigmoid_scaled`: the loss of the report's program."""
-    learning_rate: Annotated[float, Field(gt=0, le=10)] = 1e-2
+    learning_rate: Annotated[float, Field(gt=0, le=10), About("Training", 1)] = 1e-2
     """The optimizer's rate at the start."""
-    final_learning_rate_factor: Annotated[float, Field(ge=0, le=1)] = 0.5
+    final_learning_rate_factor: Annotated[float, Field(ge=0, le=1), About("Training", 3)] = 0.5
     """What is left of the learning rate after `max_num_epochs` epochs."""
-    learning_rate_schedule: Literal["linear", "cosine"] = "linear"
+    learning_rate_schedule: Annotated[Literal["linear", "cosine"], About("Training", 4)] = "linear"
     """How it falls to that, epoch by epoch."""
-    warm_up_steps: Annotated[int, Field(ge=0, le=1_000_000)] = 0
+    warm_up_steps: Annotated[int, Field(ge=0, le=1_000_000), About("Training", 5)] = 0
     """Steps over which the learning rate grows to its value, linearly."""
-    max_num_epochs: Annotated[int, Field(ge=1, le=100_000)] = 30
+    max_num_epochs: Annotated[int, Field(ge=1, le=100_000), About("Training", 2)] = 30
     """Training ends after so many epochs."""
-    min_num_epochs: Annotated[int, Field(ge=0, le=100_000)] = 5
+    min_num_epochs: Annotated[int, Field(ge=0, le=100_000), About("Training", 7)] = 5
     """Training does not stop early before so many epochs."""
-    patience: Annotated[int, Field(ge=1, le=100_000)] = 3
+    patience: Annotated[int, Field(ge=1, le=100_000), About("Training", 8)] = 3
     """Epochs without a lower validation loss after which training stops."""
-    min_validation_loss: Annotated[float, Field(ge=0)] = 0.05
+    min_validation_loss: Annotated[float, Field(ge=0), About("Training", 9)] = 0.05
     """Training stops below this sum over the validation strings, in nats."""
-    stop_when_right: bool = False
+    stop_when_right: Annotated[bool, About("Training", 10, "kind")] = False
     """Whether training stops after the first epoch with every validation output right."""
-    weight_decay: Annotated[float, Field(ge=0, le=10)] = 0.01
+    weight_decay: Annotated[float, Field(ge=0, le=10), About("Training", 11)] = 0.01
     """How strongly weights are pulled toward 0."""
-    gradient_clip: Annotated[float, Field(ge=0, le=1e6)] = 0.0
+    gradient_clip: Annotated[float, Field(ge=0, le=1e6), About("Training", 12)] = 0.0
     """The largest norm of a member's gradient; 0 means no limit."""
 
     @model_validator(mode="before")
@@ -384,6 +440,16 @@ class RunConfig(_NetworkFields):
             "feed_forward_init_strategy",
         }
         return canonical_json({k: v for k, v in self.changed.items() if k not in not_shared})
+
+
+def _fields_described() -> dict[str, About]:
+    """What is said of fields, by name: those of a run before those of its network."""
+    own_first = sorted(RunConfig.model_fields, key=_NetworkFields.model_fields.__contains__)
+    each = ((name, x) for name in own_first for x in RunConfig.model_fields[name].metadata)
+    return {name: x for name, x in each if isinstance(x, About)}
+
+
+ABOUT = _fields_described()
 
 
 def default_fields() -> dict[str, Any]:

@@ -1,13 +1,13 @@
 """Writing outputs token by token, each from the input and the tokens before it.
 
 Any model can be asked: it keeps what it has read of the tokens before (`start`, `Stepper`), outputs
-are found greedily or by a beam, and compared with the targets (`judge`).
+are found greedily or by a beam. What is right of them the kind says
+(`seqcls.kinds.transduction.TransductionKind.ask`).
 """
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import NamedTuple, Protocol, Self
+from collections.abc import Callable
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 import torch
@@ -15,41 +15,24 @@ from jaxtyping import Bool, Float, Int64
 from torch import Tensor
 
 from seqcls.cancellation import check, checked
-from seqcls.engines.base import Scored, Writer, Written
+from seqcls.engines.base import Writer
 from seqcls.engines.pytorch.computations import OneByOne
 from seqcls.engines.pytorch.groups import FlatGroup
 from seqcls.kinds import Examples
-from seqcls.kinds.transduction import (
-    TransductionKind,
-    edits,
-    end_id,
-    error_kind,
-    first_wrong,
-    separator_id,
-    target_lengths,
-    writable,
-)
+from seqcls.kinds.base import Scored, Written
+from seqcls.kinds.transduction import TransductionKind, end_id, separator_id, writable
 from seqcls.models.base import Classifier, Ids
-from seqcls.models.deltanet import DeltaNet
-from seqcls.models.encoder_decoder import EncoderDecoder, EncoderDecoderStepper, ParagraphReader
+from seqcls.models.forms import Kept, Scores, form, mapped
 from seqcls.models.initialization import make_model
-from seqcls.models.mamba import Mamba
-from seqcls.models.mixing import LinearAttention, Mixing, MixingStepper
 from seqcls.models.pictures import pictures_at_once
 from seqcls.models.positions import longest_readable
-from seqcls.models.recurrent import GRU, LSTM, RNN, Recurrent, RecurrentStepper
-from seqcls.models.recurrent_attention import RecurrentAttention, RecurrentAttentionStepper
-from seqcls.models.slstm import SLSTM
-from seqcls.models.transformer import Transformer, TransformerStepper
 from seqcls.problem import Problem
-from seqcls.results import ErrorKind, Weights
-from seqcls.strings.token_strings import NO_LETTER, TokenStrings
-from seqcls.strings.tokenizer import CLS, FIRST_LETTER, PAD
-
-Scores = Float[Tensor, "string output"]
-"""The head's outputs for the next token of each string."""
+from seqcls.results import Weights
+from seqcls.strings.token_strings import TokenStrings
+from seqcls.strings.tokenizer import CLS, PAD
 
 
+@runtime_checkable
 class Stepper(Protocol):
     """Strings being written."""
 
@@ -74,18 +57,30 @@ def start(model: Classifier, ids: Ids, most_tokens: int) -> tuple[Stepper, Score
         ids: the beginnings, `PAD` after each.
         most_tokens: tokens that will be written at most.
     """
-    # A subclass may compute something else.
-    if type(model) is Transformer:
-        return TransformerStepper.start(model, ids, most_tokens)
-    if type(model) in (EncoderDecoder, ParagraphReader) and isinstance(model, EncoderDecoder):
-        return EncoderDecoderStepper.of_input(model, ids, most_tokens)
-    if type(model) is RecurrentAttention:
-        return RecurrentAttentionStepper.start(model, ids)
-    if type(model) in (RNN, GRU, LSTM) and isinstance(model, Recurrent):
-        return RecurrentStepper.start(model, ids)
-    if type(model) in (DeltaNet, LinearAttention, Mamba, SLSTM) and isinstance(model, Mixing):
-        return MixingStepper.start(model, ids)
-    return RecomputeStepper.start(model, ids, most_tokens)
+    begin, step = form(model, "begin"), form(model, "step")
+    if begin is None or step is None:
+        return RecomputeStepper.start(model, ids, most_tokens)
+    outputs, kept = begin(ids, most_tokens)
+    return KeepingStepper(step, kept), outputs
+
+
+class KeepingStepper:
+    """Keeps what the model says that it needs of the tokens before."""
+
+    def __init__(
+        self, step: Callable[[Int64[Tensor, " string"], Kept], tuple[Scores, Kept]], kept: Kept
+    ) -> None:
+        self._step = step
+        self._kept = kept
+
+    def step(self, tokens: Int64[Tensor, " string"]) -> Scores:
+        """Implements `Stepper.step`."""
+        outputs, self._kept = self._step(tokens, self._kept)
+        return outputs
+
+    def take(self, rows: Int64[Tensor, " row"]) -> None:
+        """Implements `Stepper.take`."""
+        self._kept = mapped(lambda values: values[rows], self._kept)
 
 
 class RecomputeStepper:
@@ -97,7 +92,9 @@ class RecomputeStepper:
         self._lengths = lengths
 
     @classmethod
-    def start(cls, model: Classifier, ids: Ids, most_tokens: int) -> tuple[Self, Scores]:
+    def start(
+        cls, model: Classifier, ids: Ids, most_tokens: int
+    ) -> "tuple[RecomputeStepper, Scores]":
         """Implements `start`."""
         stepper = cls(model, *padded(ids, most_tokens))
         return stepper, stepper._scores()
@@ -264,72 +261,10 @@ def _continued(
     return _Continued(best.values, best.indices // size, best.indices % size)
 
 
-# Teacher forcing tells at once which outputs of greedy decoding are right: those of which every
-# token has the highest output after the target's tokens before it. Only the others are written.
+# Targets scored by teacher forcing, and outputs written, of any model.
 
 NUMBERS_AT_ONCE = 2**24
 """Numbers in the cache of the strings that are written at once."""
-
-
-@dataclass(frozen=True, eq=False)
-class Judged:
-    """What one model makes of inputs."""
-
-    is_wrong: Bool[np.ndarray, " string"]
-    right_length_given: Bool[np.ndarray, " string"]
-    log_probability: Float[np.ndarray, " string"]
-    """The log-probability of the target and `END`, teacher forced, in nats."""
-    edits: Int64[np.ndarray, " string"]
-    outputs: Sequence[Sequence[int]]
-    """The wrong outputs in their order, as letters."""
-    first_wrong: Int64[np.ndarray, " wrong"]
-    error_kinds: Sequence[ErrorKind]
-
-
-def readable_inputs(problem: Problem, examples: Examples) -> Bool[np.ndarray, " string"]:
-    """Which inputs models have places for, with their targets: all, or the shorter ones."""
-    end = longest_readable(problem.network)
-    lengths = examples.strings.lengths + 1 + target_lengths(examples.targets)
-    return np.asarray(lengths <= (np.inf if end is None else end))
-
-
-def judge(
-    problem: Problem, weights: Weights, examples: Examples, writer: Writer | None = None
-) -> Judged:
-    """Asks a model about inputs that it has places for.
-
-    Args:
-        problem: what it was trained for: a transduction.
-        weights: its parameters.
-        examples: inputs and their targets.
-        writer: what scores and writes; by default PyTorch.
-    """
-    scored = (writer or _PYTORCH).score(problem, weights, examples)
-    targets = _letters_of(examples.targets)
-    rows = np.flatnonzero(~scored.right)
-    if problem.config.decoding == "beam":
-        rows = np.arange(len(examples))
-    written = best_written(problem, weights, examples.strings.take(rows), writer)
-    is_wrong = np.zeros(len(examples), dtype=bool)
-    distances = np.zeros(len(examples), dtype=np.int64)
-    wrong: list[tuple[list[int], int, ErrorKind]] = []
-    for row, output in zip(rows.tolist(), written, strict=True):
-        said, target = [token - FIRST_LETTER for token in output.tokens], targets[row]
-        if said == target and output.ended and not math.isnan(output.log_probability):
-            continue
-        is_wrong[row] = True
-        distances[row] = edits(said, target)
-        kind = error_kind(said, target, ended=output.ended)
-        wrong.append((said, first_wrong(said, target), kind))
-    return Judged(
-        is_wrong,
-        scored.right_length_given,
-        scored.log_probability,
-        distances,
-        [said for said, _, _ in wrong],
-        np.array([place for _, place, _ in wrong], dtype=np.int64),
-        [kind for _, _, kind in wrong],
-    )
 
 
 def score(problem: Problem, weights: Weights, examples: Examples) -> Scored:
@@ -358,7 +293,7 @@ def best_written(
         beams = written_beams(problem, weights, inputs, problem.config.beam_width)
         return [outputs[0] for outputs in beams]
     limits = output_limits(problem, inputs)
-    return (writer or _PYTORCH).write(problem, weights, inputs, limits)
+    return (writer or PYTORCH).write(problem, weights, inputs, limits)
 
 
 class _PyTorchWriter:
@@ -380,7 +315,8 @@ class _PyTorchWriter:
         return [outputs[0] for outputs in written_beams(problem, weights, inputs, None)]
 
 
-_PYTORCH = _PyTorchWriter()
+PYTORCH = _PyTorchWriter()
+"""Scores and writes for models that no other engine does it for."""
 
 
 def written_beams(
@@ -461,17 +397,3 @@ def _pieces(problem: Problem, widths: np.ndarray, beams: int) -> list[slice]:
         pieces.append(slice(start, end))
         start = end
     return pieces
-
-
-def _letters_of(targets: np.ndarray) -> list[list[int]]:
-    lengths = target_lengths(targets).tolist()
-    return [row[:length] for row, length in zip(targets.tolist(), lengths, strict=True)]
-
-
-def letter_rows(outputs: Sequence[Sequence[int]]) -> np.ndarray:
-    """Outputs as targets are written: letters, `NO_LETTER` after each end."""
-    width = max(map(len, outputs), default=0)
-    rows = np.full((len(outputs), width), NO_LETTER, dtype=np.uint8)
-    for row, output in zip(rows, outputs, strict=True):
-        row[: len(output)] = output
-    return rows

@@ -11,8 +11,8 @@
     ├── MachineError           something without which this machine cannot train at the moment
     │   └── PluginError            a plug-in that cannot be imported (a ConfigError too)
     ├── SpecError              a sweep specification that cannot be read or is refused
-    ├── DatasetError           strings of one's own that cannot be read or are refused
-    ├── PictureError           a picture of one's own that is none, or too large
+    ├── DatasetError           a file of strings that cannot be read or is refused
+    ├── PictureError           an uploaded file that is no image, or too large
     ├── ClusterError           a cluster that cannot be reached, or was lost
     ├── VisitorError           a question that a visitor of a read-only page cannot ask now
     └── StoreError             a database that cannot be used
@@ -21,6 +21,7 @@
         ├── StoreDamagedError      it holds what this program never writes into it
         ├── StoreUnavailableError  it is full, gone or may not be written at the moment
         │   └── StoreBusyError     it is locked, or its server does not answer; waiting may help
+        │       └── StoreLostError     its server ended a transaction, of which nothing is kept
         ├── UnknownRunError        it holds no such run, sweep or checkpoint
         └── ReadOnlyError          something would be written by a process that only reads
 
@@ -30,12 +31,36 @@ what is no mistake of the user's but may be over later (ClusterError, MachineErr
 StoreUnavailableError).
 """
 
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
 MAX_SAID = 500
 """Characters of another's text, as of a plug-in's exception, that are passed on or stored."""
 
 
+class Parameter(NamedTuple):
+    """A parameter that a message names, and the value that it has or should have, if one is said.
+
+    It reads as Python writes it, `sort='size'`. A surface that calls it otherwise, such as a
+    command with options, has its own name put there by `SeqclsError.worded`.
+    """
+
+    name: str
+    value: Any = None
+
+    def __str__(self) -> str:
+        return self.name if self.value is None else f"{self.name}={self.value!r:.60}"
+
+
 class SeqclsError(Exception):
-    """The root of the tree."""
+    """The root of the tree; its message is a text, or pieces of one, each a text or a parameter."""
+
+    def __str__(self) -> str:
+        return self.worded(str)
+
+    def worded(self, name: Callable[[Parameter], str]) -> str:
+        """The message with its parameters as `name` calls them."""
+        return "".join(name(x) if isinstance(x, Parameter) else str(x) for x in self.args)
 
 
 class ConfigError(SeqclsError):
@@ -82,11 +107,11 @@ class SpecError(SeqclsError):
 
 
 class DatasetError(SeqclsError):
-    """Strings of one's own that cannot be read or are refused."""
+    """A file of strings that cannot be read or is refused."""
 
 
 class PictureError(SeqclsError):
-    """A picture of one's own that is none, or too large."""
+    """An uploaded file that is no image, or too large."""
 
 
 class ClusterError(SeqclsError):
@@ -94,7 +119,7 @@ class ClusterError(SeqclsError):
 
 
 class VisitorError(SeqclsError):
-    """A visitor of a read-only page has had the computing time that there is for one."""
+    """A visitor of a read-only page has used up the compute budget, or must wait."""
 
 
 class StoreError(SeqclsError):
@@ -130,6 +155,10 @@ class StoreUnavailableError(StoreError):
 
 class StoreBusyError(StoreUnavailableError):
     """The database is locked, or its server does not answer; waiting may help."""
+
+
+class StoreLostError(StoreBusyError):
+    """The connection to a server was lost within a transaction, of which nothing is kept."""
 
 
 class UnknownRunError(StoreError):

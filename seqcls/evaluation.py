@@ -1,9 +1,9 @@
 """How a trained model does on its test strings: in all, by length, and string by string."""
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 from jaxtyping import Bool, Float, Int64
@@ -15,8 +15,8 @@ from seqcls.engines.choice import choose_engine, engine_named
 from seqcls.errors import ConfigError
 from seqcls.fields import TestSet
 from seqcls.kinds import KINDS, Examples, kind_name
-from seqcls.kinds.base import are_unanswered
-from seqcls.kinds.transduction import target_lengths
+from seqcls.kinds.base import Answers, Questions, Scored, Written
+from seqcls.kinds.transduction import OutputAnswers, target_lengths
 from seqcls.models.positions import longest_readable
 from seqcls.problem import Problem
 from seqcls.results import Evaluation, OutputResults, StringErrors, Weights
@@ -24,9 +24,6 @@ from seqcls.sampling import Sampler
 from seqcls.sampling.streams import stream
 from seqcls.strings.token_strings import TokenStrings
 from seqcls.strings.tokenizer import FIRST_LETTER, Tokenizer
-
-if TYPE_CHECKING:
-    from seqcls.decode import Judged
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,6 +42,21 @@ class DistinctStrings:
     def labels(self) -> Bool[np.ndarray, " string"]:
         """The targets of a language: which strings are in it."""
         return self.targets
+
+    @property
+    def examples(self) -> Examples:
+        return Examples(self.strings, self.targets)
+
+    def take(self, rows: Int64[np.ndarray, " row"]) -> "DistinctStrings":
+        """Some of the strings."""
+        texts = self.target_texts
+        return DistinctStrings(
+            self.strings.take(rows),
+            self.occurrences[rows],
+            self.targets[rows],
+            [self.texts[row] for row in rows],
+            texts and [texts[row] for row in rows],
+        )
 
     @cached_property
     def numbers(self) -> Int64[np.ndarray, " string"]:
@@ -83,13 +95,14 @@ def distinct_test_strings(sampler: Sampler) -> DistinctStrings:
     rows: np.ndarray = strings.counts if strings.is_counted else strings.letters
     _, first, occurrences = np.unique(rows, axis=0, return_index=True, return_counts=True)
     distinct = drawn.take(first)
-    texts = _texts(Tokenizer(sampler.task.alphabet), distinct.strings)
+    texts = texts_of(Tokenizer(sampler.task.alphabet), distinct.strings)
     kind = KINDS[kind_name(sampler.task)]()
     targets = kind.texts(sampler.task, distinct.targets)
     return DistinctStrings(distinct.strings, occurrences, distinct.targets, texts, targets)
 
 
-def _texts(tokenizer: Tokenizer, strings: TokenStrings) -> list[str]:
+def texts_of(tokenizer: Tokenizer, strings: TokenStrings) -> list[str]:
+    """Strings in the notation in which they are stored."""
     # Strings by their counts have their letters in order, and need not be spelled out.
     if strings.is_counted:
         return [tokenizer.text_of_counts(counts) for counts in strings.counts.tolist()]
@@ -112,20 +125,91 @@ def logits_of(
     """
     check()
     chosen = engine_named(choose_engine(problem, engine, device, ready=True).name)
-    readable = readable_strings(problem, strings)
-    if readable.all():
+    fits = strings.lengths <= places(problem)
+    if fits.all():
         return chosen.logits(problem, weights, strings, device=device)
-    known = chosen.logits(problem, weights, strings.take(np.flatnonzero(readable)), device=device)
+    known = chosen.logits(problem, weights, strings.take(np.flatnonzero(fits)), device=device)
     shape = (len(weights), len(strings), *known.shape[2:])
     logits = np.full(shape, np.nan, dtype=known.dtype)
-    logits[:, readable] = known
+    logits[:, fits] = known
     return logits
 
 
-def readable_strings(problem: Problem, strings: TokenStrings) -> Bool[np.ndarray, " string"]:
-    """Which strings a problem's models can be asked about: all, or those with places."""
+@dataclass(frozen=True, eq=False)
+class TrainedGroup:
+    """Trained models of one shape, as `seqcls.kinds.base.TrainedModels` is asked."""
+
+    problem: Problem
+    weights: Sequence[Weights]
+    """Each one's trained parameters."""
+    engine: str = "auto"
+    """What computes, as for `seqcls.training.train_group`; `device` likewise."""
+    device: str = "auto"
+    fast_writing: bool = False
+    """Whether the engine writes outputs, where it can; else PyTorch does."""
+
+    @property
+    def places(self) -> float:
+        """Implements `TrainedModels.places`."""
+        return places(self.problem)
+
+    @property
+    def writes_likeliest(self) -> bool:
+        """Implements `TrainedModels.writes_likeliest`."""
+        return self.problem.config.decoding == "greedy"
+
+    def outputs(self, strings: TokenStrings) -> Float[np.ndarray, "member string *output"]:
+        """Implements `TrainedModels.outputs`."""
+        return logits_of(
+            self.problem, self.weights, strings, engine=self.engine, device=self.device
+        )
+
+    def score(self, examples: Examples) -> Iterator[Scored]:
+        """Implements `TrainedModels.score`."""
+        for weights in self.weights:
+            yield self._writer.score(self.problem, weights, examples)
+
+    def write(self, member: int, inputs: TokenStrings) -> list[Written]:
+        """Implements `TrainedModels.write`."""
+        # PyTorch, which takes a second or two to load.
+        from seqcls.decode import best_written
+
+        return best_written(self.problem, self.weights[member], inputs, self._writer)
+
+    @cached_property
+    def _writer(self) -> Writer:
+        from seqcls.decode import PYTORCH
+
+        if not self.fast_writing:
+            return PYTORCH
+        choice = choose_engine(self.problem, self.engine, self.device, ready=True)
+        chosen = engine_named(choice.name)
+        return chosen if isinstance(chosen, Writer) else PYTORCH
+
+
+def places(problem: Problem) -> float:
+    """Tokens that a problem's models have places for; infinity for any number."""
     end = longest_readable(problem.network)
-    return strings.lengths <= (np.inf if end is None else end)
+    return math.inf if end is None else float(end)
+
+
+def readable(problem: Problem, examples: Examples) -> Bool[np.ndarray, " string"]:
+    """Which strings a problem's models have places for, with their targets where these are read."""
+    return problem.kind.lengths_read(examples) <= places(problem)
+
+
+def ask(
+    problem: Problem,
+    weights: Sequence[Weights],
+    questions: Questions,
+    *,
+    engine: str = "auto",
+    device: str = "auto",
+    fast_writing: bool = False,
+) -> Iterator[Answers]:
+    """What each of the models of one group says of strings; named as in `TrainedGroup`."""
+    check()
+    return problem.kind.ask(TrainedGroup(problem, weights, engine, device, fast_writing), questions)
 
 
 def evaluate(
@@ -144,103 +228,69 @@ def evaluate(
         device: likewise.
     """
     test = distinct_test_strings(problem.test)
-    if problem.writes:
-        chosen = engine_named(choose_engine(problem, engine, device, ready=True).name)
-        writer = chosen if isinstance(chosen, Writer) else None
-        return [_written(problem, member, test, writer) for member in weights]
-    logits = logits_of(problem, weights, test.strings, engine=engine, device=device)
-    return [evaluation_of(problem, test, member_logits) for member_logits in logits]
+    questions = Questions.about(test.examples)
+    answers = ask(problem, weights, questions, engine=engine, device=device, fast_writing=True)
+    return [evaluation_of(problem, test, each) for each in answers]
 
 
 def evaluation_of(
-    problem: Problem, test: DistinctStrings, outputs: Float[np.ndarray, "string *output"]
+    problem: Problem, test: DistinctStrings, answers: Answers, writer: Tokenizer | None = None
 ) -> Evaluation:
-    """What these outputs for the test strings make of one model.
-
-    Where an output is NaN the model gives no answer, which is never right.
-    """
-    kind, targets = problem.kind, test.targets
-    readable = readable_strings(problem, test.strings)
-    answers, unanswered = kind.answers(outputs), are_unanswered(outputs)
-    if answers.dtype == np.bool_:
-        # Without an answer a string is misclassified, whatever its label.
-        answers = np.where(unanswered, ~targets, answers)
-    is_wrong = ((answers != targets) | unanswered) & readable
-    lengths, times = test.strings.lengths, test.occurrences * readable
-    # Counts at each length: of right and wrong ones, or of the kind's own cells.
-    cell = kind.cell(answers, targets) if kind.cells else is_wrong.astype(np.int64)
-    width = len(kind.cells) or 2
-    table = np.bincount(width * lengths + cell, times, width * (int(lengths.max()) + 1))
-    counts = table.astype(np.int64).reshape(-1, width)
-    tested = np.flatnonzero(counts.any(axis=1))
-    wrong = test.in_order(is_wrong)
-    return Evaluation(
-        lengths=tested,
-        tested_by_length=counts[tested].sum(axis=1),
-        wrong_by_length=_per_length(lengths, test.occurrences * is_wrong, tested),
-        cells=counts[tested] if kind.cells else None,
-        errors=StringErrors(test.numbers[wrong], kind.margins(outputs[wrong], targets[wrong])),
-        solved_length=_solved_length(problem, lengths[wrong]),
-        test_set=test.test_set.digest,
-    )
-
-
-def _written(
-    problem: Problem, weights: Weights, test: DistinctStrings, writer: Writer | None
-) -> Evaluation:
-    """What a model's outputs for the test strings make of it."""
-    from seqcls.decode import judge, readable_inputs
-
-    every = Examples(test.strings, test.targets)
-    rows = np.flatnonzero(readable_inputs(problem, every))
-    if not len(rows):
-        raise ConfigError(
-            f"positions={problem.config.positions!r}: the models have places for no test string "
-            "with its target; train on longer strings, or test shorter ones"
-        )
-    examples = every.take(rows)
-    judged = judge(problem, weights, examples, writer)
-    return judged_evaluation(problem, test, rows, judged)
-
-
-def judged_evaluation(
-    problem: Problem,
-    test: DistinctStrings,
-    rows: Int64[np.ndarray, " row"],
-    judged: "Judged",
-    writer: Tokenizer | None = None,
-) -> Evaluation:
-    """What outputs for some test strings, held against their targets, make of a model.
+    """What answers to the test strings make of one model.
 
     Args:
         problem: what is asked of it.
         test: the strings.
-        rows: those of them that it was asked about.
-        judged: its outputs for them.
+        answers: to all of them.
         writer: writes outputs that may have tokens beyond the alphabet; by default the problem's.
+
+    Raises:
+        ConfigError: no input was written an output for.
     """
-    write = (writer or problem.tokenizer).decode
-    examples = Examples(test.strings, test.targets).take(rows)
-    lengths, times = examples.strings.lengths, test.occurrences[rows]
-    tested = np.unique(lengths)
-    order = np.argsort(test.numbers[rows[judged.is_wrong]])
-    wrong = rows[judged.is_wrong][order]
+    lengths, times = test.strings.lengths, test.occurrences * answers.asked
+    tested = np.unique(lengths[answers.asked])
+    wrong = test.in_order(answers.wrong)
+    cells = None
+    if width := len(problem.kind.cells):
+        # Where the targets are bits, so are the answers.
+        cell = width * lengths + 2 * answers.targets.astype(np.int64) + answers.predicted
+        table = np.bincount(cell, times, width * (int(lengths.max()) + 1))
+        cells = table.astype(np.int64).reshape(-1, width)[tested]
     return Evaluation(
         lengths=tested,
         tested_by_length=_per_length(lengths, times, tested),
-        wrong_by_length=_per_length(lengths, times * judged.is_wrong, tested),
-        cells=None,
-        errors=StringErrors(test.numbers[wrong], judged.log_probability[judged.is_wrong][order]),
-        solved_length=_solved_length(problem, test.strings.lengths[wrong]),
+        wrong_by_length=_per_length(lengths, test.occurrences * answers.wrong, tested),
+        cells=cells,
+        errors=StringErrors(test.numbers[wrong], answers.score[wrong]),
+        solved_length=_solved_length(problem, lengths[wrong]),
         test_set=test.test_set.digest,
-        outputs=OutputResults(
-            right_length_given=_per_length(lengths, times * judged.right_length_given, tested),
-            edits=_per_length(lengths, times * judged.edits, tested),
-            target_tokens=_per_length(lengths, times * target_lengths(examples.targets), tested),
-            texts=[write([FIRST_LETTER + x for x in judged.outputs[each]]) for each in order],
-            first_wrong=judged.first_wrong[order],
-            error_kinds=[judged.error_kinds[error] for error in order],
-        ),
+        outputs=_of_outputs(problem, test, answers, tested, writer or problem.tokenizer)
+        if isinstance(answers, OutputAnswers)
+        else None,
+    )
+
+
+def _of_outputs(
+    problem: Problem,
+    test: DistinctStrings,
+    answers: OutputAnswers,
+    tested: Int64[np.ndarray, " length"],
+    writer: Tokenizer,
+) -> OutputResults:
+    if not len(tested):
+        raise ConfigError(
+            f"positions={problem.config.positions!r}: the models have places for no test string "
+            "with its target; train on longer strings, or test shorter ones"
+        )
+    lengths, times = test.strings.lengths, test.occurrences * answers.asked
+    outputs, order = answers.outputs, np.argsort(test.numbers[answers.wrong])
+    return OutputResults(
+        right_length_given=_per_length(lengths, times * answers.right_length_given, tested),
+        edits=_per_length(lengths, times * answers.edits, tested),
+        target_tokens=_per_length(lengths, times * target_lengths(test.targets), tested),
+        texts=[writer.decode([FIRST_LETTER + x for x in outputs[each]]) for each in order],
+        first_wrong=answers.first_wrong[order],
+        error_kinds=[answers.error_kinds[error] for error in order],
     )
 
 

@@ -9,11 +9,11 @@ from typing import Any, ClassVar
 import numpy as np
 from jaxtyping import Bool, Int64
 
-from seqcls.config import IMPORTED, PARTS, RunConfig, default_fields
+from seqcls.config import PARTS, RunConfig, are_imported, default_fields
 from seqcls.kinds import KINDS, kind_name
 from seqcls.models import MODELS
 from seqcls.models.positions import POSITIONS
-from seqcls.problem import strings_read
+from seqcls.problem import fields_read, strings_read
 from seqcls.sampling import SAMPLERS
 from seqcls.tasks import TASKS
 from seqcls.text import canonical_json
@@ -25,15 +25,10 @@ def fields_unread(config: RunConfig) -> frozenset[str]:
 
     An LSTM has no heads, and `parity` no required letters, whatever these fields hold.
     """
-    if config.architecture == IMPORTED:
+    if config.is_imported:
         # Of network and training nothing is known; its settings have names of their own.
         return frozenset(RunConfig.model_fields) - {*strings_read(config, "test"), "architecture"}
-    read = {"train_sampler", "validation_sampler", "test_sampler"}
-    for part in PARTS:
-        read |= set(strings_read(config, part))
-    read |= read_by_network(config.architecture, config.positions)
-    read |= read_by_kind(config.task)
-    return _read_by_some() - read
+    return _read_by_some().difference(*fields_read(config).values())
 
 
 def read_by_kind(task: str) -> frozenset[str]:
@@ -44,7 +39,7 @@ def read_by_kind(task: str) -> frozenset[str]:
 
 def read_by_network(architecture: str, positions: str) -> frozenset[str]:
     """The fields that a network of this kind reads and another may not."""
-    if architecture == IMPORTED:
+    if are_imported({"architecture": architecture}):
         return frozenset({"imported"})
     read = MODELS[architecture].reads
     if "positions" in read:

@@ -219,7 +219,7 @@ def fields_known(config: RunConfig) -> dict[str, Any]:
     of its network and its training, and are None.
     """
     fields = config.model_dump()
-    if config.architecture != IMPORTED:
+    if not config.is_imported:
         return fields
     absent = fields_unread(config)
     known = {name: None if name in absent else value for name, value in fields.items()}

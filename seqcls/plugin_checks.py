@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from seqcls.kinds.base import Kind, Words
+from seqcls.kinds.base import Words
 from seqcls.plugins import UnfitError
 from seqcls.strings.alphabets import alphabet_obstacle
 from seqcls.strings.token_strings import TokenStrings
@@ -19,7 +19,7 @@ TRIED = 8
 """Inputs that are drawn to be held against random outputs."""
 
 
-def check_kind(kind: Kind, task: Task) -> None:
+def check_kind(kind: Any, task: Task) -> None:
     """Has a kind judge random outputs, and refuses what cannot be stored or shown.
 
     Raises:
@@ -48,8 +48,19 @@ def check_kind(kind: Kind, task: Task) -> None:
     for part, wanted in (("words", Words), ("answer_columns", tuple)):
         if not isinstance(getattr(kind, part, None), wanted):
             raise UnfitError(f"has no {part}, which `seqcls.kinds.membership.OneAnswer` gives")
+    for name, text in vars(kind.words).items():
+        _check_word(name, text)
     if kind.cells:
         raise UnfitError(f"has cells={kind.cells!r:.60}, expected none: only languages have them")
+
+
+def _check_word(name: str, text: Any) -> None:
+    """Refuses a word that is no text, or that no sentence can be made of."""
+    wanted = int(name in ("miss", "misses"))
+    braces = isinstance(text, str) and (text.count("{}"), text.count("{"), text.count("}"))
+    if not text or braces != (wanted,) * 3:
+        expected = "text with one {} in it" if wanted else "text without braces"
+        raise UnfitError(f"has words with {name}={text!r:.60}, expected {expected}")
 
 
 MOST_LETTERS = 254

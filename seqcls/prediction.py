@@ -8,8 +8,9 @@ import numpy as np
 
 from seqcls.counts import counts_suffice
 from seqcls.errors import ConfigError, InvalidStringError
-from seqcls.evaluation import logits_of
-from seqcls.kinds.base import are_unanswered
+from seqcls.evaluation import ask, places
+from seqcls.kinds.base import Questions
+from seqcls.kinds.transduction import letter_rows
 from seqcls.models.positions import longest_readable
 from seqcls.problem import Problem
 from seqcls.strings.token_strings import TokenStrings
@@ -64,40 +65,31 @@ def predict(
     Raises:
         InvalidStringError: a string not of this alphabet, or one that the model cannot be asked.
     """
-    if problem.writes:
-        best = [written[0] if written else None for written in outputs(problem, weights, strings)]
-        for string, output in zip(strings, best, strict=True):
-            if output is None and not partial:
-                raise InvalidStringError(no_answer(problem, string))
-        return [
-            Prediction(math.nan, math.nan)
-            if output is None
-            else Prediction(output.log_probability, math.exp(output.log_probability), output.text)
-            for output in best
-        ]
-    tokenizer = problem.tokenizer
+    tokenizer, kind = problem.tokenizer, problem.kind
     typed = _by_counts(tokenizer, strings)
     # Dropout is off when a model answers, so it does not keep counts from being enough.
     if counts_suffice(problem.network, training=False) is not None:
         typed = _in_order(tokenizer, strings, typed)
-    given = logits_of(problem.without_dropout, [weights_of(problem, weights)], typed)[0]
-    answers = problem.kind.answers(given)
-    margins = problem.kind.margins(given, answers).astype(np.float64)
-    logits = np.where(are_unanswered(given), np.nan, margins).tolist()
-    for string, logit in zip(strings, logits, strict=True):
-        if math.isnan(logit) and not partial:
+    if not kind.every_string:
+        problem.check_inputs(typed)
+    (said,) = ask(
+        problem.without_dropout, [weights_of(problem, weights)], Questions.without_targets(typed)
+    )
+    scores = np.where(said.known, said.score, np.nan).astype(np.float64).tolist()
+    for string, score in zip(strings, scores, strict=True):
+        if math.isnan(score) and not partial:
             raise InvalidStringError(no_answer(problem, string))
-    texts = problem.kind.texts(problem.task, answers)
-    if texts is None:
-        return [Prediction(logit, _sigmoid(logit)) for logit in logits]
+    texts: Sequence[str | None] | None = kind.texts(problem.task, said.predicted)
     return [
-        Prediction(logit, math.nan, None if math.isnan(logit) else text)
-        for logit, text in zip(logits, texts, strict=True)
+        Prediction(math.nan, math.nan)
+        if math.isnan(score)
+        else Prediction(score, kind.probability(score), text)
+        for score, text in zip(scores, texts or [None] * len(strings), strict=True)
     ]
 
 
 def outputs(
-    problem: Problem, weights: bytes, strings: Sequence[str], beam_width: int | None = None
+    problem: Problem, weights: bytes, strings: Sequence[str], beam_width: int
 ) -> list[list[WrittenOutput]]:
     """What a model writes for each input, the likeliest first; nothing where it has no answer.
 
@@ -105,35 +97,26 @@ def outputs(
         problem: what the model was trained for.
         weights: its parameters, as safetensors bytes.
         strings: inputs in the notation of `seqcls.strings.tokenizer`.
-        beam_width: outputs that beam search keeps; None for the decoding of the configuration,
-            which gives one.
+        beam_width: outputs that beam search keeps.
 
     Raises:
         ConfigError: the task is no transduction, or there is no such beam.
         InvalidStringError: a string not of this alphabet, or that is no input of the task.
     """
-    if not problem.writes:
-        raise ConfigError(
-            f"task={problem.config.task!r} is no transduction: its models write no outputs"
-        )
-    if beam_width is not None and not 1 <= beam_width <= MOST_BEAMS:
+    if reason := problem.lacks("outputs"):
+        raise ConfigError(reason)
+    if not 1 <= beam_width <= MOST_BEAMS:
         raise ConfigError(f"beam {beam_width}: expected 1 to {MOST_BEAMS:,} outputs")
     # PyTorch, which takes a second or two to load.
-    from seqcls.decode import best_written, letter_rows, written_beams
+    from seqcls.decode import written_beams
 
     tokenizer = problem.tokenizer
     inputs = _in_order(tokenizer, strings, _by_counts(tokenizer, strings))
     problem.check_inputs(inputs)
     parameters = weights_of(problem, weights)
-    end = longest_readable(problem.network)
-    rows = np.flatnonzero(inputs.lengths + 1 <= (np.inf if end is None else end))
-    known = inputs.take(rows)
+    rows = np.flatnonzero(inputs.lengths < places(problem))
     by_input: list[list[WrittenOutput]] = [[] for _ in strings]
-    written = (
-        [[output] for output in best_written(problem, parameters, known)]
-        if beam_width is None
-        else written_beams(problem, parameters, known, beam_width)
-    )
+    written = written_beams(problem, parameters, inputs.take(rows), beam_width)
     for row, some in zip(rows.tolist(), written, strict=True):
         letters = [[token - FIRST_LETTER for token in output.tokens] for output in some]
         texts = problem.kind.texts(problem.task, letter_rows(letters)) or ()
@@ -184,7 +167,7 @@ def no_answer(problem: Problem, string: str) -> str:
     """Why a model does not answer: it has too few places, or what it computes is NaN."""
     end = longest_readable(problem.network)
     # Of a model that writes, `SEP` follows the string.
-    longest = None if end is None else end - problem.writes
+    longest = None if end is None else end - problem.kind.prompt_length(0)
     tokens = sum(count for _, count in problem.tokenizer.pieces(string))
     if longest is None or tokens <= longest:
         return not_a_number(string)
@@ -200,8 +183,3 @@ def not_a_number(string: str) -> str:
         f"{string[:60]!r} has no answer: what the model computes for it is NaN; expected a string "
         "for which it is finite, such as a shorter one"
     )
-
-
-def _sigmoid(logit: float) -> float:
-    small = math.exp(-abs(logit))
-    return (small if logit < 0 else 1) / (1 + small)

@@ -13,6 +13,7 @@ import numpy as np
 from jaxtyping import Bool
 
 from seqcls.config import (
+    ABOUT,
     ANY_SAMPLER,
     COUPLED,
     IMPORTED,
@@ -24,9 +25,7 @@ from seqcls.config import (
 )
 from seqcls.errors import ConfigError, InvalidStringError, PluginError, PluginMissingError
 from seqcls.kinds import KINDS, Kind, kind_name
-from seqcls.kinds.base import Targets
-from seqcls.kinds.membership import MembershipKind
-from seqcls.kinds.transduction import TransductionKind
+from seqcls.kinds.base import Ability, Questions, Targets, of_one_width
 from seqcls.models import MODELS, check_network
 from seqcls.models.positions import POSITIONS, longest_readable
 from seqcls.plugin_checks import check_draws, check_inputs, check_kind, check_language
@@ -87,10 +86,9 @@ def plugins_of(config: RunConfig) -> str:
 
 def _parts(config: RunConfig) -> dict[str, tuple[Any, str]]:
     """The parts that packages may bring, by the fields that name them."""
-    imported = config.architecture == IMPORTED
     return {
         "task": (TASKS, config.task),
-        **({} if imported else {"architecture": (MODELS, config.architecture)}),
+        **({} if config.is_imported else {"architecture": (MODELS, config.architecture)}),
         "positions": (POSITIONS, config.positions),
     }
 
@@ -203,31 +201,28 @@ class Problem:
         """Whether the empty string is tried where all are: where a test may hold it."""
         return 0 in self.test.lengths
 
-    def require_language(self) -> None:
+    def lacks(self, ability: Ability) -> str | None:
+        """Why the task's kind has not what a question needs; None where it has."""
+        reason = self.kind.absent.get(ability)
+        return None if reason is None else f"task={self.config.task!r}{reason}"
+
+    def require_language(self, what: str = "this analysis is of languages", then: str = "") -> None:
         """Refuses a task whose answers are of another kind.
+
+        Args:
+            what: said before the reason.
+            then: said after it.
 
         Raises:
             ConfigError: it is no language.
         """
-        if reason := self.no_language:
-            raise ConfigError(f"this analysis is of languages, and {reason}")
-
-    @property
-    def no_causes(self) -> str | None:
-        """Why no causes are found of errors in the task; None if some are."""
-        return None if isinstance(self.kind, TransductionKind) else self.no_language
+        if reason := self.lacks("labels"):
+            raise ConfigError(f"{what}, and {reason}{then}")
 
     @property
     def writes(self) -> bool:
         """Whether models answer with an output, token by token, and not at once."""
         return self.network.head != "string"
-
-    @property
-    def no_language(self) -> str | None:
-        """Why analyses of languages do not apply to the task; None if it is a language."""
-        if isinstance(self.kind, MembershipKind):
-            return None
-        return f"task={self.config.task!r} is no language: its answers are not yes or no"
 
     def knows(self, strings: TokenStrings) -> Bool[np.ndarray, " string"]:
         """Which strings the task says what is right for; it refuses those that are no inputs."""
@@ -250,17 +245,39 @@ class Problem:
         except InvalidStringError as error:
             return str(error)
 
+    def questions(self, strings: TokenStrings) -> Questions:
+        """Strings as models are asked about them: with their targets, where they have any."""
+        if not self.kind.every_string:
+            has_target, targets = self._inputs_among(strings)
+            return Questions(strings, targets, has_target, has_target | ~self.knows(strings))
+        every, has_target = np.ones(len(strings), dtype=bool), self.knows(strings)
+        known = strings if has_target.all() else strings.take(np.flatnonzero(has_target))
+        of_known = self.kind.targets(self.task, known)
+        if known is strings:
+            return Questions(strings, of_known, every, every)
+        targets = np.zeros((len(strings), *of_known.shape[1:]), dtype=of_known.dtype)
+        targets[has_target] = of_known
+        return Questions(strings, targets, has_target, every)
+
+    def _inputs_among(self, strings: TokenStrings) -> tuple[Bool[np.ndarray, " string"], Targets]:
+        """Which strings are inputs whose target is known, and the targets, empty of the others."""
+        targets = self.targets_or_reason(strings)
+        if not isinstance(targets, str):
+            return np.ones(len(strings), dtype=bool), targets
+        each = [
+            self.targets_or_reason(strings.take(slice(row, row + 1))) for row in range(len(strings))
+        ]
+        none = np.zeros((1, 0), dtype=np.uint8)
+        rows = of_one_width(*(none if isinstance(target, str) else target for target in each))
+        return np.array([not isinstance(target, str) for target in each]), np.concatenate(rows)
+
     def targets_or(self, strings: TokenStrings, others: Targets) -> Targets:
         """The targets of strings whose are known, and these of the others.
 
         A model's own answers, say: of such a string nobody knows that it is wrong.
         """
-        if not isinstance(self.task, PartlyKnown):
-            return self.kind.targets(self.task, strings)
-        known = self.task.knows(strings)
-        targets = others.copy()
-        targets[known] = self.kind.targets(self.task, strings.take(np.flatnonzero(known)))
-        return targets
+        questions = self.questions(strings)
+        return np.where(questions.has_target, questions.targets, others)
 
     @property
     def known_strings(self) -> TokenStrings | None:
@@ -294,7 +311,7 @@ class Problem:
     @property
     def is_imported(self) -> bool:
         """Whether its models were trained elsewhere: their weights are not known."""
-        return self.config.architecture == IMPORTED
+        return self.config.is_imported
 
     @property
     def required_letters(self) -> tuple[int, ...]:
@@ -319,7 +336,7 @@ def _resolved(config: RunConfig) -> Problem:
     check_packages(config.plugins, plugins_of(config), _parts(config))
     task = language(config.task, dict(config))
     kind = _kind(task)
-    if config.architecture == IMPORTED and isinstance(task, OfRows):
+    if config.is_imported and isinstance(task, OfRows):
         # A file of test strings need not hold what a model was trained on.
         train = validation = test = _sampler(config, task, "test", None)
     else:
@@ -340,9 +357,10 @@ def _resolved(config: RunConfig) -> Problem:
 def _kind(task: Task) -> Kind:
     """The kind of a task's answers, held against what it says of itself."""
     name = kind_name(task)
-    made: Kind = _named("kind", name, KINDS)()
-    if not KINDS.is_own(name):
-        with KINDS.guarded(name):
+    kind: type[Kind] = _named("kind", name, KINDS)
+    with KINDS.guarded(name):
+        made = kind()
+        if not KINDS.is_own(name):
             check_kind(made, task)
     return made
 
@@ -438,15 +456,31 @@ def _settings_read(sampler: type[Sampler], part: str) -> dict[str, str]:
     }
 
 
+def fields_read(config: RunConfig) -> dict[str, frozenset[str]]:
+    """The fields that each part of a configuration reads, by the field that names it; and `kind`.
+
+    Raises:
+        ConfigError: there is no such part.
+    """
+    task = _named("task", config.task, TASKS)
+    kind, model = kind_name(task), _named("architecture", config.architecture, MODELS)
+    positions = _named("positions", config.positions, POSITIONS)
+    read = {
+        "task": task.reads,
+        "kind": KINDS[kind].reads if kind in KINDS else frozenset(),
+        "architecture": model.reads,
+        "positions": positions.reads if "positions" in model.reads else frozenset(),
+    }
+    for part in PARTS:
+        field = f"{part}_sampler"
+        sampler = _named(field, getattr(config, field), SAMPLERS)
+        read[field] = frozenset(_settings_read(sampler, part).values())
+    return read
+
+
 def _check_read(config: RunConfig) -> None:
     """Refuses later fields that change nothing, so that what is the same has one key."""
-    read: dict[str, set[str]] = {"task": set(TASKS[config.task].reads)}
-    for part in PARTS:
-        sampler = SAMPLERS[getattr(config, f"{part}_sampler")]
-        read[f"{part}_sampler"] = set(_settings_read(sampler, part).values())
-    read["kind"] = set(KINDS[kind_name(TASKS[config.task])].reads)
-    read["architecture"] = set(_named("architecture", config.architecture, MODELS).reads)
-    read["positions"] = set(_named("positions", config.positions, POSITIONS).reads)
+    read = fields_read(config)
     for name, readers in READERS.items():
         if name in config.changed and not any(name in read[reader] for reader in readers):
             named = {**dict(config), "kind": kind_name(TASKS[config.task])}
@@ -454,63 +488,8 @@ def _check_read(config: RunConfig) -> None:
             raise ConfigError(f"{name}={config.changed[name]!r}: not read by {by}; leave it out")
 
 
-_SAMPLERS = tuple(f"{part}_sampler" for part in PARTS)
-
-READERS: dict[str, tuple[str, ...]] = {
-    "alphabet": ("task",),
-    "pattern": ("task",),
-    "formula": ("task",),
-    "group": ("task",),
-    "bracket_types": ("task",),
-    "max_depth": ("task",),
-    "num_tokens": ("task",),
-    "distinct": ("task",),
-    "base": ("task",),
-    "digit_order": ("task",),
-    "operand_lengths": ("task",),
-    "replacement": ("task",),
-    "dataset": ("task",),
-    "imported": ("architecture",),
-    "validation_share": _SAMPLERS,
-    "test_share": _SAMPLERS,
-    "line_length": ("task",),
-    "max_lines": ("task",),
-    "font": ("task",),
-    "distortion": ("task",),
-    "loss_on": ("kind",),
-    "decoding": ("kind",),
-    "beam_width": ("kind",),
-    "stop_when_right": ("kind",),
-    "train_min_length": ("train_sampler",),
-    "validation_min_length": ("validation_sampler",),
-    "test_min_length": ("test_sampler",),
-    "train_set": ("train_sampler",),
-    "negatives": _SAMPLERS,
-    "negative_lengths": _SAMPLERS,
-    "disjoint": ("test_sampler",),
-    "num_blocks": ("architecture",),
-    "positions": ("architecture",),
-    "position_range": ("positions",),
-    "position_draw": ("positions",),
-    "attention": ("architecture",),
-    "attention_mask": ("architecture",),
-    "readout": ("architecture",),
-    "attention_scale": ("architecture",),
-    "norm_placement": ("architecture",),
-    "activation": ("architecture",),
-    "biases": ("architecture",),
-    "final_norm": ("architecture",),
-    "tied_embeddings": ("kind",),
-    "embedding_scale": ("architecture",),
-    "eigenvalue_range": ("architecture",),
-    "short_convolution": ("architecture",),
-    "expand": ("architecture",),
-    "state_size": ("architecture",),
-    "picture_blocks": ("architecture",),
-    "picture_channels": ("architecture",),
-}
-"""Fields later than the first version's, and the fields that name who may read them. One that
-none of them reads has to keep its default."""
+READERS = {name: about.readers for name, about in ABOUT.items() if about.readers}
+"""Fields later than the first version's, and the fields that name who may read them."""
 
 
 def _network(

@@ -7,6 +7,7 @@ probably meant; and what is wrong with a user's fields, in one line.
 import difflib
 import json
 import math
+import re
 import shlex
 from collections.abc import Mapping
 from typing import Any
@@ -28,6 +29,22 @@ def with_nulls(value: Any) -> Any:
     if not isinstance(value, float) or math.isfinite(value):
         return value
     return None if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+
+
+_CONTROL = re.compile(
+    r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
+)
+"""What moves the cursor, colors, or turns the direction of writing; lines and tabs may stay."""
+
+
+def visible(text: str) -> str:
+    """A text whose control characters are written as Python writes them."""
+    return _CONTROL.sub(_escaped, text)
+
+
+def _escaped(found: re.Match[str]) -> str:
+    number = ord(found[0])
+    return f"\\x{number:02x}" if number < 256 else f"\\u{number:04x}"
 
 
 LISTED = 40

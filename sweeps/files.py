@@ -20,7 +20,7 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 from platformdirs import user_state_path
 
-from seqcls.errors import ConfigError, MachineError
+from seqcls.errors import ConfigError, MachineError, Parameter
 
 DATABASE = b"SQLite format 3\0"
 """How every SQLite file begins; a copy of one is never replaced, whoever wrote it."""
@@ -30,6 +30,9 @@ COMPANIONS = ("-wal", "-shm", "-journal")
 
 _UNFINISHED = ".seqcls-"
 """How the folder's name begins that holds files until all of them are whole."""
+
+_OVER = ".seqcls-over-"
+"""How its name begins once nothing in it is needed: at once, and whatever of it is still there."""
 
 _LOCK = "lock"
 """Held by the program that writes them: whose lock is free was killed."""
@@ -71,12 +74,16 @@ def refuse_taken(paths: Iterable[Path], *, force: bool = False) -> None:
         is_ours = _is_of_this_program(path)
         if is_ours and force:
             continue
-        advice = "move it or name another"
+        there, advice, by_force = (
+            f"{str(path)!r} is there; ",
+            "move it or name another",
+            Parameter("force", True),
+        )
         if force:
-            advice = f"--force replaces only what seqcls wrote and nobody changed: {advice}"
-        elif is_ours:
-            advice += ", or replace it with --force"
-        raise ConfigError(f"{str(path)!r} is there; {advice}")
+            raise ConfigError(
+                there, by_force, f" replaces only what seqcls wrote and nobody changed: {advice}"
+            )
+        raise ConfigError(there, advice, *((", or replace it with ", by_force) if is_ours else ()))
 
 
 @contextmanager
@@ -98,11 +105,13 @@ def whole_files(folder: Path, *, force: bool = False) -> Iterator[Path]:
         folder.mkdir(parents=True, exist_ok=True)
         undo_unfinished(folder)
         # In the same folder, and so on the same disk: what is moved is never half there.
+        unfinished = Path(tempfile.mkdtemp(dir=folder, prefix=_UNFINISHED))
+        # Removed with its lock held; and where the disk has no room for the lock.
         with (
-            tempfile.TemporaryDirectory(dir=folder, prefix=_UNFINISHED) as name,
-            FileLock(Path(name) / _LOCK),
+            _removed_at_last(unfinished),
+            FileLock(unfinished / _LOCK),
+            _removed_at_last(unfinished),
         ):
-            unfinished = Path(name)
             new, before = unfinished / "new", unfinished / "before"
             new.mkdir()
             before.mkdir()
@@ -137,13 +146,32 @@ def undo_unfinished(folder: Path) -> None:
         lock = unfinished / _LOCK
         if unfinished.is_symlink():
             continue
+        if unfinished.name.startswith(_OVER):
+            shutil.rmtree(unfinished, ignore_errors=True)
+            continue
         with suppress(OSError, Timeout, ValueError):
             # One that is only being made has no lock yet.
             if not lock.is_file() and time.time() - unfinished.stat().st_mtime < _MAKING_SECONDS:
                 continue
             with FileLock(lock, timeout=0):
                 _take_back_some(folder, unfinished)
-                shutil.rmtree(unfinished)
+                _remove(unfinished)
+
+
+@contextmanager
+def _removed_at_last(unfinished: Path) -> Iterator[None]:
+    try:
+        yield
+    finally:
+        _remove(unfinished)
+
+
+def _remove(unfinished: Path) -> None:
+    """Removes a folder while its lock is held: without it, it would look like one in the making."""
+    over = unfinished.with_name(unfinished.name.replace(_UNFINISHED, _OVER, 1))
+    with suppress(OSError):
+        unfinished.rename(over)
+        shutil.rmtree(over, ignore_errors=True)
 
 
 def _take_back_some(folder: Path, unfinished: Path) -> None:
@@ -198,7 +226,7 @@ def _synced_hash(path: Path) -> str:
 
 
 def _remember(hashes: list[str]) -> None:
-    # Without it everything works; --force then replaces nothing.
+    # Without it everything works; `force` then replaces nothing.
     with suppress(OSError):
         _written().parent.mkdir(parents=True, exist_ok=True)
         with _written().open("a") as file:

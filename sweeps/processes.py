@@ -5,9 +5,13 @@ import os
 import signal
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
+from typing import TypeVar
+
+from seqcls.errors import StoreLostError
 
 # How long work says how far it is.
 
@@ -33,6 +37,40 @@ def collect_seldom() -> None:
 def end_without_collecting() -> None:
     """To be called last: all that is in memory is left to the system."""
     gc.freeze()
+
+
+# What is tried again, since nothing of it lasts.
+
+lasting = 0
+"""How often this process has printed something, or ended a transaction that writes."""
+
+AGAIN_SECONDS = (0.2, 1.0)
+"""How long it is waited before what lost its connection is tried a second time, and a third."""
+
+Answer = TypeVar("Answer")
+
+
+def note_lasting() -> None:
+    """Has it known that something may last: what did that is not done twice."""
+    global lasting
+    lasting += 1
+
+
+def repeated(act: Callable[[], Answer]) -> Answer:
+    """What an action gives, tried again where a server ended its connection before any of it lasts.
+
+    Raises:
+        StoreLostError: the connection was lost each time, or after something was kept.
+    """
+    before = lasting
+    for seconds in AGAIN_SECONDS:
+        try:
+            return act()
+        except StoreLostError:
+            if lasting != before:
+                raise
+        time.sleep(seconds)
+    return act()
 
 
 # Signals that end a program: the first asks it to end soon, the second ends it now.

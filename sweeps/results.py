@@ -274,3 +274,8 @@ def differing_fields(runs: "pd.DataFrame") -> list[str]:
         *(name for name in ours if runs[name].nunique() > 1),
         *(name for name in foreign if runs[name].nunique(dropna=False) > 1),
     ]
+
+
+def rows_of(frame: "pd.DataFrame") -> list[dict[Any, Any]]:
+    """A frame's rows as JSON has them: what is missing is null."""
+    return frame.astype(object).where(frame.notna(), None).to_dict("records")

@@ -13,21 +13,11 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from sweeps.processes import OnProgress
+from seqcls.text import visible
+from sweeps.processes import OnProgress, note_lasting
 
 if TYPE_CHECKING:
     from rich.progress import ProgressColumn
-
-
-_CONTROL = re.compile(
-    r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
-)
-"""What moves the cursor, colors, or turns the direction of writing; lines and tabs may stay."""
-
-
-def visible(text: str) -> str:
-    """A text whose control characters are written as Python writes them."""
-    return _CONTROL.sub(_escaped, text)
 
 
 _database: str | None = None
@@ -62,6 +52,7 @@ def say(text: str, *, err: bool = False, data: bool = False) -> None:
         err: whether it goes to stderr.
         data: whether it is read by programs, and so left as it is.
     """
+    note_lasting()
     typer.echo(visible(text if data else with_database(text)), err=err)
 
 
@@ -71,11 +62,6 @@ class VisibleFormatter(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         """A record as text."""
         return visible(with_database(super().format(record)))
-
-
-def _escaped(found: re.Match[str]) -> str:
-    number = ord(found[0])
-    return f"\\x{number:02x}" if number < 256 else f"\\u{number:04x}"
 
 
 # Durations as people say them.

@@ -1,8 +1,11 @@
 """The dashboard under Streamlit's own test runner."""
 
+import json
 import sys
+from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 from streamlit.components.v2 import manifest_scanner
@@ -67,3 +70,36 @@ def said(app: AppTest) -> str:
     """All that stands on the page as text."""
     parts = (app.info, app.success, app.error, app.caption, app.markdown, app.text, app.code)
     return "\n".join(str(element.value) for elements in parts for element in elements)
+
+
+MADE_OF_MARKDOWN = {"label", "help", "body", "text", "content", "captions"}
+"""Fields of elements of which the browser makes Markdown, but those of `PLAIN`."""
+
+PLAIN = {"Text.body", "Html.body", "Json.body"}
+
+
+def markdown_of(app: AppTest) -> Iterator[str]:
+    """Every text of a page of which the browser makes Markdown."""
+    for node in app._tree:
+        if (proto := getattr(node, "proto", None)) is not None:
+            yield from _markdown_in(proto)
+
+
+def _markdown_in(message: Any) -> Iterator[str]:
+    for field, value in message.ListFields():
+        for one in [value] if isinstance(value, str | int | float | bytes) else _each(value):
+            if f"{message.DESCRIPTOR.name}.{field.name}" == "Dataframe.columns":
+                # Of a table these are the tooltips of its heads alone.
+                yield from (x["help"] for x in json.loads(str(one)).values() if x and x.get("help"))
+            elif isinstance(one, str):
+                if (
+                    field.name in MADE_OF_MARKDOWN
+                    and f"{message.DESCRIPTOR.name}.{field.name}" not in PLAIN
+                ):
+                    yield one
+            elif hasattr(one, "ListFields"):
+                yield from _markdown_in(one)
+
+
+def _each(value: Any) -> Iterable[Any]:
+    return [value] if hasattr(value, "ListFields") else value

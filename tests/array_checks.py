@@ -9,12 +9,18 @@ each check looks at one element, and axes that are computed from arguments.
 from collections.abc import Callable, Iterator
 from functools import wraps
 from inspect import CO_VARARGS, CO_VARKEYWORDS, isfunction
-from types import UnionType
+from random import Random
+from types import NoneType, UnionType
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
 import jaxtyping
 from beartype import beartype
+from beartype._check.code import codemain
 from jaxtyping import AbstractArray
+
+# Of a container one element is checked, chosen by a generator that no test knows of: Hypothesis asks
+# that nothing which it draws takes numbers from the one that all share.
+codemain.getrandbits = Random(0).getrandbits  # type: ignore[assignment] # a private part
 
 _thoroughly = jaxtyping.jaxtyped
 _SCOPE = _thoroughly("context")
@@ -36,12 +42,16 @@ def _checked(decorated: Any, **options: Any) -> Any:
     if not isfunction(decorated):
         return _thoroughly(decorated, **options)
     try:
-        hints = get_type_hints(decorated, include_extras=True).values()
+        hints = list(get_type_hints(decorated, include_extras=True).values())
     except NameError:  # a name that only a type checker imports
         return _thoroughly(decorated, **options)
+    if all(hint in (Any, NoneType) for hint in hints):
+        # Nothing is to be checked: so are those that Numba compiles, which takes no others.
+        return decorated
     arrays = [array for hint in hints for array in _arrays_in(hint)]
     if not arrays:
-        return _unless_disabled(decorated, beartype(decorated))
+        # With no choice at each call: recursive functions would take twice as much of the stack.
+        return beartype(decorated)
     any_number = decorated.__code__.co_flags & (CO_VARARGS | CO_VARKEYWORDS)
     if any_number or any(within or "{" in axes for axes, within in arrays):
         return _thoroughly(decorated, **options)

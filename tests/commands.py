@@ -10,8 +10,10 @@ import sys
 import warnings
 
 import pytest
+from typer.core import TyperCommand, TyperGroup
+from typer.main import get_command
 
-from sweeps.cli.app import main
+from dashboard.cli import app, main
 from sweeps.processes import SIGNALS
 
 SEQCLS = [sys.executable, "-m", "sweeps"]
@@ -68,3 +70,17 @@ def refusal(said: "subprocess.CompletedProcess[str]") -> str:
     assert said.stderr.startswith("seqcls: ")
     assert said.stderr.count("\n") == 1
     return said.stderr
+
+
+def shown_commands() -> dict[str, TyperCommand]:
+    """Every command that the help shows, by its name."""
+    found: dict[str, TyperCommand] = {}
+    groups = [get_command(app)]
+    for group in groups:
+        assert isinstance(group, TyperGroup)
+        for name, command in group.commands.items():
+            if isinstance(command, TyperGroup):
+                groups.append(command)
+            elif isinstance(command, TyperCommand) and not command.hidden:
+                found[name] = command
+    return found

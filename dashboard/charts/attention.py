@@ -16,6 +16,7 @@ from dashboard.charts.parts import (
     TokenDrawing,
     chart_of,
     marked,
+    named,
     places_of,
     titled,
     token_axis,
@@ -23,8 +24,8 @@ from dashboard.charts.parts import (
     width_of,
 )
 from dashboard.charts.pointing import framed, pointed, row_frames
-from dashboard.charts.scales import Drawing, by_panel, reserved, token_colors
-from dashboard.charts.token_states import ROW, compact, weight_color
+from dashboard.charts.scales import LOW_TO_HIGH, Drawing, by_panel, reserved, token_colors
+from dashboard.charts.token_states import ROW, compact, grid
 
 WEIGHTS_WIDTH = 250
 WEIGHTS_ROW = 24
@@ -72,6 +73,55 @@ def attention_weights(frame: pd.DataFrame, tokens: Sequence[str], title: str) ->
     return facets.properties(title=title, **reserved(WEIGHTS_ROW * len(frame)))
 
 
+def _weight_color() -> alt.Color:
+    """The scale of attention weights."""
+    return alt.Color(
+        "weight:Q",
+        title="Weight",
+        scale=alt.Scale(scheme=LOW_TO_HIGH, domain=[0, 1]),
+        legend=alt.Legend(format="~%", tickCount=3),
+    )
+
+
+# One head of a string, token by token.
+
+NOTHING = "#440154"
+"""Where the scheme of amounts begins."""
+
+
+def attention_matrix(frame: pd.DataFrame, names: Names, title: str) -> TokenDrawing:
+    """What each token attends to in one head, a row a token that attends.
+
+    Args:
+        frame: letter (attended to), query (the letter that attends), weight in [0, 1].
+        names: of the tokens.
+        title: above it.
+    """
+    tokens = np.array(names)
+    cells = compact(frame, "query", "letter", "weight").assign(
+        attends=tokens[frame["query"]], to=tokens[frame["letter"]]
+    )
+    data = {"attention": cells, TOKENS: tokens_frame(names)}
+    return TokenDrawing(_attention_matrix, (places_of(names), title), data, True)
+
+
+def _attention_matrix(tokens: TokenAxis, title: str) -> Layers:
+    rows = alt.Scale(domain=list(range(tokens.number)))
+    cells = chart_of("attention").encode(
+        x=token_axis(tokens, "Token attended to"),
+        y=alt.Y("query:O", scale=rows, axis=named("Token that attends", every=True)),
+        color=_weight_color(),
+        tooltip=[
+            alt.Tooltip("attends:N", title="Attends"),
+            alt.Tooltip("to:N", title="To"),
+            alt.Tooltip("weight:Q", title="Weight", format=".4f"),
+        ],
+    )
+    drawn = grid(tokens, cells, rows=tokens.number).properties(title=titled(title))
+    # What is not sent rounds to 0.
+    return drawn.properties(view=alt.ViewBackground(fill=NOTHING))
+
+
 # All heads of a Transformer as small pictures, a row a block and a column a head.
 
 ROW_WIDTH, LARGEST = 880, 220
@@ -108,7 +158,7 @@ def small_patterns(
 
 
 def _small_patterns(heads: int, blocks: int, side: int) -> Layers:
-    cells = chart_of("pieces").mark_rect().encode(*_axes(heads, blocks), color=weight_color())
+    cells = chart_of("pieces").mark_rect().encode(*_axes(heads, blocks), color=_weight_color())
     columns = chart_of("columns").encode(x="x:Q", x2="x2:Q", y="y:Q", y2="y2:Q")
     drawn = columns.mark_rect(fillOpacity=0).add_params(pointed())
     return alt.layer(cells, drawn, framed(columns)).properties(
@@ -187,7 +237,7 @@ def _output_attention(tokens: TokenAxis, rows: int, title: str, width: int) -> L
     cells = chart_of("output_attention").encode(
         x=token_axis(tokens, "Token attended to"),
         y=row,
-        color=weight_color(),
+        color=_weight_color(),
         tooltip=[
             alt.Tooltip("writes:N", title="Writes"),
             alt.Tooltip("to:N", title="Attends to"),

@@ -1,6 +1,7 @@
 """The logit as a sum of steps along the residual stream: its frame and its chart."""
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import altair as alt
 import pandas as pd
@@ -10,6 +11,10 @@ from dashboard.charts.parts import Layers, Limits, TokenDrawing, reached_by, uns
 from dashboard.charts.scales import Domain, Drawing, by_panel, reserved
 from seqcls.interpretability.attribution import LogitStep
 from seqcls.interpretability.trained_model import Letters, TrainedModel
+from sweeps.api import presentation
+
+if TYPE_CHECKING:
+    from seqcls.interpretability.states_by_strings import Prefixes
 
 ROW = 26
 WIDTH = 210
@@ -126,7 +131,8 @@ def token_names(model: TrainedModel, letters: Letters) -> list[str]:
 
     Of a model that writes all that it reads: the input, `SEP` and the output.
     """
-    if model.writes:
+    # Where an output is read after the string, what is read is known once it is written.
+    if model.problem.writes:
         # Imported where it is used: PyTorch takes a second or two to load.
         from seqcls.interpretability import readable_model
 
@@ -137,6 +143,23 @@ def token_names(model: TrainedModel, letters: Letters) -> list[str]:
     return [before, *(alphabet[letter] for letter in letters), *after]
 
 
-def with_letters(model: TrainedModel, places: "pd.Series[int]") -> "pd.Series[int]":
-    """The numbers of letters, from 1 on, at places that count from 0 and a `CLS`."""
-    return places if model.config.readout == "first" else places + 1
+def with_letters(model: TrainedModel, frame: pd.DataFrame) -> pd.DataFrame:
+    """A frame of tokens with the letter of each, from 1 on, beside its place or, of attention, key.
+
+    Places and keys count from 0 and a `CLS`; the query of attention becomes a letter too.
+    """
+    before = 0 if model.config.readout == "first" else 1
+    if "query" not in frame:
+        return frame.assign(letter=frame["place"] + before)
+    return frame.assign(letter=frame["key"] + before, query=frame["query"] + before)
+
+
+def prefixes_frame(model: TrainedModel, letters: Letters, prefixes: "Prefixes") -> pd.DataFrame:
+    """A row a prefix: length, token, logit, label (0 or 1 of a language), letter, prefix (text)."""
+    frame = presentation.prefixes_frame(prefixes)
+    labels = [int(x) if isinstance(x, bool) else x for x in frame["label"]]
+    return frame.assign(
+        letter=frame["length"],
+        prefix=[model.display(letters[:end]) or "the empty string" for end in frame["length"]],
+        label=pd.Series(labels, dtype=object),
+    )

@@ -133,6 +133,12 @@ def class_color(
     )
 
 
+def share_axis(field: str, title: str, **scale: Any) -> alt.Y:
+    """The vertical axis of a share, from 0% to 100% unless its scale is another."""
+    limits = alt.Scale(**(scale or {"domain": [0, 1]}))
+    return alt.Y(f"{field}:Q", title=title, axis=alt.Axis(format="%"), scale=limits)
+
+
 def row_height(names: Sequence[str], least: int) -> int:
     """Pixels that a row needs so that its label fits."""
     return max(least, LABEL_LINE_HEIGHT * _lines(names) + 6)

@@ -20,7 +20,6 @@ from dashboard.charts.parts import (
     TokenDrawing,
     chart_of,
     marked,
-    named,
     place_axis,
     places_of,
     reached_by,
@@ -38,9 +37,6 @@ LONG = 66
 """Tokens from which on a string's are counted along the axis, and no longer named."""
 
 ROW = 16
-
-NOTHING = "#440154"
-"""Where the scheme of amounts begins."""
 
 UNKNOWN, UNKNOWN_COLOR = "label not known", "#d9d9d9"
 """The name and color of a prefix whose label no file says."""
@@ -138,46 +134,13 @@ def _turn(tokens: int) -> list[alt.Chart]:
     ]
 
 
-def attention_matrix(frame: pd.DataFrame, names: Names, title: str) -> TokenDrawing:
-    """What each token attends to in one head, a row a token that attends.
-
-    Args:
-        frame: letter (attended to), query (the letter that attends), weight in [0, 1].
-        names: of the tokens.
-        title: above it.
-    """
-    tokens = np.array(names)
-    cells = compact(frame, "query", "letter", "weight").assign(
-        attends=tokens[frame["query"]], to=tokens[frame["letter"]]
-    )
-    data = {"attention": cells, TOKENS: tokens_frame(names)}
-    return TokenDrawing(_attention_matrix, (places_of(names), title), data, True)
-
-
-def _attention_matrix(tokens: TokenAxis, title: str) -> Layers:
-    rows = alt.Scale(domain=list(range(tokens.number)))
-    cells = chart_of("attention").encode(
-        x=token_axis(tokens, "Token attended to"),
-        y=alt.Y("query:O", scale=rows, axis=named("Token that attends", every=True)),
-        color=weight_color(),
-        tooltip=[
-            alt.Tooltip("attends:N", title="Attends"),
-            alt.Tooltip("to:N", title="To"),
-            alt.Tooltip("weight:Q", title="Weight", format=".4f"),
-        ],
-    )
-    drawn = _grid(tokens, cells, rows=tokens.number).properties(title=titled(title))
-    # What is not sent rounds to 0.
-    return drawn.properties(view=alt.ViewBackground(fill=NOTHING))
-
-
 def compact(frame: pd.DataFrame, row: str, column: str, value: str) -> pd.DataFrame:
     """Cells as small as they may be sent: their row, their column and their value alone."""
     types = {row: np.int16, column: np.int16, value: np.float32}
     return frame[list(types)].astype(types)
 
 
-def _grid(
+def grid(
     tokens: TokenAxis,
     cells: alt.Chart,
     *above: alt.Chart,
@@ -193,16 +156,6 @@ def _grid(
     rectangles = drawn.add_params(pointed())
     return alt.layer(rectangles, *above, marked()).properties(
         width=width_of(tokens.number), height=min(max(ROW * rows, 60), most)
-    )
-
-
-def weight_color() -> alt.Color:
-    """The scale of attention weights."""
-    return alt.Color(
-        "weight:Q",
-        title="Weight",
-        scale=alt.Scale(scheme=LOW_TO_HIGH, domain=[0, 1]),
-        legend=alt.Legend(format="~%", tickCount=3),
     )
 
 
@@ -245,7 +198,7 @@ def _unit_states(tokens: TokenAxis, units: int, title: str, reach: float) -> Lay
             alt.Tooltip("value:Q", title="Value", format=".4f"),
         ],
     )
-    return _grid(tokens, cells, rows=units, most=420).properties(title=titled(title))
+    return grid(tokens, cells, rows=units, most=420).properties(title=titled(title))
 
 
 def state_path(frame: pd.DataFrame, shares: tuple[float, float]) -> TokenDrawing:
@@ -348,7 +301,7 @@ def _patched(
         ],
     )
     turned = cells.transform_filter("datum.flips").mark_text(text="●", fontSize=9, color="black")
-    return _grid(tokens, colored, turned, rows=len(sites), outlined=some_missing)
+    return grid(tokens, colored, turned, rows=len(sites), outlined=some_missing)
 
 
 def _outcome(label: int | None, predicted: bool) -> str:

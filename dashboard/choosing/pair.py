@@ -57,8 +57,8 @@ def _linked(models: pd.DataFrame) -> tuple[str, list[int]] | None:
         given = links.linked(param)[:2]
         if unknown := [str(x) for x in given if x not in known]:
             st.warning(
-                f"The link asks for {param} {', '.join(unknown)}, of which there is no trained "
-                "and tested model."
+                f"The link asks for {param} {', '.join(unknown)}, which has no trained and tested "
+                "model."
             )
         given = [x for x in given if x in known]
         if len(given) == 1:

@@ -47,7 +47,7 @@ def find_models(text: str, sweep: str | None, limit: int) -> pd.DataFrame:
         models = data.worst_models(_view(text, sweep), limit)
     if models.empty:
         in_sweep = f" in sweep {sweep!r}" if sweep and words[:1] != ["run"] and not slash else ""
-        raise UnknownRunError(f"{text!r}: no trained model is like that{in_sweep}; {EXPECTED}")
+        raise UnknownRunError(f"{text!r}: no trained model matches{in_sweep}; {EXPECTED}")
     return models
 
 
@@ -176,7 +176,9 @@ def _say_what_was_found(sweep: str | None) -> None:
     elif text is not None and of_sweep == sweep:
         number = len(_found(text, sweep))
         many = f"The {number} least accurate" if number == OFFERED_MODELS else f"{number}"
-        st.caption(f"{many} of the models like {verbatim(repr(text))} are offered. Choose one.")
+        st.caption(
+            f"{many} of the models that match {verbatim(repr(text))} are listed. Choose one."
+        )
 
 
 def _sweep_of(run_id: int) -> str | None:

@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import altair as alt
-import pandas as pd
 import vl_convert
 
 from dashboard.charts import token_states
-from dashboard.charts.attention import output_attention
+from dashboard.charts.attention import attention_matrix, output_attention
 from dashboard.charts.readout import (
     DRAWN,
+    prefixes_frame,
     steps_frame,
     token_names,
     waterfall,
@@ -96,7 +96,7 @@ def _of_string(model: TrainedModel, letters: Letters) -> Iterator[Figure]:
             f"{text[:60]!r} is read as {len(names)} tokens with its output: this model's figures "
             f"have a column for each, up to {LONGEST_READ}; shorten it"
         )
-    if not model.writes:
+    if model.problem.lacks("prefixes") is None:
         yield _prefixes(model, letters, names)
     if kinds := attention_kinds(model):
         for kind in kinds:
@@ -111,14 +111,7 @@ def _of_string(model: TrainedModel, letters: Letters) -> Iterator[Figure]:
 
 
 def _prefixes(model: TrainedModel, letters: Letters, names: Sequence[str]) -> Figure:
-    frame = presentation.prefixes_frame(prefix_logits(model, letters))
-    prefixes = frame.assign(
-        letter=frame["length"],
-        prefix=[model.display(letters[:end]) or "the empty string" for end in frame["length"]],
-        label=pd.Series(
-            [int(x) if isinstance(x, bool) else x for x in frame["label"]], dtype=object
-        ),
-    )
+    prefixes = prefixes_frame(model, letters, prefix_logits(model, letters))
     return Figure(
         None,
         panel=model.display(letters) or "empty",
@@ -132,9 +125,7 @@ def _prefixes(model: TrainedModel, letters: Letters, names: Sequence[str]) -> Fi
 def _attention(model: TrainedModel, letters: Letters, names: Sequence[str]) -> Iterator[Figure]:
     text = model.display(letters) or "empty"
     frame = presentation.attention_frame(attention_patterns(model, letters))
-    frame = frame.assign(
-        letter=with_letters(model, frame["key"]), query=with_letters(model, frame["query"])
-    ).drop(columns="key")
+    frame = with_letters(model, frame).drop(columns="key")
     for (block, head), of_head in frame.groupby(["block", "head"]):
         title = f"block {block}, head {head}"
         yield Figure(
@@ -143,7 +134,7 @@ def _attention(model: TrainedModel, letters: Letters, names: Sequence[str]) -> I
             f"{title}, {text}",
             "What each token attends to: each row sums to 1.",
             of_head,
-            token_states.attention_matrix(of_head, names, title).chart,
+            attention_matrix(of_head, names, title).chart,
         )
 
 
@@ -169,8 +160,7 @@ def _decoder_attention(model: TrainedModel, letters: Letters, kind: Kind) -> Ite
 def _units(model: TrainedModel, letters: Letters, names: Sequence[str]) -> Iterator[Figure]:
     text = model.display(letters) or "empty"
     units = recurrent_units(model, letters)
-    frame = presentation.units_frame(units)
-    frame = frame.assign(letter=with_letters(model, frame["place"]))
+    frame = with_letters(model, presentation.units_frame(units))
     word = layer_word(model)
     for (layer, state), of_layer in frame.groupby(["layer", "state"]):
         title = f"{word} {layer}: {str(state).replace('_', ' ')}"
@@ -179,8 +169,7 @@ def _units(model: TrainedModel, letters: Letters, names: Sequence[str]) -> Itera
         yield Figure(None, "Units", f"{title}, {text}", note, of_layer, chart)
     for layer, states in enumerate(units.states):
         path = principal_path(states)
-        points = presentation.path_frame(path, units.tokens)
-        points = points.assign(letter=with_letters(model, points["place"]))
+        points = with_letters(model, presentation.path_frame(path, units.tokens))
         chart = token_states.state_path(points, path.shares).chart
         note = "The state after every token, in its first two principal components."
         yield Figure(None, "Path of the state", f"{word} {layer}, {text}", note, points, chart)

@@ -9,7 +9,7 @@ from itertools import pairwise, product
 from typing import Any, Literal, get_args, get_origin
 
 from seqcls import config
-from seqcls.config import ANY_SAMPLER, PARTS, REPORT_TASK, RunConfig, default_fields
+from seqcls.config import ABOUT, ANY_SAMPLER, PARTS, REPORT_TASK, RunConfig, default_fields
 from seqcls.errors import ConfigError
 from seqcls.fields import read_by_kind, read_by_network, read_by_some_networks
 from seqcls.kinds import KINDS, kind_name
@@ -21,39 +21,12 @@ from seqcls.tasks import TASKS
 from sweeps.api.configurations import value_of
 
 GROUPS: dict[str, tuple[str, ...]] = {
-    "Task": (
-        "task", "dataset", "alphabet", "pattern", "replacement", "formula", "group",
-        "bracket_types", "max_depth", "num_letters", "required_letters", "num_tokens", "distinct",
-        "base", "digit_order", "operand_lengths", "line_length", "max_lines", "font", "distortion",
-        "decoding", "beam_width",
-    ),
-    "Strings": (
-        "train_max_length", "test_max_length", "negatives", "negative_lengths", "train_set",
-        "disjoint", "validation_share", "test_share",
-        "train_sampler", "train_min_length", "train_alpha", "train_size", "sequence_length",
-        "train_batch_size", "train_seed",
-        "validation_max_length", "validation_sampler", "validation_min_length",
-        "validation_alpha", "validation_size", "validation_batch_size", "validation_seed",
-        "test_sampler", "test_min_length", "test_alpha", "test_size", "test_batch_size",
-        "test_seed",
-    ),
-    "Network": (
-        "architecture", "hidden_size", "num_attention_heads", "num_blocks", "positions",
-        "position_range", "position_draw", "readout", "attention_mask", "attention_head_size",
-        "feed_forward_size", "layer_norm", "layer_norm_eps", "norm_placement", "final_norm",
-        "no_attend_cls", "attention_scale", "attention", "activation", "biases", "dropout_rate",
-        "embeddings_init_strategy", "attention_init_strategy", "feed_forward_init_strategy",
-        "tied_embeddings", "embedding_scale", "eigenvalue_range", "short_convolution", "expand",
-        "state_size", "picture_blocks", "picture_channels", "precision",
-    ),
-    "Training": (
-        "learning_rate", "max_num_epochs", "final_learning_rate_factor",
-        "learning_rate_schedule", "warm_up_steps", "train_loss",
-        "min_num_epochs", "patience", "min_validation_loss", "stop_when_right",
-        "weight_decay", "gradient_clip", "loss_on",
-    ),
-}  # fmt: skip
-"""Every field but `plugins`, which is filled in, those first that are asked for most."""
+    group: tuple(
+        sorted((x for x in ABOUT if ABOUT[x].group == group), key=lambda x: ABOUT[x].place)
+    )
+    for group in config.GROUPS
+}
+"""Every field that can be set, those first that are asked for most."""
 
 USUAL = {
     "Task": tuple(x for x in GROUPS["Task"] if x not in ("decoding", "beam_width")),

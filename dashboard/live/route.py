@@ -92,7 +92,7 @@ def look(model: TrainedModel, string: str) -> LiveDrawing:
 
 def _line(model: TrainedModel, letters: Letters, answer: Answer) -> Line:
     # Imported where it is used: PyTorch takes a second or two to load.
-    if model.writes:
+    if model.problem.lacks("prefixes"):
         from seqcls.interpretability.states_of_outputs import output_tokens
 
         written = output_tokens(model, letters)
@@ -105,9 +105,9 @@ def _line(model: TrainedModel, letters: Letters, answer: Answer) -> Line:
     from seqcls.interpretability.states_by_strings import prefix_logits
 
     prefixes = prefix_logits(model, letters)
-    name = f"Running {answer.number}" if model.problem.no_language else "Running logit"
     tokens = ["", *(model.tokenizer.alphabet[letter] for letter in letters)]
-    return Line(name=name, tokens=tokens, values=_finite(prefixes.logits.tolist()), zero=True)
+    values = _finite(prefixes.logits.tolist())
+    return Line(name=f"Running {answer.number}", tokens=tokens, values=values, zero=True)
 
 
 def _finite(values: list[float]) -> list[float | None]:
@@ -221,7 +221,7 @@ async def _question(request: Request) -> tuple[int, int | None, str]:
 
 def _answer(address: str, run_id: int, epoch: int | None, string: str) -> JSONResponse:
     if not _turn.acquire(timeout=WAIT_SECONDS):
-        return _refused(503, "Others are asking; ask again in a moment.")
+        return _refused(503, "The server is busy. Try again in a moment.")
     budget = _budget(address)
     began = time.monotonic()
     try:

@@ -14,7 +14,7 @@ HINT = (
     "dots are prefixes that the model predicts positive, or tokens that it is sure of."
 )
 NO_FILM = (
-    "No film: of this model only the best epoch is stored. A sweep keeps every epoch with "
+    "No film: only the best epoch of this model is stored. A sweep keeps every epoch with "
     '`checkpoints = "every_epoch"`, or the box *Keep the weights of every epoch* on the page '
     "Launch."
 )

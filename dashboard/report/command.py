@@ -30,7 +30,7 @@ def write_report(db: str | None, sweeps: Sequence[str], out: Path, *, force: boo
     """
     refuse_taken([out], force=force)
     if not out.parent.is_dir():
-        raise ConfigError(f"--out {out}: expected a file in a folder that is there, as heads.html")
+        raise ConfigError(f"--out {out}: expected a file in an existing folder, such as heads.html")
     text = written(open_reader(db), *sweeps)
     with whole_files(out.parent, force=force) as new:
         (new / out.name).write_text(text, encoding="utf-8")

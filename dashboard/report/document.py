@@ -157,10 +157,11 @@ def by_length(view: View, table: pd.DataFrame) -> Iterator[str]:
     yield _figure("by_length", _highlighted(accuracy_by_length(*lines.given)))
     said = [f"{measure.meaning} Click a configuration below the chart to see its models alone."]
     if drawable < len(table):
-        said.append(f"Drawn are the worst {drawable} of {len(table):,} configurations.")
+        said.append(f"The chart shows the worst {drawable} of {len(table):,} configurations.")
     if lines.most is not None:
         said.append(
-            f"{lines.most} models of each, evenly from the worst to the best; medians are over all."
+            f"Up to {lines.most} models of each, evenly from the worst to the best; medians are "
+            "over all."
         )
     yield quiet(" ".join(said))
 
@@ -175,7 +176,7 @@ def by_seed(view: View, table: pd.DataFrame) -> Iterator[str]:
     yield _figure("seed_grid", seed_grid(models, named).to_dict(validate=False))
     said = ["Click a point or a cell to see the strings of its model."]
     if drawable < len(table):
-        said.append(f"Drawn are the worst {drawable} of {len(table):,} configurations.")
+        said.append(f"The chart shows the worst {drawable} of {len(table):,} configurations.")
     yield quiet(" ".join(said))
 
 

@@ -17,7 +17,7 @@ from seqcls.interpretability.wording import percent
 from seqcls.kinds import Kind
 from seqcls.problem import obstacle_of, resolve
 from sweeps.api import failures
-from sweeps.api import remedies as remedy_trials
+from sweeps.api import trials as remedy_trials
 from sweeps.api.presentation import displayed
 from sweeps.store.databases.engine import Store
 from sweeps.store.reads.queries import why_no_weights
@@ -60,7 +60,7 @@ def _is_quick(config: Any) -> bool:
     if obstacle_of(config) is not None or why_no_weights(config) is not None:
         return False
     problem = resolve(config)
-    return problem.no_causes is None and obstacle(problem) is None
+    return problem.lacks("causes") is None and obstacle(problem) is None
 
 
 def _of(store: Store, run_id: int) -> list[dict[str, Any]]:
@@ -79,7 +79,7 @@ def _of(store: Store, run_id: int) -> list[dict[str, Any]]:
 def causes_list(of_one: pd.DataFrame) -> str:
     """The causes of one model, the most frequent first."""
     if of_one.empty:
-        return quiet("Its causes are not known; `seqcls causes SWEEP` finds and keeps them.")
+        return quiet("Its causes are not known; `seqcls causes SWEEP` finds and stores them.")
     rows = "".join(
         f"<li>{percent(row['share'], 0)}: {html.escape(row['mechanism'])}{_about(row)}</li>"
         for row in of_one.to_dict("records")

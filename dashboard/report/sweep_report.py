@@ -167,8 +167,8 @@ def _head(page: _ReportPage) -> str:
     drawn = ""
     if picked < len(models):
         drawn = (
-            f" Listed and drawn are {picked:,} of these {len(models):,}, as filtered; shares and "
-            "medians are of all."
+            f" {picked:,} of these {len(models):,} are listed and drawn, as filtered; shares and "
+            "medians cover all."
         )
     means = measures.failing(page.view.below, measures.words_of(models["config_id"]).words)
     said = "" if len(sweeps) != 1 else "".join(_written(sweeps[0]))
@@ -215,7 +215,7 @@ def _listed(sweeps: Sequence[_ReportSweep], pages: Mapping[str, str]) -> str:
 def _worst_first(table: pd.DataFrame) -> str:
     words = measures.words_of(table["config_id"]).words
     waiting = int(table["unfinished"].sum() + table["failed"].sum())
-    unfinished = f" {waiting:,} runs are not trained and count in no number." if waiting else ""
+    unfinished = f" {waiting:,} runs are not trained and are excluded." if waiting else ""
     trained_on = data.trained_on(tuple(table["config_id"].tolist()))
     tested = f" {trained_on}" if trained_on else ""
     more = len(table) - MOST_LISTED
@@ -266,7 +266,7 @@ def _failures(store: Store, sweeps: Sequence[_ReportSweep]) -> str:
         return ""
     head = "<tr><th>Sweep</th><th>Run</th><th>Reason</th></tr>"
     shown = "".join(rows[:MOST_FAILURES])
-    cut = f"More attempts failed than these {MOST_FAILURES}; `seqcls runs --json` has each run's."
+    cut = f"More than these {MOST_FAILURES} attempts failed; `seqcls runs --json` lists each run's."
     said = quiet(cut) if len(rows) > MOST_FAILURES else ""
     return f'<div class="wide words"><table>{head}{shown}</table></div>{said}'
 

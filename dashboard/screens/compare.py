@@ -12,7 +12,6 @@ from dashboard.text import verbatim
 from dashboard.views import accuracy_by_length, configurations, importance, scores, seeds
 from dashboard.views.scores import MAX_MODELS, MAX_ROWS
 from dashboard.words import measures, names
-from seqcls.errors import SeqclsError
 from seqcls.interpretability.wording import percent
 from seqcls.kinds import Measure
 from seqcls.theory.table import NOT_KNOWN
@@ -46,41 +45,36 @@ SWEEPS, CONFIGURATION = "sweeps", "configuration"
 
 def show() -> None:
     header = share.header("Which models generalize to longer strings?")
-    try:
-        view = filters.current()
-        counts = data.configurations(view)
-        if not _glance(counts, view):
-            return
-        configurations.show_story(int(counts["failing"].sum()))
-        table = configurations.table(view)
-        if table.empty:
-            fails = "fails" if view.kind is None else f"has {view.kind}"
-            st.success(f"No model that matches the filters {fails}. Clear them in the sidebar.")
-            return
-        share.offer(
-            header, "configurations", lambda: configurations.table(view), view, only=filters.told()
-        )
-        chosen = _table(table, view)
-        if not scores.counts(view, _ids(chosen)):
-            st.info("None of the selected configurations has a model that is trained and tested.")
-            return
-        if said := data.trained_on(_ids(chosen)):
-            st.caption(verbatim(said))
-        configurations.show_predictions(chosen, _names(chosen))
-        _by_length(chosen, view)
-        _by_seed(chosen, view)
-        importance.show(chosen, view, _names(chosen))
-    except SeqclsError as error:
-        data.explain(error)
+    view = filters.current()
+    counts = data.configurations(view)
+    if not _glance(counts, view):
+        return
+    configurations.show_story(int(counts["failing"].sum()))
+    table = configurations.table(view)
+    if table.empty:
+        fails = "fails" if view.kind is None else f"has {view.kind}"
+        st.success(f"No model that matches the filters {fails}. Clear them in the sidebar.")
+        return
+    share.offer(
+        header, "configurations", lambda: configurations.table(view), view, only=filters.told()
+    )
+    chosen = _table(table, view)
+    if not scores.counts(view, _ids(chosen)):
+        st.info("None of the selected configurations has a model that is trained and tested.")
+        return
+    if said := data.trained_on(_ids(chosen)):
+        st.caption(verbatim(said))
+    configurations.show_predictions(chosen, _names(chosen))
+    _by_length(chosen, view)
+    _by_seed(chosen, view)
+    importance.show(chosen, view, _names(chosen))
 
 
 def _glance(counts: pd.DataFrame, view: View) -> bool:
     """Numbers of runs; False where there is nothing more to show."""
     if counts.empty:
-        st.info(
-            filters.none_shown(
-                "No run matches the filters. Clear them in the sidebar, or choose other seeds."
-            )
+        filters.say_none(
+            "No run matches the filters. Clear them in the sidebar, or choose other seeds."
         )
         return False
     total = counts[["seeds", "unfinished", "failed", "failing"]].sum()
@@ -88,7 +82,7 @@ def _glance(counts: pd.DataFrame, view: View) -> bool:
     # In a row that wraps: in columns, names would be cut off at 820 pixels.
     with st.container(horizontal=True, gap="medium", key="glance"):
         st.metric("Models tested", f"{done:,}", help=measures.TESTED, width="content")
-        if view.failing or view.kind is not None:
+        if view.picks:
             st.metric(
                 "Match the filters",
                 f"{int(counts['picked'].sum()):,}",
@@ -99,7 +93,9 @@ def _glance(counts: pd.DataFrame, view: View) -> bool:
         st.metric(
             "Failing models",
             f"{failing:,} ({percent(failing / done, 0)})" if done else "none yet",
-            help=measures.failing(view.below, measures.words_of(counts["config_id"]).words),
+            help=verbatim(
+                measures.failing(view.below, measures.words_of(counts["config_id"]).words)
+            ),
             width="content",
         )
         st.metric("Queued or in training", f"{int(total['unfinished']):,}", width="content")
@@ -203,24 +199,24 @@ def _by_length(chosen: pd.DataFrame, view: View) -> None:
         return
     if lines.most is not None:
         st.caption(
-            f"The chart shows {lines.most} models of each configuration, evenly from the worst to "
-            "the best. Medians and intervals are over all of them."
+            f"The chart shows up to {lines.most} models of each configuration, evenly from the "
+            "worst to the best. Medians and intervals are over all of them."
         )
-    chart = placement.built(accuracy_by_length.zoomed_by_length, *lines.given)
-    clicked = accuracy_by_length.CLICKED
-    event = placement.with_legend(chart, lines.colors, "by_length", click=clicked)
-    links.open_clicked(event, clicked)
+    accuracy_by_length.show(lines.given, lines.colors, "by_length")
     st.caption(
-        f"{measure.meaning} Hover over a line to see its seed; click it to look inside the model. "
-        "Lines at 100% or 0% are drawn a little apart."
+        f"{verbatim(measure.meaning)} Hover over a line to see its seed; click it to look inside "
+        "the model. "
+        "Coinciding lines at 100% or 0% are offset so that each is visible."
     )
 
 
 def _length_controls(measures_of: Mapping[str, Measure], width: int) -> tuple[Measure, int]:
     row = st.container(horizontal=True, gap="medium", key="controls")
-    said = " ".join(f"{name}: {known.meaning}" for name, known in measures_of.items())
+    said = verbatim(" ".join(f"{name}: {known.meaning}" for name, known in measures_of.items()))
     titles = list(measures_of)
-    measure = links.choice("Measure", titles, "measure", titles[0], place=row, help=said)
+    measure = links.choice(
+        "Measure", titles, "measure", titles[0], place=row, help=said, format_func=verbatim
+    )
     said = "Few test strings have any one length; together they make a steadier line."
     widths = [1, 5, 10, 20]
     chosen = links.choice("Lengths per point", widths, "width", width, place=row, help=said)

@@ -3,7 +3,7 @@
 import pandas as pd
 import streamlit as st
 
-from dashboard import data, elements, layout, links, placement
+from dashboard import data, elements, layout, links
 from dashboard.charts.colors import OKABE_ITO
 from dashboard.choosing.pair import STRING, Pair, choose
 from dashboard.text import verbatim
@@ -39,7 +39,7 @@ def of_configurations(compared: Compared, names: tuple[str, str]) -> None:
         _difference("Difference of median accuracy", comparison.median_difference, "bootstrap")
     if comparison.p_value is None:
         st.caption(
-            "McNemar: none, since no seed is in both; the two are compared as independent samples."
+            "No McNemar test: no seed is in both, so the two are compared as independent samples."
         )
         return
     _sentence(comparison.table, comparison.p_value, "seeds that both have", "fail")
@@ -52,7 +52,7 @@ def of_models(compared: ComparedRuns, names: tuple[str, str]) -> None:
         _difference("Difference of wrong shares", compared.difference, "Newcombe")
     if compared.table is None or compared.p_value is None:
         st.caption(
-            "McNemar: none, since the two are tested on different strings; the shares are compared "
+            "No McNemar test: the two are tested on different strings, so the shares are compared "
             "as independent samples."
         )
         return
@@ -72,7 +72,7 @@ def _difference(label: str, difference: ConfidenceInterval, by: str) -> None:
         delta=f"no interval: fewer than {FEWEST} seeds" if lacking else _span(difference),
         delta_color="off",
         delta_arrow="off",
-        help=f"The first less the second, with its {CONFIDENCE:.0%} interval ({by}).",
+        help=f"The first minus the second, with its {CONFIDENCE:.0%} interval ({by}).",
         width="content",
     )
 
@@ -100,7 +100,7 @@ def _sentence(table: PairTable, p_value: float, what: str, verb: str) -> None:
     )
     st.markdown(
         f"**{chance}** ({p_value_text(p_value)}, exact McNemar): of {table.pairs:,} {what}, "
-        f"{unlike:,} {verb} in one alone, {table.only_first:,} in the first and "
+        f"{unlike:,} {verb} in only one, {table.only_first:,} in the first and "
         f"{table.only_second:,} in the second."
     )
 
@@ -126,7 +126,12 @@ def show_accuracy(pair: Pair) -> None:
     """A line for each model, and for each of two configurations the median of its models."""
     width = scores.first_width(pair.config_ids)
     if pair.run_ids is None:
-        seeds, medians = _of_configurations(pair, width)
+        seeds, medians, most = _of_configurations(pair, width)
+        if most is not None:
+            st.caption(
+                f"The chart shows up to {most} models of each configuration, evenly from the worst "
+                "to the best. Medians and intervals are over all of them."
+            )
         color_of = names.colors(list(dict.fromkeys(pair.config_ids)))
         colors = dict(zip(pair.names, (color_of[x] for x in pair.config_ids), strict=True))
     else:
@@ -135,24 +140,22 @@ def show_accuracy(pair: Pair) -> None:
     measure = scores.offered(pair.config_ids)
     title = next(name for name, known in measure.items() if known.name == MEASURE)
     drawn = (seeds, medians, scores.limits(pair.config_ids), title, colors)
-    chart = placement.built(accuracy_by_length.zoomed_by_length, *drawn)
-    event = placement.with_legend(
-        chart, colors, "by_length_of_two", click=accuracy_by_length.CLICKED
-    )
-    links.open_clicked(event, accuracy_by_length.CLICKED)
+    accuracy_by_length.show(drawn, colors, "by_length_of_two")
 
 
-def _of_configurations(pair: Pair, width: int) -> tuple[pd.DataFrame, pd.DataFrame]:
+def _of_configurations(pair: Pair, width: int) -> tuple[pd.DataFrame, pd.DataFrame, int | None]:
+    """The points of models, the medians, and how many models are drawn; None where all are."""
     ids = tuple(dict.fromkeys(pair.config_ids))
     named = names.configuration_names(list(ids))
     renamed = {named[x]: name for x, name in zip(pair.config_ids, pair.names, strict=True)}
     medians = scores.medians(View(), ids, width, MEASURE)
-    most = max(1, scores.MAX_POINTS // max(1, medians["middle"].nunique()) // len(ids))
+    most = scores.most_drawn(scores.counts(View(), ids), medians["middle"].nunique())
     seeds = scores.points_of_models(View(), ids, most, width, MEASURE)
-    return tuple(  # type: ignore[return-value]
+    seeds, medians = (
         x.assign(configuration=x["configuration"].astype(str).map(renamed))
         for x in (seeds, medians)
     )
+    return seeds, medians, most
 
 
 def _of_models(
@@ -185,11 +188,11 @@ def show_strings(pair: Pair, strings: pd.DataFrame | None) -> str | None:
             tested on different strings.
     """
     words = measures.words_of(pair.config_ids).words
-    st.subheader(f"{words.plural('').capitalize()} that only one gets wrong")
+    st.subheader(verbatim(f"{words.plural('').capitalize()} that only one gets wrong"))
     if strings is None:
         st.info(
-            "No string can be compared: the two are tested on different strings, so that what one "
-            "gets wrong the other may never have been asked."
+            "Strings cannot be compared: the two are tested on different strings, so what one gets "
+            "wrong may be unknown to the other."
         )
         return None
     alone = strings[(strings["wrong_a"] == 0) | (strings["wrong_b"] == 0)]
@@ -207,8 +210,9 @@ def _strings_table(pair: Pair, strings: pd.DataFrame, what: str) -> str | None:
     shown = strings.iloc[first : first + A_PAGE]
     of = "the models of one and not of the other" if pair.run_ids is None else "one model alone"
     st.caption(
-        f"{len(strings):,} different {what} that {of} get{'' if pair.run_ids is None else 's'} "
-        "wrong, those of most models first. Select one to ask both about it."
+        f"{len(strings):,} different {verbatim(what)} that {of} "
+        f"get{'' if pair.run_ids is None else 's'} wrong, those of most models first. Select one "
+        "to ask both about it."
     )
     (kind, *_) = measures.kinds_of(pair.config_ids)
     counted = {
@@ -267,7 +271,7 @@ def _side(pair: Pair, place: int, text: str) -> None:
     try:
         rows = [_predictions(int(run_id), (text,)) for run_id in asked["run_id"]]
     except SeqclsError as error:
-        st.info(f"It cannot be asked: {verbatim(str(error))}")
+        st.info(f"No answer: {verbatim(str(error))}")
         return
     said = displayed(pd.concat(rows, ignore_index=True), *_configs(pair))
     answers = measures.answers_frame(said).drop(columns="string")
@@ -300,7 +304,7 @@ def _say(answers: pd.DataFrame) -> None:
     known = answers["correct"].dropna()
     right, of = int(known.sum()), len(known)
     if not of:
-        st.markdown("**What is right of it is not known**")
+        st.markdown("**The correct answer is not known**")
     elif of == 1:
         st.markdown("**right**" if right else "**wrong**")
     else:
@@ -313,12 +317,9 @@ _models = data.cached(compare_runs)
 
 def show() -> None:
     st.title("Do these two differ?")
-    try:
-        pair = choose()
-        if pair is not None:
-            _compared(pair)
-    except SeqclsError as error:
-        data.explain(error)
+    pair = choose()
+    if pair is not None:
+        _compared(pair)
 
 
 def _compared(pair: Pair) -> None:

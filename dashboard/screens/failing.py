@@ -8,10 +8,10 @@ import streamlit as st
 
 from dashboard import data, elements, filters, layout, links, share
 from dashboard.server import visitors
+from dashboard.text import verbatim
 from dashboard.views import causes, error_places, remedies
 from dashboard.words import languages, measures, names
 from seqcls.config import RunConfig
-from seqcls.errors import SeqclsError
 from seqcls.kinds import Kind, Words
 from sweeps.api.presentation import displayed
 from sweeps.store.reads.selection import KINDS, View
@@ -30,43 +30,30 @@ BREAKING = 100
 
 def show() -> None:
     header = share.header("Which models fail, and on which strings?")
-    try:
-        view = filters.current()
-        number = data.count_failing_models(view)
-        if not number:
-            _nothing(view)
-            return
-        most = min(number, share.MOST_ROWS)
-        rows = partial(data.failing_models, view, most)
-        share.offer(header, "failing_models", rows, view, only=filters.told())
-        model = _models(view, number)
-        _model(model, view)
-        causes.show(view)
-        remedies.show(int(model["run_id"]))
-        _breaking(view, number)
-    except SeqclsError as error:
-        data.explain(error)
+    view = filters.current()
+    number = data.count_failing_models(view)
+    if not number:
+        _nothing(view)
+        return
+    most = min(number, share.MOST_ROWS)
+    rows = partial(data.failing_models, view, most)
+    share.offer(header, "failing_models", rows, view, only=filters.told())
+    model = _models(view, number)
+    _model(model, view)
+    causes.show(view)
+    remedies.show(int(model["run_id"]))
+    _breaking(view, number)
 
 
 def _nothing(view: View) -> None:
     tested = int(data.configurations(view)["seeds"].sum())
     if tested:
-        makes = "makes an error" if view.kind is None else f"has {view.kind}"
+        makes = "has an error" if view.kind is None else f"has {view.kind}"
         makes = f"fails and {makes}" if view.failing else makes
-        which = "that the other filters leave" if _picks(view) else "that match the filters"
+        which = "that the other filters leave" if view.picks else "that match the filters"
         st.success(f"None of the {tested:,} tested models {which} {makes}.")
     else:
-        st.info(
-            filters.none_shown(
-                "No model that matches the filters is trained and tested. Clear them in the "
-                "sidebar, or wait for the first results."
-            )
-        )
-
-
-def _picks(view: View) -> bool:
-    """Whether models are picked by what they got wrong."""
-    return view.failing or view.kind is not None
+        filters.say_none()
 
 
 def _models(view: View, number: int) -> "pd.Series[Any]":
@@ -76,10 +63,13 @@ def _models(view: View, number: int) -> "pd.Series[Any]":
     miss = errs.format(said.words.plural("test"))
     order = "the least accurate first" if view.kind is None else f"by their share of {view.kind}"
     these = ""
-    if _picks(view):
+    if view.picks:
         tested = int(data.configurations(view)["seeds"].sum())
         these = f" Counted are those of {tested:,} tested models that match the filters."
-    st.caption(f"{miss}, {order}.{these} Select one to see its {said.words.plural('')} below.")
+    st.caption(
+        f"{verbatim(miss)}, {order}.{these} Select one to see its "
+        f"{verbatim(said.words.plural(''))} below."
+    )
     first = links.first_of_page(number, MODELS_A_PAGE, "models_page")
     table = data.failing_models(view, MODELS_A_PAGE, first)
     config_ids = table["config_id"].tolist()
@@ -114,9 +104,9 @@ def _linked_elsewhere(shown: list[int]) -> "pd.Series[Any] | None":
         return None
     rows = data.model(linked[0])
     if rows.empty:
-        st.warning(f"The link asks for model {linked[0]}, which is not in this database.")
+        st.warning(f"Model {linked[0]} (from the link) is not in this database.")
     elif not int(rows["errors"].iloc[0]):
-        st.warning(f"The link asks for model {linked[0]}, which makes no error.")
+        st.warning(f"Model {linked[0]} (from the link) has no errors.")
     else:
         return rows.astype(object).iloc[0]
     return None
@@ -147,17 +137,19 @@ def _in_short(errors: pd.DataFrame, model: "pd.Series[Any]", words: Words) -> No
         st.code(errors["string"].iloc[0], language=None, wrap_lines=True)
     solved = measures.solved_length(words)
     length = measures.solved_or_none(model["solved_length"])
-    row.metric("Solved length", length, help=solved, width="content")
+    row.metric("Solved length", length, help=verbatim(solved), width="content")
     counted: dict[str, str] = dict(zip(KINDS, KINDS_OF_ERRORS, strict=True))
     if pd.isna(model[KINDS_OF_ERRORS[0]]):
         # Of a task that is no language there is one kind of error.
         counted = {words.missed: "errors"}
     for kind, column in counted.items():
         row.metric(
-            kind.capitalize(),
+            verbatim(kind.capitalize()),
             f"{int(model[column]):,}",
-            help=f"Of the whole test, {words.one} as often as it occurs in it. The table below has "
-            f"each {words.string} once.",
+            help=verbatim(
+                f"Of the whole test, {words.one} as often as it occurs in it. The table below has "
+                f"each {words.string} once."
+            ),
             width="content",
         )
 
@@ -166,7 +158,7 @@ def _strings(run_id: int, view: View, kind: Kind, config: RunConfig) -> None:
     words = kind.words
     left, right = st.columns([3, 1], vertical_alignment="bottom")
     text = left.text_input(
-        f"Find {words.plural('')} that contain",
+        verbatim(f"Find {words.plural('')} that contain"),
         key="find",
         bind="query-params",
         placeholder="such as ab{100}",
@@ -194,14 +186,15 @@ def _strings(run_id: int, view: View, kind: Kind, config: RunConfig) -> None:
     )
     if not number:
         st.info(
-            f"No {words.missed} {words.string} of this model matches. Search for something else."
+            f"No {verbatim(f'{words.missed} {words.string}')} of this model matches. Search for "
+            "something else."
         )
         return
     first = links.first_of_page(number, STRINGS_A_PAGE, "strings_page")
     table = data.string_errors(run_id, search, STRINGS_A_PAGE, first)
     st.caption(
-        f"{number:,} different {words.plural(words.missed)}, the shortest first. Select one to "
-        "look at it."
+        f"{number:,} different {verbatim(words.plural(words.missed))}, the shortest first. Select "
+        "one to look at it."
     )
     string = links.texts(
         measures.ordered(displayed(table, config), kind),
@@ -212,7 +205,9 @@ def _strings(run_id: int, view: View, kind: Kind, config: RunConfig) -> None:
     )
     if string is not None:
         links.to_model(
-            run_id, f"Look inside this model at the selected {words.string}", string=string
+            run_id,
+            f"Look inside this model at the selected {verbatim(words.string)}",
+            string=string,
         )
     error_places.show_alignment(
         config, table[table["string"] == (string or table["string"].iloc[0])]
@@ -221,7 +216,7 @@ def _strings(run_id: int, view: View, kind: Kind, config: RunConfig) -> None:
 
 def _breaking(view: View, number: int) -> None:
     said = measures.words_of(data.configurations(view)["config_id"])
-    st.subheader(f"Which {said.words.plural('')} break most models?")
+    st.subheader(f"Which {verbatim(said.words.plural(''))} break most models?")
     breaking = data.breaking_strings(view, BREAKING)
     if breaking.strings.empty:
         st.caption("Their strings are damaged, so they are left out.")
@@ -233,11 +228,14 @@ def _breaking(view: View, number: int) -> None:
     ids = [config_id for config_id, name in data.languages().items() if name == language]
     (kind, *_), said = measures.kinds_of(tuple(ids)), measures.words_of(ids)
     table = displayed(table, *data.some_configs(tuple(ids[:1])).values())
-    whose = f"{of:,} models of this {said.words.task}" if several else f"{number:,} models"
+    whose = (
+        f"{of:,} models of this {verbatim(said.words.task)}" if several else f"{number:,} models"
+    )
     if breaking.every > 1:
         whose = f"{of:,} models, spread evenly among those that fail: all would take too long"
     miss = " ".join(said.words.miss.format("").split())
-    st.caption(f"The {len(table)} {said.words.plural('test')} that most models {miss}, of {whose}.")
+    strings, miss = verbatim(said.words.plural("test")), verbatim(miss)
+    st.caption(f"The {len(table)} {strings} that most models {miss}, of {whose}.")
     st.dataframe(
         table,
         hide_index=True,

@@ -7,7 +7,6 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from dashboard import data
 from dashboard.choosing.opened import OpenedModel
 from dashboard.links import COMPARE_PAGE, FAILING_PAGE, to_model
 from dashboard.placement import stretch
@@ -16,7 +15,6 @@ from dashboard.views.ablation import pruned
 from dashboard.views.families import answers_of, curve_frame, family_curve, flips_frame
 from dashboard.views.guide import compare, failing, find, of_report, show_figures
 from dashboard.views.why import explained
-from seqcls.errors import SeqclsError
 from seqcls.interpretability.family import Curve
 from seqcls.interpretability.sentences import explanation_text, family_text
 
@@ -265,23 +263,15 @@ def show() -> None:
         "The argument of Richard Stebbing's report *Transformer Sequence Classification* (2022), "
         "in eight steps, with its models as your database has them; a ninth is about copying."
     )
-    try:
-        if of_report(DEFAULT).empty:
-            st.info(
-                "This database has none of the report's models, which this guide is about. "
-                "`seqcls sweep report` trains them."
-            )
-            return
-    except SeqclsError as error:
-        data.explain(error)
+    if of_report(DEFAULT).empty:
+        st.info(
+            "This database has none of the report's models, which this guide is about. "
+            "`seqcls sweep report` trains them."
+        )
         return
     for number, (title, step) in enumerate(STEPS.items(), start=1):
         st.subheader(f"{number}. {title}", anchor=f"step-{number}")
-        try:
-            step()
-        except SeqclsError as error:
-            data.explain(error)
-            return
+        step()
 
 
 show()

@@ -8,12 +8,11 @@ import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from dashboard import data, elements, filters, layout, links, placement, share
+from dashboard import elements, filters, layout, links, placement, share
 from dashboard.text import verbatim
 from dashboard.views import configurations, heat_map
 from dashboard.views.heat_map import CANNOT, CLICKED
 from dashboard.words import languages, measures
-from seqcls.errors import SeqclsError
 from seqcls.kinds import Measure
 from sweeps.store.reads.selection import View
 
@@ -25,27 +24,19 @@ MEASURES = ("accuracy", "right_length_given", "token_error_rate")
 
 def show() -> None:
     header = share.header("Where do models begin to generalize?")
-    try:
-        view = filters.current()
-        models = heat_map.models_by_language(view)
-        if models.empty:
-            st.info(
-                filters.none_shown(
-                    "No model that matches the filters is trained and tested. Clear them in the "
-                    "sidebar, or wait for the first results."
-                )
-            )
-            return
-        every = f"All {measures.words_of_languages(map(str, models.index)).words.task}s"
-        chosen = languages.choose(models, [every])
-        language = None if chosen == every else chosen
-        fields = heat_map.fields(view, language)
-        if len(fields) < 2:
-            _too_few(fields)
-            return
-        _maps(view, language, fields, header)
-    except SeqclsError as error:
-        data.explain(error)
+    view = filters.current()
+    models = heat_map.models_by_language(view)
+    if models.empty:
+        filters.say_none()
+        return
+    every = f"All {measures.words_of_languages(map(str, models.index)).words.task}s"
+    chosen = languages.choose(models, [every])
+    language = None if chosen == every else chosen
+    fields = heat_map.fields(view, language)
+    if len(fields) < 2:
+        _too_few(fields)
+        return
+    _maps(view, language, fields, header)
 
 
 def _too_few(fields: list[str]) -> None:
@@ -88,9 +79,9 @@ def _maps(view: View, language: str | None, fields: list[str], header: DeltaGene
     _say_what_is_predicted(table, grouped)
     fail = measures.failing(view.below, words)
     st.caption(
-        f"{measure.title}: {measure.meaning} Failing: {fail} Each number "
-        "summarizes models, not pooled strings. A missing cell has no model with these settings. "
-        "Click a cell to compare its models."
+        f"{verbatim(measure.title)}: {verbatim(measure.meaning)} Failing: {verbatim(fail)} Each "
+        "number summarizes models, not pooled strings. A missing cell has no model with these "
+        "settings. Click a cell to compare its models."
     )
 
 
@@ -100,7 +91,7 @@ def _measure(config_ids: list[int]) -> Measure:
     first = next(iter(known))
     if len(known) == 1:
         return known[first]
-    return known[links.choice("Measure", list(known), "mapped", first)]
+    return known[links.choice("Measure", list(known), "mapped", first, format_func=verbatim)]
 
 
 def _map(
@@ -151,8 +142,8 @@ def _say_what_is_left_out(view: View, language: str | None, grouped: list[str], 
     for name, number in unread.items():
         if number:
             st.caption(
-                f"{number:,} of {models:,} models are in no cell: their {task} or network "
-                f"does not use {verbatim(name)}."
+                f"{number:,} of {models:,} models are in no cell: their {verbatim(task)} or "
+                f"network does not use {verbatim(name)}."
             )
 
 

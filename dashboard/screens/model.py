@@ -19,14 +19,15 @@ from dashboard.choosing.strings import (
     second_model,
     string_of_link,
 )
+from dashboard.data import explaining
 from dashboard.live import section
 from dashboard.text import verbatim
 from dashboard.views import ablation, answers, automaton, families, remedies, verdict, why
 from dashboard.words.languages import task_sentence, verdict_sentence
 from seqcls.config import RunConfig
-from seqcls.errors import SeqclsError, VisitorError
+from seqcls.errors import VisitorError
 from seqcls.interpretability.network import Needs, obstacle
-from seqcls.problem import resolve
+from seqcls.problem import Problem, resolve
 from sweeps.store.opening import open_reader
 from sweeps.store.reads import queries
 from sweeps.store.reads.queries import stored_epochs
@@ -57,75 +58,78 @@ def show_sections(run_id: int, config: RunConfig) -> None:
     problem = resolve(config)
     if (reason := queries.why_no_weights(config)) is not None:
         st.info(
-            f"Imported: what looks into a model is left out, since {verbatim(reason)}.",
+            "Imported without weights, so analyses that look inside the model are unavailable: "
+            f"{verbatim(reason)}.",
             icon=":material/info:",
         )
         answers.show_results(run_id, config)
         remedies.show(run_id)
         return
     absent = {name: obstacle(problem, needs) for name, (_, needs) in BY_COUNTS.items()}
-    sections = {name: section for name, (section, _) in BY_COUNTS.items() if absent[name] is None}
-    if sections:
-        _say_what_is_absent(absent)
-        _show_by_counts(run_id, config, sections)
-    else:
+    by_counts = {name: section for name, (section, _) in BY_COUNTS.items() if absent[name] is None}
+    if not by_counts:
         # Any model can be ablated; without letter counts that is done in another way. So are
         # families and all strings of a model that writes.
-        others = (ABLATION, BREAKING, ALL_STRINGS) if problem.writes else (ABLATION,)
+        others = (ABLATION, BREAKING, ALL_STRINGS) if _writes(problem) else (ABLATION,)
         absent = {name: absent[name] for name in absent if name not in others}
-        if problem.writes:
+        if _writes(problem):
             absent |= dict.fromkeys((BREAKING, ALL_INPUTS), problem.unknown_labels)
-        _say_what_is_absent(absent)
-        _show_any(run_id, config)
+    _say_what_is_absent(absent)
+    string, sections = (
+        _by_counts(run_id, config, by_counts) if by_counts else _of_any_model(run_id, config)
+    )
+    sections[LIVE] = partial(_live, run_id, string)
+    if automaton.is_offered(config):
+        sections[AUTOMATON] = partial(_learned, run_id, config)
+    _show_tabs(run_id, sections)
 
 
-def _show_by_counts(
+Sections = dict[str, Callable[[], None]]
+
+
+def _by_counts(
     run_id: int, config: RunConfig, by_counts: Mapping[str, Callable[[Chosen], None]]
-) -> None:
+) -> tuple[str, Sections]:
+    """The string that is looked at and the sections, where letter counts give an account."""
     chosen = choose_view(open_model(run_id), data.string_errors(run_id, ErrorSearch()))
-    sections = {name: partial(section, chosen) for name, section in by_counts.items()}
-    live = {LIVE: partial(_live, run_id, chosen.string)}
+    sections: Sections = {name: partial(section, chosen) for name, section in by_counts.items()}
     of_a_string: Sequence[str] = [STATES]
     if len(by_counts) < len(BY_COUNTS):
         sections = {ANSWERS: partial(answers.show, run_id, config), **sections}
         of_a_string = OF_A_STRING
     sections |= {name: partial(_of_chosen, name, run_id, chosen) for name in of_a_string}
-    _show_tabs(run_id, sections | live | _automaton(run_id, config))
+    return chosen.string, sections
 
 
-def _show_any(run_id: int, config: RunConfig) -> None:
-    sections: dict[str, Callable[[], None]] = {ANSWERS: partial(answers.show, run_id, config)}
+def _writes(problem: Problem) -> bool:
+    """Whether there are tabs about outputs: those are other questions than about answers."""
+    return problem.writes
+
+
+def _of_any_model(run_id: int, config: RunConfig) -> tuple[str, Sections]:
+    """The string that is looked at first and the sections, where strings are run."""
+    sections: Sections = {ANSWERS: partial(answers.show, run_id, config)}
     problem = resolve(config)
-    for name in (WRITING, *OF_A_STRING) if problem.writes else OF_A_STRING:
+    for name in (WRITING, *OF_A_STRING) if _writes(problem) else OF_A_STRING:
         sections[name] = partial(_of_a_string, run_id, config, name)
-    if problem.writes and problem.unknown_labels is None:
+    if _writes(problem) and problem.unknown_labels is None:
         for name in (BREAKING, ALL_INPUTS):
             sections[name] = partial(_of_inputs, run_id, name)
     sections[ABLATION] = lambda: ablation.show_by_strings(open_any(run_id))
     string = string_of_link(config, data.string_errors(run_id, ErrorSearch()))
-    sections[LIVE] = partial(_live, run_id, resolve(config).tokenizer.display(string))
-    _show_tabs(run_id, sections | _automaton(run_id, config))
+    return problem.tokenizer.display(string), sections
 
 
+@explaining(say)
 def _live(run_id: int, string: str) -> None:
     """A string as it is typed, and epochs as a film."""
-    try:
-        *others, kept = stored_epochs(open_reader(), run_id)
-    except SeqclsError as error:
-        say(error)
-        return
+    *others, kept = stored_epochs(open_reader(), run_id)
     section.show(run_id, string, [0, *sorted([*others, kept])], kept, look_at)
-
-
-def _automaton(run_id: int, config: RunConfig) -> dict[str, Callable[[], None]]:
-    """The section of the automaton that a model has become, where there may be one."""
-    if not automaton.is_offered(config):
-        return {}
-    return {AUTOMATON: partial(_learned, run_id, config)}
 
 
 @st.fragment
 def _learned(run_id: int, config: RunConfig) -> None:
+    """The automaton that a model has become."""
     with concurrent_changes.redrawn_if_changed(part=True):
         automaton.show(run_id, config)
 
@@ -143,57 +147,39 @@ def _show_tabs(run_id: int, sections: Mapping[str, Callable[[], None]]) -> None:
                     remedies.show(run_id)
 
 
+@explaining(say)
 def _of_chosen(name: str, run_id: int, chosen: Chosen) -> None:
     """A section that holds of any model, at the string that was chosen."""
     if chosen.model.epoch != chosen.model.stored.kept_epoch:
         st.caption("This is the model at the kept epoch.")
-    try:
-        opened = open_any(run_id)
-    except SeqclsError as error:
-        say(error)
-        return
+    opened = open_any(run_id)
     _section(Named(f"Model {run_id}", opened), chosen.string, name)
 
 
 @st.fragment
 def _of_a_string(run_id: int, config: RunConfig, name: str) -> None:
     """A section and its string; where another is chosen, nothing else of the page is run again."""
-    with concurrent_changes.redrawn_if_changed(part=True):
-        try:
-            left, right = st.columns(2)
-            with left:
-                string = choose_string(config, data.string_errors(run_id, ErrorSearch()))
-            with right:
-                named = choose_model(run_id)
-            _section(named, string, name)
-        except SeqclsError as error:
-            show_missing(error)
+    with concurrent_changes.redrawn_if_changed(part=True), explaining(show_missing):
+        left, right = st.columns(2)
+        with left:
+            string = choose_string(config, data.string_errors(run_id, ErrorSearch()))
+        with right:
+            named = choose_model(run_id)
+        _section(named, string, name)
 
 
 @st.fragment
 def _of_inputs(run_id: int, name: str) -> None:
     """A section on many inputs of a model that writes."""
-    with concurrent_changes.redrawn_if_changed(part=True):
-        try:
-            named = choose_model(run_id)
-            # Imported where it is used: PyTorch takes a second or two to load.
-            from dashboard.views import inputs
-
-            if name == BREAKING:
-                inputs.show_families(named.opened)
-            else:
-                inputs.show_all(named.opened)
-        except SeqclsError as error:
-            show_missing(error)
+    with concurrent_changes.redrawn_if_changed(part=True), explaining(show_missing):
+        opened = choose_model(run_id).opened
+        (families if name == BREAKING else verdict).show_outputs(opened)
 
 
+@explaining(say)
 def _section(named: Named, string: str, name: str) -> None:
     model = named.model
-    try:
-        letters = model.letters(string)
-    except SeqclsError as error:
-        say(error)
-        return
+    letters = model.letters(string)
     # Imported where it is used: PyTorch takes a second or two to load.
     from dashboard.views import patching, states, written
 
@@ -223,19 +209,17 @@ FORMER_NAMES = {"Surgery": "Ablation"}
 """What links that were made before may call a section."""
 
 
+@explaining(show_missing)
 def show() -> None:
     header = share.header("Inside a model")
     if (former := st.query_params.get("view")) in FORMER_NAMES:
         st.session_state["view"] = st.query_params["view"] = FORMER_NAMES[former]
-    try:
-        run_id = choose_run()
-        if run_id is None:
-            st.info("No model is trained yet. Train the report's models, in about a minute:")
-            st.code("seqcls sweep report", language="bash")
-            return
-        _model(run_id, queries.run_config(open_reader(), run_id), header)
-    except SeqclsError as error:
-        show_missing(error)
+    run_id = choose_run()
+    if run_id is None:
+        st.info("No model is trained yet. Train the report's models, in about a minute:")
+        st.code("seqcls sweep report", language="bash")
+        return
+    _model(run_id, queries.run_config(open_reader(), run_id), header)
 
 
 def _model(run_id: int, config: RunConfig, header: DeltaGenerator) -> None:

@@ -8,7 +8,6 @@ from dashboard.launch import panel, starting_point, variants
 from dashboard.text import clock, models_fail, written
 from dashboard.views import annotating, losses, running
 from dashboard.words import measures, names
-from seqcls.errors import SeqclsError
 from seqcls.interpretability.wording import percent
 from sweeps.access import control
 from sweeps.grid.written_spec import toml_of
@@ -26,28 +25,25 @@ MAX_FAILURES = 200
 
 def show() -> None:
     header = share.header("Sweeps")
-    try:
-        written = data.sweep_notes()
-        actions.show_deletions()
-        hidden = actions.hidden_sweeps()
-        everything = [sweep for sweep in data.progress()[::-1] if sweep.id not in hidden]
-        if not everything:
-            st.info("No sweeps yet. Launch one from the sidebar.")
-            return
-        sweeps = _listed(everything, written)
-        if not sweeps:
-            st.info("All sweeps are archived.")
-            return
-        links.say_what_is_not("sweep_id", [sweep.id for sweep in sweeps])
-        st.caption("A sweep is a named set of models. Select one to see its details.")
-        chosen = _table(sweeps, written)
-        sweep = next(sweep for sweep in sweeps if sweep.id == chosen)
-        if sweep.done:
-            view = View(sweeps=(sweep.name,))
-            share.offer(header, share.file_name(sweep.name), lambda: _models(view), view)
-        _sweep(sweep)
-    except SeqclsError as error:
-        data.explain(error)
+    written = data.sweep_notes()
+    actions.show_deletions()
+    hidden = actions.hidden_sweeps()
+    everything = [sweep for sweep in data.progress()[::-1] if sweep.id not in hidden]
+    if not everything:
+        st.info("No sweeps yet. Launch one from the sidebar.")
+        return
+    sweeps = _listed(everything, written)
+    if not sweeps:
+        st.info("All sweeps are archived.")
+        return
+    links.say_what_is_not("sweep_id", [sweep.id for sweep in sweeps])
+    st.caption("A sweep is a named set of models. Select one to see its details.")
+    chosen = _table(sweeps, written)
+    sweep = next(sweep for sweep in sweeps if sweep.id == chosen)
+    if sweep.done:
+        view = View(sweeps=(sweep.name,))
+        share.offer(header, share.file_name(sweep.name), lambda: _models(view), view)
+    _sweep(sweep)
 
 
 def _models(view: View) -> pd.DataFrame:
@@ -103,7 +99,7 @@ def _table(sweeps: list[SweepProgress], written: dict[int, Note]) -> int:
             "Trained and tested", format="percent", min_value=0, max_value=1
         ),
         "unfinished": st.column_config.NumberColumn("Unfinished", help="Queued or in training."),
-        "failed": st.column_config.NumberColumn("Untrained", help="Training failed."),
+        "failed": st.column_config.NumberColumn("Training failed"),
     }
     for name in ("title", "tags"):
         if not shown[name].map(len).any():
@@ -182,18 +178,16 @@ def _times(record: sweep_queries.SweepRecord) -> None:
         column.text(time)
 
 
+# It refreshes itself, and so may find what the page around it did not.
+@data.explaining()
 def _progress(sweep_id: int) -> None:
     """How far a sweep is, and its loss curves; drawn again by themselves while it is trained."""
-    try:
-        store = open_reader()
-        for sweep in data.progress():
-            if sweep.id != sweep_id:
-                continue
-            running.show_sweep(store, sweep, "page")
-            losses.show(sweep)
-    except SeqclsError as error:
-        # It refreshes itself, and so may find what the page around it did not.
-        data.explain(error)
+    store = open_reader()
+    for sweep in data.progress():
+        if sweep.id != sweep_id:
+            continue
+        running.show_sweep(store, sweep, "page")
+        losses.show(sweep)
 
 
 def _failures(sweep_id: int) -> None:

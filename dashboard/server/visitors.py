@@ -86,9 +86,8 @@ class VisitorBudget:
         if self._left <= 0:
             wait = max(1.0, -self._left * WINDOW / self._most)
             raise VisitorError(
-                f"This visit has used the {self._most:g} s of computing that a visitor has in "
-                f"{spoken(WINDOW)}; ask again in {spoken(wait)}. What was answered before is still "
-                "shown."
+                f"Compute limit reached ({self._most:g} s per {spoken(WINDOW)}). Try again in "
+                f"{spoken(wait)}; earlier answers are still shown."
             )
 
     def charge(self, seconds: float) -> None:
@@ -183,7 +182,7 @@ def later(make: Callable[[], Answer]) -> Callable[[], Answer]:
 
     def made() -> Answer:
         if not budget.download.acquire(blocking=False):
-            raise VisitorError("This visit waits for a download; ask for the next one after it.")
+            raise VisitorError("A download is being prepared; try again when it is done.")
         try:
             with QUEUE.turn(refuse_ended):
                 refuse_ended()

@@ -12,13 +12,14 @@ from streamlit.delta_generator import DeltaGenerator
 
 from dashboard import links
 from dashboard.charts.colors import GREY, OKABE_ITO
-from dashboard.charts.scales import Drawing, class_color, reserved, titled
+from dashboard.charts.scales import Drawing, class_color, reserved, share_axis, titled
 from dashboard.choosing.opened import AnyModel, OpenedModel, remembered, say
 from dashboard.choosing.run import ABLATED
 from dashboard.choosing.strings import Chosen
+from dashboard.data import explaining
 from dashboard.placement import stretch
 from dashboard.server.visitors import ask
-from seqcls.errors import SeqclsError
+from dashboard.text import verbatim
 from seqcls.interpretability.ablation import judge_of, prune, rank
 from seqcls.interpretability.ablation_judge import (
     Ablated,
@@ -28,7 +29,7 @@ from seqcls.interpretability.ablation_judge import (
     dimensions_of,
     heads_of,
 )
-from seqcls.interpretability.trained_model import Answer, OutputAnswer, TrainedModel
+from seqcls.interpretability.trained_model import TrainedModel
 from seqcls.kinds import MISCLASSIFIED, Words
 from seqcls.models.parts import Part
 from sweeps.api.presentation import displayed
@@ -159,12 +160,7 @@ def accuracy_by_length(
                 title=f"{words.string.capitalize()} length ({tokens})",
                 scale=alt.Scale(zero=True),
             ),
-            y=alt.Y(
-                "accuracy:Q",
-                title=f"Accuracy on {words.plural('test')}",
-                axis=alt.Axis(format="%"),
-                scale=alt.Scale(zero=False),
-            ),
+            y=share_axis("accuracy", f"Accuracy on {words.plural('test')}", zero=False),
             color=class_color("model", colors, "Model", labelLimit=LABEL),
             tooltip=[
                 alt.Tooltip("model:N", title="Model"),
@@ -386,6 +382,7 @@ def _pruning(model: OpenedModel) -> None:
     )
 
 
+@explaining(say)
 def show_by_strings(opened: AnyModel) -> None:
     """Shows the ablations of any model, by a sample of strings that are run: it takes seconds,
     so a button asks.
@@ -395,18 +392,14 @@ def show_by_strings(opened: AnyModel) -> None:
         "Ablation", list(METHODS), "way", "zero", format_func=lambda name: METHODS[name]
     )
     if not st.toggle("Ablate each part on its own", key="ablate", bind="query-params"):
-        strings = _texts(model).words.plural("test")
+        strings = verbatim(_texts(model).words.plural("test"))
         st.caption(f"Measured on {SAMPLE} distinct {strings}, spread evenly over their lengths.")
         return
-    try:
-        whole, *ranked = alone(opened, how)
-    except SeqclsError as error:
-        say(error)
-        return
-    if model.writes:
+    whole, *ranked = alone(opened, how)
+    if model.problem.lacks("outputs") is None:
         st.caption(
-            "Exact match by teacher forcing: right are the inputs for which every token of the "
-            "target is the likeliest. What changes is the log-probability of the targets."
+            "Exact match by teacher forcing: an input is right if every token of the target is the "
+            "likeliest. What changes is the log-probability of the targets."
         )
     if model.problem.network.picture:
         st.caption("The encoder of pictures is not ablated: its convolutions are not parts.")
@@ -425,19 +418,14 @@ def show_by_strings(opened: AnyModel) -> None:
 
 
 def _texts(model: TrainedModel) -> AblationTexts:
-    number = "logit"
-    if model.problem.no_language:
-        number = OutputAnswer.number if model.writes else Answer.number
-    return AblationTexts(model.problem.kind.words, number)
+    kind = model.problem.kind
+    return AblationTexts(kind.words, kind.score_name)
 
 
+@explaining(say)
 def _one_by_one(opened: AnyModel, how: AblationMethod) -> None:
     st.subheader("Pruning, the cheapest part first")
     if not st.toggle("Remove them one by one", key="prune", bind="query-params"):
         return
-    try:
-        steps = pruned(opened, how)
-    except SeqclsError as error:
-        say(error)
-        return
+    steps = pruned(opened, how)
     stretch(pruning_curve(pruning_frame(steps, TEXT), _texts(opened.model)), "network pruning")

@@ -1,12 +1,13 @@
 """Accuracy, or a rate of errors, against string length: seeds thin, medians thick."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import altair as alt
 import numpy as np
 import pandas as pd
 
+from dashboard import links, placement
 from dashboard.charts.colors import GREY, INK, OKABE_ITO
 from dashboard.charts.legend import unfaded
 from dashboard.charts.pointing import CONFIGURATION, chart_with_names, pointed
@@ -278,3 +279,15 @@ def _limits(limits: pd.DataFrame) -> list[alt.Chart]:
         base.mark_rule(color=GREY, strokeDash=[4, 4], clip=True),
         labels.encode(alt.Text("label:N"), y=alt.value("height")),
     ]
+
+
+def show(given: Sequence[Any], colors: Mapping[str, str], key: str) -> None:
+    """Draws the lines with their names beside them; a click on a line leads to its model.
+
+    Args:
+        given: what `zoomed_by_length` is given.
+        colors: of each configuration, by its name.
+        key: of the chart.
+    """
+    chart = placement.built(zoomed_by_length, *given)
+    links.open_clicked(placement.with_legend(chart, colors, key, click=CLICKED), CLICKED)

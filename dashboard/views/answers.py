@@ -6,14 +6,15 @@ import streamlit as st
 from dashboard import data, layout
 from dashboard.choosing.opened import key_of, say_of_input
 from dashboard.choosing.strings import separated_by
+from dashboard.data import explaining
 from dashboard.figures.history import losses, losses_by_part
 from dashboard.placement import stretch
 from dashboard.server.visitors import ask
+from dashboard.text import verbatim
 from dashboard.views import error_places
 from dashboard.words import measures
 from dashboard.words.languages import first_strings
 from seqcls.config import RunConfig
-from seqcls.errors import SeqclsError
 from seqcls.problem import resolve
 from sweeps.api.presentation import displayed
 from sweeps.store.opening import open_reader
@@ -38,6 +39,7 @@ def show_results(run_id: int, config: RunConfig) -> None:
     _training(run_id, config)
 
 
+@explaining(say_of_input)
 def _ask(run_id: int, config: RunConfig, errors: pd.DataFrame) -> None:
     st.subheader("Ask the model")
     problem = resolve(config)
@@ -53,12 +55,8 @@ def _ask(run_id: int, config: RunConfig, errors: pd.DataFrame) -> None:
     if not strings:
         return
     if len(strings) > MOST_ASKED:
-        st.caption(f"Asked are the first {MOST_ASKED} of {len(strings)} strings.")
-    try:
-        answers = _predictions(run_id, strings[:MOST_ASKED])
-    except SeqclsError as error:
-        say_of_input(error)
-        return
+        st.caption(f"Only the first {MOST_ASKED} of {len(strings)} strings are asked.")
+    answers = _predictions(run_id, strings[:MOST_ASKED])
     st.dataframe(
         measures.answers_frame(displayed(answers, config)),
         hide_index=True,
@@ -82,7 +80,8 @@ def _predictions(run_id: int, strings: tuple[str, ...]) -> pd.DataFrame:
 
 def _errors(run_id: int, config: RunConfig, errors: pd.DataFrame) -> None:
     kind = resolve(config).kind
-    st.subheader(f"{kind.words.missed.capitalize()} {kind.words.plural('test')}")
+    missed = f"{kind.words.missed.capitalize()} {kind.words.plural('test')}"
+    st.subheader(verbatim(missed))
     if errors.empty:
         st.success("There are none.")
         return

@@ -10,21 +10,21 @@ import streamlit as st
 
 from dashboard import links
 from dashboard.charts.colors import INK, OKABE_ITO
-from dashboard.charts.scales import SIDE, Drawing, reserved, titled
+from dashboard.charts.scales import SIDE, Drawing, reserved, share_axis, titled
 from dashboard.choosing.opened import key_of, open_any, say
+from dashboard.data import explaining
 from dashboard.placement import ground, place, stretch
 from dashboard.server.visitors import ask
 from dashboard.text import verbatim
 from seqcls.config import RunConfig
-from seqcls.errors import SeqclsError
 from seqcls.interpretability.automaton import (
-    MOST_LETTERS,
     LearnedAutomaton,
     Round,
     counted,
     dot,
     learned_text,
     named,
+    obstacle,
     states,
 )
 from seqcls.interpretability.wording import percent
@@ -65,7 +65,7 @@ def states_by_round(frame: pd.DataFrame) -> Drawing:
         height=HEIGHT,
         title=titled(
             "States by round",
-            "Each was refuted by a string, but the last where an automaton is found.",
+            "Each was refuted by a string, except the last if an automaton is found.",
         ),
         **reserved(HEIGHT),
     )
@@ -85,12 +85,7 @@ def probe_by_position(frame: pd.DataFrame, trained: int, commonest: float) -> Dr
         .mark_line(point=frame["position"].nunique() == 1)
         .encode(
             x=alt.X("position:Q", title="Position of the token"),
-            y=alt.Y(
-                "share:Q",
-                title="State read rightly",
-                scale=alt.Scale(domain=[0, 1]),
-                axis=alt.Axis(format="%"),
-            ),
+            y=share_axis("share", "State read rightly"),
             color=alt.Color(
                 "layer:N",
                 title="Probe of",
@@ -169,19 +164,15 @@ DRAWN = 60
 
 def is_offered(config: RunConfig) -> bool:
     """Whether a model of this configuration may have an automaton."""
-    problem = resolve(config)
-    return problem.no_language is None and problem.tokenizer.num_letters <= MOST_LETTERS
+    return obstacle(resolve(config)) is None
 
 
+@explaining(say)
 def show(run_id: int, config: RunConfig) -> None:
     """Learns a model's automaton, draws it beside the language's, and says what was tried."""
     said = "The learning also ends after 100 hypotheses or 60 seconds."
     most = links.choice("States at most", BUDGETS, "automaton_states", BUDGETS[0], help=said)
-    try:
-        learned = _learned(run_id, most)
-    except SeqclsError as error:
-        say(error)
-        return
+    learned = _learned(run_id, most)
     finding, *others = learned_text(learned)
     (st.success if learned.found else st.warning)(verbatim(finding))
     for said in others:
@@ -237,7 +228,7 @@ def _graphs(learned: LearnedAutomaton) -> Round:
         with columns[1]:
             st.subheader("The language's")
             if len(rounds) > 1:
-                st.caption("Minimal. Double circle: accepting. Arrow from nowhere: the start.")
+                st.caption("Minimal. Double circle: accepting. Unlabeled arrow: the start.")
             _graph(learned.language, learned.alphabet)
             st.caption(states(len(learned.language.table)) + ".")
     return shown
@@ -276,6 +267,7 @@ def _rounds(learned: LearnedAutomaton) -> pd.DataFrame:
     )
 
 
+@explaining(say)
 def _inside(run_id: int, config: RunConfig, learned: LearnedAutomaton, chosen: Round) -> None:
     st.subheader("Inside the model")
     if not st.toggle(
@@ -288,12 +280,8 @@ def _inside(run_id: int, config: RunConfig, learned: LearnedAutomaton, chosen: R
         return
     if chosen is not learned.main_hypothesis:
         number = states(learned.main_hypothesis.states)
-        st.caption(f"Those of the hypothesis of {number} are looked for.")
-    try:
-        within = _looked_for(run_id, learned)
-    except SeqclsError as error:
-        say(error)
-        return
+        st.caption(f"Looking for the states of the hypothesis with {number}.")
+    within = _looked_for(run_id, learned)
     left, right = st.columns([3, 2]) if within.clusters is not None else (st.container(), None)
     with left:
         frame = pd.concat(

@@ -113,14 +113,11 @@ def _start(run_ids: tuple[int, ...]) -> None:
         st.session_state[actions.PROBLEM] = told(error)
 
 
+@data.explaining()
 def _progress(job: CauseSearch) -> None:
     if not job.goes_on:
         st.rerun()
-    try:
-        done = failures.leading_causes(data.causes(list(job.run_ids)))["run_id"].nunique()
-    except SeqclsError as error:
-        data.explain(error)
-        return
+    done = failures.leading_causes(data.causes(list(job.run_ids)))["run_id"].nunique()
     of = len(job.run_ids)
     st.progress(done / of, f"Finding causes: {done:,} of {of:,} models")
 
@@ -175,7 +172,7 @@ def _without_causes(models: pd.DataFrame) -> dict[int, str]:
     here = {
         config_id: config for config_id, config in configs.items() if obstacle_of(config) is None
     }
-    reasons = {config_id: resolve(config).no_causes for config_id, config in here.items()}
+    reasons = {config_id: resolve(config).lacks("causes") for config_id, config in here.items()}
     reasons |= {key: why_no_weights(config) for key, config in configs.items() if key not in here}
     return {config_id: reason for config_id, reason in reasons.items() if reason is not None}
 

@@ -10,7 +10,7 @@ from dashboard.text import verbatim
 from dashboard.words import names
 from seqcls.interpretability.wording import percents
 from seqcls.theory.table import NOT_KNOWN
-from sweeps.api.remedies import Loop, TriedRemedy
+from sweeps.api.trials import Loop, TriedRemedy
 from sweeps.statistics.intervals import wilson
 from sweeps.store.reads.selection import View
 
@@ -110,7 +110,7 @@ def contradicted(named: Sequence[str]) -> str:
     shown = "; ".join(map(verbatim, named[:MOST_SAID]))
     more = f"; and {len(named) - MOST_SAID:,} more" if len(named) > MOST_SAID else ""
     return (
-        f"Predicted cannot, and yet not all models fail: {shown}{more}. Either the tested strings "
+        f"Predicted cannot, but not all models fail: {shown}{more}. Either the tested strings "
         "alone are solved, or a condition of the prediction does not hold."
     )
 

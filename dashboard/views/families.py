@@ -1,4 +1,4 @@
-"""A family of strings: where the answer changes as one or two counts grow."""
+"""A family of strings: where the answer changes, or the output is wrong, as counts grow."""
 
 import altair as alt
 import numpy as np
@@ -9,21 +9,27 @@ from dashboard.charts.colors import GREY, INK
 from dashboard.charts.scales import (
     OUTCOME_COLORS,
     OUTCOMES,
+    OUTPUT_COLORS,
     SIDE,
     Drawing,
     class_color,
     outcome,
     outcome_colors,
     reserved,
+    share_axis,
+    titled,
 )
-from dashboard.choosing.opened import remembered
+from dashboard.choosing.opened import AnyModel, remembered, say_of_input
 from dashboard.choosing.strings import Chosen, examples
+from dashboard.data import explaining
 from dashboard.placement import place, stretch
 from dashboard.text import verbatim
+from dashboard.words.languages import family_example
 from seqcls.errors import InvalidStringError
-from seqcls.interpretability.families import answers
-from seqcls.interpretability.family import Curve, FamilyMap
+from seqcls.interpretability.families import answers, output_family
+from seqcls.interpretability.family import Curve, FamilyMap, OutputFamily, output_family_text
 from seqcls.interpretability.sentences import family_text
+from sweeps.api.presentation import displayed
 
 SURE = 5.0
 """A logit that is drawn in full color: a probability of 0.7%, or of 99.3%."""
@@ -157,12 +163,7 @@ def probability_curve(curve: pd.DataFrame, name: str) -> Drawing:
     """
     base = alt.Chart(curve).encode(
         _counted(alt.X, "n", f"{name}, the free count"),
-        alt.Y(
-            "probability:Q",
-            title="Probability",
-            scale=alt.Scale(domain=[0, 1]),
-            axis=alt.Axis(format="%"),
-        ),
+        share_axis("probability", "Probability"),
     )
     half = alt.Chart().mark_rule(color=GREY, strokeWidth=0.5).encode(y=alt.datum(0.5))
     dots = base.mark_point(filled=True, size=16, opacity=1).encode(
@@ -214,7 +215,7 @@ def family_map(cells: pd.DataFrame, flips: pd.DataFrame, names: tuple[str, str])
             alt.Y("second:Q"),
             tooltip=[
                 alt.Tooltip("first:Q", title=names[0], format=","),
-                alt.Tooltip("second:Q", title=f"the answer changes at {names[1]}", format=","),
+                alt.Tooltip("second:Q", title=f"Answer changes at {names[1]}", format=","),
             ],
         )
     )
@@ -288,4 +289,146 @@ def _map(grid: FamilyMap) -> None:
         "Colored where the model is wrong; the fainter, the nearer its logit is to 0. Dots are the "
         f"{'exact boundary' if grid.exact else 'changes that show'}: for each {first} the "
         f"{second} at which the answer changes."
+    )
+
+
+# Of a model that writes: what it writes for each input of a family.
+
+RIGHT = "right"
+
+
+def outputs_frame(answers: OutputFamily) -> pd.DataFrame:
+    """A row an input: its counts by their names, outcome, right_tokens, target_tokens, …
+
+    And share (of the target's tokens that are right before the first wrong one, in [0, 1]), input,
+    target, output.
+    """
+    rows = [
+        {
+            **dict(zip(answers.family.names, each.values, strict=True)),
+            "outcome": each.error_kind or RIGHT,
+            "right_tokens": each.right_tokens,
+            "target_tokens": each.target_tokens,
+            "share": each.right_tokens / max(each.target_tokens, 1),
+            "input": each.input,
+            "target": each.target,
+            "output": each.output,
+        }
+        for each in answers.outputs
+    ]
+    return pd.DataFrame(rows)
+
+
+CELL = 30
+
+_OUTPUT_COLOR = class_color(
+    "outcome", {RIGHT: GREY, **OUTPUT_COLORS}, "Output is", columns=3, symbolOpacity=1
+)
+
+
+def output_curve(frame: pd.DataFrame, name: str, text: str) -> Drawing:
+    """Right tokens of each output against the free count, with the length of the targets.
+
+    Args:
+        frame: the count, outcome, right_tokens, target_tokens, target, output.
+        name: of the count.
+        text: the family, for the title.
+    """
+    x = alt.X(f"{name}:Q", title=f"{name}, the free count", axis=alt.Axis(tickMinStep=1))
+    targets = (
+        alt.Chart()
+        .mark_line(color=GREY, strokeDash=[4, 4])
+        .encode(x, alt.Y("target_tokens:Q", title="Right tokens (dashed: of the target)"))
+    )
+    points = (
+        alt.Chart()
+        .mark_point(filled=True, size=50, opacity=1)
+        .encode(x, alt.Y("right_tokens:Q"), _OUTPUT_COLOR, tooltip=_tooltip([name]))
+    )
+    return alt.layer(targets, points, data=frame).properties(
+        height=HEIGHT,
+        title=titled(f"The family {text}", "A point on the dashed line is right, or went on."),
+        **reserved(HEIGHT, legend=True),
+    )
+
+
+def output_map(frame: pd.DataFrame, names: tuple[str, str], text: str) -> Drawing:
+    """A cell for each input of two free counts, in the color of what its output is.
+
+    Args:
+        frame: both counts, outcome, right_tokens, target_tokens, target, output.
+        names: of the counts, the first one along the horizontal axis.
+        text: the family, for the title.
+    """
+    columns, rows = (frame[name].nunique() for name in names)
+    return (
+        alt.Chart(frame)
+        .mark_rect()
+        .encode(
+            alt.X(f"{names[0]}:O", title=names[0], axis=alt.Axis(labelAngle=0)),
+            alt.Y(f"{names[1]}:O", title=names[1], sort="descending"),
+            _OUTPUT_COLOR,
+            tooltip=_tooltip(list(names)),
+        )
+        .properties(
+            width=CELL * columns,
+            height=CELL * rows,
+            title=titled(f"The family {text}"),
+            **reserved(CELL * rows, legend=True),
+        )
+    )
+
+
+def _tooltip(names: list[str]) -> list[alt.Tooltip]:
+    return [
+        *(alt.Tooltip(f"{name}:Q", title=name, format=",") for name in names),
+        alt.Tooltip("outcome:N", title="Output is"),
+        alt.Tooltip("right_tokens:Q", title="Right tokens"),
+        alt.Tooltip("target_tokens:Q", title="Target tokens"),
+        alt.Tooltip("target:N", title="Target"),
+        alt.Tooltip("output:N", title="Output"),
+    ]
+
+
+outputs_of = remembered(output_family, "Writing outputs")
+
+
+@explaining(say_of_input)
+def show_outputs(opened: AnyModel) -> None:
+    """A family of inputs, typed in, and what the model writes for each."""
+    text = st.text_input(
+        "Family of inputs",
+        family_example(opened.model.task),
+        key="family",
+        bind="query-params",
+        help="One or two counts are left free, as n or m: a{n}, ab{n}, <ab>{n}, a{m}b{n}.",
+    )
+    answers = outputs_of(opened, text.strip())
+    first, *others = output_family_text(answers)
+    st.markdown(verbatim(first))
+    for said in others:
+        st.markdown(f"- {verbatim(said)}")
+    frame = outputs_frame(answers)
+    if len(answers.family.names) == 1:
+        stretch(output_curve(frame, answers.family.names[0], answers.family.text), "output curve")
+    else:
+        first_name, second_name = answers.family.names
+        place(output_map(frame, (first_name, second_name), answers.family.text), "output map")
+    _table(answers, displayed(frame, opened.model.config))
+
+
+def _table(answers: OutputFamily, frame: pd.DataFrame) -> None:
+    names = list(answers.family.names)
+    st.dataframe(
+        frame[[*names, "outcome", "right_tokens", "target_tokens", "target", "output"]],
+        hide_index=True,
+        column_config={
+            "outcome": st.column_config.TextColumn("Output is"),
+            "right_tokens": st.column_config.NumberColumn(
+                "Right tokens", help="Before the first in which output and target differ."
+            ),
+            "target_tokens": st.column_config.NumberColumn("Target tokens"),
+            "target": st.column_config.TextColumn("Target"),
+            "output": st.column_config.TextColumn("Output"),
+        },
     )

@@ -267,9 +267,11 @@ def show(table: pd.DataFrame, view: View, named: list[str]) -> None:
         list(MEASURES),
         "moves",
         next(iter(MEASURES)),
-        help=f"Median accuracy: {said.accuracy} Median solved length: "
-        f"{measures.solved_length(said.words)} Failing share: of seeds. "
-        f"{measures.failing(view.below, said.words)}",
+        help=verbatim(
+            f"Median accuracy: {said.accuracy} Median solved length: "
+            f"{measures.solved_length(said.words)} Failing share: of seeds. "
+            f"{measures.failing(view.below, said.words)}"
+        ),
     )
     configs = several[several["language"] == language]
     ids = tuple(configs["config_id"].astype(int))
@@ -277,7 +279,7 @@ def show(table: pd.DataFrame, view: View, named: list[str]) -> None:
     if effects.empty:
         st.caption(
             "Its configurations differ in no setting that their "
-            f"{said.words.task} and network read."
+            f"{verbatim(said.words.task)} and network read."
         )
         return
     if effects["moves"].max() > 0:
@@ -288,8 +290,8 @@ def show(table: pd.DataFrame, view: View, named: list[str]) -> None:
     placement.show(placement.built(importance_chart, effects, measure), "importance")
     st.caption(
         f"{measure} of a value: the mean over the configurations with it; configurations whose "
-        f"{said.words.task} or network does not use the setting are left out. Settings that always "
-        "change together are grouped, since their effects cannot be separated."
+        f"{verbatim(said.words.task)} or network does not use the setting are left out. Settings "
+        "that always change together are grouped, since their effects cannot be separated."
     )
     _parallel(configs, effects, measure.lower())
 

@@ -121,7 +121,7 @@ def first_wrong_places(places: pd.DataFrame) -> Drawing:
     )
     title = titled(
         "Where outputs go wrong first",
-        subtitle="Dashed: as many tokens are right as the input has.",
+        subtitle="Dashed: as many right tokens as the input has.",
     )
     return alt.layer(cells, line).properties(height=PLACES_HEIGHT, title=title)
 

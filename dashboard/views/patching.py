@@ -6,9 +6,9 @@ from dashboard.charts import token_states
 from dashboard.charts.readout import token_names, with_letters
 from dashboard.choosing.opened import AnyModel, remembered, say
 from dashboard.choosing.strings import NOTATION, look_at
+from dashboard.data import explaining
 from dashboard.placement import stretch_part
 from dashboard.text import verbatim
-from seqcls.errors import SeqclsError
 from seqcls.interpretability.minimal import minimal_failing, nearest_right, shortest_failing
 from seqcls.interpretability.patching import Patched, patch
 from seqcls.interpretability.trained_model import Answer, Letters
@@ -28,34 +28,32 @@ nearest_of = remembered(nearest_right)
 shortest_of = remembered(shortest_failing, "Trying")
 
 
+@explaining(say)
 def show_minimal(opened: AnyModel, letters: Letters) -> None:
     """What is left of a failing string, and the nearest string that is answered rightly."""
-    try:
-        given = opened.model.answer(letters)
-        st.markdown(verbatim(f"{said_of(given)}."))
-        whose = whose_known(opened.model.problem)
-        if given.is_wrong:
-            minimal = minimal_of(opened, letters)
-            st.subheader("Minimal failing string")
-            _string(minimal.found, "minimal")
-            st.caption(
-                f"Delta debugging: it fails, and no string{whose} with one token less does "
-                f"({minimal.tried:,} strings tried, each labeled by the task)."
-                if whose
-                else "Delta debugging: it fails, but no longer does if any one token is deleted "
-                f"({minimal.tried:,} strings tried, each labeled by the task)."
-            )
-        nearest = nearest_of(opened, letters, prefer_other_answer=True)
-        words = opened.model.problem.kind.words
-        st.subheader(f"Nearest {words.hit} {words.string}")
-        if nearest.answer is not None:
-            _string(nearest.answer, "nearest")
-            st.caption(f"{how_near(nearest.edits, nearest.answer, given)}.")
-        else:
-            st.caption(verbatim(nearest_sentence(nearest, given, words, whose)))
-        _shortest(opened)
-    except SeqclsError as error:
-        say(error)
+    given = opened.model.answer(letters)
+    st.markdown(verbatim(f"{said_of(given)}."))
+    whose = whose_known(opened.model.problem)
+    if given.is_wrong:
+        minimal = minimal_of(opened, letters)
+        st.subheader("Minimal failing string")
+        _string(minimal.found, "minimal")
+        st.caption(
+            f"Delta debugging: it fails, and no string{whose} with one token less does "
+            f"({minimal.tried:,} strings tried, each labeled by the task)."
+            if whose
+            else "Delta debugging: it fails, but no longer does if any one token is deleted "
+            f"({minimal.tried:,} strings tried, each labeled by the task)."
+        )
+    nearest = nearest_of(opened, letters, prefer_other_answer=True)
+    words = opened.model.problem.kind.words
+    st.subheader(verbatim(f"Nearest {words.hit} {words.string}"))
+    if nearest.answer is not None:
+        _string(nearest.answer, "nearest")
+        st.caption(f"{how_near(nearest.edits, nearest.answer, given)}.")
+    else:
+        st.caption(verbatim(nearest_sentence(nearest, given, words, whose)))
+    _shortest(opened)
 
 
 def _shortest(opened: AnyModel) -> None:
@@ -86,6 +84,7 @@ UNITS = 16
 patched_of = remembered(patch, "Patching")
 
 
+@explaining(say)
 def show(opened: AnyModel, letters: Letters) -> None:
     """Which state, carried over from another string of the same length, turns the answer."""
     model = opened.model
@@ -96,24 +95,19 @@ def show(opened: AnyModel, letters: Letters) -> None:
         help="Its states replace those of the base string; it must have as many tokens. "
         f"{NOTATION}",
     )
-    try:
-        source = model.letters(typed) if typed else _nearest(opened, letters)
-        if source is None:
-            st.info("No such string is within two substitutions. Type one of the same length.")
-            return
-        patched = patched_of(opened, letters, source)
-        ends = [verbatim(said_of(model.answer(string))) for string in (letters, source)]
-    except SeqclsError as error:
-        say(error)
+    source = model.letters(typed) if typed else _nearest(opened, letters)
+    if source is None:
+        st.info("No such string is within two substitutions. Type one of the same length.")
         return
+    patched = patched_of(opened, letters, source)
+    ends = [verbatim(said_of(model.answer(string))) for string in (letters, source)]
     st.markdown(f"Base: {ends[0]}.  \nSource: {ends[1]}.")
-    frame = presentation.patched_frame(patched, UNITS)
-    frame = frame.assign(letter=with_letters(model, frame["place"]))
-    names = patched.base_tokens if model.writes else token_names(model, letters)
+    frame = with_letters(model, presentation.patched_frame(patched, UNITS))
+    names = patched.base_tokens if patched.of_output else token_names(model, letters)
     logits = patched.base_logit, patched.source_logit
     drawing = token_states.patched(frame, names, *logits, patched.unit)
     stretch_part(drawing, "network patched")
-    _say_how_to_read(patched, model.writes)
+    _say_how_to_read(patched)
     flips = flip_table(patched)
     if not flips.empty:
         st.subheader("States that flip the prediction")
@@ -125,14 +119,14 @@ def _nearest(opened: AnyModel, letters: Letters) -> Letters | None:
     return None if nearest.answer is None else nearest.letters
 
 
-def _say_how_to_read(patched: Patched, writes: bool) -> None:
+def _say_how_to_read(patched: Patched) -> None:
     st.caption(
         f"Activation patching: each cell is the base string's {patched.number} with one state at "
         "one position replaced by the source string's. A dot marks those that flip the "
         "prediction; a state that carries the whole difference restores the source string's "
         f"{patched.unit}."
     )
-    if writes:
+    if patched.of_output:
         st.caption(
             "States of the input and of SEP are replaced; the output is teacher forced. If the "
             "model writes the target for the base string, the number is the target's "

@@ -10,9 +10,9 @@ from jaxtyping import Float
 from dashboard import elements
 from dashboard.choosing.opened import say
 from dashboard.choosing.strings import Named
+from dashboard.data import explaining
 from dashboard.text import verbatim
 from dashboard.views.states import FigureStyle, one_of
-from seqcls.errors import SeqclsError
 from seqcls.interpretability.states_of_outputs import OutputToken, read_picture
 from seqcls.models.pictures import page_of
 from seqcls.pictures.user_pictures import (
@@ -73,7 +73,7 @@ def _of_head(seen: Seen, name: str, look: FigureStyle) -> None:
             "Pause" if plays else "Play",
             key=f"{key} play",
             icon=":material/pause:" if plays else ":material/play_arrow:",
-            help="Moves the heat map on, character by character.",
+            help="Steps through the heat map, character by character.",
             on_click=_turn,
             args=(key, last),
         )
@@ -129,20 +129,18 @@ def show_own(models: Sequence[tuple[Named, FigureStyle]]) -> None:
     st.fragment(_section)(models)
 
 
+@explaining(say)
 def _section(models: Sequence[tuple[Named, FigureStyle]]) -> None:
     how = st.segmented_control(
         "Picture", (DRAWN, UPLOADED), default=DRAWN, required=True, key="own_picture"
     )
     (named, _), *_ = models
-    try:
-        ink = _drawn(named) if how == DRAWN else _uploaded(named)
-        if ink is None:
-            return
-        for column, (each, look) in zip(st.columns(len(models)), models, strict=True):
-            with column:
-                _read(each, ink, look)
-    except SeqclsError as error:
-        say(error)
+    ink = _drawn(named) if how == DRAWN else _uploaded(named)
+    if ink is None:
+        return
+    for column, (each, look) in zip(st.columns(len(models)), models, strict=True):
+        with column:
+            _read(each, ink, look)
 
 
 def _drawn(named: Named) -> Ink | None:

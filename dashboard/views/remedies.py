@@ -10,10 +10,10 @@ import streamlit as st
 from dashboard import actions, data
 from dashboard.launch import fields, panel
 from dashboard.text import verbatim
-from seqcls.config import RunConfig
+from seqcls.config import ABOUT, RunConfig
 from sweeps.access import control
-from sweeps.api import remedies
-from sweeps.api.remedies import RemedyTrial
+from sweeps.api import trials as remedy_trials
+from sweeps.api.trials import RemedyTrial
 from sweeps.store.opening import open_reader
 from sweeps.store.reads import queries
 
@@ -31,7 +31,7 @@ def fill_launch_panel(run_id: int, config: RunConfig, trial: RemedyTrial) -> Non
     state["launch_name"] = trial.spec.name
     state["launch_seeds"] = ", ".join(map(str, json.loads(trial.spec.submitted)["model_seeds"]))
     for field, value in trial.suggestion.fields.items():
-        group = next(name for name, members in fields.GROUPS.items() if field in members)
+        group = str(ABOUT[field].group)
         if field not in fields.USUAL[group]:
             key = f"launch_more {group}"
             state[key] = [*state.get(key, []), field]
@@ -45,7 +45,7 @@ def show(run_id: int) -> None:
     Args:
         run_id: a finished run, which the link names too.
     """
-    mechanisms = remedies.mechanisms_of(data.causes([run_id]))
+    mechanisms = remedy_trials.mechanisms_of(data.causes([run_id]))
     if not mechanisms:
         return
     st.subheader(f"What would help model {run_id}?")
@@ -70,7 +70,7 @@ def show(run_id: int) -> None:
             f"**{verbatim(suggestion.text)}** (for: {verbatim(suggestion.mechanism)}). "
             f"{verbatim(suggestion.reason)} *Source: {verbatim(suggestion.source)}.*"
         )
-        said = [remedies.record_sentence(trial), remedies.trial_sentence(trial)]
+        said = [remedy_trials.record_sentence(trial), remedy_trials.trial_sentence(trial)]
         left.caption(verbatim("; ".join(filter(None, said))))
         right.button(
             "Fill the launch panel",
@@ -86,7 +86,7 @@ def _train_all(run_id: int, config: RunConfig, trials: Sequence[RemedyTrial]) ->
     new = [trial for trial in trials if not trial.is_begun]
     if len(new) < 2:
         return
-    spec = remedies.all_spec(config, new)
+    spec = remedy_trials.all_spec(config, new)
     models = len(new) * len(spec.model_seeds)
     st.button(
         f"Train all {len(new)} ({models:,} models)",

@@ -9,10 +9,11 @@ import streamlit as st
 
 from dashboard import layout, links
 from dashboard.charts import token_states
-from dashboard.charts.attention import LARGEST, ROW_WIDTH, small_patterns
+from dashboard.charts.attention import LARGEST, ROW_WIDTH, attention_matrix, small_patterns
 from dashboard.charts.parts import WIDTH
 from dashboard.charts.readout import (
     DRAWN,
+    prefixes_frame,
     steps_frame,
     steps_of_one,
     token_names,
@@ -21,9 +22,9 @@ from dashboard.charts.readout import (
 )
 from dashboard.choosing.opened import AnyModel, remembered, say
 from dashboard.choosing.strings import Named
+from dashboard.data import explaining
 from dashboard.placement import stretch_part
 from dashboard.text import verbatim
-from seqcls.errors import SeqclsError
 from seqcls.interpretability.attribution_by_strings import has_residual_stream, logit_steps
 from seqcls.interpretability.states_by_strings import (
     Patterns,
@@ -73,6 +74,11 @@ class StringResults:
     def has_units(self) -> bool:
         return has_units(self.model)
 
+    @property
+    def has_prefixes(self) -> bool:
+        """Whether prefixes of the string have answers of their own."""
+        return self.model.problem.lacks("prefixes") is None
+
     @cached_property
     def names(self) -> list[str]:
         """The tokens along the axis; where a decoder reads the output alone, its own."""
@@ -82,7 +88,7 @@ class StringResults:
     @property
     def is_long(self) -> bool:
         """Whether there are too many tokens to draw attention or units."""
-        tokens = self.names if self.model.writes else self.letters
+        tokens = self.letters if self.has_prefixes else self.names
         return len(tokens) > DRAWN
 
     @cached_property
@@ -92,8 +98,9 @@ class StringResults:
 
     @cached_property
     def prefixes(self) -> pd.DataFrame:
-        """The logit after every prefix: length, token, logit, label."""
-        return presentation.prefixes_frame(prefixes_of(self.opened, self.letters))
+        """The logit after every prefix: the frame of `prefixes_frame`."""
+        prefixes = prefixes_of(self.opened, self.letters)
+        return prefixes_frame(self.model, self.letters, prefixes)
 
     @cached_property
     def patterns(self) -> Patterns:
@@ -115,7 +122,7 @@ class StringResults:
 
     def prefix_logits(self) -> list[float]:
         """Every prefix's logit; none of a model that writes."""
-        return [] if self.model.writes else self.prefixes["logit"].tolist()
+        return self.prefixes["logit"].tolist() if self.has_prefixes else []
 
     def logit_ends(self) -> Iterator[float]:
         """Every sum of parts of the logit; none without a residual stream."""
@@ -163,18 +170,15 @@ class FigureStyle:
         return NARROW if self.name else WIDTH
 
 
+@explaining(say)
 def show(first: Named, letters: Letters, second: Named | None) -> None:
     """Draws the section for one string and one model, or beside a second one."""
-    try:
-        if second is None:
-            _show([StringResults(first.opened, letters)], [FigureStyle()])
-            return
-        other = second.model.letters(first.model.text(letters))
-        models = [StringResults(first.opened, letters), StringResults(second.opened, other)]
-        looks = _looks(models, [first.name, second.name])
-    except SeqclsError as error:
-        say(error)
+    if second is None:
+        _show([StringResults(first.opened, letters)], [FigureStyle()])
         return
+    other = second.model.letters(first.model.text(letters))
+    models = [StringResults(first.opened, letters), StringResults(second.opened, other)]
+    looks = _looks(models, [first.name, second.name])
     _show(models, looks)
 
 
@@ -186,31 +190,28 @@ def side_by_side(models: Sequence[Named]) -> None:
 
 def _show(models: Sequence[StringResults], looks: Sequence[FigureStyle]) -> None:
     shown = list(zip(models, looks, strict=True))
-    try:
-        named = list(_sections(models))
-        parts = [_SECTIONS[name] for name in named]
-        if len(shown) == 1:
-            # What each part adds stands beside the running logit.
-            with layout.grid("states"):
-                for section in parts[:2]:
+    named = list(_sections(models))
+    parts = [_SECTIONS[name] for name in named]
+    if len(shown) == 1:
+        # What each part adds stands beside the running logit.
+        with layout.grid("states"):
+            for section in parts[:2]:
+                with st.container():
+                    _headed(section)
+                    section.draw(*shown[0])
+        for section in parts[2:]:
+            _headed(section)
+            section.draw(*shown[0])
+    else:
+        for section in parts:
+            _headed(section)
+            with layout.grid(section.title):
+                for results, look in shown:
                     with st.container():
-                        _headed(section)
-                        section.draw(*shown[0])
-            for section in parts[2:]:
-                _headed(section)
-                section.draw(*shown[0])
-        else:
-            for section in parts:
-                _headed(section)
-                with layout.grid(section.title):
-                    for results, look in shown:
-                        with st.container():
-                            st.markdown(f"**{verbatim(look.name)}**")
-                            section.draw(results, look)
-        of_tokens = [name for name in named if name != "parts"]
-        _say_how_to_read(models, len(of_tokens) * len(models) > 1)
-    except SeqclsError as error:
-        say(error)
+                        st.markdown(f"**{verbatim(look.name)}**")
+                        section.draw(results, look)
+    of_tokens = [name for name in named if name != "parts"]
+    _say_how_to_read(models, len(of_tokens) * len(models) > 1)
 
 
 @dataclass(frozen=True)
@@ -224,7 +225,7 @@ def _sections(models: Sequence[StringResults]) -> Iterator[str]:
     """Those that any of the models has."""
     if any(results.has_residual_stream for results in models):
         yield "parts"
-    if not all(results.model.writes for results in models):
+    if any(results.has_prefixes for results in models):
         yield "prefixes"
     drawn = [results for results in models if not results.is_long]
     if any(results.has_attention for results in drawn):
@@ -240,10 +241,10 @@ def _headed(section: _Section) -> None:
 
 def _say_how_to_read(models: Sequence[StringResults], several: bool) -> None:
     """What is read, what was left out, and what pointing does."""
-    if any(results.model.writes for results in models):
+    if not all(results.has_prefixes for results in models):
         st.caption(_read_by(models))
-    elif any(results.model.problem.no_language for results in models):
-        st.caption("The margin of what is right: below 0, another answer is preferred.")
+    elif any(results.model.problem.lacks("labels") for results in models):
+        st.caption("The margin of the correct answer: below 0, the model prefers another.")
     if any(results.is_long for results in models):
         st.caption(f"Attention and units are drawn up to {DRAWN} tokens; this string has more.")
     for results in models:
@@ -289,10 +290,7 @@ def _steps(results: StringResults, look: FigureStyle) -> None:
 
 
 def _prefixes(results: StringResults, look: FigureStyle) -> None:
-    model, letters, prefixes = results.model, results.letters, results.prefixes
-    text = [model.display(letters[:end]) or "the empty string" for end in prefixes["length"]]
-    frame = prefixes.assign(letter=prefixes["length"], prefix=text, label=prefixes["label"])
-    drawn = token_states.prefix_logits(frame, results.names, look.prefixes)
+    drawn = token_states.prefix_logits(results.prefixes, results.names, look.prefixes)
     stretch_part(drawn, f"network prefixes {look.name}")
 
 
@@ -310,7 +308,7 @@ def _attention(results: StringResults, look: FigureStyle) -> None:
     blocks, heads, tokens = patterns.weights.shape[:3]
     if not heads:
         return
-    places = with_letters(model, pd.Series(range(tokens))).tolist()
+    places = with_letters(model, pd.DataFrame({"place": range(tokens)}))["letter"].tolist()
     options = [f"block {block}, head {head}" for block in range(blocks) for head in range(heads)]
     if len(options) > 1:
         width = ROW_WIDTH // 2 if look.name else ROW_WIDTH
@@ -318,10 +316,8 @@ def _attention(results: StringResults, look: FigureStyle) -> None:
         stretch_part(small, f"network heads {look.name}", heads * LARGEST + FURNITURE)
     chosen = one_of("Head to open", options, options[0], "head", look)
     frame = presentation.head_frame(patterns, *divmod(options.index(chosen), heads))
-    frame = frame.assign(
-        letter=with_letters(model, frame["key"]), query=with_letters(model, frame["query"])
-    )
-    drawn = token_states.attention_matrix(frame, results.names, chosen)
+    frame = with_letters(model, frame)
+    drawn = attention_matrix(frame, results.names, chosen)
     stretch_part(drawn, f"network attention {look.name}", tokens * WIDEST + FURNITURE)
 
 
@@ -352,11 +348,9 @@ def _units(results: StringResults, look: FigureStyle) -> None:
     with right:
         word = layer_word(model).capitalize()
         layer = int(one_of(word, layers, layers[-1], "layer", look))
-    frame = presentation.layer_frame(units, state, layer)
-    frame = frame.assign(letter=with_letters(model, frame["place"]))
+    frame = with_letters(model, presentation.layer_frame(units, state, layer))
     path = principal_path(units.states[layer])
-    points = presentation.path_frame(path, units.tokens)
-    points = points.assign(letter=with_letters(model, points["place"]))
+    points = with_letters(model, presentation.path_frame(path, units.tokens))
     title = f"{word} {layer}: {verbatim(state.replace('_', ' '))}"
     drawn = token_states.unit_states(frame, results.names, title, look.reaches.get(state))
     with layout.grid(f"units {look.name}"):

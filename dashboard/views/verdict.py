@@ -1,12 +1,24 @@
-"""All strings up to the longest test length, and what is proved of those beyond."""
+"""All strings or inputs up to a length, and what is proved of strings beyond."""
+
+from typing import get_args
 
 import altair as alt
 import numpy as np
 import pandas as pd
 import streamlit as st
 
-from dashboard.charts.scales import AXIS, KIND_COLORS, SIDE, Drawing, class_color, reserved
-from dashboard.choosing.opened import OpenedModel, remembered
+from dashboard.charts.scales import (
+    AXIS,
+    KIND_COLORS,
+    OUTPUT_COLORS,
+    SIDE,
+    Drawing,
+    class_color,
+    reserved,
+    share_axis,
+    titled,
+)
+from dashboard.choosing.opened import AnyModel, OpenedModel, remembered
 from dashboard.choosing.strings import Chosen
 from dashboard.placement import stretch
 from dashboard.text import verbatim
@@ -17,11 +29,18 @@ from seqcls.interpretability.certification import (
     certify,
     errors_up_to,
 )
-from seqcls.interpretability.domains import multisets_of
+from seqcls.interpretability.domains import MAX_STRINGS, multisets_of
 from seqcls.interpretability.network import Network, obstacle
 from seqcls.interpretability.sentences import certification_text
-from seqcls.interpretability.verdicts import unaffordable
+from seqcls.interpretability.verdicts import (
+    MAX_INPUTS,
+    OutputVerdict,
+    output_verdict,
+    output_verdict_text,
+    unaffordable,
+)
 from seqcls.interpretability.wording import EMPTY, percent
+from seqcls.results import ErrorKind
 from sweeps.api.presentation import displayed
 
 KINDS = tuple(KIND_COLORS)
@@ -186,7 +205,7 @@ def show(chosen: Chosen) -> None:
     st.subheader("All longer strings")
     reason = obstacle(model.problem)
     if reason is not None:
-        st.info(verbatim(f"Nothing is proved of longer strings: {reason}."))
+        st.info(verbatim(f"Nothing is proved about longer strings: {reason}."))
         return
     _beyond(proofs(model))
 
@@ -281,3 +300,87 @@ def _row(proof: SupportProof) -> dict[str, object]:
         "least logit": proof.margin,
         "safe share": proof.safe_share,
     }
+
+
+# Of a model that writes: every input up to a length.
+
+INPUTS_HEIGHT = 260
+
+
+def wrong_by_length(frame: pd.DataFrame) -> alt.Chart:
+    """Stacked bars, one for each length.
+
+    Args:
+        frame: length, kind (of error), wrong, inputs (of that length), share in [0, 1].
+    """
+    lengths = [str(length) for length in sorted(set(frame["length"]))]
+    return (
+        alt.Chart(frame)
+        .mark_bar()
+        .encode(
+            x=alt.X(
+                "length:O", title="Input length (tokens)", sort=lengths, axis=alt.Axis(labelAngle=0)
+            ),
+            y=share_axis("share", "Inputs with a wrong output"),
+            color=class_color("kind", OUTPUT_COLORS, "Output", columns=4),
+            tooltip=[
+                alt.Tooltip("kind:N", title="Output"),
+                alt.Tooltip("length:O", title="Length"),
+                alt.Tooltip("wrong:Q", title="Inputs", format=","),
+                alt.Tooltip("inputs:Q", title="Of all of that length", format=","),
+                alt.Tooltip("share:Q", title="Share", format=".2%"),
+            ],
+        )
+        .properties(
+            height=INPUTS_HEIGHT,
+            title=titled("Errors by length"),
+            **reserved(INPUTS_HEIGHT, legend=True),
+        )
+    )
+
+
+ERROR_KINDS: tuple[ErrorKind, ...] = get_args(ErrorKind)
+
+every_output = remembered(output_verdict, "Trying every input")
+
+
+def show_outputs(opened: AnyModel) -> None:
+    """What trying every input finds; it takes seconds, and so is asked for."""
+    st.caption(
+        f"Every input of the task up to the greatest length at which there are no more than "
+        f"{MAX_STRINGS:,} strings and {MAX_INPUTS:,} inputs, at most the longest test length."
+    )
+    if not st.toggle("Try every input", key="every_input", bind="query-params"):
+        return
+    verdict = every_output(opened)
+    for said in output_verdict_text(verdict):
+        st.markdown(verbatim(said))
+    if not verdict.wrong:
+        return
+    stretch(wrong_by_length(_by_length(verdict)), "all inputs by length")
+    st.markdown(f"**The shortest {len(verdict.shortest)}**")
+    display = opened.model.tokenizer.display
+    rows = [
+        [display(str(text)) for text in (each.string, each.label, each.predicted)]
+        for each in verdict.shortest
+    ]
+    names = ["input", "target", "output"]
+    shortest = pd.DataFrame(rows, columns=names)
+    titles = {name: st.column_config.TextColumn(name.capitalize()) for name in names}
+    st.dataframe(shortest, hide_index=True, column_config=titles)
+
+
+def _by_length(verdict: OutputVerdict) -> pd.DataFrame:
+    """A frame as `wrong_by_length` takes it; of a length without errors one row of none."""
+    rows = [
+        {
+            "length": each.length,
+            "kind": kind,
+            "wrong": wrong,
+            "inputs": each.inputs,
+            "share": wrong / each.inputs,
+        }
+        for each in verdict.by_length
+        for kind, wrong in (each.wrong or {ERROR_KINDS[0]: 0}).items()
+    ]
+    return pd.DataFrame(rows)

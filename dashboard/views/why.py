@@ -144,14 +144,14 @@ def _tables(explanation: Explanation, config: RunConfig) -> None:
     st.dataframe(pd.DataFrame(seen), hide_index=True)
     gaps = [
         {"head": head.head, "scores highest": gap.over, "then": gap.under, "gap": gap.gap,
-         "of which so many weigh as much": gap.outweighed_by}
+         "count of equal weight": gap.outweighed_by}
         for head in explanation.heads
         for gap in head.gaps
     ]  # fmt: skip
     st.markdown("**Gaps between scores**")
     st.dataframe(pd.DataFrame(gaps), hide_index=True)
     changes = [
-        {"letter": change.letter, "occurs": change.count, "answered otherwise with": change.left,
+        {"letter": change.letter, "occurs": change.count, "answer flips at": change.left,
          "string": change.string, "logit": change.logit}
         for change in (*explanation.removals, *explanation.additions)
     ]  # fmt: skip

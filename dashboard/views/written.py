@@ -1,8 +1,7 @@
 """What a model writes for an input, token by token, what it attends to, and other outputs."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from math import exp
 
 import altair as alt
@@ -17,11 +16,11 @@ from dashboard.charts.parts import WIDTH, Layers, TokenDrawing, chart_of, titled
 from dashboard.charts.readout import DRAWN
 from dashboard.choosing.opened import remembered, say
 from dashboard.choosing.strings import Named
+from dashboard.data import explaining
 from dashboard.placement import place_together
 from dashboard.text import verbatim
 from dashboard.views import pictures
 from dashboard.views.states import NARROW, FigureStyle, one_of, patterns_of, side_by_side
-from seqcls.errors import SeqclsError
 from seqcls.interpretability.states_by_strings import (
     Kind,
     Patterns,
@@ -239,35 +238,33 @@ tree_of = remembered(output_tree, "Writing")
 seen_of = remembered(picture_attention)
 
 
+@explaining(say)
 def show(first: Named, letters: Letters, second: Named | None) -> None:
     """Draws the section for one input and one model, or beside a second one."""
-    try:
-        shown = [_Shown(first, letters, FigureStyle())]
-        if second is not None:
-            other = second.model.letters(first.model.text(letters))
-            models = ((first, letters), (second, other))
-            shown = [_Shown(each, read, FigureStyle(each.name)) for each, read in models]
-            side_by_side([first, second])
-        for title, draw in (
-            ("", _answer),
-            ("Token by token", _tokens),
-            ("Attention while it writes", partial(_or_why_not, _attention)),
-            ("Likeliest outputs", _others),
+    shown = [_Shown(first, letters, FigureStyle())]
+    if second is not None:
+        other = second.model.letters(first.model.text(letters))
+        models = ((first, letters), (second, other))
+        shown = [_Shown(each, read, FigureStyle(each.name)) for each, read in models]
+        side_by_side([first, second])
+    for title, draw in (
+        ("", _answer),
+        ("Token by token", _tokens),
+        ("Attention while it writes", explaining(say)(_attention)),
+        ("Likeliest outputs", _others),
+    ):
+        if title == "Attention while it writes" and not any(
+            has_attention(each.model) for each in shown
         ):
-            if title == "Attention while it writes" and not any(
-                has_attention(each.model) for each in shown
-            ):
-                st.caption(_absent(shown[0].model))
-                continue
-            if title:
-                st.subheader(title)
-            for column, each in zip(st.columns(len(shown)), shown, strict=True):
-                with column:
-                    draw(each)
-        if first.model.problem.network.picture:
-            pictures.show_own([(each.named, each.look) for each in shown])
-    except SeqclsError as error:
-        say(error)
+            st.caption(_absent(shown[0].model))
+            continue
+        if title:
+            st.subheader(title)
+        for column, each in zip(st.columns(len(shown)), shown, strict=True):
+            with column:
+                draw(each)
+    if first.model.problem.network.picture:
+        pictures.show_own([(each.named, each.look) for each in shown])
 
 
 @dataclass(frozen=True, eq=False)
@@ -285,14 +282,6 @@ class _Shown:
     @cached_property
     def tokens(self) -> tuple[OutputToken, ...]:
         return tokens_of(self.named.opened, self.letters)
-
-
-def _or_why_not(draw: Callable[[_Shown], None], shown: _Shown) -> None:
-    """Draws; what cannot be drawn is said here, and hides nothing that follows."""
-    try:
-        draw(shown)
-    except SeqclsError as error:
-        say(error)
 
 
 def _answer(shown: _Shown) -> None:
@@ -409,7 +398,7 @@ def _others(shown: _Shown) -> None:
     )
     place_together([drawn], f"output tree {look.name}")
     if any(leaf.tokens > len(places) for leaf in tree.leaves):
-        st.caption(f"Drawn are the tokens {places[0] + 1} to {places[-1] + 1}; outputs have more.")
+        st.caption(f"Tokens {places[0] + 1} to {places[-1] + 1} are drawn; some outputs have more.")
     st.caption(
         f"Beam search with a beam of {BEAM}. The stronger a token's color, the likelier it is "
         "after those before it; where outputs part its probability stands above it. At the end of "

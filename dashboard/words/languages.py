@@ -111,13 +111,15 @@ def choose(models: "pd.Series[int]", more: Sequence[str] = ()) -> str:
     words = measures.words_of_languages(known).words
     links.say_what_is_not("language", [*known, *more])
     return st.selectbox(
-        words.task.capitalize(),
+        verbatim(words.task.capitalize()),
         [*known, *more],
         key="language",
         bind="query-params",
-        help=f"{words.task.capitalize()}s are never pooled by themselves: {words.one} has a "
-        f"{words.right} in one, and an accuracy means something else in the next. That of most "
-        "models comes first.",
+        help=verbatim(
+            f"{words.task.capitalize()}s are never pooled by themselves: {words.one} has a "
+            f"{words.right} in one, and an accuracy means something else in the next. The one "
+            "with the most models comes first."
+        ),
     )
 
 
@@ -191,10 +193,10 @@ def verdict_sentence(run: pd.Series, config: RunConfig, scores: pd.DataFrame) ->
     shortest, longest = scores["length"].min(), scores["length"].max()
     left = max(problem.test.epoch_size - tested, 0)
     more = "1 more was" if left == 1 else f"{left:,} more were"
-    untested = f" {more} not tested: it has no places for them." if left else ""
+    untested = f" {more} not tested: the model has no positions for them." if left else ""
     if not wrong:
         return (
-            f"It is right on all {tested:,} test strings{' that it was asked' if left else ''}, of "
+            f"It is right on all {tested:,} test strings{' that it was given' if left else ''}, of "
             f"up to {longest} letters; other strings were not tried in the test.{untested}"
         )
     kinds = ""

@@ -120,16 +120,16 @@ def failing(below: float, words: Words = MISCLASSIFIED) -> str:
 
 def configuration_columns(below: float, spoken: KindWords) -> dict[str, Any]:
     """How the columns of a table of configurations are shown."""
-    fail = failing(below, spoken.words)
-    median = f"{spoken.accuracy} The median over seeds: half of the models are better."
+    fail = verbatim(failing(below, spoken.words))
+    median = f"{verbatim(spoken.accuracy)} Median over seeds."
     solved = (
-        f"{solved_length(spoken.words)} The median over seeds: of an even number of seeds it may "
-        "lie between two lengths, as 2.5."
+        f"{verbatim(solved_length(spoken.words))} Median over seeds: for an even number of seeds "
+        "it may lie between two lengths, such as 2.5."
     )
     return {
         "seeds": NumberColumn("Seeds", help=SEEDS, width=55),
         "unfinished": NumberColumn("Unfinished", help="Queued or in training."),
-        "failed": NumberColumn("Untrained", help="Training failed; excluded from averages."),
+        "failed": NumberColumn("Training failed", help="Excluded from averages."),
         "failing": NumberColumn("Failing", help=fail, width=62),
         "failing_share": NumberColumn(
             "Share", format="percent", help=f"Share of seeds that fail. {fail}", width=62
@@ -139,13 +139,9 @@ def configuration_columns(below: float, spoken: KindWords) -> dict[str, Any]:
         ),
         "predicted": TextColumn("Predicted", help=PREDICTED, width=80),
         "failing_seeds": TextColumn("Failing seeds", help="Which seeds those are.", width=110),
-        "median_accuracy": NumberColumn(
-            "Accuracy", help=f"Median accuracy. {median}", format="percent", width=78
-        ),
+        "median_accuracy": NumberColumn("Accuracy", help=median, format="percent", width=78),
         "interval": TextColumn("95%", help=INTERVAL, width=120),
-        "median_solved_length": NumberColumn(
-            "Solved", help=f"Median solved length. {solved}", width=64
-        ),
+        "median_solved_length": NumberColumn("Solved", help=solved, width=64),
         "false_positives": NumberColumn("False positives", help=f"{FALSE_POSITIVES}; all seeds."),
         "false_negatives": NumberColumn("False negatives", help=f"{FALSE_NEGATIVES}; all seeds."),
     }
@@ -195,11 +191,13 @@ def model_columns(spoken: KindWords) -> dict[str, Any]:
     return {
         "run_id": NumberColumn("Run", help="The model's number in the database.", width=60),
         "model_seed": NumberColumn("Seed", help="The seed of its initial values.", width=60),
-        "errors": NumberColumn("Errors", help=f"{' '.join(errors.split())}.", width=70),
+        "errors": NumberColumn("Errors", help=verbatim(f"{' '.join(errors.split())}."), width=70),
         "false_positives": NumberColumn("False pos.", help=f"{FALSE_POSITIVES}.", width=80),
         "false_negatives": NumberColumn("False neg.", help=f"{FALSE_NEGATIVES}.", width=80),
-        "accuracy": NumberColumn("Accuracy", help=spoken.accuracy, format="percent", width=80),
-        "solved_length": NumberColumn("Solved", help=solved_length(words), width=65),
+        "accuracy": NumberColumn(
+            "Accuracy", help=verbatim(spoken.accuracy), format="percent", width=80
+        ),
+        "solved_length": NumberColumn("Solved", help=verbatim(solved_length(words)), width=65),
     }
 
 
@@ -219,7 +217,7 @@ def string_columns(kind: kinds.Kind | None = None) -> dict[str, Any]:
         "kind": TextColumn("Kind", help=f"False positive: {FALSE_POSITIVES}, and so on."),
         "length": NumberColumn("Length", help="Letters"),
         "occurrences": NumberColumn("Occurrences", help=OCCURRENCES),
-        "models": NumberColumn("Models", help=f"Models that {words.miss.format('it')}."),
+        "models": NumberColumn("Models", help=verbatim(f"Models that {words.miss.format('it')}.")),
         "of": NumberColumn("Tested on it", help="Of the models with errors that are counted."),
         "share": NumberColumn(
             "Share", help="Of the models with errors that are tested on it.", format="percent"

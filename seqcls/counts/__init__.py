@@ -13,6 +13,7 @@ def counts_suffice(config: NetworkConfig, *, training: bool) -> str | None:
         config: the model's network.
         training: whether the answers in training are meant, where dropout acts.
     """
+    # What `seqcls.counts.forward` computes is the Transformer's function, and no subclass's.
     if config.architecture != "transformer":
         return f"architecture={config.architecture!r} reads tokens in their order"
     if config.positions != "none":

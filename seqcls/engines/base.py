@@ -1,14 +1,14 @@
 """What every engine can do: train members of one group, and answer strings with trained ones."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import NamedTuple, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 import numpy as np
-from jaxtyping import Bool, Float, Int64
+from jaxtyping import Float, Int64
 
 from seqcls.config import NetworkConfig
 from seqcls.kinds import Examples
+from seqcls.kinds.base import Scored, Written
 from seqcls.problem import Problem
 from seqcls.results import EpochLosses, TrainedMember, Weights
 from seqcls.strings.token_strings import TokenStrings
@@ -21,6 +21,7 @@ Member = tuple[Problem, int]
 """What a model is trained for, and its seed."""
 
 
+@runtime_checkable
 class Engine(Protocol):
     """One way of computing what the plain model defines.
 
@@ -106,30 +107,6 @@ class Engine(Protocol):
     ) -> Float[np.ndarray, "member string *output"]:
         """Logits of models of one shape; positive means label 1, dropout is off."""
         ...
-
-
-@dataclass(frozen=True, eq=False)
-class Scored:
-    """What teacher forcing says of each string's target."""
-
-    right: Bool[np.ndarray, " string"]
-    right_length_given: Bool[np.ndarray, " string"]
-    log_probability: Float[np.ndarray, " string"]
-
-    def answered(self) -> "Scored":
-        """The same, with nothing right where the log-probability is NaN: that is no answer."""
-        known = ~np.isnan(self.log_probability)
-        return Scored(self.right & known, self.right_length_given & known, self.log_probability)
-
-
-class Written(NamedTuple):
-    """One output: token ids without `END`, and its log-probability, in nats."""
-
-    tokens: list[int]
-    ended: bool
-    """Whether `END` came; without, the output was cut off at its limit."""
-    log_probability: float
-    """The log-probability of the tokens, and of `END` where it came."""
 
 
 @runtime_checkable

@@ -23,9 +23,9 @@ def judge_of(model: TrainedModel, sample: int = SAMPLE) -> Judge:
     if network is not None:
         return CountedJudge(network)
     # Imported where it is used: PyTorch takes a second or two to load.
-    from seqcls.interpretability.ablation_by_strings import sampled_judge
+    from seqcls.interpretability.ablation_by_strings import SampledJudge
 
-    return sampled_judge(model, sample)
+    return SampledJudge(model, sample)
 
 
 def rank(judge: Judge, parts: Sequence[Part], how: AblationMethod = "zero") -> tuple[Ablated, ...]:

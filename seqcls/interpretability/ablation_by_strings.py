@@ -2,6 +2,10 @@
 
 Parts are a Transformer's heads, feed-forwards and their units, and a recurrent network's units,
 whose states are replaced after every token. Means are those over all tokens of the sample.
+
+Models that write are teacher forced. An input is answered right where every token of its target and
+`END` has the highest output after those before it, as greedy decoding would write it. The loss is
+the cross entropy of all of them.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -9,13 +13,12 @@ from functools import cached_property
 
 import numpy as np
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Float
 from torch import Tensor
 
-from seqcls.decode import readable_inputs
 from seqcls.errors import ConfigError
-from seqcls.evaluation import DistinctStrings, distinct_test_strings, readable_strings
 from seqcls.interpretability.ablation_judge import Ablation, Judge
+from seqcls.interpretability.domains import sampled_strings
 from seqcls.interpretability.readable_model import (
     PAIRS_AT_ONCE,
     Changing,
@@ -29,9 +32,7 @@ from seqcls.models.base import Classifier
 from seqcls.models.parts import PART_KINDS, Part, PartKind
 from seqcls.models.pictures import pictures_at_once
 from seqcls.models.positions import read_ids
-from seqcls.models.two_streams import TwoStreams, split
 from seqcls.strings.token_strings import TokenStrings
-from seqcls.strings.tokenizer import PAD
 
 
 def parts_of(model: TrainedModel, kinds: Iterable[PartKind] = PART_KINDS) -> tuple[Part, ...]:
@@ -72,14 +73,11 @@ class SampledJudge(Judge):
         """
         self._asked = model
         self._model = plain_model(model)
-        test = distinct_test_strings(model.problem.test)
-        rows = np.flatnonzero(self._readable(test))
-        rows = rows[np.argsort(test.strings.lengths[rows], kind="stable")]
-        if len(rows) > sample:
-            rows = rows[len(rows) * np.arange(sample) // sample]
-        once = np.ones(len(rows), dtype=np.int64)
-        super().__init__(model.problem.kind, test.strings.take(rows), test.targets[rows], once)
-        self._batches = list(_batches(self._model, self._read()))
+        chosen = sampled_strings(model.problem, sample)
+        once = np.ones(len(chosen.texts), dtype=np.int64)
+        super().__init__(model.problem.kind, chosen.strings, chosen.targets, once)
+        read = self.kind.reading(model.task, chosen.examples)
+        self._batches = list(_batches(self._model, read))
 
     @property
     def parts(self) -> tuple[Part, ...]:
@@ -88,6 +86,8 @@ class SampledJudge(Judge):
 
     def loss(self, outputs: Float[np.ndarray, "string *output"]) -> float:
         """Implements `Judge.loss`."""
+        if self._is_of_tokens:
+            return float(-self.margins(outputs).mean())
         examples = Examples(self.strings, self.targets)
         encoded = self.kind.encoded(self._asked.task, examples, plain_network(self._asked))
         targets = torch.from_numpy(encoded)
@@ -99,21 +99,16 @@ class SampledJudge(Judge):
             part: self._means[part] if how == "mean" else 0.0 for part, how in ablation.items()
         }
         with torch.no_grad():
-            outputs = [self._chosen(ids, _run(self._model, ids, values)) for ids in self._batches]
-        return torch.cat(outputs).numpy()
+            pairs = [(ids, _run(self._model, ids, values)) for ids in self._batches]
+        if self._is_of_tokens:
+            # What the head gives at the tokens of target and `END`, input by input.
+            pairs = [(ids, given[from_separator(self._asked, ids)]) for ids, given in pairs]
+        return torch.cat([given for _, given in pairs]).numpy()
 
-    def _readable(self, test: DistinctStrings) -> Bool[np.ndarray, " string"]:
-        """Which test strings the model has places for."""
-        return readable_strings(self._asked.problem, test.strings)
-
-    def _read(self) -> TokenStrings:
-        """What the model reads of the sample."""
-        return self.strings
-
-    def _chosen(self, ids: Tensor, outputs: Tensor) -> Tensor:
-        """Chooses from what the head gives for a batch what is judged."""
-        del ids
-        return outputs
+    @property
+    def _is_of_tokens(self) -> bool:
+        """Whether the head answers token by token."""
+        return self._model.config.head != "string"
 
     @cached_property
     def _means(self) -> "_Means":
@@ -150,7 +145,7 @@ class _Means:
         self._tokens: dict[str, int] = {}
         for ids in batches:
             for name, state in _kept(model, ids).items():
-                real = _are_tokens(model, ids, name).double()
+                real = model.tokens_of(ids, name).double()
                 self._tokens[name] = self._tokens.get(name, 0) + int(real.sum())
                 # A head's states have the head before the position.
                 weights = real[:, None, :, None] if state.dim() == 4 else real[:, :, None]
@@ -161,14 +156,6 @@ class _Means:
         name = self._states[part]
         mean = self._sums[name] / max(self._tokens[name], 1)
         return mean if part.kind == "feed-forward" else mean[part.number]
-
-
-def _are_tokens(model: Classifier, ids: Tensor, name: str) -> Bool[Tensor, "string position"]:
-    """At which positions of a state there is a token: of all that is read, or of one stream."""
-    if not isinstance(model, TwoStreams):
-        return ids != PAD
-    streams = split(model.config, ids)
-    return streams.written if name.startswith("decoder.") else streams.inputs != PAD
 
 
 def _kept(model: Classifier, ids: Tensor) -> dict[str, Tensor]:
@@ -195,50 +182,3 @@ def _batches(model: Classifier, strings: TokenStrings) -> Iterator[Tensor]:
         ids = read_ids(strings.take(slice(start, end)), model.config.readout)
         yield torch.from_numpy(ids).long()
         start = end
-
-
-# Parts of a model that writes ablated, judged by a sample of its test inputs, teacher forced.
-#
-# An input is answered right where every token of its target and `END` has the highest output after
-# those before it, as greedy decoding would write it. The loss is the cross entropy of all of them.
-
-OfTokens = Float[np.ndarray, "token output"]
-"""What the head gives at the tokens of target and `END`, input by input."""
-
-
-def sampled_judge(model: TrainedModel, sample: int) -> SampledJudge:
-    """A judge by a sample of test strings, of any model."""
-    return WritingJudge(model, sample) if model.writes else SampledJudge(model, sample)
-
-
-class WritingJudge(SampledJudge):
-    """A model that writes, and a sample of its distinct test inputs with their targets."""
-
-    def loss(self, outputs: OfTokens) -> float:
-        """Implements `Judge.loss`."""
-        return float(-self.margins(outputs).mean())
-
-    def margins(self, outputs: OfTokens) -> Float[np.ndarray, " string"]:
-        """Implements `Judge.margins`: the log-probability of each target and `END`."""
-        return -self.kind.losses(torch.from_numpy(outputs), self._encoded, "default").numpy()
-
-    def are_wrong(self, outputs: OfTokens) -> Bool[np.ndarray, " string"]:
-        """Implements `Judge.are_wrong`."""
-        return ~self.kind.are_right(torch.from_numpy(outputs), self._encoded).numpy()
-
-    @property
-    def _encoded(self) -> Tensor:
-        network = plain_network(self._asked).model_copy(update={"head": "output"})
-        examples = Examples(self.strings, self.targets)
-        return torch.from_numpy(self.kind.encoded(self._asked.task, examples, network))
-
-    def _readable(self, test: DistinctStrings) -> Bool[np.ndarray, " string"]:
-        examples = Examples(test.strings, test.targets)
-        return readable_inputs(self._asked.problem, examples)
-
-    def _read(self) -> TokenStrings:
-        examples = Examples(self.strings, self.targets)
-        return self.kind.reading(self._asked.task, examples)
-
-    def _chosen(self, ids: Tensor, outputs: Tensor) -> Tensor:
-        return outputs[from_separator(self._asked, ids)]

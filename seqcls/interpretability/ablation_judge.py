@@ -9,7 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from jaxtyping import Bool, Float, Int64
@@ -19,7 +19,6 @@ from seqcls.evaluation import distinct_test_strings
 from seqcls.interpretability.network import Network
 from seqcls.interpretability.trained_model import TrainedModel
 from seqcls.kinds import Kind
-from seqcls.kinds.base import are_unanswered
 from seqcls.models.parts import Part
 from seqcls.results import Confusion
 from seqcls.strings.token_strings import TokenStrings
@@ -48,6 +47,19 @@ class Ablated:
     strings: Int64[np.ndarray, " length"]
     right: Int64[np.ndarray, " length"]
     """How many strings of each length there are, and how many are answered rightly."""
+
+    def record(self) -> dict[str, Any]:
+        """What programs read of it."""
+        return {
+            "without": [part.text for part in self.parts],
+            "misclassified": self.errors,
+            "accuracy": self.accuracy,
+            "loss": self.loss,
+            "logit_change": self.logit_change,
+            "lengths": self.lengths.tolist(),
+            "strings": self.strings.tolist(),
+            "right": self.right.tolist(),
+        }
 
 
 class Judge(ABC):
@@ -95,13 +107,14 @@ class Judge(ABC):
         self, outputs: Float[np.ndarray, "string *output"]
     ) -> Bool[np.ndarray, " string"]:
         """Which strings are misclassified."""
-        return np.asarray((self.kind.answers(outputs) != self.targets) | are_unanswered(outputs))
+        return self.kind.are_wrong(outputs, self.targets)
 
     def without(self, ablation: Ablation) -> Ablated:
         """What is left without these parts."""
         check()
         outputs, times = self.outputs(ablation), self.occurrences
-        wrong = np.flatnonzero(self.are_wrong(outputs))
+        are_wrong = self.are_wrong(outputs)
+        wrong = np.flatnonzero(are_wrong)
         change = np.abs(self.margins(outputs) - self.before)
         lengths, rows, strings = self._lengths
         wrong_by_length = np.bincount(rows[wrong], times[wrong], len(lengths)).astype(np.int64)
@@ -109,7 +122,7 @@ class Judge(ABC):
             parts=tuple(ablation),
             errors=int(wrong_by_length.sum()),
             accuracy=float((strings - wrong_by_length).sum() / strings.sum()),
-            confusion=self._confusion(outputs),
+            confusion=self._confusion(are_wrong),
             loss=self.loss(outputs),
             logit_change=float(np.average(change, weights=times)),
             lengths=lengths,
@@ -117,11 +130,11 @@ class Judge(ABC):
             right=strings - wrong_by_length,
         )
 
-    def _confusion(self, outputs: np.ndarray) -> Confusion | None:
+    def _confusion(self, are_wrong: Bool[np.ndarray, " string"]) -> Confusion | None:
         if not self.kind.cells:
             return None
-        answers = self.kind.answers(outputs)
-        cells = np.bincount(self.kind.cell(answers, self.targets), self.occurrences, 4)
+        cell = 2 * self.targets.astype(np.int64) + (self.targets ^ are_wrong)
+        cells = np.bincount(cell, self.occurrences, 4)
         return Confusion(*cells.astype(np.int64).tolist())
 
     @cached_property

@@ -6,7 +6,7 @@ every later norm, which is held at the scale that it has for this string, so the
 the logit exactly.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -18,7 +18,9 @@ from seqcls.interpretability.attribution import LogitStep, summed
 from seqcls.interpretability.readable_model import ids_of, plain_model
 from seqcls.interpretability.trained_model import TrainedModel
 from seqcls.models.base import read_states
-from seqcls.models.transformer import Attention, Block, Transformer
+from seqcls.models.blocks import Attention, Block, ResidualStream
+from seqcls.models.forms import form
+from seqcls.models.layers import Linear
 
 Hidden = Float[Tensor, "1 position hidden"]
 
@@ -34,7 +36,7 @@ class _StreamPart:
 def has_residual_stream(model: TrainedModel) -> bool:
     """Whether a model's logit is a sum of what its parts add to a residual stream."""
     one_logit = model.problem.network.num_outputs == 1
-    return one_logit and isinstance(plain_model(model), Transformer)
+    return one_logit and form(plain_model(model), "residual_stream") is not None
 
 
 def logit_steps(model: TrainedModel, letters: Sequence[int]) -> tuple[LogitStep, ...]:
@@ -43,36 +45,31 @@ def logit_steps(model: TrainedModel, letters: Sequence[int]) -> tuple[LogitStep,
     The parts sum to the logit, in double precision.
 
     Raises:
-        ConfigError: the model is no Transformer.
+        ConfigError: the model has no residual stream.
     """
     network = plain_model(model)
     if model.problem.network.num_outputs > 1:
         raise ConfigError("the head gives several numbers, and steps are of one logit")
-    if not isinstance(network, Transformer):
+    if (stream := form(network, "residual_stream")) is None:
         raise ConfigError(
             f"architecture={model.config.architecture!r} has no residual stream to attribute the "
             "logit to; look at its units along the string instead"
         )
     ids = ids_of(model, [letters])
+    head: Linear = stream().head
     with torch.no_grad():
-        assert network.classifier is not None
-        parts, bias = _parts(network, network.activations(ids)), network.classifier.bias
-        adds = [(x.name, x.block, x.head, _read(network, x.states, ids)) for x in parts]
-        if bias is not None:
-            adds.append(("bias", None, None, float(bias)))
+        parts = _parts(stream(), network.activations(ids))
+        reads = [(x, read_states(network.config, x.states, ids)) for x in parts]
+        adds = [(x.name, x.block, x.head, float((y @ head.weight.T).squeeze())) for x, y in reads]
+        if head.bias is not None:
+            adds.append(("bias", None, None, float(head.bias)))
     return summed(adds)
 
 
-def _read(model: Transformer, states: Hidden, ids: Tensor) -> float:
-    """What the classifier makes of states, without its bias."""
-    assert model.classifier is not None
-    return float((read_states(model.config, states, ids) @ model.classifier.weight.T).squeeze())
-
-
-def _parts(model: Transformer, states: dict[str, Tensor]) -> Iterator[_StreamPart]:
+def _parts(stream: ResidualStream, states: dict[str, Tensor]) -> list[_StreamPart]:
     """What each part adds to the stream behind the last block."""
     parts = [_StreamPart("embedding", None, None, states["embedding"])]
-    for number, block in enumerate(model.blocks):
+    for number, block in enumerate(stream.blocks):
         inside = f"blocks.{number}."
         parts += _heads(block.attention, states[f"{inside}attention.mixed_value"], number)
         if not block.norms_first:
@@ -82,10 +79,9 @@ def _parts(model: Transformer, states: dict[str, Tensor]) -> Iterator[_StreamPar
         if not block.norms_first:
             before = states[f"{inside}after_feed_forward"]
             parts = _normalized(parts, block.feed_forward_norm, before, number)
-    if model.final_norm is not None:
-        (*_, last) = model.sites().values()
-        parts = _normalized(parts, model.final_norm, states[last[0]], None)
-    yield from parts
+    if stream.final_norm is not None:
+        parts = _normalized(parts, stream.final_norm, states[stream.last], None)
+    return parts
 
 
 def _heads(attention: Attention, mixed: Tensor, block: int) -> list[_StreamPart]:

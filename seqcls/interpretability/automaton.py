@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from seqcls.errors import ConfigError
 from seqcls.interpretability.trained_model import MAX_LENGTH, Answer, TrainedModel
 from seqcls.interpretability.wording import percent, sign
+from seqcls.problem import Problem
 from seqcls.strings.tokenizer import Tokenizer
 from seqcls.tasks.automaton import Automaton
 
@@ -64,17 +65,18 @@ def refuse(model: TrainedModel) -> None:
     Raises:
         ConfigError: the task is no language, or has more than `MOST_LETTERS` tokens.
     """
-    if reason := obstacle(model):
+    if reason := obstacle(model.problem):
         raise ConfigError(reason)
 
 
-def obstacle(model: TrainedModel) -> str | None:
-    """Why a model's automaton is not learned; None where it is."""
-    if reason := model.problem.no_language:
+def obstacle(problem: Problem) -> str | None:
+    """Why automata of a problem's models are not learned; None where they are."""
+    if reason := problem.lacks("labels"):
         return f"an automaton is learned of languages, and {reason}"
-    if model.num_letters > MOST_LETTERS:
+    letters = problem.tokenizer.num_letters
+    if letters > MOST_LETTERS:
         return (
-            f"the alphabet has {model.num_letters} tokens: automata are learned over at most "
+            f"the alphabet has {letters} tokens: automata are learned over at most "
             f"{MOST_LETTERS}; try `seqcls rules` or `seqcls minimal`"
         )
     return None

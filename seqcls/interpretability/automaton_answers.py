@@ -2,88 +2,67 @@
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from seqcls.evaluation import distinct_test_strings, readable_strings
 from seqcls.interpretability.automaton import LearningBudget
-from seqcls.interpretability.domains import CHUNK, affordable_length, strings_of_length
+from seqcls.interpretability.domains import (
+    CHUNK,
+    affordable_length,
+    strings_of_length,
+    tested_strings,
+)
 from seqcls.interpretability.readable_model import plain_model
 from seqcls.interpretability.trained_model import MAX_LENGTH, Letters, TrainedModel
+from seqcls.models.base import Classifier
+from seqcls.models.forms import Kept, form, mapped
 from seqcls.models.positions import longest_readable
-from seqcls.models.recurrent import Recurrent
 from seqcls.strings.token_strings import TokenStrings
 from seqcls.strings.tokenizer import CLS, FIRST_LETTER
 
 # A recurrent model's states after prefixes: each is one step from that of the prefix before.
 
 
-State = Float[Tensor, "string hidden"]
-
 MOST_KEPT = 20_000
 """Prefixes whose states are kept; beyond, those kept so far are forgotten."""
 
 
-@dataclass(frozen=True, eq=False)
-class PrefixCache:
-    """What a network knows of some prefixes: a state and a cell a layer."""
-
-    states: tuple[State, ...]
-    cells: tuple[State, ...]
-
-    def repeated(self, times: int) -> "PrefixCache":
-        """Each prefix so many times, one after another."""
-        return PrefixCache(
-            tuple(state.repeat_interleave(times, dim=0) for state in self.states),
-            tuple(cell.repeat_interleave(times, dim=0) for cell in self.cells),
-        )
-
-
 class PrefixStates:
-    """Steps of a recurrent network that reads its answer off the last state."""
+    """Steps of a network that begins with nothing, and reads its answer off the last state."""
 
-    def __init__(self, network: Recurrent, num_letters: int) -> None:
+    def __init__(self, network: Classifier, num_letters: int) -> None:
         self.num_letters = num_letters
         self._network = network
-        self._kept: dict[Letters, PrefixCache] = {}
+        self._kept: dict[Letters, Kept] = {}
 
     @classmethod
     def of(cls, model: TrainedModel) -> "PrefixStates | None":
         """The steps of a model; None where its answers are no function of states after prefixes."""
-        if model.writes or model.problem.network.readout != "last":
+        if model.problem.network.readout != "last":
             return None
         network = plain_model(model)
-        if not isinstance(network, Recurrent):
+        if form(network, "nothing") is None or form(network, "step") is None:
             return None
         return cls(network, model.num_letters)
 
     @property
-    def start(self) -> PrefixCache:
-        """That of the empty prefix."""
-        config = self._network.config
-        zeros = tuple(
-            torch.zeros(1, config.hidden_size, dtype=torch.float64)
-            for _ in range(config.num_blocks)
-        )
-        return PrefixCache(zeros, zeros)
+    def start(self) -> Kept:
+        """What is kept of the empty prefix."""
+        return form(self._network, "nothing")(1)
 
-    @torch.no_grad()
-    def step(self, kept: PrefixCache, letters: Sequence[int]) -> PrefixCache:
-        """After one more letter each."""
-        return self._read(kept, torch.tensor(letters) + FIRST_LETTER)
+    def step(self, kept: Kept, letters: Sequence[int]) -> Kept:
+        """What is kept of prefixes after one more letter each."""
+        return self._read(kept, torch.tensor(letters) + FIRST_LETTER)[1]
 
-    @torch.no_grad()
-    def logits(self, kept: PrefixCache) -> Float[Tensor, " string"]:
-        """The answers to the prefixes as strings of their own."""
-        ended = self._read(kept, torch.full((len(kept.states[0]),), CLS))
-        return self._network.head(ended.states[-1])
+    def logits(self, kept: Kept, prefixes: int) -> Float[Tensor, " string"]:
+        """The answers to so many prefixes as strings of their own."""
+        return self._read(kept, torch.full((prefixes,), CLS))[0]
 
-    def after(self, letters: Letters) -> PrefixCache:
-        """What is known after a prefix, from the longest one of it that was stepped before."""
+    def after(self, letters: Letters) -> Kept:
+        """What is kept of a prefix, from the longest one of it that was stepped before."""
         end = next((n for n in range(len(letters), 0, -1) if letters[:n] in self._kept), 0)
         kept = self._kept[letters[:end]] if end else self.start
         if len(self._kept) + len(letters) - end > MOST_KEPT:
@@ -93,15 +72,10 @@ class PrefixStates:
             self._kept[letters[: place + 1]] = kept
         return kept
 
-    def _read(self, kept: PrefixCache, ids: Tensor) -> PrefixCache:
-        given = self._network.embedding(ids)
-        states, cells = [], []
-        for layer, state, cell in zip(self._network.layers, kept.states, kept.cells, strict=True):
-            step = layer.step(layer.from_input(given), state, cell)
-            given = step.state
-            states.append(step.state)
-            cells.append(step.cell)
-        return PrefixCache(tuple(states), tuple(cells))
+    @torch.no_grad()
+    def _read(self, kept: Kept, ids: Tensor) -> tuple[Tensor, Kept]:
+        read: tuple[Tensor, Kept] = form(self._network, "step")(ids, kept)
+        return read
 
 
 DOUBTFUL = 1e-3
@@ -220,7 +194,7 @@ class ModelAnswers:
         return np.concatenate([np.asarray(part.predicted, dtype=bool) for part in parts])
 
     def _stepped(self, steps: PrefixStates, letters: Letters) -> bool:
-        logit = float(steps.logits(steps.after(letters))[0])
+        logit = float(steps.logits(steps.after(letters), 1)[0])
         if abs(logit) > DOUBTFUL:
             return logit > 0
         return bool(self._ask(TokenStrings.of_lists(self.model.num_letters, [letters]))[0])
@@ -239,9 +213,8 @@ class ModelAnswers:
 
     def _tested(self) -> TokenStrings:
         """The distinct test strings that may be asked."""
-        strings = distinct_test_strings(self.model.problem.test).strings
-        fits = readable_strings(self.model.problem, strings) & (strings.lengths <= self.longest)
-        return strings.take(np.flatnonzero(fits))
+        strings = tested_strings(self.model.problem).strings
+        return strings.take(np.flatnonzero(strings.lengths <= self.longest))
 
     def _all_short(self) -> list[Bits]:
         empty = TokenStrings.of_lists(self.model.num_letters, [()])
@@ -279,10 +252,11 @@ class _Stepped:
     def __init__(self, steps: PrefixStates, resolved: Callable[[int, np.ndarray], Bits]) -> None:
         self._steps = steps
         self._resolved = resolved
-        self._kept: PrefixCache = steps.start
+        self._kept = steps.start
 
     def level(self, length: int) -> Bits:
         letters = self._steps.num_letters
-        before = len(self._kept.states[0])
-        self._kept = self._steps.step(self._kept.repeated(letters), list(range(letters)) * before)
-        return self._resolved(length, self._steps.logits(self._kept).numpy())
+        before = letters ** (length - 1)
+        repeated = mapped(lambda values: values.repeat_interleave(letters, dim=0), self._kept)
+        self._kept = self._steps.step(repeated, list(range(letters)) * before)
+        return self._resolved(length, self._steps.logits(self._kept, letters * before).numpy())

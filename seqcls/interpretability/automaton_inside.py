@@ -7,6 +7,7 @@ does not say that the model uses it.
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -195,6 +196,27 @@ class Inside:
     probes: tuple[Probe, ...]
     clusters: Clusters | None
     """Clusters of the states of recurrent models."""
+
+    def record(self) -> dict[str, Any]:
+        """Probes and clusters, as JSON has them."""
+        record: dict[str, Any] = {
+            "states": self.states,
+            "commonest": self.commonest,
+            "probes": [
+                {
+                    "layer": probe.layer,
+                    "trained": probe.trained,
+                    "beyond": probe.beyond,
+                    "positions": probe.positions.tolist(),
+                    "by_position": probe.by_position.tolist(),
+                }
+                for probe in self.probes
+            ],
+        }
+        if self.clusters is not None:
+            clusters = self.clusters
+            record["clusters"] = {"of_state": clusters.of_state, "purity": clusters.purity}
+        return record
 
 
 def look_inside(model: TrainedModel, automaton: Automaton) -> Inside:

@@ -16,10 +16,11 @@ from seqcls.errors import ConfigError
 from seqcls.interpretability.automaton import LearningBudget, obstacle
 from seqcls.interpretability.automaton_learning import learn
 from seqcls.interpretability.domains import TriedStrings
-from seqcls.interpretability.readable_model import Changing, ids_of, plain_model, plain_network
+from seqcls.interpretability.readable_model import Changing, ids_of, plain_model
 from seqcls.interpretability.rules import Bound, bounds
 from seqcls.interpretability.trained_model import Letters, TrainedModel
-from seqcls.models.transformer import Transformer, attendable_tokens
+from seqcls.models.base import Classifier
+from seqcls.models.forms import form
 from seqcls.problem import Problem
 from seqcls.strings.token_strings import NO_LETTER, TokenStrings
 from seqcls.tasks import Task
@@ -34,8 +35,7 @@ DRAWN = 32
 
 def sees_counts_alone(problem: Problem) -> bool:
     """Whether the order of tokens decides in the language, and not in the model's answer."""
-    order_matters = problem.task.order_sensitive and problem.no_language is None
-    return order_matters and counts_suffice(problem.network, training=False) is None
+    return problem.task.order_sensitive and counts_suffice(problem.network, training=False) is None
 
 
 def first_not_seen(problem: Problem, tried: TriedStrings) -> Letters | None:
@@ -103,7 +103,7 @@ def smallest_automaton(
         agrees: the share of the strings of either on which they say the same.
         explains: the share of the errors of either.
     """
-    if obstacle(model) is not None:
+    if obstacle(model.problem) is not None:
         return None
     # Whole strings are asked: what answers is what was tested.
     try:
@@ -298,10 +298,8 @@ class Dilution:
     model: TrainedModel
 
     @cached_property
-    def _plain(self) -> Transformer:
-        network = plain_model(self.model)
-        assert isinstance(network, Transformer)
-        return network
+    def _plain(self) -> Classifier:
+        return plain_model(self.model)
 
     @cached_property
     def longest_trained(self) -> int:
@@ -318,9 +316,9 @@ class Dilution:
             letters: a string that is misclassified.
             label: what would be right.
         """
-        network = plain_network(self.model)
-        if network.architecture != "transformer" or len(letters) <= self.longest_trained:
+        if len(letters) <= self.longest_trained or form(self._plain, "attendable") is None:
             return None
+        network = self._plain.config
         every = tuple(
             (block, head)
             for block in range(network.num_blocks)
@@ -348,7 +346,7 @@ class Dilution:
     def logit(self, letters: Letters, heads: Sequence[Head]) -> float:
         """The logit of a string with the attention of these heads not diluted."""
         ids = ids_of(self.model, [letters])
-        attendable = attendable_tokens(self._plain.config, ids)[0]
+        attendable = form(self._plain, "attendable")(ids)[0]
         names = {f"blocks.{block}.attention.scores": block for block, _ in heads}
         # Of the tokens that the model reads, one may be none of the string's own.
         others = max(self.longest_trained + ids.shape[1] - len(letters) - 1, 1)

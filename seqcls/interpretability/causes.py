@@ -269,6 +269,7 @@ def attributions(
         sample: how many of them to look at, spread evenly.
     """
     picked = [wrong[place] for place in spread_evenly(len(wrong), sample)]
+    # What errors have in common is another question where they are outputs.
     if model.problem.writes:
         return output_behaviours(model, wrong, picked)
     network = as_network(model)

@@ -1,8 +1,8 @@
 """Which of all strings a model misclassifies: counted up to a length, and proved beyond."""
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import combinations
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from jaxtyping import Bool, Float, Int64
@@ -257,6 +257,11 @@ class SupportProof:
     """Supports of two letters: all shares of the first, ascending."""
     cells: Cells
 
+    def record(self) -> dict[str, Any]:
+        """What programs read of it."""
+        record = {name: value for name, value in vars(self).items() if name != "cells"}
+        return {**record, "intervals": [asdict(interval) for interval in self.intervals]}
+
 
 @dataclass(frozen=True, eq=False)
 class Certification:
@@ -268,6 +273,14 @@ class Certification:
     left_out: tuple[str, ...]
     """Supports with too many letters, or beyond the `MOST_SUPPORTS` first; nothing is said of
     them."""
+
+    def record(self) -> dict[str, Any]:
+        """What programs read of it."""
+        return {
+            "least_length": self.least_length,
+            "supports": [proof.record() for proof in self.supports],
+            "left_out": self.left_out,
+        }
 
 
 def certify(network: Network, *, least_length: int | None = None) -> Certification:

@@ -1,4 +1,4 @@
-"""Which strings a model is asked about: all of a length, all multisets, or those of a test."""
+"""Which strings models are asked about: all of a length, all multisets or inputs, those tested."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -10,7 +10,7 @@ from jaxtyping import Bool, Int64, UInt8
 
 from seqcls.cancellation import checked
 from seqcls.counts import counts_suffice
-from seqcls.evaluation import distinct_test_strings, readable_strings
+from seqcls.evaluation import DistinctStrings, distinct_test_strings, readable
 from seqcls.interpretability.trained_model import Letters, TrainedModel
 from seqcls.problem import Problem
 from seqcls.sampling.streams import stream
@@ -63,11 +63,45 @@ def all_strings(num_letters: int, max_length: int, *, empty: bool) -> Iterator[T
         yield from strings_of_length(num_letters, length)
 
 
-def inputs_of_length(model: TrainedModel, length: int) -> TokenStrings:
+def inputs_among(problem: Problem, strings: TokenStrings) -> TokenStrings:
+    """Those of some strings of which the task says what is right."""
+    if problem.kind.every_string and problem.known_strings is None:
+        return strings
+    return strings.take(np.flatnonzero(problem.questions(strings).has_target))
+
+
+def inputs_of_length(problem: Problem, length: int) -> TokenStrings:
     """All inputs of a task of so many tokens, in the order of the alphabet."""
-    strings = strings_of_length(model.num_letters, length)
-    inputs = [each.letters[model.inputs_among(each)[0]] for each in strings]
-    return TokenStrings.of_letters(model.num_letters, np.concatenate(inputs))
+    strings = strings_of_length(len(problem.task.alphabet), length)
+    inputs = [inputs_among(problem, each).letters for each in strings]
+    return TokenStrings.of_letters(len(problem.task.alphabet), np.concatenate(inputs))
+
+
+def all_inputs(problem: Problem, limit: int = MAX_STRINGS) -> tuple[int, Iterator[TokenStrings]]:
+    """All inputs of a task of which it is known what is right; of a file those in it.
+
+    Args:
+        problem: what models are trained for.
+        limit: strings that are held against the task at most; lengths are tried as a whole.
+
+    Returns:
+        The length up to which they are all, and the inputs, the shortest first, in parts of one
+        length, of which some may be empty.
+    """
+    if (known := problem.known_strings) is not None:
+        return int(known.lengths.max(initial=0)), _by_length(known)
+    letters = len(problem.task.alphabet)
+    length = affordable_length(letters, limit)
+    strings = all_strings(letters, length, empty=problem.tries_empty)
+    return length, (inputs_among(problem, each) for each in strings)
+
+
+def _by_length(strings: TokenStrings) -> Iterator[TokenStrings]:
+    """Strings in parts of one length, the shortest first."""
+    for length in np.unique(strings.lengths):
+        rows = np.flatnonzero(strings.lengths == length)
+        for start in range(0, len(rows), CHUNK):
+            yield strings.take(rows[start : start + CHUNK])
 
 
 # All multisets of letters, each of which stands for all strings with its letter counts.
@@ -149,20 +183,32 @@ class TriedStrings:
         return np.asarray(self.labels ^ self.wrong)
 
 
+def tested_strings(problem: Problem) -> DistinctStrings:
+    """The distinct test strings that a problem's models have places for."""
+    test = distinct_test_strings(problem.test)
+    fits = readable(problem, test.examples)
+    return test if fits.all() else test.take(np.flatnonzero(fits))
+
+
+def sampled_strings(problem: Problem, sample: int) -> DistinctStrings:
+    """At most so many of the tested strings, the shortest first, spread evenly over the lengths."""
+    test = tested_strings(problem)
+    rows = np.argsort(test.strings.lengths, kind="stable")
+    if len(rows) > sample:
+        rows = rows[len(rows) * np.arange(sample) // sample]
+    return test.take(rows)
+
+
 def tested(model: TrainedModel, wrong: Sequence[str]) -> tuple[TriedStrings, list[str]]:
-    """The distinct test strings that the model was tested on, and their texts.
+    """The strings that the model was tested on, and their texts.
 
     Args:
         model: the model.
         wrong: all of them that it misclassifies.
     """
-    test = distinct_test_strings(model.problem.test)
-    rows = np.flatnonzero(readable_strings(model.problem, test.strings))
-    texts, failing = [test.texts[row] for row in rows], set(wrong)
-    fails = np.array([text in failing for text in texts], dtype=bool)
-    return TriedStrings(
-        test.strings.take(rows), test.occurrences[rows], test.labels[rows], fails
-    ), texts
+    test, failing = tested_strings(model.problem), set(wrong)
+    fails = np.array([text in failing for text in test.texts], dtype=bool)
+    return TriedStrings(test.strings, test.occurrences, test.labels, fails), test.texts
 
 
 def short_strings(model: TrainedModel) -> TriedStrings:

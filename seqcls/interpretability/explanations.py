@@ -1,9 +1,9 @@
 """Why a model answers one string as it does."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import pairwise
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -101,6 +101,14 @@ class Explanation:
     """Letters of which any number may go, all of them together too, without a change of answer."""
     smallest: MinimalString | None
     mechanism: Mechanism | None
+
+    def record(self) -> dict[str, Any]:
+        """What programs read of it."""
+        record = asdict(self)
+        for head in record["heads"]:
+            # Programs read this name.
+            head["seen"] = [{"kind": entry.pop("token_type"), **entry} for entry in head["seen"]]
+        return record
 
 
 # The cause of a string's answer, as data; `explanation_text` puts it into words.

@@ -7,7 +7,7 @@ targets.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise, product
 
 import numpy as np
@@ -27,10 +27,10 @@ from seqcls.interpretability.family import (
     parse_family,
 )
 from seqcls.interpretability.network import Network, as_network
-from seqcls.interpretability.trained_model import TrainedModel, judged_inputs
-from seqcls.kinds.transduction import output_texts
+from seqcls.interpretability.trained_model import TrainedModel
+from seqcls.kinds.transduction import output_texts, target_lengths
 from seqcls.results import ErrorKind
-from seqcls.strings.token_strings import NO_LETTER, TokenStrings
+from seqcls.strings.token_strings import TokenStrings
 from seqcls.strings.tokenizer import MAX_SPELLED_LENGTH
 
 # Families by letter counts: every change of the answer up to a million letters.
@@ -105,10 +105,8 @@ def tried_curve(model: TrainedModel, family: Family, points: int = 40) -> Curve:
     Raises:
         InvalidStringError: even its first string is too long, or none has an answer.
     """
-    longest = _longest(family)
     known = _Known(model, family, ())
-    first = np.arange(1, min(16, longest) + 1)
-    known.try_all(np.union1d(first, grid(longest, points)).tolist())
+    known.try_all(_tried_first(_longest(family), points))
     if not known.logits and known.has_nan:
         raise InvalidStringError(
             f"{family.text[:60]!r}: none of its strings has an answer: what the model computes for "
@@ -163,6 +161,33 @@ def _longest(family: Family) -> int:
     return longest
 
 
+def _tried_first(longest: int, points: int) -> list[int]:
+    """The first sixteen values, then others evenly on a logarithmic scale."""
+    values: list[int] = np.union1d(
+        np.arange(1, min(16, longest) + 1), grid(longest, points)
+    ).tolist()
+    return values
+
+
+def _neighbors(
+    before: int, after: int, has_changed: Callable[[int], bool | None]
+) -> tuple[int, int]:
+    """Two values between which there is a change, found by halving, as far as anything tells.
+
+    Args:
+        before: a value before the change.
+        after: one after it.
+        has_changed: which side of it a value is on; None where that is not known.
+    """
+    while after - before > 1:
+        middle = (before + after) // 2
+        changed = has_changed(middle)
+        if changed is None:
+            break
+        before, after = (before, middle) if changed else (middle, after)
+    return before, after
+
+
 class _Known:
     """Answers for the strings of a family that were asked about so far, by the last count."""
 
@@ -181,7 +206,7 @@ class _Known:
         self.has_nan = self.has_nan or bool(answers.unanswered.any())
         for row in np.flatnonzero(answers.known).tolist():
             self.labels[values[row]] = bool(answers.targets[row])
-            self.logits[values[row]] = float(answers.logits[row])
+            self.logits[values[row]] = float(answers.score[row])
 
     def changes(self) -> tuple[Change, ...]:
         """The changes of the answer that show between values tried, to the neighbour."""
@@ -194,12 +219,7 @@ class _Known:
     def _change(self, before: int, after: int) -> Change:
         """A change between two values that are answered differently, by halving."""
         answer = self._positive(after)
-        while after - before > 1:
-            middle = (before + after) // 2
-            if self._positive(middle) == answer:
-                after = middle
-            else:
-                before = middle
+        before, after = _neighbors(before, after, lambda n: self._positive(n) == answer)
         logits = (self.logits.get(n, math.nan) for n in (before, after))
         return Change(after, answer, *logits)
 
@@ -227,10 +247,8 @@ def output_curve(model: TrainedModel, family: Family, points: int = 30) -> Outpu
     Raises:
         InvalidStringError: as `_check`.
     """
-    longest = _longest_input(model, family)
-    first = np.arange(1, min(16, longest) + 1)
     tried = _Tried(model, family)
-    tried.add([(n,) for n in np.union1d(first, grid(longest, points)).tolist()])
+    tried.add([(n,) for n in _tried_first(_longest_input(model, family), points)])
     _check(tried, family)
     for one, other in tried.written.changes:
         tried.halve(one, other)
@@ -304,39 +322,32 @@ class _Tried:
         model, family = self.model, self._family
         letters = [family.letters(*each) for each in values]
         strings = TokenStrings.of_lists(model.num_letters, letters)
-        is_input, _ = model.inputs_among(strings)
-        inputs = judged_inputs(model, strings)
+        is_input, answers = model.problem.questions(strings).has_target, model.outputs(strings)
         self._no_inputs += [each for each, known in zip(values, is_input, strict=True) if not known]
-        self._no_places += int(is_input.sum()) - len(inputs.rows)
-        targets = inputs.examples.targets
-        texts = output_texts(model.tokenizer, targets)
-        tokens = (targets != NO_LETTER).sum(axis=1).tolist()
-        judged = inputs.judged
-        wrong = iter(
-            zip(judged.outputs, judged.first_wrong.tolist(), judged.error_kinds, strict=True)
+        self._no_places += int((is_input & ~answers.asked).sum())
+        texts = output_texts(model.tokenizer, answers.targets)
+        tokens = target_lengths(answers.targets).tolist()
+        places = answers.first_wrong.tolist()
+        errors = dict(
+            zip(answers.errors, zip(answers.error_kinds, places, strict=True), strict=True)
         )
-        answers = zip(inputs.rows.tolist(), judged.is_wrong.tolist(), texts, tokens, strict=True)
-        for row, is_wrong, target, length in answers:
+        for row in np.flatnonzero(answers.asked & is_input).tolist():
+            target, length, each = texts[row], tokens[row], values[row]
             said: tuple[str, ErrorKind | None, int] = (target, None, length)
-            if is_wrong:
-                output, right_tokens, kind = next(wrong)
-                said = (model.text(output), kind, right_tokens)
-            each = values[row]
+            if row in errors:
+                said = (model.text(answers.errors[row].output), *errors[row])
             self._outputs[each] = FamilyOutput(each, family.member(each), target, length, *said)
 
     def halve(self, one: FamilyOutput, other: FamilyOutput) -> None:
         """Tries strings between two of one free count, until what changes is next to each other."""
+
+        def has_changed(n: int) -> bool | None:
+            self.add([(n,)])
+            answer = self._outputs.get((n,))
+            return None if answer is None else answer.is_right != one.is_right
+
         (before,), (after,) = one.values, other.values
-        while after - before > 1:
-            middle = (before + after) // 2
-            self.add([(middle,)])
-            answer = self._outputs.get((middle,))
-            if answer is None:
-                return
-            if answer.is_right == one.is_right:
-                before = middle
-            else:
-                after = middle
+        _neighbors(before, after, has_changed)
 
     def why_no_input(self) -> str:
         """What the task says of the first string that is no input."""

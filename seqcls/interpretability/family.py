@@ -2,9 +2,10 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from itertools import groupby, pairwise
+from typing import Any
 
 import numpy as np
 from jaxtyping import Bool, Float, Int64
@@ -169,6 +170,26 @@ class Curve:
         wrong = np.flatnonzero((self.logits > 0) != self.labels)
         return int(self.n[wrong[0]]) if len(wrong) else None
 
+    def record(self) -> dict[str, Any]:
+        """What programs read of it: flips where letter counts decide, else what was tried."""
+        tried = {"n": self.n.tolist(), "logit": self.logits.tolist()}
+        if self.limit is not None:
+            return {
+                "family": self.family.text,
+                "label": bool(self.labels[0]),
+                "flips": [asdict(change) for change in self.changes],
+                "limit": self.limit,
+                **tried,
+            }
+        return {
+            "family": self.family.text,
+            "n": tried["n"],
+            "label": self.labels.tolist(),
+            "logit": tried["logit"],
+            "changes": [{"n": change.n, "answer": change.answer} for change in self.changes],
+            "first_wrong": self.first_wrong,
+        }
+
 
 @dataclass(frozen=True, eq=False)
 class FamilyMap:
@@ -191,6 +212,21 @@ class FamilyMap:
         """Which strings are misclassified."""
         known = ~np.isnan(self.logits)
         return np.asarray(known & ((self.logits > 0) != self.labels))
+
+    def record(self) -> dict[str, Any]:
+        """What programs read of it, as of a curve."""
+        first, second = self.family.names
+        family = {"family": self.family.text}
+        axes = {first: self.first.tolist(), second: self.second.tolist()}
+        logit = [[None if x != x else x for x in row] for row in self.logits.tolist()]
+        if self.exact:
+            flips = [[asdict(change) for change in row] for row in self.changes]
+            label = bool(self.labels[0, 0])
+            return {**family, "label": label, **axes, "logit": logit, "flips": flips}
+        changes = [
+            [{"n": change.n, "answer": change.answer} for change in row] for row in self.changes
+        ]
+        return {**family, **axes, "label": self.labels.tolist(), "logit": logit, "changes": changes}
 
 
 def grid(longest: int, points: int) -> Int64[np.ndarray, " string"]:
@@ -222,6 +258,12 @@ class FamilyOutput:
     def is_right(self) -> bool:
         return self.error_kind is None
 
+    def record(self) -> dict[str, Any]:
+        """What programs read of it."""
+        record = asdict(self)
+        del record["values"]
+        return {**record, "right": self.is_right}
+
 
 @dataclass(frozen=True)
 class OutputFamily:
@@ -247,6 +289,15 @@ class OutputFamily:
         return tuple(
             (one, other) for one, other in pairwise(self.outputs) if one.is_right != other.is_right
         )
+
+    def record(self) -> dict[str, Any]:
+        """What programs read of it."""
+        names = self.family.names
+        outputs = [
+            {**dict(zip(names, each.values, strict=True)), **each.record()} for each in self.outputs
+        ]
+        left_out = {"no_inputs": self.no_inputs, "no_places": self.no_places}
+        return {"family": self.family.text, "outputs": outputs, **left_out}
 
 
 def output_family_text(written: OutputFamily) -> tuple[str, ...]:

@@ -10,8 +10,9 @@ import numpy as np
 
 from seqcls.cancellation import check
 from seqcls.errors import InvalidStringError
-from seqcls.interpretability.domains import CHUNK, MAX_STRINGS, affordable_length, all_strings
-from seqcls.interpretability.trained_model import Answer, Answers, Letters, TrainedModel
+from seqcls.interpretability.domains import MAX_STRINGS, all_inputs
+from seqcls.interpretability.trained_model import Answer, Letters, TrainedModel
+from seqcls.kinds.base import Answers
 from seqcls.kinds.transduction import edits as edit_distance
 from seqcls.strings.token_strings import TokenStrings
 
@@ -113,36 +114,23 @@ def shortest_failing(model: TrainedModel, limit: int = MAX_STRINGS) -> Shortest:
         model: the model.
         limit: strings that are tried at most; lengths are tried as a whole or not at all.
     """
-    known = model.problem.known_strings
-    longest = affordable_length(model.num_letters, limit)
-    by_length = all_strings(model.num_letters, longest, empty=model.problem.tries_empty)
-    if known is not None:
-        longest, by_length = int(known.lengths.max(initial=0)), _by_length(known)
+    longest, inputs = all_inputs(model.problem, limit)
     tried = 0
     length: int | None = None
     failing: list[np.ndarray] = []
-    for strings in by_length:
+    for strings in inputs:
+        if not len(strings):
+            continue
         tokens = int(strings.lengths[0])
         if length is not None and tokens > length:
             break
-        if model.writes and known is None:
-            rows = [row for row, x in enumerate(strings.letters) if model.is_input(x.tolist())]
-            strings = strings.take(np.array(rows, dtype=np.int64))
         tried += len(strings)
-        wrong = np.flatnonzero(model.ask(strings).wrong) if len(strings) else ()
+        wrong = np.flatnonzero(model.ask(strings).wrong)
         if len(wrong):
             length = tokens
             failing.extend(strings.letters[wrong, :tokens])
     shown = tuple(model.answer(tuple(row.tolist())) for row in failing[:MAX_SHOWN])
     return Shortest(shown, len(failing), length, longest, tried)
-
-
-def _by_length(strings: TokenStrings) -> Iterator[TokenStrings]:
-    """Strings in parts of one length, the shortest first."""
-    for length in np.unique(strings.lengths):
-        rows = np.flatnonzero(strings.lengths == length)
-        for start in range(0, len(rows), CHUNK):
-            yield strings.take(rows[start : start + CHUNK])
 
 
 def _pieces(string: Letters, parts: int) -> list[Letters]:
@@ -189,6 +177,12 @@ class Nearest:
     tried: int
     complete: bool
     """Whether all strings with fewer edits were tried, and of one found in vain all there are."""
+
+    def record(self) -> dict[str, Any] | None:
+        """What programs read of it; None where nothing was found."""
+        if self.answer is None:
+            return None
+        return {**self.answer.record(), "edits": self.edits, "tried": self.tried}
 
 
 def nearest_right(

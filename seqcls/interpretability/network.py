@@ -57,7 +57,9 @@ def obstacle(problem: Problem, needs: Needs = "required letters") -> str | None:
     """
     network = problem.network
     reason = (
-        problem.no_language or counts_suffice(network, training=False) or _other_network(network)
+        problem.lacks("labels")
+        or counts_suffice(network, training=False)
+        or _other_network(network)
     )
     if reason is not None or needs == "states":
         return reason

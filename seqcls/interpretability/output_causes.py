@@ -3,7 +3,7 @@
 Where all outputs that were looked at are the same string, that says it all. Otherwise an error
 is attributed by the first statement about the model's wrong outputs that holds of it
 (`seqcls.interpretability.output_causes`); the others follow, and its kind
-(`seqcls.decoding.measures.error_kind`). One of which none holds is attributed by its kind, and
+(`seqcls.kinds.transduction.error_kind`). One of which none holds is attributed by its kind, and
 by where output and target part: within as many tokens as the targets of training had at most, or
 only after as many.
 """
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Bool, Int64
 
-from seqcls.evaluation import distinct_test_strings
+from seqcls.interpretability.domains import tested_strings
 from seqcls.interpretability.mechanisms import (
     CONSTANT,
     EXPLAINS,
@@ -27,7 +27,6 @@ from seqcls.interpretability.mechanisms import (
 )
 from seqcls.interpretability.trained_model import TrainedModel
 from seqcls.interpretability.wording import EMPTY
-from seqcls.kinds import Examples, examples_of
 from seqcls.kinds.transduction import target_lengths
 from seqcls.results import ErrorKind
 from seqcls.strings.token_strings import TokenStrings
@@ -161,13 +160,10 @@ def output_behaviours(
         wrong: all test inputs whose outputs are wrong.
         picked: those to attribute.
     """
-    # PyTorch, which takes a second or two to load.
-    from seqcls.decode import judge
-
     strings = list(dict.fromkeys(picked))
     letters = [model.letters(string) for string in strings]
     inputs = TokenStrings.of_lists(model.num_letters, letters)
-    judged = judge(model.problem, model.weights, examples_of(model.task, inputs))
+    judged = model.outputs(inputs)
     outputs = {tuple(output) for output in judged.outputs}
     if len(outputs) == 1 and len(judged.outputs) >= FEW:
         (output,) = outputs
@@ -175,7 +171,7 @@ def output_behaviours(
         return tuple(AttributedError(string, CONSTANT, None, said) for string in picked)
     # One that is right now hangs on rounding.
     causes = {string: AttributedError(string, ROUNDING) for string in strings}
-    rows = np.flatnonzero(judged.is_wrong)
+    rows = np.array(list(judged.errors), dtype=np.int64)
     held = statements(_with_test(model, wrong, inputs.take(rows), judged.first_wrong))
     longest = model.problem.longest_target(model.problem.train.lengths[-1])
     each = zip(rows.tolist(), judged.error_kinds, judged.first_wrong.tolist(), strict=True)
@@ -198,10 +194,7 @@ def _as_a_clause(kind: ErrorKind) -> str:
 def _with_test(
     model: TrainedModel, wrong: Sequence[str], inputs: TokenStrings, first_wrong: np.ndarray
 ) -> WrongOutputs:
-    from seqcls.decode import readable_inputs
-
-    test, failing = distinct_test_strings(model.problem.test), set(wrong)
-    rows = np.flatnonzero(readable_inputs(model.problem, Examples(test.strings, test.targets)))
-    is_wrong = np.array([test.texts[row] in failing for row in rows], dtype=bool)
-    lengths = target_lengths(test.targets[rows])
-    return WrongOutputs(inputs, first_wrong, test.strings.take(rows), lengths, is_wrong)
+    test, failing = tested_strings(model.problem), set(wrong)
+    is_wrong = np.array([text in failing for text in test.texts], dtype=bool)
+    lengths = target_lengths(test.targets)
+    return WrongOutputs(inputs, first_wrong, test.strings, lengths, is_wrong)

@@ -36,8 +36,6 @@ from seqcls.interpretability.trained_model import TrainedModel
 from seqcls.kinds.transduction import writable
 from seqcls.models.base import Classifier
 from seqcls.models.parts import Site
-from seqcls.models.recurrent_attention import RecurrentAttention
-from seqcls.models.two_streams import TwoStreams, split
 
 NUMBERS_AT_ONCE = 2**24
 """In the widest state of one token, where attention is additive: keeps it within 128 MiB."""
@@ -69,9 +67,14 @@ class Patched:
     """What the logits are."""
 
     @property
+    def of_output(self) -> bool:
+        """Whether an output is measured, which is read after the string."""
+        return self.number != LOGIT
+
+    @property
     def unit(self) -> str:
         """What the logits, and their differences, are measured as."""
-        return self.number if self.number == LOGIT else "log-probability"
+        return "log-probability" if self.of_output else self.number
 
     @property
     def flips(self) -> np.ndarray:
@@ -119,7 +122,7 @@ def patch(model: TrainedModel, base: Sequence[int], source: Sequence[int]) -> Pa
         ConfigError: an architecture whose states are not known, or one that reads pictures.
     """
     network, sites = _opened(model, base, source)
-    measured = _of_output(model, base) if model.writes else _of_answer(model, base)
+    measured = (_of_output if network.config.head != "string" else _of_answer)(model, base)
     ids, others = (
         [ids_of(model, [letters], read and [read]) for read in measured.read]
         for letters in (base, source)
@@ -248,11 +251,8 @@ def _opened(
 
 
 def _rows_at_once(network: Classifier, width: int) -> int:
-    """How many strings of a width are run at once.
-
-    What reads one token after another takes as long for many strings as for one.
-    """
-    if isinstance(network, RecurrentAttention):
+    """How many strings of a width are run at once."""
+    if network.steps_through:
         return max(min(width, NUMBERS_AT_ONCE // (width * network.config.hidden_size)), 1)
     return max(PAIRS_AT_ONCE // max(width * width, 1) if network.attention() else width, 1)
 
@@ -289,10 +289,8 @@ def _stream(model: Classifier, ids: Tensor, name: str) -> slice:
 
     `ids` are of strings of one length.
     """
-    if not isinstance(model, TwoStreams):
-        return slice(ids.shape[1])
-    inputs = split(model.config, ids).inputs.shape[1]
-    return slice(inputs, ids.shape[1]) if name.startswith("decoder.") else slice(inputs)
+    end, width = ids.shape[1], model.tokens_of(ids, name).shape[1]
+    return slice(end - width, end) if name.startswith("decoder.") else slice(width)
 
 
 def _check_pair(model: TrainedModel, base: Sequence[int], source: Sequence[int]) -> None:

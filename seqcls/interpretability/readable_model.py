@@ -9,10 +9,10 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from seqcls.config import NetworkConfig
-from seqcls.decode import best_written, letter_rows
+from seqcls.decode import best_written
 from seqcls.interpretability.trained_model import Letters, TrainedModel
 from seqcls.kinds import Examples
-from seqcls.kinds.transduction import end_id, separator_id, target_lengths
+from seqcls.kinds.transduction import end_id, letter_rows, separator_id, target_lengths
 from seqcls.models.base import Classifier, Recorder
 from seqcls.models.initialization import make_model
 from seqcls.models.positions import read_ids
@@ -153,9 +153,10 @@ def ids_of(
         outputs: of a model that writes, what it reads after each; what it writes if none are given.
     """
     batch = TokenStrings.of_lists(model.num_letters, strings)
-    if model.writes:
-        if outputs is None:
-            outputs = [written(model, tuple(letters)) for letters in strings]
+    # What is read after a string is a question for models that answer token by token alone.
+    if outputs is None and model.problem.writes:
+        outputs = [written(model, tuple(letters)) for letters in strings]
+    if outputs is not None:
         batch = with_outputs(model, batch, outputs)
     return torch.from_numpy(read_ids(batch, plain_network(model).readout)).long()
 

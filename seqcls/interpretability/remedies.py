@@ -55,7 +55,12 @@ def one_more(field: str) -> Value:
 
 def in_a_transformer(value: Value) -> Value:
     """A value only where the network is one."""
-    return lambda problem: value(problem) if problem.config.architecture == "transformer" else None
+    return lambda problem: value(problem) if _is_transformer(problem) else None
+
+
+def _is_transformer(problem: Problem) -> bool:
+    """Whether the network is one that the sources of remedies are about."""
+    return problem.config.architecture == "transformer"
 
 
 # What may help against wrong outputs of transductions: other positions, more depth.
@@ -102,8 +107,7 @@ def _second_block(*, copies: bool) -> Value:
 
 def _more_layers(problem: Problem) -> int | None:
     # Of Transformers of one stream a second block is what there is a reason for.
-    is_one_stream = problem.config.architecture == "transformer"
-    return None if is_one_stream else int(one_more("num_blocks")(problem))
+    return None if _is_transformer(problem) else int(one_more("num_blocks")(problem))
 
 
 OUTPUT_REMEDIES = (

@@ -193,11 +193,8 @@ def prefix_logits(model: TrainedModel, letters: Sequence[int]) -> Prefixes:
         ConfigError: the model writes, and a prefix of its input need be no input.
         InvalidStringError: the string is longer than `MAX_TOKENS`.
     """
-    if model.writes:
-        raise ConfigError(
-            f"task={model.config.task!r}: an input's prefixes have outputs of their own; look at "
-            "its output token by token instead"
-        )
+    if reason := model.problem.lacks("prefixes"):
+        raise ConfigError(reason)
     check_length(model, letters)
     answers = model.ask_all([tuple(letters[:end]) for end in range(len(letters) + 1)])
     tokens = ("", *(model.tokenizer.alphabet[letter] for letter in letters))
@@ -205,7 +202,7 @@ def prefix_logits(model: TrainedModel, letters: Sequence[int]) -> Prefixes:
     if not known.all():
         labels = labels.astype(object)
         labels[~known] = None
-    return Prefixes(tokens, answers.logits, labels)
+    return Prefixes(tokens, answers.score.astype(np.float64), labels)
 
 
 def recurrent_units(
@@ -281,10 +278,11 @@ def check_length(model: TrainedModel, letters: Sequence[int], output: Output | N
     """
     if output is None:
         model.refuse_no_input(letters)
-    _check_tokens(model, letters, len(letters) + model.writes, "")
-    if model.writes:
+    prompt = model.problem.kind.prompt_length(len(letters))
+    _check_tokens(model, letters, prompt, "")
+    if prompt > len(letters):
         read = (written(model, tuple(letters)) if output is None else output).read
-        _check_tokens(model, letters, len(letters) + 1 + len(read), " with SEP and an output")
+        _check_tokens(model, letters, prompt + len(read), " with SEP and an output")
 
 
 def _check_tokens(model: TrainedModel, letters: Sequence[int], tokens: int, what: str) -> None:

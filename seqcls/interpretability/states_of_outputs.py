@@ -11,7 +11,6 @@ from jaxtyping import Float
 from torch import Tensor
 
 from seqcls.decode import beam, greedy, written_beams
-from seqcls.engines.base import Written
 from seqcls.errors import ConfigError
 from seqcls.interpretability.readable_model import (
     AROUND_OUTPUTS,
@@ -29,6 +28,7 @@ from seqcls.interpretability.states_by_strings import (
     over_picture,
 )
 from seqcls.interpretability.trained_model import Letters, TrainedModel
+from seqcls.kinds.base import Written
 from seqcls.kinds.transduction import end_id, separator_id, writable
 from seqcls.models.base import Classifier
 from seqcls.models.pictures import PictureEncoder, page_of
@@ -121,10 +121,8 @@ def require_writing(model: TrainedModel) -> None:
     Raises:
         ConfigError: it is one.
     """
-    if not model.writes:
-        raise ConfigError(
-            f"task={model.config.task!r} is no transduction: its models write nothing"
-        )
+    if reason := model.problem.lacks("outputs"):
+        raise ConfigError(reason)
 
 
 # The likeliest outputs of an input as a tree, whose branches part where outputs differ.

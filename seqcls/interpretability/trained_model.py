@@ -3,27 +3,22 @@
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, ClassVar
+from typing import Any
 
 import numpy as np
-from jaxtyping import Bool, Float, Int64
 
 from seqcls.config import RunConfig
-from seqcls.errors import InvalidStringError
-from seqcls.evaluation import logits_of, readable_strings
+from seqcls.errors import ConfigError, InvalidStringError
+from seqcls.evaluation import ask
 from seqcls.kinds import Examples
-from seqcls.kinds.base import are_unanswered
-from seqcls.kinds.transduction import target_lengths
+from seqcls.kinds.base import Answers
+from seqcls.kinds.transduction import OutputAnswers
 from seqcls.models.positions import longest_readable
 from seqcls.problem import Problem
 from seqcls.results import Weights
-from seqcls.strings.token_strings import NO_LETTER, TokenStrings
+from seqcls.strings.token_strings import TokenStrings
 from seqcls.strings.tokenizer import FIRST_LETTER, Tokenizer
 from seqcls.tasks import Task
-
-if TYPE_CHECKING:
-    from seqcls.decode import Judged
-
 
 Letters = tuple[int, ...]
 """One string by the numbers of its letters."""
@@ -48,7 +43,7 @@ class Answer:
     tokenizer: Tokenizer = field(repr=False, compare=False)
     """The alphabet's tokenizer: it writes texts as they are shown."""
 
-    number: ClassVar[str] = "margin"
+    number: str = field(default="margin", repr=False, compare=False)
     """What the logit is, where it is none."""
 
     @property
@@ -61,65 +56,11 @@ class Answer:
         """Whether the model misclassifies it."""
         return self.label is not None and (self.predicted != self.label or not self.is_answered)
 
-
-class OutputAnswer(Answer):
-    """What a model that writes answers: the target, the output, and the target's log-
-    probability.
-    """
-
-    number: ClassVar[str] = "log-probability of the target"
-
-
-class UnjudgedOutput(OutputAnswer):
-    """What a model that writes answers where no target is known: the output and its log-
-    probability.
-    """
-
-    number: ClassVar[str] = "log-probability of the output"
-
-
-@dataclass(frozen=True, eq=False)
-class Answers:
-    """What the language and the model say of many strings."""
-
-    strings: TokenStrings
-    targets: np.ndarray
-    """What is right: of languages their labels; where a file does not say it, what is predicted."""
-    predicted: np.ndarray
-    """What the model says: of languages whether the logit is positive."""
-    logits: Float[np.ndarray, " string"]
-    """The logits, or the margins of another kind; of outputs the targets' log-probabilities.
-
-    NaN where there is no answer.
-    """
-    unanswered: Bool[np.ndarray, " string"]
-    """For which strings the model computes NaN: they are wrong.
-
-    Of a string so long that the model has no places for it the logit is NaN too, but that one is
-    neither right nor wrong.
-    """
-
-    @property
-    def known(self) -> Bool[np.ndarray, " string"]:
-        """Which strings are answered."""
-        return np.asarray(~np.isnan(self.logits))
-
-    @property
-    def wrong(self) -> Bool[np.ndarray, " string"]:
-        return np.asarray((self.known & self._differ) | self.unanswered)
-
-    @property
-    def right(self) -> Bool[np.ndarray, " string"]:
-        return np.asarray(self.known & ~self._differ)
-
-    def said(self, answer: np.ndarray) -> Bool[np.ndarray, " string"]:
-        """Which strings the model says this of, a row of the predictions of others."""
-        predicted, answer = _of_one_width(self.predicted, answer[None])
-        return ~_rows_differ(predicted, answer)
-
-    @property
-    def _differ(self) -> Bool[np.ndarray, " string"]:
-        return _rows_differ(self.predicted, self.targets)
+    def record(self) -> dict[str, Any]:
+        """The answer as programs read it: its texts as they are stored."""
+        how_shown = ("tokenizer", "number")
+        record = {name: value for name, value in vars(self).items() if name not in how_shown}
+        return record if self.is_answered else {**record, "logit": None, "predicted": None}
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,18 +90,13 @@ class TrainedModel:
     def num_letters(self) -> int:
         return self.tokenizer.num_letters
 
-    @property
-    def writes(self) -> bool:
-        """Whether the problem writes, as `Problem.writes` says."""
-        return self.problem.writes
-
     def is_input(self, letters: Sequence[int]) -> bool:
         """Whether anything is known to be right of a string."""
         return self.why_no_input(letters) is None
 
     def why_no_input(self, letters: Sequence[int]) -> str | None:
         """Why nothing is known to be right of a string: it is no input, or not in the file."""
-        if not self.writes and self.problem.known_strings is None:
+        if self.problem.kind.every_string and self.problem.known_strings is None:
             return None
         string = TokenStrings.of_lists(self.num_letters, [letters])
         targets = self.problem.targets_or_reason(string)
@@ -205,62 +141,22 @@ class TrainedModel:
 
     def ask(self, strings: TokenStrings) -> Answers:
         """Labels and answers of strings; where a file does not say the label, what is answered."""
-        if self.writes:
-            return self._outputs(strings)
-        kind = self.problem.kind
-        outputs = logits_of(self.problem.without_dropout, [self.weights], strings)[0]
-        predicted = kind.answers(outputs)
-        targets = self.problem.targets_or(strings, predicted)
-        margins = kind.margins(outputs, targets).astype(np.float64)
-        unanswered = are_unanswered(outputs) & readable_strings(self.problem, strings)
-        if predicted.dtype == np.bool_:
-            predicted = np.where(unanswered, ~targets, predicted)
-        return Answers(strings, targets, predicted, margins, unanswered)
-
-    def _outputs(self, strings: TokenStrings) -> Answers:
-        """Answers `ask` for a transduction; the logits are the targets' log-probabilities."""
-        # PyTorch, which takes a second or two to load.
-        from seqcls.decode import best_written, judge, letter_rows, readable_inputs
-
-        is_input, inputs = self.inputs_among(strings)
-        every = Examples(strings, inputs)
-        known = np.flatnonzero(readable_inputs(self.problem, every) & is_input)
-        judged = judge(self.problem, self.weights, every.take(known))
-        wrong = letter_rows(judged.outputs)
-        width = max(every.targets.shape[1], wrong.shape[1])
-        targets = _widened(every.targets, width)
-        predicted = targets.copy()
-        predicted[known[judged.is_wrong]] = _widened(wrong, width)
-        logits = np.full(len(strings), np.nan)
-        logits[known] = judged.log_probability
-        unanswered = np.zeros(len(strings), dtype=bool)
-        unanswered[known] = judged.is_wrong & np.isnan(judged.log_probability)
-        unknown = np.flatnonzero(
-            readable_inputs(self.problem, every) & ~self.problem.knows(strings)
+        (answers,) = ask(
+            self.problem.without_dropout, [self.weights], self.problem.questions(strings)
         )
-        if len(unknown):
-            written = best_written(self.problem, self.weights, strings.take(unknown))
-            rows = letter_rows([[x - FIRST_LETTER for x in output.tokens] for output in written])
-            targets, predicted = _of_one_width(targets, predicted, rows)[:2]
-            targets[unknown] = predicted[unknown] = _widened(rows, targets.shape[1])
-            logits[unknown] = [output.log_probability for output in written]
-            unanswered[unknown] = np.isnan(logits[unknown])
-        return Answers(strings, targets, predicted, logits, unanswered)
+        return answers
 
-    def inputs_among(self, strings: TokenStrings) -> tuple[Bool[np.ndarray, " string"], np.ndarray]:
-        """Which strings are inputs whose target is known, and the targets, empty of the others."""
-        targets = self.problem.targets_or_reason(strings)
-        if not isinstance(targets, str):
-            return np.ones(len(strings), dtype=bool), targets
-        each = [
-            self.problem.targets_or_reason(strings.take(slice(row, row + 1)))
-            for row in range(len(strings))
-        ]
-        is_input = np.array([not isinstance(target, str) for target in each])
-        none = np.zeros((1, 0), dtype=np.uint8)
-        rows = [none if isinstance(target, str) else target for target in each]
-        width = max(row.shape[1] for row in rows)
-        return is_input, np.concatenate([_widened(row, width) for row in rows])
+    def outputs(self, strings: TokenStrings) -> OutputAnswers:
+        """Targets and outputs of inputs.
+
+        Raises:
+            ConfigError: the model writes none.
+        """
+        if reason := self.problem.lacks("outputs"):
+            raise ConfigError(reason)
+        answers = self.ask(strings)
+        assert isinstance(answers, OutputAnswers)
+        return answers
 
     def ask_all(self, strings: Sequence[str | Sequence[str] | Sequence[int]]) -> Answers:
         """Labels and answers of strings: as text, or by their tokens or the letters' numbers."""
@@ -278,23 +174,24 @@ class TrainedModel:
         letters = self._numbers(string)
         unknown = self.refuse_no_input(letters)
         answers = self.ask_all([letters])
-        if not (answers.known[0] or answers.unanswered[0]):
-            tokens, what = len(letters), ""
-            if self.writes:
-                tokens += 1 + int(target_lengths(answers.targets)[0])
-                what = " with SEP and its target"
+        kind = self.problem.kind
+        if not answers.asked[0]:
+            tokens = int(kind.lengths_read(Examples(answers.strings, answers.targets))[0])
+            what = " with SEP and its target" if tokens > len(letters) else ""
             raise InvalidStringError(
                 f"{self.display(letters)[:60]!r} has {tokens:,} tokens{what}, more than the "
                 f"{longest_readable(self.problem.network)} places that the model has "
                 f"(positions={self.config.positions!r}); shorten it"
             )
-        label = None if unknown else self.said(answers.targets)[0]
-        predicted = self.said(answers.predicted)[0]
-        logit = float(answers.logits[0])
-        made = Answer
-        if self.writes:
-            made = UnjudgedOutput if unknown else OutputAnswer
-        return made(self.text(letters), len(letters), label, logit, predicted, self.tokenizer)
+        return Answer(
+            self.text(letters),
+            len(letters),
+            None if unknown else self.said(answers.targets)[0],
+            float(answers.score[0]),
+            self.said(answers.predicted)[0],
+            self.tokenizer,
+            kind.unjudged_score_name if unknown else kind.score_name,
+        )
 
     def _numbers(self, string: str | Sequence[str] | Sequence[int]) -> Letters:
         if isinstance(string, str | set | frozenset) or not isinstance(string, Iterable):
@@ -318,50 +215,3 @@ class TrainedModel:
 
 def _is_text(string: str | Sequence[str] | Sequence[int]) -> bool:
     return isinstance(string, str) or (len(string) > 0 and isinstance(string[0], str))
-
-
-def _rows_differ(one: np.ndarray, other: np.ndarray) -> Bool[np.ndarray, " string"]:
-    differ = one != other
-    return np.asarray(differ.any(axis=tuple(range(1, differ.ndim))))
-
-
-def _of_one_width(*outputs: np.ndarray) -> list[np.ndarray]:
-    """Outputs with as many places; other answers have none."""
-    if outputs[0].ndim == 1:
-        return list(outputs)
-    width = max(some.shape[1] for some in outputs)
-    return [_widened(some, width) for some in outputs]
-
-
-def _widened(letters: np.ndarray, width: int) -> np.ndarray:
-    return np.pad(letters, ((0, 0), (0, width - letters.shape[1])), constant_values=NO_LETTER)
-
-
-# Which strings are inputs of a transduction, and what a model makes of those.
-
-
-@dataclass(frozen=True, eq=False)
-class JudgedInputs:
-    """The inputs among some strings that a model has places for, and what it makes of them."""
-
-    rows: Int64[np.ndarray, " input"]
-    """Their places among the strings."""
-    examples: Examples
-    judged: "Judged"
-
-
-def judged_inputs(model: TrainedModel, strings: TokenStrings) -> JudgedInputs:
-    """Asks a model about those of some strings that it can be asked about.
-
-    Args:
-        model: one that writes.
-        strings: inputs of its task or not.
-    """
-    # PyTorch, which takes a second or two to load.
-    from seqcls.decode import judge, readable_inputs
-
-    is_input, targets = model.inputs_among(strings)
-    examples = Examples(strings, targets)
-    rows = np.flatnonzero(readable_inputs(model.problem, examples) & is_input)
-    taken = examples.take(rows)
-    return JudgedInputs(rows, taken, judge(model.problem, model.weights, taken))

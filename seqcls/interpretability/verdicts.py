@@ -1,16 +1,16 @@
 """What a model makes of all strings up to a length, and what is proved of those beyond."""
 
+import math
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
 from functools import lru_cache
-from typing import get_args
+from typing import Any, get_args
 
 import numpy as np
-from jaxtyping import Bool, Int64
 
 from seqcls.engines.choice import names_one_by_strings
-from seqcls.evaluation import logits_of
+from seqcls.evaluation import ask, texts_of
 from seqcls.interpretability.domains import (
     MAX_STRINGS,
     affordable_length,
@@ -20,10 +20,12 @@ from seqcls.interpretability.domains import (
     multisets_differ,
     num_multisets,
 )
-from seqcls.interpretability.trained_model import Answer, TrainedModel, judged_inputs
+from seqcls.interpretability.trained_model import Answer, TrainedModel
+from seqcls.kinds import Examples
+from seqcls.kinds.base import Answers, Questions
 from seqcls.models.positions import longest_readable
 from seqcls.problem import Problem
-from seqcls.results import ErrorKind, Verdict, Weights
+from seqcls.results import ErrorKind, Unit, Verdict, Weights
 from seqcls.strings.token_strings import TokenStrings
 
 # What a model writes for every input up to a length, by kind of error.
@@ -70,6 +72,15 @@ class OutputVerdict:
         """Inputs whose output is wrong."""
         return sum(self.error_kinds.values())
 
+    def record(self) -> dict[str, Any]:
+        """What programs read of it."""
+        return {
+            **asdict(self),
+            "inputs": self.inputs,
+            "wrong": self.wrong,
+            "shortest": [answer.record() for answer in self.shortest],
+        }
+
 
 def output_verdict_text(verdict: OutputVerdict) -> tuple[str, ...]:
     """What was tried and what came out, then the shortest inputs with a wrong output."""
@@ -109,10 +120,8 @@ MAX_MULTISETS = 2_000_000
 
 def unaffordable(problem: Problem) -> str | None:
     """Why a problem's models are not checked exhaustively; None where they are."""
-    if problem.no_language:
-        return problem.no_language
-    if problem.unknown_labels:
-        return problem.unknown_labels
+    if reason := problem.lacks("labels") or problem.unknown_labels:
+        return reason
     if reason := multisets_differ(problem):
         return f"{reason}, so there are far too many strings to try them all"
     letters = len(problem.task.alphabet)
@@ -142,43 +151,43 @@ def verdicts(
     """
     letters, longest = len(problem.task.alphabet), problem.test.lengths[-1]
     strings = _kept_strings(letters, longest, problem.tries_empty)
-    counts = strings.counts
-    positive = problem.count_task.labels_of_counts(counts)
+    positive = problem.count_task.labels_of_counts(strings.counts)
+    questions = Questions.about(Examples(strings, positive))
     # Without dropout, which is off here, any engine that trains by letter counts can answer.
     by = "auto" if names_one_by_strings(engine) else engine
     # One model at a time: each has more than a million logits.
-    wrong = []
-    for member_weights in weights:
-        logits = logits_of(
-            problem.without_dropout, [member_weights], strings, engine=by, device=device
+    return [
+        _verdict(
+            problem,
+            longest,
+            ask(problem.without_dropout, [each], questions, engine=by, device=device),
         )
-        # Without an answer, which NaN is not, a multiset is misclassified.
-        predicted = np.where(np.isnan(logits[0]), ~positive, logits[0] > 0)
-        wrong.append(_verdict(problem, counts, positive, predicted))
-    return wrong
+        for each in weights
+    ]
 
 
-def _verdict(
-    problem: Problem,
-    counts: Int64[np.ndarray, "multiset letter"],
-    positive: Bool[np.ndarray, " multiset"],
-    predicted: Bool[np.ndarray, " multiset"],
-) -> Verdict:
-    wrong = np.flatnonzero(predicted != positive)
-    false_positives = int(predicted[wrong].sum())
-    shortest = None
-    if len(wrong):
-        lengths = counts[wrong].sum(axis=1)
-        tokenizer = problem.tokenizer
-        least = counts[wrong[lengths == lengths.min()]].tolist()
-        shortest = min(map(tokenizer.text_of_counts, least))
+def _verdict(problem: Problem, max_length: int, parts: Iterable[Answers]) -> Verdict:
+    """What answers to all strings up to a length come to, given in parts, the shortest first."""
+    unit: Unit = "string"
+    inputs = positives = negatives = 0
+    least, shortest = math.inf, list[str]()
+    for answers in parts:
+        unit = "multiset" if answers.strings.is_counted else "string"
+        wrong = np.flatnonzero(answers.wrong)
+        inputs += len(answers.strings)
+        positives += int(answers.predicted[wrong].sum())
+        negatives += int((~answers.predicted[wrong]).sum())
+        lengths = answers.strings.lengths[wrong]
+        if len(wrong) and lengths.min() <= least:
+            least = int(lengths.min())
+            shortest += texts_of(problem.tokenizer, answers.strings.take(wrong[lengths == least]))
     return Verdict(
-        max_length=problem.test.lengths[-1],
-        unit="multiset",
-        inputs=len(counts),
-        false_positives=false_positives,
-        false_negatives=len(wrong) - false_positives,
-        shortest_error=shortest,
+        max_length=max_length,
+        unit=unit,
+        inputs=inputs,
+        false_positives=positives,
+        false_negatives=negatives,
+        shortest_error=min(shortest, default=None),
     )
 
 
@@ -207,27 +216,8 @@ def string_verdict(model: TrainedModel, limit: int = MAX_STRINGS) -> Verdict:
     """
     model.problem.require_language()
     longest = checked_length(model, limit)
-    tried = positives = negatives = 0
-    least: int | None = None
-    shortest: str | None = None
-    for strings in all_strings(model.num_letters, longest, empty=model.problem.tries_empty):
-        answers = model.ask(strings)
-        wrong = np.flatnonzero(answers.wrong)
-        tried += len(strings)
-        positives += int(answers.predicted[wrong].sum())
-        negatives += int((~answers.predicted[wrong]).sum())
-        if len(wrong) and least in (None, int(strings.lengths[0])):
-            least = int(strings.lengths[0])
-            texts = [model.text(row) for row in strings.letters[wrong].tolist()]
-            shortest = min(texts if shortest is None else [shortest, *texts])
-    return Verdict(
-        max_length=longest,
-        unit="string",
-        inputs=tried,
-        false_positives=positives,
-        false_negatives=negatives,
-        shortest_error=shortest,
-    )
+    strings = all_strings(model.num_letters, longest, empty=model.problem.tries_empty)
+    return _verdict(model.problem, longest, map(model.ask, strings))
 
 
 # An exhaustive check of a model that writes: every input of its task up to a length.
@@ -257,18 +247,17 @@ def output_verdict(
     tried = reached = 0
     most = affordable_length(model.num_letters, max_strings, longest)
     for length in range(0 if model.problem.tries_empty else 1, most + 1):
-        inputs = inputs_of_length(model, length)
+        inputs = inputs_of_length(model.problem, length)
         tried += len(inputs)
         if tried > max_inputs:
             break
         reached = length
         if not len(inputs):
             continue
-        judged = judged_inputs(model, inputs).judged
-        kinds, numbers = np.unique(np.array(judged.error_kinds, dtype=object), return_counts=True)
-        wrong = dict(zip(kinds.tolist(), numbers.tolist(), strict=True))
+        answers = model.outputs(inputs)
+        wrong = {kind: answers.error_kinds.count(kind) for kind in sorted(set(answers.error_kinds))}
         lengths.append(OfLength(length, len(inputs), wrong))
-        rows = np.flatnonzero(judged.is_wrong)[: MAX_SHOWN - len(shortest)]
+        rows = list(answers.errors)[: MAX_SHOWN - len(shortest)]
         shortest += [model.answer(tuple(inputs.letters[row, :length].tolist())) for row in rows]
     return OutputVerdict(reached, longest, tuple(lengths), tuple(shortest))
 
@@ -286,8 +275,3 @@ def verdict_of(model: TrainedModel) -> Verdict:
         return string_verdict(model)
     (verdict,) = verdicts(model.problem, [model.weights])
     return verdict
-
-
-def verdict_of_outputs(model: TrainedModel) -> OutputVerdict:
-    """What a model that writes makes of all inputs up to a length."""
-    return output_verdict(model)

@@ -1,14 +1,14 @@
 """What every kind of answer says of itself: targets, loss, judgment, what is shown of errors."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Bool, Float, Int64
 
 from seqcls.config import NetworkConfig
-from seqcls.strings.token_strings import TokenStrings
+from seqcls.strings.token_strings import NO_LETTER, TokenStrings
 from seqcls.tasks.base import Task
 
 if TYPE_CHECKING:
@@ -45,6 +45,141 @@ class Examples:
 def are_unanswered(outputs: Outputs) -> Bool[np.ndarray, " string"]:
     """The strings of which a model's head gives a number that is none, NaN: that is no answer."""
     return np.asarray(np.isnan(outputs).any(axis=tuple(range(1, outputs.ndim))))
+
+
+@dataclass(frozen=True, eq=False)
+class Questions(Examples):
+    """Strings that models are asked about, and what is right of each as far as that is known."""
+
+    has_target: Bool[np.ndarray, " string"]
+    """For which strings it is known. Of the others the targets mean nothing."""
+    is_input: Bool[np.ndarray, " string"]
+    """Which strings are answered, with a target or, as those that a file lacks, without."""
+
+    @classmethod
+    def about(cls, examples: Examples) -> "Questions":
+        """Strings whose targets are all known."""
+        every = np.ones(len(examples), dtype=bool)
+        return cls(examples.strings, examples.targets, every, every)
+
+    @classmethod
+    def without_targets(cls, strings: TokenStrings) -> "Questions":
+        """Inputs of which nothing is asked but what models say."""
+        every = np.ones(len(strings), dtype=bool)
+        return cls(strings, np.zeros((len(strings), 0), dtype=np.uint8), ~every, every)
+
+
+class TrainedModels(Protocol):
+    """Trained models of one shape, as a kind asks them; their dropout is off."""
+
+    @property
+    def places(self) -> float:
+        """Tokens that they have places for; infinity for any number."""
+        ...
+
+    @property
+    def writes_likeliest(self) -> bool:
+        """Whether the likeliest token is written everywhere, as teacher forcing foretells."""
+        ...
+
+    def outputs(self, strings: TokenStrings) -> Float[np.ndarray, "member string *output"]:
+        """The head's outputs for strings; NaN for those that they have no places for."""
+        ...
+
+    def score(self, examples: Examples) -> "Iterator[Scored]":
+        """Each member's scores of targets that are read with their strings."""
+        ...
+
+    def write(self, member: int, inputs: TokenStrings) -> "list[Written]":
+        """One member's outputs for inputs, by the decoding of its configuration."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class Scored:
+    """What teacher forcing says of each string's target."""
+
+    right: Bool[np.ndarray, " string"]
+    right_length_given: Bool[np.ndarray, " string"]
+    log_probability: Float[np.ndarray, " string"]
+
+    def answered(self) -> "Scored":
+        """The same, with nothing right where the log-probability is NaN: that is no answer."""
+        known = ~np.isnan(self.log_probability)
+        return Scored(self.right & known, self.right_length_given & known, self.log_probability)
+
+
+class Written(NamedTuple):
+    """One output: token ids without `END`, and its log-probability, in nats."""
+
+    tokens: list[int]
+    ended: bool
+    """Whether `END` came; without, the output was cut off at its limit."""
+    log_probability: float
+    """The log-probability of the tokens, and of `END` where it came."""
+
+
+@dataclass(frozen=True, eq=False)
+class Answers:
+    """What is right of strings and what a model says of them, in the precision of its test."""
+
+    strings: TokenStrings
+    targets: np.ndarray
+    """What is right: of languages their labels; where nobody knows it, what is predicted."""
+    predicted: np.ndarray
+    """What the model says, as targets are written; of a language never the label where the model
+    has no answer."""
+    score: Float[np.ndarray, " string"]
+    """The logits, or the margins of another kind; of outputs the targets' log-probabilities.
+
+    NaN where there is no answer.
+    """
+    known: Bool[np.ndarray, " string"]
+    """Which strings are answered."""
+    unanswered: Bool[np.ndarray, " string"]
+    """For which strings the model computes NaN: they are wrong.
+
+    Strings that are no inputs, or so long that the model has no places for them, are neither right
+    nor wrong.
+    """
+
+    @property
+    def asked(self) -> Bool[np.ndarray, " string"]:
+        """Which strings are right or wrong."""
+        return np.asarray(self.known | self.unanswered)
+
+    @property
+    def wrong(self) -> Bool[np.ndarray, " string"]:
+        return np.asarray((self.known & self._differ) | self.unanswered)
+
+    @property
+    def right(self) -> Bool[np.ndarray, " string"]:
+        return np.asarray(self.known & ~self._differ)
+
+    def said(self, answer: np.ndarray) -> Bool[np.ndarray, " string"]:
+        """Which strings the model says this of, a row of the predictions of others."""
+        predicted, answer = of_one_width(self.predicted, answer[None])
+        return ~_rows_differ(predicted, answer)
+
+    @property
+    def _differ(self) -> Bool[np.ndarray, " string"]:
+        return _rows_differ(self.predicted, self.targets)
+
+
+def of_one_width(*answers: np.ndarray) -> list[np.ndarray]:
+    """Outputs with as many positions as the longest; answers that have none are left alone."""
+    if answers[0].ndim == 1:
+        return list(answers)
+    width = max(some.shape[1] for some in answers)
+    return [
+        np.pad(some, ((0, 0), (0, width - some.shape[1])), constant_values=NO_LETTER)
+        for some in answers
+    ]
+
+
+def _rows_differ(one: np.ndarray, other: np.ndarray) -> Bool[np.ndarray, " string"]:
+    differ = one != other
+    return np.asarray(differ.any(axis=tuple(range(1, differ.ndim))))
 
 
 @dataclass(frozen=True)
@@ -108,6 +243,12 @@ MISCLASSIFIED = Words(
 )
 
 
+Ability = Literal["labels", "outputs", "prefixes", "causes"]
+"""What questions may need of a kind: answers that are yes or no, answers that are strings, answers
+to all prefixes of a string, and errors that are known to have causes."""
+
+
+@runtime_checkable
 class Kind(Protocol):
     """One kind of answer. Its constructor takes nothing; it holds no state.
 
@@ -127,6 +268,14 @@ class Kind(Protocol):
     """How an answer is shown, and how sure it is; of what is no language."""
     cells: ClassVar[tuple[str, ...]]
     """Columns of counts that are stored beside `tested` and `wrong`; may be none."""
+    score_name: ClassVar[str]
+    """What the one number of an answer is, such as `logit`."""
+    unjudged_score_name: ClassVar[str]
+    """The same where nobody knows what is right."""
+    every_string: ClassVar[bool]
+    """Whether every string over the alphabet is an input of every task."""
+    absent: ClassVar[Mapping[Ability, str]]
+    """What questions may need and this kind has not, with the reason, said of a task."""
 
     def num_outputs(self, task: Task) -> int:
         """How many numbers a model's head gives of a string."""
@@ -147,6 +296,14 @@ class Kind(Protocol):
 
     def reading(self, task: Task, examples: Examples) -> TokenStrings:
         """What models read of examples in training, a special token before or after left out."""
+        ...
+
+    def lengths_read(self, examples: Examples) -> Int64[np.ndarray, " string"]:
+        """How many tokens `reading` has of each."""
+        ...
+
+    def prompt_length(self, length: int) -> int:
+        """Tokens that are read of a string of that length before anything is answered."""
         ...
 
     def longest_reading(self, task: Task, length: int) -> int:
@@ -179,16 +336,25 @@ class Kind(Protocol):
         """
         ...
 
-    def answers(self, outputs: Outputs) -> np.ndarray:
-        """What a model says of each string, comparable with the targets."""
+    def ask(self, models: TrainedModels, questions: Questions) -> Iterator[Answers]:
+        """What each of some models says of strings."""
         ...
 
-    def cell(self, answers: np.ndarray, targets: Targets) -> Int64[np.ndarray, " string"]:
-        """Which of `cells` each string counts in; asked only where there are some."""
+    def probability(self, score: float) -> float:
+        """How probable an answer is, by its score where no target is known; NaN where unknown."""
         ...
 
     def margins(self, outputs: Outputs, targets: Targets) -> Float[np.ndarray, " string"]:
-        """The one number of each answer that is stored, and that interventions move."""
+        """The one number of each answer that is stored, and that interventions move.
+
+        Args:
+            outputs: of the head, as `losses` takes them; of one model.
+            targets: of the same strings.
+        """
+        ...
+
+    def are_wrong(self, outputs: Outputs, targets: Targets) -> Bool[np.ndarray, " string"]:
+        """Which strings are answered wrongly, by the outputs of their targets; NaN is wrong."""
         ...
 
     def texts(self, task: Task, answers: np.ndarray) -> Sequence[str] | None:

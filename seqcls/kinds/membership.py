@@ -3,21 +3,40 @@
 `OneAnswer` is what it shares with the kinds of other packages whose models answer a string at once.
 """
 
+import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from jaxtyping import Bool, Float, Int64
 
 from seqcls.config import NetworkConfig
-from seqcls.kinds.base import ACCURACY, MISCLASSIFIED, ErrorColumn, Examples, Measure, Words
+from seqcls.kinds.base import (
+    ACCURACY,
+    MISCLASSIFIED,
+    Ability,
+    Answers,
+    ErrorColumn,
+    Examples,
+    Measure,
+    Outputs,
+    Questions,
+    Targets,
+    TrainedModels,
+    Words,
+    are_unanswered,
+)
 from seqcls.strings.token_strings import TokenStrings
 from seqcls.tasks.base import Task
 
 if TYPE_CHECKING:
     import torch
     from torch import Tensor
+
+
+NO_LANGUAGE = " is no language: its answers are not yes or no"
+"""Said of a task of another kind where a question is about languages."""
 
 
 class OneAnswer(ABC):
@@ -31,14 +50,72 @@ class OneAnswer(ABC):
             "margin", "Margin", "By how much the model prefers its answer to the next best one."
         ),
     )
+    cells: ClassVar[tuple[str, ...]] = ()
+    score_name: ClassVar[str] = "margin"
+    unjudged_score_name: ClassVar[str] = "margin"
+    every_string: ClassVar[bool] = True
+    absent: ClassVar[Mapping[Ability, str]] = {
+        "labels": NO_LANGUAGE,
+        "causes": NO_LANGUAGE,
+        "outputs": " is no transduction: its models write no outputs",
+    }
 
     @abstractmethod
     def num_outputs(self, task: Task) -> int:
         """Implements `Kind.num_outputs`."""
 
     @abstractmethod
-    def answers(self, outputs: np.ndarray) -> np.ndarray:
-        """Implements `Kind.answers`."""
+    def answers(self, outputs: Outputs) -> np.ndarray:
+        """What a model says of each string, comparable with the targets."""
+
+    @abstractmethod
+    def margins(self, outputs: Outputs, targets: Targets) -> Float[np.ndarray, " string"]:
+        """Implements `Kind.margins`."""
+
+    def ask(self, models: TrainedModels, questions: Questions) -> Iterator[Answers]:
+        """Implements `Kind.ask`: by one run over all strings, of all models together."""
+        for outputs in models.outputs(questions.strings):
+            yield self.judge(questions, outputs, models.places)
+
+    def judge(self, questions: Questions, outputs: Outputs, places: float = math.inf) -> Answers:
+        """The answers that outputs stand for; where no target is known, any is right.
+
+        Args:
+            questions: the strings.
+            outputs: of the head, for all of them.
+            places: tokens that the model has places for.
+        """
+        readable = questions.strings.lengths <= places
+        predicted, unanswered = self.answers(outputs), are_unanswered(outputs) & readable
+        targets = questions.targets
+        if not questions.has_target.all():
+            targets = predicted.copy()
+            if questions.has_target.any():
+                targets[questions.has_target] = questions.targets[questions.has_target]
+        score = self.margins(outputs, targets)
+        if predicted.dtype == np.bool_:
+            # Without an answer a string is misclassified, whatever its label.
+            predicted = np.where(unanswered, ~targets, predicted)
+        return Answers(
+            questions.strings, targets, predicted, score, readable & ~unanswered, unanswered
+        )
+
+    def are_wrong(self, outputs: Outputs, targets: Targets) -> Bool[np.ndarray, " string"]:
+        """Implements `Kind.are_wrong`."""
+        return np.asarray((self.answers(outputs) != targets) | are_unanswered(outputs))
+
+    def probability(self, score: float) -> float:
+        """Implements `Kind.probability`: a margin stands for none."""
+        del score
+        return math.nan
+
+    def lengths_read(self, examples: Examples) -> Int64[np.ndarray, " string"]:
+        """Implements `Kind.lengths_read`: those of the strings."""
+        return examples.strings.lengths
+
+    def prompt_length(self, length: int) -> int:
+        """Implements `Kind.prompt_length`: its length."""
+        return length
 
     def network(self, task: Task, fields: Mapping[str, Any]) -> Mapping[str, Any]:
         """Implements `Kind.network`."""
@@ -74,6 +151,9 @@ class MembershipKind(OneAnswer):
 
     reads: ClassVar[frozenset[str]] = frozenset()
     sampler: ClassVar[str] = "balanced_strings"
+    score_name: ClassVar[str] = "logit"
+    unjudged_score_name: ClassVar[str] = "logit"
+    absent: ClassVar[Mapping[Ability, str]] = {"outputs": OneAnswer.absent["outputs"]}
     cells: ClassVar[tuple[str, ...]] = ("tn", "fp", "fn", "tp")
     """Negative is the label 0; false is misclassified."""
 
@@ -114,14 +194,15 @@ class MembershipKind(OneAnswer):
         """Implements `Kind.answers`: which strings are said to be in the language."""
         return np.asarray(outputs > 0)
 
-    def cell(self, answers: np.ndarray, targets: np.ndarray) -> Int64[np.ndarray, " string"]:
-        """Implements `Kind.cell`."""
-        return np.asarray(2 * targets.astype(np.int64) + answers)
-
     def margins(self, outputs: np.ndarray, targets: np.ndarray) -> Float[np.ndarray, " string"]:
         """Implements `Kind.margins`: the logit, whatever the label."""
         del targets
         return outputs
+
+    def probability(self, score: float) -> float:
+        """Implements `Kind.probability`: that the string is in the language."""
+        small = math.exp(-abs(score))
+        return (small if score < 0 else 1) / (1 + small)
 
     def texts(self, task: Task, answers: np.ndarray) -> None:
         """Implements `Kind.texts`: a bit says it all."""

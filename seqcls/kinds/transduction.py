@@ -4,14 +4,32 @@ One stream: a model reads `CLS x SEP y` from left to right, x the input and y th
 on it predicts the next token: y, then `END`.
 """
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Float, Int64
 
 from seqcls.config import NetworkConfig
-from seqcls.kinds.base import ErrorColumn, Examples, Measure, Words
+from seqcls.kinds.base import (
+    Ability,
+    Answers,
+    ErrorColumn,
+    Examples,
+    Measure,
+    Outputs,
+    Questions,
+    Scored,
+    Targets,
+    TrainedModels,
+    Words,
+    Written,
+    of_one_width,
+)
+from seqcls.kinds.membership import NO_LANGUAGE
 from seqcls.results import ErrorKind
 from seqcls.strings.token_strings import NO_LETTER, TokenStrings
 from seqcls.strings.tokenizer import CLS, FIRST_LETTER, PAD, Tokenizer
@@ -60,6 +78,14 @@ class TransductionKind:
         ErrorColumn("log_probability", "Log-probability", "Of the output, in nats."),
     )
     cells: ClassVar[tuple[str, ...]] = ()
+    score_name: ClassVar[str] = "log-probability of the target"
+    unjudged_score_name: ClassVar[str] = "log-probability of the output"
+    every_string: ClassVar[bool] = False
+    absent: ClassVar[Mapping[Ability, str]] = {
+        "labels": NO_LANGUAGE,
+        "prefixes": ": an input's prefixes have outputs of their own; look at its output token by "
+        "token instead",
+    }
 
     def num_outputs(self, task: Task) -> int:
         """Implements `Kind.num_outputs`, for every token: one for each token id."""
@@ -104,13 +130,10 @@ class TransductionKind:
 
         Of the head `output` those of target and `END`; of `all` those of the input and `SEP` too.
         """
-        lengths, ids = target_lengths(examples.targets), _ids(examples.targets)
+        predicted = examples.targets
         if network.head == "all":
-            read = self.reading(task, examples)
-            lengths, ids = read.lengths, _ids(read.letters)
-        ids = np.pad(ids, ((0, 0), (0, 1)), constant_values=NO_TARGET)
-        ids[np.arange(len(ids)), lengths] = end_id(network)
-        return ids
+            predicted = self.reading(task, examples).letters
+        return _ended(predicted, end_id(network))
 
     def losses(
         self, outputs: "Tensor", targets: "Tensor", train_loss: str
@@ -147,17 +170,53 @@ class TransductionKind:
         missed = missed & of_output(targets, outputs.shape[-1])
         return _per_string(missed.to(outputs.dtype), has_target) == 0
 
-    def answers(self, outputs: np.ndarray) -> np.ndarray:
-        """Implements `Kind.answers`; asked of `seqcls.decode`, which writes outputs."""
-        raise NotImplementedError
+    def ask(self, models: TrainedModels, questions: Questions) -> Iterator["OutputAnswers"]:
+        """Implements `Kind.ask`: by the outputs that are written, one model after another.
 
-    def cell(self, answers: np.ndarray, targets: np.ndarray) -> Int64[np.ndarray, " string"]:
-        """Implements `Kind.cell`; never asked."""
-        raise NotImplementedError
+        Teacher forcing tells at once which outputs of greedy decoding are right: those of which
+        every token has the highest output after the target's tokens before it. Only the others are
+        written. Of an input whose target is not known the score is the output's log-probability.
+        """
+        fits = self.lengths_read(questions) <= models.places
+        known, unknown = (
+            np.flatnonzero(fits & rows)
+            for rows in (questions.has_target, questions.is_input & ~questions.has_target)
+        )
+        examples = questions.take(known)
+        for member, scored in enumerate(models.score(examples)):
+            rows = np.arange(len(known))
+            if models.writes_likeliest:
+                rows = np.flatnonzero(~scored.right)
+            written = models.write(member, examples.strings.take(rows))
+            wrong: dict[int, WrongOutput] = {}
+            for row, output in zip(rows.tolist(), written, strict=True):
+                said, target = _said(output), _tokens(examples.targets[row])
+                is_answer = output.ended and not math.isnan(output.log_probability)
+                if said != target or not is_answer:
+                    wrong[int(known[row])] = WrongOutput(said, target, output.ended)
+            others = models.write(member, questions.strings.take(unknown)) if len(unknown) else []
+            yield _answers(questions, known, scored, wrong, unknown, others)
 
-    def margins(self, outputs: np.ndarray, targets: np.ndarray) -> Float[np.ndarray, " string"]:
-        """Implements `Kind.margins`; asked of `seqcls.decode`, which knows log-probabilities."""
-        raise NotImplementedError
+    def margins(self, outputs: Outputs, targets: Targets) -> Float[np.ndarray, " string"]:
+        """Implements `Kind.margins`: the log-probability of each target and `END`."""
+        given, encoded = _forced(outputs, targets)
+        return -self.losses(given, encoded, "default").numpy()
+
+    def are_wrong(self, outputs: Outputs, targets: Targets) -> Bool[np.ndarray, " string"]:
+        """Implements `Kind.are_wrong`, as greedy decoding would write them."""
+        return ~self.are_right(*_forced(outputs, targets)).numpy()
+
+    def probability(self, score: float) -> float:
+        """Implements `Kind.probability`: the output's own."""
+        return math.exp(score)
+
+    def lengths_read(self, examples: Examples) -> Int64[np.ndarray, " string"]:
+        """Implements `Kind.lengths_read`."""
+        return np.asarray(examples.strings.lengths + 1 + target_lengths(examples.targets))
+
+    def prompt_length(self, length: int) -> int:
+        """Implements `Kind.prompt_length`: `SEP` follows the input."""
+        return length + 1
 
     def texts(self, task: Task, answers: np.ndarray) -> Sequence[str]:
         """Implements `Kind.texts`: in the notation of strings."""
@@ -234,6 +293,133 @@ def _per_string(
     rows = has_target.nonzero()[:, 0]
     sums = values.new_zeros(*values.shape[:-1], len(has_target))
     return sums.index_add(-1, rows, values)
+
+
+def _ended(letters: np.ndarray, end: int) -> Int64[np.ndarray, "string position"]:
+    """Token ids with `END` after each row's."""
+    ids = np.pad(_ids(letters), ((0, 0), (0, 1)), constant_values=NO_TARGET)
+    ids[np.arange(len(ids)), target_lengths(letters)] = end
+    return ids
+
+
+def _forced(outputs: Outputs, targets: Targets) -> "tuple[Tensor, Tensor]":
+    """Outputs at the tokens of targets and `END`, and the targets as `losses` takes them."""
+    # PyTorch, which takes a second or two to load.
+    import torch
+
+    return torch.from_numpy(outputs), torch.from_numpy(_ended(targets, outputs.shape[-1] - 1))
+
+
+class WrongOutput(NamedTuple):
+    """One wrong output, by letters."""
+
+    output: list[int]
+    target: list[int]
+    ended: bool
+
+
+@dataclass(frozen=True, eq=False)
+class OutputAnswers(Answers):
+    """What models write for inputs, and how it differs from the targets."""
+
+    right_length_given: Bool[np.ndarray, " string"]
+    """Whose output is the target where the target's length is imposed."""
+    errors: Mapping[int, WrongOutput]
+    """The wrong outputs by their strings' rows, in their order."""
+
+    @property
+    def outputs(self) -> list[list[int]]:
+        """The wrong outputs, as letters."""
+        return [each.output for each in self.errors.values()]
+
+    @cached_property
+    def edits(self) -> Int64[np.ndarray, " string"]:
+        """Edit distances between outputs and targets."""
+        distances = np.zeros(len(self.strings), dtype=np.int64)
+        for row, each in self.errors.items():
+            distances[row] = edits(each.output, each.target)
+        return distances
+
+    @cached_property
+    def first_wrong(self) -> Int64[np.ndarray, " wrong"]:
+        """Tokens before the first in which each wrong output and its target differ."""
+        places = [first_wrong(each.output, each.target) for each in self.errors.values()]
+        return np.array(places, dtype=np.int64)
+
+    @cached_property
+    def error_kinds(self) -> list[ErrorKind]:
+        """How each wrong output differs from its target."""
+        return [error_kind(x.output, x.target, ended=x.ended) for x in self.errors.values()]
+
+    @property
+    def _differ(self) -> Bool[np.ndarray, " string"]:
+        differ = np.zeros(len(self.strings), dtype=bool)
+        differ[list(self.errors)] = True
+        return differ
+
+
+def letter_rows(outputs: Sequence[Sequence[int]]) -> np.ndarray:
+    """Outputs as targets are written: letters, `NO_LETTER` after each end."""
+    width = max(map(len, outputs), default=0)
+    rows = np.full((len(outputs), width), NO_LETTER, dtype=np.uint8)
+    for row, output in zip(rows, outputs, strict=True):
+        row[: len(output)] = output
+    return rows
+
+
+def _tokens(target: np.ndarray) -> list[int]:
+    """The letters of one target."""
+    letters: list[int] = target[target != NO_LETTER].tolist()
+    return letters
+
+
+def _said(output: Written) -> list[int]:
+    return [token - FIRST_LETTER for token in output.tokens]
+
+
+def _answers(
+    questions: Questions,
+    known: Int64[np.ndarray, " row"],
+    scored: Scored,
+    wrong: Mapping[int, WrongOutput],
+    unknown: Int64[np.ndarray, " row"],
+    written: Sequence[Written],
+) -> OutputAnswers:
+    """What one model says of strings.
+
+    Args:
+        questions: the strings.
+        known: those that it is asked about whose targets are known.
+        scored: what teacher forcing says of them.
+        wrong: those of them that are answered wrongly, in their order.
+        unknown: inputs whose targets nobody knows.
+        written: the outputs for them.
+    """
+    outputs = letter_rows([each.output for each in wrong.values()])
+    others = letter_rows([_said(output) for output in written])
+    targets, outputs, others = of_one_width(questions.targets, outputs, others)
+    predicted = targets.copy()
+    predicted[list(wrong)] = outputs
+    targets = targets.copy()
+    targets[unknown] = predicted[unknown] = others
+    score = np.full(len(questions), np.nan)
+    score[known] = scored.log_probability
+    score[unknown] = [output.log_probability for output in written]
+    unanswered, right_length_given = np.zeros((2, len(questions)), dtype=bool)
+    unanswered[list(wrong)] = True
+    unanswered[unknown] = True
+    unanswered &= np.isnan(score)
+    right_length_given[known] = scored.right_length_given
+    return OutputAnswers(
+        questions.strings,
+        targets,
+        predicted,
+        score,
+        ~np.isnan(score),
+        unanswered,
+        right_length_given,
+        wrong,
+    )
 
 
 LOOPS = 3

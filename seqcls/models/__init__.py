@@ -17,6 +17,7 @@ from seqcls.models.entries import (
     RECURRENT_ATTENTION,
     SLSTM,
     TRANSFORMER,
+    Compiled,
     Entry,
     Sizes,
     entry_of,
@@ -27,7 +28,8 @@ from seqcls.plugins import Registry
 
 
 def _no_transformer(config: NetworkConfig) -> str | None:
-    if (reason := _no_head(config, blind=config.attention_mask == "causal")) is not None:
+    causal = "attention_mask='causal'" if config.attention_mask == "causal" else None
+    if (reason := _no_head(config, blind=causal)) is not None:
         return reason
     if config.head != "string" and config.attention_mask != "causal":
         return (
@@ -103,14 +105,14 @@ def _no_streams(config: NetworkConfig) -> str | None:
 
 
 def _no_recurrent(config: NetworkConfig) -> str | None:
-    return _no_head(config, blind=True)
+    return _no_head(config, blind=f"architecture={config.architecture!r}")
 
 
 def _no_mixing(config: NetworkConfig) -> str | None:
     """Why there is no network of blocks that mix tokens by a memory."""
-    if (reason := _no_head(config, blind=True)) is not None:
+    if (reason := _no_recurrent(config)) is not None:
         return reason
-    if config.num_attention_heads == 0 and config.architecture != "mamba":
+    if config.num_attention_heads == 0 and _OWN[config.architecture].reads.issuperset(_HEADS):
         return (
             f"num_attention_heads=0 with architecture={config.architecture!r}: its memory is in "
             "heads; use 1 or more"
@@ -124,23 +126,20 @@ def _no_mixing(config: NetworkConfig) -> str | None:
     return _no_blocks(config)
 
 
-def _no_head(config: NetworkConfig, *, blind: bool) -> str | None:
+def _no_head(config: NetworkConfig, *, blind: str | None) -> str | None:
     """Why a head cannot be as it is said to be.
 
     Args:
         config: the network.
-        blind: whether `CLS` before a string reads nothing of it.
+        blind: by which setting `CLS` before a string reads nothing of it; None where it reads all.
     """
     if config.head != "string":
         if config.readout == "first":
             return None
         return f"readout={config.readout!r}: an output is read at every place; leave it out"
-    if config.readout == "first" and blind:
-        by = "attention_mask='causal'"
-        if config.architecture != "transformer":
-            by = f"architecture={config.architecture!r}"
+    if config.readout == "first" and blind is not None:
         return (
-            f"readout='first' with {by}: CLS comes first, so it hasn't seen the string yet; "
+            f"readout='first' with {blind}: CLS comes first, so it hasn't seen the string yet; "
             "use readout='last' or 'mean'"
         )
     return None
@@ -181,6 +180,7 @@ def _recurrent(name: str, gates: int) -> Entry:
         _no_recurrent,
         several_outputs=True,
         sizes=recurrent(gates),
+        compiled="recurrent",
     )
 
 
@@ -211,6 +211,7 @@ _OWN: Mapping[str, Entry] = {
         _no_transformer,
         several_outputs=True,
         sizes=TRANSFORMER,
+        compiled="transformer",
     ),
     "encoder_decoder": Entry(
         "seqcls.models.encoder_decoder:EncoderDecoder",
@@ -251,6 +252,11 @@ _OWN: Mapping[str, Entry] = {
 }
 
 MODELS: Registry[Entry] = Registry("seqcls.models", _OWN, entry_of)
+
+
+def compiled_program(config: NetworkConfig) -> Compiled | None:
+    """The program by which the compiled engines train such a network; None where they have none."""
+    return MODELS[config.architecture].compiled if config.architecture in MODELS else None
 
 
 def check_network(config: NetworkConfig, longest: Mapping[str, int]) -> None:

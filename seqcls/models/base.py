@@ -9,11 +9,12 @@ from collections.abc import Callable, Mapping
 from typing import ClassVar
 
 import torch
-from jaxtyping import Float, Integer
+from jaxtyping import Bool, Float, Integer
 from torch import Tensor, nn
 from torch.nn import functional
 
 from seqcls.config import NetworkConfig
+from seqcls.models.entries import UNKNOWN, Sizes
 from seqcls.models.layers import Dropout, Embedding, Linear, masked_mean
 from seqcls.models.parts import Part, Site
 from seqcls.strings.tokenizer import PAD
@@ -71,6 +72,12 @@ class Classifier(nn.Module, ABC):
     several_outputs: ClassVar[bool] = False
     """Whether its head gives `num_outputs` numbers of each string; languages ask for one."""
 
+    sizes: ClassVar[Sizes] = UNKNOWN
+    """How large its models are, for estimates of memory and of time."""
+
+    steps_through: ClassVar[bool] = False
+    """Whether it reads one token after another, which takes as long for many strings as for one."""
+
     def __init__(self, config: NetworkConfig) -> None:
         super().__init__()
         self.config = config
@@ -106,6 +113,11 @@ class Classifier(nn.Module, ABC):
         Each with the names of the recorded states that it stands for, of the shapes of `parts`.
         """
         return {}
+
+    def tokens_of(self, ids: Ids, state: str) -> Bool[Tensor, "string state_position"]:
+        """Whether there is a token at each position of the recorded state of that name."""
+        del state
+        return ids != PAD
 
     def attention(self) -> tuple[str, ...]:
         """A block each, the name of its attention weights: (string, head, position, position)."""

@@ -8,32 +8,37 @@ One table of embeddings serves both.
 
 import math
 from collections.abc import Mapping
+from typing import NamedTuple
 
 import torch
-from jaxtyping import Float, Int64
+from jaxtyping import Bool, Float, Int64, Integer
 from torch import Tensor, nn
 
 from seqcls.config import NetworkConfig
 from seqcls.models.base import Hidden, Ids, Outputs, Places, Recorder, make_head
+from seqcls.models.batches import Batch
+from seqcls.models.blocks import Attending, Attention, Block, Scale, attending_of
+from seqcls.models.forms import Scores
 from seqcls.models.layers import Dropout, Embedding, Linear, make_norm
 from seqcls.models.parts import ONLY_SELF, Part, Site, block_parts, block_sites
 from seqcls.models.pictures import PictureEncoder
 from seqcls.models.positions.schemes import Positions
-from seqcls.models.transformer import (
-    NOTHING,
-    Attending,
-    Attention,
-    Block,
-    Cache,
-    Side,
-    TransformerStepper,
-    attending_of,
-    cached,
+from seqcls.models.shortest import Queries, attended, attention, fed
+from seqcls.models.transformer import NOTHING, Cache, Keys, Side, cached, step_through
+from seqcls.models.two_streams import (
+    OfOutputs,
+    Streams,
+    TwoStreams,
+    decoder_config,
+    encoder_config,
+    split,
 )
-from seqcls.models.two_streams import Streams, TwoStreams, split
 
 BOTH: Mapping[str, str] = {**ONLY_SELF, "cross-attention ": "cross_attention"}
 """The attentions of a decoder's block, as `block_parts` takes them."""
+
+
+Encoded = Float[Tensor, "string encoded hidden"]
 
 
 class DecoderBlock(Block):
@@ -50,7 +55,7 @@ class DecoderBlock(Block):
         attending: Attending,
         record: Recorder,
         crossing: Attending | None = None,
-        encoded: Hidden | None = None,
+        encoded: Float[Tensor, "string other hidden"] | None = None,
     ) -> Hidden:
         assert crossing is not None
         states = self.attended(states, attending, record)
@@ -63,9 +68,45 @@ class DecoderBlock(Block):
         crossed = self.added("cross_attention", self.cross_attention_norm, part, states, record)
         return self.fed(crossed, record)
 
+    def crossed(
+        self,
+        states: Float[Tensor, "token hidden"],
+        encoded: Float[Tensor, "encoded hidden"],
+        queries: Queries,
+    ) -> Float[Tensor, "token hidden"]:
+        """The states of tokens in one array after attention to the encoder's."""
+        layer, norm = self.cross_attention, self.cross_attention_norm
+        if self.norms_first:
+            return states + attention(layer, norm(states), encoded, queries)
+        normed: Tensor = norm(states + attention(layer, states, encoded, queries))
+        return normed
+
     def adding(self) -> tuple[Linear, ...]:
         """Implements `Block.adding`."""
         return *super().adding(), self.cross_attention.output
+
+
+class Crossing(NamedTuple):
+    """What is kept of strings whose outputs are being written."""
+
+    own: Cache
+    keys: list[Keys]
+    """Those of the input, of each of the decoder's blocks."""
+    values: list[Keys]
+    attendable: Bool[Tensor, "string 1 #position input_position"]
+    scale: Scale
+
+    def crossed(self, number: int, block: Block, states: Hidden) -> Hidden:
+        """The states after attention to the input."""
+        assert isinstance(block, DecoderBlock)
+        layer = block.cross_attention
+
+        def part(read: Hidden) -> Hidden:
+            factor = self.scale / math.sqrt(layer.heads[1])
+            scores = layer.split(layer.query(read)) @ self.keys[number].mT * factor
+            return layer.mixed(scores, self.values[number], self.attendable, NOTHING)
+
+        return block.added("cross_attention", block.cross_attention_norm, part, states, NOTHING)
 
 
 class EncoderDecoder(TwoStreams):
@@ -86,7 +127,7 @@ class EncoderDecoder(TwoStreams):
         self.dropout = Dropout(config.dropout_rate)
         self.nowhere = Positions(config)
 
-    def written(self, streams: Streams, record: Recorder, places: Places | None) -> Hidden:
+    def written(self, streams: Streams, record: Recorder, places: Places | None) -> OfOutputs:
         """Implements `TwoStreams.written`."""
         encoded = self.encoded(streams, record, places)
         crossing = self.crossing(streams, places)
@@ -97,11 +138,52 @@ class EncoderDecoder(TwoStreams):
         )
         return states
 
+    def begin(self, ids: Ids, most_tokens: int) -> tuple[Scores, Crossing]:
+        """Implements `Stepping.begin`."""
+        kept, streams = self.activations(ids), split(self.config, ids)
+        lengths = streams.written.sum(dim=1)
+        own = cached(self, kept, "decoder.blocks.{}.attention", most_tokens)
+        of_input = cached(self, kept, "decoder.blocks.{}.cross_attention")
+        crossing = self.crossing(streams, None)
+        attendable = crossing.attendable.unsqueeze(1)
+        return kept["decoder.logits"][torch.arange(len(ids)), lengths - 1], Crossing(
+            Cache(lengths, *own, None), *of_input, attendable, crossing.scale
+        )
+
+    def step(self, tokens: Int64[Tensor, " string"], kept: Crossing) -> tuple[Scores, Crossing]:
+        """Implements `Stepping.step`; it costs one token of the output."""
+        outputs, own = step_through(self, self.decoder, tokens, kept.own, kept.crossed)
+        return outputs, kept._replace(own=own)
+
+    def shortest(self, batch: Batch) -> Outputs:
+        """Computes `forward` of the outputs' tokens one after another, without dropout."""
+        inputs, outputs = batch.sides
+        assert isinstance(self.encoder, Side)
+        encoded = self._embedded(self.encoder, inputs)
+        queries = Queries(inputs, self.encoder.positions)
+        for block in self.encoder.blocks:
+            encoded = fed(block, attended(block, encoded, encoded, queries))
+        encoded = self.encoder.normed(encoded)
+        states = self._embedded(self.decoder, outputs)
+        queries = Queries(outputs, self.decoder.positions)
+        crossing = Queries(outputs, self.nowhere, keys=inputs)
+        for block in self.decoder.blocks:
+            states = attended(block, states, states, queries)
+            assert isinstance(block, DecoderBlock)
+            states = fed(block, block.crossed(states, encoded, crossing))
+        return self.head(self.decoder.normed(states))
+
+    stacked = shortest
+
+    def _embedded(self, side: Side, batch: Batch) -> Float[Tensor, "token hidden"]:
+        embedded = side.positions.embed(self.embedding(batch.ids), batch.places)
+        return embedded.flatten(0, 1).index_select(0, batch.token_rows)
+
     def made_encoder(self, config: NetworkConfig) -> nn.Module:
         """What reads inputs; made before the decoder: parameters are drawn in their order."""
         return Side(encoder_config(config), Block)
 
-    def encoded(self, streams: Streams, record: Recorder, places: Places | None) -> Hidden:
+    def encoded(self, streams: Streams, record: Recorder, places: Places | None) -> Encoded:
         """What the decoder attends to."""
         attending = self._reading(streams, places)
         embedded = self.embedding(streams.inputs)
@@ -112,7 +194,7 @@ class EncoderDecoder(TwoStreams):
         """Which of that it attends to."""
         return self._reading(streams, places)._replace(positions=self.nowhere)
 
-    def head(self, read: Hidden) -> Outputs:
+    def head(self, read: Float[Tensor, "*string hidden"]) -> Outputs:
         """Implements `BodyAndHead.head`, for what dropout leaves."""
         return super().head(self.dropout(read))
 
@@ -157,19 +239,13 @@ class EncoderDecoder(TwoStreams):
         return self._attending(self.encoder, streams.inputs, streams, places)
 
     def _attending(
-        self, side: Side, ids: Ids, streams: Streams, places: Places | None
+        self,
+        side: Side,
+        ids: Integer[Tensor, "string stream_position"],
+        streams: Streams,
+        places: Places | None,
     ) -> Attending:
         return attending_of(side.config, ids, side.positions, streams.places_of(places, ids))
-
-
-def encoder_config(config: NetworkConfig) -> NetworkConfig:
-    """The settings of the encoder's blocks."""
-    return config.model_copy(update={"attention_mask": "full"})
-
-
-def decoder_config(config: NetworkConfig) -> NetworkConfig:
-    """The settings of the decoder's blocks; it reads no `CLS` that might not be attended to."""
-    return config.model_copy(update={"attention_mask": "causal", "no_attend_cls": False})
 
 
 class ParagraphReader(EncoderDecoder):
@@ -178,11 +254,13 @@ class ParagraphReader(EncoderDecoder):
     It is the picture that the task draws of the input: token ids say only what is drawn.
     """
 
+    begin, step = EncoderDecoder.begin, EncoderDecoder.step
+
     def made_encoder(self, config: NetworkConfig) -> nn.Module:
         """Implements `EncoderDecoder.made_encoder`."""
         return PictureEncoder(config)
 
-    def encoded(self, streams: Streams, record: Recorder, places: Places | None) -> Hidden:
+    def encoded(self, streams: Streams, record: Recorder, places: Places | None) -> Encoded:
         """Implements `EncoderDecoder.encoded`."""
         del places
         memory: Hidden = self.encoder(streams.inputs, record.within("encoder"))
@@ -208,44 +286,3 @@ class ParagraphReader(EncoderDecoder):
         memory.
         """
         return tuple(name for name in super().attention() if name.startswith("decoder"))
-
-
-class EncoderDecoderStepper(TransformerStepper):
-    """A `seqcls.decode.Stepper` whose step costs one token of the output."""
-
-    _encoded: tuple[list[Cache], list[Cache]]
-    """Keys and values of the input, of each of the decoder's blocks."""
-    _attendable: Tensor
-    _scales: Tensor
-
-    @classmethod
-    def of_input(
-        cls, model: EncoderDecoder, ids: Ids, most_tokens: int
-    ) -> "tuple[EncoderDecoderStepper, Float[Tensor, 'string output']]":
-        """Implements `seqcls.decode.start`."""
-        kept, streams = model.activations(ids), split(model.config, ids)
-        lengths = streams.written.sum(dim=1)
-        caches = cached(model, kept, "decoder.blocks.{}.attention", most_tokens)
-        stepper = cls(model, model.decoder, lengths, *caches)
-        stepper._encoded = cached(model, kept, "decoder.blocks.{}.cross_attention")
-        crossing = model.crossing(streams, None)
-        stepper._attendable, stepper._scales = crossing.attendable.unsqueeze(1), crossing.scale
-        return stepper, kept["decoder.logits"][torch.arange(len(ids)), lengths - 1]
-
-    def take(self, rows: Int64[Tensor, " row"]) -> None:
-        """Implements `Stepper.take`."""
-        super().take(rows)
-        keys, values = self._encoded
-        self._encoded = [key[rows] for key in keys], [value[rows] for value in values]
-        self._attendable, self._scales = self._attendable[rows], self._scales[rows]
-
-    def _crossed(self, number: int, block: Block, states: Tensor) -> Tensor:
-        assert isinstance(block, DecoderBlock)
-        layer, (keys, values) = block.cross_attention, self._encoded
-
-        def part(read: Tensor) -> Tensor:
-            factor = self._scales / math.sqrt(layer.heads[1])
-            scores = layer.split(layer.query(read)) @ keys[number].mT * factor
-            return layer.mixed(scores, values[number], self._attendable, NOTHING)
-
-        return block.added("cross_attention", block.cross_attention_norm, part, states, NOTHING)

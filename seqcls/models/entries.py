@@ -6,7 +6,7 @@ No PyTorch is loaded to name one.
 import importlib
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from seqcls.config import NetworkConfig
 
@@ -182,6 +182,9 @@ SLSTM = _mixing(
 )
 
 
+Compiled = Literal["transformer", "recurrent"]
+
+
 def nothing(config: NetworkConfig) -> None:
     """What a part says that has no obstacle, or places without end."""
     del config
@@ -206,6 +209,9 @@ class Entry:
     """Whether an architecture's head may give more than one number for each string."""
     sizes: Sizes = UNKNOWN
     """How large the models of an architecture are."""
+    compiled: Compiled | None = None
+    """The program by which the compiled engines train an architecture; None where they have none.
+    Only ours have one: such a program computes what the class does, on its own."""
 
     def load(self) -> Any:
         """Its class."""
@@ -218,4 +224,5 @@ def entry_of(part: Any) -> Entry:
     path = f"{part.__module__}:{part.__qualname__}"
     table_size = getattr(part, "table_size", nothing)
     several = bool(getattr(part, "several_outputs", False))
-    return Entry(path, frozenset(part.reads), part.obstacle, table_size, several)
+    sizes = getattr(part, "sizes", UNKNOWN)
+    return Entry(path, frozenset(part.reads), part.obstacle, table_size, several, sizes)

@@ -12,12 +12,12 @@ from torch import Tensor, nn
 from seqcls.config import NetworkConfig
 from seqcls.models import MODELS
 from seqcls.models.base import Classifier
+from seqcls.models.blocks import Attention, Block, Residual
 from seqcls.models.layers import Embedding, Linear
 from seqcls.models.mixing import Mixer
 from seqcls.models.pictures import Convolution
 from seqcls.models.positions.schemes import Positions
 from seqcls.models.recurrent import Cell
-from seqcls.models.transformer import Attention, Block, Residual
 from seqcls.strings.tokenizer import PAD
 
 Draw = tuple[Callable[..., Any], Tensor]

@@ -16,9 +16,10 @@ from torch.nn import functional
 
 from seqcls.config import NetworkConfig
 from seqcls.models.base import BodyAndHead, Hidden, Ids, Places, Recorder, make_head
+from seqcls.models.blocks import Residual
+from seqcls.models.forms import Scores, read_on
 from seqcls.models.layers import Dropout, Embedding, Linear, make_norm
 from seqcls.models.parts import Part, PartKind, Site
-from seqcls.models.transformer import Residual
 from seqcls.strings.tokenizer import PAD
 
 State = Float[Tensor, "string hidden"]
@@ -149,6 +150,23 @@ class Mixing(BodyAndHead):
             states = block(states, record.within(f"blocks.{number}"))
         return states if self.final_norm is None else record("final_norm", self.final_norm(states))
 
+    def begin(self, ids: Ids, most_tokens: int) -> tuple[Scores, list[MixerMemory]]:
+        """Implements `Stepping.begin`."""
+        del most_tokens
+        embedded = self.embedding(ids[:, 0])
+        nothing = [block.mixer.nothing(embedded) for block in self.blocks]
+        return read_on(self.step, nothing, ids, ids != PAD)
+
+    def step(
+        self, tokens: Int64[Tensor, " string"], kept: list[MixerMemory]
+    ) -> tuple[Scores, list[MixerMemory]]:
+        """Implements `Stepping.step`."""
+        states, after = self.embedding(tokens), list[MixerMemory]()
+        for block, before in zip(self.blocks, kept, strict=True):
+            states, now = block.step(states, before)
+            after.append(now)
+        return self.head(states if self.final_norm is None else self.final_norm(states)), after
+
     def parts(self) -> Mapping[Part, str]:
         """Implements `Classifier.parts`: those of mixers, and feed-forwards."""
         parts = dict[Part, str]()
@@ -245,48 +263,3 @@ class LinearAttention(Mixing):
 def _least(values: Tensor) -> float:
     """What a sum of positive numbers is at least, so that one may be divided by it."""
     return torch.finfo(values.dtype).tiny
-
-
-class MixingStepper:
-    """A `seqcls.decode.Stepper` of blocks with a memory."""
-
-    def __init__(self, model: Mixing, kept: list[MixerMemory]) -> None:
-        self._model = model
-        self._kept = kept
-
-    @classmethod
-    def start(
-        cls, model: Mixing, ids: Ids
-    ) -> "tuple[MixingStepper, Float[Tensor, 'string output']]":
-        """Implements `seqcls.decode.start`."""
-        embedded = model.embedding(ids[:, 0])
-        stepper = cls(model, [block.mixer.nothing(embedded) for block in model.blocks])
-        outputs = stepper.step(ids[:, 0])
-        for place in range(1, ids.shape[1]):
-            # Where a string has ended, all is as it was.
-            before, goes_on = stepper._kept, ids[:, place] != PAD
-            further = stepper.step(ids[:, place])
-            outputs = _chosen(goes_on, further, outputs)
-            stepper._kept = [
-                tuple(_chosen(goes_on, *pair) for pair in zip(*both, strict=True))
-                for both in zip(stepper._kept, before, strict=True)
-            ]
-        return stepper, outputs
-
-    def step(self, tokens: Int64[Tensor, " string"]) -> Float[Tensor, "string output"]:
-        """Implements `Stepper.step`."""
-        states, after = self._model.embedding(tokens), []
-        for block, kept in zip(self._model.blocks, self._kept, strict=True):
-            states, now = block.step(states, kept)
-            after.append(now)
-        self._kept = after
-        norm = self._model.final_norm
-        return self._model.head(states if norm is None else norm(states))
-
-    def take(self, rows: Int64[Tensor, " row"]) -> None:
-        """Implements `Stepper.take`."""
-        self._kept = [tuple(values[rows] for values in kept) for kept in self._kept]
-
-
-def _chosen(goes_on: Tensor, further: Tensor, before: Tensor) -> Tensor:
-    return torch.where(goes_on.view(-1, *[1] * (further.ndim - 1)), further, before)

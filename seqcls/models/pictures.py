@@ -45,7 +45,7 @@ class Convolution(nn.Module):
         self.weight = nn.Parameter(torch.empty(outputs, inputs, size, size))
         self.stride = stride
 
-    def forward(self, picture: Picture) -> Picture:
+    def forward(self, picture: Picture) -> Float[Tensor, "string output output_row output_column"]:
         padding = self.weight.shape[2] // 2
         return functional.conv2d(picture, self.weight, stride=self.stride, padding=padding)
 
@@ -74,7 +74,7 @@ class PictureBlock(nn.Module):
         fits = stride == 1 and inputs == outputs
         self.passing = None if fits else Convolution(inputs, outputs, 1, stride)
 
-    def forward(self, picture: Picture) -> Picture:
+    def forward(self, picture: Picture) -> Float[Tensor, "string output output_row output_column"]:
         inner = self.first_norm(self.first(picture)).relu()
         inner = self.second_norm(self.second(inner))
         passed = picture if self.passing is None else self.passing(picture)

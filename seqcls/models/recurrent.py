@@ -13,7 +13,18 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from seqcls.config import NetworkConfig
-from seqcls.models.base import BodyAndHead, Hidden, Ids, Places, Recorder, make_head
+from seqcls.models.base import (
+    BodyAndHead,
+    Hidden,
+    Ids,
+    Outputs,
+    Places,
+    Recorder,
+    make_head,
+    read_states,
+)
+from seqcls.models.batches import Batch
+from seqcls.models.forms import Scores, form
 from seqcls.models.layers import Dropout, Embedding
 from seqcls.models.parts import Part, Site, inside
 from seqcls.strings.tokenizer import PAD
@@ -21,6 +32,11 @@ from seqcls.strings.tokenizer import PAD
 State = Float[Tensor, "string hidden"]
 Gates = Float[Tensor, "string gates"]
 """The gates of a cell beside one another, each of the hidden size."""
+
+
+Settings = tuple[bool, int, float, bool, bool, bool]
+"""What PyTorch's kernels ask: whether there are biases, the number of layers, the rate of dropout,
+whether it is trained, whether it is read both ways, and whether strings come first."""
 
 
 class CellStep(NamedTuple):
@@ -49,7 +65,7 @@ class Cell(nn.Module):
         self.input_bias = nn.Parameter(torch.empty(rows)) if config.biases else None
         self.state_bias = nn.Parameter(torch.empty(rows)) if config.biases else None
 
-    def from_input(self, states: State) -> Gates:
+    def from_input(self, states: Float[Tensor, "*token inputs"]) -> Float[Tensor, "*token gates"]:
         return functional.linear(states, self.input_weight, self.input_bias)
 
     def from_state(self, state: State) -> Gates:
@@ -98,6 +114,11 @@ class RNNCell(Cell):
         """Implements `Cell.step`."""
         return CellStep((given + self.from_state(state)).tanh(), cell, {})
 
+    @staticmethod
+    def kernel(states: Tensor, start: Tensor, weights: list[Tensor], settings: Settings) -> Tensor:
+        """Computes all states, of shape (position, string, hidden), by PyTorch's own kernel."""
+        return torch.rnn_tanh(states, start, weights, *settings)[0]
+
 
 class GRUCell(Cell):
     """(1 - z) n + z h, with the candidate n = tanh(W x + r (U h)) and the gates r and z."""
@@ -112,6 +133,11 @@ class GRUCell(Cell):
         candidate = (candidate + reset * own_candidate).tanh()
         after = (1 - update) * candidate + update * state
         return CellStep(after, cell, dict(zip(self.gates, (reset, update, candidate), strict=True)))
+
+    @staticmethod
+    def kernel(states: Tensor, start: Tensor, weights: list[Tensor], settings: Settings) -> Tensor:
+        """Computes all states as `RNNCell.kernel` does."""
+        return torch.gru(states, start, weights, *settings)[0]
 
 
 class LSTMCell(Cell):
@@ -129,10 +155,23 @@ class LSTMCell(Cell):
         named = dict(zip(self.gates, (take, keep, candidate, give), strict=True))
         return CellStep(give * cell.tanh(), cell, named)
 
+    @staticmethod
+    def kernel(states: Tensor, start: Tensor, weights: list[Tensor], settings: Settings) -> Tensor:
+        """Computes all states as `RNNCell.kernel` does."""
+        return torch.lstm(states, (start, start), weights, *settings)[0]
+
+
+class Recurrence(NamedTuple):
+    """What layers keep between tokens, a layer each; without cells those mean nothing."""
+
+    states: list[State]
+    cells: list[State]
+
 
 class Recurrent(BodyAndHead):
     """Layers of cells, and a logit read off the last state or off the mean of all."""
 
+    steps_through = True
     cell: ClassVar[type[Cell]]
 
     def __init__(self, config: NetworkConfig) -> None:
@@ -150,6 +189,60 @@ class Recurrent(BodyAndHead):
         for number, layer in enumerate(self.layers):
             states = self.dropout(layer(states, record.within(f"layers.{number}")))
         return states
+
+    def nothing(self, strings: int) -> Recurrence:
+        """What is kept before the first token of so many strings."""
+        zeros = self.embedding.weight.new_zeros(strings, self.config.hidden_size)
+        return Recurrence([zeros] * self.config.num_blocks, [zeros] * self.config.num_blocks)
+
+    def begin(self, ids: Ids, most_tokens: int) -> tuple[Scores, Recurrence]:
+        """Implements `Stepping.begin`."""
+        del most_tokens
+        kept = self.activations(ids)
+        last = torch.arange(len(ids)), (ids != PAD).sum(dim=1) - 1
+        layers = range(self.config.num_blocks)
+        states = [kept[f"layers.{layer}.state"][last] for layer in layers]
+        cells = list(states)
+        if self.cell.has_cell:
+            cells = [kept[f"layers.{layer}.cell"][last] for layer in layers]
+        return kept["logits"][last], Recurrence(states, cells)
+
+    def step(self, tokens: Int64[Tensor, " string"], kept: Recurrence) -> tuple[Scores, Recurrence]:
+        """Implements `Stepping.step`."""
+        states, after = self.embedding(tokens), Recurrence([], [])
+        for layer, state, cell in zip(self.layers, *kept, strict=True):
+            step = layer.step(layer.from_input(states), state, cell)
+            after.states.append(step.state)
+            after.cells.append(step.cell)
+            states = step.state
+        return self.head(states), after
+
+    def shortest(self, batch: Batch) -> Outputs | None:
+        """Computes `forward` without dropout, by PyTorch's own kernels, a layer at once."""
+        kernels = [form(layer, "kernel") for layer in self.layers]
+        if None in kernels:
+            return None
+        # One place after another is how the kernels go through memory.
+        ids = batch.ids.T
+        table: Tensor | None = None
+        if len(self.embedding.weight) >= batch.config.hidden_size:
+            states = self.embedding(ids)
+        else:
+            # Every token's product with the first layer's input weight is computed once and looked
+            # up.
+            table = self.embedding.weight
+            states = functional.one_hot(ids.long(), len(table)).to(table.dtype)
+        for layer, kernel in zip(self.layers, kernels, strict=True):
+            start = states.new_zeros(1, states.shape[1], batch.config.hidden_size)
+            weights: list[Tensor] = list(layer.parameters())
+            if table is not None:
+                weights[0] = layer.input_weight @ table.T
+            settings = (layer.input_bias is not None, 1, 0.0, torch.is_grad_enabled(), False, False)
+            states = kernel(states, start, weights, settings) if len(states) else start[:0]
+            table = None
+        if batch.config.head != "string":
+            return self.head(states.transpose(0, 1)[batch.is_asked])
+        return self.head(read_states(batch.config, states.transpose(0, 1), batch.ids))
 
     def parts(self) -> Mapping[Part, str]:
         """Implements `Classifier.parts`: units, layer by layer."""
@@ -211,41 +304,3 @@ class LSTM(Recurrent):
     """The long short-term memory."""
 
     cell = LSTMCell
-
-
-class RecurrentStepper:
-    """A `seqcls.decode.Stepper` of recurrent networks."""
-
-    def __init__(self, model: Recurrent, states: list[State], cells: list[State]) -> None:
-        self._model = model
-        self._states = states
-        self._cells = cells
-
-    @classmethod
-    def start(
-        cls, model: Recurrent, ids: Ids
-    ) -> "tuple[RecurrentStepper, Float[Tensor, 'string output']]":
-        """Implements `seqcls.decode.start`."""
-        kept = model.activations(ids)
-        last = torch.arange(len(ids)), (ids != PAD).sum(dim=1) - 1
-        layers = range(model.config.num_blocks)
-        states = [kept[f"layers.{layer}.state"][last] for layer in layers]
-        cells = list(states)
-        if model.cell.has_cell:
-            cells = [kept[f"layers.{layer}.cell"][last] for layer in layers]
-        return cls(model, states, cells), kept["logits"][last]
-
-    def step(self, tokens: Int64[Tensor, " string"]) -> Float[Tensor, "string output"]:
-        """Implements `Stepper.step`."""
-        states = self._model.embedding(tokens)
-        for number, layer in enumerate(self._model.layers):
-            given = layer.from_input(states)
-            step = layer.step(given, self._states[number], self._cells[number])
-            self._states[number], self._cells[number] = step.state, step.cell
-            states = step.state
-        return self._model.head(states)
-
-    def take(self, rows: Int64[Tensor, " row"]) -> None:
-        """Implements `Stepper.take`."""
-        self._states = [states[rows] for states in self._states]
-        self._cells = [cells[rows] for cells in self._cells]

@@ -17,14 +17,25 @@ from typing import NamedTuple, cast
 import torch
 from jaxtyping import Bool, Float, Int64
 from torch import Tensor, nn
+from torch.nn import functional
+from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_sequence
 
 from seqcls.config import NetworkConfig
-from seqcls.models.base import Hidden, Ids, Places, Recorder, make_head
+from seqcls.models.base import Hidden, Ids, Outputs, Places, Recorder, make_head
+from seqcls.models.batches import Batch
+from seqcls.models.forms import Scores, read_on
 from seqcls.models.layers import Dropout, Embedding, Linear, masked_softmax
 from seqcls.models.parts import Part, Site
 from seqcls.models.pictures import PictureEncoder
-from seqcls.models.recurrent import Cell, LSTMCell, State, layer_parts, layer_sites
-from seqcls.models.two_streams import Streams, TwoStreams, split
+from seqcls.models.recurrent import (
+    Cell,
+    LSTMCell,
+    Recurrence,
+    State,
+    layer_parts,
+    layer_sites,
+)
+from seqcls.models.two_streams import OfOutputs, Streams, TwoStreams, split
 from seqcls.strings.tokenizer import PAD
 
 
@@ -36,13 +47,6 @@ class Encoded(NamedTuple):
     keys: Float[Tensor, "string input_position hidden"]
     """U h; the states where nothing attends to them."""
     is_read: Bool[Tensor, "string input_position"]
-
-
-class DecoderState(NamedTuple):
-    """What a decoder keeps between tokens, a layer each."""
-
-    states: list[State]
-    cells: list[State]
 
 
 class Additive(nn.Module):
@@ -66,6 +70,8 @@ class Additive(nn.Module):
 class RecurrentAttention(TwoStreams):
     """Encoder, decoder, and a head that reads the decoder's states."""
 
+    steps_through = True
+
     def __init__(self, config: NetworkConfig) -> None:
         super().__init__(config)
         hidden, layers = config.hidden_size, range(config.num_blocks)
@@ -82,15 +88,15 @@ class RecurrentAttention(TwoStreams):
         self.classifier = make_head(config)
         self.dropout = Dropout(config.dropout_rate)
 
-    def written(self, streams: Streams, record: Recorder, places: Places | None) -> Hidden:
+    def written(self, streams: Streams, record: Recorder, places: Places | None) -> OfOutputs:
         """Implements `TwoStreams.written`; places mean nothing here."""
         del places
         encoded, kept = self.encoded(streams, record.within("encoder"))
         inside = record.within("decoder")
         embedded = inside("embedding", self.dropout(self.embedding(streams.outputs)))
-        states, weights, steps = [embedded[:, :0]], [], list[DecoderState]()
+        states, weights, steps = [embedded[:, :0]], [], list[Recurrence]()
         for place in range(embedded.shape[1]):
-            state, weight, kept = self.step(embedded[:, place], encoded, kept, inside, place)
+            state, weight, kept = self.decode(embedded[:, place], encoded, kept, inside, place)
             states.append(state.unsqueeze(1))
             weights += [] if weight is None else [weight]
             steps.append(kept)
@@ -102,13 +108,13 @@ class RecurrentAttention(TwoStreams):
             of_layer("cell", torch.stack([after.cells[number] for after in steps], dim=1))
         return torch.cat(states, dim=1)
 
-    def encoded(self, streams: Streams, record: Recorder) -> tuple[Encoded, DecoderState]:
+    def encoded(self, streams: Streams, record: Recorder) -> tuple[Encoded, Recurrence]:
         """What the encoder makes of the inputs, and from what the decoder's layers start."""
         if self.pictures is not None:
             return self._seen(self.pictures(streams.inputs, record))
         last = torch.arange(len(streams.inputs)), streams.input_lengths - 1
         states = record("embedding", self.dropout(self.embedding(streams.inputs)))
-        kept = DecoderState([], [])
+        kept = Recurrence([], [])
         for number, layer in enumerate(self.encoder):
             states, cells = layer.passed(states, record.within(f"layers.{number}"))
             kept.states.append(states[last])
@@ -116,31 +122,65 @@ class RecurrentAttention(TwoStreams):
             states = self.dropout(states)
         return self._keyed(states, streams.inputs != PAD), kept
 
-    def _seen(self, memory: Hidden) -> tuple[Encoded, DecoderState]:
+    def _seen(self, memory: Hidden) -> tuple[Encoded, Recurrence]:
         """Encodes pictures: all layers start from the mean of what is seen."""
         mean, size = memory.mean(dim=1), self.config.num_blocks
-        kept = DecoderState([mean] * size, [torch.zeros_like(mean)] * size)
+        kept = Recurrence([mean] * size, [torch.zeros_like(mean)] * size)
         return self._keyed(memory, torch.ones_like(memory[..., 0], dtype=torch.bool)), kept
 
     def _keyed(self, states: Hidden, is_read: Bool[Tensor, "string input_position"]) -> Encoded:
         keys = states if self.additive is None else self.additive.key(states)
         return Encoded(states, keys, is_read)
 
+    def begin(self, ids: Ids, most_tokens: int) -> tuple[Scores, tuple[Encoded, Recurrence]]:
+        """Implements `Stepping.begin`."""
+        del most_tokens
+        streams = split(self.config, ids)
+        encoded, started = self.encoded(streams, Recorder())
+
+        def step(tokens: Tensor, kept: Recurrence) -> tuple[Scores, Recurrence]:
+            outputs, (_, after) = self.step(tokens, (encoded, kept))
+            return outputs, after
+
+        outputs, kept = read_on(step, started, streams.outputs, streams.written)
+        return outputs, (encoded, kept)
+
     def step(
+        self, tokens: Int64[Tensor, " string"], kept: tuple[Encoded, Recurrence]
+    ) -> tuple[Scores, tuple[Encoded, Recurrence]]:
+        """Implements `Stepping.step`."""
+        encoded, before = kept
+        state, _, after = self.decode(self.embedding(tokens), encoded, before)
+        return self.head(state), (encoded, after)
+
+    def shortest(self, batch: Batch) -> Outputs | None:
+        """Computes `forward` of the outputs' tokens, one by one, without dropout."""
+        if self.pictures is not None:
+            return None
+        streams = split(batch.config, batch.ids)
+        encoded, kept = _encoded_shortly(self, streams)
+        embedded = self.embedding(streams.outputs)
+        if self.additive is None:
+            states = _lstm(list(self.decoder), embedded.transpose(0, 1), kept).transpose(0, 1)
+        else:
+            states = _decoded_shortly(self, embedded, encoded, streams, kept)
+        return self.head(states[streams.written])
+
+    def decode(
         self,
         embedded: State,
         encoded: Encoded,
-        kept: DecoderState,
+        kept: Recurrence,
         record: Recorder | None = None,
         place: int = 0,
-    ) -> tuple[State, Float[Tensor, "string input_position"] | None, DecoderState]:
+    ) -> tuple[State, Float[Tensor, "string input_position"] | None, Recurrence]:
         """One token of the output: the state that the head reads, what is attended to, all kept."""
         record = Recorder() if record is None else record
         read, weights = embedded, None
         if self.additive is not None:
             context, weights = self.additive(kept.states[-1], encoded)
             read = torch.cat([embedded, context], dim=1)
-        after = DecoderState([], [])
+        after = Recurrence([], [])
         layers = enumerate(zip(self.decoder, kept.states, kept.cells, strict=True))
         for number, (layer, state, cell) in layers:
             step = layer.step(layer.from_input(read), state, cell)
@@ -177,42 +217,68 @@ class RecurrentAttention(TwoStreams):
         return {site: names for of_side in sides for site, names in of_side.items()}
 
 
-class RecurrentAttentionStepper:
-    """A `seqcls.decode.Stepper` of recurrent networks that attend."""
+# The outputs on a shorter way, by PyTorch's own kernels: nothing on it has a name.
 
-    def __init__(self, model: RecurrentAttention, encoded: Encoded, kept: DecoderState) -> None:
-        self._model = model
-        self._encoded = encoded
-        self._kept = kept
+Last = tuple[Tensor, Tensor]
+"""States and cells, of shape (layer, string, hidden)."""
 
-    @classmethod
-    def start(
-        cls, model: RecurrentAttention, ids: Ids
-    ) -> "tuple[RecurrentAttentionStepper, Float[Tensor, 'string output']]":
-        """Implements `seqcls.decode.start`."""
-        streams = split(model.config, ids)
-        stepper = cls(model, *model.encoded(streams, Recorder()))
-        outputs = stepper.step(streams.outputs[:, 0])
-        for place in range(1, streams.outputs.shape[1]):
-            # Where a string has ended, all is as it was.
-            before, goes_on = stepper._kept, streams.written[:, place, None]
-            further = stepper.step(streams.outputs[:, place])
-            outputs = torch.where(goes_on, further, outputs)
-            pairs = zip(stepper._kept, before, strict=True)
-            states, cells = (
-                [torch.where(goes_on, *pair) for pair in zip(*both, strict=True)] for both in pairs
-            )
-            stepper._kept = DecoderState(states, cells)
-        return stepper, outputs
 
-    def step(self, tokens: Int64[Tensor, " string"]) -> Float[Tensor, "string output"]:
-        """Implements `Stepper.step`."""
-        model = self._model
-        state, _, self._kept = model.step(model.embedding(tokens), self._encoded, self._kept)
-        return model.head(state)
+def _encoded_shortly(model: RecurrentAttention, streams: Streams) -> tuple[Hidden, Last]:
+    """The encoder's last states of every token, and what each layer keeps at the end."""
+    read = pack_padded_sequence(
+        model.embedding(streams.inputs),
+        streams.input_lengths.cpu(),
+        batch_first=True,
+        enforce_sorted=False,
+    )
+    layers = list(model.encoder)
+    start = read.data.new_zeros(len(layers), len(streams.inputs), model.config.hidden_size)
+    settings = (layers[0].input_bias is not None, len(layers), 0.0, False, False)
+    states, last, cells = torch.lstm(
+        read.data, read.batch_sizes, (start, start), _weights(layers), *settings
+    )
+    assert read.unsorted_indices is not None
+    states_after, _ = pad_packed_sequence(
+        PackedSequence(states, read.batch_sizes, read.sorted_indices, read.unsorted_indices),
+        batch_first=True,
+    )
+    rows = read.unsorted_indices
+    return states_after, (last.index_select(1, rows), cells.index_select(1, rows))
 
-    def take(self, rows: Int64[Tensor, " row"]) -> None:
-        """Implements `Stepper.take`."""
-        self._encoded = Encoded(*(values[rows] for values in self._encoded))
-        states, cells = ([state[rows] for state in layers] for layers in self._kept)
-        self._kept = DecoderState(states, cells)
+
+def _decoded_shortly(
+    model: RecurrentAttention, embedded: Hidden, encoded: Hidden, streams: Streams, kept: Last
+) -> Hidden:
+    """The decoder's last states, with a context before each."""
+    additive = model.additive
+    assert additive is not None
+    keys = additive.key(encoded)
+    lowest = torch.finfo(keys.dtype).min
+    mask = torch.zeros_like(keys[..., 0]).masked_fill(streams.inputs == PAD, lowest)
+    first, *others = model.decoder
+    hidden = model.config.hidden_size
+    from_token, from_context = first.input_weight.split(hidden, dim=1)
+    given = functional.linear(embedded, from_token, first.input_bias).unbind(1)
+    states, cells = list(kept[0].unbind(0)), list(kept[1].unbind(0))
+    written = []
+    for gates in given:
+        mixed = (additive.query(states[-1]).unsqueeze(1) + keys).tanh()
+        weights = (additive.score(mixed).squeeze(2) + mask).softmax(dim=1)
+        context = torch.bmm(weights.unsqueeze(1), encoded).squeeze(1)
+        step = first.step(torch.addmm(gates, context, from_context.T), states[0], cells[0])
+        states[0], cells[0] = step.state, step.cell
+        for number, layer in enumerate(others, start=1):
+            step = layer.step(layer.from_input(step.state), states[number], cells[number])
+            states[number], cells[number] = step.state, step.cell
+        written.append(step.state)
+    return torch.stack(written, dim=1)
+
+
+def _lstm(layers: list[Cell], embedded: Tensor, kept: Last) -> Tensor:
+    """The last layer's states, of embeddings of shape (position, string, hidden)."""
+    settings = (layers[0].input_bias is not None, len(layers), 0.0, False, False, False)
+    return torch.lstm(embedded, kept, _weights(layers), *settings)[0]
+
+
+def _weights(layers: list[Cell]) -> list[Tensor]:
+    return [weight for layer in layers for weight in layer.parameters()]

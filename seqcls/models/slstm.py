@@ -5,6 +5,7 @@ from functools import partial
 from typing import NamedTuple, cast
 
 import torch
+from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional
 
@@ -63,7 +64,7 @@ class SLSTMMixer(Mixer):
         output: Tensor = self.output(record("state", stacked(0, 0)))
         return record("output", output)
 
-    def nothing(self, state: State) -> MixerMemory:
+    def nothing(self, state: Float[Tensor, "string ..."]) -> MixerMemory:
         """Implements `Mixer.nothing`."""
         zeros = state.new_zeros(len(state), self.size)
         return zeros, zeros, zeros, zeros - torch.inf

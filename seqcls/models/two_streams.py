@@ -4,13 +4,15 @@ from abc import abstractmethod
 from typing import NamedTuple
 
 import torch
-from jaxtyping import Bool, Float, Int64
+from jaxtyping import Bool, Float, Int64, Integer
 from torch import Tensor
 
 from seqcls.config import NetworkConfig
 from seqcls.kinds.transduction import separator_id
 from seqcls.models.base import BodyAndHead, Hidden, Ids, Outputs, Places, Recorder
 from seqcls.strings.tokenizer import PAD
+
+OfOutputs = Float[Tensor, "string output_position hidden"]
 
 
 class Streams(NamedTuple):
@@ -35,7 +37,9 @@ class Streams(NamedTuple):
         """Tokens that the encoder reads of each string."""
         return (self.inputs != PAD).sum(dim=1)
 
-    def places_of(self, places: Places | None, stream: Ids) -> Places:
+    def places_of(
+        self, places: Places | None, stream: Integer[Tensor, "string stream_position"]
+    ) -> Integer[Tensor, "#string stream_position"]:
         """The places of a stream's tokens: the first of the string's, so that both begin alike."""
         width = stream.shape[1]
         if places is None:
@@ -67,6 +71,16 @@ def split(config: NetworkConfig, ids: Ids) -> Streams:
     return Streams(inputs, outputs, columns, ids.shape[1])
 
 
+def encoder_config(config: NetworkConfig) -> NetworkConfig:
+    """The settings of the encoder's blocks."""
+    return config.model_copy(update={"attention_mask": "full"})
+
+
+def decoder_config(config: NetworkConfig) -> NetworkConfig:
+    """The settings of the decoder's blocks; it reads no `CLS` that might not be attended to."""
+    return config.model_copy(update={"attention_mask": "causal", "no_attend_cls": False})
+
+
 class TwoStreams(BodyAndHead):
     """A model whose encoder reads the input and whose decoder the output; it has no other head.
 
@@ -74,8 +88,13 @@ class TwoStreams(BodyAndHead):
     """
 
     @abstractmethod
-    def written(self, streams: Streams, record: Recorder, places: Places | None) -> Hidden:
+    def written(self, streams: Streams, record: Recorder, places: Places | None) -> OfOutputs:
         """The decoder's last states, at the places of the outputs."""
+
+    def tokens_of(self, ids: Ids, state: str) -> Bool[Tensor, "string state_position"]:
+        """Implements `Classifier.tokens_of`, for the stream that the state is of."""
+        streams = split(self.config, ids)
+        return streams.written if state.startswith("decoder.") else streams.inputs != PAD
 
     def states(self, ids: Ids, record: Recorder, places: Places | None) -> Hidden:
         """Implements `BodyAndHead.states`."""

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from seqcls.config import IMPORTED, NetworkConfig, default_fields
+from seqcls.config import NetworkConfig, are_imported, default_fields
 from seqcls.counts import counts_suffice
 from seqcls.errors import ConfigError
 from seqcls.problem import language
@@ -75,7 +75,7 @@ def theory_of(fields: Mapping[str, Any]) -> Theory:
         fields: names and values; one that is missing has its default.
     """
     known = _DEFAULTS | dict(fields)
-    if known["architecture"] == IMPORTED:
+    if are_imported(known):
         unknown = Undecided("it was trained elsewhere, so its network is not known here")
         return Theory(unknown, (TheoryPrediction("not known", unknown.describe()),))
     reads = sorted(TASKS[known["task"]].reads) if known["task"] in TASKS else []

@@ -16,7 +16,8 @@ from seqcls.errors import PluginError
 
 if TYPE_CHECKING:
     from sweeps.api.comparisons import compare
-    from sweeps.api.databases import export, merge, open_store, pack, upgrade, verify
+    from sweeps.api.databases import merge, open_store, pack, upgrade, verify
+    from sweeps.api.exports import export
     from sweeps.api.failures import in_both_precisions
     from sweeps.api.importing import import_predictions, log_results
     from sweeps.api.interpretability import (
@@ -35,8 +36,8 @@ if TYPE_CHECKING:
         causes,
         errors,
         errors_of_run,
-        helps,
         lengths,
+        remedies,
         runs,
         sensitive,
     )
@@ -59,23 +60,24 @@ if TYPE_CHECKING:
 __all__ = [
     "ablate", "automaton", "automaton_inside", "causes", "compare", "config", "data", "delete",
     "engines", "errors", "errors_of_run",
-    "estimate", "explain", "export", "family", "figures", "helps", "import_predictions",
+    "estimate", "explain", "export", "family", "figures", "import_predictions",
     "in_both_precisions", "lengths", "log_results", "merge", "minimal", "model", "open_store",
-    "pack", "patch", "predict", "proofs", "report", "resume", "retry", "rules", "runs", "sensitive",
-    "shortest", "states", "status", "stop", "submit", "theory", "upgrade", "verdict",
+    "pack", "patch", "predict", "proofs", "remedies", "report", "resume", "retry", "rules", "runs",
+    "sensitive", "shortest", "states", "status", "stop", "submit", "theory", "upgrade", "verdict",
     "verify", "work",
 ]  # fmt: skip
 
 _NAMES = {
     "sweeps.datasets.summary": "data",
-    "sweeps.api.databases": "export merge open_store pack upgrade verify",
+    "sweeps.api.databases": "merge open_store pack upgrade verify",
+    "sweeps.api.exports": "export",
     "sweeps.api.importing": "import_predictions log_results",
     "sweeps.api.interpretability": "ablate automaton automaton_inside minimal patch rules "
     "shortest states",
     "sweeps.api.models": "config explain family model predict proofs verdict",
     "sweeps.api.comparisons": "compare",
     "sweeps.api.failures": "in_both_precisions",
-    "sweeps.api.results": "FIRST causes errors errors_of_run helps lengths runs sensitive",
+    "sweeps.api.results": "FIRST causes errors errors_of_run helps lengths remedies runs sensitive",
     "sweeps.api.sweeping": "delete engines estimate resume retry status stop submit work",
     "sweeps.api.task_theory": "theory",
 }
@@ -94,7 +96,7 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_MODULES})
+    return __all__
 
 
 def figures(

@@ -1,7 +1,8 @@
 """Two stored configurations compared, and two models on the strings that both are tested on."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import Any
 
 import pandas as pd
 
@@ -9,9 +10,14 @@ from seqcls.errors import UnknownRunError
 from seqcls.imported import fields_known, in_columns
 from seqcls.interpretability.wording import percent
 from sweeps.api.configurations import config_named
-from sweeps.results import differing_fields
+from sweeps.results import differing_fields, rows_of
 from sweeps.statistics import differences
-from sweeps.statistics.differences import Comparison, by_length, string_differences
+from sweeps.statistics.differences import (
+    FEWEST_OF_A_MEAN,
+    Comparison,
+    by_length,
+    string_differences,
+)
 from sweeps.statistics.intervals import (
     ConfidenceInterval,
     PairTable,
@@ -47,6 +53,31 @@ class Compared:
             for share, runs in zip(self.comparison.failing, self.comparison.runs, strict=True)
         )
         return f"<Compared {self.names[0]}: {a} fail; {self.names[1]}: {b} fail>"
+
+    def record(self) -> dict[str, Any]:
+        """What programs read of it."""
+        comparison = self.comparison
+        return {
+            "a": self.names[0],
+            "b": self.names[1],
+            "fields": {name: list(values) for name, values in self.fields.items()},
+            "runs": list(comparison.runs),
+            "failing": [asdict(share) for share in comparison.failing],
+            "pairs": asdict(comparison.table),
+            "p_value": comparison.p_value,
+            "difference": asdict(comparison.difference),
+            "medians": list(comparison.medians),
+            "median_difference": {
+                name: None if value != value else value
+                for name, value in asdict(comparison.median_difference).items()
+            },
+            "lengths_interval": (
+                "95% interval of the mean difference over seeds (Student's t, within -1 and 1); "
+                f"null where fewer than {FEWEST_OF_A_MEAN} seeds are compared"
+            ),
+            "lengths": rows_of(self.lengths),
+            "strings": None if self.strings is None else rows_of(self.strings),
+        }
 
 
 def compare(store: Store, a: int | str, b: int | str) -> Compared:

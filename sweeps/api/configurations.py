@@ -10,7 +10,7 @@ import numpy as np
 from pydantic import TypeAdapter, ValidationError
 
 from seqcls.config import RunConfig, default_fields
-from seqcls.errors import ConfigError, UnknownRunError
+from seqcls.errors import ConfigError, Parameter, UnknownRunError
 from seqcls.imported import PREFIX, fields_known
 from seqcls.text import nearest
 from sweeps.results import differing_fields
@@ -147,7 +147,7 @@ def checked_value(field: str, value: Any) -> Any:
         raise ConfigError(f"{field}={value!r:.60}: expected {expected}") from None
 
 
-def condition(text: str, said: str, foreign: Collection[str] = ()) -> tuple[str, Any]:
+def condition(text: str, said: str | Parameter, foreign: Collection[str] = ()) -> tuple[str, Any]:
     """The field and the value of `hidden_size=16`.
 
     Args:
@@ -164,13 +164,13 @@ def condition(text: str, said: str, foreign: Collection[str] = ()) -> tuple[str,
         name = max(named, key=len, default=name)
         value = text[len(name) + 1 :]
     elif name not in RunConfig.model_fields:
-        raise ConfigError(f"{said}: {nearest(name, list(default_fields()))}")
+        raise ConfigError(said, f": {nearest(name, list(default_fields()))}")
     if not equals:
-        raise ConfigError(f"{said}: expected FIELD=VALUE, as in hidden_size=16")
+        raise ConfigError(said, ": expected FIELD=VALUE, as in hidden_size=16")
     return name, typed(name, value, said)
 
 
-def typed(field: str, text: str, said: str) -> Any:
+def typed(field: str, text: str, said: str | Parameter) -> Any:
     """Reads like `value_of`; a setting of models trained elsewhere, of no known type, as written.
 
     Raises:
@@ -179,7 +179,7 @@ def typed(field: str, text: str, said: str) -> Any:
     return WrittenValue(text) if field.startswith(PREFIX) else value_of(field, text, said)
 
 
-def value_of(field: str, text: str, said: str) -> Any:
+def value_of(field: str, text: str, said: str | Parameter) -> Any:
     """A value of a field, from text.
 
     Args:
@@ -202,4 +202,4 @@ def value_of(field: str, text: str, said: str) -> Any:
         return TypeAdapter(annotation).validate_strings(text)
     except ValidationError as error:
         expected = error.errors()[0]["msg"].removeprefix("Input should be ")
-        raise ConfigError(f"{said}: expected {expected}") from None
+        raise ConfigError(said, f": expected {expected}") from None

@@ -1,7 +1,7 @@
-"""Whole databases: opened, packed, merged, written into files, verified, upgraded, described."""
+"""Whole databases: opened, packed, merged, verified, upgraded, described."""
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 
 from sweeps.processes import OnProgress
@@ -11,11 +11,10 @@ from sweeps.store.databases.engine import Store, schema_version
 from sweeps.store.migrate import Upgraded, upgrade_with_backup
 from sweeps.store.opening import open_reader, open_writer, pack, to_write
 from sweeps.store.reads import sweep_queries
-from sweeps.store.reads.selection import View, listed
 from sweeps.store.verification import Verification
 from sweeps.store.verification import verify as verify_all
 
-__all__ = ["described", "export", "merge", "open_store", "pack", "upgrade", "verify"]
+__all__ = ["described", "merge", "open_store", "pack", "upgrade", "verify"]
 
 
 def open_store(db: str | Path | None = None) -> Store:
@@ -40,48 +39,6 @@ def merge(
     """
     source = other if isinstance(other, Store) else open_reader(str(other))
     return writer.merge(to_write(store), source, on_progress)
-
-
-def export(
-    store: Store,
-    folder: str | Path,
-    kind: str = "csv",
-    sweeps: str | Sequence[str] = (),
-    on_progress: OnProgress | None = None,
-    *,
-    spreadsheet: bool = False,
-    force: bool = False,
-) -> dict[Path, int]:
-    """Writes `runs`, `lengths` and `errors` into a folder, whole files or none.
-
-    Args:
-        store: the database.
-        folder: where to; it is made where it is missing.
-        kind: `csv` or `parquet`; or `jsonl`, which writes every answer into `answers`.
-        sweeps: only runs of these; all where it is empty.
-        on_progress: told how many runs are written, and of how many.
-        spreadsheet: of `csv`, write `'` before texts that a spreadsheet would compute as formulas.
-        force: replace files that this program wrote and nobody changed since.
-
-    Returns:
-        The number of rows of each file.
-
-    Raises:
-        UnknownRunError: there is no such sweep.
-        ConfigError: the kind is unknown, or there is a file of that name.
-        MachineError: the disk is full.
-    """
-    # Imported where it is used: with pandas it takes half a second to load.
-    from sweeps.api.exports import export as export_of
-
-    reader = store.reader()
-    sweeps = listed(sweeps)
-    for name in sweeps:
-        sweep_queries.find_sweep(reader, name)
-    view = View(sweeps=tuple(sweeps))
-    return export_of(
-        reader, Path(folder), kind, view, on_progress, spreadsheet=spreadsheet, force=force
-    )
 
 
 def verify(store: Store, on_progress: OnProgress | None = None) -> Verification:

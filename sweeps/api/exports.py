@@ -11,16 +11,16 @@ import pandas as pd
 import pyarrow as pa
 from pyarrow import compute, csv, parquet
 
-from seqcls.errors import ConfigError
+from seqcls.errors import ConfigError, Parameter
 from sweeps.files import refuse_taken, whole_files
 from sweeps.processes import OnProgress
 from sweeps.results import exact_type
 from sweeps.store.databases.engine import Store
 from sweeps.store.databases.statements import chunks
-from sweeps.store.reads import queries
+from sweeps.store.reads import queries, sweep_queries
 from sweeps.store.reads.errors import ERRORS, TestStrings, errors_table
 from sweeps.store.reads.export import LENGTHS, answers_of, lengths_of
-from sweeps.store.reads.selection import View
+from sweeps.store.reads.selection import View, listed
 from sweeps.store.tables import RunState
 
 JSONL = "jsonl"
@@ -34,18 +34,41 @@ WRITERS: dict[str, Any] = {"csv": csv.CSVWriter, "parquet": parquet.ParquetWrite
 
 def export(
     store: Store,
-    folder: Path,
-    kind: str,
-    wanted: View,
+    folder: str | Path,
+    kind: str = "csv",
+    sweeps: str | Sequence[str] = (),
     on_progress: OnProgress | None = None,
     *,
     spreadsheet: bool = False,
     force: bool = False,
 ) -> dict[Path, int]:
-    """Exports the runs of a view, like `sweeps.api.databases.export`."""
+    """Writes `runs`, `lengths` and `errors` into a folder, whole files or none.
+
+    Args:
+        store: the database.
+        folder: where to; it is made where it is missing.
+        kind: `csv` or `parquet`; or `jsonl`, which writes every answer into `answers`.
+        sweeps: only runs of these; all where it is empty.
+        on_progress: told how many runs are written, and of how many.
+        spreadsheet: of `csv`, write `'` before texts that a spreadsheet would compute as formulas.
+        force: replace files that this program wrote and nobody changed since.
+
+    Returns:
+        The number of rows of each file.
+
+    Raises:
+        UnknownRunError: there is no such sweep.
+        ConfigError: the kind is unknown, or there is a file of that name.
+        MachineError: the disk is full.
+    """
+    store, sweeps = store.reader(), listed(sweeps)
+    for name in sweeps:
+        sweep_queries.find_sweep(store, name)
+    folder, wanted = Path(folder), View(sweeps=tuple(sweeps))
     if spreadsheet and kind != "csv":
         raise ConfigError(
-            f"--spreadsheet with format {kind!r}: only csv has formulas; leave one of them out"
+            Parameter("spreadsheet", True),
+            f" with format {kind!r}: only csv has formulas; leave one of them out",
         )
     if kind == JSONL:
         return _answers(store, folder, wanted, on_progress, force=force)

@@ -89,12 +89,11 @@ def perturb(store: Store, run_ids: Sequence[int], times: int = TIMES) -> None:
     for run_id in run_ids:
         if known[run_id]["state"] != RunState.DONE:
             raise UnknownRunError(f"run {run_id} is {known[run_id]['state']}, not finished")
-        if reason := resolve(queries.run_config(reader, run_id)).no_language:
-            raise ConfigError(
-                f"run {run_id}: of each training the confusion matrix is kept, and {reason}; "
-                "`seqcls sweep SPEC --precision float64` trains the same runs in double precision, "
-                "and `seqcls sensitive` then lists those with another number of errors"
-            )
+        resolve(queries.run_config(reader, run_id)).require_language(
+            f"run {run_id}: of each training the confusion matrix is kept",
+            "; `seqcls sweep SPEC --precision float64` trains the same runs in double precision, "
+            "and `seqcls sensitive` then lists those with another number of errors",
+        )
     for run_id in run_ids:
         seed, engine = known[run_id]["model_seed"], known[run_id]["engine"]
         config = queries.run_config(reader, run_id)
@@ -251,7 +250,7 @@ def _with_causes(store: Store, run_ids: Sequence[int]) -> list[int]:
         raise PluginMissingError(f"causes are found by asking models: {lacking[run_ids[0]]}")
     configs = {run: config for run, config in configs.items() if lacking[run] is None}
     run_ids = list(configs)
-    reasons = {run: resolve(config).no_causes for run, config in configs.items()}
+    reasons = {run: resolve(config).lacks("causes") for run, config in configs.items()}
     known = [run for run, reason in reasons.items() if reason is None]
     if run_ids and not known:
         raise ConfigError(

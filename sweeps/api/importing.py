@@ -201,8 +201,9 @@ class ResultLog:
             [tokens[x - FIRST_LETTER] for x in self._strings.tokenizer.encode(text)[1:]]
             for text in test.texts
         ]
-        answer = {"target": test.target_texts} if problem.writes else {"label": test.targets}
-        return pd.DataFrame({"tokens": spelled, **answer})
+        if test.target_texts is None:
+            return pd.DataFrame({"tokens": spelled, "label": test.targets})
+        return pd.DataFrame({"tokens": spelled, "target": test.target_texts})
 
     def run(
         self,

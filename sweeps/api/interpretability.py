@@ -4,9 +4,9 @@ PyTorch and AALpy are imported where they are used: they take a second or two to
 """
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from seqcls.errors import ConfigError, InvalidStringError
+from seqcls.errors import ConfigError, InvalidStringError, Parameter
 from seqcls.interpretability.minimal import (
     Minimal,
     Nearest,
@@ -54,6 +54,27 @@ class ModelStates(NamedTuple):
     path: "Path | None"
     """The path of the last layer's units, in the plane in which they vary most."""
 
+    def record(self) -> dict[str, Any]:
+        """The answer and the states as programs read them, as far as there are any."""
+        record = self.answer.record()
+        if self.prefixes is not None:
+            record["prefix_logits"] = self.prefixes.logits.tolist()
+        if self.output is not None:
+            record["output"] = list(map(vars, self.output))
+        if self.steps is not None:
+            record["steps"] = list(map(vars, self.steps))
+        if self.attention is not None:
+            attention = self.attention
+            record |= {"tokens": attention.tokens, "attention": attention.weights.tolist()}
+        if self.units is not None and self.path is not None:
+            record |= {
+                "tokens": self.units.tokens,
+                "units": self.units.states.tolist(),
+                "gates": {name: gate.tolist() for name, gate in self.units.gates.items()},
+                "path": self.path.points.tolist(),
+            }
+        return record
+
 
 class Patches(NamedTuple):
     """States carried over from one string to another, and the answers to both."""
@@ -61,6 +82,23 @@ class Patches(NamedTuple):
     patched: "Patched"
     base: Answer
     source: Answer
+
+    def record(self) -> dict[str, Any]:
+        """What programs read of it."""
+        patched = self.patched
+        what = {} if patched.number == patched.unit else {"number": patched.number}
+        return {
+            **what,
+            "base": self.base.record(),
+            "source": self.source.record(),
+            "tokens": {"base": patched.base_tokens, "source": patched.source_tokens},
+            "sites": [site.text for site in patched.sites],
+            "logits": [
+                [None if logit != logit else logit for logit in logits]
+                for logits in patched.logits.tolist()
+            ],
+            "flips": patched.flips.tolist(),
+        }
 
 
 class Ablations(NamedTuple):
@@ -119,6 +157,7 @@ def states(
     opened = model(store, run, epoch)
     letters = opened.letters(string)
     answer = opened.answer(letters)
+    reads_output = opened.problem.lacks("prefixes") is not None
     units = (
         states_by_strings.recurrent_units(opened, letters)
         if states_by_strings.has_units(opened)
@@ -129,8 +168,8 @@ def states(
     )
     return ModelStates(
         answer,
-        None if opened.writes else states_by_strings.prefix_logits(opened, letters),
-        output_tokens(opened, letters) if opened.writes else None,
+        None if reads_output else states_by_strings.prefix_logits(opened, letters),
+        output_tokens(opened, letters) if reads_output else None,
         attribution_by_strings.logit_steps(opened, letters)
         if attribution_by_strings.has_residual_stream(opened)
         else None,
@@ -198,24 +237,26 @@ def ablate(
     """
     from seqcls.interpretability.ablation import SAMPLE, rank
     from seqcls.interpretability.ablation import prune as pruned
-    from seqcls.interpretability.ablation_by_strings import main_parts, parts_of, sampled_judge
+    from seqcls.interpretability.ablation_by_strings import SampledJudge, main_parts, parts_of
     from seqcls.models.parts import PART_KINDS
 
     kinds = [kinds] if isinstance(kinds, str) else kinds
     for text in kinds:
         if text not in PART_KINDS:
-            raise ConfigError(f"--part {text}: expected {', '.join(PART_KINDS)}")
+            raise ConfigError(Parameter("kinds", text), f": expected {', '.join(PART_KINDS)}")
     methods: dict[str, AblationMethod] = {"zero": "zero", "mean": "mean"}
     if how not in methods:
-        raise ConfigError(f"--how {how}: expected zero or mean")
+        raise ConfigError(Parameter("how", how), ": expected zero or mean")
     method = methods[how]
     parts = [kind for kind in PART_KINDS if kind in kinds]
     opened = model(store, run, epoch)
     removed = parts_of(opened, parts) if parts else main_parts(opened)
     if not removed:
         run_id = queries.find_run(store.reader(), str(run))
-        raise ConfigError(f"run {run_id} has no such part; leave --part out to see those it has")
-    judge = sampled_judge(opened, sample or SAMPLE)
+        raise ConfigError(
+            f"run {run_id} has no such part; leave ", Parameter("kinds"), " out to see those it has"
+        )
+    judge = SampledJudge(opened, sample or SAMPLE)
     if prune:
         outcomes = tuple(pruned(judge, removed, method))
     else:
@@ -229,7 +270,8 @@ def _nearest(opened: TrainedModel, letters: Letters) -> Letters:
         words = opened.problem.kind.words
         raise InvalidStringError(
             f"no {words.string}{whose_known(opened.problem)} of the same length within two "
-            f"substitutions is {words.hit} with the other prediction; name one with --source"
+            f"substitutions is {words.hit} with the other prediction; name one with ",
+            Parameter("source"),
         )
     return nearest_one.letters
 

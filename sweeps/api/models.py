@@ -145,7 +145,7 @@ def predict(
     with of_run(run_id):
         answers = prediction.predict(problem, weights, texts, partial=partial)
     targets = [prediction.target_of(problem, string) for string in texts]
-    if problem.no_language:
+    if problem.lacks("labels"):
         answer, margin = (column.name for column in problem.kind.answer_columns)
         return pd.DataFrame(
             {
@@ -195,7 +195,7 @@ def explain(
     """
     from seqcls.interpretability import explanations
 
-    network = _network(store, run, epoch, "explain")
+    network = _network(store, run, epoch, "explanations")
     return explanations.explain(network, network.tokenizer.notation(string))
 
 
@@ -208,7 +208,7 @@ def proofs(store: Store, run: int | str) -> "Certification":
     """
     from seqcls.interpretability.certification import certify
 
-    return certify(_network(store, run, None, "verdict --beyond"))
+    return certify(_network(store, run, None, "proofs"))
 
 
 def family(
@@ -230,7 +230,8 @@ def family(
     strings = opened.tokenizer.notation(strings)
     if reason := opened.problem.unknown_labels:
         raise ConfigError(f"no family is judged: {reason}")
-    return output_family(opened, strings) if opened.writes else answers(opened, strings)
+    # Languages report where the answer changes, transductions where rightness does.
+    return (output_family if opened.problem.writes else answers)(opened, strings)
 
 
 def verdict(store: Store, run: int | str) -> "Verdict | OutputVerdict":
@@ -242,7 +243,7 @@ def verdict(store: Store, run: int | str) -> "Verdict | OutputVerdict":
     Raises:
         UnknownRunError: there is no such run, or it is not finished.
     """
-    from seqcls.interpretability.verdicts import verdict_of, verdict_of_outputs
+    from seqcls.interpretability.verdicts import output_verdict, verdict_of
 
     reader = store.reader()
     run_id = queries.find_run(reader, str(run))
@@ -252,18 +253,19 @@ def verdict(store: Store, run: int | str) -> "Verdict | OutputVerdict":
     opened = trained_model(reader, run_id)
     if reason := opened.problem.unknown_labels:
         raise ConfigError(f"run {run_id}: there is no exhaustive check: {reason}")
-    if opened.writes:
-        return verdict_of_outputs(opened)
+    # Verdicts are stored of languages alone.
+    if opened.problem.writes:
+        return output_verdict(opened)
     tried = verdict_of(opened)
     writer.record_verdict(to_write(store), run_id, tried)
     return tried
 
 
-def _network(store: Store, run: int | str, epoch: int | None, command: str) -> "Network":
+def _network(store: Store, run: int | str, epoch: int | None, what: str) -> "Network":
     """The model as a function of letter counts.
 
     Raises:
-        ConfigError: that, or the task, is none, which `command` needs; what else can be asked.
+        ConfigError: that, or the task, is none, which `what` needs; what else can be asked.
     """
     from seqcls.interpretability.network import Network, obstacle
 
@@ -273,14 +275,13 @@ def _network(store: Store, run: int | str, epoch: int | None, command: str) -> "
     if absent := queries.why_no_weights(problem.config):
         raise UnknownRunError(f"run {run_id}: {absent}")
     reason = obstacle(problem)
-    if problem.no_language:
-        raise ConfigError(f"run {run_id}: `{command}` is of languages, and {problem.no_language}")
+    problem.require_language(f"run {run_id}: {what} are of languages")
     if reason is not None:
         others = (
             "`states` and `patch`" if problem.unknown_labels else "`states`, `patch` and `family`"
         )
         raise ConfigError(
-            f"run {run_id}: `{command}` does not hold for this model: {reason}; try `seqcls rules "
+            f"run {run_id}: {what} do not hold for this model: {reason}; try `seqcls rules "
             f"{run_id}`, `seqcls minimal {run_id}`, or {others} with a string"
         )
     weights = queries.weights(reader, run_id, epoch)

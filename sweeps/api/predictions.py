@@ -10,21 +10,18 @@ from typing import Any
 import numpy as np
 
 from seqcls.errors import ConfigError, DatasetError, InvalidStringError
-from seqcls.evaluation import (
-    DistinctStrings,
-    distinct_test_strings,
-    evaluation_of,
-    judged_evaluation,
-)
+from seqcls.evaluation import DistinctStrings, distinct_test_strings, evaluation_of
 from seqcls.kinds import kind_name
-from seqcls.kinds.membership import MembershipKind
+from seqcls.kinds.base import Answers, of_one_width
+from seqcls.kinds.transduction import OutputAnswers, WrongOutput, letter_rows
 from seqcls.problem import Problem
-from seqcls.results import Evaluation, StringErrors
+from seqcls.results import Evaluation
 from seqcls.strings.alphabets import NOTATION
 from seqcls.strings.datasets import Dataset
 from seqcls.strings.token_strings import NO_LETTER
 from seqcls.strings.tokenizer import FIRST_LETTER, Tokenizer
 from sweeps.datasets import label_of
+from sweeps.datasets.predictions import is_missing
 
 UNWRITABLE = "\N{REPLACEMENT CHARACTER}"
 """Stands for a token that no text can have."""
@@ -49,13 +46,15 @@ class TestedStrings:
     """The strings that a test asks for, found by their tokens or by ids of a file's rows."""
 
     def __init__(self, problem: Problem) -> None:
-        if not (problem.writes or isinstance(problem.kind, MembershipKind)):
+        if problem.lacks("labels") and problem.lacks("outputs"):
             raise ConfigError(
                 f"task={problem.config.task!r}: its answers are of the kind "
                 f"{kind_name(problem.task)!r}; results are imported of languages, whose answers "
                 "are labels, and of transductions, whose answers are strings"
             )
         self.problem = problem
+        self.are_outputs = problem.lacks("outputs") is None
+        """Whether predictions are strings, and not labels."""
         self.test: DistinctStrings = distinct_test_strings(problem.test)
         self.tokenizer: Tokenizer = problem.tokenizer
         self._alphabet = {token: number for number, token in enumerate(problem.task.alphabet)}
@@ -125,7 +124,7 @@ class TestedStrings:
         Raises:
             DatasetError: it is no string of this alphabet.
         """
-        tokens = self._tokens("" if _is_missing(value) else value, "tokens")
+        tokens = self._tokens("" if is_missing(value) else value, "tokens")
         if all(token in self._alphabet for token in tokens):
             return [self._alphabet[token] for token in tokens]
         return self._encoded(self.tokenizer, value, tokens)
@@ -153,10 +152,10 @@ class TestedStrings:
         Raises:
             DatasetError: it is none.
         """
-        if _is_missing(value):
-            said = "; the empty output is '', and not None or NaN" * self.problem.writes
+        if is_missing(value):
+            said = "; the empty output is '', and not None or NaN" * self.are_outputs
             raise DatasetError(f"prediction is missing{said}")
-        if not self.problem.writes:
+        if not self.are_outputs:
             return label_of(value, "prediction")
         try:
             tokens = self._tokens(value, "target")
@@ -189,13 +188,8 @@ class TestedStrings:
         return Tokenizer((*self.problem.task.alphabet, *others))
 
 
-def _is_missing(value: Any) -> bool:
-    """Whether a cell is None, or the NaN of a frame's empty cell."""
-    return value is None or (isinstance(value, float) and np.isnan(value))
-
-
 def _score(value: Any) -> float:
-    if _is_missing(value) or (isinstance(value, str) and value.strip().lower() in ("", "nan")):
+    if is_missing(value) or (isinstance(value, str) and value.strip().lower() in ("", "nan")):
         return float("nan")
     try:
         score = float(value)
@@ -247,9 +241,9 @@ def evaluated(
             f"no prediction for {len(missing):,} of {len(wanted):,} test strings: "
             f"{', '.join(shown)}{more}"
         )
-    if strings.problem.writes:
-        return _of_outputs(strings, answers, scores)
-    return _of_labels(strings, np.array(answers, dtype=bool), scores)
+    given_by_row = _outputs if strings.are_outputs else _labels
+    test, problem = strings.test, strings.problem
+    return evaluation_of(problem, test, given_by_row(strings, answers, scores), strings.writer)
 
 
 def _key(strings: TestedStrings, value: Any, *, by_id: bool) -> Any:
@@ -267,18 +261,15 @@ def _key(strings: TestedStrings, value: Any, *, by_id: bool) -> Any:
     return row
 
 
-def _of_labels(strings: TestedStrings, answers: np.ndarray, scores: np.ndarray) -> Evaluation:
-    test = strings.test
+def _labels(strings: TestedStrings, labels: list[bool], scores: np.ndarray) -> Answers:
+    answers = np.array(labels, dtype=bool)
     if _are_probabilities(answers, scores):
         raise DatasetError(
             "score: those of strings predicted 0 are from 0 to 0.5 and those of others from 0.5 "
             "to 1, as probabilities are; expected logits, log(p / (1 - p)), or no score"
         )
-    evaluation = evaluation_of(strings.problem, test, np.where(answers, 1.0, -1.0))
-    by_number = np.empty(len(scores))
-    by_number[test.numbers] = scores
-    errors = StringErrors(evaluation.errors.numbers, by_number[evaluation.errors.numbers])
-    return Evaluation(**{**vars(evaluation), "errors": errors})
+    test, every = strings.test, np.ones(len(answers), dtype=bool)
+    return Answers(test.strings, test.targets, answers, scores, every, ~every)
 
 
 def _are_probabilities(answers: np.ndarray, scores: np.ndarray) -> bool:
@@ -291,24 +282,17 @@ def _are_probabilities(answers: np.ndarray, scores: np.ndarray) -> bool:
     return bool(in_range and no.max() > 0)
 
 
-def _of_outputs(strings: TestedStrings, answers: list[list[int]], scores: np.ndarray) -> Evaluation:
-    from seqcls.decode import Judged
-    from seqcls.kinds.transduction import edits, error_kind, first_wrong
-
-    targets = [row[row != NO_LETTER].tolist() for row in strings.test.targets]
-    is_wrong = np.array([a != b for a, b in zip(answers, targets, strict=True)], dtype=bool)
-    pairs = [(answers[row], targets[row]) for row in np.flatnonzero(is_wrong).tolist()]
-    distances = np.zeros(len(answers), dtype=np.int64)
-    distances[is_wrong] = [edits(said, target) for said, target in pairs]
-    judged = Judged(
-        is_wrong,
-        # What would have been written at the target's length is known of right outputs alone.
-        ~is_wrong,
-        scores,
-        distances,
-        [said for said, _ in pairs],
-        np.array([first_wrong(said, target) for said, target in pairs], dtype=np.int64),
-        [error_kind(said, target, ended=True) for said, target in pairs],
-    )
-    every = np.arange(len(answers))
-    return judged_evaluation(strings.problem, strings.test, every, judged, strings.writer)
+def _outputs(strings: TestedStrings, outputs: list[list[int]], scores: np.ndarray) -> OutputAnswers:
+    test, every = strings.test, np.ones(len(outputs), dtype=bool)
+    targets = [row[row != NO_LETTER].tolist() for row in test.targets]
+    errors = {
+        row: WrongOutput(output, target, True)
+        for row, (output, target) in enumerate(zip(outputs, targets, strict=True))
+        if output != target
+    }
+    # A token beyond the alphabet is none of any target, whichever it is.
+    letters = letter_rows([[min(x, NO_LETTER - 1) for x in output] for output in outputs])
+    expected, predicted = of_one_width(test.targets, letters)
+    # What would have been written at the target's length is known of right outputs alone.
+    right = np.array([row not in errors for row in range(len(outputs))], dtype=bool)
+    return OutputAnswers(test.strings, expected, predicted, scores, every, ~every, right, errors)

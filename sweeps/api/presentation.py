@@ -70,8 +70,8 @@ def label_and_answer(answer: Answer) -> str:
         right = f"is {_shown(answer, answer.label)}"
     if not answer.is_answered:
         return f"{right}, and has no answer: what the model computes for it is NaN"
-    number = answer.number if writes else "logit"
-    return f"{right}, predicted {_shown(answer, answer.predicted)} ({number} {answer.logit:.4f})"
+    number = f"{answer.number} {answer.logit:.4f}"
+    return f"{right}, predicted {_shown(answer, answer.predicted)} ({number})"
 
 
 def _shown(answer: Answer, said: bool | str) -> str:

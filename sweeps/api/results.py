@@ -9,16 +9,17 @@ import numpy as np
 import pandas as pd
 
 from seqcls.config import check_model_seed, default_fields
-from seqcls.errors import ConfigError, UnknownRunError
+from seqcls.errors import ConfigError, Parameter, UnknownRunError
 from seqcls.imported import PREFIX
 from seqcls.interpretability.mechanisms import SAMPLE
 from seqcls.text import nearest
 from seqcls.theory.predictions import theory_of
-from sweeps.api import failures, remedies
+from sweeps.api import failures
 from sweeps.api.comparisons import compare as compare
 from sweeps.api.configurations import checked_value, condition, is_setting
 from sweeps.api.failures import attribute
 from sweeps.api.failures import in_both_precisions as in_both_precisions
+from sweeps.api.trials import RemedyTrial, mechanisms_of, trials
 from sweeps.results import differing_fields
 from sweeps.store.databases.engine import Store
 from sweeps.store.opening import to_write
@@ -63,15 +64,16 @@ def stored_runs(
         check_model_seed(seed)
     view = View(tuple(sweeps), seeds, failing=failing)
     settings: dict[str, Any] = {}
-    results: list[tuple[str, Any, str]] = []
-    for name, value, said in [
+    results: list[tuple[str, Any, str | Parameter]] = []
+    wanted: list[tuple[str, Any, str | Parameter]] = [
         *((name, value, f"{name}={value!r:.60}") for name, value in (fields or {}).items()),
         *(_condition(reader, text) for text in conditions),
-    ]:
+    ]
+    for name, value, said in wanted:
         if not is_setting(name):
             results.append((name, value, said))
         elif settings.setdefault(name, value) != value:
-            raise ConfigError(f"{said}: {name} has another value before; leave one of them out")
+            raise ConfigError(said, f": {name} has another value before; leave one of them out")
         elif not isinstance(value, WrittenValue):
             settings[name] = checked_value(name, value)
     frame = _with_predictions(queries.runs(reader, view, settings))
@@ -84,9 +86,9 @@ def _plain(value: Any) -> Any:
     return value.item() if isinstance(value, np.generic) else value
 
 
-def _condition(store: Store, text: str) -> tuple[str, Any, str]:
+def _condition(store: Store, text: str) -> tuple[str, Any, Parameter]:
     """A condition's column and value, and where it was written."""
-    said, name = f"--where {text}", text.partition("=")[0]
+    said, name = Parameter("conditions", text), text.partition("=")[0]
     if name.startswith(PREFIX):
         return *condition(text, said, queries.foreign_settings(store)), said
     if is_setting(name) or "=" not in text:
@@ -94,11 +96,13 @@ def _condition(store: Store, text: str) -> tuple[str, Any, str]:
     return name, WrittenValue(text.partition("=")[2]), said
 
 
-def _has_value(frame: pd.DataFrame, name: str, value: Any, said: str) -> "pd.Series[bool]":
+def _has_value(
+    frame: pd.DataFrame, name: str, value: Any, said: str | Parameter
+) -> "pd.Series[bool]":
     """Which runs have this value in a column of results."""
     if name not in frame:
         columns = [*frame.columns, *default_fields()]
-        raise ConfigError(f"{said}: {nearest(name, list(dict.fromkeys(map(str, columns))))}")
+        raise ConfigError(said, f": {nearest(name, list(dict.fromkeys(map(str, columns))))}")
     if name == "sweeps":
         wanted = value.text if isinstance(value, WrittenValue) else value
         named = {wanted} if isinstance(wanted, str) else set(wanted)
@@ -113,7 +117,7 @@ def _has_value(frame: pd.DataFrame, name: str, value: Any, said: str) -> "pd.Ser
         with suppress(ValueError):
             number = int(value.text)
     except ValueError:
-        raise ConfigError(f"{said}: expected a number, as in {name}=0") from None
+        raise ConfigError(said, f": expected a number, as in {name}=0") from None
     if value.text.endswith("%"):
         # As the table rounds it.
         return frame[name].map(lambda each: not pd.isna(each) and f"{each:.2%}" == value.text)
@@ -208,7 +212,7 @@ def errors_of_run(store: Store, run: int | str, sort: str = "length") -> pd.Data
         ConfigError: there is nothing such to sort by.
     """
     if sort not in SORTS:
-        raise ConfigError(f"--sort {sort}: {nearest(sort, list(SORTS))}")
+        raise ConfigError(Parameter("sort", sort), f": {nearest(sort, list(SORTS))}")
     reader = store.reader()
     run_id = queries.find_run(reader, str(run))
     status = queries.run_status(reader, run_id)
@@ -240,16 +244,16 @@ def causes(store: Store, sweep: str, sample: int = SAMPLE) -> pd.DataFrame:
     return explained.causes(store.reader(), ids)
 
 
-class Help(NamedTuple):
+class Remedies(NamedTuple):
     """What would help a failing run."""
 
     mechanisms: list[str]
     """Why it fails, the most frequent first; none where it misclassifies no test string."""
-    trials: tuple[remedies.RemedyTrial, ...]
+    trials: tuple[RemedyTrial, ...]
     """Suggestions, the sweeps that try them, and what came of those."""
 
 
-def helps(store: Store, run: int | str) -> Help:
+def remedies(store: Store, run: int | str) -> Remedies:
     """Which field to change so that a failing run may work, and what came of it where it was tried.
 
     The run's errors are attributed, and their causes stored, where that was not done yet.
@@ -265,8 +269,12 @@ def helps(store: Store, run: int | str) -> Help:
     if stored.empty and len(string_queries.string_errors(reader, run_id)):
         attribute(to_write(store), [run_id])
         stored = explained.causes(reader, [run_id])
-    mechanisms = remedies.mechanisms_of(stored)
-    return Help(mechanisms, remedies.trials(reader, run_id, mechanisms))
+    mechanisms = mechanisms_of(stored)
+    return Remedies(mechanisms, trials(reader, run_id, mechanisms))
+
+
+helps = remedies
+"""What it was called until 0.3."""
 
 
 def sensitive(store: Store, runs: Runs = (), times: int = failures.TIMES) -> pd.DataFrame:

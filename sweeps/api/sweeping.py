@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from seqcls.engines.choice import choose_engine
 from seqcls.errors import SpecError, UnknownRunError
 from seqcls.problem import resolve
-from sweeps.grid.spec import SweepSpec, at_precision, load_specs, parse_spec
+from sweeps.grid.spec import Plan, SweepSpec, at_precision, load_specs, spec_as_written
 from sweeps.store import writer
 from sweeps.store.databases.engine import Store
 from sweeps.store.opening import to_write
@@ -45,13 +45,15 @@ Sweeps = str | int | Iterable[str | int]
 def read_specs(spec: Spec, precision: str | None = None) -> list[SweepSpec]:
     """Specifications, checked as a whole; at another precision where one is named.
 
+    Each that is read here is a `Plan`: expanded once, whatever is asked of it.
+
     Raises:
         SpecError: a specification cannot be read or is refused.
     """
     if isinstance(spec, str | Path):
         specs = load_specs(str(spec))
     elif isinstance(spec, Mapping):
-        specs = [parse_spec(spec)]
+        specs = [Plan.expand(spec_as_written(spec))]
     else:
         specs = [each for each in listed(spec) if isinstance(each, SweepSpec)]
         if len(specs) < len(listed(spec)):

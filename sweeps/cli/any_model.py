@@ -1,6 +1,5 @@
 """Commands that hold for a model of any architecture, on any task, and how they show it."""
 
-from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -9,12 +8,11 @@ import typer
 from seqcls.errors import ConfigError
 from sweeps import api
 from sweeps.cli.parameters import INSIDE, AsJson, Db, Epoch, Run
-from sweeps.cli.printing import answer_record, opened, print_record, rows_of, show
+from sweeps.cli.printing import open_database, open_run, print_record, show
 from sweeps.terminal import say
 
 if TYPE_CHECKING:
     from seqcls.config import RunConfig
-    from seqcls.interpretability.minimal import Nearest
     from seqcls.interpretability.rules import Rules
     from seqcls.kinds import Words
     from sweeps.api.comparisons import Compared
@@ -25,7 +23,9 @@ if TYPE_CHECKING:
 app = typer.Typer()
 
 
-@app.command(rich_help_panel=INSIDE)
+@app.command(
+    rich_help_panel=INSIDE, epilog="Example: seqcls minimal all_initializations/2 'ab{100}c{55}'"
+)
 def minimal(
     run: Run,
     string: Annotated[
@@ -40,13 +40,51 @@ def minimal(
     as_json: AsJson = False,
 ) -> None:
     """Shrink a string that a model gets wrong to a minimal one, and find the nearest right one."""
-    show_minimal(db, run, string, epoch, as_json)
+    from seqcls.problem import resolve
+    from sweeps.api.presentation import (
+        nearest_sentence,
+        said_of,
+        shortest_sentences,
+        whose_known,
+        words_of,
+    )
+    from sweeps.store.reads.queries import run_config
+
+    store, run_id = open_run(db, run)
+    config = run_config(store, run_id)
+    words = words_of(config)
+    if string is None:
+        failing = api.shortest(store, run_id, epoch)
+        said = shortest_sentences(failing, words, whose_known(resolve(config)))
+        record = {"run": run_id, **asdict(failing)}
+        record["answers"] = [answer.record() for answer in failing.answers]
+        show(as_json, said, record)
+        return
+    reduced, nearest = api.minimal(store, run_id, string, epoch)
+    whose = whose_known(resolve(config))
+    said = [
+        said_of(reduced.given),
+        f"minimal failing {words.string}: {said_of(reduced.found)} (no single deletion{whose} "
+        f"fails; "
+        f"{reduced.tried:,} {words.plural('')} tried)",
+        nearest_sentence(nearest, reduced.given, words, whose),
+    ]
+    record = {
+        "run": run_id,
+        "given": reduced.given.record(),
+        "minimal": {**reduced.found.record(), "tried": reduced.tried},
+        "nearest_right": nearest.record(),
+    }
+    show(as_json, said, record)
 
 
-@app.command(rich_help_panel=INSIDE)
+@app.command(rich_help_panel=INSIDE, epilog="Example: seqcls rules all_initializations/2")
 def rules(run: Run, db: Db = None, epoch: Epoch = None, as_json: AsJson = False) -> None:
     """Find simple rules that predict a model's answers on all of its test strings."""
-    show_rules(db, run, epoch, as_json)
+    store, run_id = open_run(db, run)
+    fitting = api.rules(store, run_id, epoch)
+    record = {"run": run_id, "strings": fitting.strings, "rules": list(map(asdict, fitting.rules))}
+    show(as_json, rules_sentences(fitting), record)
 
 
 Configuration = Annotated[
@@ -59,13 +97,26 @@ Configuration = Annotated[
 ]
 
 
-@app.command(rich_help_panel="Models")
+@app.command(
+    rich_help_panel="Models",
+    epilog="Example: seqcls compare all_initializations increased_dimensionality",
+)
 def compare(a: Configuration, b: Configuration, db: Db = None, as_json: AsJson = False) -> None:
     """Compare two configurations seed by seed: who fails, by how much, on which strings."""
-    show_comparison(db, a, b, as_json)
+    from sweeps.api.presentation import words_of
+    from sweeps.store.reads import queries
+
+    store = open_database(db)
+    compared = api.compare(store, a, b)
+    configs = queries.configs(store, compared.config_ids).values()
+    said = comparison_sentences(compared, words_of(*configs), *configs)
+    show(as_json, said, compared.record())
 
 
-@app.command(rich_help_panel="Models")
+@app.command(
+    rich_help_panel="Models",
+    epilog="Example: seqcls theory regular --set alphabet=ab --set pattern='(ab)*'",
+)
 def theory(
     task: Annotated[
         str, typer.Argument(help="A task, such as parity or regular.", show_default=False)
@@ -81,80 +132,34 @@ def theory(
     as_json: AsJson = False,
 ) -> None:
     """Say which class a language is in, and whether networks can recognize it at every length."""
-    show_theory(task, settings or [], as_json)
+    from sweeps.api.configurations import condition
 
-
-def show_minimal(
-    db: str | None, reference: str, string: str | None, epoch: int | None, as_json: bool
-) -> None:
-    """Prints the minimal failing string and the nearest right one, or the shortest of all."""
-    from seqcls.problem import resolve
-    from sweeps.api.presentation import (
-        nearest_sentence,
-        said_of,
-        shortest_sentences,
-        whose_known,
-        words_of,
-    )
-    from sweeps.store.reads.queries import run_config
-
-    store, run_id = opened(db, reference)
-    config = run_config(store, run_id)
-    words = words_of(config)
-    if string is None:
-        failing = api.shortest(store, run_id, epoch)
-        said = shortest_sentences(failing, words, whose_known(resolve(config)))
-        record = {"run": run_id, **asdict(failing)}
-        record["answers"] = list(map(answer_record, failing.answers))
-        show(as_json, said, record)
+    conditions = settings or []
+    fields: dict[str, Any] = {}
+    for text in conditions:
+        name, value = condition(text, f"--set {text}")
+        if fields.setdefault(name, value) != value:
+            raise ConfigError(
+                f"--set {text}: {name} has another value before; leave one of them out"
+            )
+    if "task" in fields:
+        raise ConfigError(f"--set task={fields['task']}: the task is named before; leave it out")
+    said = api.theory(task, **fields)
+    if as_json:
+        networks = [
+            {"network": each.network, "predictions": [asdict(x) for x in each.predictions]}
+            for each in said.networks
+        ]
+        record = {"task": said.task, "language": said.language, "networks": networks}
+        print_record(record)
         return
-    reduced, nearest = api.minimal(store, run_id, string, epoch)
-    whose = whose_known(resolve(config))
-    said = [
-        said_of(reduced.given),
-        f"minimal failing {words.string}: {said_of(reduced.found)} (no single deletion{whose} "
-        f"fails; "
-        f"{reduced.tried:,} {words.plural('')} tried)",
-        nearest_sentence(nearest, reduced.given, words, whose),
-    ]
-    record = {
-        "run": run_id,
-        "given": answer_record(reduced.given),
-        "minimal": {**answer_record(reduced.found), "tried": reduced.tried},
-        "nearest_right": nearest_record(nearest),
-    }
-    show(as_json, said, record)
-
-
-def nearest_record(nearest: "Nearest") -> dict[str, Any] | None:
-    if nearest.answer is None:
-        return None
-    return {**answer_record(nearest.answer), "edits": nearest.edits, "tried": nearest.tried}
+    say(f"{said.task}\n{said.language}")
+    for each in said.networks:
+        say("\n".join(["", *_lines(each)]))
 
 
 SHOWN = 10
 """Rules, and strings, that are printed; `--json` has them all."""
-
-
-def show_comparison(db: str | None, a: str, b: str, as_json: bool) -> None:
-    """Prints how two configurations differ."""
-    from sweeps.api.presentation import words_of
-    from sweeps.store.opening import open_reader
-    from sweeps.store.reads import queries
-
-    store = open_reader(db)
-    compared = api.compare(store, a, b)
-    configs = queries.configs(store, compared.config_ids).values()
-    said = comparison_sentences(compared, words_of(*configs), *configs)
-    show(as_json, said, _record(compared))
-
-
-def show_rules(db: str | None, reference: str, epoch: int | None, as_json: bool) -> None:
-    """Prints which simple rules predict a model's answers."""
-    store, run_id = opened(db, reference)
-    fitting = api.rules(store, run_id, epoch)
-    record = {"run": run_id, "strings": fitting.strings, "rules": list(map(asdict, fitting.rules))}
-    show(as_json, rules_sentences(fitting), record)
 
 
 def comparison_sentences(compared: "Compared", words: "Words", *configs: "RunConfig") -> list[str]:
@@ -217,33 +222,6 @@ def rules_sentences(rules: "Rules") -> list[str]:
     return said
 
 
-def _record(compared: "Compared") -> dict[str, Any]:
-    from sweeps.statistics.differences import FEWEST_OF_A_MEAN
-
-    comparison = compared.comparison
-    return {
-        "a": compared.names[0],
-        "b": compared.names[1],
-        "fields": {name: list(values) for name, values in compared.fields.items()},
-        "runs": list(comparison.runs),
-        "failing": [asdict(share) for share in comparison.failing],
-        "pairs": asdict(comparison.table),
-        "p_value": comparison.p_value,
-        "difference": asdict(comparison.difference),
-        "medians": list(comparison.medians),
-        "median_difference": {
-            name: None if value != value else value
-            for name, value in asdict(comparison.median_difference).items()
-        },
-        "lengths_interval": (
-            "95% interval of the mean difference over seeds (Student's t, within -1 and 1); null "
-            f"where fewer than {FEWEST_OF_A_MEAN} seeds are compared"
-        ),
-        "lengths": rows_of(compared.lengths),
-        "strings": None if compared.strings is None else rows_of(compared.strings),
-    }
-
-
 def _percent(interval: "ConfidenceInterval", by: str = "Wilson") -> str:
     from seqcls.interpretability.wording import percent, percents
     from sweeps.statistics.intervals import FEWEST
@@ -251,33 +229,6 @@ def _percent(interval: "ConfidenceInterval", by: str = "Wilson") -> str:
     if interval.low != interval.low:
         return f"{percent(interval.value)} (no interval: fewer than {FEWEST} seeds)"
     return f"{percent(interval.value)} (95%, {by}: {percents(interval.low, interval.high, 2)})"
-
-
-def show_theory(task: str, conditions: Sequence[str], as_json: bool) -> None:
-    """Prints a language's class, and of each network what is predicted, under which condition."""
-    from sweeps.api.configurations import condition
-
-    fields: dict[str, Any] = {}
-    for text in conditions:
-        name, value = condition(text, f"--set {text}")
-        if fields.setdefault(name, value) != value:
-            raise ConfigError(
-                f"--set {text}: {name} has another value before; leave one of them out"
-            )
-    if "task" in fields:
-        raise ConfigError(f"--set task={fields['task']}: the task is named before; leave it out")
-    said = api.theory(task, **fields)
-    if as_json:
-        networks = [
-            {"network": each.network, "predictions": [asdict(x) for x in each.predictions]}
-            for each in said.networks
-        ]
-        record = {"task": said.task, "language": said.language, "networks": networks}
-        print_record(record)
-        return
-    say(f"{said.task}\n{said.language}")
-    for each in said.networks:
-        say("\n".join(["", *_lines(each)]))
 
 
 def _lines(said: "PredictedNetwork") -> list[str]:

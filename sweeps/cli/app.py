@@ -9,12 +9,12 @@ import os
 import signal
 import sys
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
+from functools import partial
 from typing import Annotated, Any, NoReturn
 
 import typer
 from typer.core import TyperGroup
-from typer.models import CommandInfo
 
 from seqcls import __version__
 from seqcls.errors import (
@@ -35,24 +35,28 @@ from sweeps.cli import (
     storage,
     sweeps,
 )
-from sweeps.cli.parameters import BAD_INPUT, UNAVAILABLE, AsJson, Db
-from sweeps.processes import end_without_collecting, heeded
+from sweeps.cli.parameters import BAD_INPUT, UNAVAILABLE, AsJson, Db, option
+from sweeps.processes import end_without_collecting, heeded, repeated
 from sweeps.terminal import VisibleFormatter, name_database, say
 
 
 class ShownWithoutDamage(TyperGroup):
-    """All commands: one that fails on what nobody could have written is tried without that."""
+    """All commands: one that fails on what nobody could have written is tried without that.
+
+    One that lost its connection to a server is tried again, if nothing of it is kept or printed.
+    """
 
     def main(self, args: Sequence[str] | None = None, *others: Any, **how: Any) -> Any:
-        """Runs the command, at most twice."""
+        """Runs the command, more than once where that may help."""
         given = list(sys.argv[1:] if args is None else args)
+        run = partial(repeated, partial(super().main, given, *others, **how))
         _forget_opened()
         try:
-            return super().main(given, *others, **how)
+            return run()
         except Exception as error:
             if not _can_be_tried_without(error):
                 raise
-        return super().main(given, *others, **how)
+        return run()
 
 
 def _forget_opened() -> None:
@@ -79,71 +83,6 @@ def _can_be_tried_without(error: Exception) -> bool:
     if not expected and (known := trust.known_damage()) is not None:
         raise StoreDamagedError(known) from error
     return False
-
-
-EXAMPLES: Mapping[str, str] = {
-    "sweep": "seqcls sweep report -w 4",
-    "submit": "seqcls submit heads.toml",
-    "work": "seqcls work heads --watch",
-    "status": "seqcls status heads --watch",
-    "stop": "seqcls stop heads",
-    "resume": "seqcls resume heads",
-    "retry": "seqcls retry heads",
-    "delete": "seqcls delete heads --yes",
-    "estimate": "seqcls estimate heads.toml -w 8",
-    "runs": "seqcls runs --sweep all_initializations --failing",
-    "errors": "seqcls errors all_initializations/2 --limit 10",
-    "predict": "seqcls predict all_initializations/2 baac 'ab{100}c{55}'",
-    "verdict": "seqcls verdict all_initializations/2",
-    "sensitive": "seqcls sensitive lower_magnitude_initializations",
-    "engines": "seqcls engines report",
-    "compare": "seqcls compare all_initializations increased_dimensionality",
-    "theory": "seqcls theory regular --set alphabet=ab --set pattern='(ab)*'",
-    "explain": "seqcls explain all_initializations/2 'ab{68}'",
-    "family": "seqcls family all_initializations/2 'ab{n}'",
-    "minimal": "seqcls minimal all_initializations/2 'ab{100}c{55}'",
-    "rules": "seqcls rules all_initializations/2",
-    "states": "seqcls states all_initializations/2 'ab{10}'",
-    "patch": "seqcls patch all_initializations/2 'ab{100}c{55}'",
-    "ablate": "seqcls ablate increased_num_attention_heads/0 --part head --prune",
-    "automaton": "seqcls automaton increased_dimensionality/0",
-    "causes": "seqcls causes lower_magnitude_initializations",
-    "helps": "seqcls helps all_initializations/2",
-    "figures": "seqcls figures all_initializations/2 aac baac -o figures",
-    "report": "seqcls report all_initializations -o heads.html",
-    "merge": "seqcls merge theirs.db --db runs.db",
-    "site": "seqcls site public",
-    "export": "seqcls export results --format parquet",
-    "data": "seqcls data words.csv",
-    "import": "seqcls import predictions.csv --sweep my-lab --dataset words.csv",
-    "pack": "seqcls pack --db runs.db",
-    "verify": "seqcls verify --db runs.db",
-    "upgrade": "seqcls db upgrade --db old.db",
-    "check": "seqcls db check --db runs.db",
-    "cache": "seqcls cache --clear",
-    "dashboard": "seqcls dashboard --db runs.db -p 8600",
-}
-
-
-def show_in_help(app: typer.Typer) -> None:
-    """Has the help of every command of an application, and of those in it, end with its example."""
-    for command in commands(app):
-        if command.epilog is None and (example := EXAMPLES.get(name_of(command))):
-            command.epilog = f"Example: {example}"
-
-
-def commands(app: typer.Typer) -> Iterator[CommandInfo]:
-    """All commands of an application, those of the applications in it too."""
-    yield from app.registered_commands
-    for group in app.registered_groups:
-        if group.typer_instance is not None:
-            yield from commands(group.typer_instance)
-
-
-def name_of(command: CommandInfo) -> str:
-    """What a command is called on the command line."""
-    called = command.name or (command.callback.__name__ if command.callback else "")
-    return called.replace("_", "-")
 
 
 EXIT_CODES = """Exit status: 0 success; 1 runs failed, or data is damaged or in conflict; 2 invalid
@@ -190,10 +129,11 @@ def _terminated(number: int, _: object) -> NoReturn:
 
 
 def _fail(error: Exception, status: int) -> NoReturn:
-    if (reason := limits.reached(error)) is not None and reason not in str(error):
-        error = MachineError(f"{error}: {reason}" if str(error) else reason)
+    said = error.worded(option) if isinstance(error, SeqclsError) else str(error)
+    if (reason := limits.reached(error)) is not None and reason not in said:
+        said = f"{said}: {reason}" if said else reason
         status = UNAVAILABLE
-    say(f"seqcls: {' '.join(str(error).split())}", err=True)
+    say(f"seqcls: {' '.join(said.split())}", err=True)
     sys.exit(status)
 
 
@@ -236,8 +176,8 @@ def options(
     """Train thousands of tiny sequence models, and see which fail on longer strings."""
 
 
-for command in models.COMMANDS:
-    app.command(rich_help_panel=models.MODELS)(command)
+for command, example in models.COMMANDS.items():
+    app.command(rich_help_panel=models.MODELS, epilog=example)(command)
 
 app.add_typer(interpretability.app)
 app.add_typer(any_model.app)
@@ -248,18 +188,32 @@ app.add_typer(storage.files_app)
 app.add_typer(storage.app)
 
 
-@app.command(rich_help_panel="This machine")
+@app.command(rich_help_panel="This machine", epilog="Example: seqcls cache --clear")
 def cache(
     clear: Annotated[bool, typer.Option("--clear", help="Delete everything in the cache.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Show what this machine keeps for reuse: strings and machine code."""
-    from sweeps.cli.storage import show_cache
+    import pandas as pd
 
-    show_cache(clear, as_json)
+    from seqcls import cache as kept
+    from sweeps.cli.printing import print_json, print_table
+
+    if clear:
+        removed = kept.clear()
+        say(f"{kept.cache_folder()}: {removed:,} bytes removed.", err=True)
+    rows = [
+        {"what": kind.name, "files": kind.files, "bytes": kind.size}
+        for kind in kept.cache_entries()
+    ]
+    frame = pd.DataFrame(rows, columns=["what", "files", "bytes"])
+    if as_json:
+        print_json(frame)
+    else:
+        print_table(frame, f"kept in {kept.cache_folder()}")
 
 
-@app.command(rich_help_panel="Dashboard")
+@app.command(rich_help_panel="Dashboard", epilog="Example: seqcls dashboard --db runs.db -p 8600")
 def dashboard(
     db: Db = None,
     port: Annotated[
@@ -295,6 +249,3 @@ def dashboard(
     from sweeps.serve import show_dashboard
 
     show_dashboard(db, port, host, read_only=read_only, base_path=base_path, names=names or ())
-
-
-show_in_help(app)

@@ -1,6 +1,5 @@
 """The command that learns the automaton that a model has become, and how it shows it."""
 
-from collections.abc import Mapping
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -8,20 +7,19 @@ import typer
 
 from sweeps import api
 from sweeps.cli.parameters import INSIDE, AsJson, Db, Epoch, Run
-from sweeps.cli.printing import answer_record, opened, print_record, print_table
+from sweeps.cli.printing import open_run, print_record, print_table
 from sweeps.terminal import say
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from seqcls.interpretability.automaton import LearnedAutomaton, Round
-    from seqcls.interpretability.automaton_inside import Inside
 
 
 app = typer.Typer()
 
 
-@app.command(rich_help_panel=INSIDE)
+@app.command(rich_help_panel=INSIDE, epilog="Example: seqcls automaton increased_dimensionality/0")
 def automaton(
     run: Run,
     states: Annotated[int, typer.Option(help="At most this many states in a hypothesis.")] = 40,
@@ -48,31 +46,12 @@ def automaton(
     as_json: AsJson = False,
 ) -> None:
     """Learn the minimal automaton of a model's answers, and where the language differs."""
-    bounds = {"states": states, "rounds": rounds, "strings": strings, "length": length}
-    show_automaton(db, run, epoch, bounds, seconds, inside=inside, dot=dot, as_json=as_json)
-
-
-SHOWN = 20
-"""States of an automaton that are printed; `--json` and `--dot` have them all."""
-
-
-def show_automaton(
-    db: str | None,
-    reference: str,
-    epoch: int | None,
-    bounds: Mapping[str, int | None],
-    seconds: float,
-    *,
-    inside: bool,
-    dot: bool,
-    as_json: bool,
-) -> None:
-    """Prints the automaton of a model's answers, and what may be said of it."""
     from rich.console import Console
 
     from seqcls.interpretability.automaton import counted, inside_text, learned_text
 
-    store, run_id = opened(db, reference)
+    bounds = {"states": states, "rounds": rounds, "strings": strings, "length": length}
+    store, run_id = open_run(db, run)
     console = Console(stderr=True)
     with console.status("asking the model") as status:
 
@@ -89,7 +68,7 @@ def show_automaton(
     if as_json:
         record = {"run": run_id, **learned_record(learned)}
         if within is not None:
-            record["inside"] = inside_record(within)
+            record["inside"] = within.record()
         print_record(record)
         return
     say("\n".join([f"run {run_id}", *learned_text(learned)]))
@@ -99,6 +78,10 @@ def show_automaton(
         print_table(transitions_table(learned, shown), counted(shown.states, "state", "states"))
     if within is not None:
         say("\n".join(inside_text(within)))
+
+
+SHOWN = 20
+"""States of an automaton that are printed; `--json` and `--dot` have them all."""
 
 
 def learned_record(learned: "LearnedAutomaton") -> dict[str, Any]:
@@ -114,7 +97,7 @@ def learned_record(learned: "LearnedAutomaton") -> dict[str, Any]:
         "longer": learned.longer,
         "longest": learned.longest,
         "asked": learned.asked,
-        "error": None if learned.error is None else answer_record(learned.error),
+        "error": None if learned.error is None else learned.error.record(),
         "error_is_tested": learned.error_is_tested,
         "test_errors": learned.wrong,
         "explained": learned.explained,
@@ -130,28 +113,6 @@ def learned_record(learned: "LearnedAutomaton") -> dict[str, Any]:
         ],
         "said": learned_text(learned),
     }
-
-
-def inside_record(inside: "Inside") -> dict[str, Any]:
-    """Probes and clusters, as JSON has them."""
-    record: dict[str, Any] = {
-        "states": inside.states,
-        "commonest": inside.commonest,
-        "probes": [
-            {
-                "layer": probe.layer,
-                "trained": probe.trained,
-                "beyond": probe.beyond,
-                "positions": probe.positions.tolist(),
-                "by_position": probe.by_position.tolist(),
-            }
-            for probe in inside.probes
-        ],
-    }
-    if inside.clusters is not None:
-        clusters = inside.clusters
-        record["clusters"] = {"of_state": clusters.of_state, "purity": clusters.purity}
-    return record
 
 
 def rounds_table(learned: "LearnedAutomaton") -> "pd.DataFrame":

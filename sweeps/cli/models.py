@@ -1,7 +1,7 @@
 """Commands on trained models: their runs, errors, answers and checks."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -22,10 +22,10 @@ from sweeps.cli.parameters import (
 )
 from sweeps.cli.printing import (
     TableOptions,
-    answer_record,
     count,
     is_fitted,
-    opened,
+    open_database,
+    open_run,
     print_json,
     print_table,
     show,
@@ -35,7 +35,7 @@ from sweeps.terminal import say
 if TYPE_CHECKING:
     import pandas as pd
 
-    from seqcls.interpretability.verdicts import OutputVerdict
+    from sweeps.store.databases.engine import Store
 
 
 MODELS = "Models"
@@ -50,9 +50,13 @@ def engines(
     db: Db = None,
 ) -> None:
     """Say which engine trains each configuration of a specification, and why."""
-    from sweeps.cli.printing import TableOptions
+    from sweeps.store.opening import existing
 
-    show_engines(db, spec, engine, device, TableOptions(wide, columns))
+    look = TableOptions(wide, columns)
+    frame = api.engines(spec, engine, device, existing(db))
+    for name in frame.columns.difference(["sweep", "engine", "reason"]):
+        frame[name] = frame[name].map(toml_value, na_action="ignore")
+    print_table(frame, count(len(frame), "configuration"), look)
 
 
 def verdict(
@@ -67,13 +71,35 @@ def verdict(
 
     What is found of a language is kept.
     """
+    import pandas as pd
+
+    from seqcls.interpretability.sentences import certification_text
+    from seqcls.interpretability.verdicts import OutputVerdict, output_verdict_text
+    from seqcls.problem import resolve
+
+    store, run_id = open_run(db, run)
     if beyond:
-        from sweeps.cli.interpretability import show_certification
-
-        show_certification(db, run, as_json)
+        proved = api.proofs(store, run_id)
+        show(as_json, certification_text(proved), {"run": run_id, **proved.record()})
         return
-
-    show_verdict(db, run, as_json)
+    checked = api.verdict(store, run_id)
+    if isinstance(checked, OutputVerdict):
+        said = [f"run {run_id}: {sentence}" for sentence in output_verdict_text(checked)]
+        show(as_json, said, {"run": run_id, **checked.record()})
+        return
+    if as_json:
+        print_json(pd.DataFrame([asdict(checked)]))
+        return
+    problem = resolve(api.config(store, run_id))
+    empty = "with" if problem.tries_empty else "without"
+    shortest = problem.tokenizer.display(checked.shortest_error or "") or "the empty string"
+    wrong = checked.false_positives + checked.false_negatives
+    say(
+        f"run {run_id}: of {checked.inputs:,} {checked.unit}s up to length {checked.max_length}, "
+        f"{empty} the empty string, {wrong:,} are misclassified ({checked.false_positives:,} false "
+        f"positives, {checked.false_negatives:,} false negatives)"
+        + (f"; the shortest is {shortest}" if wrong else "")
+    )
 
 
 def sensitive(
@@ -96,12 +122,48 @@ def sensitive(
     as_json: AsJson = False,
 ) -> None:
     """Find the runs whose outcome depends on rounding."""
-    from sweeps.cli.causes import list_sensitive, show_sensitivity
-
+    store = open_database(db)
     if references:
-        show_sensitivity(db, references, times, as_json)
+        outcomes = api.sensitive(store, references, times)
+        if as_json:
+            print_json(outcomes)
+            return
+        number = int(outcomes["sensitive"].sum())
+        title = (
+            f"{number} of {count(len(outcomes), 'run')} come to another confusion matrix with "
+            f"other rounding: {times} times from initial values moved by one unit in the last "
+            "place, and once in double precision"
+        )
+        print_table(_perturbed_table(store, outcomes), title)
         return
-    list_sensitive(db, as_json)
+    pairs = api.in_both_precisions(store)
+    if as_json:
+        print_json(pairs)
+        return
+    again = api.sensitive(store)
+    if len(again):
+        title = (
+            f"{again['sensitive'].sum()} of {count(len(again), 'run')} trained again with other "
+            "rounding come to another confusion matrix"
+        )
+        print_table(_perturbed_table(store, again), title)
+        if pairs.empty:
+            return
+    if pairs.empty:
+        say(
+            "no run is stored in both precisions; `seqcls sweep SPEC --precision float64` trains "
+            "those of a sweep in double precision, `seqcls sensitive SWEEP` trains them again with "
+            "other rounding"
+        )
+        return
+    title = f"{pairs['sensitive'].sum()} of {len(pairs)} runs in both precisions have other"
+    title += " confusion matrices"
+    if not pairs["sensitive"].any():
+        say(title)
+        return
+    shown = pairs[pairs["sensitive"]].drop(columns="sensitive")
+    shown["sweeps"] = shown["sweeps"].map(", ".join)
+    print_table(shown, title)
 
 
 def runs(
@@ -127,83 +189,18 @@ def runs(
     columns: Columns = None,
 ) -> None:
     """List runs with their results."""
-    from sweeps.cli.printing import TableOptions
-
-    wanted = (tuple(sweep or ()), tuple(seed or ()), failing, fields or [])
-    list_runs(db, *wanted, as_json, TableOptions(wide, columns))
-
-
-def errors(
-    run: Run,
-    db: Db = None,
-    sort: Annotated[
-        str, typer.Option(help="length, string, logit or occurrences, smallest first.")
-    ] = "length",
-    limit: Annotated[
-        int | None,
-        typer.Option("--limit", "-n", min=1, help="List at most this many.", show_default="all"),
-    ] = None,
-    as_json: AsJson = False,
-    wide: Wide = False,
-    columns: Columns = None,
-) -> None:
-    """List the test strings that a run gets wrong, the shortest first."""
-    from sweeps.cli.printing import TableOptions
-
-    list_errors(db, run, sort, limit, as_json, TableOptions(wide, columns))
-
-
-def predict(
-    run: Run,
-    strings: Annotated[
-        list[str], typer.Argument(help="Strings such as baac or ab{100}c{55}.", show_default=False)
-    ],
-    db: Db = None,
-    epoch: Epoch = None,
-    beam: Annotated[
-        int | None,
-        typer.Option(
-            help="For a transduction: the outputs of each input that a beam of this width finds, "
-            "the likeliest first.",
-            show_default="one, as it is tested",
-        ),
-    ] = None,
-    as_json: AsJson = False,
-) -> None:
-    """Give a model's probability that each string is in its language, or its output for it."""
-    predict_strings(db, run, strings, epoch, beam, as_json)
-
-
-COMMANDS = (engines, verdict, sensitive, runs, errors, predict)
-"""In the order of the help."""
-
-
-MOST_ASKED = 1_000
-"""Configurations of which it is said how much of their tests they were trained on."""
-
-
-def list_runs(
-    db: str | None,
-    sweeps: tuple[str, ...],
-    model_seeds: tuple[int, ...],
-    failing: bool,
-    conditions: Sequence[str],
-    as_json: bool,
-    look: TableOptions,
-) -> None:
-    """Prints the runs that meet all conditions."""
     from seqcls.imported import MODEL
     from seqcls.theory.table import NOT_KNOWN
     from sweeps.api.overlaps import trained_on
     from sweeps.api.results import stored_runs
     from sweeps.results import differing_fields, solved_or_none
-    from sweeps.store.opening import open_reader
     from sweeps.store.reads.overview import shortest_tested
     from sweeps.store.reads.queries import configs
     from sweeps.store.tables import RunState
 
-    store = open_reader(db)
-    frame = stored_runs(store, sweeps, model_seeds, failing=failing, conditions=conditions)
+    look = TableOptions(wide, columns)
+    store = open_database(db)
+    frame = stored_runs(store, sweep or (), seed or (), failing=failing, conditions=fields or ())
     if as_json:
         print_json(frame.drop(columns="config_id"))
         return
@@ -241,48 +238,67 @@ def list_runs(
             say(said)
 
 
-def list_errors(
-    db: str | None, reference: str, sort: str, limit: int | None, as_json: bool, look: TableOptions
+def errors(
+    run: Run,
+    db: Db = None,
+    sort: Annotated[
+        str, typer.Option(help="length, string, logit or occurrences, smallest first.")
+    ] = "length",
+    limit: Annotated[
+        int | None,
+        typer.Option("--limit", "-n", min=1, help="List at most this many.", show_default="all"),
+    ] = None,
+    as_json: AsJson = False,
+    wide: Wide = False,
+    columns: Columns = None,
 ) -> None:
-    """Prints a run's misclassified test strings, the first by a column of them."""
+    """List the test strings that a run gets wrong, the shortest first."""
     from sweeps.api.presentation import displayed, words_of
-    from sweeps.store.opening import open_reader
     from sweeps.store.reads.queries import find_run
 
-    store = open_reader(db)
-    frame = api.errors_of_run(store, reference, sort)
+    store = open_database(db)
+    frame = api.errors_of_run(store, run, sort)
     number, tested = len(frame), int(frame["occurrences"].sum())
     frame = frame if limit is None else frame.head(limit)
     if as_json:
         print_json(frame)
         return
-    of = api.config(store, find_run(store, reference))
+    run_id = find_run(store, run)
+    of = api.config(store, run_id)
     frame = _readable(displayed(frame, of))
     part = f"; the first {limit:,} by {sort}" if limit else ""
-    run_id = find_run(store, reference)
     words = words_of(of)
     strings = f"{number:,} {words.plural('distinct')}, {tested:,} in the test set"
     title = f"{words.missed} by run {run_id}: {strings}{part}"
-    columns = ["string", "kind", "length", "logit", "occurrences"]
-    columns.append("target" if "target" in frame else "label")
+    shown = ["string", "kind", "length", "logit", "occurrences"]
+    shown.append("target" if "target" in frame else "label")
     if "output" in frame:
-        columns = ["string", "kind", "length", "target", "output", "first_wrong"]
-        columns += ["log_probability", "occurrences"]
-    print_table(frame[columns], title, look)
+        shown = ["string", "kind", "length", "target", "output", "first_wrong"]
+        shown += ["log_probability", "occurrences"]
+    print_table(frame[shown], title, TableOptions(wide, columns))
 
 
-def predict_strings(
-    db: str | None,
-    reference: str,
-    strings: Sequence[str],
-    epoch: int | None,
-    beam: int | None,
-    as_json: bool,
+def predict(
+    run: Run,
+    strings: Annotated[
+        list[str], typer.Argument(help="Strings such as baac or ab{100}c{55}.", show_default=False)
+    ],
+    db: Db = None,
+    epoch: Epoch = None,
+    beam: Annotated[
+        int | None,
+        typer.Option(
+            help="For a transduction: the outputs of each input that a beam of this width finds, "
+            "the likeliest first.",
+            show_default="one, as it is tested",
+        ),
+    ] = None,
+    as_json: AsJson = False,
 ) -> None:
-    """Prints a model's logit and probability for each string, or its outputs for it."""
+    """Give a model's probability that each string is in its language, or its output for it."""
     from sweeps.api.presentation import displayed
 
-    store, run_id = opened(db, reference)
+    store, run_id = open_run(db, run)
     answers = api.predict(store, run_id, strings, epoch, partial=False, beam=beam)
     # Of a task that is no language all there is: strings with targets, answers and margins.
     frame = answers[["string", "probability", "logit"]] if "label" in answers else answers
@@ -290,6 +306,34 @@ def predict_strings(
         print_json(frame)
         return
     print_table(_readable(displayed(frame, api.config(store, run_id))), f"run {run_id}")
+
+
+COMMANDS: Mapping[Callable[..., None], str] = {
+    engines: "Example: seqcls engines report",
+    verdict: "Example: seqcls verdict all_initializations/2",
+    sensitive: "Example: seqcls sensitive lower_magnitude_initializations",
+    runs: "Example: seqcls runs --sweep all_initializations --failing",
+    errors: "Example: seqcls errors all_initializations/2 --limit 10",
+    predict: "Example: seqcls predict all_initializations/2 baac 'ab{100}c{55}'",
+}
+"""In the order of the help, with what it ends with."""
+
+
+MOST_ASKED = 1_000
+"""Configurations of which it is said how much of their tests they were trained on."""
+
+
+def _perturbed_table(store: "Store", outcomes: "pd.DataFrame") -> "pd.DataFrame":
+    """Sensitive runs and how many test strings they misclassify, from the least to the most."""
+    from sweeps.api.results import stored_runs
+
+    runs = stored_runs(store).set_index("id")
+    changing = outcomes[outcomes["sensitive"]]
+    shown = changing[["run_id", "times", "wrong", "least", "most"]].copy()
+    for place, name in enumerate(("sweeps", "model_seed"), start=1):
+        shown.insert(place, name, [runs.loc[run_id, name] for run_id in changing["run_id"]])
+    shown["sweeps"] = shown["sweeps"].map(", ".join)
+    return shown
 
 
 def _readable(frame: "pd.DataFrame") -> "pd.DataFrame":
@@ -304,56 +348,6 @@ def _readable(frame: "pd.DataFrame") -> "pd.DataFrame":
         # Models that were trained elsewhere may have given no scores.
         frame[name] = ["" if pd.isna(x) else form.format(x) for x in frame[name]]
     return frame
-
-
-def show_engines(
-    db: str | None, reference: str, engine: str, device: str, look: TableOptions
-) -> None:
-    """Prints which engine trains each configuration of the chosen sweeps, and why."""
-    from sweeps.store.opening import existing
-
-    frame = api.engines(reference, engine, device, existing(db))
-    for name in frame.columns.difference(["sweep", "engine", "reason"]):
-        frame[name] = frame[name].map(toml_value, na_action="ignore")
-    print_table(frame, count(len(frame), "configuration"), look)
-
-
-def show_verdict(db: str | None, reference: str, as_json: bool) -> None:
-    """Prints what an exhaustive check of a run finds."""
-    import pandas as pd
-
-    from seqcls.interpretability.verdicts import OutputVerdict, output_verdict_text
-    from seqcls.problem import resolve
-
-    store, run_id = opened(db, reference)
-    checked = api.verdict(store, run_id)
-    if isinstance(checked, OutputVerdict):
-        said = [f"run {run_id}: {sentence}" for sentence in output_verdict_text(checked)]
-        show(as_json, said, {"run": run_id, **output_verdict_record(checked)})
-        return
-    if as_json:
-        print_json(pd.DataFrame([asdict(checked)]))
-        return
-    problem = resolve(api.config(store, run_id))
-    empty = "with" if problem.tries_empty else "without"
-    shortest = problem.tokenizer.display(checked.shortest_error or "") or "the empty string"
-    wrong = checked.false_positives + checked.false_negatives
-    say(
-        f"run {run_id}: of {checked.inputs:,} {checked.unit}s up to length {checked.max_length}, "
-        f"{empty} the empty string, {wrong:,} are misclassified ({checked.false_positives:,} false "
-        f"positives, {checked.false_negatives:,} false negatives)"
-        + (f"; the shortest is {shortest}" if wrong else "")
-    )
-
-
-def output_verdict_record(checked: "OutputVerdict") -> dict[str, Any]:
-    """What programs read of a verdict on outputs."""
-    return {
-        **asdict(checked),
-        "inputs": checked.inputs,
-        "wrong": checked.wrong,
-        "shortest": list(map(answer_record, checked.shortest)),
-    }
 
 
 def toml_value(value: Any) -> str:

@@ -4,6 +4,7 @@ from typing import Annotated
 
 import typer
 
+from seqcls.errors import Parameter
 from sweeps.terminal import name_database, say
 
 RUNS_FAILED = 1
@@ -114,3 +115,13 @@ SweepNames = Annotated[list[str], typer.Argument(help="Names of sweeps.", show_d
 OptionalSweepNames = Annotated[
     list[str] | None, typer.Argument(help="Names of sweeps.", show_default="all")
 ]
+
+OPTIONS = {"kinds": "--part", "conditions": "--where"}
+"""Options of another name than the parameter of `sweeps.api` that they are."""
+
+
+def option(parameter: Parameter) -> str:
+    """A parameter as it is written on the command line: `--sort length`, `--force`."""
+    name, value = parameter
+    written = OPTIONS.get(name, f"--{name.replace('_', '-')}")
+    return written if value is None or value is True else f"{written} {value}"

@@ -6,27 +6,34 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from seqcls.errors import ConfigError
-from seqcls.text import with_nulls
-from sweeps.terminal import say, visible
+from seqcls.text import visible, with_nulls
+from sweeps.processes import note_lasting
+from sweeps.terminal import say
 
 if TYPE_CHECKING:
     import pandas as pd
     from rich.table import Table
 
-    from seqcls.interpretability.trained_model import Answer
     from sweeps.store.databases.engine import Store
 
 
-def opened(db: str | None, reference: str) -> "tuple[Store, int]":
+def open_database(db: str | None) -> "Store":
+    """The database, open for reading."""
+    # Imported where it is used: help needs none of it.
+    from sweeps.store.opening import open_reader
+
+    return open_reader(db)
+
+
+def open_run(db: str | None, reference: str) -> "tuple[Store, int]":
     """The database, open for reading, and the id of the run that a reference names.
 
     Raises:
         UnknownRunError: there is no such run.
     """
-    from sweeps.store.opening import open_reader
     from sweeps.store.reads.queries import find_run
 
-    store = open_reader(db)
+    store = open_database(db)
     return store, find_run(store, reference)
 
 
@@ -60,20 +67,11 @@ def show(as_json: bool, said: Sequence[str], record: Mapping[str, Any]) -> None:
         say("\n".join(said))
 
 
-def answer_record(answer: "Answer") -> dict[str, Any]:
-    """An answer as programs read it: its texts as they are stored."""
-    record = {name: value for name, value in vars(answer).items() if name != "tokenizer"}
-    return record if answer.is_answered else {**record, "logit": None, "predicted": None}
-
-
 def print_json(frame: "pd.DataFrame") -> None:
     """Prints a frame's rows as a list of objects."""
+    from sweeps.results import rows_of
+
     say(json.dumps(with_nulls(rows_of(frame)), indent=1, allow_nan=False), data=True)
-
-
-def rows_of(frame: "pd.DataFrame") -> list[dict[Any, Any]]:
-    """A frame's rows as JSON has them: what is missing is null."""
-    return frame.astype(object).where(frame.notna(), None).to_dict("records")
 
 
 def table_of(frame: "pd.DataFrame", title: str) -> "Table":
@@ -129,6 +127,7 @@ def print_table(frame: "pd.DataFrame", title: str, look: TableOptions | None = N
         chosen, fits = fitting_columns(frame, Console().width), True
     # A command without such options shows all columns, in cells of several lines if needed.
     as_wide_as_the_terminal = fits or (look is None and Console().is_terminal)
+    note_lasting()
     Console(width=None if as_wide_as_the_terminal else WIDE).print(table_of(frame[chosen], title))
     left = [str(name) for name in frame.columns if name not in chosen]
     if left and fits:

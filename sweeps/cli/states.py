@@ -2,13 +2,13 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import astuple
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from sweeps import api
 from sweeps.cli.parameters import INSIDE, AsJson, Db, Epoch, Run
-from sweeps.cli.printing import answer_record, opened, print_record, print_table
+from sweeps.cli.printing import open_database, open_run, print_record, print_table
 from sweeps.terminal import say
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from seqcls.interpretability.states_by_strings import Prefixes, Units
     from seqcls.interpretability.states_of_outputs import OutputToken
     from seqcls.problem import Problem
-    from sweeps.api.interpretability import ModelStates, Patches
+    from sweeps.api.interpretability import ModelStates
 
 
 app = typer.Typer()
@@ -26,15 +26,26 @@ app = typer.Typer()
 String = Annotated[str, typer.Argument(help="Such as (){30} or 0110.", show_default=False)]
 
 
-@app.command(rich_help_panel=INSIDE)
+@app.command(rich_help_panel=INSIDE, epilog="Example: seqcls states all_initializations/2 'ab{10}'")
 def states(
     run: Run, string: String, db: Db = None, epoch: Epoch = None, as_json: AsJson = False
 ) -> None:
     """Show what each part adds to a string's logit, and where in the string the answer is made."""
-    show_states(db, run, string, epoch, as_json)
+    from sweeps.api.presentation import said_of
+
+    store, run_id = open_run(db, run)
+    model_states = api.states(store, run_id, string, epoch)
+    if as_json:
+        print_record({"run": run_id, **model_states.record()})
+        return
+    say(f"run {run_id}: {said_of(model_states.answer)}")
+    for title, frame in _tables(model_states):
+        print_table(frame, title)
 
 
-@app.command(rich_help_panel=INSIDE)
+@app.command(
+    rich_help_panel=INSIDE, epilog="Example: seqcls patch all_initializations/2 'ab{100}c{55}'"
+)
 def patch(
     run: Run,
     string: String,
@@ -50,10 +61,28 @@ def patch(
     as_json: AsJson = False,
 ) -> None:
     """Copy states over from another string, and say which of them flip the answer."""
-    show_patching(db, run, string, source, epoch, as_json)
+    from sweeps.api.presentation import LISTED, flip_table, said_of
+
+    store, run_id = open_run(db, run)
+    patches = api.patch(store, run_id, string, source, epoch)
+    if as_json:
+        print_record({"run": run_id, **patches.record()})
+        return
+    say(f"base: {said_of(patches.base)}\nsource: {said_of(patches.source)}")
+    flips = flip_table(patches.patched)
+    if flips.empty:
+        say("no single state, patched in, flips the prediction")
+        return
+    number, unit = patches.patched.number, patches.patched.unit
+    what = "" if number == unit else f": {number}"
+    more = f"; the first {LISTED} of {len(flips)}" if len(flips) > LISTED else ""
+    print_table(flips.head(LISTED), f"states that flip the prediction when patched{more}{what}")
 
 
-@app.command(rich_help_panel=INSIDE)
+@app.command(
+    rich_help_panel=INSIDE,
+    epilog="Example: seqcls ablate increased_num_attention_heads/0 --part head --prune",
+)
 def ablate(
     run: Run,
     part: Annotated[
@@ -77,47 +106,20 @@ def ablate(
     as_json: AsJson = False,
 ) -> None:
     """Test a model without some of its heads, feed-forwards or units."""
-    show_ablation(db, run, part or [], how, sample, prune, epoch, as_json)
+    from seqcls.problem import resolve
+    from sweeps.store.reads.queries import find_run, run_config
 
-
-def show_states(
-    db: str | None, reference: str, string: str, epoch: int | None, as_json: bool
-) -> None:
-    """Prints what a model's parts add to the logit, and the logit after every prefix."""
-    from sweeps.api.presentation import said_of
-
-    store, run_id = opened(db, reference)
-    model_states = api.states(store, run_id, string, epoch)
+    store = open_database(db)
+    judged = api.ablate(store, run, part or (), how, sample=sample, prune=prune, epoch=epoch)
+    run_id = find_run(store, run)
     if as_json:
-        print_record(
-            {"run": run_id, **answer_record(model_states.answer), **_states_record(model_states)},
-        )
+        steps = {"steps" if prune else "parts": [each.record() for each in judged.outcomes]}
+        print_record({"run": run_id, "how": how, "strings": judged.strings, **steps})
         return
-    say(f"run {run_id}: {said_of(model_states.answer)}")
-    for title, frame in _tables(model_states):
-        print_table(frame, title)
-
-
-def _states_record(model_states: "ModelStates") -> dict[str, Any]:
-    """The states of a model along a string, as far as its architecture has them."""
-    record: dict[str, Any] = {}
-    if model_states.prefixes is not None:
-        record["prefix_logits"] = model_states.prefixes.logits.tolist()
-    if model_states.output is not None:
-        record["output"] = list(map(vars, model_states.output))
-    if model_states.steps is not None:
-        record["steps"] = list(map(vars, model_states.steps))
-    if model_states.attention is not None:
-        attention = model_states.attention
-        record |= {"tokens": attention.tokens, "attention": attention.weights.tolist()}
-    if model_states.units is not None and model_states.path is not None:
-        record |= {
-            "tokens": model_states.units.tokens,
-            "units": model_states.units.states.tolist(),
-            "gates": {name: gate.tolist() for name, gate in model_states.units.gates.items()},
-            "path": model_states.path.points.tolist(),
-        }
-    return record
+    say(f"run {run_id}, by {how} ablation, on {judged.strings:,} distinct test strings")
+    title = "the cheapest part removed first" if prune else "without each part alone"
+    problem = resolve(run_config(store, run_id))
+    print_table(_table(judged.outcomes, prune, problem), title)
 
 
 def _tables(model_states: "ModelStates") -> "Iterator[tuple[str, pd.DataFrame]]":
@@ -164,86 +166,13 @@ def _units(units: "Units") -> "pd.DataFrame":
     return frame
 
 
-def show_patching(
-    db: str | None,
-    reference: str,
-    base: str,
-    source: str | None,
-    epoch: int | None,
-    as_json: bool,
-) -> None:
-    """Prints which states, carried over from another string, turn a model's answer."""
-    from sweeps.api.presentation import LISTED, flip_table, said_of
-
-    store, run_id = opened(db, reference)
-    patches = api.patch(store, run_id, base, source, epoch)
-    if as_json:
-        print_record({"run": run_id, **_patches_record(patches)})
-        return
-    say(f"base: {said_of(patches.base)}\nsource: {said_of(patches.source)}")
-    flips = flip_table(patches.patched)
-    if flips.empty:
-        say("no single state, patched in, flips the prediction")
-        return
-    number, unit = patches.patched.number, patches.patched.unit
-    what = "" if number == unit else f": {number}"
-    more = f"; the first {LISTED} of {len(flips)}" if len(flips) > LISTED else ""
-    print_table(flips.head(LISTED), f"states that flip the prediction when patched{more}{what}")
-
-
-def _patches_record(patches: "Patches") -> dict[str, Any]:
-    import numpy as np
-
-    patched = patches.patched
-    what = {} if patched.number == patched.unit else {"number": patched.number}
-    return {
-        **what,
-        "base": answer_record(patches.base),
-        "source": answer_record(patches.source),
-        "tokens": {"base": patched.base_tokens, "source": patched.source_tokens},
-        "sites": [site.text for site in patched.sites],
-        "logits": [
-            [None if np.isnan(logit) else logit for logit in logits]
-            for logits in patched.logits.tolist()
-        ],
-        "flips": patched.flips.tolist(),
-    }
-
-
-def show_ablation(
-    db: str | None,
-    reference: str,
-    kinds: list[str],
-    how: str,
-    sample: int,
-    pruning: bool,
-    epoch: int | None,
-    as_json: bool,
-) -> None:
-    """Prints what a model is without each of its parts, or without more and more of them."""
-    from seqcls.problem import resolve
-    from sweeps.store.opening import open_reader
-    from sweeps.store.reads.queries import find_run, run_config
-
-    store = open_reader(db)
-    judged = api.ablate(store, reference, kinds, how, sample=sample, prune=pruning, epoch=epoch)
-    run_id = find_run(store, reference)
-    if as_json:
-        steps = {"steps" if pruning else "parts": list(map(_record, judged.outcomes))}
-        print_record({"run": run_id, "how": how, "strings": judged.strings, **steps})
-        return
-    say(f"run {run_id}, by {how} ablation, on {judged.strings:,} distinct test strings")
-    title = "the cheapest part removed first" if pruning else "without each part alone"
-    problem = resolve(run_config(store, run_id))
-    print_table(_table(judged.outcomes, pruning, problem), title)
-
-
 def _table(outcomes: "Sequence[Ablated]", pruning: bool, problem: "Problem") -> "pd.DataFrame":
     import pandas as pd
 
     from seqcls.interpretability.wording import percent
 
-    changed = "log-probability" if problem.writes else "logit"
+    # Of what it is the log-probability needs no saying in a heading.
+    changed = problem.kind.score_name.partition(" of ")[0]
     return pd.DataFrame(
         [
             {
@@ -262,16 +191,3 @@ def _name(each: "Ablated", pruning: bool) -> str:
     if not each.parts:
         return "nothing"
     return f"{'and ' * (pruning and len(each.parts) > 1)}{each.parts[-1].text}"
-
-
-def _record(each: "Ablated") -> dict[str, Any]:
-    return {
-        "without": [part.text for part in each.parts],
-        "misclassified": each.errors,
-        "accuracy": each.accuracy,
-        "loss": each.loss,
-        "logit_change": each.logit_change,
-        "lengths": each.lengths.tolist(),
-        "strings": each.strings.tolist(),
-        "right": each.right.tolist(),
-    }

@@ -1,7 +1,6 @@
 """Commands on whole databases, on files of strings and predictions, and on the cache."""
 
 import json
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -10,7 +9,7 @@ import typer
 from seqcls.errors import ConfigError
 from sweeps import api
 from sweeps.cli.parameters import BAD_INPUT, RUNS_FAILED, AsJson, Db, Force
-from sweeps.cli.printing import count, print_json, print_record, print_table
+from sweeps.cli.printing import count, open_database, print_json, print_record, print_table
 from sweeps.terminal import progress_bar, say
 
 if TYPE_CHECKING:
@@ -24,13 +23,15 @@ db_app = typer.Typer(no_args_is_help=True, help="Upgrade or check a database.")
 app.add_typer(db_app, name="db", rich_help_panel=PANEL)
 
 
-@app.command(rich_help_panel=PANEL)
+@app.command(rich_help_panel=PANEL, epilog="Example: seqcls pack --db runs.db")
 def pack(db: Db = None) -> None:
     """Shrink the database to one small file that you can copy or share."""
-    pack_database(db)
+    with progress_bar("packing"):
+        path = api.pack(db)
+    say(f"{path}: {path.stat().st_size:,} bytes")
 
 
-@app.command(rich_help_panel=PANEL)
+@app.command(rich_help_panel=PANEL, epilog="Example: seqcls merge theirs.db --db runs.db")
 def merge(
     others: Annotated[
         list[str], typer.Argument(help="Databases to import from.", show_default=False)
@@ -38,10 +39,27 @@ def merge(
     db: Db = None,
 ) -> None:
     """Import sweeps, with their runs and results, from other databases."""
-    merge_databases(others, db)
+    sources = [open_database(other) for other in others]
+    store = api.open_store(db)
+    trouble = False
+    for source in sources:
+        with progress_bar(f"merging {source.name}") as on_progress:
+            merged = api.merge(store, source, on_progress)
+        say(
+            f"{source.name}: results of {count(merged.results, 'run')} taken over, {merged.same:,} "
+            f"were here already, {merged.waiting:,} unfinished; into {store.name}"
+        )
+        for before, after in merged.renamed.items():
+            say(f"its sweep {before!r} asks for other runs than the one here: now {after!r}")
+        for conflict in merged.conflicts:
+            say(f"kept as it was here: {conflict}", err=True)
+        for damaged in merged.damaged:
+            say(f"damaged in {source.name} and not taken over: {damaged}", err=True)
+        trouble = trouble or bool(merged.conflicts or merged.damaged)
+    raise typer.Exit(RUNS_FAILED if trouble else 0)
 
 
-@app.command(rich_help_panel=PANEL)
+@app.command(rich_help_panel=PANEL, epilog="Example: seqcls export results --format parquet")
 def export(
     folder: Annotated[Path, typer.Argument(help="The folder to write to.", show_default=False)],
     db: Db = None,
@@ -61,25 +79,63 @@ def export(
     force: Force = False,
 ) -> None:
     """Write runs, accuracy by length and misclassified strings to files."""
-    export_runs(db, folder, kind, sweep or [], spreadsheet, force)
+    sweeps = sweep or []
+    store = open_database(db)
+    with progress_bar("exporting") as on_progress:
+        written = api.export(
+            store, folder, kind, sweeps, on_progress, spreadsheet=spreadsheet, force=force
+        )
+    for path, rows in written.items():
+        say(f"{path}: {count(rows, 'row')}")
 
 
-@app.command(rich_help_panel=PANEL)
+@app.command(rich_help_panel=PANEL, epilog="Example: seqcls verify --db runs.db")
 def verify(db: Db = None, as_json: AsJson = False) -> None:
     """Check that the database still holds what was written to it, and name what is damaged."""
-    verify_database(db, as_json)
+    store = open_database(db)
+    with progress_bar("verifying") as on_progress:
+        checked = api.verify(store, on_progress)
+    if as_json:
+        # Imported where it is used: it takes half a second.
+        import pandas as pd
+
+        rows = [{"what": damage.what, "how": damage.how} for damage in checked.damages]
+        print_json(pd.DataFrame(rows, columns=["what", "how"]))
+    else:
+        for damage in checked.damages:
+            say(str(damage))
+        for each in checked.unchecked:
+            say(f"not checked: {each}")
+        verdict = "nothing is damaged" if not checked.damages else "damaged as said above"
+        say(f"{store.name}: {count(checked.runs, 'run')} checked, {verdict}")
+        if checked.imported:
+            say(
+                f"of {count(checked.imported, 'imported run')}, digests and counts are recomputed "
+                "from the stored predictions; none can be trained again"
+            )
+    raise typer.Exit(RUNS_FAILED if checked.damages else 0)
 
 
-@db_app.command()
+@db_app.command(epilog="Example: seqcls db upgrade --db old.db")
 def upgrade(db: Db = None) -> None:
     """Upgrade a database made by an older version; a copy is kept next to it."""
-    upgrade_database(db)
+    from sweeps.store.databases.engine import schema_version
+
+    store, upgraded = api.upgrade(db)
+    if upgraded is None:
+        say(f"{store.name} is of the newest schema ({schema_version(store)}) already.")
+        return
+    copy = f"; as it was: {upgraded.backup}" if upgraded.backup else ""
+    say(f"{store.name}: upgraded from {upgraded.before} to {upgraded.after}{copy}")
 
 
-@db_app.command()
+@db_app.command(epilog="Example: seqcls db check --db runs.db")
 def check(db: Db = None) -> None:
     """Say what kind of database this is, what is in it and whether it can be written."""
-    check_database(db)
+    from sweeps.api.databases import described
+
+    for name, value in described(db):
+        say(f"{name:10}{value}")
 
 
 SWEEPS = "Sweeps"
@@ -87,7 +143,11 @@ SWEEPS = "Sweeps"
 files_app = typer.Typer()
 
 
-@files_app.command("import", rich_help_panel=SWEEPS)
+@files_app.command(
+    "import",
+    rich_help_panel=SWEEPS,
+    epilog="Example: seqcls import predictions.csv --sweep my-lab --dataset words.csv",
+)
 def import_(
     file: Annotated[
         str,
@@ -118,10 +178,19 @@ def import_(
     db: Db = None,
 ) -> None:
     """Import what models trained elsewhere predict for test strings, as runs."""
-    import_file(file, sweep, dataset, task, replace, db)
+    fields: Any = task
+    if task is not None and task.lstrip().startswith("{"):
+        try:
+            fields = json.loads(task)
+        except (ValueError, RecursionError) as error:
+            raise ConfigError(f"--task is no JSON: {str(error)[:100]}") from None
+    settings = {"dataset": dataset, "task": fields, "replace": replace}
+    ids = api.import_predictions(db, file, sweep=sweep, **settings)
+    store = open_database(db)
+    say(f"{file}: {count(len(ids), 'run')} imported into {store.name}, sweep {sweep!r}")
 
 
-@files_app.command(rich_help_panel=SWEEPS)
+@files_app.command(rich_help_panel=SWEEPS, epilog="Example: seqcls data words.csv")
 def data(
     file: Annotated[
         str,
@@ -134,135 +203,13 @@ def data(
     as_json: AsJson = False,
 ) -> None:
     """Say what is in a file of strings, and which lines are refused."""
-    show_data(file, as_json)
-
-
-def pack_database(db: str | None) -> None:
-    """Makes the database one small file."""
-    with progress_bar("packing"):
-        path = api.pack(db)
-    say(f"{path}: {path.stat().st_size:,} bytes")
-
-
-def merge_databases(others: Sequence[str], db: str | None) -> None:
-    """Takes over what other databases hold; says what differs and keeps what was here."""
-    from sweeps.store.opening import open_reader
-
-    sources = [open_reader(other) for other in others]
-    store = api.open_store(db)
-    trouble = False
-    for source in sources:
-        with progress_bar(f"merging {source.name}") as on_progress:
-            merged = api.merge(store, source, on_progress)
-        say(
-            f"{source.name}: results of {count(merged.results, 'run')} taken over, {merged.same:,} "
-            f"were here already, {merged.waiting:,} unfinished; into {store.name}"
-        )
-        for before, after in merged.renamed.items():
-            say(f"its sweep {before!r} asks for other runs than the one here: now {after!r}")
-        for conflict in merged.conflicts:
-            say(f"kept as it was here: {conflict}", err=True)
-        for damaged in merged.damaged:
-            say(f"damaged in {source.name} and not taken over: {damaged}", err=True)
-        trouble = trouble or bool(merged.conflicts or merged.damaged)
-    raise typer.Exit(RUNS_FAILED if trouble else 0)
-
-
-def export_runs(
-    db: str | None,
-    folder: Path,
-    kind: str,
-    sweeps: Sequence[str],
-    spreadsheet: bool,
-    force: bool,
-) -> None:
-    """Writes runs, lengths and errors into files."""
-    from sweeps.store.opening import open_reader
-
-    store = open_reader(db)
-    with progress_bar("exporting") as on_progress:
-        written = api.export(
-            store, folder, kind, sweeps, on_progress, spreadsheet=spreadsheet, force=force
-        )
-    for path, rows in written.items():
-        say(f"{path}: {count(rows, 'row')}")
-
-
-def verify_database(db: str | None, as_json: bool) -> None:
-    """Names everything in the database that is damaged."""
-    from sweeps.store.opening import open_reader
-
-    store = open_reader(db)
-    with progress_bar("verifying") as on_progress:
-        checked = api.verify(store, on_progress)
-    if as_json:
-        # Imported where it is used: it takes half a second.
-        import pandas as pd
-
-        rows = [{"what": damage.what, "how": damage.how} for damage in checked.damages]
-        print_json(pd.DataFrame(rows, columns=["what", "how"]))
-    else:
-        for damage in checked.damages:
-            say(str(damage))
-        for each in checked.unchecked:
-            say(f"not checked: {each}")
-        verdict = "nothing is damaged" if not checked.damages else "damaged as said above"
-        say(f"{store.name}: {count(checked.runs, 'run')} checked, {verdict}")
-        if checked.imported:
-            say(
-                f"of {count(checked.imported, 'imported run')}, digests and counts are recomputed "
-                "from the stored predictions; none can be trained again"
-            )
-    raise typer.Exit(RUNS_FAILED if checked.damages else 0)
-
-
-def upgrade_database(db: str | None) -> None:
-    """Brings a database of an older version to this one's schema."""
-    from sweeps.store.databases.engine import schema_version
-
-    store, upgraded = api.upgrade(db)
-    if upgraded is None:
-        say(f"{store.name} is of the newest schema ({schema_version(store)}) already.")
-        return
-    copy = f"; as it was: {upgraded.backup}" if upgraded.backup else ""
-    say(f"{store.name}: upgraded from {upgraded.before} to {upgraded.after}{copy}")
-
-
-def check_database(db: str | None) -> None:
-    """Prints what kind of database this is and whether it can be used."""
-    from sweeps.api.databases import described
-
-    for name, value in described(db):
-        say(f"{name:10}{value}")
-
-
-def show_data(path: str, as_json: bool) -> None:
-    """Prints what is in a file; ends with status 2 where it is refused."""
-    described = api.data(path)
+    described = api.data(file)
     if as_json:
         print_record(described.record())
     else:
         _print(described)
     if described.refused:
         raise typer.Exit(BAD_INPUT)
-
-
-def import_file(
-    path: str, sweep: str, dataset: str | None, task: str | None, replace: bool, db: str | None
-) -> None:
-    """Stores the predictions of a file and says how many runs these are."""
-    from sweeps.store.opening import open_reader
-
-    fields: Any = task
-    if task is not None and task.lstrip().startswith("{"):
-        try:
-            fields = json.loads(task)
-        except (ValueError, RecursionError) as error:
-            raise ConfigError(f"--task is no JSON: {str(error)[:100]}") from None
-    settings = {"dataset": dataset, "task": fields, "replace": replace}
-    ids = api.import_predictions(db, path, sweep=sweep, **settings)
-    store = open_reader(db)
-    say(f"{path}: {count(len(ids), 'run')} imported into {store.name}, sweep {sweep!r}")
 
 
 def _print(summary: "Summary") -> None:
@@ -278,23 +225,3 @@ def _print(summary: "Summary") -> None:
     for sentence in summary.sentences:
         say(sentence)
     say(f"digest {summary.digest}")
-
-
-def show_cache(clear: bool, as_json: bool) -> None:
-    """Prints what is kept, after removing it all where that is wanted."""
-    import pandas as pd
-
-    from seqcls import cache
-
-    if clear:
-        removed = cache.clear()
-        say(f"{cache.cache_folder()}: {removed:,} bytes removed.", err=True)
-    rows = [
-        {"what": kind.name, "files": kind.files, "bytes": kind.size}
-        for kind in cache.cache_entries()
-    ]
-    frame = pd.DataFrame(rows, columns=["what", "files", "bytes"])
-    if as_json:
-        print_json(frame)
-    else:
-        print_table(frame, f"kept in {cache.cache_folder()}")

@@ -4,6 +4,7 @@ import os
 import time
 from collections.abc import Sequence
 from dataclasses import asdict
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -27,7 +28,15 @@ from sweeps.cli.parameters import (
     Wide,
     Workers,
 )
-from sweeps.cli.printing import TableOptions, count, print_json, print_table, table_of
+from sweeps.cli.printing import (
+    TableOptions,
+    count,
+    open_database,
+    print_json,
+    print_table,
+    table_of,
+)
+from sweeps.processes import repeated
 from sweeps.terminal import progress_bar, say, spoken
 
 if TYPE_CHECKING:
@@ -61,7 +70,7 @@ def _processes(wanted: int | None) -> int:
     return cores if wanted is None else min(wanted, cores)
 
 
-@app.command(rich_help_panel=PANEL)
+@app.command(rich_help_panel=PANEL, epilog="Example: seqcls sweep report -w 4")
 def sweep(
     spec: Spec,
     db: Db = None,
@@ -72,125 +81,12 @@ def sweep(
     precision: Precision = None,
 ) -> None:
     """Train the runs of a specification that the database doesn't have yet."""
-    run_sweeps(spec, db, precision, _how(workers, engine, device, dask))
-
-
-@app.command(rich_help_panel=PANEL)
-def submit(spec: Spec, db: Db = None, precision: Precision = None) -> None:
-    """Queue the runs of a specification; `seqcls work` trains them."""
-    submit_sweeps(spec, db, precision)
-
-
-@app.command(rich_help_panel=PANEL)
-def work(
-    sweeps: OptionalSweepNames = None,
-    db: Db = None,
-    workers: Workers = None,
-    engine: Engine = "auto",
-    device: Device = "auto",
-    dask: Dask = None,
-    watch: Annotated[
-        bool, typer.Option("--watch", help="When all runs are done, wait for more.")
-    ] = False,
-) -> None:
-    """Train queued runs until none are left; any number of workers can do so at once."""
-    work_on(db, sweeps or [], _how(workers, engine, device, dask, watch))
-
-
-@app.command(rich_help_panel=PANEL)
-def status(
-    sweeps: OptionalSweepNames = None,
-    db: Db = None,
-    watch: Annotated[bool, typer.Option("--watch", help="Refresh until all are done.")] = False,
-    as_json: AsJson = False,
-    wide: Wide = False,
-    columns: Columns = None,
-) -> None:
-    """Show how far along sweeps are, how fast they go and how long they will take."""
-    from sweeps.cli.printing import TableOptions
-
-    show_status(db, sweeps or [], watch, as_json, TableOptions(wide, columns))
-
-
-@app.command(rich_help_panel=PANEL)
-def stop(sweeps: SweepNames, db: Db = None) -> None:
-    """Stop sweeps wherever they are being trained; runs that are nearly done finish."""
-    stop_sweeps(db, sweeps)
-
-
-@app.command(rich_help_panel=PANEL)
-def resume(sweeps: SweepNames, db: Db = None) -> None:
-    """Resume stopped sweeps."""
-    resume_sweeps(db, sweeps)
-
-
-@app.command(rich_help_panel=PANEL)
-def retry(sweeps: SweepNames, db: Db = None) -> None:
-    """Queue failed runs again."""
-    retry_sweeps(db, sweeps)
-
-
-@app.command(rich_help_panel=PANEL)
-def delete(
-    sweep: Annotated[str, typer.Argument(help="The name of a sweep.", show_default=False)],
-    db: Db = None,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Don't ask for confirmation.")] = False,
-) -> None:
-    """Delete a sweep and those of its runs that no other sweep has."""
-    delete_sweep(db, sweep, yes)
-
-
-@app.command(rich_help_panel=PANEL)
-def estimate(
-    spec: Spec,
-    db: Db = None,
-    workers: Workers = None,
-    overlap: Annotated[
-        bool,
-        typer.Option(
-            "--overlap",
-            help="Draw all training strings to say how many test strings are among them.",
-        ),
-    ] = False,
-    as_json: AsJson = False,
-) -> None:
-    """Say how many runs a specification has and how long they will take on this machine."""
-    show_estimate(spec, db, max(_processes(workers), 1), as_json, overlap=overlap)
-
-
-WEIGHT = [
-    *("name", "state", "done", "failed", "queued", "running", "seconds_left", "runs_per_second")
-]
-"""The columns of a status; on a narrow terminal the last are left out."""
-
-STATUS_SECONDS = 2.0
-"""How often a watched status is renewed."""
-
-
-def submit_sweeps(reference: str, db: str | None, precision: str | None) -> None:
-    """Queues the missing runs of the chosen sweeps, and trains nothing."""
-    from sweeps.api import sweeping
-    from sweeps.api.sweeping import runs_by_state
-    from sweeps.store.opening import open_writer
-    from sweeps.store.tables import RunState
-
-    specs = _specs(reference, precision)
-    _warn_of_memory(specs)
-    store = open_writer(db)
-    queued = runs_by_state(store, sweeping.submit(store, specs)).get(RunState.QUEUED, 0)
-    say(
-        f"{_named(specs)}: {count(queued, 'run')} queued in {store.name}; `seqcls work` trains "
-        "them."
-    )
-
-
-def run_sweeps(reference: str, db: str | None, precision: str | None, how: "WorkOptions") -> None:
-    """Trains the missing runs of the chosen sweeps, with a progress bar."""
     from sweeps.api import sweeping
     from sweeps.api.sweeping import check_training, sweep_ids
     from sweeps.store.opening import existing, open_writer
 
-    specs = _specs(reference, precision)
+    how = _how(workers, engine, device, dask)
+    specs = _specs(spec, precision)
     check_training(how, specs)
     # Looked up read-only first: a complete database is not touched at all.
     if (there := existing(db)) is not None and sweeping.missing_runs(there, specs) == 0:
@@ -205,31 +101,70 @@ def run_sweeps(reference: str, db: str | None, precision: str | None, how: "Work
     _work(store, ids, how, _named(specs))
 
 
-def work_on(db: str | None, sweeps: Sequence[str], how: "WorkOptions") -> None:
-    """Trains what is queued of the sweeps named, or of all."""
-    from sweeps.api.sweeping import check_training, sweep_ids
-    from sweeps.store.opening import open_reader, open_writer
+@app.command(rich_help_panel=PANEL, epilog="Example: seqcls submit heads.toml")
+def submit(spec: Spec, db: Db = None, precision: Precision = None) -> None:
+    """Queue the runs of a specification; `seqcls work` trains them."""
+    from sweeps.api import sweeping
+    from sweeps.api.sweeping import runs_by_state
+    from sweeps.store.opening import open_writer
+    from sweeps.store.tables import RunState
 
+    specs = _specs(spec, precision)
+    _warn_of_memory(specs)
+    store = open_writer(db)
+    names = sweeping.submit(store, specs)
+    # Asked again by itself: what is queued is queued.
+    queued = repeated(partial(runs_by_state, store, names)).get(RunState.QUEUED, 0)
+    say(
+        f"{_named(specs)}: {count(queued, 'run')} queued in {store.name}; `seqcls work` trains "
+        "them."
+    )
+
+
+@app.command(rich_help_panel=PANEL, epilog="Example: seqcls work heads --watch")
+def work(
+    sweeps: OptionalSweepNames = None,
+    db: Db = None,
+    workers: Workers = None,
+    engine: Engine = "auto",
+    device: Device = "auto",
+    dask: Dask = None,
+    watch: Annotated[
+        bool, typer.Option("--watch", help="When all runs are done, wait for more.")
+    ] = False,
+) -> None:
+    """Train queued runs until none are left; any number of workers can do so at once."""
+    from sweeps.api.sweeping import check_training, sweep_ids
+    from sweeps.store.opening import open_writer
+
+    sweeps = sweeps or []
+    how = _how(workers, engine, device, dask, watch)
     check_training(how)
     ids = None
     if sweeps or not how.watch:
         # First to read: a database that is not there holds nothing to work on.
-        ids = sweep_ids(open_reader(db), sweeps) or None
+        ids = sweep_ids(open_database(db), sweeps) or None
     _work(open_writer(db), ids, how, ", ".join(sweeps) or "all sweeps")
 
 
-def show_status(
-    db: str | None, sweeps: Sequence[str], watch: bool, as_json: bool, look: TableOptions
+@app.command(rich_help_panel=PANEL, epilog="Example: seqcls status heads --watch")
+def status(
+    sweeps: OptionalSweepNames = None,
+    db: Db = None,
+    watch: Annotated[bool, typer.Option("--watch", help="Refresh until all are done.")] = False,
+    as_json: AsJson = False,
+    wide: Wide = False,
+    columns: Columns = None,
 ) -> None:
-    """Prints how far the sweeps named are, or all; again and again where it is to watch."""
+    """Show how far along sweeps are, how fast they go and how long they will take."""
     from rich.console import Console
     from rich.live import Live
 
-    from sweeps.store.opening import open_reader
-
+    sweeps = sweeps or []
+    look = TableOptions(wide, columns)
     if watch and as_json:
         raise ConfigError("--watch cannot be combined with --json: leave one of them out")
-    store = open_reader(db)
+    store = open_database(db)
     progress = api.status(store, sweeps)
     if not watch:
         if as_json:
@@ -245,18 +180,19 @@ def show_status(
                 raise typer.Exit(_exit_status(progress))
             time.sleep(STATUS_SECONDS)
             # One that is deleted meanwhile is no longer told of.
-            progress = [x for x in api.status(store) if not sweeps or x.name in sweeps]
+            every = repeated(partial(api.status, store))
+            progress = [x for x in every if not sweeps or x.name in sweeps]
 
 
-def stop_sweeps(db: str | None, sweeps: Sequence[str]) -> None:
-    """Has every worker leave the rest of these sweeps."""
+@app.command(rich_help_panel=PANEL, epilog="Example: seqcls stop heads")
+def stop(sweeps: SweepNames, db: Db = None) -> None:
+    """Stop sweeps wherever they are being trained; runs that are nearly done finish."""
     from seqcls.text import as_argument
     from sweeps.api import sweeping
-    from sweeps.store.opening import open_reader
 
-    store = open_reader(db)
+    store = open_database(db)
     sweeping.stop(store, sweeps)
-    for sweep in api.status(store, sweeps):
+    for sweep in repeated(partial(api.status, store, sweeps)):
         if sweep.state == "done":
             say(f"{sweep.name} was done already.")
         else:
@@ -266,32 +202,36 @@ def stop_sweeps(db: str | None, sweeps: Sequence[str]) -> None:
             )
 
 
-def resume_sweeps(db: str | None, sweeps: Sequence[str]) -> None:
-    """Takes the stop of these sweeps back."""
+@app.command(rich_help_panel=PANEL, epilog="Example: seqcls resume heads")
+def resume(sweeps: SweepNames, db: Db = None) -> None:
+    """Resume stopped sweeps."""
     from sweeps.api import sweeping
-    from sweeps.store.opening import open_reader
 
-    store = open_reader(db)
+    store = open_database(db)
     sweeping.resume(store, sweeps)
-    for sweep in api.status(store, sweeps):
+    for sweep in repeated(partial(api.status, store, sweeps)):
         say(f"{sweep.name}: {count(sweep.queued, 'run')} queued; `seqcls work` trains them.")
 
 
-def retry_sweeps(db: str | None, sweeps: Sequence[str]) -> None:
-    """Queues failed runs again."""
+@app.command(rich_help_panel=PANEL, epilog="Example: seqcls retry heads")
+def retry(sweeps: SweepNames, db: Db = None) -> None:
+    """Queue failed runs again."""
     from sweeps.api import sweeping
-    from sweeps.store.opening import open_reader
 
-    again = sweeping.retry(open_reader(db), sweeps)
+    again = sweeping.retry(open_database(db), sweeps)
     say(f"{count(again, 'failed run')} queued again; `seqcls work` trains them.")
 
 
-def delete_sweep(db: str | None, sweep: str, yes: bool) -> None:
-    """Deletes a sweep and the runs that no other sweep has, after asking."""
+@app.command(rich_help_panel=PANEL, epilog="Example: seqcls delete heads --yes")
+def delete(
+    sweep: Annotated[str, typer.Argument(help="The name of a sweep.", show_default=False)],
+    db: Db = None,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Don't ask for confirmation.")] = False,
+) -> None:
+    """Delete a sweep and those of its runs that no other sweep has."""
     from sweeps.api import sweeping
-    from sweeps.store.opening import open_reader
 
-    store = open_reader(db)
+    store = open_database(db)
     runs = sweeping.runs_of_no_other(store, sweep)
     if not yes:
         typer.confirm(
@@ -302,17 +242,29 @@ def delete_sweep(db: str | None, sweep: str, yes: bool) -> None:
     say(f"{sweep}: deleted, and {count(sweeping.delete(store, sweep), 'run')}.")
 
 
-def show_estimate(
-    reference: str, db: str | None, workers: int, as_json: bool, *, overlap: bool
+@app.command(rich_help_panel=PANEL, epilog="Example: seqcls estimate heads.toml -w 8")
+def estimate(
+    spec: Spec,
+    db: Db = None,
+    workers: Workers = None,
+    overlap: Annotated[
+        bool,
+        typer.Option(
+            "--overlap",
+            help="Draw all training strings to say how many test strings are among them.",
+        ),
+    ] = False,
+    as_json: AsJson = False,
 ) -> None:
-    """Prints what a sweep will take."""
+    """Say how many runs a specification has and how long they will take on this machine."""
     from sweeps.api import sweeping
     from sweeps.store.opening import existing
 
-    specs = _specs(reference, None)
+    processes = max(_processes(workers), 1)
+    specs = _specs(spec, None)
     with progress_bar("timing a few steps"):
-        judged = sweeping.estimate(existing(db), specs, workers)
-    _warn_of_memory(specs, workers)
+        judged = sweeping.estimate(existing(db), specs, processes)
+    _warn_of_memory(specs, processes)
     if overlap:
         with progress_bar("drawing training strings"):
             told = _trained_on(specs, exact=True)
@@ -325,13 +277,22 @@ def show_estimate(
         return
     takes = ""
     if judged.seconds:
-        takes = f", about {spoken(judged.seconds)} for the rest with {workers} at a time"
+        takes = f", about {spoken(judged.seconds)} for the rest with {processes} at a time"
     say(
         f"{_named(specs)}: {count(judged.runs, 'run')}, {judged.there:,} there already{takes}. "
         f"{judged.basis}"
     )
     if told:
         say(told)
+
+
+WEIGHT = [
+    *("name", "state", "done", "failed", "queued", "running", "seconds_left", "runs_per_second")
+]
+"""The columns of a status; on a narrow terminal the last are left out."""
+
+STATUS_SECONDS = 2.0
+"""How often a watched status is renewed."""
 
 
 def _trained_on(specs: "Sequence[SweepSpec]", *, exact: bool = False) -> str | None:

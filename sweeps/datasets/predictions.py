@@ -92,7 +92,7 @@ def _is_tested(cells: Mapping[str, Any]) -> bool:
 
 def _row(place: str, cells: Mapping[str, Any], name: str) -> PredictionRow:
     for needed in (*NEEDED, name):
-        if needed not in cells or _is_missing(cells[needed]):
+        if needed not in cells or is_missing(cells[needed]):
             empty = "; where the output is empty, say so in JSON Lines or Parquet, as ''"
             raise DatasetError(f"no {needed!r}{empty if needed == 'prediction' else ''}")
     return PredictionRow(
@@ -101,7 +101,8 @@ def _row(place: str, cells: Mapping[str, Any], name: str) -> PredictionRow:
     )  # fmt: skip
 
 
-def _is_missing(value: Any) -> bool:
+def is_missing(value: Any) -> bool:
+    """Whether a cell is None, or the NaN of a frame's empty cell."""
     return value is None or (isinstance(value, float) and math.isnan(value))
 
 
@@ -137,7 +138,7 @@ _WHOLE = re.compile(r"0*([0-9]+)(?:\.0+)?", re.ASCII)
 def _settings(cells: Mapping[str, Any]) -> str:
     """The settings of a model: of the column `config`, as JSON, and of columns `config.NAME`."""
     columns: dict[str, Any] = {}
-    if not _is_missing(given := cells.get("config")) and given != "":
+    if not is_missing(given := cells.get("config")) and given != "":
         if isinstance(given, str):
             try:
                 given = json.loads(given, object_pairs_hook=_each_once)
@@ -147,7 +148,7 @@ def _settings(cells: Mapping[str, Any]) -> str:
             raise DatasetError(f'config is {given!r:.60}, expected an object as {{"d_model": 64}}')
         columns.update(given)
     for name, value in cells.items():
-        if name.startswith(SETTING) and value != "" and not _is_missing(value):
+        if name.startswith(SETTING) and value != "" and not is_missing(value):
             setting = name.removeprefix(SETTING)
             if setting in columns:
                 raise DatasetError(

@@ -15,7 +15,7 @@ from typing import Any
 
 from seqcls.cancellation import checked
 from seqcls.config import RunConfig
-from seqcls.errors import ConfigError, DatasetError, PluginError, SpecError
+from seqcls.errors import ConfigError, DatasetError, Parameter, PluginError, SpecError
 from seqcls.problem import configuration
 from seqcls.strings.datasets import remember
 from seqcls.text import canonical_json, nearest
@@ -155,8 +155,25 @@ class SweepSpec(WrittenSpec):
                 yield config
 
 
+class Plan(SweepSpec):
+    """A specification whose configurations are expanded once and kept, as long as it is."""
+
+    _configs: tuple[RunConfig, ...] = ()
+
+    @classmethod
+    def expand(cls, spec: SweepSpec) -> "Plan":
+        """The plan of a specification. Raises as `SweepSpec.configs`."""
+        plan = cls.model_construct(**dict(spec))
+        plan._configs = tuple(spec.configs())
+        return plan
+
+    def configs(self) -> Iterator[RunConfig]:
+        """Every configuration of the grid."""
+        return checked(self._configs)
+
+
 def load_specs(reference: str) -> list[SweepSpec]:
-    """The specifications meant by a TOML file, a folder of them, or a shipped one's name.
+    """The plans of the specifications of a TOML file, a folder of them, or a shipped one's name.
 
     Raises:
         SpecError: there is none, or one cannot be read or is refused.
@@ -174,8 +191,8 @@ def load_specs(reference: str) -> list[SweepSpec]:
     )
 
 
-def at_precision(spec: SweepSpec, precision: str) -> SweepSpec:
-    """The same runs at another precision, as a sweep of its own beside this one.
+def at_precision(spec: SweepSpec, precision: str) -> Plan:
+    """The plan of the same runs at another precision, as a sweep of its own beside this one.
 
     Raises:
         SpecError: the precision is unknown, or varies in the specification already.
@@ -184,11 +201,13 @@ def at_precision(spec: SweepSpec, precision: str) -> SweepSpec:
     varied = (data.get("axes", {}), *data.get("configurations", []))
     if any("precision" in fields for fields in varied):
         raise SpecError(
-            f"sweep {spec.name!r} varies precision itself; leave --precision {precision} out"
+            f"sweep {spec.name!r} varies precision itself; leave ",
+            Parameter("precision", precision),
+            " out",
         )
     data["name"] = f"{spec.name}-{precision}"
     data["fixed"] = {**data.get("fixed", {}), "precision": precision}
-    return parse_spec(data)
+    return Plan.expand(spec_as_written(data))
 
 
 def shipped_names() -> list[str]:
@@ -199,14 +218,15 @@ def shipped_names() -> list[str]:
     return sorted(names - {"."}, key=lambda name: (name.partition("/")[0] != "report", name))
 
 
-def read_spec(path: Path) -> SweepSpec:
-    """The specification in a TOML file.
+def read_spec(path: Path) -> Plan:
+    """The plan of the specification in a TOML file.
 
     Raises:
         SpecError: as `parse_spec`, with the file named.
     """
     try:
-        return parse_spec(with_digests(parse_toml(_read(path)), path.parent))
+        data = with_digests(parse_toml(_read(path)), path.parent)
+        return Plan.expand(spec_as_written(data))
     except RecursionError:
         raise SpecError(f"cannot read {str(path)!r}: {_TOO_DEEP}") from None
     except (ValueError, OSError) as error:

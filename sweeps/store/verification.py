@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, exists, func, select
 
-from seqcls.config import IMPORTED, RunConfig, default_fields
+from seqcls.config import RunConfig, are_imported, default_fields
 from seqcls.errors import StoreBusyError, StoreError
 from seqcls.fields import test_set_json, test_set_key
 from seqcls.problem import missing_plugin
@@ -316,7 +316,7 @@ def _sweep(connection: Connection, sweep: Any) -> Iterator[Damage]:
     what = f"sweep {sweep['name']!r}"
     try:
         spec = spec_as_written(json.loads(sweep["spec"]))
-        is_imported = spec.fixed.get("architecture") == IMPORTED
+        is_imported = are_imported(spec.fixed)
         lacks = None if is_imported else _plugin_lacking(connection, sweep["id"])
         keys = [] if is_imported or lacks else [config.key for config in spec.configs()]
     except Exception as error:

@@ -91,7 +91,7 @@ def _part_bytes(problem: Problem, part: str) -> int:
     config, sampler = problem.config, problem.sampler(part)
     if getattr(config, f"{part}_sampler") != REPORT_SAMPLER:
         # Where outputs are written, each token with what is to be predicted there.
-        bytes_a_token = 4 if problem.writes else 1
+        bytes_a_token = 1 if problem.network.head == "string" else 4
         return sampler.epoch_size * bytes_a_token * problem.longest_reading(part)
     # Drawn by counts, and spelled out by whole numbers, all at once, for the table of places.
     spelled = engine_of(problem).by_counts and config.positions != "none"
@@ -105,7 +105,7 @@ def _batch_bytes(problem: Problem) -> int:
     network, tokens = problem.network, mean_length(problem) + 1
     states = network.num_blocks * network.hidden_size
     states += MODELS[network.architecture].sizes.scores(network, tokens)
-    states += 2 * network.num_outputs * problem.writes
+    states += 0 if network.head == "string" else 2 * network.num_outputs
     strings = min(problem.config.train_batch_size, problem.train.epoch_size)
     return int(strings * tokens) * states * _BYTES[network.precision]
 
@@ -142,7 +142,7 @@ def warning(problems: Iterable[Problem], workers: int = 1) -> str | None:
         return None
     # Fewer processes help, where one of them has room.
     few = "such runs fail; lower the sizes of the model, the batches or the strings"
-    advice = "use fewer --workers" if needed <= there else few
+    advice = "use fewer workers" if needed <= there else few
     return (
         f"the largest model takes about {_readable(needed)} of memory to train, and this "
         f"machine has {_readable(there)}: {advice}"

@@ -59,7 +59,7 @@ COMMANDS: dict[str, list[str]] = {
     "report": ["report", "done", "--out", "report.html", "--db", "runs.db"],
     "site": ["site", "out", "--db", "runs.db"],
     "figures": ["figures", "done/0", "ab", "--out", "out", "--db", "runs.db"],
-    "helps": ["helps", "done/0", "--save", "out", "--db", "runs.db"],
+    "remedies": ["remedies", "done/0", "--save", "out", "--db", "runs.db"],
     "causes": ["causes", "done", "--db", "runs.db"],
     "verdict": ["verdict", "done/1", "--db", "runs.db"],
     "sensitive": ["sensitive", "done/0", "--times", "1", "--db", "runs.db"],

@@ -68,7 +68,7 @@ READING = (
     ["family", str(WRITES), "ab{n}"],
     ["states", str(WRITES), "ab"],
     ["patch", str(WRITES), "ab", "--source", "bb"],
-    ["helps", "1"],
+    ["remedies", "1"],
     ["status", "--json"],
     ["sensitive"],
     ["compare", "small:hidden_size=2", "small:hidden_size=3"],

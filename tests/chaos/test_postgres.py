@@ -3,27 +3,31 @@
 import logging
 import threading
 import time
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import Connection, event, make_url
+from sqlalchemy import Connection, Engine, event, make_url
 
 import sweeps.work.worker
 from seqcls.errors import StoreBusyError
+from sweeps import api
 from sweeps.store import writer
 from sweeps.store.databases import postgres
 from sweeps.store.databases.engine import Store
 from sweeps.store.opening import open_reader, open_writer
+from sweeps.store.reads import sweep_queries
 from sweeps.store.verification import verify
 from sweeps.work import reports
 from sweeps.work.machine import WorkOptions
 from sweeps.work.worker import work
+from tests.app import open_app, said
 from tests.chaos.contents import contents
 from tests.chaos.cutting import Cutting
 from tests.commands import run_main
-from tests.conftest import SHORT
+from tests.conftest import ROOT, SHORT
 from tests.databases import rows, spec
 
 SPEC = spec(fixed=SHORT, axes={"hidden_size": [2, 3, 4], "train_seed": [1, 2]})
@@ -68,7 +72,6 @@ def _trained(url: str, sweep_id: int) -> None:
 def test_a_backend_terminated_at_any_statement_of_a_worker_is_waited_for(
     postgres_url: str, long: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    psycopg = pytest.importorskip("psycopg")
     monkeypatch.setattr(sweeps.work.worker, "LOOK_SECONDS", 0.01)
     store = open_writer(postgres_url)
     small = spec(fixed=SHORT, axes={"hidden_size": [2]})
@@ -80,10 +83,7 @@ def test_a_backend_terminated_at_any_statement_of_a_worker_is_waited_for(
         statements += threading.current_thread() is threading.main_thread()
         if statements == fatal:
             statements += 1
-            driver: Any = connection.connection.driver_connection
-            backend = driver.info.backend_pid
-            with psycopg.connect(postgres_url, autocommit=True) as other:
-                other.execute("SELECT pg_terminate_backend(%s, 5000)", [backend])
+            _terminate(connection, postgres_url)
 
     event.listen(store.engine, "before_cursor_execute", terminate)
     event.listen(store.reader().engine, "before_cursor_execute", terminate)
@@ -103,6 +103,109 @@ def test_a_backend_terminated_at_any_statement_of_a_worker_is_waited_for(
         fatal += 1 if long or not fatal else 3
     print(f"{tried - 1} statements")
     assert tried > (20 if long else 5)
+
+
+def _terminate(connection: Connection, url: str) -> None:
+    """Ends the server's process of a connection, and waits until it has."""
+    driver: Any = connection.connection.driver_connection
+    with pytest.importorskip("psycopg").connect(url, autocommit=True) as other:
+        other.execute("SELECT pg_terminate_backend(%s, 5000)", [driver.info.backend_pid])
+
+
+class Terminating:
+    """Has a server end the connection of this process's n-th statement from now on."""
+
+    def __init__(self, url: str, what: str = "before_cursor_execute") -> None:
+        self.url, self.what = url, what
+        self.seen = self.fatal = 0
+
+    def _see(self, connection: Connection, *_: object) -> None:
+        if self.what == "commit" and postgres.CHANGES not in connection.info:
+            return
+        self.seen += 1
+        if self.seen == self.fatal:
+            _terminate(connection, self.url)
+
+    @contextmanager
+    def at(self, fatal: int) -> Iterator[None]:
+        """A block whose statement of this number is the last of its connection; none is at 0."""
+        self.seen, self.fatal = 0, fatal
+        event.listen(Engine, self.what, self._see)
+        try:
+            yield
+        finally:
+            event.remove(Engine, self.what, self._see)
+
+
+SHORT_COMMANDS = {
+    "submit": ("submit", "s.toml"),
+    "stop": ("stop", "s"),
+    "resume": ("resume", "s"),
+    "retry": ("retry", "s"),
+    "status": ("status", "--json"),
+    "runs": ("runs", "--json"),
+    "delete": ("delete", "s", "--yes"),
+}
+
+
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize("name", SHORT_COMMANDS)
+def test_a_backend_terminated_at_any_statement_of_a_short_command_is_asked_again(
+    postgres_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, long: bool, name: str
+) -> None:
+    monkeypatch.setattr("sweeps.processes.AGAIN_SECONDS", (0.0, 0.0))
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "s.toml").write_text('name = "s"\nmodel_seeds = [0, 1]\n')
+    store = open_writer(postgres_url)
+    terminating = Terminating(postgres_url)
+    fatal, found = 0, []
+    while not found or fatal <= terminating.seen:
+        if name != "submit":
+            writer.submit(store, spec(name="s", model_seeds=[0, 1]))
+        with terminating.at(fatal):
+            ended = run_main(*SHORT_COMMANDS[name], "--db", postgres_url)
+        assert (ended.returncode, ended.stderr) == (0, ""), f"statement {fatal}"
+        found.append((ended.stdout, rows(store, "SELECT name, state FROM sweep")))
+        assert found[-1][1] == found[0][1]
+        if name == "submit":
+            writer.delete(store, sweep_queries.find_sweep(store, "s"))
+        fatal += 1 if long or not fatal else 2
+    assert len(found) > 2
+
+
+def test_what_may_have_been_kept_is_not_done_twice(
+    postgres_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "s.toml").write_text('name = "s"\nmodel_seeds = [0, 1]\n')
+    store = open_writer(postgres_url)
+    terminating = Terminating(postgres_url, "commit")
+    with terminating.at(0):
+        assert run_main("submit", "s.toml", "--db", postgres_url).returncode == 0
+    writer.delete(store, sweep_queries.find_sweep(store, "s"))
+    with terminating.at(terminating.seen):
+        ended = run_main("submit", "s.toml", "--db", postgres_url)
+    assert ended.returncode == 3
+    assert ended.stderr.count("\n") == 1
+    assert "see whether it is, before you repeat it" in ended.stderr
+
+
+def test_a_page_whose_backend_is_terminated_is_drawn_anew(
+    postgres_url: str, monkeypatch: pytest.MonkeyPatch, long: bool
+) -> None:
+    store = open_writer(postgres_url)
+    api.merge(store, ROOT / "runs.db")
+    terminating = Terminating(postgres_url)
+    fatal, shown = 0, ""
+    while not shown or fatal <= terminating.seen:
+        with store.change():
+            pass  # Nothing that was read before is remembered.
+        with terminating.at(fatal):
+            app = open_app(monkeypatch, postgres_url)
+        assert not app.error, f"statement {fatal}"
+        shown = shown or said(app)
+        assert said(app) == shown
+        fatal += 1 if long or not fatal else 9
 
 
 def test_connections_lost_in_silence_are_given_up(

@@ -11,7 +11,7 @@ import pytest
 
 import sweeps.work.executors.pool
 from seqcls.engines.base import Progress
-from seqcls.engines.fused import engine
+from seqcls.engines.fused.engine import Fused
 from seqcls.errors import MachineError
 from sweeps.grid.grouping import make_groups
 from sweeps.results import RunResult
@@ -78,7 +78,7 @@ def test_processes_that_end_before_they_begin_are_named_once(
         return [sys.executable, "-c", "import no_such_module"]
 
     monkeypatch.setattr(sweeps.work.executors.pool, "python", broken)
-    with pytest.raises(MachineError, match=r"No module named 'no_such_module'.*--workers 0"):
+    with pytest.raises(MachineError, match=r"No module named 'no_such_module'.*workers=0"):
         work(queued, None, WorkOptions(2))
     assert len(started) <= 2
     assert "Traceback" not in capfd.readouterr().err
@@ -129,7 +129,7 @@ def test_machine_code_that_cannot_be_kept_is_said_with_its_folder(
         raise OSError(28, "No space left on device")
 
     monkeypatch.setenv("SEQCLS_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(engine, "compile_ahead", full)
+    monkeypatch.setattr(Fused, "compile_ahead", full)
     with pytest.raises(MachineError, match=r"cache'.*No space left.*SEQCLS_CACHE"):
         work(queued, None, WorkOptions(workers))
     assert uncharged(queued)

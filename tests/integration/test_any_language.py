@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from seqcls.interpretability.mechanisms import SAMPLE
 from seqcls.strings.tokenizer import Tokenizer
-from sweeps.api import causes, errors, errors_of_run, helps, runs
+from sweeps.api import causes, errors, errors_of_run, remedies, runs
 from sweeps.cli.app import app as seqcls
 from sweeps.grid.spec import parse_spec
 from sweeps.store import writer
@@ -82,7 +82,7 @@ def test_why_brackets_fail_is_told_of_every_string_that_they_get_wrong(trained: 
     wrong = errors(store, [run])["occurrences"].sum()
     found = causes(store, "brackets")
     assert found.loc[found["run_id"] == run, "strings"].sum() == min(SAMPLE, wrong)
-    assert helps(store, run).mechanisms
+    assert remedies(store, run).mechanisms
 
 
 def test_a_string_is_asked_about_as_it_is_stored_or_as_it_is_shown(

@@ -140,8 +140,8 @@ def test_what_a_command_says_of_many_runs_python_answers(store: Store) -> None:
     assert said(store, "errors", RUN, "--sort", "logit") == errors.to_dict("records")
     with pytest.raises(ConfigError, match="did you mean 'length'"):
         api.errors_of_run(store, RUN, sort="lenght")
-    told = said(store, "helps", RUN)
-    mechanisms, trials = api.helps(store, RUN)
+    told = said(store, "remedies", RUN)
+    mechanisms, trials = api.remedies(store, RUN)
     assert told["mechanisms"] == mechanisms
     assert [x["field"] for x in told["suggestions"]] == [x.suggestion.field for x in trials]
     outcomes = api.sensitive(store, ["walkthrough"], times=2)

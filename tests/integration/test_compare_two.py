@@ -16,8 +16,10 @@ from sweeps.store.reads import string_queries
 from sweeps.work.machine import WorkOptions
 from sweeps.work.worker import work
 from tests.app import metrics, open_app, rerun, said
+from tests.chaos.compare_values import fill_imported
 from tests.conftest import ROOT, SHORT
 from tests.databases import file_of, rows
+from tests.shown import charts_of
 
 SHIPPED = ROOT / "runs.db"
 PAGE = "compare_two"
@@ -101,11 +103,11 @@ def test_of_different_tests_and_kinds_it_says_why_no_string_is_compared(
     assert "tested on different strings" in said(app)
     assert not app.error
     app = open_app(monkeypatch, file_of(store), PAGE, run=["1", "3"])
-    assert "McNemar: none, since the two are tested on different strings" in said(app)
-    assert "It cannot be asked" in said(app), "a string of the one is none of the other"
+    assert "No McNemar test: the two are tested on different strings" in said(app)
+    assert "No answer: " in said(app), "a string of the one is none of the other"
     both = open_app(monkeypatch, file_of(store), PAGE, run=["3", "4"])
     assert "test strings" in said(both)
-    assert "none, since" not in said(both)
+    assert "No McNemar test" not in said(both)
     assert not both.error
 
 
@@ -117,3 +119,18 @@ def test_strings_without_labels_are_counted_too() -> None:
     assert found.to_dict("records") == [
         {"string": "b", "length": 1, "label": None, "target": "b", "wrong_a": 1, "wrong_b": 0}
     ]
+
+
+@pytest.mark.parametrize(("most_points", "drawn"), [(20, (12, 4)), (14, (7, 4))])
+def test_models_that_are_not_drawn_are_told(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, most_points: int, drawn: tuple[int, int]
+) -> None:
+    # All lengths of these strings are one point of a line.
+    monkeypatch.setattr("dashboard.views.scores.MAX_POINTS", most_points)
+    db = tmp_path / "several.db"
+    fill_imported(open_writer(str(db)), tmp_path, (12, 4))
+    app = open_app(monkeypatch, db, "compare_two", config=["1", "2"])
+    points = next(x for chart in charts_of(app) for x in chart if "run_id" in x and "middle" in x)
+    models = points.groupby("configuration_number")["run_id"].nunique()
+    assert tuple(models) == drawn
+    assert ("shows up to 7 models of each configuration" in said(app)) == (drawn != (12, 4))

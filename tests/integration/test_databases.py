@@ -24,7 +24,6 @@ from sweeps.store.migrate import upgrade_with_backup
 from sweeps.store.opening import open_reader, open_writer
 from sweeps.store.reads import queries, string_queries
 from sweeps.store.reads.export import answers_of
-from sweeps.store.reads.selection import View
 from sweeps.store.reads.workers import GRACE_SECONDS
 from sweeps.store.tables import now
 from sweeps.store.verification import verify
@@ -230,7 +229,7 @@ def test_a_check_that_is_gone_is_missed(tmp_path: Path) -> None:
 @pytest.mark.parametrize("kind", ["csv", "parquet"])
 def test_exported_files_hold_what_the_database_does(tmp_path: Path, kind: str) -> None:
     shipped = open_reader(str(ROOT / "runs.db"))
-    written = export(shipped, tmp_path / "out", kind, View())
+    written = export(shipped, tmp_path / "out", kind)
     assert list(written.values()) == [43, 8600, 12572]
     read = pd.read_csv if kind == "csv" else pd.read_parquet
     frames = {path.stem: read(path) for path in written}
@@ -248,7 +247,7 @@ def test_exported_files_hold_what_the_database_does(tmp_path: Path, kind: str) -
     assert frames["errors"][of_outputs].isna().all(axis=None)
     assert frames["runs"]["accuracy"].tolist() == queries.runs(shipped)["accuracy"].tolist()
     with pytest.raises(ConfigError, match="is there; move it"):
-        export(shipped, tmp_path / "out", kind, View())
+        export(shipped, tmp_path / "out", kind)
 
 
 def test_an_export_for_spreadsheets_has_no_formulas(tmp_path: Path) -> None:
@@ -260,8 +259,8 @@ def test_an_export_for_spreadsheets_has_no_formulas(tmp_path: Path) -> None:
         file.execute("UPDATE sweep SET name = '+1' WHERE id = 2")
         file.commit()
     store = open_reader(str(path))
-    plain = export(store, tmp_path / "plain", "csv", View())
-    safe = export(store, tmp_path / "safe", "csv", View(), spreadsheet=True)
+    plain = export(store, tmp_path / "plain", "csv")
+    safe = export(store, tmp_path / "safe", "csv", spreadsheet=True)
     assert list(plain.values()) == list(safe.values())
     before, after = (
         pd.read_csv(folder / "runs.csv", dtype=str)["sweeps"].tolist()
@@ -271,8 +270,8 @@ def test_an_export_for_spreadsheets_has_no_formulas(tmp_path: Path) -> None:
     assert after == [f"'{text}" if text[0] in "=+" else text for text in before]
     first, second = (pd.read_csv(tmp_path / x / "errors.csv") for x in ("plain", "safe"))
     pd.testing.assert_series_equal(first["logit"], second["logit"])
-    with pytest.raises(ConfigError, match="--spreadsheet with format 'parquet': only csv"):
-        export(store, tmp_path / "out", "parquet", View(), spreadsheet=True)
+    with pytest.raises(ConfigError, match="spreadsheet=True with format 'parquet': only csv"):
+        export(store, tmp_path / "out", "parquet", spreadsheet=True)
 
 
 def test_no_cell_and_no_title_of_a_table_for_spreadsheets_begins_like_a_formula() -> None:
@@ -289,13 +288,13 @@ def test_no_cell_and_no_title_of_a_table_for_spreadsheets_begins_like_a_formula(
 
 
 def test_an_export_of_nothing_has_its_columns(tmp_path: Path, other: Store) -> None:
-    assert set(export(other, tmp_path / "out", "csv", View()).values()) == {0}
+    assert set(export(other, tmp_path / "out", "csv").values()) == {0}
     assert list(pd.read_csv(tmp_path / "out" / "lengths.csv")) == [
         *("run_id", "length", "tn", "fp", "fn", "tp", "tested", "wrong"),
         *("right_length_given", "edits", "target_tokens"),
     ]
     with pytest.raises(ConfigError, match="format 'xls': expected csv, parquet or jsonl"):
-        export(other, tmp_path / "out2", "xls", View())
+        export(other, tmp_path / "out2", "xls")
 
 
 def test_a_database_of_the_version_before_is_upgraded(tmp_path: Path) -> None:

@@ -119,7 +119,7 @@ def test_of_a_string_that_is_not_in_the_file_compare_two_says_neither_right_nor_
         (asked,) = (box for box in app.text_input if str(box.key).startswith("two_asked"))
         asked.set_value(UNKNOWN)
         rerun(app)
-        assert "What is right of it is not known" in said(app)
+        assert "The correct answer is not known" in said(app)
         assert "**wrong**" not in said(app)
 
 

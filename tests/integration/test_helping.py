@@ -6,6 +6,7 @@ from pathlib import Path
 
 from typer.testing import CliRunner
 
+from sweeps import api
 from sweeps.cli.app import app
 from sweeps.grid.spec import load_specs
 from sweeps.store.opening import open_reader
@@ -20,7 +21,7 @@ def test_a_remedy_is_trained_with_the_same_seeds_and_compared(tmp_path: Path) ->
     shutil.copy(ROOT / "runs.db", db[1])
     saved = tmp_path / "specs"
     invoke = CliRunner().invoke
-    said = invoke(app, ["helps", RUN, *db, "--save", str(saved)])
+    said = invoke(app, ["remedies", RUN, *db, "--save", str(saved)])
     assert "two heads on one letter" in said.stdout
     assert "try num_attention_heads=4 (now 2)" in said.stdout
     assert "not tried yet" in said.stdout
@@ -33,12 +34,22 @@ def test_a_remedy_is_trained_with_the_same_seeds_and_compared(tmp_path: Path) ->
     assert list(spec.model_seeds) == list(range(8))
     trained = invoke(app, ["sweep", str(file), *db, "--workers", "0"])
     assert trained.exit_code == 0
-    (found,) = json.loads(invoke(app, ["helps", RUN, *db, "--json"]).stdout)["suggestions"]
+    (found,) = json.loads(invoke(app, ["remedies", RUN, *db, "--json"]).stdout)["suggestions"]
     assert found["trained"]["runs"] == [8, 8]
     assert sum(found["trained"]["pairs"].values()) == 8
-    assert "8 seeds fail, against 6 of 8" in invoke(app, ["helps", RUN, *db]).stdout
+    assert "8 seeds fail, against 6 of 8" in invoke(app, ["remedies", RUN, *db]).stdout
 
 
 def test_of_a_run_that_fails_nowhere_nothing_is_suggested() -> None:
-    said = CliRunner().invoke(app, ["helps", "walkthrough/5", "--db", str(ROOT / "runs.db")])
+    said = CliRunner().invoke(app, ["remedies", "walkthrough/5", "--db", str(ROOT / "runs.db")])
     assert "misclassifies no test string" in said.stdout
+
+
+def test_the_old_name_of_the_command_and_of_the_function_still_works() -> None:
+    arguments = ["walkthrough/5", "--db", str(ROOT / "runs.db")]
+    old, new = (CliRunner().invoke(app, [name, *arguments]) for name in ("helps", "remedies"))
+    assert (old.exit_code, old.stdout) == (0, new.stdout)
+    shown = CliRunner().invoke(app, ["--help"]).stdout
+    assert "remedies" in shown
+    assert "helps" not in shown
+    assert api.helps is api.remedies

@@ -143,7 +143,7 @@ def test_every_page_shows_both(both: Store, page: str, monkeypatch: pytest.Monke
 
 NEED_WEIGHTS = (
     "predict 3 ab", "states 3 ab", "ablate 3", "minimal 3", "rules 3", "family 3 <ab>{n}",
-    "figures 3 ab -o figures", "causes theirs", "helps 3", "explain 3 ab", "verdict 3",
+    "figures 3 ab -o figures", "causes theirs", "remedies 3", "explain 3 ab", "verdict 3",
     "automaton 3", "sensitive theirs", "patch 3 ab --source bb",
 )  # fmt: skip
 NEED_NONE = (

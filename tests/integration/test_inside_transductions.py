@@ -446,14 +446,14 @@ def test_what_sensitive_cannot_keep_of_outputs_is_said_with_what_can_be_done(db:
     assert "--precision float64" in str(refused.exception)
 
 
-def test_causes_helps_and_compare_speak_of_outputs(db: str, tmp_path: Path) -> None:
+def test_causes_remedies_and_compare_speak_of_outputs(db: str, tmp_path: Path) -> None:
     copied = shutil.copy(db, tmp_path / "causes.db")
     told = {
         name: invoke(str(copied), *arguments)
         for name, arguments in {
             "causes": ("causes", "copying"),
-            "helps": ("helps", BLOCKS),
-            "lstm": ("helps", LSTM),
+            "remedies": ("remedies", BLOCKS),
+            "lstm": ("remedies", LSTM),
             "compare": ("compare", BLOCKS, LSTM),
             "ablate": ("ablate", BLOCKS),
         }.items()
@@ -468,9 +468,9 @@ def test_causes_helps_and_compare_speak_of_outputs(db: str, tmp_path: Path) -> N
         assert math.isclose(sum(cause["share"] for cause in of_run), 1)
         assert all(cause["mechanism"] in told["causes"].output for cause in of_run)
     first = next(cause["mechanism"] for cause in causes if cause["run_id"] == int(BLOCKS))
-    assert f"run 1 fails by {first}" in told["helps"].output
-    assert f"try positions=coupled_marks (now alibi), against {first}" in told["helps"].output
-    assert "Source: Cho et al. 2024, Position Coupling." in told["helps"].output
+    assert f"run 1 fails by {first}" in told["remedies"].output
+    assert f"try positions=coupled_marks (now alibi), against {first}" in told["remedies"].output
+    assert "Source: Cho et al. 2024, Position Coupling." in told["remedies"].output
     assert "try num_blocks=2 (now 1)" in told["lstm"].output
     assert "copies distinct tokens" not in told["lstm"].output
     assert "test inputs are wrongly answered by more runs of the one" in told["compare"].output

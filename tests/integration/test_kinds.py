@@ -9,6 +9,7 @@ import re
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +18,15 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner, Result
 
+from dashboard.text import verbatim
 from seqcls.engines.choice import choose_engine
 from seqcls.errors import ConfigError, PluginError
 from seqcls.evaluation import distinct_test_strings, logits_of
-from seqcls.kinds import KINDS
+from seqcls.kinds import KINDS, ErrorColumn, Measure, Words
+from seqcls.plugin_checks import check_kind
+from seqcls.plugins import UnfitError
 from seqcls.problem import configuration, resolve
+from seqcls.tasks import TASKS
 from sweeps.api.models import trained_model
 from sweeps.cli.app import app as seqcls
 from sweeps.grid.spec import parse_spec
@@ -29,7 +34,7 @@ from sweeps.store import writer
 from sweeps.store.opening import open_reader, open_writer
 from sweeps.work.machine import WorkOptions
 from sweeps.work.worker import work
-from tests.app import open_app, said
+from tests.app import markdown_of, open_app, said
 from tests.conftest import ASSETS, ROOT, SHORT
 from tests.databases import file_of
 from tests.plugins import forget_parts
@@ -268,3 +273,38 @@ def test_the_page_model_shows_it(
         asked = app.dataframe[0].value
         assert asked["target"].str.startswith("remainder").all()
         assert (asked["correct"] == (asked["target"] == asked["predicted"])).all()
+
+
+MARKED = "![x](http://outside.example/w) **w**"
+
+
+@pytest.mark.parametrize("page", ["compare", "map", "failing", "compare_two", "model"])
+def test_words_of_a_kind_are_shown_as_they_are(
+    monkeypatch: pytest.MonkeyPatch, db: Path, page: str
+) -> None:
+    kind = type(KINDS["remainder"]())
+    words = Words(*(f"{MARKED} {part}" for part in ("string", "{}", "{}", "wrong", "task", "sum")))
+    monkeypatch.setattr(kind, "words", replace(words, hit=MARKED))
+    columns = tuple(ErrorColumn(x.name, MARKED, MARKED) for x in kind.answer_columns)
+    monkeypatch.setattr(kind, "answer_columns", columns)
+    measures = (Measure("accuracy", MARKED, MARKED),)
+    monkeypatch.setattr(kind, "measures", lambda _: measures)
+    errors = tuple(replace(x, title=MARKED, meaning=MARKED) for x in kind().error_columns())
+    monkeypatch.setattr(kind, "error_columns", lambda _: errors)
+    monkeypatch.setattr(TASKS["ones_modulo"], "describe", lambda _: MARKED)
+    views = ("Answers", "States", "Minimal and nearest", "Ablation", "Live")
+    for view in views if page == "model" else ("",):
+        app = open_app(
+            monkeypatch, db, page, **({"run": TRANSFORMER, "view": view} if view else {})
+        )
+        shown = list(markdown_of(app))
+        assert [text for text in shown if MARKED in text] == [], view
+        assert any(verbatim(MARKED) in text for text in shown), view
+
+
+def test_words_of_a_kind_that_make_no_sentence_are_refused() -> None:
+    kind = KINDS["remainder"]()
+    for made in (replace(kind.words, miss="gets {it} wrong"), replace(kind.words, string="")):
+        spoiled = type("Spoiled", (type(kind),), {"words": made})()
+        with pytest.raises(UnfitError, match="expected"):
+            check_kind(spoiled, TASKS["ones_modulo"]())

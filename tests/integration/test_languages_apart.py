@@ -258,7 +258,7 @@ def test_models_that_do_what_is_predicted_to_be_impossible_are_named(
     monkeypatch: pytest.MonkeyPatch, db: Path
 ) -> None:
     app = open_app(monkeypatch, db, below="10")
-    assert "Predicted cannot, and yet not all models fail: " in said(app)
+    assert "Predicted cannot, but not all models fail: " in said(app)
     app = open_app(monkeypatch, db, "map", x="positions", y="num_attention_heads", below="10")
     assert "24 of 24 models of these cells do not fail" in said(app)
     assert "Either the tested strings alone are solved, or a condition" in said(app)

@@ -184,12 +184,12 @@ def test_visitors_of_a_read_only_page_have_so_much_computed(
     assert client.post(question, address="10.0.0.1").status == 200
     refused = client.post(question, address="10.0.0.1")
     assert refused.status == 429
-    assert "ask again" in refused.found["error"]
+    assert "Try again in" in refused.found["error"]
     assert client.post(question, address="10.0.0.2").status == 200
 
 
 def test_the_tab_says_why_there_is_no_film(monkeypatch: pytest.MonkeyPatch, db: str) -> None:
     app = open_app(monkeypatch, Path(db), "model", run=BLOCKS, view="Live", string="0110")
-    assert "only the best epoch is stored" in said(app)
+    assert "only the best epoch of this model is stored" in said(app)
     app = open_app(monkeypatch, SHIPPED, "model", run="5", view="Live")
     assert "No film" not in said(app)

@@ -75,7 +75,7 @@ def test_a_seed_narrows_what_is_offered_to_its_models(
     typed(app, "17")
     assert len(offered(app)) == 4
     assert all("seed 17: " in label for label in offered(app))
-    assert "4 of the models like '17' are offered" in said(app).replace("\\", "")
+    assert "4 of the models that match '17' are listed" in said(app).replace("\\", "")
     last = app.selectbox(key="model_run").options[-1]
     app.selectbox(key="model_run").select(last)
     rerun(app)
@@ -103,12 +103,12 @@ def test_settings_and_a_seed_find_one_model(
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("seed 999", "no trained model is like that in sweep 'large'"),
-        ("run 99999", "no trained model is like that"),
+        ("seed 999", "no trained model matches in sweep 'large'"),
+        ("run 99999", "no trained model matches"),
         ("run x", "expected a number, not 'x'"),
         ("hidden_sise=4", "did you mean 'hidden_size'?"),
         ("train_size=4", "train_size is the same for all models"),
-        ("hidden_size=5", "no trained model is like that"),
+        ("hidden_size=5", "no trained model matches"),
         ("9" * 30, "expected a number"),
     ],
 )

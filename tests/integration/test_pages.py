@@ -358,7 +358,7 @@ def test_a_link_to_a_model_that_the_table_does_not_show_shows_it_and_says_so(
     assert "Model 5" in [title.value for title in app.subheader]
     assert "Model 5 is not in the table above; select another there." in said(app)
     app = open_app(monkeypatch, SHIPPED, "failing", run="999")
-    assert "model 999, which is not in this database" in app.warning[0].value
+    assert "Model 999 (from the link) is not in this database" in app.warning[0].value
     assert app.query_params["run"] != "999", "the worst is shown instead"
 
 

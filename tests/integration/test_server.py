@@ -15,7 +15,6 @@ from sweeps.store.databases.engine import schema_version
 from sweeps.store.migrate import upgrade_with_backup
 from sweeps.store.opening import open_reader, open_writer
 from sweeps.store.reads import string_queries
-from sweeps.store.reads.selection import View
 from sweeps.store.reads.string_queries import ErrorSearch
 from sweeps.store.verification import verify
 from tests.conftest import ASSETS
@@ -83,5 +82,5 @@ def test_a_misclassified_string_of_ten_thousand_letters_is_stored_and_read(
     assert rows(store, query) == [(long, 10_000, -1.5)]
     found = string_queries.string_errors(store, 1, ErrorSearch("ababab"))
     assert found["string"].tolist() == [long]
-    export(store, tmp_path / "out", "csv", View())
+    export(store, tmp_path / "out", "csv")
     assert f'"{long}"' in (tmp_path / "out" / "errors.csv").read_text()

@@ -9,8 +9,8 @@ from typer.testing import CliRunner
 
 from dashboard.views import configurations
 from sweeps.api import failures
-from sweeps.api.remedies import all_spec, loops, trials
 from sweeps.api.sweeping import submit, work
+from sweeps.api.trials import all_spec, loops, trials
 from sweeps.cli.app import app as command
 from sweeps.store.opening import open_reader, open_writer
 from sweeps.store.reads import queries
@@ -89,11 +89,13 @@ def test_suggestions_say_how_often_they_mended_this_cause(mended: Path) -> None:
     assert first.mended == (loop.best.mended, SEEDS)
     assert [each.mended for each in others] == [(0, 0)] * len(others)
     shown = CliRunner().invoke(
-        command, ["helps", str(loop.run_ids[0]), "--db", str(mended), "--json"]
+        command, ["remedies", str(loop.run_ids[0]), "--db", str(mended), "--json"]
     )
     suggested = json.loads(shown.stdout)["suggestions"]
     assert suggested[0]["mended"] == {"seeds": loop.best.mended, "of": SEEDS}
-    text = CliRunner().invoke(command, ["helps", str(loop.run_ids[0]), "--db", str(mended)]).stdout
+    text = (
+        CliRunner().invoke(command, ["remedies", str(loop.run_ids[0]), "--db", str(mended)]).stdout
+    )
     assert f"mended dilution in {loop.best.mended} of {SEEDS} seeds of this database" in text
 
 

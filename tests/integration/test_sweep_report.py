@@ -17,8 +17,8 @@ from dashboard.cli import app
 from dashboard.report import failing_models, sweep_report
 from dashboard.views import configurations
 from sweeps.api import failures, log_results
-from sweeps.api.remedies import trial_sentence
-from sweeps.api.results import helps
+from sweeps.api.results import remedies
+from sweeps.api.trials import trial_sentence
 from sweeps.grid.spec import parse_spec
 from sweeps.store import writer
 from sweeps.store.opening import open_reader, open_writer
@@ -138,7 +138,7 @@ def test_remedies_stand_with_what_came_of_them(
     monkeypatch.setenv("SEQCLS_DB", db)
     page = written(tmp_path, db, "default_embeddings_initialization")
     (failed,) = re.findall(r'id="run-(\d+)"', page)
-    (trial, *_) = helps(open_writer(db), int(failed)).trials
+    (trial, *_) = remedies(open_writer(db), int(failed)).trials
     assert f"<td>{trial.suggestion.text}</td>" in page
     assert f"<td>{trial_sentence(trial)}</td>" in page
 
@@ -196,7 +196,7 @@ def test_a_sweep_without_results_and_a_name_that_is_not_there_are_said(
         result = CliRunner().invoke(app, ["report", name, *out])
         assert says in str(result.exception)
     bad = CliRunner().invoke(app, ["report", "new", "-o", str(tmp_path / "no" / "x.html")])
-    assert "expected a file in a folder that is there" in str(bad.exception)
+    assert "expected a file in an existing folder" in str(bad.exception)
     assert not (tmp_path / "new.html").exists()
 
 
@@ -232,8 +232,8 @@ def test_the_headline_counts_all_models_whatever_is_listed() -> None:
     view = View(sweeps=(TWO[0],), failing=True)
     text = of_view(view, only="Filtered by failing = True.")
     assert "<strong>7 of 8 models fail</strong>" in text
-    assert "Listed and drawn are 7 of these 8, as filtered; shares and medians are of all." in text
-    assert "Listed and drawn are" not in of_view(replace(view, failing=False))
+    assert "7 of these 8 are listed and drawn, as filtered; shares and medians cover all." in text
+    assert "listed and drawn" not in of_view(replace(view, failing=False))
 
 
 def test_the_headline_of_chosen_seeds_says_that_they_are_chosen() -> None:

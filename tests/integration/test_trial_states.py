@@ -8,7 +8,7 @@ import pytest
 from seqcls.config import RunConfig
 from seqcls.interpretability.remedies import REMEDIES, changed, named_fields, suggestions
 from seqcls.problem import configuration, resolve
-from sweeps.api import remedies as remedy_trials
+from sweeps.api import trials as remedy_trials
 from sweeps.grid.spec import parse_spec
 from sweeps.store import writer
 from sweeps.store.databases.engine import Store

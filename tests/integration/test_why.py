@@ -16,7 +16,7 @@ from seqcls.interpretability.network import Network
 from seqcls.results import Cause, Confusion
 from sweeps.api import failures
 from sweeps.api.models import trained_model
-from sweeps.api.remedies import mechanisms_of
+from sweeps.api.trials import mechanisms_of
 from sweeps.cli.app import app
 from sweeps.store import writer
 from sweeps.store.databases.engine import Store

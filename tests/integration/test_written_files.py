@@ -11,12 +11,10 @@ import altair as alt
 import pandas as pd
 import pytest
 
-from dashboard.cli import app
 from dashboard.figures.figure import Figure
 from sweeps.api import failures
-from sweeps.cli.app import commands, name_of
 from sweeps.store.opening import open_writer
-from tests.commands import SEQCLS, refusal, refused, run_main
+from tests.commands import SEQCLS, refused, run_main, shown_commands
 from tests.conftest import ROOT
 
 RUN = "lower_magnitude_initializations/2"
@@ -25,7 +23,7 @@ WRITING = {
     "site": ("site", "out", "--sweep", "all_initializations"),
     "figures": ("figures", RUN, "baac", "-o", "out"),
     "export": ("export", "out"),
-    "helps": ("helps", RUN, "--save", "out"),
+    "remedies": ("remedies", RUN, "--save", "out"),
 }
 
 
@@ -43,11 +41,11 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_every_command_that_takes_a_place_for_files_is_tried_here() -> None:
     """A place is a parameter of the type `Path`: its command has `--force` and a row above."""
     found = {}
-    for command in commands(app):
+    for name, command in shown_commands().items():
         assert command.callback is not None
         kinds = get_type_hints(command.callback)
         if {Path, Path | None} & set(kinds.values()):
-            found[name_of(command)] = "force" in kinds
+            found[name] = "force" in kinds
     assert found == dict.fromkeys(WRITING, True)
 
 
@@ -89,7 +87,9 @@ def test_of_an_export_for_which_there_is_no_room_nothing_is_left(folder: Path, k
     # What is written last is missing: closing the file fails.
     limit = partial(resource.setrlimit, resource.RLIMIT_FSIZE, (size - 1, size - 1))
     said = subprocess.run([*SEQCLS, *export], capture_output=True, text=True, preexec_fn=limit)
-    assert "cannot write 'out': " in refusal(said)
+    assert (said.returncode, said.stdout, said.stderr.count("\n")) == (3, "", 1)
+    assert said.stderr.startswith("seqcls: cannot write 'out': ")
+    assert "(ulimit -f)" in said.stderr
     assert list(folder.iterdir()) == []
 
 

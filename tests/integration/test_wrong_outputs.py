@@ -300,7 +300,7 @@ def test_a_packed_file_holds_them(tmp_path: Path) -> None:
 @pytest.mark.parametrize("kind", ["csv", "parquet"])
 def test_they_are_exported(store: Store, tmp_path: Path, kind: str) -> None:
     filled_with_languages(store)
-    written = export(store, tmp_path / "out", kind, View())
+    written = export(store, tmp_path / "out", kind)
     read = pd.read_csv if kind == "csv" else pd.read_parquet
     frames = {path.stem: read(path) for path in written}
     errors = frames["errors"]

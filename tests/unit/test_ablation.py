@@ -23,7 +23,7 @@ def without(model: TrainedModel, **zeros: tuple[str, Any]) -> np.ndarray:
     for name, where in zeros.values():
         weights[name][where] = 0
     judge = SampledJudge(model, 60)
-    return TrainedModel(model.problem, weights).ask(judge.strings).logits
+    return TrainedModel(model.problem, weights).ask(judge.strings).score
 
 
 def test_a_head_ablated_by_zero_is_a_head_whose_output_is_zero() -> None:
@@ -61,7 +61,7 @@ def test_a_recurrent_unit_ablated_by_zero_is_a_unit_that_no_one_hears() -> None:
 def test_without_no_part_a_model_is_what_it_was(fields: dict[str, Any]) -> None:
     model = untrained(**fields, **SMALL)
     judge = SampledJudge(model, 60)
-    np.testing.assert_allclose(judge.before, model.ask(judge.strings).logits, atol=1e-10)
+    np.testing.assert_allclose(judge.before, model.ask(judge.strings).score, atol=1e-10)
     own = judge.without({})
     assert own.logit_change == 0
     assert own.errors == int(model.ask(judge.strings).wrong.sum())

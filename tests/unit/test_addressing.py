@@ -19,7 +19,7 @@ from sweeps.api.comparisons import compare
 from sweeps.api.configurations import config_named
 from sweeps.api.results import runs, sensitive, stored_runs
 from sweeps.api.sweeping import status, sweep_ids
-from sweeps.cli.any_model import show_theory
+from sweeps.cli.any_model import theory
 from sweeps.cli.printing import named_columns
 from sweeps.store import writer
 from sweeps.store.databases.engine import Store
@@ -97,10 +97,12 @@ def test_a_sweep_of_several_configurations_is_not_taken_for_the_run_of_its_name(
 
 def test_a_field_has_one_value_in_all_that_is_asked_of_it(store: Store) -> None:
     for first, second in (("hidden_size=2", "hidden_size=16"), ("task=parity", 'task="regular"')):
-        with pytest.raises(ConfigError, match=f"--where {second}: .* has another value before"):
+        with pytest.raises(
+            ConfigError, match=f"conditions='{second}': .* has another value before"
+        ):
             stored_runs(store, conditions=[first, second])
     with pytest.raises(ConfigError, match="--set num_letters=3: num_letters has another value"):
-        show_theory("contains_all", ["num_letters=2", "num_letters=3"], False)
+        theory("contains_all", ["num_letters=2", "num_letters=3"])
     assert stored_runs(store, conditions=["model_seed=0", "model_seed=1"]).empty
     assert len(stored_runs(store, conditions=["model_seed=0", "model_seed=0"])) == 1
 

@@ -289,8 +289,8 @@ def test_every_state_keeps_its_name_and_its_place() -> None:
 
 
 def test_a_subclass_is_asked_itself_and_not_what_it_derives_from() -> None:
-    from seqcls.engines.pytorch.batches import Batch
     from seqcls.engines.pytorch.computations import plain_logits
+    from seqcls.models.batches import Batch
 
     class Doubled(Transformer):
         def run(self, *arguments: Any) -> Tensor:

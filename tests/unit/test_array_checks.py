@@ -1,6 +1,8 @@
 """What is said about arrays is checked at every call, whichever of the ways checks it."""
 
+import importlib
 from collections.abc import Callable
+from inspect import isfunction
 from typing import Any
 
 import jaxtyping
@@ -9,6 +11,10 @@ import pytest
 from beartype import beartype
 from beartype.roar import BeartypeCallHintViolation
 from jaxtyping import Float
+from numba.core.dispatcher import Dispatcher
+from numba.core.extending import _Intrinsic
+
+from tests.conftest import ROOT
 
 check: Callable[[Any], Any] = jaxtyping.jaxtyped(typechecker=beartype)
 """As what pyproject.toml names is decorated."""
@@ -122,3 +128,18 @@ def test_functions_of_the_program_are_checked() -> None:
 
     with pytest.raises(BeartypeCallHintViolation):
         gelu(np.zeros(3, dtype=int))
+
+
+COMPILED = [
+    ".".join(source.relative_to(ROOT).with_suffix("").parts)
+    for source in sorted((ROOT / "seqcls" / "engines").rglob("*.py"))
+    if "# mypy: allow-untyped-defs" in source.read_text()
+]
+
+
+@pytest.mark.parametrize("name", COMPILED)
+def test_what_has_no_types_is_compiled_and_not_checked(name: str) -> None:
+    module = importlib.import_module(name)
+    own = [x for x in vars(module).values() if getattr(x, "__module__", None) == name]
+    assert any(isinstance(x, Dispatcher | _Intrinsic) for x in own)
+    assert all(x.__annotations__ for x in own if isfunction(x))

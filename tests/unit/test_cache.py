@@ -20,7 +20,7 @@ from seqcls.engines.compiled.machine_code import (
     machine_code_folder,
     sources_of,
 )
-from seqcls.engines.lanes.engine import LEAST
+from seqcls.engines.lanes.engine import Lanes
 from seqcls.problem import resolve
 from seqcls.sampling.streams import Stream
 from sweeps.cli.app import app
@@ -127,7 +127,7 @@ def engine_imports(source: Path) -> set[Path]:
     return {(ENGINES.parent.parent / name.replace(".", "/")).with_suffix(".py") for name in names}
 
 
-@pytest.mark.parametrize("part", [FUSED, TABLES, MEAN, *LEAST])
+@pytest.mark.parametrize("part", [FUSED, TABLES, MEAN, *Lanes.least])
 def test_machine_code_is_named_by_all_the_source_that_it_is_made_of(part: str) -> None:
     sources = set(sources_of(part))
     kernels = {

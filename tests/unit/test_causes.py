@@ -12,7 +12,9 @@ from seqcls.interpretability.cause_evidence import same_letters_other_label, see
 from seqcls.interpretability.causes import attributions, summed_up
 from seqcls.interpretability.mechanisms import AttributedError, spread_evenly
 from seqcls.interpretability.remedies import suggestions
-from seqcls.interpretability.trained_model import Answers, TrainedModel
+from seqcls.interpretability.trained_model import TrainedModel
+from seqcls.kinds.base import Answers
+from seqcls.kinds.membership import MembershipKind
 from seqcls.problem import configuration, resolve
 from seqcls.results import Cause
 from seqcls.strings.token_strings import TokenStrings
@@ -40,9 +42,7 @@ class Saying(TrainedModel):
 
     def ask(self, strings: TokenStrings) -> Answers:
         logits = np.where(self.says(strings), 1.0, -1.0)
-        return Answers(
-            strings, self.problem.language.labels(strings), logits > 0, logits, np.isnan(logits)
-        )
+        return MembershipKind().judge(self.problem.questions(strings), logits)
 
 
 def saying(says: Says, **fields: object) -> tuple[TrainedModel, list[str]]:
@@ -62,9 +62,8 @@ class Silent(Saying):
     """A model whose logits are NaN."""
 
     def ask(self, strings: TokenStrings) -> Answers:
-        labels = self.problem.language.labels(strings)
         nothing = np.full(len(strings), np.nan)
-        return Answers(strings, labels, ~labels, nothing, np.isnan(nothing))
+        return MembershipKind().judge(self.problem.questions(strings), nothing)
 
 
 def ones(strings: TokenStrings) -> np.ndarray:

@@ -18,7 +18,10 @@ from seqcls.interpretability.ablation_judge import (
 )
 from seqcls.interpretability.certification import errors_up_to
 from seqcls.interpretability.network import Network
+from seqcls.kinds.base import Questions
+from seqcls.kinds.membership import MembershipKind
 from seqcls.models.parts import Part
+from seqcls.results import Evaluation
 from tests.unit.explained import patched_logits, random_network, true_logits
 
 FIELDS: dict[str, object] = {
@@ -32,6 +35,13 @@ OUTPUT = "blocks.0.attention.output.weight"
 
 
 METHODS: tuple[AblationMethod, ...] = ("zero", "mean")
+
+
+def results_of(network: Network, outputs: np.ndarray) -> Evaluation:
+    """The results of logits for all test strings."""
+    test = distinct_test_strings(network.problem.test)
+    answers = MembershipKind().judge(Questions.about(test.examples), outputs)
+    return evaluation_of(network.problem, test, answers)
 
 
 def head(number: int) -> Part:
@@ -110,7 +120,7 @@ def test_an_outcome_counts_every_test_string() -> None:
     assert confusion.tn + confusion.tp == test.occurrences[right].sum() == found.right.sum()
     assert found.errors == confusion.wrong == 512 - found.right.sum()
     for ablated, outputs in ((found, logits), (whole, network.logits(test.strings.counts))):
-        tested = evaluation_of(network.problem, test, outputs)
+        tested = results_of(network, outputs)
         assert ablated.confusion == tested.confusion
         assert ablated.accuracy == pytest.approx(1 - tested.wrong / 512)
         np.testing.assert_array_equal(ablated.lengths, tested.lengths)
@@ -129,8 +139,7 @@ def test_heads_are_ranked_by_what_is_lost_without_them() -> None:
         assert errors == sorted(errors, reverse=True)
         for cost in costs:
             logits = judge.outputs(dict.fromkeys(cost.parts, how))
-            test = distinct_test_strings(network.problem.test)
-            assert cost.confusion == evaluation_of(network.problem, test, logits).confusion
+            assert cost.confusion == results_of(network, logits).confusion
             mean = np.average(np.abs(logits - judge.before), weights=judge.occurrences)
             assert cost.logit_change == pytest.approx(mean)
 
@@ -147,11 +156,10 @@ def test_pruning_removes_the_cheapest_part_until_none_is_left(parts: str) -> Non
     assert len(steps) == 1 + len(heads) + len(dimensions)
     assert steps[0].parts == ()
     assert set(steps[-1].parts) == {*heads, *dimensions}
-    test = distinct_test_strings(network.problem.test)
     for before, after in pairwise(steps):
         assert set(before.parts) < set(after.parts)
         logits = judge.outputs(dict.fromkeys(after.parts, "zero"))
-        assert after.confusion == evaluation_of(network.problem, test, logits).confusion
+        assert after.confusion == results_of(network, logits).confusion
     if parts == "heads":
         dearest_first = rank(judge, heads)
         cheapest = min(dearest_first, key=lambda cost: (cost.errors, cost.loss))

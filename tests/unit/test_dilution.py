@@ -9,7 +9,8 @@ import torch
 from seqcls.config import RunConfig
 from seqcls.interpretability.cause_evidence import Dilution, undiluted
 from seqcls.interpretability.causes import attributions
-from seqcls.interpretability.trained_model import Answers, TrainedModel
+from seqcls.interpretability.trained_model import TrainedModel
+from seqcls.kinds.base import Answers
 from seqcls.models.entries import entry_of
 from seqcls.models.positions import POSITIONS
 from seqcls.problem import configuration, resolve
@@ -68,8 +69,8 @@ class WrongOnOne(TrainedModel):
         # Strings that are asked together may all be shorter.
         first = np.pad(strings.letters, ((0, 0), (0, 2)))[:, :2]
         one = (strings.lengths == 2) & (first == (0, 1)).all(axis=1)
-        logits = np.where(one, 1.0, answers.logits)
-        return dataclasses.replace(answers, logits=logits, predicted=logits > 0)
+        logits = np.where(one, 1.0, answers.score)
+        return dataclasses.replace(answers, score=logits, predicted=logits > 0)
 
 
 def test_errors_of_a_model_that_fails_on_a_short_string_are_not_those_of_length(

@@ -9,12 +9,13 @@ import torch
 from torch import Tensor, nn
 
 from seqcls.config import COUPLED, NetworkConfig
-from seqcls.decode import RecomputeStepper, judge, start
+from seqcls.decode import KeepingStepper, RecomputeStepper, start
 from seqcls.engines.choice import choose_engine
-from seqcls.engines.pytorch.batches import Batch
 from seqcls.engines.pytorch.computations import plain_logits
 from seqcls.errors import ConfigError
-from seqcls.models.encoder_decoder import EncoderDecoder, EncoderDecoderStepper
+from seqcls.interpretability.trained_model import TrainedModel
+from seqcls.models.batches import Batch
+from seqcls.models.encoder_decoder import EncoderDecoder
 from seqcls.models.entries import ENCODER_DECODER
 from seqcls.models.initialization import initial_parameters
 from seqcls.models.positions import POSITIONS
@@ -221,7 +222,7 @@ def test_writing_with_a_cache_is_writing_without(fields: dict[str, Any]) -> None
     with torch.no_grad():
         cached, outputs = start(model, ids, 5)
         again, expected = RecomputeStepper.start(model, ids, 5)
-        assert isinstance(cached, EncoderDecoderStepper)
+        assert isinstance(cached, KeepingStepper)
         torch.testing.assert_close(outputs, expected, rtol=1e-12, atol=1e-12)
         for tokens in ([2, 3, 4], [5, 5, 2], [6, 3, 3, 2]):
             if len(tokens) > 3:
@@ -304,8 +305,8 @@ def test_it_is_trained_to_write_and_in_a_group_as_alone(fields: dict[str, Any]) 
     (alone,) = train_group([(problem, 0)])
     assert member.train_losses == alone.train_losses
     assert member.train_losses[-1] < 0.4 * member.train_losses[0]
-    judged = judge(problem, member.kept_weights, problem_examples(problem))
-    assert judged.is_wrong.mean() < 0.5
+    strings = problem_examples(problem).strings
+    assert TrainedModel(problem, member.kept_weights).outputs(strings).wrong.mean() < 0.5
 
 
 def problem_examples(problem: Any) -> Any:

@@ -1,9 +1,14 @@
 """The error tree is drawn as it is."""
 
+import ast
 import inspect
+import pickle
+import re
 
 import seqcls.errors
-from seqcls.errors import SeqclsError
+from seqcls.errors import ConfigError, Parameter, SeqclsError
+from sweeps.cli.parameters import option
+from tests.conftest import ROOT
 
 
 def test_the_drawn_tree_is_the_tree() -> None:
@@ -24,5 +29,34 @@ def test_the_drawn_tree_is_the_tree() -> None:
 
 def test_every_error_of_the_module_is_in_the_tree() -> None:
     classes = [x for _, x in inspect.getmembers(seqcls.errors, inspect.isclass)]
-    assert classes
-    assert all(issubclass(x, SeqclsError) for x in classes)
+    errors = [x for x in classes if issubclass(x, BaseException)]
+    assert errors
+    assert all(issubclass(x, SeqclsError) for x in errors)
+
+
+def test_an_error_names_a_parameter_as_each_surface_writes_it() -> None:
+    error = ConfigError("expected no ", Parameter("sort", "size"), ", or ", Parameter("force"))
+    assert str(error) == "expected no sort='size', or force"
+    assert error.worded(option) == "expected no --sort size, or --force"
+    assert str(pickle.loads(pickle.dumps(error))) == str(error)
+
+
+def test_no_error_of_the_science_or_the_book_keeping_names_an_option() -> None:
+    """Notebooks and pages have none; a whole command, in backticks, may be named."""
+    for folder in ("seqcls", "sweeps"):
+        for file in sorted((ROOT / folder).rglob("*.py")):
+            # These are about the command line alone.
+            if file.is_relative_to(ROOT / "sweeps/cli") or file.name in ("serve.py", "terminal.py"):
+                continue
+            constants = [
+                x.value
+                for x in ast.walk(ast.parse(file.read_text()))
+                if isinstance(x, ast.Constant)
+            ]
+            texts = [x for x in constants if isinstance(x, str)]
+            named = [
+                x
+                for x in texts
+                if re.search(r"(?<![\w-])--(?!db\b)[a-z]", re.sub(r"`[^`]*(`|$)", "", x))
+            ]
+            assert not named, file

@@ -9,13 +9,14 @@ import pytest
 
 from seqcls.config import RunConfig
 from seqcls.errors import ConfigError, InvalidStringError
-from seqcls.evaluation import drawn_test_set, evaluate
+from seqcls.evaluation import distinct_test_strings, drawn_test_set, evaluate
 from seqcls.interpretability.automaton_learning import learn
 from seqcls.interpretability.cause_evidence import smallest_automaton
 from seqcls.interpretability.domains import short_strings
 from seqcls.interpretability.minimal import shortest_failing
 from seqcls.interpretability.trained_model import TrainedModel
 from seqcls.interpretability.verdicts import string_verdict, verdicts
+from seqcls.kinds.base import Ability
 from seqcls.models.initialization import initial_parameters
 from seqcls.models.positions import read_ids
 from seqcls.prediction import outputs, predict
@@ -28,6 +29,44 @@ from sweeps.api.presentation import label_and_answer
 from tests.conftest import short_config
 from tests.unit.networks import plain_model
 from tests.unit.test_initialization import REPORT
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"task": "contains_all"},
+        {"task": "majority", "architecture": "gru", "readout": "last"},
+        {"task": "copy", "architecture": "gru"},
+    ],
+    ids=lambda fields: str(fields["task"]),
+)
+def test_what_a_model_says_is_the_same_whoever_asks(fields: dict[str, Any]) -> None:
+    lengths = {f"{part}_max_length": 6 for part in ("train", "validation", "test")}
+    problem = resolve(configuration({**lengths, "test_size": 300, **fields}))
+    weights = {k: v.numpy() for k, v in initial_parameters(problem.network, 0).items()}
+    test, model = distinct_test_strings(problem.test), TrainedModel(problem, weights)
+    answers = model.ask(test.strings)
+    assert np.array_equal(answers.right, ~answers.wrong)
+    (tested,) = evaluate(problem, [weights])
+    assert tested.errors.numbers.tolist() == sorted(test.numbers[answers.wrong])
+    predicted = predict(problem, to_bytes(weights), test.texts)
+    outputs = problem.kind.texts(problem.task, answers.predicted)
+    if outputs is None:
+        assert [x.logit > 0 for x in predicted] == answers.predicted.tolist()
+    else:
+        assert [x.answer for x in predicted] == outputs
+    for row in range(0, len(test.texts), 20):
+        alone = model.answer(test.texts[row])
+        assert alone.is_wrong == answers.wrong[row]
+        assert alone.logit == pytest.approx(answers.score[row], abs=1e-5)
+
+
+@pytest.mark.parametrize(("task", "lacked"), [("majority", "outputs"), ("copy", "labels")])
+def test_a_kind_says_why_it_has_not_what_a_question_needs(task: str, lacked: Ability) -> None:
+    problem = resolve(configuration({"task": task}))
+    needs: tuple[Ability, ...] = ("labels", "outputs", "causes")
+    assert [x for x in needs if problem.lacks(x)] == [lacked]
+    assert f"task={task!r} is no " in str(problem.lacks(lacked))
 
 
 def test_results_are_those_of_counting_string_by_string() -> None:
@@ -152,7 +191,7 @@ def test_a_string_without_a_number_is_asked_and_has_no_answer(
     assert prediction.answer is None
     shortest = shortest_failing(model, 100)
     assert shortest.count == shortest.tried > 0
-    if model.writes:
+    if model.problem.writes:
         assert outputs(model.problem, weights, [typed], 2) == [[]]
         return
     verdict = string_verdict(model, 100)

@@ -7,6 +7,7 @@ import signal
 import stat
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -87,7 +88,7 @@ def test_its_own_files_are_replaced_by_force_alone(tmp_path: Path) -> None:
     path = tmp_path / "new" / "out"
     write(path, "first")
     path.chmod(0o600)
-    with pytest.raises(ConfigError, match="or replace it with --force"):
+    with pytest.raises(ConfigError, match="or replace it with force=True"):
         write(path, "second")
     assert path.read_text() == "first"
     write(path, "second", force=True)
@@ -103,7 +104,7 @@ def test_a_copy_of_a_database_is_never_replaced(tmp_path: Path) -> None:
     path = tmp_path / "copy.db"
     with whole_files(tmp_path) as new:
         shutil.copy(ROOT / "runs.db", new / path.name)
-    with pytest.raises(ConfigError, match="--force replaces only"):
+    with pytest.raises(ConfigError, match="force=True replaces only"):
         write(path, "new", force=True)
     assert path.read_bytes() == (ROOT / "runs.db").read_bytes()
 
@@ -156,6 +157,28 @@ def test_files_that_a_killed_program_moved_in_part_are_taken_back(
     assert state(tmp_path) == was
 
 
+@pytest.mark.parametrize("removed", [0, 1, 2])
+def test_what_a_program_that_was_killed_at_last_did_not_remove_is_removed(
+    tmp_path: Path, removed: int
+) -> None:
+    write(tmp_path / "a", "before")
+    child = os.fork()
+    if child == 0:
+        unlink, unlinked = os.unlink, iter(range(3))
+
+        def killing(*what: Any, **where: Any) -> None:
+            if next(unlinked) == removed:
+                os.kill(os.getpid(), signal.SIGKILL)
+            unlink(*what, **where)
+
+        os.unlink = killing
+        write_all(tmp_path, {"a": "after"}, force=True)
+    os.waitpid(child, 0)
+    assert len(list(tmp_path.glob(".seqcls-*"))) == 1
+    refuse_taken([tmp_path / "b"])
+    assert state(tmp_path) == {"a": (stat.S_IFREG, b"after")}
+
+
 def test_files_that_a_living_program_is_writing_stay(tmp_path: Path) -> None:
     with whole_files(tmp_path) as new:
         (new / "a").write_text("a")
@@ -190,6 +213,6 @@ def test_without_a_state_folder_files_are_written_and_none_is_replaced(
     (tmp_path / "state").write_text("a file, where the folder should be")
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     write(tmp_path / "out", "first without a state folder")
-    with pytest.raises(ConfigError, match="--force replaces only"):
+    with pytest.raises(ConfigError, match="force=True replaces only"):
         write(tmp_path / "out", "second", force=True)
     assert (tmp_path / "out").read_text() == "first without a state folder"

@@ -7,7 +7,6 @@ import pytest
 import torch
 from torch import Tensor
 
-from seqcls.decode import judge
 from seqcls.engines.member import draw_initial
 from seqcls.errors import ConfigError, InvalidStringError
 from seqcls.evaluation import distinct_test_strings
@@ -34,7 +33,6 @@ from seqcls.interpretability.states_by_strings import (
 )
 from seqcls.interpretability.states_of_outputs import likeliest_outputs, output_tokens
 from seqcls.interpretability.trained_model import TrainedModel
-from seqcls.kinds import Examples
 from seqcls.problem import configuration, resolve
 from seqcls.training import train_group
 from tests.unit.asked import TWO_BLOCKS, untrained
@@ -261,9 +259,9 @@ def test_without_any_ablation_the_sample_is_answered_as_in_the_test(
     judged_by = judge_of(trained, 10**6)
     whole = judged_by.without({})
     test = distinct_test_strings(trained.problem.test)
-    direct = judge(trained.problem, trained.weights, Examples(test.strings, test.targets))
-    assert 0 < whole.errors == int(direct.is_wrong.sum()) < len(test.texts)
-    assert whole.loss == pytest.approx(-direct.log_probability.mean(), rel=1e-9)
+    direct = trained.outputs(test.strings)
+    assert 0 < whole.errors == int(direct.wrong.sum()) < len(test.texts)
+    assert whole.loss == pytest.approx(-direct.score.mean(), rel=1e-9)
     assert whole.logit_change == 0
     assert whole.confusion is None
     assert (whole.strings.sum(), whole.right.sum()) == (
@@ -338,5 +336,5 @@ def test_what_is_too_long_is_refused() -> None:
     plain = model_of(**NETWORKS["rotary"])
     with pytest.raises(InvalidStringError, match="more than the 512"):
         attention_patterns(plain, (0,) * 600)
-    with pytest.raises(ConfigError, match="its models write nothing"):
+    with pytest.raises(ConfigError, match="its models write no outputs"):
         output_tokens(untrained(**TWO_BLOCKS), (0, 1))

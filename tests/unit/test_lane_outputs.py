@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from seqcls.decode import best_written, judge, output_limits, score
+from seqcls.decode import best_written, output_limits, score
 from seqcls.engines.choice import choose_engine
 from seqcls.engines.compiled.arithmetic import BETA_1
 from seqcls.engines.compiled.engine import Program, Update
@@ -15,7 +15,10 @@ from seqcls.engines.lanes.batches import OutputProgram, Steps, make_lesson
 from seqcls.engines.lanes.engine import Lanes, program_of
 from seqcls.engines.pytorch.computations import OneByOne
 from seqcls.engines.pytorch.groups import FlatGroup, Losses
+from seqcls.evaluation import ask
 from seqcls.kinds import Examples
+from seqcls.kinds.base import Questions
+from seqcls.kinds.transduction import OutputAnswers
 from seqcls.models.initialization import initial_parameters
 from seqcls.problem import Problem, configuration, resolve
 from seqcls.results import Weights
@@ -195,8 +198,12 @@ def test_a_judgment_is_the_same_whoever_writes() -> None:
     problem = problem_of("lstm")
     examples = stream(problem.test).epoch(0)
     weights = train_group([(problem, 1)], engine="lanes")[0].kept_weights
-    found, expected = judge(problem, weights, examples, Lanes()), judge(problem, weights, examples)
-    assert np.array_equal(found.is_wrong, expected.is_wrong)
+    questions = Questions.about(examples)
+    (found,) = ask(problem, [weights], questions, engine="lanes", fast_writing=True)
+    (expected,) = ask(problem, [weights], questions)
+    assert isinstance(found, OutputAnswers)
+    assert isinstance(expected, OutputAnswers)
+    assert np.array_equal(found.wrong, expected.wrong)
     assert np.array_equal(found.edits, expected.edits)
     assert found.outputs == expected.outputs
     assert found.error_kinds == expected.error_kinds

@@ -7,7 +7,7 @@ import pytest
 from dashboard.launch.fields import GROUPS, default_value, meanings, offered, options, typed, usual
 from dashboard.launch.starting_point import Start, seeds_of
 from dashboard.words.languages import shortest_strings
-from seqcls.config import RunConfig
+from seqcls.config import ABOUT, RunConfig
 from seqcls.errors import ConfigError
 from seqcls.kinds import kind_name
 from seqcls.problem import configuration, resolve
@@ -28,6 +28,12 @@ def chosen(**fields: Any) -> set[str]:
 def test_every_field_stands_in_one_group() -> None:
     grouped = [name for names in GROUPS.values() for name in names]
     assert sorted(grouped) == sorted(set(RunConfig.model_fields) - {"plugins", "imported"})
+
+
+def test_no_two_fields_have_one_place_on_the_form() -> None:
+    places = [(about.group, about.place) for about in ABOUT.values() if about.group is not None]
+    assert len(set(places)) == len(places)
+    assert {group for group, _ in places} == set(GROUPS)
 
 
 def test_only_settings_that_the_task_reads_are_offered() -> None:

@@ -64,7 +64,7 @@ def test_only_what_this_machine_has_no_room_for_is_named(monkeypatch: pytest.Mon
     monkeypatch.setattr(machine, "machine_bytes", lambda: needed)
     assert machine.shortage(resolve(config)) is None
     assert machine.warning([resolve(config)]) is None
-    assert "fewer --workers" in (machine.warning([resolve(config)], workers=2) or "")
+    assert "fewer workers" in (machine.warning([resolve(config)], workers=2) or "")
     monkeypatch.setattr(machine, "machine_bytes", lambda: needed - 1)
     assert "at least" in (machine.shortage(resolve(config)) or "")
     assert "such runs fail" in (machine.warning([resolve(short_config()), resolve(config)]) or "")

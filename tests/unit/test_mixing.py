@@ -11,17 +11,18 @@ from torch import Tensor
 from torch.nn import functional
 
 from seqcls.config import NetworkConfig
+from seqcls.decode import KeepingStepper, start
 from seqcls.engines.choice import choose_engine
-from seqcls.engines.pytorch.batches import Batch, trimmed_ids
-from seqcls.engines.pytorch.computations import OneByOne, Stacked
+from seqcls.engines.pytorch.computations import OneByOne, Stacked, trimmed_ids
 from seqcls.engines.pytorch.groups import FlatGroup, Losses, StackedGroup
 from seqcls.errors import ConfigError, EngineError
 from seqcls.interpretability.mechanisms import LONGER
 from seqcls.interpretability.remedies import suggestions
 from seqcls.interpretability.states_by_strings import recurrent_units
 from seqcls.models.base import Recorder
+from seqcls.models.batches import Batch
 from seqcls.models.initialization import initial_parameters
-from seqcls.models.mixing import Mixer, Mixing, MixingStepper
+from seqcls.models.mixing import Mixer, Mixing
 from seqcls.models.positions.places import places_of
 from seqcls.problem import configuration, resolve
 from seqcls.results import TrainedMember
@@ -268,7 +269,8 @@ def test_a_step_is_what_the_whole_gives(name: str) -> None:
     whole = model(ids)
     started = ids[:, :7].clone()
     started[1, 3:] = PAD
-    stepper, outputs = MixingStepper.start(model, started)
+    stepper, outputs = start(model, started, 5)
+    assert isinstance(stepper, KeepingStepper)
     torch.testing.assert_close(outputs[0], whole[0, 6], rtol=1e-11, atol=1e-12)
     torch.testing.assert_close(outputs[1], whole[1, 2], rtol=1e-11, atol=1e-12)
     stepper.take(torch.tensor([2, 0]))

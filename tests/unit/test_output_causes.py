@@ -6,16 +6,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from seqcls import decode
-from seqcls.decode import Judged
 from seqcls.evaluation import distinct_test_strings
 from seqcls.interpretability.causes import attributions, summed_up
 from seqcls.interpretability.mechanisms import FIRST_RIGHT, LATER, ONE_PLACE, REPEATED
 from seqcls.interpretability.output_causes import WrongOutputs, statements
 from seqcls.interpretability.trained_model import TrainedModel
+from seqcls.kinds.transduction import OutputAnswers, WrongOutput
 from seqcls.models.initialization import initial_parameters
 from seqcls.problem import configuration, resolve
 from seqcls.results import ErrorKind
+from seqcls.strings.token_strings import TokenStrings
 
 PROBLEM = resolve(
     configuration(
@@ -35,23 +35,22 @@ def model_that_writes(
     weights = {x: y.numpy() for x, y in initial_parameters(PROBLEM.network, 0).items()}
     model = TrainedModel(PROBLEM, weights)
 
-    def judged(_problem: object, _weights: object, examples: object) -> Judged:
-        rows = examples.strings.letters.tolist()  # type: ignore[attr-defined]
-        texts = [model.text([x for x in row if x != 255]) for row in rows]
-        spelled = ["".join("ab"[x] for x in row if x != 255) for row in rows]
-        assert len(texts) == len(spelled)
-        found = [outputs[text] for text in spelled if text in outputs]
-        return Judged(
-            np.array([text in outputs for text in spelled]),
-            np.zeros(len(rows), dtype=bool),
-            np.zeros(len(rows)),
-            np.zeros(len(rows), dtype=np.int64),
-            [["ab".index(x) for x in said] for said, _, _ in found],
-            np.array([place for _, place, _ in found]),
-            [kind for _, _, kind in found],
-        )
+    def ask(_model: object, strings: TokenStrings) -> OutputAnswers:
+        spelled = ["".join("ab"[x] for x in row if x != 255) for row in strings.letters.tolist()]
+        found = {row: outputs[text] for row, text in enumerate(spelled) if text in outputs}
+        targets = PROBLEM.questions(strings).targets
+        every, errors = np.ones(len(strings), dtype=bool), {}
+        for row, (said, _, _) in found.items():
+            target = [x for x in targets[row].tolist() if x != 255]
+            errors[row] = WrongOutput(["ab".index(x) for x in said], target, True)
+        score = np.zeros(len(strings))
+        answers = OutputAnswers(strings, targets, targets, score, every, ~every, every, errors)
+        # The places and kinds are those that are given.
+        vars(answers)["first_wrong"] = np.array([place for _, place, _ in found.values()])
+        vars(answers)["error_kinds"] = [kind for _, _, kind in found.values()]
+        return answers
 
-    monkeypatch.setattr(decode, "judge", judged)
+    monkeypatch.setattr(TrainedModel, "ask", ask)
     return model
 
 

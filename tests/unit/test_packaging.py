@@ -110,6 +110,21 @@ def test_imports_within_functions_and_by_name_go_downwards_too() -> None:
                 assert not f"{name}.".startswith(tuple(f"{x}." for x in above)), f"{path}: {name}"
 
 
+def test_few_places_ask_whether_models_write_outputs_and_each_says_why() -> None:
+    asks = re.compile(r"\.(writes|no_language)\b(?!\.)")
+    places = [
+        (path, lines[number - 1])
+        for package in ("seqcls", "sweeps", "dashboard")
+        for path in (ROOT / package).rglob("*.py")
+        if "seqcls/kinds" not in path.as_posix()
+        for lines in [path.read_text().splitlines()]
+        for number, line in enumerate(lines)
+        if asks.search(line) and "import" not in line and "`" not in line and "fields." not in line
+    ]
+    assert 0 < len(places) <= 8
+    assert all(before.strip().startswith(("#", '"""')) for _, before in places), places
+
+
 def test_what_measures_needs_no_tests() -> None:
     for path in (ROOT / "benchmarks").rglob("*.py"):
         assert not [x for x in _imports_of(path.read_text()) if x.startswith("tests.")], path

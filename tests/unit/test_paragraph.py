@@ -9,15 +9,14 @@ from torch import Tensor
 
 from dashboard.elements import colored, heated
 from seqcls.decode import RecomputeStepper, start
-from seqcls.engines.pytorch import batches
-from seqcls.engines.pytorch.batches import Batch
-from seqcls.engines.pytorch.computations import plain_logits
+from seqcls.engines.pytorch.computations import plain_logits, testing_pieces
 from seqcls.errors import InvalidStringError
 from seqcls.interpretability.states_by_strings import picture_attention
 from seqcls.interpretability.trained_model import TrainedModel
 from seqcls.kinds import examples_of
 from seqcls.kinds.transduction import separator_id
 from seqcls.models.base import Classifier
+from seqcls.models.batches import Batch
 from seqcls.models.initialization import initial_parameters, make_model
 from seqcls.models.pictures import Convolution, memory_shape, page_of
 from seqcls.models.positions.places import places_of
@@ -176,7 +175,7 @@ def test_pictures_are_read_few_at_a_time_where_they_are_large() -> None:
     (config,) = spec.configs()
     network = resolve(config).network
     strings = TokenStrings.of_lists(28, [[3, 26, 3]] * 20)
-    found = batches.testing_pieces(network, strings, torch.device("cpu"))
+    found = testing_pieces(network, strings, torch.device("cpu"))
     pieces = [len(rows) for rows, _ in found]
     assert sum(pieces) == 20
     assert max(pieces) <= 8

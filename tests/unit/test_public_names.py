@@ -1,15 +1,23 @@
 """What each package offers by name: whoever builds on it finds these, and no other by accident."""
 
+import subprocess
+import sys
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 
+import seqcls
+from seqcls.engines.member import draw_initial
+from seqcls.errors import SeqclsError
 from tests.conftest import ROOT
 
 PUBLIC = {
-    "seqcls": [],
+    "seqcls": [
+        *("MODELS", "Problem", "RunConfig", "TASKS", "TrainedModel", "evaluate", "resolve"),
+        "train",
+    ],
     "seqcls.kinds": [
         *("ACCURACY", "ErrorColumn", "Examples", "KINDS", "Kind", "MISCLASSIFIED", "Measure"),
         *("Words", "examples_of", "kind_name"),
@@ -37,11 +45,21 @@ PUBLIC = {
             "delete",
         ),
         *("engines", "errors", "errors_of_run"),
-        *("estimate", "explain", "export", "family", "figures", "helps"),
+        *("estimate", "explain", "export", "family", "figures"),
         *("import_predictions", "in_both_precisions"),
         *("lengths", "log_results", "merge", "minimal", "model", "open_store"),
         *("pack", "patch", "predict"),
-        *("proofs", "report", "resume", "retry", "rules", "runs", "sensitive", "shortest"),
+        *(
+            "proofs",
+            "remedies",
+            "report",
+            "resume",
+            "retry",
+            "rules",
+            "runs",
+            "sensitive",
+            "shortest",
+        ),
         *("states", "status", "stop", "submit", "theory", "upgrade", "verdict", "verify", "work"),
     ],
     "sweeps.store.writer": [
@@ -75,6 +93,35 @@ def test_a_package_offers_these_names(name: str) -> None:
     module = import_module(name)
     assert public(module) == PUBLIC[name]
     assert all(hasattr(module, own) for own in PUBLIC[name])
+
+
+@pytest.mark.parametrize("name", ["seqcls", "sweeps.api"])
+def test_a_notebook_is_offered_these_names_alone(name: str) -> None:
+    offered = [own for own in dir(import_module(name)) if own[0] != "_"]
+    assert offered == PUBLIC[name]
+
+
+def test_the_science_is_there_by_one_light_import() -> None:
+    asked = (
+        "import sys; known = set(sys.modules); import seqcls; print(*set(sys.modules) - known);"
+        "print(seqcls.resolve(seqcls.RunConfig()).task.alphabet)"
+    )
+    command = [sys.executable, "-c", asked]
+    said = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=True).stdout
+    loaded, alphabet = said.splitlines()
+    assert {x.partition(".")[0] for x in loaded.split()} <= {"seqcls", *sys.stdlib_module_names}
+    assert alphabet == "abc"
+
+
+def test_a_model_takes_a_string_as_text_or_says_what_it_wants() -> None:
+    problem = seqcls.resolve(seqcls.RunConfig(task="parity", hidden_size=4))
+    model = seqcls.TrainedModel(problem, draw_initial([(problem, 0)])[0])
+    assert model.answer("0110") == model.answer([0, 1, 1, 0]) == model.answer(list("0110"))
+    assert model.answer("0111").label is True
+    for wrong in (110, None, 1.5, ("0", 1.5), "012", object()):
+        with pytest.raises(SeqclsError) as refused:
+            model.answer(wrong)  # type: ignore[arg-type]
+        assert "\n" not in str(refused.value)
 
 
 @pytest.mark.parametrize("name", ["seqcls", "sweeps", "dashboard"])

@@ -8,16 +8,15 @@ import torch
 from torch import Tensor, nn
 
 from seqcls.config import NetworkConfig
-from seqcls.decode import RecomputeStepper, start
+from seqcls.decode import KeepingStepper, RecomputeStepper, start
 from seqcls.engines.choice import choose_engine
-from seqcls.engines.pytorch.batches import Batch
 from seqcls.engines.pytorch.computations import plain_logits
 from seqcls.errors import ConfigError
 from seqcls.models.base import Classifier
+from seqcls.models.batches import Batch
 from seqcls.models.entries import RECURRENT_ATTENTION
 from seqcls.models.initialization import initial_parameters
 from seqcls.models.positions.places import places_of
-from seqcls.models.recurrent_attention import RecurrentAttentionStepper
 from seqcls.problem import configuration, resolve
 from seqcls.strings.tokenizer import CLS, PAD
 from seqcls.training import train_group
@@ -177,7 +176,7 @@ def test_writing_with_kept_states_is_writing_without(fields: dict[str, Any]) -> 
     with torch.no_grad():
         kept, outputs = start(model, ids, 4)
         again, expected = RecomputeStepper.start(model, ids, 4)
-        assert isinstance(kept, RecurrentAttentionStepper)
+        assert isinstance(kept, KeepingStepper)
         torch.testing.assert_close(outputs, expected, rtol=1e-12, atol=1e-12)
         for tokens in ([2, 3, 4], [6, 3, 3, 2]):
             if len(tokens) > 3:

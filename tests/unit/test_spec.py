@@ -2,6 +2,7 @@
 
 import datetime
 import math
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +13,13 @@ from hypothesis import strategies as st
 import sweeps.grid.spec
 from seqcls.config import RunConfig
 from seqcls.errors import SpecError
+from seqcls.problem import configuration
+from sweeps.api import sweeping
 from sweeps.grid.spec import load_specs, parse_spec, read_spec, shipped_names
 from sweeps.grid.written_spec import MAX_RUNS
+from sweeps.store.opening import open_writer
+from sweeps.work.machine import WorkOptions
+from sweeps.work.timing import Times
 
 PLAIN = {"name": "s", "model_seeds": [0]}
 
@@ -209,3 +215,25 @@ def test_a_specification_is_found_by_path_folder_or_name(
     assert "report" in shipped_names()
     with pytest.raises(SpecError, match="no sweep specification 'nope': known are report, "):
         load_specs("nope")
+
+
+def test_a_grid_is_expanded_once_whatever_is_asked_of_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    expanded: list[Mapping[str, Any]] = []
+
+    def expand(fields: Mapping[str, Any]) -> RunConfig:
+        expanded.append(fields)
+        return configuration(fields)
+
+    monkeypatch.setattr("sweeps.grid.spec.configuration", expand)
+    grid = {"name": "grid", "model_seeds": "0..4", "axes": {"train_seed": [1, 2, 3]}}
+    store = open_writer(str(tmp_path / "runs.db"))
+    plans = sweeping.read_specs(grid)
+    sweeping.check_training(WorkOptions(), plans)
+    sweeping.memory_warning(plans)
+    assert sweeping.missing_runs(store, plans) is None
+    assert sweeping.submit(store, plans) == ["grid"]
+    assert sweeping.missing_runs(store, plans) == 15
+    assert sweeping.estimate(store, plans, timer=lambda _: Times()).runs == 15
+    assert len(expanded) == 3

@@ -17,6 +17,8 @@ from seqcls.interpretability.network import Network
 from seqcls.interpretability.remedies import suggestions
 from seqcls.interpretability.trained_model import TrainedModel
 from seqcls.interpretability.verdicts import checked_length, string_verdict, unaffordable, verdicts
+from seqcls.kinds.base import Questions
+from seqcls.kinds.membership import MembershipKind
 from seqcls.problem import configuration, resolve
 from seqcls.results import Evaluation
 from sweeps.grid.grouping import mean_length
@@ -29,7 +31,8 @@ def evaluated(config: RunConfig, *wrong: int) -> Evaluation:
     """What is found of a model that is wrong on the strings of these lengths alone."""
     test = distinct_test_strings(resolve(config).test)
     right = test.labels ^ np.isin(test.strings.lengths, wrong)
-    return evaluation_of(resolve(config), test, np.where(right, 1.0, -1.0))
+    answers = MembershipKind().judge(Questions.about(test.examples), np.where(right, 1.0, -1.0))
+    return evaluation_of(resolve(config), test, answers)
 
 
 @pytest.mark.parametrize(

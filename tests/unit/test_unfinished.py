@@ -159,20 +159,20 @@ KILLED = """
 import sys
 import time
 from pathlib import Path
-from seqcls.engines import unfinished
+from seqcls.engines import member
 from tests.unit.test_unfinished import WRITES, trained
 
 epochs = []
 
-def fourth(self, packed, keep=unfinished.Unfinished.keep):
+def fourth(self, packed, keep=member.Unfinished.keep):
     epochs.append(packed)
     if len(epochs) == 4:
         keep(self, packed)
         time.sleep(60)
 
-unfinished.SECONDS = 0.0
-unfinished.cache_folder = lambda: Path(sys.argv[1])
-unfinished.Unfinished.keep = fourth
+member.SECONDS = 0.0
+member.cache_folder = lambda: Path(sys.argv[1])
+member.Unfinished.keep = fourth
 trained("lanes", WRITES)
 """
 

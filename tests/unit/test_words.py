@@ -38,3 +38,30 @@ def test_a_docstring_says_what_its_own_thing_is(package: str) -> None:
                 leaning.append(f"{path.relative_to(ROOT)}:{line}: {text.splitlines()[0]}")
     assert count > 20
     assert leaning == []
+
+
+IMPORT = re.compile(r"\bfrom ((?:seqcls|sweeps|dashboard|tests)(?:\.\w+)*) import ([\w, ]+)")
+"""Also where source stands in a text: what a test runs in another process, what docs show."""
+
+
+def names_of(module: str) -> set[str] | None:
+    """What can be imported from a module; None where there is no such module."""
+    base = ROOT / module.replace(".", "/")
+    path = next((x for x in (base.with_suffix(".py"), base / "__init__.py") if x.exists()), None)
+    if path is None and not base.is_dir():
+        return None
+    below = {x.stem for x in base.glob("*") if x.is_dir() or x.suffix == ".py"}
+    return below | set(re.findall(r"\w+", path.read_text()) if path else ())
+
+
+@pytest.mark.parametrize("files", ["tests/**/*.py", "docs/*.md", "seqcls/**/*.py", "*.md"])
+def test_what_a_text_imports_is_there(files: str) -> None:
+    known: dict[str, set[str] | None] = {}
+    missing = []
+    for path in ROOT.glob(files):
+        for module, names in IMPORT.findall(path.read_text()):
+            known.setdefault(module, names_of(module))
+            wanted = {name.split(" as ")[0].strip() for name in names.split(",")} - {""}
+            if not wanted <= (known[module] or set()):
+                missing.append(f"{path.relative_to(ROOT)}: from {module} import {names}")
+    assert missing == []

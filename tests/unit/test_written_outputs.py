@@ -14,7 +14,6 @@ from seqcls.decode import (
     beginnings,
     best_written,
     greedy,
-    judge,
     output_limits,
     score,
     written_beams,
@@ -22,12 +21,12 @@ from seqcls.decode import (
 from seqcls.engines.base import Member
 from seqcls.engines.choice import choose_engine
 from seqcls.engines.member import Unfinished, draw_initial
-from seqcls.engines.pytorch.batches import Batch, trimmed_ids
-from seqcls.engines.pytorch.computations import OneByOne, Stacked, plain_logits
+from seqcls.engines.pytorch.computations import OneByOne, Stacked, plain_logits, trimmed_ids
 from seqcls.engines.pytorch.groups import FlatGroup, StackedGroup
 from seqcls.engines.pytorch.training import GroupTraining, optimized
 from seqcls.errors import ConfigError, InvalidStringError
 from seqcls.evaluation import evaluate
+from seqcls.interpretability.trained_model import TrainedModel
 from seqcls.kinds import Examples
 from seqcls.kinds.transduction import (
     NO_TARGET,
@@ -39,6 +38,7 @@ from seqcls.kinds.transduction import (
     separator_id,
 )
 from seqcls.models.base import Classifier
+from seqcls.models.batches import Batch
 from seqcls.models.initialization import initial_parameters, make_model
 from seqcls.models.positions.places import places_of
 from seqcls.prediction import outputs as written_outputs
@@ -331,6 +331,6 @@ def test_beams_come_the_likeliest_first() -> None:
     for outputs in found:
         scores = [x.log_probability for x in outputs]
         assert scores == sorted(scores, reverse=True)
-    judged = judge(problem, weights, drawn_examples(problem, 10))
+    judged = TrainedModel(problem, weights).outputs(drawn_examples(problem, 10).strings)
     best = [[token - 2 for token in outputs[0].tokens] for outputs in found]
-    assert [best[row] for row in np.flatnonzero(judged.is_wrong)] == list(judged.outputs)
+    assert [best[row] for row in np.flatnonzero(judged.wrong)] == judged.outputs

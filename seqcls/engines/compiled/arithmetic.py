@@ -1,3 +1,5 @@
+# Compiled by Numba, which infers the types of arguments: what has none here is compiled.
+# mypy: allow-untyped-defs, allow-untyped-calls, allow-untyped-decorators
 """What all compiled engines compute alike: AdamW, and the coefficients of erfc."""
 
 import math

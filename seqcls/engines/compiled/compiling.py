@@ -1,3 +1,5 @@
+# It builds on classes of Numba, which has no annotations.
+# mypy: allow-untyped-calls
 """How functions are compiled, and where its machine code is kept."""
 
 import hashlib

@@ -1,19 +1,25 @@
 """What the compiled engines have in common: programs, training by them, and the engine."""
 
+import logging
 import pickle
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple, Protocol, runtime_checkable
+from typing import Any, ClassVar, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Float
 
-from seqcls.engines.base import Member, Progress
+from seqcls.config import NetworkConfig
+from seqcls.engines.base import Member, Progress, Writer
+from seqcls.engines.compiled.machine_code import is_compiled, is_ready, mark_compiled
 from seqcls.engines.member import MemberTraining, Unfinished, learning_rate
-from seqcls.problem import Problem
+from seqcls.problem import Problem, configuration, resolve
 from seqcls.results import EpochLosses, TrainedMember, Weights
+from seqcls.sampling.streams import stream
+
+_log = logging.getLogger(__name__)
 
 # Training by compiled code: one member after another.
 #
@@ -147,6 +153,13 @@ class CompiledEngine(ABC):
     name: ClassVar[str]
     one_thread = True
     wants_initial = True
+    precisions: ClassVar[tuple[str, ...]]
+    """The precisions that it is compiled for."""
+    least: ClassVar[Mapping[str, Mapping[str, Any]]]
+    """By part, as `seqcls.engines.compiled.machine_code` calls them, fields of a configuration that
+    make it compile all of the part."""
+    compiling: ClassVar[str]
+    """What is said before a part is compiled for a precision."""
 
     def obstacle(self, problem: Problem, device: str) -> str | None:
         """Why it cannot train and test this; None where it can."""
@@ -159,6 +172,34 @@ class CompiledEngine(ABC):
     @abstractmethod
     def _obstacle(self, problem: Problem) -> str | None:
         """The obstacle of task and network."""
+
+    @abstractmethod
+    def part_of(self, config: NetworkConfig) -> str:
+        """The part that trains a network which the engine can train."""
+
+    def prepare(self, problems: Iterable[Problem]) -> None:
+        """Implements `Engine.prepare`: compiles what has not been compiled here."""
+        networks = [problem.network for problem in problems]
+        for precision, part in sorted({(x.precision, self.part_of(x)) for x in networks}):
+            if not is_compiled(precision, part):
+                _log.warning(self.compiling.format(precision=precision, part=part))
+                self.compile_ahead(precision, part)
+
+    def is_ready(self, problem: Problem) -> bool:
+        """Implements `Engine.is_ready`."""
+        return is_ready(problem.network.precision, self.part_of(problem.network))
+
+    def compile_ahead(self, precision: str, part: str) -> None:
+        """Compiles what training and testing need, so that no other process has to."""
+        few = {"train_size": 64, "validation_size": 64, "max_num_epochs": 1}
+        problem = resolve(configuration({**self.least[part], **few, "precision": precision}))
+        (trained,) = self.train(
+            [(problem, 0)], None, every_epoch=False, progress=lambda *_: None, device="cpu"
+        )
+        if isinstance(self, Writer) and problem.network.head != "string":
+            inputs = stream(problem.validation).epoch(0).strings
+            self.write(problem, trained.kept_weights, inputs, np.ones(len(inputs), np.int64))
+        mark_compiled(precision, part)
 
     def group_size(self, problem: Problem) -> int:
         """Few: members are trained one after another, and small groups keep all cores at work."""

@@ -5,7 +5,9 @@ Numba is not loaded to know it.
 
 import contextlib
 import hashlib
+import re
 from collections.abc import Mapping
+from functools import lru_cache
 from pathlib import Path
 
 from seqcls.cache import cache_folder
@@ -22,23 +24,19 @@ TRANSFORMER_OUTPUTS = "transformer_outputs"
 RECURRENT_OUTPUTS = "recurrent_outputs"
 """The parts of the engine of lanes."""
 
-_COMPILED = ("arithmetic", "compiling", "engine", "machine_code")
-_FUSED = ("buffers", "forward", "kernel", "packing", "tiles")
-_LANES = ("batches", "elementary", "loss", "packing", "tiles", "vector")
-_TRANSFORMER = tuple(f"transformer_{name}" for name in ("attention", "block", "kernel", "sizes"))
-_RECURRENT = ("recurrent_kernel", "recurrent_sizes")
-
-SOURCES: Mapping[str, tuple[str, tuple[str, ...]]] = {
-    FUSED: ("fused", _FUSED),
-    TABLES: ("fused", (*_FUSED, "table_kernel", "tables")),
-    MEAN: ("fused", (*_FUSED, "mean")),
-    TRANSFORMER: ("lanes", (*_LANES, *_TRANSFORMER)),
-    RECURRENT: ("lanes", (*_LANES, *_RECURRENT)),
-    TRANSFORMER_OUTPUTS: ("lanes", (*_LANES, *_TRANSFORMER, "transformer_outputs")),
-    RECURRENT_OUTPUTS: ("lanes", (*_LANES, *_RECURRENT, "recurrent_outputs")),
+BEGINNINGS: Mapping[str, tuple[str, ...]] = {
+    FUSED: ("fused.kernel", "fused.tiles", "compiled.engine"),
+    TABLES: ("fused.table_kernel", "fused.tables", "compiled.engine"),
+    MEAN: ("fused.mean", "fused.tiles", "compiled.engine"),
+    TRANSFORMER: ("lanes.transformer_kernel", "lanes.batches"),
+    RECURRENT: ("lanes.recurrent_kernel", "lanes.batches"),
+    TRANSFORMER_OUTPUTS: ("lanes.transformer_outputs", "lanes.batches"),
+    RECURRENT_OUTPUTS: ("lanes.recurrent_outputs", "lanes.batches"),
 }
-"""By part, its engine's folder, and the modules there that it is made of, beside `compiled`'s:
-those with functions that are compiled, and those that define the tuples which these take."""
+"""By part, the module whose functions Python calls, and those that define the tuples which these
+take. All else that is compiled with them is what these modules import."""
+
+_IMPORT = re.compile(r"^from seqcls\.engines\.((?:compiled|fused|lanes)\.\w+) import", re.MULTILINE)
 
 
 def machine_code_folder(part: str) -> Path:
@@ -48,17 +46,22 @@ def machine_code_folder(part: str) -> Path:
     calls, so the folder is named by the source of all.
 
     Args:
-        part: one of `SOURCES`.
+        part: one of `BEGINNINGS`.
     """
     content = b"".join(path.read_bytes() for path in sources_of(part))
     return cache_folder() / "compiled" / hashlib.sha256(content).hexdigest()[:16]
 
 
-def sources_of(part: str) -> list[Path]:
+@lru_cache
+def sources_of(part: str) -> tuple[Path, ...]:
     """The files of engines that a part is made of."""
-    engines, (folder, names) = Path(__file__).parent.parent, SOURCES[part]
-    shared = [engines / "compiled" / f"{name}.py" for name in _COMPILED]
-    return [*shared, *(engines / folder / f"{name}.py" for name in names)]
+    engines = Path(__file__).parent.parent
+    names, left = set[str](), set(BEGINNINGS[part])
+    while left:
+        names |= left
+        files = [engines / f"{name.replace('.', '/')}.py" for name in left]
+        left = {found for file in files for found in _IMPORT.findall(file.read_text())} - names
+    return tuple(engines / f"{name.replace('.', '/')}.py" for name in sorted(names))
 
 
 def is_compiled(precision: str, part: str) -> bool:

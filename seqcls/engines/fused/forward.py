@@ -1,3 +1,5 @@
+# Compiled by Numba, which infers the types of arguments: what has none here is compiled.
+# mypy: allow-untyped-defs, allow-untyped-calls, allow-untyped-decorators
 """Counts to logits, a tile of strings at a time; the formulas stand in `fused.kernel`."""
 
 import math

@@ -1,3 +1,5 @@
+# Compiled by Numba, which infers the types of arguments: what has none here is compiled.
+# mypy: allow-untyped-defs, allow-untyped-calls, allow-untyped-decorators
 """Forward, backward and AdamW of one model as one compiled function of letter counts.
 
 Shapes: K token types (CLS, then the n letters), H hidden, h heads of size d, J = h d, F feed-

@@ -1,3 +1,5 @@
+# Compiled by Numba, which infers the types of arguments: what has none here is compiled.
+# mypy: allow-untyped-defs, allow-untyped-calls, allow-untyped-decorators
 """Training and evaluation where the logit reads the mean of all tokens' final states.
 
 The logit of a mean is the mean of the logits, and equal letters have equal states: with n_qs the

@@ -1,3 +1,5 @@
+# Compiled by Numba, which infers the types of arguments: what has none here is compiled.
+# mypy: allow-untyped-defs, allow-untyped-calls, allow-untyped-decorators
 """Training and evaluation of one block with places, as compiled functions of tiles of strings.
 
 Read at one place, one block needs the query of that place alone, and the keys and values of

@@ -56,7 +56,7 @@ def make_groups(
     readout: Readout,
     strings: TokenStrings,
     targets: np.ndarray,
-    batches: Sequence[Int64[np.ndarray, " row"]],
+    batches: Sequence[Int64[np.ndarray, " _"]],
 ) -> Groups:
     """Strings in groups.
 
@@ -177,7 +177,7 @@ def make_lesson(
     network: NetworkConfig,
     task: Task,
     examples: Examples,
-    batches: Sequence[Int64[np.ndarray, " row"]],
+    batches: Sequence[Int64[np.ndarray, " _"]],
 ) -> Lesson:
     """Inputs with their targets, in groups.
 

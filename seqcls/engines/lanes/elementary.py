@@ -1,3 +1,5 @@
+# Compiled by Numba, which infers the types of arguments: what has none here is compiled.
+# mypy: allow-untyped-defs, allow-untyped-calls, allow-untyped-decorators
 """Elementary functions and norms of vectors, in single precision."""
 
 import math

@@ -1,3 +1,5 @@
+# Compiled by Numba, which infers the types of arguments: what has none here is compiled.
+# mypy: allow-untyped-defs, allow-untyped-calls, allow-untyped-decorators
 """Forward, backward and AdamW of a recurrent network, as one compiled function.
 
 The groups of a batch go through the network together, token by token: a weight that is loaded

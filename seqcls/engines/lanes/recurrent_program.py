@@ -104,7 +104,7 @@ def most_rows(strings: LaneStrings) -> tuple[int, int]:
     return rows, int((strings.ends - starts).max(initial=0))
 
 
-def recurrent_logits(
+def logits(
     network: NetworkConfig, weights: Sequence[Weights], strings: TokenStrings
 ) -> Float[np.ndarray, "member string"]:
     """Logits of models of one shape."""
@@ -201,3 +201,10 @@ def taught(network: NetworkConfig, flat: Flat, lesson: Lesson, steps: Steps | No
         missed_inside,
     )
     return Results(loss, losses, missed, missed_inside)
+
+
+def program_of(problem: Problem) -> "RecurrentProgram | RecurrentOutputs":
+    """What trains a model."""
+    if problem.network.head == "string":
+        return RecurrentProgram(problem)
+    return RecurrentOutputs(problem)

@@ -1,3 +1,5 @@
+# Compiled by Numba, which infers the types of arguments: what has none here is compiled.
+# mypy: allow-untyped-defs, allow-untyped-calls, allow-untyped-decorators
 """Products of matrices by blocks, and the linear layers that are made of them."""
 
 from collections.abc import Callable, Iterable

@@ -1,3 +1,5 @@
+# Compiled by Numba, which infers the types of arguments: what has none here is compiled.
+# mypy: allow-untyped-defs, allow-untyped-calls, allow-untyped-decorators
 """Attention of one block over a group of strings, head by head, forward and backward.
 
     score_ij = q_i . k_j + bias_ij     p_i = softmax(score_i)     mixed_i = sum_j p_ij v_j

@@ -1,3 +1,5 @@
+# Compiled by Numba, which infers the types of arguments: what has none here is compiled.
+# mypy: allow-untyped-defs, allow-untyped-calls, allow-untyped-decorators
 r"""One block over a group of strings, forward and backward.
 
     norms before:  y = x + Wo attend(norm(x)) + bo       z = y + W2 act(W1 norm(y) + b1) + b2

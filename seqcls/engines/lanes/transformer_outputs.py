@@ -1,3 +1,5 @@
+# Compiled by Numba, which infers the types of arguments: what has none here is compiled.
+# mypy: allow-untyped-defs, allow-untyped-calls, allow-untyped-decorators
 """Transformers that write, as compiled functions: training, scoring, greedy decoding."""
 
 from typing import NamedTuple

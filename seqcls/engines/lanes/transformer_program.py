@@ -62,7 +62,7 @@ from seqcls.tasks import Task
 def make_places(
     config: NetworkConfig,
     rows: Int64[np.ndarray, " group"],
-    places: Sequence[Int64[np.ndarray, " token"]],
+    places: Sequence[Int64[np.ndarray, " _"]],
     tokens: int,
 ) -> PositionArrays:
     """The places of strings in groups.
@@ -203,7 +203,7 @@ def answered(
     return loss, logits
 
 
-def transformer_logits(
+def logits(
     network: NetworkConfig, weights: Sequence[Weights], strings: TokenStrings
 ) -> Float[np.ndarray, "member string"]:
     """Logits of models of one shape."""
@@ -441,3 +441,10 @@ def taught(
         missed_inside,
     )
     return Results(loss, losses, missed, missed_inside)
+
+
+def program_of(problem: Problem) -> "TransformerProgram | TransformerOutputs":
+    """What trains a model."""
+    if problem.network.head == "string":
+        return TransformerProgram(problem)
+    return TransformerOutputs(problem)

@@ -1,3 +1,5 @@
+# Compiled by Numba, which infers the types of arguments: what has none here is compiled.
+# mypy: allow-untyped-defs, allow-untyped-calls, allow-untyped-decorators
 """A vector of one number a lane, as a type of Numba: a register, and what is done with it.
 
 Numba makes vectors of plain loops where its compiler dares to; a type of its own leaves it no

@@ -1,35 +1,92 @@
 """How a group's logits are computed: from letter counts, by `vmap`, or one member after another."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 import torch
-from jaxtyping import Float, Int64
+from jaxtyping import Float, Int64, Integer
 from torch import Tensor, nn
 from torch.func import functional_call, vmap
 from torch.nn import functional
-from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_sequence
 
 from seqcls.config import NetworkConfig
 from seqcls.counts.forward import group_logits, log_counts
-from seqcls.engines.pytorch.batches import Batch, testing_pieces, training_batches
 from seqcls.engines.pytorch.groups import FlatGroup, Losses, StackedGroup
-from seqcls.engines.pytorch.transformer import encoder_decoder_logits, transformer_logits
-from seqcls.models.base import Classifier, Hidden, Outputs, read_states
-from seqcls.models.encoder_decoder import EncoderDecoder
+from seqcls.models.base import Classifier, Outputs
+from seqcls.models.batches import Batch
+from seqcls.models.forms import form
 from seqcls.models.initialization import make_model
-from seqcls.models.positions.places import TrainingPlaces
-from seqcls.models.recurrent import GRU, LSTM, RNN, Cell, GRUCell, LSTMCell, Recurrent
-from seqcls.models.recurrent_attention import RecurrentAttention
-from seqcls.models.transformer import Transformer
-from seqcls.models.two_streams import Streams, split
+from seqcls.models.pictures import pictures_at_once
+from seqcls.models.positions import read_ids, special_tokens
+from seqcls.models.positions.places import TrainingPlaces, places_of
 from seqcls.strings.token_strings import TokenStrings
 from seqcls.strings.tokenizer import PAD
+
+# Strings in batches and pieces.
+
+
+def training_batches(
+    config: NetworkConfig,
+    strings: TokenStrings,
+    batch_size: int,
+    places: TrainingPlaces,
+    device: torch.device,
+) -> Iterator[Batch]:
+    """An epoch's batches, in order."""
+    for start in range(0, len(strings), batch_size):
+        ids = trimmed_ids(config, strings, slice(start, start + batch_size))
+        yield Batch(config, ids.to(device), places.draw(ids).to(device))
+
+
+PAIRS_AT_ONCE = 2**22
+"""Scores of one head in a piece: keeps the widest state of a piece within tens of megabytes."""
+
+STATES_AT_ONCE = 2**23
+"""Numbers in the widest state of one token each, likewise."""
+
+
+def testing_pieces(
+    config: NetworkConfig, strings: TokenStrings, device: torch.device
+) -> Iterator[tuple[Int64[np.ndarray, " row"], Batch]]:
+    """Pieces of strings that fit in memory, and their rows among the strings, shortest first."""
+    order = np.argsort(strings.lengths, kind="stable")
+    widths = strings.lengths[order] + special_tokens(config)
+    start = 0
+    while start < len(order):
+        end = start + 1
+        while end < len(order) and _fits(config, end + 1 - start, int(widths[end])):
+            end += 1
+        rows = order[start:end]
+        ids = trimmed_ids(config, strings, rows)
+        yield rows, Batch(config, ids.to(device), places_of(config, ids).to(device))
+        start = end
+
+
+def trimmed_ids(
+    config: NetworkConfig, strings: TokenStrings, rows: slice | Int64[np.ndarray, " row"]
+) -> Integer[Tensor, "string position"]:
+    """The token ids of some strings, no wider than the longest of them."""
+    taken = strings.take(rows)
+    ids = read_ids(taken, config.readout)
+    width = int(taken.lengths.max(initial=0)) + special_tokens(config)
+    return torch.from_numpy(ids[:, :width].astype(np.int32))
+
+
+def _fits(config: NetworkConfig, strings: int, width: int) -> bool:
+    heads = max(config.num_attention_heads, 1)
+    answers = config.num_outputs if config.head != "string" else 0
+    widest = max(4 * config.hidden_size, config.feed_forward_size, 2 * answers)
+    return (
+        strings <= pictures_at_once(config)
+        and strings * width * width * heads <= PAIRS_AT_ONCE
+        and strings * width * widest <= STATES_AT_ONCE
+    )
+
 
 # All members of a group at once, from letter counts.
 
 
-STATES_AT_ONCE = 4096
+TYPES_AT_ONCE = 4096
 """Token types of strings in a piece: keeps a group's widest state within tens of megabytes."""
 
 
@@ -62,7 +119,7 @@ class ByCounts:
         encoded = self._encoded(strings)
         # With one block all strings share the states of their token types.
         types = 1 if self._config.num_blocks == 1 else encoded.shape[1] + 1
-        size = max(STATES_AT_ONCE // types, 1)
+        size = max(TYPES_AT_ONCE // types, 1)
         rows = torch.arange(len(encoded)).split(size)
         for piece_rows, piece in zip(rows, encoded.split(size), strict=True):
             yield piece_rows.numpy(), piece
@@ -90,11 +147,7 @@ class _Shortest(nn.Module):
         self.model = make_model(config).to(device, getattr(torch, config.precision))
 
     def forward(self, batch: Batch) -> Outputs:
-        if type(self.model) is Transformer:
-            return transformer_logits(self.model, batch)
-        if type(self.model) is EncoderDecoder:
-            return encoder_decoder_logits(self.model, batch)
-        return batch.asked(self.model(batch.ids, batch.places))
+        return _answered(self.model, "stacked", batch)
 
 
 class Stacked:
@@ -158,139 +211,19 @@ class Stacked:
         return logits
 
 
-# Recurrent networks' logits by PyTorch's own kernels, a layer at once.
-
-
-def recurrent_logits(model: Recurrent, batch: Batch) -> Outputs:
-    """Computes `Recurrent.forward` without dropout."""
-    # One place after another is how the kernels go through memory.
-    ids = batch.ids.T
-    table: Tensor | None = None
-    if len(model.embedding.weight) >= batch.config.hidden_size:
-        states = model.embedding(ids)
-    else:
-        # Every token's product with the first layer's input weight is computed once and looked up.
-        table = model.embedding.weight
-        states = functional.one_hot(ids.long(), len(table)).to(table.dtype)
-    for layer in model.layers:
-        states = _layer(layer, states, table)
-        table = None
-    if batch.config.head != "string":
-        return model.head(states.transpose(0, 1)[batch.is_asked])
-    read = read_states(batch.config, states.transpose(0, 1), batch.ids)
-    return model.head(read)
-
-
-def _layer(
-    layer: Cell, states: Float[Tensor, "position string input"], table: Tensor | None
-) -> Float[Tensor, "position string hidden"]:
-    start = states.new_zeros(1, states.shape[1], layer.state_weight.shape[1])
-    if not len(states):
-        return start[:0]
-    weights: list[Tensor] = list(layer.parameters())
-    if table is not None:
-        weights[0] = layer.input_weight @ table.T
-    settings = (layer.input_bias is not None, 1, 0.0, torch.is_grad_enabled(), False, False)
-    if isinstance(layer, LSTMCell):
-        return torch.lstm(states, (start, start), weights, *settings)[0]
-    kernel = torch.gru if isinstance(layer, GRUCell) else torch.rnn_tanh
-    return kernel(states, start, weights, *settings)[0]
-
-
-# The outputs of a recurrent encoder and decoder on a shorter way: nothing on it has a name.
-
-Kept = tuple[Tensor, Tensor]
-"""States and cells, of shape (layer, string, hidden)."""
-
-
-def recurrent_attention_logits(model: RecurrentAttention, batch: Batch) -> Outputs:
-    """Computes `RecurrentAttention.forward` of the outputs' tokens, one by one, without dropout."""
-    streams = split(batch.config, batch.ids)
-    encoded, kept = _encoded(model, streams)
-    embedded = model.embedding(streams.outputs)
-    if model.additive is None:
-        states = _lstm(list(model.decoder), embedded.transpose(0, 1), kept).transpose(0, 1)
-    else:
-        states = _decoded(model, embedded, encoded, streams, kept)
-    return model.head(states[streams.written])
-
-
-def _encoded(model: RecurrentAttention, streams: Streams) -> tuple[Hidden, Kept]:
-    """The encoder's last states of every token, and what each layer keeps at the end."""
-    read = pack_padded_sequence(
-        model.embedding(streams.inputs),
-        streams.input_lengths.cpu(),
-        batch_first=True,
-        enforce_sorted=False,
-    )
-    layers = list(model.encoder)
-    start = read.data.new_zeros(len(layers), len(streams.inputs), model.config.hidden_size)
-    settings = (layers[0].input_bias is not None, len(layers), 0.0, False, False)
-    states, last, cells = torch.lstm(
-        read.data, read.batch_sizes, (start, start), _weights(layers), *settings
-    )
-    assert read.unsorted_indices is not None
-    states_after, _ = pad_packed_sequence(
-        PackedSequence(states, read.batch_sizes, read.sorted_indices, read.unsorted_indices),
-        batch_first=True,
-    )
-    rows = read.unsorted_indices
-    return states_after, (last.index_select(1, rows), cells.index_select(1, rows))
-
-
-def _decoded(
-    model: RecurrentAttention, embedded: Hidden, encoded: Hidden, streams: Streams, kept: Kept
-) -> Hidden:
-    """The decoder's last states, with a context before each."""
-    additive = model.additive
-    assert additive is not None
-    keys = additive.key(encoded)
-    lowest = torch.finfo(keys.dtype).min
-    mask = torch.zeros_like(keys[..., 0]).masked_fill(streams.inputs == PAD, lowest)
-    first, *others = model.decoder
-    hidden = model.config.hidden_size
-    from_token, from_context = first.input_weight.split(hidden, dim=1)
-    given = torch.nn.functional.linear(embedded, from_token, first.input_bias).unbind(1)
-    states, cells = list(kept[0].unbind(0)), list(kept[1].unbind(0))
-    written = []
-    for gates in given:
-        mixed = (additive.query(states[-1]).unsqueeze(1) + keys).tanh()
-        weights = (additive.score(mixed).squeeze(2) + mask).softmax(dim=1)
-        context = torch.bmm(weights.unsqueeze(1), encoded).squeeze(1)
-        step = first.step(torch.addmm(gates, context, from_context.T), states[0], cells[0])
-        states[0], cells[0] = step.state, step.cell
-        for number, layer in enumerate(others, start=1):
-            step = layer.step(layer.from_input(step.state), states[number], cells[number])
-            states[number], cells[number] = step.state, step.cell
-        written.append(step.state)
-    return torch.stack(written, dim=1)
-
-
-def _lstm(layers: list[Cell], embedded: Tensor, kept: Kept) -> Tensor:
-    """The last layer's states, of embeddings of shape (position, string, hidden)."""
-    settings = (layers[0].input_bias is not None, len(layers), 0.0, False, False, False)
-    return torch.lstm(embedded, kept, _weights(layers), *settings)[0]
-
-
-def _weights(layers: list[Cell]) -> list[Tensor]:
-    return [weight for layer in layers for weight in layer.parameters()]
-
-
 # One member after another through a plain model of its own, which shares the group's memory.
 
 
 def plain_logits(model: Classifier, batch: Batch) -> Outputs:
     """The model's logits on the shortest way to them; dropout is off."""
-    # A subclass may compute something else.
-    if type(model) is Transformer:
-        return transformer_logits(model, batch)
-    if type(model) is EncoderDecoder:
-        return encoder_decoder_logits(model, batch)
-    if type(model) is RecurrentAttention and not model.config.picture:
-        return recurrent_attention_logits(model, batch)
-    if type(model) in (RNN, GRU, LSTM) and isinstance(model, Recurrent):
-        return recurrent_logits(model, batch)
-    return batch.asked(model(batch.ids, batch.places))
+    return _answered(model, "shortest", batch)
+
+
+def _answered(model: Classifier, name: str, batch: Batch) -> Outputs:
+    """What a form of the model gives of a batch, or the model itself where it has none."""
+    shorter: Callable[[Batch], Outputs | None] | None = form(model, name)
+    outputs = None if shorter is None else shorter(batch)
+    return batch.asked(model(batch.ids, batch.places)) if outputs is None else outputs
 
 
 class OneByOne:

@@ -110,7 +110,7 @@ class PyTorchCounts(_TorchEngine):
     def obstacle(self, problem: Problem, device: str) -> str | None:
         """Why it cannot train and test this; None where it can."""
         del device
-        return problem.no_language or counts_suffice(problem.network, training=True)
+        return problem.lacks("labels") or counts_suffice(problem.network, training=True)
 
     def _training(
         self, problem: Problem, weights: Sequence[Weights], device: "torch.device"

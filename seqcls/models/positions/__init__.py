@@ -46,6 +46,7 @@ def _no_coupling(config: NetworkConfig) -> str | None:
             f"positions={config.positions!r}: tokens of input and output share places, and the "
             "strings of a language have no output"
         )
+    # Architectures lean on positions, so that these know them by their names alone.
     if config.architecture != "transformer":
         return (
             f"positions={config.positions!r} with architecture={config.architecture!r}: places are "
@@ -55,6 +56,7 @@ def _no_coupling(config: NetworkConfig) -> str | None:
 
 
 def _two_streams(config: NetworkConfig) -> str | None:
+    # By their names, as above.
     if config.architecture in ("encoder_decoder", "paragraph_reader"):
         return (
             f"positions='fire' with architecture={config.architecture!r}: distances are shares of "

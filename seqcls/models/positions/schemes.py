@@ -15,6 +15,9 @@ from seqcls.models.positions.numbers import BUCKETS, FARTHEST, slopes
 Places = Integer[Tensor, "#string position"]
 """Where each token stands, for every string alike or for each its own."""
 
+QueryPlaces = Integer[Tensor, "#string query"]
+KeyPlaces = Integer[Tensor, "#string key"]
+
 States = Float[Tensor, "string position hidden"]
 Heads = Float[Tensor, "string head position head_size"]
 Bias = Float[Tensor, "#string head query key"]
@@ -51,12 +54,12 @@ class Positions(nn.Module):
         del places
         return states
 
-    def rotate(self, heads: Heads, places: Places) -> Heads:
-        """Queries or keys, turned by their places."""
+    def rotate(self, heads: Heads, places: Integer[Tensor, "#string _"]) -> Heads:
+        """Queries or keys, turned by their places; between two streams no places are meant."""
         del places
         return heads
 
-    def bias(self, queries: Places, keys: Places) -> Bias | None:
+    def bias(self, queries: QueryPlaces, keys: KeyPlaces) -> Bias | None:
         """What is added to the scaled scores; None for nothing.
 
         Args:
@@ -135,7 +138,7 @@ class Alibi(Positions):
         super().__init__(config)
         self._slopes = torch.tensor(slopes(config.num_attention_heads), dtype=torch.float64)
 
-    def bias(self, queries: Places, keys: Places) -> Bias:
+    def bias(self, queries: QueryPlaces, keys: KeyPlaces) -> Bias:
         """Minus the distance times the head's slope."""
         distance = (queries.unsqueeze(2) - keys.unsqueeze(1)).abs().unsqueeze(1)
         slope = self._slopes.to(queries.device, getattr(torch, self.config.precision))
@@ -149,7 +152,7 @@ class Relative(Positions):
         super().__init__(config)
         self.table = Embedding(BUCKETS, config.num_attention_heads)
 
-    def bias(self, queries: Places, keys: Places) -> Bias:
+    def bias(self, queries: QueryPlaces, keys: KeyPlaces) -> Bias:
         """The scalar of each pair's bucket."""
         distances = keys.unsqueeze(1) - queries.unsqueeze(2)
         both = self.config.attention_mask == "full"
@@ -202,7 +205,7 @@ class Fire(Positions):
         self.log_scale = nn.Parameter(torch.tensor([math.log(INITIAL_SCALE)]))
         self.log_threshold = nn.Parameter(torch.tensor([math.log(threshold)]))
 
-    def bias(self, queries: Places, keys: Places) -> Bias:
+    def bias(self, queries: QueryPlaces, keys: KeyPlaces) -> Bias:
         """The function of each pair's distance."""
         distances = (queries.unsqueeze(2) - keys.unsqueeze(1)).abs()
         causal = self.config.attention_mask == "causal"

@@ -1,5 +1,6 @@
 """An open database: its transactions, and which version of the schema it has."""
 
+import re
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from contextvars import ContextVar
@@ -11,7 +12,14 @@ from sqlalchemy import Connection, Engine, inspect
 from sqlalchemy.exc import SQLAlchemyError
 
 from seqcls import cancellation
-from seqcls.errors import StoreDamagedError, StoreError, StoreVersionError
+from seqcls.errors import (
+    StoreBusyError,
+    StoreDamagedError,
+    StoreError,
+    StoreLostError,
+    StoreVersionError,
+)
+from sweeps import processes
 from sweeps.store.databases import postgres, sqlite
 
 if TYPE_CHECKING:
@@ -27,6 +35,8 @@ OLDER = (
     "and this version goes on from there"
 )
 """What is done about a database that no migration of this version begins with."""
+
+LOST = "the connection was lost as the change was stored: see whether it is, before you repeat it"
 
 HURRIED_SECONDS = 0.2
 """How long a write that is not worth a wait waits for another's lock."""
@@ -150,22 +160,35 @@ class Store:
         """One transaction: committed at the end of the block, rolled back on an error.
 
         Raises:
-            StoreError: the database could not do what was asked; nothing of the block is kept.
+            StoreLostError: a server ended the connection; nothing of the block is kept.
+            StoreError: the database could not do what was asked; nothing of the block is kept,
+                unless it says that this is not known.
         """
         cancellation.check()
+        may_be_kept = False
         try:
             if (held := self._held()) is not None:
                 yield held
             else:
                 with self.engine.begin() as connection:
                     yield connection
+                    if connection.info.get(postgres.CHANGES):
+                        # From here on it may be kept, even if no answer says so.
+                        may_be_kept = True
+                        processes.note_lasting()
         except SQLAlchemyError as error:
             self._let_go()
             # It was interrupted because nobody waits for it.
             cancellation.check()
             if self.path is not None:
                 raise sqlite.explained(self.name, error) from error
-            raise postgres.explained(self.name, error, self.engine) from error
+            told = postgres.explained(self.name, error, self.engine)
+            if getattr(error, "connection_invalidated", False):
+                lost = (
+                    StoreBusyError(f"{told}; {LOST}") if may_be_kept else StoreLostError(f"{told}")
+                )
+                raise lost from error
+            raise told from error
         except UnicodeDecodeError as error:
             # What SQLite says of a damaged schema need not even be text.
             raise StoreError(f"{self.name!r}: {sqlite.DAMAGED} ({error.reason})") from error
@@ -262,7 +285,8 @@ def schema_version(store: Store) -> str | None:
     if not version:
         raise StoreError(f"{store.name!r} does not say its version; it is damaged")
     if version not in SCHEMA_VERSIONS:
-        if str(version).isdecimal() and int(version) < int(SCHEMA_VERSIONS[0]):
+        # Versions have four digits, which sort as numbers do.
+        if re.fullmatch(r"[0-9]{4}", str(version)) and str(version) < SCHEMA_VERSIONS[0]:
             raise StoreVersionError(f"{store.name!r} is of schema {str(version)[:40]!r}; {OLDER}")
         raise StoreVersionError(
             f"{store.name!r} was made by a newer version of seqcls (its schema is "

@@ -53,6 +53,10 @@ _LIKE_A_URL = (
 )
 
 
+CHANGES = "changes"
+"""Of a connection that was asked for anything but an answer."""
+
+
 read_seconds: float | None = None
 """How long a statement of a reader may take, as in `sqlite`."""
 
@@ -117,7 +121,13 @@ def _engine(
         execution_options={READS_ONLY: read_only},
     )
     _answers.watch(engine)
+    event.listen(engine, "before_cursor_execute", _note_change)
     return engine
+
+
+def _note_change(connection: Connection, _: object, statement: str, *__: object) -> None:
+    if not statement.lstrip().upper().startswith(("SELECT", "SHOW")):
+        connection.info[CHANGES] = True
 
 
 class _Answers:

@@ -9,7 +9,7 @@ import pandas as pd
 from sqlalchemy import BigInteger, ColumnElement, Float, Select, case, cast, func, select
 from sqlalchemy.orm import InstrumentedAttribute
 
-from seqcls.config import IMPORTED, default_fields
+from seqcls.config import are_imported, default_fields
 from seqcls.fields import language_of
 from seqcls.imported import PREFIX, fields_known, in_columns
 from seqcls.theory.predictions import TheoryPrediction, theory_of
@@ -34,8 +34,8 @@ def settings(store: Store) -> pd.DataFrame:
     fields = []
     for config_id, text in texts.items():
         stored = {**defaults, **json.loads(text)}
-        imported = stored["architecture"] == IMPORTED
-        fields.append(fields_known(config_of(config_id, text)) if imported else stored)
+        known = fields_known(config_of(config_id, text)) if are_imported(stored) else stored
+        fields.append(known)
     index = pd.Index(list(texts), name="config_id")
     columns = None if fields else list(defaults)
     table = pd.DataFrame(in_columns(fields), index=index, columns=columns, dtype=object)

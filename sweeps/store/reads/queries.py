@@ -9,7 +9,7 @@ from sqlalchemy import Connection, Select, select
 from sqlalchemy.orm import InstrumentedAttribute
 
 from seqcls import results
-from seqcls.config import IMPORTED, MAX_MODEL_SEED, RunConfig, default_fields
+from seqcls.config import MAX_MODEL_SEED, RunConfig, default_fields
 from seqcls.errors import StoreError, UnknownRunError
 from seqcls.imported import PREFIX, fields_known, in_columns
 from sweeps.results import OUTPUT_COUNTS, accuracy, exact_type
@@ -249,7 +249,7 @@ NO_WEIGHTS = (
 
 def why_no_weights(config: RunConfig) -> str | None:
     """Why runs of a configuration have no weights here; None where they have."""
-    return NO_WEIGHTS if config.architecture == IMPORTED else None
+    return NO_WEIGHTS if config.is_imported else None
 
 
 def test_set_digests(store: Store, config_ids: Sequence[int]) -> set[str | None]:

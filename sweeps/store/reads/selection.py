@@ -38,6 +38,11 @@ class View:
     kind: Kind | None = None
     """Only runs that made at least one error of this kind."""
 
+    @property
+    def picks(self) -> bool:
+        """Whether runs are picked by their results."""
+        return self.failing or self.kind is not None
+
 
 def listed(given: Any) -> list[Any]:
     """What a user gives as one or as several: a name, a number, or any collection of these."""

@@ -95,8 +95,9 @@ def are_tested(config: RunConfig, test: TestSet) -> Bool[np.ndarray, " string"]:
     if tokenizer is None or (end := longest_readable(resolve(config).network)) is None:
         return every
     read = test.lengths
-    if resolve(config).writes and test.targets is not None:
-        # `SEP` stands between input and target.
+    # `SEP` stands between input and target, where the target is read.
+    separators = resolve(config).kind.prompt_length(0)
+    if separators and test.targets is not None:
         counts = [sum(n for _, n in tokenizer.pieces(target)) for target in test.targets]
-        read = read + 1 + np.array(counts, dtype=np.int64)
+        read = read + separators + np.array(counts, dtype=np.int64)
     return np.asarray(read <= end)

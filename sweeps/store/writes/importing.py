@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from sqlalchemy import Connection, Select, delete, select
 
 from seqcls.config import IMPORTED, RunConfig
-from seqcls.errors import ConfigError, MachineError, StoreDamagedError
+from seqcls.errors import ConfigError, MachineError, Parameter, StoreDamagedError
 from seqcls.fields import TestSet
 from seqcls.strings.datasets import dataset_of
 from seqcls.text import canonical_json
@@ -65,7 +65,8 @@ def _same(config: RunConfig, model_seed: int) -> Select[int]:
 def _known(config: RunConfig, model_seed: int, run_id: int) -> ConfigError:
     return ConfigError(
         f"model {json.loads(config.imported)['model']!r:.60} with seed {model_seed} is there "
-        f"already, as run {run_id}; use --replace, or replace=True"
+        f"already, as run {run_id}; use ",
+        Parameter("replace", True),
     )
 
 

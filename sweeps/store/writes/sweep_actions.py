@@ -9,7 +9,7 @@ from itertools import product
 from sqlalchemy import Connection, exists, insert, literal, select, update
 from sqlalchemy import delete as delete_rows
 
-from seqcls.config import IMPORTED, RunConfig
+from seqcls.config import RunConfig, are_imported
 from seqcls.errors import ConfigError, StoreError
 from seqcls.fields import test_set_json, test_set_key
 from seqcls.strings.datasets import dataset_of
@@ -332,7 +332,7 @@ def _sweep_id(connection: Connection, spec: SweepSpec, token: str) -> int:
     rows = connection.execute(select(Sweep.id, Sweep.spec).where(Sweep.name == spec.name))
     known = rows.one_or_none()
     if known is not None:
-        if json.loads(known.spec).get("fixed", {}).get("architecture") == IMPORTED:
+        if are_imported(json.loads(known.spec).get("fixed", {})):
             raise ConfigError(
                 f"sweep {spec.name!r} holds imported results; give the sweep to be trained "
                 f"another name"

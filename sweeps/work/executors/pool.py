@@ -14,7 +14,7 @@ import tempfile
 from collections.abc import Sequence
 from contextlib import suppress
 
-from seqcls.errors import MachineError
+from seqcls.errors import MachineError, Parameter
 from seqcls.results import EpochLosses
 from sweeps.processes import SIGNALS, python
 from sweeps.results import RunResult
@@ -104,7 +104,12 @@ class TrainingProcess:
         except ClosedError:
             self._take_ready()
             if not self._is_ready and (reason := self._why_it_did_not_start()) is not None:
-                raise MachineError(reason) from None
+                raise MachineError(
+                    f"training processes exit at startup ({reason}); fix the cause, or train in "
+                    "this process instead (",
+                    Parameter("workers", 0),
+                    ")",
+                ) from None
             raise
         self._take_ready()
         answer: Answer | None = self._channel.next() if self._is_ready else None
@@ -123,11 +128,7 @@ class TrainingProcess:
         size = self._last_words.seek(0, os.SEEK_END)
         self._last_words.seek(max(0, size - MAX_LAST_WORDS))
         said = self._last_words.read().decode(errors="replace").strip().splitlines()
-        reason = " ".join((said or ["it said nothing"])[-1].split())[:300]
-        return (
-            f"training processes exit at startup ({reason}); fix the cause, or train in this "
-            "process instead (--workers 0)"
-        )
+        return " ".join((said or ["it said nothing"])[-1].split())[:300]
 
     def progress(self) -> tuple[float, list[EpochLosses]]:
         """How many members' worth of training of the current group is done, and the losses that

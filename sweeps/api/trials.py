@@ -4,7 +4,8 @@ Bounded, whatever the database holds: the configurations with most explained see
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import Any
 
 import pandas as pd
 from sqlalchemy import func, select
@@ -234,6 +235,23 @@ class RemedyTrial:
     def is_begun(self) -> bool:
         """Whether any of it is trained, or will be."""
         return self.comparison is not None or self.waiting > 0
+
+    def record(self) -> dict[str, Any]:
+        """What programs read of it."""
+        comparison = self.comparison
+        return {
+            **asdict(self.suggestion),
+            "mended": dict(zip(("seeds", "of"), self.mended, strict=True)),
+            "sweep": self.spec.name,
+            "trained": None
+            if comparison is None
+            else {
+                "runs": list(comparison.runs),
+                "failing": [share.value for share in comparison.failing],
+                "pairs": asdict(comparison.table),
+                "medians": list(comparison.medians),
+            },
+        }
 
 
 def trials(store: Store, run_id: int, mechanisms: Sequence[str]) -> tuple[RemedyTrial, ...]:

@@ -1,24 +1,17 @@
-"""Batches of strings as models read them, made once for all members of a group."""
+"""A batch of strings as models read it: masks and places, made once for all members of a group."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-import numpy as np
 import torch
-from jaxtyping import Bool, Float, Int64, Integer
+from jaxtyping import Bool, Float, Int64
 from torch import Tensor
 
 from seqcls.config import NetworkConfig
 from seqcls.kinds.transduction import separator_id
 from seqcls.models.base import Ids, Outputs, Places
-from seqcls.models.encoder_decoder import decoder_config, encoder_config
-from seqcls.models.pictures import pictures_at_once
-from seqcls.models.positions import read_ids, special_tokens
-from seqcls.models.positions.places import TrainingPlaces, places_of
-from seqcls.models.transformer import attendable_tokens, length_scale
-from seqcls.models.two_streams import split
-from seqcls.strings.token_strings import TokenStrings
+from seqcls.models.blocks import attendable_tokens, length_scale
+from seqcls.models.two_streams import decoder_config, encoder_config, split
 from seqcls.strings.tokenizer import PAD
 
 
@@ -74,7 +67,7 @@ class Batch:
         """The places of those asked for among the tokens."""
         return self.is_asked[self.ids != PAD].nonzero()[:, 0]
 
-    def asked(self, outputs: Outputs) -> Outputs:
+    def asked(self, outputs: Outputs) -> Float[Tensor, "asked ..."]:
         """Chooses from a model's outputs those that are asked for, where its head answers token
         by token.
         """
@@ -115,61 +108,3 @@ class Batch:
     def read_tokens(self) -> Int64[Tensor, " string"]:
         """The places among the tokens of those that are read."""
         return self.lengths.cumsum(0) - self.lengths + self.read_rows
-
-
-def training_batches(
-    config: NetworkConfig,
-    strings: TokenStrings,
-    batch_size: int,
-    places: TrainingPlaces,
-    device: torch.device,
-) -> Iterator[Batch]:
-    """An epoch's batches, in order."""
-    for start in range(0, len(strings), batch_size):
-        ids = trimmed_ids(config, strings, slice(start, start + batch_size))
-        yield Batch(config, ids.to(device), places.draw(ids).to(device))
-
-
-PAIRS_AT_ONCE = 2**22
-"""Scores of one head in a piece: keeps the widest state of a piece within tens of megabytes."""
-
-STATES_AT_ONCE = 2**23
-"""Numbers in the widest state of one token each, likewise."""
-
-
-def testing_pieces(
-    config: NetworkConfig, strings: TokenStrings, device: torch.device
-) -> Iterator[tuple[Int64[np.ndarray, " row"], Batch]]:
-    """Pieces of strings that fit in memory, and their rows among the strings, shortest first."""
-    order = np.argsort(strings.lengths, kind="stable")
-    widths = strings.lengths[order] + special_tokens(config)
-    start = 0
-    while start < len(order):
-        end = start + 1
-        while end < len(order) and _fits(config, end + 1 - start, int(widths[end])):
-            end += 1
-        rows = order[start:end]
-        ids = trimmed_ids(config, strings, rows)
-        yield rows, Batch(config, ids.to(device), places_of(config, ids).to(device))
-        start = end
-
-
-def trimmed_ids(
-    config: NetworkConfig, strings: TokenStrings, rows: slice | Int64[np.ndarray, " row"]
-) -> Integer[Tensor, "string position"]:
-    """The token ids of some strings, no wider than the longest of them."""
-    taken = strings.take(rows)
-    ids = read_ids(taken, config.readout)
-    width = int(taken.lengths.max(initial=0)) + special_tokens(config)
-    return torch.from_numpy(ids[:, :width].astype(np.int32))
-
-
-def _fits(config: NetworkConfig, strings: int, width: int) -> bool:
-    heads = max(config.num_attention_heads, 1)
-    answers = config.num_outputs if config.head != "string" else 0
-    widest = max(4 * config.hidden_size, config.feed_forward_size, 2 * answers)
-    return (
-        strings <= pictures_at_once(config)
-        and strings * width * width * heads <= PAIRS_AT_ONCE
-        and strings * width * widest <= STATES_AT_ONCE
-    )

@@ -1,0 +1,209 @@
+"""The blocks of Transformers: attention, feed-forward, and what is added to what.
+
+Every intermediate state has a stable name. Which tokens attend to which is known of a whole batch,
+the same in every block.
+"""
+
+import math
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor, nn
+
+from seqcls.config import NetworkConfig
+from seqcls.models.base import Ids, Places, Recorder
+from seqcls.models.layers import Dropout, Linear, activation_of, make_norm, masked_softmax
+from seqcls.models.positions.schemes import Positions
+from seqcls.strings.tokenizer import CLS, PAD
+
+Hidden = Float[Tensor, "string position hidden"]
+Heads = Float[Tensor, "string head position head_size"]
+Attendable = Bool[Tensor, "string #position position"]
+Scale = Float[Tensor, "string #head #position #position"]
+
+
+class Attending(NamedTuple):
+    """Which tokens attend to which, and what is known of their places: the same in every block."""
+
+    attendable: Attendable
+    scale: Scale
+    positions: Positions
+    places: Places
+
+
+class Attention(nn.Module):
+    """Multi-headed attention; a position with nothing to attend to gets the value zero."""
+
+    def __init__(self, config: NetworkConfig) -> None:
+        super().__init__()
+        self.heads = (config.num_attention_heads, config.attention_head_size)
+        size, hidden, bias = math.prod(self.heads), config.hidden_size, config.biases
+        self.query = Linear(hidden, size, bias=bias)
+        self.key = Linear(hidden, size, bias=bias)
+        self.value = Linear(hidden, size, bias=bias)
+        self.output = Linear(size, hidden, bias=bias)
+        self.dropout = Dropout(config.dropout_rate)
+
+    def forward(
+        self,
+        states: Hidden,
+        attending: Attending,
+        record: Recorder,
+        others: Float[Tensor, "string other hidden"] | None = None,
+    ) -> Hidden:
+        """What each token takes from others: of the same states where none are given."""
+        attendable, scale, positions, places = attending
+        others = states if others is None else others
+        query = record("query", positions.rotate(self.split(self.query(states)), places))
+        key = record("key", positions.rotate(self.split(self.key(others)), places))
+        value = record("value", self.split(self.value(others)))
+        scores = query @ key.transpose(-1, -2) * scale / math.sqrt(self.heads[1])
+        bias = positions.bias(places, places)
+        scores = record("scores", scores if bias is None else scores + bias)
+        return self.mixed(scores, value, attendable.unsqueeze(1), record)
+
+    def mixed(
+        self,
+        scores: Float[Tensor, "string head query key"],
+        value: Float[Tensor, "string head key head_size"],
+        attendable: Bool[Tensor, "#string #head #query key"],
+        record: Recorder,
+    ) -> Float[Tensor, "string query hidden"]:
+        """What is taken from values by their scores."""
+        weights = record("weights", masked_softmax(scores, attendable))
+        mixed = record("mixed_value", self.dropout(weights) @ value)
+        output: Tensor = self.output(mixed.transpose(1, 2).flatten(2))
+        return record("output", output)
+
+    def split(self, states: Float[Tensor, "string position size"]) -> Heads:
+        """Each head's part of queries, keys or values."""
+        split: Tensor = states.unflatten(2, self.heads)
+        return split.transpose(1, 2)
+
+
+class FeedForward(nn.Module):
+    """Linear, GELU (exact, or by tanh) or ReLU, linear."""
+
+    def __init__(self, config: NetworkConfig) -> None:
+        super().__init__()
+        hidden, inner = config.hidden_size, config.feed_forward_size
+        self.input = Linear(hidden, inner, bias=config.biases)
+        self.activation = activation_of(config)
+        self.output = Linear(inner, hidden, bias=config.biases)
+        self.dropout = Dropout(config.dropout_rate)
+
+    def forward(self, states: Hidden, record: Recorder) -> Hidden:
+        inner = record("input", self.input(states))
+        activation = record("activation", self.activation(inner))
+        output: Tensor = self.output(self.dropout(activation))
+        return record("output", output)
+
+
+class Residual(nn.Module):
+    """Parts that are added to their input, the last of them a feed-forward.
+
+    With the norms before, each works on a normalized copy; with the norms after, each sum is
+    normalized.
+    """
+
+    def __init__(self, config: NetworkConfig) -> None:
+        super().__init__()
+        self.norms_first = config.norm_placement == "pre"
+
+    def add_feed_forward(self, config: NetworkConfig) -> None:
+        """Makes the last part, after the others: parameters are drawn in their order."""
+        self.feed_forward_norm = make_norm(config)
+        self.feed_forward = FeedForward(config)
+        self.dropout = Dropout(config.dropout_rate)
+
+    def fed(self, states: Hidden, record: Recorder) -> Hidden:
+        """The states after the feed-forward."""
+        part = partial(self.feed_forward, record=record.within("feed_forward"))
+        return self.added("feed_forward", self.feed_forward_norm, part, states, record)
+
+    def added(
+        self,
+        name: str,
+        norm: nn.Module,
+        part: Callable[[Hidden], Hidden],
+        states: Hidden,
+        record: Recorder,
+    ) -> Hidden:
+        """States with what a part makes of them, and the norm before or after."""
+        read = record(f"{name}_norm", norm(states)) if self.norms_first else states
+        states = record(f"after_{name}", states + self.dropout(part(read)))
+        return states if self.norms_first else record(f"{name}_norm", norm(states))
+
+
+class Block(Residual):
+    """Attention, then feed-forward, each added to its input."""
+
+    def __init__(self, config: NetworkConfig) -> None:
+        super().__init__(config)
+        self.attention_norm = make_norm(config)
+        self.attention = Attention(config)
+        self.add_feed_forward(config)
+
+    def forward(self, states: Hidden, attending: Attending, record: Recorder) -> Hidden:
+        return self.fed(self.attended(states, attending, record), record)
+
+    def attended(self, states: Hidden, attending: Attending, record: Recorder) -> Hidden:
+        """The states after attention."""
+        inside = record.within("attention")
+        part = partial(self.attention, attending=attending, record=inside)
+        return self.added("attention", self.attention_norm, part, states, record)
+
+    def adding(self) -> tuple[Linear, ...]:
+        """The layers whose outputs are added to states."""
+        return self.attention.output, self.feed_forward.output
+
+
+class ResidualStream(NamedTuple):
+    """What all is added to: the embedding, then block after block, and what reads it at the end."""
+
+    blocks: Iterable[Block]
+    last: str
+    """The name of the last block's recorded output."""
+    final_norm: nn.Module | None
+    head: Linear
+
+
+def attending_of(
+    config: NetworkConfig, ids: Ids, positions: Positions, places: Places
+) -> Attending:
+    """Which of a model's tokens attend to which, and how."""
+    return Attending(attendable_tokens(config, ids), length_scale(config, ids), positions, places)
+
+
+def attendable_tokens(config: NetworkConfig, ids: Ids) -> Attendable:
+    """Which tokens each token attends to: never padding; with a causal mask none after it."""
+    attendable = (ids != PAD).unsqueeze(1)
+    if config.no_attend_cls:
+        attendable = attendable & (ids != CLS).unsqueeze(1)
+    if config.attention_mask == "causal":
+        attendable = attendable & _earlier(ids)
+    return attendable
+
+
+def length_scale(config: NetworkConfig, ids: Ids) -> Scale:
+    """What scores are multiplied by beside 1 / sqrt(head size): 1, or ln N.
+
+    N is the number of tokens that the model reads (Chiang & Cholak 2022); with a causal mask of
+    those up to the attending one, which knows of no other.
+    """
+    dtype = getattr(torch, config.precision)
+    if config.attention_scale == "sqrt":
+        return torch.ones((), dtype=dtype, device=ids.device).expand(len(ids), 1, 1, 1)
+    read = (ids != PAD).unsqueeze(1)
+    if config.attention_mask == "causal":
+        read = read & _earlier(ids)
+    return read.sum(dim=2).clamp_min(1).to(dtype).log()[:, None, :, None]
+
+
+def _earlier(ids: Ids) -> Bool[Tensor, "1 position position"]:
+    """Which tokens stand no later than each token."""
+    size = ids.shape[1]
+    return torch.ones(1, size, size, dtype=torch.bool, device=ids.device).tril()

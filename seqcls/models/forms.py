@@ -1,0 +1,80 @@
+"""What a model may do beside `run`: optional methods of its class, which are found by asking it.
+
+A form computes the same as `run`, on a shorter way, or says more of the model. A subclass may
+compute something else, so a form is not inherited past a class that defines functions: such a
+class says again that it has it (`step = EncoderDecoder.step`). Without any form all works, slower.
+"""
+
+from collections.abc import Callable
+from types import FunctionType
+from typing import Any, Protocol, runtime_checkable
+
+import torch
+from jaxtyping import Bool, Float, Int64
+from torch import Tensor, nn
+
+from seqcls.models.base import Ids
+
+Scores = Float[Tensor, "string *output"]
+"""What the head gives at the last token of each string: of an output, a number for each token that
+may come next."""
+
+Kept = Any
+"""Tuples and lists of tensors, a string a row; None where nothing is kept."""
+
+
+@runtime_checkable
+class Stepping(Protocol):
+    """A model that reads one token more, given what it has kept of those before.
+
+    One that begins with nothing says besides what it has kept then: `nothing(strings)`. A step
+    leaves that as it was.
+    """
+
+    def begin(self, ids: Ids, most_tokens: int) -> tuple[Scores, Kept]:
+        """Reads the beginnings of strings, `PAD` after each; at most so many tokens come after."""
+        ...
+
+    def step(self, tokens: Int64[Tensor, " string"], kept: Kept) -> tuple[Scores, Kept]:
+        """Reads one token of each string; what was kept before may be used up by it."""
+        ...
+
+
+_FUNCTIONS = (FunctionType, classmethod, property, staticmethod)
+
+
+def form(model: nn.Module, name: str) -> Any:
+    """The optional method of that name; None where the model's own class does not say it has it."""
+    for cls in type(model).__mro__:
+        if name in vars(cls):
+            return getattr(model, name)
+        if any(isinstance(value, _FUNCTIONS) for value in vars(cls).values()):
+            return None
+    return None
+
+
+def mapped(change: Callable[..., Tensor], kept: Kept, *others: Kept) -> Kept:
+    """What is kept, with each of its tensors changed, beside those in the same place of others."""
+    if kept is None or isinstance(kept, Tensor):
+        return None if kept is None else change(kept, *others)
+    values = [mapped(change, *each) for each in zip(kept, *others, strict=True)]
+    return type(kept)(*values) if hasattr(kept, "_fields") else type(kept)(values)
+
+
+def read_on(
+    step: Callable[[Int64[Tensor, " string"], Kept], tuple[Scores, Kept]],
+    kept: Kept,
+    ids: Ids,
+    read: Bool[Tensor, "string position"],
+) -> tuple[Scores, Kept]:
+    """Steps through beginnings; where a string has ended, all stays as it was."""
+    outputs, kept = step(ids[:, 0], kept)
+    for place in range(1, ids.shape[1]):
+        goes_on = read[:, place]
+
+        def chosen(further: Tensor, before: Tensor, goes_on: Tensor = goes_on) -> Tensor:
+            return torch.where(goes_on.view(-1, *[1] * (further.ndim - 1)), further, before)
+
+        further, after = step(ids[:, place], kept)
+        outputs, kept = chosen(further, outputs), mapped(chosen, after, kept)
+    return outputs, kept
