@@ -18,9 +18,9 @@ from beartype import beartype
 from beartype._check.code import codemain
 from jaxtyping import AbstractArray
 
-# Of a container one element is checked, chosen by a generator that no test knows of: Hypothesis asks
-# that nothing which it draws takes numbers from the one that all share.
-codemain.getrandbits = Random(0).getrandbits  # type: ignore[assignment] # a private part
+# One element of a container is checked, chosen by a generator that no test knows of: Hypothesis
+# asks that nothing which it draws takes numbers from the one that all share.
+codemain.getrandbits = Random(0).getrandbits  # type: ignore[attr-defined] # private
 
 _thoroughly = jaxtyping.jaxtyped
 _SCOPE = _thoroughly("context")

@@ -81,21 +81,20 @@ def sweep(
     precision: Precision = None,
 ) -> None:
     """Train the runs of a specification that the database doesn't have yet."""
-    from sweeps.api import sweeping
-    from sweeps.api.sweeping import check_training, sweep_ids
+    from sweeps.api.sweeping import check_training, missing_runs, sweep_ids
     from sweeps.store.opening import existing, open_writer
 
     how = _how(workers, engine, device, dask)
     specs = _specs(spec, precision)
     check_training(how, specs)
     # Looked up read-only first: a complete database is not touched at all.
-    if (there := existing(db)) is not None and sweeping.missing_runs(there, specs) == 0:
+    if (there := existing(db)) is not None and missing_runs(there, specs) == 0:
         say(f"{_named(specs)}: all runs are in {there.name}.")
         return
     if how.dask is None:
         _warn_of_memory(specs, max(how.workers, 1))
     store = open_writer(db)
-    ids = sweep_ids(store, sweeping.submit(store, specs))
+    ids = sweep_ids(store, api.submit(store, specs))
     if told := _trained_on(specs):
         say(told, err=True)
     _work(store, ids, how, _named(specs))
@@ -104,7 +103,6 @@ def sweep(
 @app.command(rich_help_panel=PANEL, epilog="Example: seqcls submit heads.toml")
 def submit(spec: Spec, db: Db = None, precision: Precision = None) -> None:
     """Queue the runs of a specification; `seqcls work` trains them."""
-    from sweeps.api import sweeping
     from sweeps.api.sweeping import runs_by_state
     from sweeps.store.opening import open_writer
     from sweeps.store.tables import RunState
@@ -112,7 +110,7 @@ def submit(spec: Spec, db: Db = None, precision: Precision = None) -> None:
     specs = _specs(spec, precision)
     _warn_of_memory(specs)
     store = open_writer(db)
-    names = sweeping.submit(store, specs)
+    names = api.submit(store, specs)
     # Asked again by itself: what is queued is queued.
     queued = repeated(partial(runs_by_state, store, names)).get(RunState.QUEUED, 0)
     say(
@@ -188,10 +186,9 @@ def status(
 def stop(sweeps: SweepNames, db: Db = None) -> None:
     """Stop sweeps wherever they are being trained; runs that are nearly done finish."""
     from seqcls.text import as_argument
-    from sweeps.api import sweeping
 
     store = open_database(db)
-    sweeping.stop(store, sweeps)
+    api.stop(store, sweeps)
     for sweep in repeated(partial(api.status, store, sweeps)):
         if sweep.state == "done":
             say(f"{sweep.name} was done already.")
@@ -205,10 +202,8 @@ def stop(sweeps: SweepNames, db: Db = None) -> None:
 @app.command(rich_help_panel=PANEL, epilog="Example: seqcls resume heads")
 def resume(sweeps: SweepNames, db: Db = None) -> None:
     """Resume stopped sweeps."""
-    from sweeps.api import sweeping
-
     store = open_database(db)
-    sweeping.resume(store, sweeps)
+    api.resume(store, sweeps)
     for sweep in repeated(partial(api.status, store, sweeps)):
         say(f"{sweep.name}: {count(sweep.queued, 'run')} queued; `seqcls work` trains them.")
 
@@ -216,9 +211,7 @@ def resume(sweeps: SweepNames, db: Db = None) -> None:
 @app.command(rich_help_panel=PANEL, epilog="Example: seqcls retry heads")
 def retry(sweeps: SweepNames, db: Db = None) -> None:
     """Queue failed runs again."""
-    from sweeps.api import sweeping
-
-    again = sweeping.retry(open_database(db), sweeps)
+    again = api.retry(open_database(db), sweeps)
     say(f"{count(again, 'failed run')} queued again; `seqcls work` trains them.")
 
 
@@ -229,17 +222,17 @@ def delete(
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Don't ask for confirmation.")] = False,
 ) -> None:
     """Delete a sweep and those of its runs that no other sweep has."""
-    from sweeps.api import sweeping
+    from sweeps.api.sweeping import runs_of_no_other
 
     store = open_database(db)
-    runs = sweeping.runs_of_no_other(store, sweep)
+    runs = runs_of_no_other(store, sweep)
     if not yes:
         typer.confirm(
             f"Delete the sweep {sweep!r} and the {count(runs, 'run')} that no other sweep has, "
             f"with all results, from {store.name}?",
             abort=True,
         )
-    say(f"{sweep}: deleted, and {count(sweeping.delete(store, sweep), 'run')}.")
+    say(f"{sweep}: deleted, and {count(api.delete(store, sweep), 'run')}.")
 
 
 @app.command(rich_help_panel=PANEL, epilog="Example: seqcls estimate heads.toml -w 8")
@@ -257,13 +250,12 @@ def estimate(
     as_json: AsJson = False,
 ) -> None:
     """Say how many runs a specification has and how long they will take on this machine."""
-    from sweeps.api import sweeping
     from sweeps.store.opening import existing
 
     processes = max(_processes(workers), 1)
     specs = _specs(spec, None)
     with progress_bar("timing a few steps"):
-        judged = sweeping.estimate(existing(db), specs, processes)
+        judged = api.estimate(existing(db), specs, processes)
     _warn_of_memory(specs, processes)
     if overlap:
         with progress_bar("drawing training strings"):
@@ -309,18 +301,16 @@ def _specs(reference: str, precision: str | None) -> "list[SweepSpec]":
 
 
 def _warn_of_memory(specs: "list[SweepSpec]", workers: int = 1) -> None:
-    from sweeps.api import sweeping
+    from sweeps.api.sweeping import memory_warning
 
-    if said := sweeping.memory_warning(specs, workers):
+    if said := memory_warning(specs, workers):
         say(f"seqcls: {said}", err=True)
 
 
 def _work(store: "Store", ids: list[int] | None, how: "WorkOptions", what: str) -> None:
-    from sweeps.api import sweeping
-
     started = time.perf_counter()
     try:
-        worked = sweeping.work(store, ids, progress_bar=True, **asdict(how))
+        worked = api.work(store, ids, progress_bar=True, **asdict(how))
     except KeyboardInterrupt:
         say(f"{what}: ended at once; {_what_is_left(store, ids)}", err=True)
         raise typer.Exit(INTERRUPTED) from None
