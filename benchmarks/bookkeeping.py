@@ -14,7 +14,7 @@ from sweeps.results import RunResult
 from sweeps.store import writer
 from sweeps.store.databases.engine import Store
 from sweeps.store.opening import open_writer
-from sweeps.store.writes.claiming import queued_runs
+from sweeps.store.reads.workers import queued_runs
 from sweeps.work.jobs import make_job, run_job
 from sweeps.work.progress import progress
 

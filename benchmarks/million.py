@@ -31,6 +31,7 @@ from sweeps.results import RunResult, run_digest
 from sweeps.store import writer
 from sweeps.store.databases.engine import Store
 from sweeps.store.opening import open_writer
+from sweeps.store.reads.workers import queued_runs
 from sweeps.store.tables import (
     Base,
     Config,
@@ -42,7 +43,6 @@ from sweeps.store.tables import (
     Sweep,
     SweepRun,
 )
-from sweeps.store.writes.claiming import queued_runs
 
 SWEEPS = 10
 CLAIMERS = 8

@@ -30,9 +30,17 @@ from sweeps.statistics import differences, intervals
 from sweeps.store import trust
 from sweeps.store.databases.engine import Store, as_of_now, one_moment
 from sweeps.store.opening import open_reader
-from sweeps.store.reads import curves, errors, overview, queries, string_queries, sweep_queries
+from sweeps.store.reads import (
+    curves,
+    errors,
+    explained,
+    overview,
+    queries,
+    string_queries,
+    sweep_queries,
+)
 from sweeps.store.reads.selection import View
-from sweeps.store.writes import explained, sweep_actions
+from sweeps.store.writes import sweep_actions
 from sweeps.work import progress as progressing
 from sweeps.work.estimate import Estimate, Timer
 from sweeps.work.progress import SweepProgress

@@ -37,7 +37,6 @@ keep_in_memory()
 collect_seldom()
 
 pytest_plugins = [
-    "tests.timed_once",
     "tests.built_commands",
     "tests.databases",
     "tests.plugins",

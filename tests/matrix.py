@@ -24,7 +24,7 @@ from sweeps.grid.grouping import PlannedRun, make_groups
 from sweeps.results import RunResult
 from sweeps.store import writer
 from sweeps.store.databases.engine import Store
-from sweeps.store.writes import claiming
+from sweeps.store.reads import workers
 from tests.databases import rows
 from tests.facts import Facts
 
@@ -180,7 +180,7 @@ def _record(store: Store, kind: Kind) -> None:
     """Results that training would give only where it goes wrong."""
     (sweep_id,) = [row[0] for row in rows(store, f"SELECT id FROM sweep WHERE name = '{kind}'")]
     worker_id = writer.register_worker(store)
-    for group in make_groups(claiming.queued_runs(store, [sweep_id])):
+    for group in make_groups(workers.queued_runs(store, [sweep_id])):
         claim = writer.claim(store, worker_id, group)
         assert claim is not None
         results = [_overflown(run) if kind.overflows else _diverged() for run in claim.runs]

@@ -15,7 +15,7 @@ from sweeps.grid.spec import parse_spec
 from sweeps.results import RunResult
 from sweeps.store import writer
 from sweeps.store.databases.engine import Store
-from sweeps.store.writes import claiming
+from sweeps.store.reads import workers
 
 ERRORS = 6
 GIVEN: list[tuple[str, int, ErrorKind]] = [
@@ -75,7 +75,7 @@ def filled(store: Store, errors: int = ERRORS, **spec: Any) -> Store:
     wanted = parse_spec({"name": "outputs", "model_seeds": [0, 1, 2], **spec})
     sweep_id = writer.submit(store, wanted)
     worker_id = writer.register_worker(store)
-    for group in make_groups(claiming.queued_runs(store, [sweep_id])):
+    for group in make_groups(workers.queued_runs(store, [sweep_id])):
         claim = writer.claim(store, worker_id, group)
         assert claim is not None
         first = min(wanted.model_seeds)

@@ -28,7 +28,7 @@ from sweeps.datasets.lines import ending_of
 from sweeps.datasets.summary import Summary, summary_of
 from sweeps.store.databases.engine import Store
 from sweeps.store.opening import existing
-from sweeps.store.writes.test_sets import stored_datasets
+from sweeps.store.reads.test_sets import stored_datasets
 
 MOST_PREDICTED = 64
 """Networks of which the form says what theory predicts."""

@@ -14,6 +14,7 @@ from dashboard import actions, data, links
 from dashboard.launch import custom, starting_point, variants
 from dashboard.server import visitors
 from dashboard.text import told, verbatim
+from seqcls.cancellation import Cancelled, cancelled_when
 from seqcls.errors import SeqclsError, VisitorError
 from sweeps.access import control, is_read_only
 from sweeps.api import overlaps, sweeping
@@ -22,74 +23,55 @@ from sweeps.store.opening import existing
 from sweeps.store.reads import sweep_queries
 from sweeps.terminal import spoken
 from sweeps.work.estimate import Estimate
-from sweeps.work.timing import GroupTime, GroupToTime, Stopwatch, Times
+from sweeps.work.timing import known_times
 
 SECONDS = 1.0
 """After so long without a change it is timed, and so often is looked whether that is done."""
 
 MOST_KEPT = 1_000
-"""Groups that were timed, and specifications, that a server keeps."""
+"""Specifications that were timed, and that a server knows of."""
 
 Key = tuple[str, ...]
 """Specifications as they were submitted."""
 
 
 class Timings:
-    """What this server has timed."""
+    """Which specifications this server has timed, or is timing, beside the drawing of pages."""
 
     def __init__(self) -> None:
-        # Its process is kept: what else is offered is timed without starting one.
-        self._watch = Stopwatch()
-        self._groups: OrderedDict[GroupToTime, GroupTime | None] = OrderedDict()
-        self._start = 0.0
         self._begun: OrderedDict[Key, Future[Estimate]] = OrderedDict()
         self._lock = Lock()
-        # One at a time: two would slow each other down, and be timed as slower than they are.
+        # One at a time: two would slow each other down.
         self._thread = ThreadPoolExecutor(1, "timing")
-
-    def known(self, groups: Sequence[GroupToTime]) -> Times:
-        """What is known of these groups, without timing any."""
-        with self._lock:
-            times_of = {each: self._groups.get(each) for each in groups}
-            times = {x.config.group_key: time for x, time in times_of.items() if time is not None}
-            return Times(self._start, times) if times else Times()
-
-    def prepare(self) -> None:
-        """Has what times loaded before it is needed."""
-        self._thread.submit(self._watch.start)
 
     def is_done(self, key: Key) -> bool:
         """Whether all is known that timing can tell of these specifications."""
-        return key in self._begun and self._begun[key].done()
+        begun = self._begun.get(key)
+        return begun is not None and begun.done() and not _was_left(begun)
 
-    def begin(self, key: Key, specs: Sequence[SweepSpec], workers: int) -> None:
-        """Times what is not known of these specifications, unless that was begun before."""
-        with self._lock:
-            if key not in self._begun:
-                estimate = sweeping.estimate
-                self._begun[key] = self._thread.submit(
-                    estimate, existing(), list(specs), workers, self._measured
-                )
-                self._forget()
+    def begin(self, key: Key, specs: Sequence[SweepSpec], workers: int) -> Future[Estimate]:
+        """Times what is not known of these specifications, unless that was begun before.
 
-    def _measured(self, groups: Sequence[GroupToTime]) -> Times:
-        new = [each for each in groups if each not in self._groups]
-        times = self._watch(new)
+        It ends where the visit does for which it was begun; another visit begins it anew.
+        """
         with self._lock:
-            self._start = times.start or self._start
-            self._groups |= {x: times.groups.get(x.config.group_key) for x in new}
-        known = self.known(groups)
-        with self._lock:
-            self._forget()
-        return known
+            begun = self._begun.get(key)
+            if begun is None or _was_left(begun):
+                has_left = visitors.end_of_visit()
+                self._begun[key] = self._thread.submit(_timed, list(specs), workers, has_left)
+            ended = [x for x, each in self._begun.items() if each.done() and x != key]
+            for oldest in ended[: max(0, len(self._begun) - MOST_KEPT)]:
+                del self._begun[oldest]
+            return self._begun[key]
 
-    def _forget(self) -> None:
-        """Leaves out what was offered longest ago; the machine remembers what was timed."""
-        while len(self._groups) > MOST_KEPT:
-            self._groups.popitem(last=False)
-        ended = [key for key, begun in self._begun.items() if begun.done()]
-        for key in ended[: max(0, len(self._begun) - MOST_KEPT)]:
-            del self._begun[key]
+
+def _timed(specs: Sequence[SweepSpec], workers: int, has_left: Callable[[], bool]) -> Estimate:
+    with cancelled_when(has_left):
+        return sweeping.estimate(existing(), specs, workers)
+
+
+def _was_left(begun: Future[Estimate]) -> bool:
+    return begun.done() and isinstance(begun.exception(), Cancelled)
 
 
 @st.cache_resource(show_spinner=False)
@@ -102,7 +84,6 @@ def when_left_alone(specs: Sequence[SweepSpec], workers: int) -> None:
     """Times what is offered once it has been left alone, and has the page drawn again with it."""
     key = key_of(specs)
     if not is_read_only() and not timings().is_done(key):
-        timings().prepare()
         # The first drawing is that of the page; those that follow come after a pause.
         st.fragment(_look, run_every=SECONDS)(key, list(specs), workers, [])
 
@@ -305,10 +286,10 @@ def _launch(specs: list[SweepSpec], token: str) -> None:
 
 def _estimate(specs: list[SweepSpec]) -> Estimate:
     """By what is known without timing anything now."""
-    known, key = timings().known, key_of(specs)
     if existing() is None:
-        return sweeping.estimate(None, specs, _workers(), known)
-    return data.estimated(key, _workers(), timings().is_done(key), known)
+        return sweeping.estimate(None, specs, _workers(), known_times)
+    key = key_of(specs)
+    return data.estimated(key, _workers(), timings().is_done(key), known_times)
 
 
 def _workers() -> int:

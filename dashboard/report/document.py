@@ -185,7 +185,7 @@ def mechanisms(failing: pd.DataFrame, cause_rows: pd.DataFrame) -> Iterator[str]
 
     Args:
         failing: a row a failing model: run_id, config_id.
-        cause_rows: their causes, as `sweeps.store.writes.explained.causes`.
+        cause_rows: their causes, as `sweeps.store.reads.explained.causes`.
     """
     if cause_rows.empty:
         return

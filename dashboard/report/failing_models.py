@@ -40,7 +40,7 @@ def causes_of_models(store: Store, failing: pd.DataFrame) -> pd.DataFrame:
         failing: a row a model: run_id, config_id.
 
     Returns:
-        As `sweeps.store.writes.explained.causes`.
+        As `sweeps.store.reads.explained.causes`.
     """
     stored = data.causes(failing["run_id"].tolist())
     waiting = failing[~failing["run_id"].isin(stored["run_id"])]
@@ -153,7 +153,7 @@ def models(
     Args:
         failing: run_id, config_id, model_seed, accuracy, errors; the worst of each first. Those of
             other configurations than the named are counted.
-        causes: of some of them, as `sweeps.store.writes.explained.causes`.
+        causes: of some of them, as `sweeps.store.reads.explained.causes`.
         named: what configurations are called, in order.
         strings: whether all strings stand there, not only the shortest.
     """

@@ -290,6 +290,11 @@ def _has_left(context: ScriptRunContext | None) -> Callable[[], bool]:
     return lambda: session is not None and not runtime.get_instance().is_active_session(session)
 
 
+def end_of_visit() -> Callable[[], bool]:
+    """What tells, in any thread, whether the visit whose page is being drawn has ended."""
+    return _has_left(get_script_run_ctx(suppress_warning=True))
+
+
 def said_to_wait(before: int) -> str:
     """What a visitor reads while others are answered first."""
     first = "1 question comes" if before == 1 else f"{before} questions come"

@@ -28,10 +28,9 @@ from sweeps.statistics.intervals import wilson
 from sweeps.store import writer
 from sweeps.store.databases.engine import Store
 from sweeps.store.opening import open_writer
-from sweeps.store.reads import queries, string_queries
+from sweeps.store.reads import explained, queries, string_queries
 from sweeps.store.reads.selection import View
 from sweeps.store.tables import RunState
-from sweeps.store.writes import explained
 from sweeps.terminal import say
 
 TIMES = 8
@@ -201,7 +200,7 @@ def leading_causes(causes: pd.DataFrame) -> pd.DataFrame:
     `order not seen` always leads: no training fixes it.
 
     Args:
-        causes: as `sweeps.store.writes.explained.causes`.
+        causes: as `sweeps.store.reads.explained.causes`.
 
     Returns:
         run_id, mechanism, share (of the run's errors that were looked at), strings (looked at).
@@ -220,7 +219,7 @@ def causes_by_configuration(runs: pd.DataFrame, causes: pd.DataFrame) -> pd.Data
 
     Args:
         runs: a row a failing run: id, config_id.
-        causes: as `sweeps.store.writes.explained.causes`, of these runs.
+        causes: as `sweeps.store.reads.explained.causes`, of these runs.
 
     Returns:
         config_id, mechanism, seeds (whose errors it causes most), failing (attributed seeds of

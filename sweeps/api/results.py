@@ -23,10 +23,9 @@ from sweeps.api.trials import RemedyTrial, mechanisms_of, trials
 from sweeps.results import differing_fields
 from sweeps.store.databases.engine import Store
 from sweeps.store.opening import to_write
-from sweeps.store.reads import queries, string_queries, sweep_queries
+from sweeps.store.reads import explained, queries, string_queries, sweep_queries
 from sweeps.store.reads.selection import View, WrittenValue, is_value, listed
 from sweeps.store.tables import RunState
-from sweeps.store.writes import explained
 
 FIRST = ["id", "sweeps", "model_seed", "state", "accuracy", "errors", "solved_length"]
 
@@ -289,7 +288,7 @@ def sensitive(store: Store, runs: Runs = (), times: int = failures.TIMES) -> pd.
             place; and once in double precision.
 
     Returns:
-        As `sweeps.store.writes.explained.sensitivity`.
+        As `sweeps.store.reads.explained.sensitivity`.
 
     Raises:
         UnknownRunError: there is neither such a sweep nor such a run, or the run is not finished.

@@ -270,7 +270,7 @@ def estimate(
 ) -> estimating.Estimate:
     """How many runs a specification asks for, and how long those that are missing will take.
 
-    Groups that were not trained on this machine are timed for a moment, in a process of their own.
+    Groups that were not trained on this machine are timed for a moment, in this process.
 
     Args:
         store: the database; None where there is none yet.

@@ -22,10 +22,9 @@ from sweeps.grid.spec import SweepSpec, parse_spec
 from sweeps.statistics.differences import Comparison, compare
 from sweeps.store.databases.engine import Store
 from sweeps.store.databases.statements import frame, one_of
-from sweeps.store.reads import queries
+from sweeps.store.reads import explained, queries
 from sweeps.store.reads.selection import View
 from sweeps.store.tables import CauseRow, Config, Run, RunState
-from sweeps.store.writes import explained
 
 MOST_CONFIGURATIONS = 12
 MOST_SEEDS = 200
@@ -302,7 +301,7 @@ def mechanisms_of(frame: pd.DataFrame) -> list[str]:
     """The mechanisms of stored causes, `order not seen` first, then that of most errors.
 
     Args:
-        frame: as `sweeps.store.writes.explained.causes`, of one run or of several.
+        frame: as `sweeps.store.reads.explained.causes`, of one run or of several.
     """
     shares = frame.groupby("mechanism", sort=False)["share"].sum()
     ranked = shares.sort_values(ascending=False, kind="stable").index

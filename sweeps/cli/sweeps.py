@@ -250,36 +250,32 @@ def estimate(
     as_json: AsJson = False,
 ) -> None:
     """Say how many runs a specification has and how long they will take on this machine."""
-    from sweeps.work.timing import Stopwatch
+    from sweeps.store.opening import existing
 
-    # It starts while this process imports what it needs itself.
-    with Stopwatch() as timer:
-        from sweeps.store.opening import existing
+    processes = max(_processes(workers), 1)
+    specs = _specs(spec, None)
+    with progress_bar("timing a few steps"):
+        judged = api.estimate(existing(db), specs, processes)
+    _warn_of_memory(specs, processes)
+    if overlap:
+        with progress_bar("drawing training strings"):
+            told = _trained_on(specs, exact=True)
+    else:
+        told = _trained_on(specs)
+    if as_json:
+        import pandas as pd
 
-        processes = max(_processes(workers), 1)
-        specs = _specs(spec, None)
-        with progress_bar("timing a few steps"):
-            judged = api.estimate(existing(db), specs, processes, timer)
-        _warn_of_memory(specs, processes)
-        if overlap:
-            with progress_bar("drawing training strings"):
-                told = _trained_on(specs, exact=True)
-        else:
-            told = _trained_on(specs)
-        if as_json:
-            import pandas as pd
-
-            print_json(pd.DataFrame([{**asdict(judged), "trained_on": told}]))
-            return
-        takes = ""
-        if judged.seconds:
-            takes = f", about {spoken(judged.seconds)} for the rest with {processes} at a time"
-        say(
-            f"{_named(specs)}: {count(judged.runs, 'run')}, {judged.there:,} there already{takes}. "
-            f"{judged.basis}"
-        )
-        if told:
-            say(told)
+        print_json(pd.DataFrame([{**asdict(judged), "trained_on": told}]))
+        return
+    takes = ""
+    if judged.seconds:
+        takes = f", about {spoken(judged.seconds)} for the rest with {processes} at a time"
+    say(
+        f"{_named(specs)}: {count(judged.runs, 'run')}, {judged.there:,} there already{takes}. "
+        f"{judged.basis}"
+    )
+    if told:
+        say(told)
 
 
 WEIGHT = [

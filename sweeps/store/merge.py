@@ -8,22 +8,26 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, urlencode
 
-from sqlalchemy import Connection, bindparam, delete, insert, select, tuple_, update
+from sqlalchemy import Connection, Row, bindparam, delete, insert, select, tuple_, update
 
 from seqcls.text import canonical_json
 from sweeps.processes import OnProgress
 from sweeps.store.databases.engine import Store
 from sweeps.store.databases.postgres import take_turns
 from sweeps.store.databases.statements import (
+    ConfigText,
     chunks,
     insert_new,
     insert_rows,
     insert_sweep,
     one_of,
+    put_configs,
     queue_runs,
     sweeps_of,
     update_states,
 )
+from sweeps.store.reads.stored import RESULT_TABLES, StoredRun, config_with_key, read_runs
+from sweeps.store.reads.test_sets import stored_test_set
 from sweeps.store.tables import (
     COUNTS,
     Checkpoint,
@@ -44,8 +48,7 @@ from sweeps.store.tables import (
 )
 from sweeps.store.writes.explained import copy_explained
 from sweeps.store.writes.recording import raise_sums
-from sweeps.store.writes.stored import RESULT_TABLES, StoredRun, config_with_key, read_runs
-from sweeps.store.writes.test_sets import copy_datasets, insert_test_strings, stored_test_set
+from sweeps.store.writes.test_sets import copy_datasets, insert_test_strings
 
 Numbers = Mapping[int, int]
 """What is known there by a number, by its number here."""
@@ -377,25 +380,22 @@ def merge(store: Store, other: Store, on_progress: OnProgress | None = None) -> 
 
 def _merge_configs(source: Connection, target: Connection) -> dict[int, int]:
     """The ids here of the configurations there."""
-    _merge_test_sets(source, target)
+    test_sets = source.execute(select(TestSetRow.__table__).order_by(TestSetRow.id)).all()
     columns = (Config.id, Config.key, Config.json, TestSetRow.key.label("test_set"))
     query = select(*columns).outerjoin(TestSetRow, TestSetRow.id == Config.test_set_id)
     theirs = source.execute(query.order_by(Config.id)).all()
-    test_sets = dict(target.execute(select(TestSetRow.key, TestSetRow.id)).all())
-    rows = [
-        {"key": row.key, "json": row.json, "test_set_id": test_sets.get(row.test_set)}
-        for row in theirs
-        if config_with_key(row.id, row.key, row.json)
-    ]
-    insert_new(target, Config, rows)
-    ours = dict(target.execute(select(Config.key, Config.id)).all())
+    for row in theirs:
+        config_with_key(row.id, row.key, row.json)
+    texts = [ConfigText(row.key, row.json, row.test_set) for row in theirs]
+    ours = put_configs(target, {row.key: row.json for row in test_sets}, texts)
+    _merge_strings(source, target, test_sets)
     return {row.id: ours[row.key] for row in theirs}
 
 
-def _merge_test_sets(source: Connection, target: Connection) -> None:
-    """Adds their test sets to ours, and strings where we have none."""
-    theirs = source.execute(select(TestSetRow.__table__).order_by(TestSetRow.id)).all()
-    insert_new(target, TestSetRow, [{"key": row.key, "json": row.json} for row in theirs])
+def _merge_strings(
+    source: Connection, target: Connection, theirs: Sequence[Row[*tuple[Any, ...]]]
+) -> None:
+    """Adds the strings of their test sets to those of ours that have none."""
     empty = select(TestSetRow.key, TestSetRow.id).where(TestSetRow.digest.is_(None))
     without = dict(target.execute(empty.with_for_update()).all())
     for row in theirs:

@@ -11,8 +11,8 @@ from seqcls.errors import StoreBusyError
 from sweeps.store.databases import sqlite
 from sweeps.store.databases.engine import SCHEMA_VERSION, Store, schema_version
 from sweeps.store.databases.postgres import take_turns
+from sweeps.store.reads.workers import GRACE_SECONDS
 from sweeps.store.tables import now
-from sweeps.store.writes.claiming import GRACE_SECONDS
 
 
 @dataclass(frozen=True)

@@ -202,7 +202,7 @@ def _dataset_in(store: Store, digest: str) -> Dataset | None:
     if store.path is not None and not store.path.exists():
         return None
     # Imported where it is used: the tables take a while to load.
-    from sweeps.store.writes.test_sets import load_dataset
+    from sweeps.store.reads.test_sets import load_dataset
 
     with store.begin() as connection:
         return load_dataset(connection, digest)

@@ -18,10 +18,12 @@ from seqcls.problem import missing_plugin
 from seqcls.text import canonical_json
 from sweeps.grid.spec import spec_as_written
 from sweeps.processes import OnProgress
-from sweeps.store.columns import TIME
 from sweeps.store.databases import sqlite
 from sweeps.store.databases.engine import Store, schema_version
 from sweeps.store.databases.statements import chunks, one_of
+from sweeps.store.reads.explained import misfits
+from sweeps.store.reads.stored import IMPORTED_JSON, RESULT_TABLES, StoredRun, read_runs
+from sweeps.store.reads.test_sets import damaged_datasets, stored_test_set
 from sweeps.store.tables import (
     Config,
     Failure,
@@ -29,13 +31,9 @@ from sweeps.store.tables import (
     RunState,
     Sweep,
     SweepRun,
-    SweepState,
     TestSetRow,
 )
-from sweeps.store.writes.explained import misfits
 from sweeps.store.writes.recording import wrong_sums
-from sweeps.store.writes.stored import IMPORTED_JSON, RESULT_TABLES, StoredRun, read_runs
-from sweeps.store.writes.test_sets import damaged_datasets, stored_test_set
 
 PARTS_IN_PARALLEL = 8
 """Fewer are checked sooner than other processes have begun."""
@@ -80,8 +78,9 @@ class Verification:
 def verify(store: Store, on_progress: OnProgress | None = None, processes: int = 1) -> Verification:
     """Checks the file, every configuration, every run against its digest, and every sweep.
 
-    A damaged database may answer any query with an error or with nonsense; each check that cannot
-    be made is reported like one that fails.
+    What a column may not hold, its type refuses as it is read. A damaged database may answer any
+    query with an error or with nonsense; each check that cannot be made is reported like one that
+    fails.
 
     Args:
         store: the database.
@@ -278,8 +277,6 @@ def _name(row: RunToCheck) -> str:
 
 def _run(what: str, stored: StoredRun, reason: str | None) -> Iterator[Damage]:
     state = stored.run["state"]
-    if state not in set(RunState):
-        yield Damage(what, f"its state is {state!r}")
     if state == RunState.DONE:
         if (misfit := stored.misfit()) is not None:
             yield Damage(what, misfit)
@@ -291,14 +288,6 @@ def _run(what: str, stored: StoredRun, reason: str | None) -> Iterator[Damage]:
         yield Damage(what, f"it is {state} and has results")
     if state == RunState.FAILED and stored.run["error"] != reason:
         yield Damage(what, "its error is not that of its last attempt")
-    for name in ("started_at", "finished_at"):
-        if not _is_time(stored.run[name]):
-            yield Damage(what, f"its {name} is no time: {stored.run[name]!r}")
-
-
-def _is_time(text: str | None) -> bool:
-    """Whether a column holds a time, or nothing."""
-    return text is None or TIME.fits(text)
 
 
 def _rows_without_run(connection: Connection) -> Iterator[Damage]:
@@ -335,10 +324,6 @@ def _sweep(connection: Connection, sweep: Any) -> Iterator[Damage]:
         return
     if (spec.name, spec.description) != (sweep["name"], sweep["description"]):
         yield Damage(what, "its name or description is not that of its specification")
-    if not _is_time(sweep["created_at"]):
-        yield Damage(what, f"its created_at is no time: {sweep['created_at']!r}")
-    if sweep["state"] not in set(SweepState):
-        yield Damage(what, f"its state is {sweep['state']!r}")
     members = (
         select(Config.key, Run.model_seed)
         .join(Run, Run.config_id == Config.id)

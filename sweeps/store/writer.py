@@ -1,8 +1,8 @@
 """Every write to the database, by name. What belongs together stands in a file of its own."""
 
 from sweeps.store.merge import Merged, merge
+from sweeps.store.reads.workers import GRACE_SECONDS
 from sweeps.store.writes.claiming import (
-    GRACE_SECONDS,
     Claim,
     beat,
     claim,

@@ -84,7 +84,7 @@ def _run_job(job: Job, report: Progress) -> list[RunResult]:
     # Checked first: some systems promise any memory, and kill a process that uses too much.
     if too_large := shortage(job.group[0].problem, len(job.group)):
         raise MemoryError(too_large)
-    with _one_thread(job.engine):
+    with on_one_thread(job.engine.name):
         trained = train_group(
             [(run.problem, run.model_seed) for run in job.group],
             engine=job.engine.name,
@@ -144,10 +144,11 @@ _training: list[None] = []
 
 
 @contextmanager
-def _one_thread(engine: Choice) -> Iterator[None]:
+def on_one_thread(engine: str) -> Iterator[None]:
+    """A block in which an engine trains and tests on one thread, whatever PyTorch's settings."""
     # A tiny model's operations are too small to share out; processes use the cores instead. PyTorch
     # is not loaded for an engine that has one thread anyway.
-    if engine_named(engine.name).one_thread:
+    if engine_named(engine).one_thread:
         yield
         return
     import torch

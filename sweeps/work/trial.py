@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from seqcls.cancellation import check
 from seqcls.config import PARTS
 from seqcls.engines.base import Engine
 from seqcls.engines.choice import choose_engine, engine_named
@@ -23,7 +24,8 @@ from seqcls.sampling import Sampler
 from seqcls.sampling.streams import stream
 from seqcls.tasks import Task
 from seqcls.training import train_group
-from sweeps.work.timing import GroupTime, GroupToTime
+from sweeps.work.estimate import GroupTime, GroupToTime
+from sweeps.work.jobs import on_one_thread
 
 
 def shortened(whole: Problem, part: str, strings: int, epochs: int = 1) -> Problem:
@@ -119,32 +121,6 @@ Spend = Callable[[int, int], Spent]
 """Tries so many strings, in so many rounds."""
 
 
-def time_group(group: GroupToTime) -> GroupTime | None:
-    """Times a group on one thread; None where training it diverges at once.
-
-    Raises:
-        SeqclsError, MemoryError, RuntimeError: it cannot be trained here.
-    """
-    whole = resolve(group.config)
-    trial = GroupTrial(group)
-    epoch, epoch_once = _extrapolated(whole, "train", trial.train)
-    if not trial.weights:
-        return None
-    tested, _ = _extrapolated(whole, "test", trial.test)
-    check = _check_seconds(whole, trial.weights[0], trial.engine.name) if group.verdict else 0.0
-    draw = {part: _part_seconds(whole, part, partial(_draw, part)) for part in PARTS}
-    faster = _times_as_fast(choose_engine(whole).name, trial.engine, whole.network.hidden_size)
-    return GroupTime(
-        epoch / trial.members / faster,
-        # PyTorch prepares the strings of every step anew.
-        epoch_once if trial.engine.one_thread else 0.0,
-        (tested / len(trial.weights) + check) / faster,
-        _part_seconds(whole, "test", lambda few: distinct_test_strings(few.test)),
-        draw["train"],
-        draw["validation"] + draw["test"],
-    )
-
-
 class GroupTrial:
     """A group's training and testing with some of its strings, by an engine that is compiled."""
 
@@ -156,15 +132,42 @@ class GroupTrial:
         """The members that a step moves together, which costs less than a step of each."""
         self.weights: list[Weights] = []
         """The weights of those that were trained last."""
-        self._whole = whole
+        self._whole, self._verdict = whole, group.verdict
 
     def load(self) -> None:
         """Has all loaded that training and testing load as they begin."""
-        self.train(FEW, 1)
+        self._train(FEW, 1)
         if self.weights:
-            self.test(FEW, 1)
+            self._test(FEW, 1)
 
-    def train(self, strings: int, rounds: int) -> Spent:
+    def time(self) -> GroupTime | None:
+        """Times the group on one thread; None where training it diverges at once.
+
+        Raises:
+            SeqclsError, MemoryError, RuntimeError: it cannot be trained here.
+            Cancelled: whoever waits has left.
+        """
+        whole = self._whole
+        epoch, epoch_once = _extrapolated(whole, "train", self._train)
+        if not self.weights:
+            return None
+        tested, _ = _extrapolated(whole, "test", self._test)
+        checking = 0.0
+        if self._verdict:
+            checking = _check_seconds(whole, self.weights[0], self.engine.name)
+        draw = {part: _part_seconds(whole, part, partial(_draw, part)) for part in PARTS}
+        faster = _times_as_fast(choose_engine(whole).name, self.engine, whole.network.hidden_size)
+        return GroupTime(
+            epoch / self.members / faster,
+            # PyTorch prepares the strings of every step anew.
+            epoch_once if self.engine.one_thread else 0.0,
+            (tested / len(self.weights) + checking) / faster,
+            _part_seconds(whole, "test", lambda few: distinct_test_strings(few.test)),
+            draw["train"],
+            draw["validation"] + draw["test"],
+        )
+
+    def _train(self, strings: int, rounds: int) -> Spent:
         """The seconds of the first round and of the last: epochs, or members where one is trained
         after another, since these have the same strings.
         """
@@ -179,23 +182,27 @@ class GroupTrial:
         ended = [time.thread_time()]
 
         def report(_done: float, epochs: Sequence[EpochLosses]) -> None:
+            check()
             if epochs:
                 ended.append(time.thread_time())
 
         initial = _some_parameters(self.engine, problem, len(members))
-        trained = train_group(members, engine=self.engine.name, progress=report, initial=initial)
+        name = self.engine.name
+        with on_one_thread(name):
+            trained = train_group(members, engine=name, progress=report, initial=initial)
         self.weights = [x.kept_weights for x in trained if x.failure is None][: self.members]
         spent = [end - start for start, end in pairwise([*ended, time.thread_time()])]
         return spent[0], spent[max(0, len(spent) - 2)]
 
-    def test(self, strings: int, rounds: int) -> Spent:
+    def _test(self, strings: int, rounds: int) -> Spent:
         """The seconds of testing once, and again."""
         problem = shortened(self._whole, "test", strings)
         # As what is made once for all members.
         distinct_test_strings(problem.test)
         test = partial(evaluate, problem, self.weights, engine=self.engine.name)
-        first = _seconds(test)
-        return first, _seconds(test) if rounds > 1 and first < QUICK_SECONDS else first
+        with on_one_thread(self.engine.name):
+            first = _seconds(test)
+            return first, _seconds(test) if rounds > 1 and first < QUICK_SECONDS else first
 
 
 def _some_parameters(engine: Engine, problem: Problem, members: int) -> list[Weights] | None:
@@ -290,6 +297,7 @@ def _check_seconds(whole: Problem, weights: Weights, engine: str) -> float:
 def _seconds(do: Callable[[], object]) -> float:
     # Of this thread alone, so that what else the machine does now is not taken for its own. A limit
     # on a process's seconds makes its own clock move by milliseconds only.
+    check()
     started = time.thread_time()
     do()
     return time.thread_time() - started

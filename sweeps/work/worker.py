@@ -18,7 +18,7 @@ from sweeps.grid.grouping import RunGroup, make_groups
 from sweeps.processes import Interruption, OnProgress, gentle_interruption
 from sweeps.store import writer
 from sweeps.store.databases.engine import Store
-from sweeps.store.writes.claiming import GRACE_SECONDS, queued_runs, runs_that_go_on
+from sweeps.store.reads.workers import GRACE_SECONDS, queued_runs, runs_that_go_on
 from sweeps.work import executors
 from sweeps.work.executors import Executor, GroupEnded
 from sweeps.work.jobs import Job, make_job

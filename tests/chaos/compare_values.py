@@ -33,8 +33,8 @@ from sweeps.grid.grouping import make_groups
 from sweeps.store import writer
 from sweeps.store.databases.engine import Store
 from sweeps.store.opening import open_reader
+from sweeps.store.reads.workers import queued_runs
 from sweeps.store.writes import sweep_actions
-from sweeps.store.writes.claiming import queued_runs
 from tests.app import open_app, rerun
 from tests.chaos.drawn_values import Drawn, Selection
 from tests.chaos.ledger import InFile, Ledger, numbers_in

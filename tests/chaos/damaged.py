@@ -14,8 +14,8 @@ from seqcls.strings.token_strings import TokenStrings
 from sweeps.grid.spec import parse_spec
 from sweeps.store import writer
 from sweeps.store.opening import open_writer, pack
+from sweeps.store.reads.explained import SHORT_TRIED
 from sweeps.store.tables import Base
-from sweeps.store.writes.explained import SHORT_TRIED
 from sweeps.store.writes.test_sets import store_dataset
 from sweeps.work.machine import WorkOptions
 from sweeps.work.worker import work

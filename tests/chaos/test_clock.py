@@ -1,6 +1,5 @@
 """A clock that is set while workers work costs no result and trains nothing twice."""
 
-from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -10,6 +9,7 @@ from seqcls.engines.base import Progress
 from sweeps.results import RunResult
 from sweeps.store import writer
 from sweeps.store.opening import open_writer
+from sweeps.store.reads import workers
 from sweeps.store.verification import verify
 from sweeps.store.writes import claiming, recording
 from sweeps.work import executors
@@ -40,9 +40,8 @@ def test_a_clock_that_steps_costs_no_result(
         assert all(one.seconds_left is None or one.seconds_left >= 0 for one in progress(store))
         return run_job(job, report)
 
-    patched: list[tuple[object, Callable[..., object]]] = [(claiming, clock), (recording, clock)]
-    for module, own in patched:
-        monkeypatch.setattr(module, "now", own)
+    for module in (claiming, recording, workers):
+        monkeypatch.setattr(module, "now", clock)
     monkeypatch.setattr(executors, "run_job", stepping)
     assert work(store, [sweep_id], WorkOptions(0)).recorded == 9
     assert rows(store, "SELECT state, attempt, count(*) FROM run GROUP BY 1, 2") == [("done", 1, 9)]

@@ -14,8 +14,7 @@ from sweeps.grid.grouping import make_groups
 from sweeps.grid.spec import read_spec
 from sweeps.store import writer
 from sweeps.store.opening import open_reader, open_writer
-from sweeps.store.reads import sweep_queries
-from sweeps.store.writes import claiming
+from sweeps.store.reads import sweep_queries, workers
 from sweeps.work.executors.pool import TrainingProcess
 from sweeps.work.jobs import make_job
 from sweeps.work.machine import WorkOptions, WorkSummary
@@ -73,7 +72,7 @@ def test_a_process_killed_while_it_sends_is_seen_to_be_dead(
 def test_half_an_answer_holds_nobody_up(spec: Path, tmp_path: Path) -> None:
     store = open_writer(str(tmp_path / "x.db"))
     writer.submit(store, read_spec(spec))
-    job = make_job(make_groups(claiming.queued_runs(store, None))[0], "auto", "auto")
+    job = make_job(make_groups(workers.queued_runs(store, None))[0], "auto", "auto")
     process = TrainingProcess(job.engine.name)
     process.begin(job)
     child = psutil.Process(process.pid)

@@ -19,6 +19,7 @@ from sweeps.results import RunResult
 from sweeps.store import writer
 from sweeps.store.databases.engine import Store
 from sweeps.store.opening import open_reader, open_writer
+from sweeps.store.reads import workers
 from sweeps.store.verification import verify
 from sweeps.store.writes import claiming
 from sweeps.work import executors
@@ -119,16 +120,16 @@ def test_a_server_tells_the_time_by_which_workers_live(
 ) -> None:
     store = open_writer(postgres_url)
     writer.submit(store, spec(fixed=SHORT))
-    monkeypatch.setattr(claiming, "now", lambda *_: LONG_AGO)
+    monkeypatch.setattr(workers, "now", lambda *_: LONG_AGO)
     monkeypatch.setattr(socket, "gethostname", lambda: "with a wrong clock")
     worker = writer.register_worker(store)
     with store.begin() as connection:
         connection.execute(text(f"UPDATE run SET state = 'running', worker_id = {worker}"))
     monkeypatch.setattr(socket, "gethostname", lambda: "another")
-    assert claiming.dead_workers(store) == []
+    assert workers.dead_workers(store) == []
     assert claiming.release_dead(store) == 0
-    monkeypatch.setattr(claiming, "GRACE_SECONDS", -5.0)
-    assert claiming.dead_workers(store) == [worker]
+    monkeypatch.setattr(workers, "GRACE_SECONDS", -5.0)
+    assert workers.dead_workers(store) == [worker]
 
 
 STOPPED_SECONDS = float(os.environ.get("SEQCLS_CHAOS_STOPPED", "8"))
@@ -136,10 +137,10 @@ STOPPED_SECONDS = float(os.environ.get("SEQCLS_CHAOS_STOPPED", "8"))
 
 WORKER = """
 import sys
-from sweeps.store.writes import claiming
+from sweeps.store.reads import workers
 from sweeps.work import reports, worker
-if float(sys.argv[2]) <= claiming.GRACE_SECONDS:
-    claiming.GRACE_SECONDS, worker.SLEPT_SECONDS, worker.WAKING_SECONDS = 4.0, 3.5, 1.0
+if float(sys.argv[2]) <= workers.GRACE_SECONDS:
+    workers.GRACE_SECONDS, worker.SLEPT_SECONDS, worker.WAKING_SECONDS = 4.0, 3.5, 1.0
     reports.BEAT_SECONDS = 0.5
 from sweeps.store.opening import open_writer
 print(worker.work(open_writer(sys.argv[1]), None, worker.WorkOptions(1, watch=True)).recorded)

@@ -18,7 +18,7 @@ from sweeps.results import RunResult
 from sweeps.store import writer
 from sweeps.store.databases.engine import Store
 from sweeps.store.opening import open_writer
-from sweeps.store.writes.claiming import queued_runs
+from sweeps.store.reads.workers import queued_runs
 from sweeps.work import executors
 from sweeps.work.executors import GroupEnded
 from sweeps.work.executors.pool import ProcessPool

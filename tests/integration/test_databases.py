@@ -24,9 +24,9 @@ from sweeps.store.migrate import upgrade_with_backup
 from sweeps.store.opening import open_reader, open_writer
 from sweeps.store.reads import queries, string_queries
 from sweeps.store.reads.export import answers_of
+from sweeps.store.reads.workers import GRACE_SECONDS
 from sweeps.store.tables import now
 from sweeps.store.verification import verify
-from sweeps.store.writes.claiming import GRACE_SECONDS
 from tests.chaos.contents import contents
 from tests.chaos.damaged import unchecked
 from tests.commands import run_main

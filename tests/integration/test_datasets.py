@@ -37,9 +37,10 @@ from sweeps.grid.spec import parse_spec
 from sweeps.store.databases.engine import Store
 from sweeps.store.merge import merge
 from sweeps.store.opening import open_writer
+from sweeps.store.reads.test_sets import load_dataset
 from sweeps.store.verification import verify
 from sweeps.store.writes.sweep_actions import delete, submit
-from sweeps.store.writes.test_sets import load_dataset, store_dataset
+from sweeps.store.writes.test_sets import store_dataset
 from tests.databases import rows
 
 LABELED = "tokens,label,split,id\nba,0,test,2\nab,1,train,1\n,1,train,3\n"

@@ -19,8 +19,8 @@ from sweeps.api.importing import import_predictions
 from sweeps.store import writer
 from sweeps.store.databases import sqlite
 from sweeps.store.opening import open_reader, open_writer, pack
-from sweeps.store.reads import queries
-from sweeps.store.writes import claiming, importing
+from sweeps.store.reads import queries, workers
+from sweeps.store.writes import importing
 from sweeps.work.machine import WorkOptions
 from sweeps.work.worker import work
 from tests.commands import SEQCLS, run_main
@@ -189,7 +189,7 @@ def test_an_import_of_which_one_run_is_there_stores_none(two_runs: Path) -> None
 
 
 def test_a_container_is_known_apart_from_its_machine() -> None:
-    told = "from sweeps.store.writes.claiming import this_host; print(this_host())"
+    told = "from sweeps.store.reads.workers import this_host; print(this_host())"
     container = subprocess.run(
         ["unshare", "--pid", "--fork", "--mount-proc", sys.executable, "-c", told],
         capture_output=True,
@@ -198,9 +198,9 @@ def test_a_container_is_known_apart_from_its_machine() -> None:
     )
     if container.returncode != 0:
         pytest.skip("this machine makes no name spaces of processes")
-    assert container.stdout.strip() != claiming.this_host()
-    assert container.stdout.split()[0] == claiming.this_host().split()[0], "the name is the same"
-    assert claiming.this_host() == claiming.this_host()
+    assert container.stdout.strip() != workers.this_host()
+    assert container.stdout.split()[0] == workers.this_host().split()[0], "the name is the same"
+    assert workers.this_host() == workers.this_host()
 
 
 def test_a_signal_while_a_connection_closes_is_no_news() -> None:

@@ -21,10 +21,9 @@ from sweeps.results import RunResult
 from sweeps.store import writer
 from sweeps.store.databases.engine import Store
 from sweeps.store.opening import open_reader, open_writer, to_write
-from sweeps.store.reads import queries, sweep_queries
+from sweeps.store.reads import queries, sweep_queries, workers
 from sweeps.store.reads.selection import View
-from sweeps.store.writes import claiming
-from sweeps.store.writes.stored import read_runs
+from sweeps.store.reads.stored import read_runs
 from tests.conftest import ROOT
 from tests.databases import rows, spec, stored_sweeps
 
@@ -70,7 +69,7 @@ def store(any_db: str) -> Store:
 
 def claimed(store: Store, sweep_id: int) -> tuple[int, writer.Claim]:
     worker_id = writer.register_worker(store)
-    (group,) = make_groups(claiming.queued_runs(store, [sweep_id]))
+    (group,) = make_groups(workers.queued_runs(store, [sweep_id]))
     claim = writer.claim(store, worker_id, group)
     assert claim is not None
     return worker_id, claim
@@ -85,7 +84,7 @@ def test_submitting_again_adds_nothing(store: Store) -> None:
 
 def test_a_changed_specification_changes_its_sweep_and_deletes_no_result(store: Store) -> None:
     sweep_id = writer.submit(store, spec())
-    (group,) = make_groups(claiming.queued_runs(store, [sweep_id]))
+    (group,) = make_groups(workers.queued_runs(store, [sweep_id]))
     claim = writer.claim(store, writer.register_worker(store), group[:1])
     assert claim is not None
     writer.record(store, claim, [outcome(0)])
@@ -104,7 +103,7 @@ def test_sweeps_share_the_runs_that_both_ask_for(store: Store) -> None:
     runs = queries.runs(store)
     assert runs["sweeps"].tolist() == [("s",), ("s",), ("s", "t"), ("t",)]
     sweep_ids = stored_sweeps(store)["id"].tolist()
-    planned = {run.model_seed: run.every_epoch for run in claiming.queued_runs(store, sweep_ids)}
+    planned = {run.model_seed: run.every_epoch for run in workers.queued_runs(store, sweep_ids)}
     assert planned == {0: False, 1: False, 2: True, 3: True}
 
 
@@ -124,7 +123,7 @@ def test_a_groups_results_and_states_are_one_transaction(store: Store) -> None:
 
 def test_a_run_is_claimed_by_one_worker_only(store: Store) -> None:
     sweep_id = writer.submit(store, spec())
-    (group,) = make_groups(claiming.queued_runs(store, [sweep_id]))
+    (group,) = make_groups(workers.queued_runs(store, [sweep_id]))
     _, claim = claimed(store, sweep_id)
     assert len(claim.runs) == 3
     assert writer.claim(store, writer.register_worker(store), group) is None

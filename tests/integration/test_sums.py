@@ -9,9 +9,8 @@ from sweeps.results import RunResult
 from sweeps.store import writer
 from sweeps.store.databases.engine import Store
 from sweeps.store.opening import open_writer
-from sweeps.store.reads import sweep_queries
+from sweeps.store.reads import sweep_queries, workers
 from sweeps.store.verification import verify
-from sweeps.store.writes import claiming
 from tests.databases import rows, spec
 from tests.integration.test_store import claimed, outcome, outcomes
 
@@ -28,7 +27,7 @@ def filled(store: Store, first: int = 0, **changes: Any) -> Store:
     """All runs of a sweep finished, whose results depend on `first`."""
     sweep_id = writer.submit(store, spec(**changes))
     worker_id = writer.register_worker(store)
-    for group in make_groups(claiming.queued_runs(store, [sweep_id])):
+    for group in make_groups(workers.queued_runs(store, [sweep_id])):
         claim = writer.claim(store, worker_id, group)
         assert claim is not None
         writer.record(store, claim, outcomes(claim, first))
@@ -76,7 +75,7 @@ def test_a_run_without_results_is_in_no_sum(store: Store) -> None:
     writer.record(store, claim, [outcome(0, claim.runs[0]), failed, outcome(2, claim.runs[2])])
     assert [row[2] for row in sums(store)] == [2, 2]
     writer.retry(store, [sweep_id])
-    (group,) = make_groups(claiming.queued_runs(store, [sweep_id]))
+    (group,) = make_groups(workers.queued_runs(store, [sweep_id]))
     again = writer.claim(store, writer.register_worker(store), group)
     assert again is not None
     writer.record(store, again, [outcome(1, again.runs[0])])

@@ -7,16 +7,14 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from sqlalchemy import update
 
-import sweeps.store.writes.claiming
 from sweeps.grid.grouping import make_groups
 from sweeps.grid.spec import parse_spec
 from sweeps.store import writer
 from sweeps.store.databases.engine import Store
 from sweeps.store.opening import open_writer
-from sweeps.store.reads import queries, sweep_queries
+from sweeps.store.reads import queries, sweep_queries, workers
+from sweeps.store.reads.workers import is_alive
 from sweeps.store.tables import Run, now
-from sweeps.store.writes import claiming
-from sweeps.store.writes.claiming import is_alive
 from sweeps.work.estimate import estimate
 from sweeps.work.machine import WorkOptions
 from sweeps.work.progress import progress
@@ -51,10 +49,10 @@ def test_submitting_at_the_same_moment_makes_one_sweep(any_db: str) -> None:
 
 def test_of_a_stopped_sweep_nothing_is_begun_until_it_is_resumed(store: Store) -> None:
     sweep_id = writer.submit(store, spec())
-    (group,) = make_groups(claiming.queued_runs(store, [sweep_id]))
+    (group,) = make_groups(workers.queued_runs(store, [sweep_id]))
     writer.stop(store, [sweep_id])
     assert stored_sweeps(store)["state"].tolist() == ["stopped"]
-    assert claiming.queued_runs(store, [sweep_id]) == []
+    assert workers.queued_runs(store, [sweep_id]) == []
     worker_id = writer.register_worker(store)
     assert writer.claim(store, worker_id, group) is None
     writer.resume(store, [sweep_id])
@@ -67,9 +65,9 @@ def test_a_run_goes_on_where_one_of_its_sweeps_does(store: Store) -> None:
     stopped = writer.submit(store, spec())
     going_on = writer.submit(store, spec(name="t", model_seeds=[2, 3]))
     writer.stop(store, [stopped])
-    assert {run.model_seed for run in claiming.queued_runs(store)} == {2, 3}
-    assert {run.model_seed for run in claiming.queued_runs(store, [stopped])} == set()
-    assert {run.model_seed for run in claiming.queued_runs(store, [going_on])} == {2, 3}
+    assert {run.model_seed for run in workers.queued_runs(store)} == {2, 3}
+    assert {run.model_seed for run in workers.queued_runs(store, [stopped])} == set()
+    assert {run.model_seed for run in workers.queued_runs(store, [going_on])} == {2, 3}
 
 
 def test_a_sweep_that_is_stopped_when_all_is_done_is_done(store: Store) -> None:
@@ -95,7 +93,7 @@ def test_retrying_queues_failed_runs_only_and_gives_them_three_attempts_again(
     assert queries.runs(store)["error"].isna().all()
     for _ in range(3):
         assert states(store)[0] == "queued"
-        groups = make_groups(claiming.queued_runs(store))
+        groups = make_groups(workers.queued_runs(store))
         (alone,) = [group for group in groups if group[0].id == 1]
         lost = writer.claim(store, writer.register_worker(store), alone[:1])
         assert lost is not None
@@ -133,7 +131,7 @@ def test_a_worker_elsewhere_is_dead_when_its_heart_has_not_beaten_for_a_while(
     with store.begin() as connection:
         connection.exec_driver_sql("UPDATE worker SET host = 'elsewhere'")
     assert writer.release_dead(store) == 0
-    late = now(sweeps.store.writes.claiming.GRACE_SECONDS + 1)
+    late = now(workers.GRACE_SECONDS + 1)
     with store.begin() as connection:
         connection.exec_driver_sql(f"UPDATE worker SET heartbeat_at = '{late}'")
     writer.beat(store, worker_id)
@@ -164,7 +162,7 @@ def test_progress_counts_and_gives_a_rate_while_runs_are_trained(store: Store) -
     sweep_id = writer.submit(store, spec(model_seeds="0..5"))
     (before,) = progress(store)
     assert (before.queued, before.total, before.runs_per_second) == (6, 6, None)
-    (group,) = make_groups(claiming.queued_runs(store, [sweep_id]))
+    (group,) = make_groups(workers.queued_runs(store, [sweep_id]))
     worker_id = writer.register_worker(store)
     first = writer.claim(store, worker_id, group[:2])
     assert first is not None
@@ -249,7 +247,7 @@ def test_workers_train_the_same_wherever_they_are(
 
 def test_an_id_that_means_another_run_by_now_is_not_claimed(store: Store) -> None:
     sweep_id = writer.submit(store, spec())
-    (group,) = make_groups(claiming.queued_runs(store, [sweep_id]))
+    (group,) = make_groups(workers.queued_runs(store, [sweep_id]))
     worker_id = writer.register_worker(store)
     claim = writer.claim(store, worker_id, group)
     assert claim is not None
@@ -262,12 +260,12 @@ def test_an_id_that_means_another_run_by_now_is_not_claimed(store: Store) -> Non
 
 def test_a_run_is_not_claimed_as_planned_when_a_later_sweep_wants_more_of_it(store: Store) -> None:
     writer.submit(store, spec())
-    (group,) = make_groups(claiming.queued_runs(store))
+    (group,) = make_groups(workers.queued_runs(store))
     writer.submit(store, spec(name="t", checkpoints="every_epoch", model_seeds=[2]))
     claim = writer.claim(store, writer.register_worker(store), group)
     assert claim is not None
     assert {run.model_seed for run in claim.runs} == {0, 1}
-    (rest,) = make_groups(claiming.queued_runs(store))
+    (rest,) = make_groups(workers.queued_runs(store))
     assert [(run.model_seed, run.every_epoch) for run in rest] == [(2, True)]
 
 
@@ -280,7 +278,7 @@ def test_submitting_and_deleting_beside_workers_ends_in_no_deadlock(any_db: str)
     def work_for_a_while(_: int) -> int:
         own = open_writer(any_db)
         worker_id, recorded = writer.register_worker(own), 0
-        for group in make_groups(claiming.queued_runs(own.reader())) * 3:
+        for group in make_groups(workers.queued_runs(own.reader())) * 3:
             claim = writer.claim(own, worker_id, group)
             if claim is not None:
                 recorded += writer.record(own, claim, [outcome(0)] * len(claim.runs))

@@ -22,9 +22,9 @@ from sweeps.api.trials import trial_sentence
 from sweeps.grid.spec import parse_spec
 from sweeps.store import writer
 from sweeps.store.opening import open_reader, open_writer
-from sweeps.store.reads import string_queries, sweep_queries
+from sweeps.store.reads import explained, string_queries, sweep_queries
 from sweeps.store.reads.selection import View
-from sweeps.store.writes import explained, sweep_actions
+from sweeps.store.writes import sweep_actions
 from tests.app import open_app
 from tests.conftest import ROOT
 from tests.databases import file_of

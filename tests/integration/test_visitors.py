@@ -6,7 +6,7 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import closing
 from functools import partial
 from pathlib import Path
@@ -18,6 +18,7 @@ from streamlit.runtime.scriptrunner import StopException
 
 from dashboard import data
 from dashboard.choosing.opened import AnyModel, open_any, open_model, remembered
+from dashboard.launch.panel import Timings, key_of
 from dashboard.report import document
 from dashboard.server import visitors
 from dashboard.server.shared_answers import SharedAnswers
@@ -34,7 +35,7 @@ from sweeps.store.databases.engine import limit_reads
 from sweeps.store.opening import open_reader, open_writer
 from sweeps.store.reads.selection import View
 from tests.app import open_app, rerun, said
-from tests.conftest import ROOT
+from tests.conftest import ROOT, SHORT
 
 USED = "Compute limit reached"
 PATIENCE = 60.0
@@ -317,6 +318,20 @@ def test_no_page_keeps_anything_of_models_by_other_keys() -> None:
     }
     # Searches, timings and deletions that go on; nothing of a model.
     assert found == {"views/causes.py", "launch/panel.py", "actions.py"}
+
+
+def test_timing_ends_with_the_visit_and_begins_anew_for_another(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("SEQCLS_DB", str(tmp_path / "none.db"))
+    specs = [parse_spec({"name": "offered", "model_seeds": [0], "fixed": SHORT})]
+    timings, key = Timings(), key_of(specs)
+    for has_left in (True, False):
+        monkeypatch.setattr(visitors, "end_of_visit", lambda left=has_left: lambda: left)
+        wait([timings.begin(key, specs, 1)])
+        assert timings.is_done(key) is not has_left
+    (estimated,) = {timings.begin(key, specs, 1).result().seconds for _ in range(2)}
+    assert estimated is not None
 
 
 def test_what_was_used_last_is_kept_up_to_so_many_bytes() -> None:

@@ -21,10 +21,9 @@ from sweeps.cli.app import app
 from sweeps.store import writer
 from sweeps.store.databases.engine import Store
 from sweeps.store.opening import open_reader, open_writer
-from sweeps.store.reads import queries, string_queries, sweep_queries
+from sweeps.store.reads import explained, queries, string_queries, sweep_queries
 from sweeps.store.reads.selection import View
 from sweeps.store.verification import verify
-from sweeps.store.writes import explained
 from tests.conftest import ROOT
 from tests.databases import rows
 

@@ -1,16 +1,18 @@
 """How long a sweep takes, said before anything of its kind was trained here."""
 
+from collections import OrderedDict
 from collections.abc import Sequence
-from pathlib import Path
 
 import pytest
+import torch
 
+from seqcls.cancellation import Cancelled, cancelled_when
 from seqcls.config import RunConfig
 from seqcls.problem import configuration
 from sweeps.grid.spec import SweepSpec, parse_spec
-from sweeps.work import machine
-from sweeps.work.estimate import estimate, fewest_epochs
-from sweeps.work.timing import GroupTime, GroupToTime, Stopwatch, Times, TimingCache, time_groups
+from sweeps.work import machine, timing
+from sweeps.work.estimate import GroupTime, GroupToTime, Times, estimate, fewest_epochs
+from sweeps.work.timing import known_times, time_groups
 
 SMALL = {
     "task": "parity",
@@ -148,35 +150,41 @@ def test_it_says_how_many_epochs_are_assumed() -> None:
     assert "assumed to take 10 of 20 epochs" in judged.basis
 
 
-def test_what_was_timed_once_is_looked_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("SEQCLS_CACHE", str(tmp_path))
-    asked, other = (GroupToTime(configuration({**SMALL, "hidden_size": x}), 2) for x in (4, 8))
-    known = TimingCache()
-    known.add([asked], Times(1.5, {asked.config.group_key: TIME}))
-    assert TimingCache().times([asked, other]) == Times(1.5, {asked.config.group_key: TIME})
-    # A process could not be started now: nothing is timed.
-    monkeypatch.setattr("sweeps.work.timing.python", lambda *_: ["no such program"])
-    assert time_groups([asked]).groups == {asked.config.group_key: TIME}
-    assert time_groups([asked, other]).groups == {asked.config.group_key: TIME}
-    (tmp_path / "timings" / "groups.json").write_text("[1")
-    assert TimingCache().times([asked]) == Times()
+@pytest.fixture
+def nothing_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(timing, "_known", OrderedDict())
 
 
-def test_one_process_answers_several_questions_and_ends(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.usefixtures("nothing_known")
+def test_what_was_timed_once_is_known_as_long_as_the_process_lives(
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setenv("SEQCLS_CACHE", str(tmp_path))
-    compiled = {name: x for name, x in SMALL.items() if name != "dropout_rate"}
-    with Stopwatch() as watch:
-        process = watch.start()
-        assert process is not None
-        for fields in (SMALL, {**compiled, "hidden_size": 6}):
-            asked = GroupToTime(configuration(fields), 2)
-            times = watch([asked])
-            assert times.start > 0
-            assert times.groups[asked.config.group_key].epoch > 0
-        assert watch.start() is process
-        process.kill()
-        process.wait()
-        assert watch.start() is not process
-    assert process.poll() is not None
+    asked, other = (GroupToTime(configuration({**SMALL, "hidden_size": x}), 2) for x in (4, 8))
+    assert known_times([asked]) == Times()
+    timed = time_groups([asked])
+    assert known_times([asked, other]) == timed == time_groups([asked])
+    # Of a second there is not enough for any further group.
+    monkeypatch.setattr(timing, "MOST_SECONDS", -1.0)
+    assert time_groups([asked, other]) == timed
+
+
+@pytest.mark.usefixtures("nothing_known")
+def test_who_leaves_ends_the_timing_and_whoever_asks_next_has_it_timed() -> None:
+    asked = GroupToTime(configuration(SMALL), 2)
+    looks = iter([False, False, False])
+    with pytest.raises(Cancelled), cancelled_when(lambda: next(looks, True)):
+        time_groups([asked])
+    assert known_times([asked]) == Times()
+    assert time_groups([asked]).groups
+
+
+@pytest.mark.usefixtures("nothing_known")
+@pytest.mark.parametrize("dropout_rate", [0.0, 0.1])
+def test_timing_leaves_pytorch_the_threads_that_it_had(dropout_rate: float) -> None:
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    try:
+        assert time_groups([GroupToTime(configuration({**SMALL, "dropout_rate": dropout_rate}), 2)])
+        assert torch.get_num_threads() == 2
+    finally:
+        torch.set_num_threads(before)

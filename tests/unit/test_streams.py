@@ -19,7 +19,6 @@ from torch.utils.data import DataLoader
 
 from seqcls.cache import Memory
 from seqcls.config import NetworkConfig, RunConfig
-from seqcls.engines.choice import Choice
 from seqcls.kinds import examples_of
 from seqcls.models import initialization, pictures
 from seqcls.problem import resolve
@@ -137,11 +136,10 @@ def test_threads_begin_with_the_parameters_of_their_own_seeds(
 
 
 def test_groups_that_train_side_by_side_leave_pytorch_the_threads_that_it_had() -> None:
-    engine = Choice("strings", "it is asked for")
     before = torch.get_num_threads()
     torch.set_num_threads(2)
     try:
-        first, second = jobs._one_thread(engine), jobs._one_thread(engine)
+        first, second = jobs.on_one_thread("strings"), jobs.on_one_thread("strings")
         first.__enter__()
         second.__enter__()
         first.__exit__(None, None, None)

@@ -3,10 +3,10 @@
 import importlib
 import json
 import uuid
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from itertools import repeat
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from sqlalchemy import (
     BindParameter,
@@ -194,7 +194,40 @@ def insert_new(connection: Connection, table: type[Base], rows: Sequence[dict[st
         connection.execute(upsert(connection, table).on_conflict_do_nothing(), list(rows))
 
 
-def ids_of(
+class ConfigText(NamedTuple):
+    """A configuration as it is stored."""
+
+    key: str
+    json: str
+    test_set: str | None
+    """The key of its test set."""
+
+
+def put_configs(
+    connection: Connection, test_sets: Mapping[str, str], configs: Iterable[ConfigText]
+) -> dict[str, int]:
+    """Adds those of these test sets and configurations that are not there yet.
+
+    Args:
+        connection: is in a transaction that writes.
+        test_sets: fields as JSON by key; strings are stored later.
+        configs: what is stored of each.
+
+    Returns:
+        The configurations' ids by their keys, in the order in which they are given.
+    """
+    insert_new(connection, TestSetRow, [{"key": x, "json": y} for x, y in test_sets.items()])
+    ids = _ids_of(connection, TestSetRow, test_sets)
+    rows = {
+        key: {"key": key, "json": text, "test_set_id": None if test_set is None else ids[test_set]}
+        for key, text, test_set in configs
+    }
+    insert_new(connection, Config, list(rows.values()))
+    config_ids = _ids_of(connection, Config, rows)
+    return {key: config_ids[key] for key in rows}
+
+
+def _ids_of(
     connection: Connection, table: type[Config | TestSetRow], keys: Iterable[str]
 ) -> dict[str, int]:
     """The ids of the rows that have these keys."""

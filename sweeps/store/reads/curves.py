@@ -17,8 +17,8 @@ from sweeps.store.databases.engine import Store
 from sweeps.store.databases.statements import fetched, one_of, read
 from sweeps.store.reads import overview
 from sweeps.store.reads.selection import View
+from sweeps.store.reads.workers import dead_workers
 from sweeps.store.tables import Epoch, LengthScore, LengthSum, Run, RunState, SweepRun
-from sweeps.store.writes.claiming import dead_workers
 
 Measure = Literal[
     "accuracy",

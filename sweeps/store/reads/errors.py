@@ -1,10 +1,12 @@
 """Misclassified strings, from their packs and the strings of test sets; kinds of errors."""
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+from jaxtyping import Int64
 from sqlalchemy import Connection, Row, select
 
 from seqcls.errors import StoreDamagedError
@@ -12,21 +14,77 @@ from seqcls.results import StringErrors
 from sweeps.results import Output
 from sweeps.store.columns import ERROR_KINDS, unpacked, unpacked_outputs
 from sweeps.store.databases.engine import Store
-from sweeps.store.databases.statements import one_of, read
+from sweeps.store.databases.statements import fetched, one_of
 from sweeps.store.reads.overview import last_lengths
 from sweeps.store.tables import Config, ErrorPack, OutputPack, Run, TestString
-
-if TYPE_CHECKING:
-    import pandas as pd
-
 
 STRING_COLUMNS = ("string", "length", "label", "occurrences", "target")
 
 OUTPUT_COLUMNS = ("output", "first_wrong", "log_probability", "error_kind")
 """What is known of a transduction's errors besides."""
 
+# Named types, since a part without rows says nothing of them.
+ERRORS = pa.schema(
+    [
+        ("run_id", pa.int64()),
+        ("string", pa.string()),
+        ("length", pa.int64()),
+        ("label", pa.int64()),
+        ("logit", pa.float64()),
+        ("occurrences", pa.int64()),
+        ("target", pa.string()),
+        ("output", pa.string()),
+        ("first_wrong", pa.int64()),
+        ("log_probability", pa.float64()),
+        ("error_kind", pa.string()),
+    ]
+)
+_NUMBERED = ERRORS.insert(1, pa.field("number", pa.int64()))
+_STRINGS, _OUTPUTS = (
+    pa.schema([ERRORS.field(name) for name in names]) for names in (STRING_COLUMNS, OUTPUT_COLUMNS)
+)
 
-def errors_of_runs(connection: Connection, run_ids: Sequence[int]) -> "pd.DataFrame":
+
+class TestStrings:
+    """The strings of test sets, each read once."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, tuple[Int64[np.ndarray, " number"], pa.Table]] = {}
+
+    def of(
+        self, connection: Connection, test_set_id: int, numbers: Int64[np.ndarray, " row"]
+    ) -> pa.Table:
+        """The strings of these numbers, in the columns of `_STRINGS`.
+
+        Raises:
+            StoreDamagedError: the test set has no such string.
+        """
+        if test_set_id not in self._known:
+            self._known[test_set_id] = _read(connection, test_set_id)
+        known, table = self._known[test_set_id]
+        places = np.searchsorted(known, numbers)
+        if len(numbers) and (places.max() >= len(known) or (known[places] != numbers).any()):
+            raise StoreDamagedError(
+                f"test set {test_set_id} lacks strings that runs misclassified: the database is "
+                "damaged; `seqcls verify` says what is"
+            )
+        return table.take(pa.array(places))
+
+
+def _read(
+    connection: Connection, test_set_id: int
+) -> tuple[Int64[np.ndarray, " number"], pa.Table]:
+    columns = [getattr(TestString, name) for name in _STRINGS.names]
+    query = select(TestString.number, *columns).where(TestString.test_set_id == test_set_id)
+    _, rows = fetched(connection, query.order_by(TestString.number))
+    numbers, *values = zip(*rows, strict=True) if rows else ((),) * (1 + len(columns))
+    arrays = [
+        pa.array(column, type=kind) for column, kind in zip(values, _STRINGS.types, strict=True)
+    ]
+    return np.array(numbers, dtype=np.int64), pa.table(arrays, schema=_STRINGS)
+
+
+def errors_of_runs(connection: Connection, run_ids: Sequence[int]) -> pd.DataFrame:
     """Misclassified strings of these runs, by run and number, which sorts them as text.
 
     Returns:
@@ -35,38 +93,83 @@ def errors_of_runs(connection: Connection, run_ids: Sequence[int]) -> "pd.DataFr
         where any is of a transduction: the output, where it and the target part (tokens), the
         log-probability of the target (nats) and the kind of the error.
     """
-    import pandas as pd
+    table = errors_table(connection, run_ids, TestStrings())
+    columns = [name for name in _NUMBERED.names if name not in ("target", *OUTPUT_COLUMNS)]
+    whole: dict[str, Any] = {}
+    if table["error_kind"].null_count < len(table):
+        columns, whole = _NUMBERED.names, {"label": "Int64", "first_wrong": "Int64"}
+    elif table["target"].null_count < len(table):
+        columns, whole = [*columns, "target"], {"label": "Int64"}
+    frame: pd.DataFrame = table.select(columns).to_pandas()
+    return frame.astype(whole)
 
-    rows = packs_of(connection, run_ids)
-    strings = {
-        test_set_id: strings_of(connection, test_set_id)
-        for test_set_id in {row.test_set_id for row in rows}
-    }
-    outputs = outputs_of(connection, run_ids)
+
+def errors_table(connection: Connection, run_ids: Sequence[int], strings: TestStrings) -> pa.Table:
+    """Misclassified strings of these runs, by run and number, in the columns of `ERRORS`
+    and number.
+
+    Raises:
+        StoreDamagedError: a pack is torn, or a test set lacks strings.
+    """
+    rows = _packs_of(connection, run_ids)
     parts = []
-    for run_id, test_set_id, numbers, logits in rows:
-        errors = errors_in(run_id, bytes(numbers), bytes(logits))
-        part = those_of(strings[test_set_id], errors.numbers).reset_index()
-        part.insert(0, "run_id", run_id)
-        part["logit"] = errors.logits
-        if run_id in outputs:
-            given = one_each(run_id, outputs[run_id], len(errors))
-            part = part.join(pd.DataFrame(given, columns=["output", "first_wrong", "error_kind"]))
-            part["log_probability"] = part["logit"]
-        parts.append(part)
-    columns = ["run_id", "number", "string", "length", "label", "logit", "occurrences"]
-    if not parts:
-        return _none(columns)
-    joined = pd.concat(parts, ignore_index=True)
-    if outputs:
-        joined = joined.astype({"label": "Int64", "first_wrong": "Int64"})
-        return joined[[*columns, "target", *OUTPUT_COLUMNS]]
-    if joined["target"].isna().all():
-        return joined[columns]
-    return joined.astype({"label": "Int64"})[[*columns, "target"]]
+    start = 0
+    for end in range(1, len(rows) + 1):
+        # Runs that follow each other mostly have one test set, and are looked up at once.
+        if end == len(rows) or rows[end].test_set_id != rows[start].test_set_id:
+            parts.append(_of_one_set(connection, rows[start:end], strings))
+            start = end
+    return pa.concat_tables([_NUMBERED.empty_table(), *parts])
 
 
-def packs_of(
+def _of_one_set(
+    connection: Connection, rows: Sequence[Row[int, int | None, bytes, bytes]], strings: TestStrings
+) -> pa.Table:
+    errors: dict[int, StringErrors] = {}
+    for run_id, _, packed_numbers, logits in rows:
+        try:
+            errors[run_id] = unpacked(bytes(packed_numbers), bytes(logits))
+        except ValueError as error:
+            raise StoreDamagedError(f"run {run_id} (error_pack): {error}") from None
+    numbers = np.concatenate([run_errors.numbers for run_errors in errors.values()])
+    texts = strings.of(connection, int(rows[0][1] or 0), numbers)
+    outputs = _outputs(_outputs_of(connection, list(errors)), errors)
+    columns = {
+        **{name: texts[name] for name in _STRINGS.names},
+        **{name: outputs[name] for name in OUTPUT_COLUMNS},
+        "number": numbers,
+        "run_id": np.repeat(list(errors), list(map(len, errors.values()))),
+        "logit": np.concatenate([run_errors.logits for run_errors in errors.values()]),
+    }
+    return pa.table([columns[name] for name in _NUMBERED.names], schema=_NUMBERED)
+
+
+def _outputs(given: Mapping[int, list[Output]], errors: Mapping[int, StringErrors]) -> pa.Table:
+    """What runs gave for their errors, in `OUTPUT_COLUMNS`; nothing of those of other kinds.
+
+    Raises:
+        StoreDamagedError: a run has not one output for each error.
+    """
+    if not given:
+        number = sum(map(len, errors.values()))
+        return pa.table([pa.nulls(number, kind) for kind in _OUTPUTS.types], schema=_OUTPUTS)
+    rows: list[tuple[Any, ...]] = []
+    for run_id, run_errors in errors.items():
+        if run_id not in given:
+            rows += [(None,) * len(OUTPUT_COLUMNS)] * len(run_errors)
+            continue
+        outputs = given[run_id]
+        if len(outputs) != len(run_errors):
+            said = f"{len(outputs):,} outputs of {len(run_errors):,} misclassified strings"
+            raise StoreDamagedError(f"run {run_id} (output_pack): {said}")
+        for (text, place, error_kind), logit in zip(outputs, run_errors.logits, strict=True):
+            rows.append((text, place, float(logit), error_kind))
+    columns = zip(*rows, strict=True)
+    arrays = [pa.array(x, type=kind) for x, kind in zip(columns, _OUTPUTS.types, strict=True)]
+    return pa.table(arrays, schema=_OUTPUTS)
+
+
+def _packs_of(
     connection: Connection, run_ids: Sequence[int]
 ) -> Sequence[Row[int, int | None, bytes, bytes]]:
     """The packed errors of these runs: run_id, test_set_id, numbers, logits, by run."""
@@ -80,7 +183,7 @@ def packs_of(
     return connection.execute(packs).all()
 
 
-def outputs_of(connection: Connection, run_ids: Sequence[int]) -> dict[int, list[Output]]:
+def _outputs_of(connection: Connection, run_ids: Sequence[int]) -> dict[int, list[Output]]:
     """What those of these runs that are of transductions gave for the strings they got wrong.
 
     Raises:
@@ -89,60 +192,6 @@ def outputs_of(connection: Connection, run_ids: Sequence[int]) -> dict[int, list
     packs = select(OutputPack.run_id, OutputPack.outputs).where(one_of(OutputPack.run_id, run_ids))
     rows = connection.execute(packs.order_by(OutputPack.run_id)).all()
     return {run_id: unpacked_outputs(outputs) for run_id, outputs in rows}
-
-
-def one_each(run_id: int, outputs: list[Output], errors: int) -> list[Output]:
-    """A run's outputs, of which there is one for each error.
-
-    Raises:
-        StoreDamagedError: there is not.
-    """
-    if len(outputs) != errors:
-        said = f"{len(outputs):,} outputs of {errors:,} misclassified strings"
-        raise StoreDamagedError(f"run {run_id} (output_pack): {said}")
-    return outputs
-
-
-def strings_of(connection: Connection, test_set_id: int) -> "pd.DataFrame":
-    """A test set's strings: `STRING_COLUMNS`, indexed by number."""
-    query = select(TestString.number, *(getattr(TestString, name) for name in STRING_COLUMNS))
-    query = query.where(TestString.test_set_id == test_set_id)
-    return read(connection, query.order_by(TestString.number)).set_index("number")
-
-
-def errors_in(run_id: int, numbers: bytes, logits: bytes) -> StringErrors:
-    """A pack of errors as what it says.
-
-    Raises:
-        StoreDamagedError: its numbers and logits are not of equally many strings.
-    """
-    try:
-        return unpacked(numbers, logits)
-    except ValueError as error:
-        raise StoreDamagedError(f"run {run_id} (error_pack): {error}") from None
-
-
-def those_of(strings: "pd.DataFrame", numbers: np.ndarray) -> "pd.DataFrame":
-    """Rows of `strings_of` by their numbers.
-
-    Raises:
-        StoreDamagedError: the test set has no string of such a number.
-    """
-    missing = np.setdiff1d(numbers, strings.index.to_numpy())
-    if len(missing):
-        raise StoreDamagedError(
-            f"test_string: {len(missing):,} strings that runs got wrong are missing from their "
-            f"test set, number {missing[0]} among them"
-        )
-    return strings.loc[numbers]
-
-
-def _none(columns: list[str]) -> "pd.DataFrame":
-    """No error, in columns of the types that errors have."""
-    import pandas as pd
-
-    types = {"string": object, "logit": np.float64}
-    return pd.DataFrame({name: pd.Series(dtype=types.get(name, np.int64)) for name in columns})
 
 
 # Reads of how a transduction's run fails: kinds of errors, and where outputs leave targets.

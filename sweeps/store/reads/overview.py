@@ -18,8 +18,8 @@ from sweeps.store.databases.engine import Store
 from sweeps.store.databases.statements import frame, one_of
 from sweeps.store.reads.queries import config_texts, with_outputs
 from sweeps.store.reads.selection import View, errors_made, fails, in_scope, model_columns, picked
+from sweeps.store.reads.stored import config_of
 from sweeps.store.tables import LENGTH_COUNTS, LengthScore, LengthSum, Revision, Run, RunState
-from sweeps.store.writes.stored import config_of
 
 
 def configs_revision(store: Store) -> int:

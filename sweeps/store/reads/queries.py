@@ -16,6 +16,7 @@ from sweeps.results import OUTPUT_COUNTS, accuracy, exact_type
 from sweeps.store.databases.engine import Store
 from sweeps.store.databases.statements import frame, one_of, read
 from sweeps.store.reads.selection import View, WrittenValue, in_scope, is_value, picked
+from sweeps.store.reads.stored import IMPORTED_JSON, config_of
 from sweeps.store.reads.sweep_queries import find_sweep
 from sweeps.store.tables import (
     COUNTS,
@@ -32,7 +33,6 @@ from sweeps.store.tables import (
     TestSetRow,
     VerdictRow,
 )
-from sweeps.store.writes.stored import IMPORTED_JSON, config_of
 
 if TYPE_CHECKING:
     import pandas as pd

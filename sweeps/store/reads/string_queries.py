@@ -18,10 +18,10 @@ from sweeps.store.columns import unpacked_numbers
 from sweeps.store.databases.engine import Store
 from sweeps.store.databases.statements import one_of
 from sweeps.store.reads import queries
-from sweeps.store.reads.errors import OUTPUT_COLUMNS, errors_of_runs, strings_of, those_of
+from sweeps.store.reads.errors import OUTPUT_COLUMNS, TestStrings, errors_of_runs
 from sweeps.store.reads.selection import KINDS, Kind, View, in_scope, picked
+from sweeps.store.reads.test_sets import are_tested, stored_test_set
 from sweeps.store.tables import Config, ErrorPack, LengthSum, Run, RunState, TestSetRow, TestString
-from sweeps.store.writes.test_sets import are_tested, stored_test_set
 
 PACKS_AT_ONCE = 1_000
 
@@ -234,9 +234,9 @@ def _counted(
     connection: Connection, test_set_id: int, models: Int64[np.ndarray, " string"], view: View
 ) -> pd.DataFrame:
     """How many runs got each string of a test set wrong: string, label, length, models."""
-    strings = strings_of(connection, test_set_id)
     wrong = np.flatnonzero(models)
-    strings = those_of(strings, wrong).assign(models=models[wrong])
+    strings: pd.DataFrame = TestStrings().of(connection, test_set_id, wrong).to_pandas()
+    strings = strings.assign(models=models[wrong])
     if view.kind is not None:
         strings = strings[strings["label"] == KINDS.index(view.kind)]
     return strings[["string", "label", "length", "models"]]

@@ -14,6 +14,8 @@ from sweeps.grid.spec import SweepSpec
 from sweeps.store.databases.engine import Store
 from sweeps.store.databases.statements import chunks, fetched, frame, in_another_sweep, one_of
 from sweeps.store.reads.selection import accuracy
+from sweeps.store.reads.stored import config_of
+from sweeps.store.reads.workers import dead_workers
 from sweeps.store.tables import (
     Config,
     Epoch,
@@ -26,8 +28,6 @@ from sweeps.store.tables import (
     Worker,
     now,
 )
-from sweeps.store.writes.claiming import dead_workers
-from sweeps.store.writes.stored import config_of
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -1,30 +1,22 @@
-"""Why finished runs fail and whether rounding decides them, as later analyses found."""
+"""Stores why finished runs fail and whether rounding decides them, as later analyses find."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import Connection, Select, delete, exists, func, insert, or_, select
+from sqlalchemy import Connection, delete, insert, select
 
 from seqcls.errors import UnknownRunError
 from seqcls.interpretability.mechanisms import is_exact
 from seqcls.results import Cause as FoundCause
 from seqcls.results import Confusion
 from sweeps.store.databases.engine import Store
-from sweeps.store.databases.statements import frame, insert_new, one_of
+from sweeps.store.databases.statements import insert_new, one_of
+from sweeps.store.reads.explained import SHORT_TRIED
 from sweeps.store.tables import CauseRow, Perturbation, Run, RunState
 
 if TYPE_CHECKING:
-    import pandas as pd
+    pass
 
-
-CELLS = Confusion._fields
-
-FORMER_NAMES = {"value mixing": "value interference"}
-"""What mechanisms were called when older rows were stored."""
-
-SHORT_TRIED = " (short strings tried)"
-"""Follows the stored name of what is no exact account: older rows without it, whose causes were
-tried on the test strings alone, are not read."""
 
 Row = dict[str, Any]
 
@@ -65,58 +57,6 @@ def record_perturbations(store: Store, run_id: int, perturbations: Sequence[Conf
     _replace(store, Perturbation, run_id, rows)
 
 
-def causes(store: Store, run_ids: Sequence[int] | None = None) -> "pd.DataFrame":
-    """The stored causes of these runs, or of all: run_id, number and the other columns.
-
-    Without those of runs to which causes were attributed in an older way.
-    """
-    stored = _stored(store, CauseRow, run_ids).replace({"mechanism": FORMER_NAMES})
-    older = {
-        run_id
-        for run_id, name, tokens in zip(
-            stored["run_id"], stored["mechanism"], stored["tokens"], strict=True
-        )
-        if not (name.endswith(SHORT_TRIED) or is_exact(name, tokens))
-    }
-    stored["mechanism"] = [name.removesuffix(SHORT_TRIED) for name in stored["mechanism"]]
-    return stored[~stored["run_id"].isin(older)].reset_index(drop=True)
-
-
-def perturbations(store: Store, run_ids: Sequence[int] | None = None) -> "pd.DataFrame":
-    """The stored outcomes with other rounding: run_id, number, tn, fp, fn, tp (strings)."""
-    return _stored(store, Perturbation, run_ids)
-
-
-def sensitivity(store: Store, run_ids: Sequence[int] | None = None) -> "pd.DataFrame":
-    """Those of these runs, or of all, that were trained again with other rounding.
-
-    Returns:
-        One row a run: run_id, times; wrong (misclassified test strings), least and most (the same
-        over all trainings, the run's own among them), sensitive (whether any confusion matrix
-        differs from the run's own).
-    """
-    import pandas as pd
-
-    cells = (getattr(Run, cell) for cell in CELLS)
-    stored = select(Run.id.label("run_id"), Run.wrong.label("as_trained"), *cells)
-    again = perturbations(store, run_ids)
-    runs = frame(store, stored.where(one_of(Run.id, set(again["run_id"]))))
-    both = again.merge(runs, on="run_id", suffixes=("", "_as_trained"))
-    differs = sum((both[cell] != both[f"{cell}_as_trained"]).astype(int) for cell in CELLS)
-    both = both.assign(differs=differs > 0, wrong=both["fp"] + both["fn"])
-    groups = both.groupby("run_id")
-    summary = pd.DataFrame(
-        {
-            "times": groups.size(),
-            "wrong": groups["as_trained"].first(),
-            "least": groups[["wrong", "as_trained"]].min().min(axis=1),
-            "most": groups[["wrong", "as_trained"]].max().max(axis=1),
-            "sensitive": groups["differs"].any(),
-        }
-    )
-    return summary.reset_index()
-
-
 def copy_explained(source: Connection, target: Connection, target_ids: Mapping[int, int]) -> None:
     """Copies causes and perturbations of runs that have the same results in both databases.
 
@@ -134,27 +74,6 @@ def copy_explained(source: Connection, target: Connection, target_ids: Mapping[i
         insert_new(target, table, new)
 
 
-def misfits(connection: Connection) -> Iterator[tuple[str, str]]:
-    """What does not fit the runs that it is about: what, and how that shows."""
-    for table in (CauseRow, Perturbation):
-        is_done = exists().where(Run.id == table.run_id, Run.state == RunState.DONE)
-        lost = select(table.run_id).where(~is_done).distinct()
-        for run_id in connection.scalars(lost.order_by(table.run_id)):
-            yield table.__tablename__, f"it has rows of run {run_id}, which is not finished"
-    shares = select(CauseRow.run_id).group_by(CauseRow.run_id)
-    for run_id in connection.scalars(shares.having(func.abs(func.sum(CauseRow.share) - 1) > 1e-9)):
-        yield f"run {run_id}", "the shares of its causes do not sum to 1"
-    for run_id in connection.scalars(_of_other_tests()):
-        yield f"run {run_id}", "a perturbation of it was tested on another number of strings"
-
-
-def _of_other_tests() -> Select[int]:
-    positives = Perturbation.fn + Perturbation.tp != Run.fn + Run.tp
-    negatives = Perturbation.tn + Perturbation.fp != Run.tn + Run.fp
-    query = select(Perturbation.run_id).join(Run, Run.id == Perturbation.run_id)
-    return query.where(Run.state == RunState.DONE, or_(positives, negatives)).distinct()
-
-
 def _replace(
     store: Store,
     table: type[CauseRow | Perturbation],
@@ -168,12 +87,3 @@ def _replace(
         connection.execute(delete(table).where(table.run_id == run_id))
         if rows:
             connection.execute(insert(table), list(rows))
-
-
-def _stored(
-    store: Store, table: type[CauseRow | Perturbation], run_ids: Sequence[int] | None
-) -> "pd.DataFrame":
-    query = select(table.__table__).order_by(table.run_id, table.number)
-    if run_ids is not None:
-        query = query.where(one_of(table.run_id, run_ids))
-    return frame(store, query)

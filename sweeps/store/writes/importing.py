@@ -18,9 +18,9 @@ from sweeps.results import RunResult
 from sweeps.store.databases.engine import Store
 from sweeps.store.databases.postgres import take_turns
 from sweeps.store.databases.statements import insert_new, insert_sweep, sweeps_of, update_states
+from sweeps.store.reads.stored import config_of
 from sweeps.store.tables import Config, Run, Sweep, SweepRun
 from sweeps.store.writes.recording import insert_results, raise_sums
-from sweeps.store.writes.stored import config_of
 from sweeps.store.writes.sweep_actions import config_ids_of, delete_runs, insert_runs
 from sweeps.store.writes.test_sets import store_dataset, store_test_set
 

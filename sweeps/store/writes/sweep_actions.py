@@ -18,11 +18,11 @@ from sweeps.grid.spec import SweepSpec
 from sweeps.store.databases.engine import Store
 from sweeps.store.databases.postgres import take_turns
 from sweeps.store.databases.statements import (
+    ConfigText,
     chunks,
-    ids_of,
     in_another_sweep,
-    insert_new,
     insert_sweep,
+    put_configs,
     queue_runs,
     sweeps_of,
     update_states,
@@ -345,27 +345,13 @@ def _sweep_id(connection: Connection, spec: SweepSpec, token: str) -> int:
 
 
 def config_ids_of(connection: Connection, configs: Sequence[RunConfig]) -> list[int]:
-    by_key = {config.key: config for config in configs}
-    test_set_ids = _test_set_ids(connection, configs)
-    rows = [
-        {
-            "key": key,
-            "json": canonical_json(config.model_dump()),
-            "test_set_id": test_set_ids[test_set_key(config)],
-        }
-        for key, config in by_key.items()
+    """The ids of these configurations, which are stored where they are not there yet."""
+    test_sets = {test_set_key(config): canonical_json(test_set_json(config)) for config in configs}
+    texts = [
+        ConfigText(config.key, canonical_json(config.model_dump()), test_set_key(config))
+        for config in {config.key: config for config in configs}.values()
     ]
-    insert_new(connection, Config, rows)
-    ids = ids_of(connection, Config, by_key)
-    return [ids[key] for key in by_key]
-
-
-def _test_set_ids(connection: Connection, configs: Sequence[RunConfig]) -> dict[str, int]:
-    """The test sets of these configurations, by their keys."""
-    fields = {test_set_key(config): test_set_json(config) for config in configs}
-    rows = [{"key": key, "json": canonical_json(value)} for key, value in fields.items()]
-    insert_new(connection, TestSetRow, rows)
-    return ids_of(connection, TestSetRow, fields)
+    return list(put_configs(connection, test_sets, texts).values())
 
 
 def insert_runs(

@@ -7,9 +7,10 @@ taken for one.
 import os
 import pickle
 import select
+import socket
 import struct
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from seqcls.results import EpochLosses
@@ -17,21 +18,74 @@ from seqcls.results import EpochLosses
 _LENGTH = struct.Struct("<Q")
 
 
-def packed(message: object) -> bytes:
-    """A message as it goes over the stream."""
-    content = pickle.dumps(message, protocol=pickle.HIGHEST_PROTOCOL)
-    return _LENGTH.pack(len(content)) + content
+CHUNK_BYTES = 1 << 20
+
+READY = "ready"
+"""What a process says first: it has imported all that it needs."""
 
 
-class Inbox:
-    """What has come of messages, in whatever pieces it came."""
+class ClosedError(Exception):
+    """Nobody is at the other end any longer, and what was not said to its end is lost."""
 
-    def __init__(self) -> None:
+
+class Channel:
+    """One end of a socket over which two processes send each other messages."""
+
+    def __init__(self, end: socket.socket) -> None:
+        self._end = end
+        self._outgoing = memoryview(b"")
         self._received = bytearray()
 
-    def add(self, piece: bytes) -> None:
-        """Takes what came next."""
-        self._received += piece
+    def fileno(self) -> int:
+        return self._end.fileno()
+
+    def close(self) -> None:
+        self._end.close()
+
+    @property
+    def is_sending(self) -> bool:
+        """Whether some of a message has yet to go through."""
+        return bool(self._outgoing)
+
+    def put(self, message: object) -> None:
+        """Makes a message ready to be sent, once the one before is."""
+        content = pickle.dumps(message, protocol=pickle.HIGHEST_PROTOCOL)
+        self._outgoing = memoryview(_LENGTH.pack(len(content)) + content)
+
+    def send(self) -> None:
+        """Sends the message that was put; where the socket does not block, what goes at once.
+
+        Raises:
+            ClosedError: nobody is there to take it.
+        """
+        try:
+            while self._outgoing:
+                self._outgoing = self._outgoing[self._end.send(self._outgoing) :]
+        except BlockingIOError:
+            return
+        except OSError as error:
+            raise ClosedError from error
+
+    def receive(self) -> None:
+        """Takes all that has come, over a socket that does not block.
+
+        Raises:
+            ClosedError: nothing more will come.
+        """
+        try:
+            while self._take():
+                pass
+        except BlockingIOError:
+            return
+        except OSError as error:
+            raise ClosedError from error
+        raise ClosedError
+
+    def messages(self) -> Iterator[Any]:
+        """The messages that come, over a socket that blocks, until nothing more will."""
+        while self._take():
+            while (message := self.next()) is not None:
+                yield message
 
     def next(self) -> Any:
         """The next complete message; None if there is none yet."""
@@ -44,6 +98,12 @@ class Inbox:
         content = bytes(self._received[start : start + length])
         del self._received[: start + length]
         return pickle.loads(content)
+
+    def _take(self) -> bool:
+        """Takes a piece of what came, and says whether there was one."""
+        piece = self._end.recv(CHUNK_BYTES)
+        self._received += piece
+        return bool(piece)
 
 
 # A training process reports a group's progress and its epochs' losses through a pipe.

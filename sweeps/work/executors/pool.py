@@ -19,12 +19,10 @@ from seqcls.results import EpochLosses
 from sweeps.processes import SIGNALS, python
 from sweeps.results import RunResult
 from sweeps.work.executors import POLL_SECONDS, GroupEnded, OnJobProgress
-from sweeps.work.executors.messages import Inbox, packed, reported
+from sweeps.work.executors.messages import CHUNK_BYTES, READY, Channel, ClosedError, reported
 from sweeps.work.jobs import Job
 
 _TRAIN_HERE = "sweeps.work.executors.train_here"
-
-CHUNK_BYTES = 1 << 20
 
 DEATH_SECONDS = 5.0
 """How long the end of a killed process is waited for; one that hangs in the kernel takes longer."""
@@ -36,13 +34,6 @@ group, is at fault."""
 
 MAX_LAST_WORDS = 10_000
 
-READY = "ready"
-"""What a process says first: it has imported all that it needs."""
-
-
-class ProcessDiedError(Exception):
-    """The process is gone, and with it what it trained."""
-
 
 class TrainingProcess:
     """Trains one group at a time.
@@ -52,7 +43,9 @@ class TrainingProcess:
     """
 
     def __init__(self, engine: str) -> None:
-        self._channel, theirs = socket.socketpair()
+        ours, theirs = socket.socketpair()
+        ours.setblocking(False)
+        self._channel = Channel(ours)
         self._progress, progress = os.pipe()
         # Output before it is ready is a traceback, of which one line is shown.
         self._last_words = tempfile.TemporaryFile()  # noqa: SIM115 (closed with the others)
@@ -65,10 +58,7 @@ class TrainingProcess:
             # Else neither this process nor the next that is started would ever see the end of it.
             theirs.close()
             os.close(progress)
-        self._channel.setblocking(False)
         os.set_blocking(self._progress, False)
-        self._outgoing = memoryview(b"")
-        self._inbox = Inbox()
         self._done = 0.0
         self._is_ready = False
 
@@ -83,7 +73,7 @@ class TrainingProcess:
     @property
     def events(self) -> int:
         """What is waited for: an answer, and that it takes the rest of a group."""
-        return selectors.EVENT_READ | (selectors.EVENT_WRITE if self._outgoing else 0)
+        return selectors.EVENT_READ | (selectors.EVENT_WRITE if self._channel.is_sending else 0)
 
     def is_alive(self) -> bool:
         return self._process.poll() is None
@@ -96,22 +86,22 @@ class TrainingProcess:
         """Hands it a group to train; what does not go through at once goes with `go_on`."""
         self.progress()
         self._done = 0.0
-        self._outgoing = memoryview(packed(job))
+        self._channel.put(job)
         # Where it is dead already, `go_on` finds that out.
-        with suppress(ProcessDiedError):
-            self._send()
+        with suppress(ClosedError):
+            self._channel.send()
 
     def go_on(self) -> Answer | None:
         """Takes and gives what is ready to be; the answer once it is there.
 
         Raises:
-            ProcessDiedError: there will be none.
+            ClosedError: there will be none: the process is gone, and with it what it trained.
             MachineError: it ended before it was ready for any group.
         """
         try:
-            self._send()
-            self._receive()
-        except ProcessDiedError:
+            self._channel.send()
+            self._channel.receive()
+        except ClosedError:
             self._take_ready()
             if not self._is_ready and (reason := self._why_it_did_not_start()) is not None:
                 raise MachineError(
@@ -122,12 +112,12 @@ class TrainingProcess:
                 ) from None
             raise
         self._take_ready()
-        answer: Answer | None = self._inbox.next() if self._is_ready else None
+        answer: Answer | None = self._channel.next() if self._is_ready else None
         return answer
 
     def _take_ready(self) -> None:
         if not self._is_ready:
-            self._is_ready = self._inbox.next() == READY
+            self._is_ready = self._channel.next() == READY
 
     def _why_it_did_not_start(self) -> str | None:
         """Its last line of output if it ended by itself; None if it was killed."""
@@ -163,25 +153,6 @@ class TrainingProcess:
         self._channel.close()
         self._last_words.close()
         os.close(self._progress)
-
-    def _send(self) -> None:
-        try:
-            while self._outgoing:
-                self._outgoing = self._outgoing[self._channel.send(self._outgoing) :]
-        except BlockingIOError:
-            return
-        except OSError as error:
-            raise ProcessDiedError from error
-
-    def _receive(self) -> None:
-        try:
-            while piece := self._channel.recv(CHUNK_BYTES):
-                self._inbox.add(piece)
-        except BlockingIOError:
-            return
-        except OSError as error:
-            raise ProcessDiedError from error
-        raise ProcessDiedError
 
 
 def _started(
@@ -287,7 +258,7 @@ class ProcessPool:
         job, process = self._busy[number]
         try:
             answer = process.go_on()
-        except ProcessDiedError:
+        except ClosedError:
             del self._busy[number]
             return GroupEnded(job, [], process.kill())
         if answer is None:

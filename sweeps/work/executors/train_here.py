@@ -17,45 +17,42 @@ from seqcls.engines.choice import engine_named
 from seqcls.errors import named
 from sweeps.processes import collect_seldom
 from sweeps.work.executors import is_of_machine
-from sweeps.work.executors.messages import Inbox, ProgressReporter, packed
-from sweeps.work.executors.pool import CHUNK_BYTES, READY, Answer
+from sweeps.work.executors.messages import READY, Channel, ClosedError, ProgressReporter
+from sweeps.work.executors.pool import Answer
 from sweeps.work.jobs import Job, run_job
 
 
-def main(channel: socket.socket, progress: int) -> None:
+def main(channel: Channel, progress: int) -> None:
     """Trains until the other end is gone."""
-    try:
-        channel.sendall(packed(READY))
-    except OSError:
-        os._exit(1)
+    _send(channel, READY)
     jobs: SimpleQueue[Job] = SimpleQueue()
     threading.Thread(target=_receive, args=(channel, jobs), daemon=True).start()
     while True:
-        answer = _packed_answer(jobs.get(), progress)
-        try:
-            channel.sendall(answer)
-        except OSError:
-            os._exit(1)
+        _send(channel, _answer(jobs.get(), progress))
 
 
-def _receive(channel: socket.socket, jobs: "SimpleQueue[Job]") -> None:
-    inbox = Inbox()
+def _send(channel: Channel, message: object) -> None:
+    channel.put(message)
     try:
-        while piece := channel.recv(CHUNK_BYTES):
-            inbox.add(piece)
-            while (job := inbox.next()) is not None:
-                jobs.put(job)
+        channel.send()
+    except ClosedError:
+        os._exit(1)
+
+
+def _receive(channel: Channel, jobs: "SimpleQueue[Job]") -> None:
+    try:
+        for job in channel.messages():
+            jobs.put(job)
     finally:
         # The process that would take the results is gone.
         os._exit(1)
 
 
-def _packed_answer(job: Job, progress: int) -> bytes:
+def _answer(job: Job, progress: int) -> Answer:
     try:
-        answer: Answer = (run_job(job, ProgressReporter(progress)), None, False)
+        return run_job(job, ProgressReporter(progress)), None, False
     except Exception as error:
-        answer = ([], named(error), is_of_machine(error))
-    return packed(answer)
+        return [], named(error), is_of_machine(error)
 
 
 if __name__ == "__main__":
@@ -66,4 +63,4 @@ if __name__ == "__main__":
     collect_seldom()
     engine_named(sys.argv[4]).load()
     os.dup2(numbers[2], sys.stderr.fileno())
-    main(socket.socket(fileno=numbers[0]), numbers[1])
+    main(Channel(socket.socket(fileno=numbers[0])), numbers[1])

@@ -1,0 +1,130 @@
+"""Which runs wait for a worker, and which workers are dead."""
+
+import hashlib
+import os
+import socket
+from collections.abc import Sequence
+from datetime import datetime
+from pathlib import Path
+
+import psutil
+from sqlalchemy import Connection, Select, exists, select, text
+
+from sweeps.grid.grouping import PlannedRun
+from sweeps.store.databases.engine import Store
+from sweeps.store.databases.statements import chunks, wanted_of
+from sweeps.store.reads.stored import config_with_key
+from sweeps.store.tables import Config, Run, RunState, Sweep, SweepRun, SweepState, Worker, now
+
+
+def queued_runs(store: Store, sweep_ids: Sequence[int] | None = None) -> list[PlannedRun]:
+    """The runs of these sweeps, or of all, that no worker trains yet and no stop holds back."""
+    wanted = _members_that_go_on()
+    if sweep_ids is not None:
+        wanted = wanted.where(SweepRun.sweep_id.in_(sweep_ids))
+    query = (
+        select(Run.id, Run.model_seed, Run.failures, Run.config_id, Config.key, Config.json)
+        .join(Config, Config.id == Run.config_id)
+        .where(Run.state == RunState.QUEUED, Run.id.in_(wanted))
+        .order_by(Run.id)
+    )
+    wants: dict[int, tuple[bool, bool]] = {}
+    with store.begin() as connection:
+        rows = connection.execute(query).all()
+        for ids in chunks(row.id for row in rows):
+            wants |= wanted_of(connection, ids)
+        configs = {
+            config_id: config_with_key(config_id, key, text)
+            for config_id, key, text in {(row.config_id, row.key, row.json) for row in rows}
+        }
+    return [
+        PlannedRun(row.id, configs[row.config_id], row.model_seed, *wants[row.id], row.failures)
+        for row in rows
+    ]
+
+
+def runs_that_go_on(store: Store, run_ids: Sequence[int]) -> set[int]:
+    """Those of these runs that belong to a sweep that is not stopped."""
+    with store.begin() as connection:
+        members = _members_that_go_on().where(SweepRun.run_id.in_(run_ids))
+        return set(connection.scalars(members))
+
+
+def _members_that_go_on() -> Select[int]:
+    return (
+        select(SweepRun.run_id)
+        .join(Sweep, Sweep.id == SweepRun.sweep_id)
+        .where(Sweep.state != SweepState.STOPPED)
+    )
+
+
+GRACE_SECONDS = 120.0
+"""Without a heartbeat for so long, a worker counts as dead wherever it is."""
+
+_SERVERS_TIME = text(
+    "SELECT to_char((clock_timestamp() - make_interval(secs => :seconds)) AT TIME ZONE 'UTC', "
+    '\'YYYY-MM-DD"T"HH24:MI:SS.MS"+00:00"\')'
+)
+"""The server's time as `now` writes it: such texts sort as times do."""
+
+_FIRST_PID_SPACE = 0xEFFFFFFC
+"""The inode of the name space of processes that Linux begins with; a container has another."""
+
+_MACHINE, _BOOT = "/etc/machine-id", "/proc/sys/kernel/random/boot_id"
+"""What tells a machine from others. A container may have a copy of any file, but the kernel's."""
+
+_CLOCK_SECONDS = 60.0
+"""A process that began so much later than a worker was registered is not that worker."""
+
+
+def this_host() -> str:
+    """The machine's name, and what tells it from others, and from containers, of that name.
+
+    Process numbers mean something only where this is the same: containers have their own.
+    """
+    try:
+        space = os.stat("/proc/self/ns/pid").st_ino
+        known_by = _MACHINE if space == _FIRST_PID_SPACE else _BOOT
+        told = f"{Path(known_by).read_text().strip()} {space}"
+    except OSError:
+        return socket.gethostname()
+    return f"{socket.gethostname()} {hashlib.sha256(told.encode()).hexdigest()[:8]}"
+
+
+def dead_workers(store: Store) -> list[int]:
+    """The dead workers that have runs in training; see `release_dead`."""
+    busy = exists().where(Run.worker_id == Worker.id, Run.state == RunState.RUNNING)
+    columns = (Worker.id, Worker.host, Worker.pid, Worker.started_at, Worker.heartbeat_at)
+    with store.begin() as connection:
+        workers = connection.execute(select(*columns).where(busy)).all()
+        silent = time_of(connection, GRACE_SECONDS)
+    here = this_host()
+    return [
+        worker.id
+        for worker in workers
+        if worker.heartbeat_at < silent
+        or (worker.host == here and not is_alive(worker.pid, worker.started_at))
+    ]
+
+
+def time_of(connection: Connection, seconds_ago: float = 0.0) -> str:
+    """The time that heartbeats are measured by: a server's own, since all share its clock."""
+    if connection.dialect.name != "postgresql":
+        return now(seconds_ago)
+    return str(connection.scalar(_SERVERS_TIME, {"seconds": seconds_ago}))
+
+
+def is_alive(pid: int, started_at: str) -> bool:
+    """Whether the process of this machine that registered then is still there.
+
+    Another process may have its number by now; a zombie trains nothing.
+    """
+    try:
+        process = psutil.Process(pid)
+        began_later = process.create_time() - datetime.fromisoformat(started_at).timestamp()
+        return process.status() != psutil.STATUS_ZOMBIE and began_later < _CLOCK_SECONDS
+    except (psutil.NoSuchProcess, ValueError, OverflowError):
+        # No process has a number like that.
+        return False
+    except psutil.AccessDenied:
+        return True
