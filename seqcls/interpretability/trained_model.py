@@ -199,9 +199,10 @@ class TrainedModel:
     def _numbers(self, string: Given) -> Letters:
         if isinstance(string, str | set | frozenset) or not isinstance(string, Iterable):
             return self.letters(string)
-        numbers = [x for x in string if isinstance(x, int | np.integer)]
-        if len(numbers) < len(string):
-            return self.letters([str(x) for x in string])
+        given = list(string)
+        numbers = [x for x in given if isinstance(x, int | np.integer)]
+        if len(numbers) < len(given):
+            return self.letters([str(x) for x in given])
         if beyond := [x for x in numbers if not 0 <= x < self.num_letters]:
             raise InvalidStringError(
                 f"there is no letter number {beyond[0]}: expected 0 to {self.num_letters - 1}, or "

@@ -18,8 +18,8 @@ from sweeps.api import sweeping
 from sweeps.grid.spec import load_specs, parse_spec, read_spec, shipped_names
 from sweeps.grid.written_spec import MAX_RUNS
 from sweeps.store.opening import open_writer
+from sweeps.work.estimate import Times
 from sweeps.work.machine import WorkOptions
-from sweeps.work.timing import Times
 
 PLAIN = {"name": "s", "model_seeds": [0]}
 

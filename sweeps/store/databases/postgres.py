@@ -54,7 +54,7 @@ _LIKE_A_URL = (
 
 
 CHANGES = "changes"
-"""Of a connection that was asked for anything but an answer."""
+"""The mark of a connection that was asked for anything but an answer."""
 
 
 read_seconds: float | None = None
