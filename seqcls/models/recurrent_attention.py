@@ -247,7 +247,11 @@ def _encoded_shortly(model: RecurrentAttention, streams: Streams) -> tuple[Hidde
 
 
 def _decoded_shortly(
-    model: RecurrentAttention, embedded: Hidden, encoded: Hidden, streams: Streams, kept: Last
+    model: RecurrentAttention,
+    embedded: Hidden,
+    encoded: Float[Tensor, "string encoded hidden"],
+    streams: Streams,
+    kept: Last,
 ) -> Hidden:
     """The decoder's last states, with a context before each."""
     additive = model.additive

@@ -9,7 +9,8 @@ from torch import Tensor
 
 from dashboard.elements import colored, heated
 from seqcls.decode import RecomputeStepper, start
-from seqcls.engines.pytorch.computations import plain_logits, testing_pieces
+from seqcls.engines.pytorch import computations
+from seqcls.engines.pytorch.computations import plain_logits
 from seqcls.errors import InvalidStringError
 from seqcls.interpretability.states_by_strings import picture_attention
 from seqcls.interpretability.trained_model import TrainedModel
@@ -175,7 +176,7 @@ def test_pictures_are_read_few_at_a_time_where_they_are_large() -> None:
     (config,) = spec.configs()
     network = resolve(config).network
     strings = TokenStrings.of_lists(28, [[3, 26, 3]] * 20)
-    found = testing_pieces(network, strings, torch.device("cpu"))
+    found = computations.testing_pieces(network, strings, torch.device("cpu"))
     pieces = [len(rows) for rows, _ in found]
     assert sum(pieces) == 20
     assert max(pieces) <= 8
