@@ -99,13 +99,11 @@ class Judge(ABC):
         """The logits, or margins, of the whole model."""
         return self.margins(self.outputs({}))
 
-    def margins(self, outputs: Float[np.ndarray, "string *output"]) -> Float[np.ndarray, " string"]:
-        """The one number of each string that ablation moves."""
+    def margins(self, outputs: Float[np.ndarray, "row *output"]) -> Float[np.ndarray, " string"]:
+        """The one number of each string that ablation moves, by what the head gives for it."""
         return self.kind.margins(outputs, self.targets)
 
-    def are_wrong(
-        self, outputs: Float[np.ndarray, "string *output"]
-    ) -> Bool[np.ndarray, " string"]:
+    def are_wrong(self, outputs: Float[np.ndarray, "row *output"]) -> Bool[np.ndarray, " string"]:
         """Which strings are misclassified."""
         return self.kind.are_wrong(outputs, self.targets)
 
