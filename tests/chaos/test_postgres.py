@@ -158,7 +158,8 @@ def test_a_backend_terminated_at_any_statement_of_a_short_command_is_asked_again
     (tmp_path / "s.toml").write_text('name = "s"\nmodel_seeds = [0, 1]\n')
     store = open_writer(postgres_url)
     terminating = Terminating(postgres_url)
-    fatal, found = 0, []
+    found: list[tuple[str, Any]] = []
+    fatal = 0
     while not found or fatal <= terminating.seen:
         if name != "submit":
             writer.submit(store, spec(name="s", model_seeds=[0, 1]))
