@@ -206,7 +206,7 @@ def test_a_page_whose_backend_is_terminated_is_drawn_anew(
         assert not app.error, f"statement {fatal}"
         shown = shown or said(app)
         assert said(app) == shown
-        fatal += 1 if long or not fatal else 9
+        fatal += 1 if long or not fatal else 75
 
 
 def test_connections_lost_in_silence_are_given_up(
