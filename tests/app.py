@@ -90,7 +90,8 @@ def _markdown_in(message: Any) -> Iterator[str]:
         for one in [value] if isinstance(value, str | int | float | bytes) else _each(value):
             if f"{message.DESCRIPTOR.name}.{field.name}" == "Dataframe.columns":
                 # Of a table these are the tooltips of its heads alone.
-                yield from (x["help"] for x in json.loads(str(one)).values() if x and x.get("help"))
+                heads = json.loads(str(one)).values()
+                yield from (x["help"] for x in heads if x and x.get("help"))
             elif isinstance(one, str):
                 if (
                     field.name in MADE_OF_MARKDOWN

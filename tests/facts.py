@@ -241,9 +241,16 @@ class Facts:
         found = {}
         for string, error in self.errors[run_id].items():
             kind = {0: "false positive", 1: "false negative", None: "wrong"}[error["label"]]
+            kind = "no answer" if self.is_unanswered(run_id, error) else kind
             found[string] = {**error, "kind": error.get("error_kind", kind)}
             found[string].pop("run_id")
         return found
+
+    def is_unanswered(self, run_id: int, error: Row) -> bool:
+        """Whether the model computed NaN; whoever imports answers need give no logit."""
+        fields = self.configs[self.runs[run_id]["config_id"]]
+        logit = error["logit"]
+        return not fields.get("imported") and (logit is None or math.isnan(logit))
 
     def test_set_of(self, config_id: int) -> int:
         """The number of the strings that a configuration is tested on."""

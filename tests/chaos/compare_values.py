@@ -26,6 +26,7 @@ import pyarrow.parquet as pq
 import pytest
 from streamlit.testing.v1 import AppTest
 
+import dashboard.cli  # noqa: F401 # adds the last of the commands
 from seqcls.results import EpochLosses
 from sweeps import api
 from sweeps.api.importing import prediction_rows
@@ -159,9 +160,12 @@ class Comparison:
     # Commands.
 
     def asked(self, *arguments: str) -> str:
-        """What a command prints; it succeeds."""
+        """What a command prints, whose exit status is what it should be."""
         said = run_main(*arguments, "--db", self.db)
-        self.ledger.value("exit status", " ".join(arguments), said.returncode, 0)
+        # `status` says so where training failed of any run.
+        failed = any(run["state"] == "failed" for run in self.facts.runs.values())
+        status = int(arguments[0] == "status" and failed)
+        self.ledger.value("exit status", " ".join(arguments), said.returncode, status)
         return said.stdout
 
     def commands(self) -> None:
@@ -318,6 +322,7 @@ class Comparison:
                 if error is not None:
                     answer = None if said["label"] is None else 1 - said["label"]
                     answer = error.get("output", answer)
+                    answer = None if self.facts.is_unanswered(run_id, error) else answer
                 true[number] = {
                     "input": said["string"], "target": right, "prediction": answer,
                     "correct": error is None, "seed": run["model_seed"],

@@ -101,6 +101,8 @@ class Drawn:
             self.scope = [run for run in self.facts.runs.values() if run["config_id"] in pair]
         self.groups = by_configuration(self.scope)
         self.run_id: int | None = None
+        self.language: str | None = None
+        """What is chosen where the page is about one of several languages."""
 
     def value(self, what: str, shown: Any, true: Any) -> None:
         where = f"{self.chosen.query or ''} {what}"
@@ -111,6 +113,7 @@ class Drawn:
         for heading in app.subheader:
             if named := re.fullmatch(r"Model (\d+)", str(heading.value)):
                 self.run_id = int(named[1])
+        self.language = next((x.value for x in app.selectbox if x.key == "language"), None)
         if tables:
             for table in app.dataframe:
                 self.table(table.value)
@@ -195,7 +198,8 @@ class Drawn:
                 continue
             fields = self.facts.configs[config_id]
             is_ours = fields["architecture"] != "imported"
-            settings = [x for x in row if x.startswith("config.") or (is_ours and x in fields)]
+            read = fields if is_ours else ("task", "architecture")
+            settings = [x for x in row if x.startswith("config.") or x in read]
             if all(_alike(row[x], fields.get(x)) for x in settings):
                 found.append(config_id)
         return found
@@ -217,7 +221,8 @@ class Drawn:
                 continue
             left.remove(found[0])
             true = self.true_configuration(found[0])
-            keys.append((-(true["failing_share"] or -2), true["median_accuracy"] or 2))
+            key = true["failing_share"], true["median_accuracy"]
+            keys.append((2, 2) if None in key else (-key[0], key[1]))
             self._configuration(row, true)
         self.value("configurations: the worst first", keys, sorted(keys))
 
@@ -313,14 +318,11 @@ class Drawn:
     def _breaking(self, rows: list[Row]) -> None:
         """The strings that most models misclassify, of the language that is shown."""
         failing = [x for x in done(self.scope) if self.chosen.picks(x) and x["wrong"]]
-        tasks: dict[str, list[Row]] = {}
-        for run in failing:
-            fields = self.facts.configs[run["config_id"]]
-            tasks.setdefault(json.dumps([fields["task"], fields["dataset"]]), []).append(run)
-        if len(tasks) > 1:
-            # Which language that is, only the page says; its own filter leaves one.
+        ids = self._of_language({run["config_id"] for run in failing})
+        if ids is None:
             self.ledger.unknown[f"{self.surface}: strings of one of several languages"] += 1
             return
+        failing = [run for run in failing if run["config_id"] in ids]
         counts: Counter[str] = Counter()
         labels = {}
         for run in failing:
@@ -344,6 +346,21 @@ class Drawn:
             true = {"models": counts[string], "of": of, "share": counts[string] / of}
             for name, number in true.items():
                 self.value(f"models wrong on {string!r}: {name}", row[name], number)
+
+    def _of_language(self, config_ids: Iterable[int]) -> set[int] | None:
+        """Those of the language that is chosen; None where the page alone knows which that is."""
+        tasks: dict[str, set[int]] = {}
+        for config_id in config_ids:
+            fields = self.facts.configs[config_id]
+            tasks.setdefault(json.dumps([fields["task"], fields["dataset"]]), set()).add(config_id)
+        if len(tasks) == 1 or (self.language or "").startswith("All "):
+            return {x for ids in tasks.values() for x in ids}
+        # Without a box to choose from, only one has several configurations to be compared.
+        found = [ids for ids in tasks.values() if len(ids) > 1]
+        if self.language is not None:
+            own = [self.language.split(",")[0], ""]
+            found = [ids for task, ids in tasks.items() if json.loads(task) == own]
+        return found[0] if len(found) == 1 else None
 
     def _of_two(self, rows: list[Row]) -> None:
         assert self.pair is not None
@@ -387,7 +404,7 @@ class Drawn:
 
     def charts(self, charts: Sequence[Sequence[pd.DataFrame]]) -> None:
         frames = [frame for chart in charts for frame in chart]
-        self.number_of = self._numbers_of(frames)
+        self.number_of, self.ends_of = self._numbers_of(frames), self._ends_of(frames)
         for frame in frames:
             names, rows = set(map(str, frame.columns)), frame.to_dict("records")
             if {"run_id", "middle", "value", "strings"} <= names:
@@ -425,6 +442,17 @@ class Drawn:
                 pairs = frame[["run_id", "configuration_number"]].drop_duplicates().to_numpy()
                 for run_id, number in pairs.tolist():
                     found[int(number)] = self.facts.runs[int(run_id)]["config_id"]
+        return found
+
+    @staticmethod
+    def _ends_of(frames: Iterable[pd.DataFrame]) -> dict[float, tuple[int, int]]:
+        """The lengths of each point of a page's charts against length, by their middle."""
+        found = {}
+        for frame in frames:
+            if {"lengths", "middle"} <= set(frame.columns):
+                for lengths, middle in zip(frame["lengths"], frame["middle"], strict=True):
+                    ends = [int(x) for x in re.findall(r"\d+", str(lengths))]
+                    found[middle] = (ends[0], ends[-1])
         return found
 
     def _points(self, rows: Rows) -> None:
@@ -471,14 +499,12 @@ class Drawn:
                 self.value(f"configuration {row['configuration_number']} is drawn", False, True)
                 continue
             runs = done(self.groups[config_id])
-            widths = (1, 5, 10, 20)
-            spans = {
-                sum(x) / 2: x for w in widths for x in self.facts.spans(runs[0]["run_id"], w)
-                if sum(x) / 2 == row["middle"] and (w == self._width(rows) or w == 1)
-            }  # fmt: skip
+            span = self.ends_of.get(row["middle"])
+            if span is None:
+                self.value(f"points at {row['middle']}", False, True)
+                continue
             values = []
             for run in runs:
-                span = spans[row["middle"]]
                 of, counted = MEASURES[self.measure](self.facts.between(run["run_id"], *span))
                 values += [counted / of] if of else []
             ends = true_of.bootstrap(tuple(values)) or (None, None)
@@ -487,12 +513,6 @@ class Drawn:
             self.value(f"{what}: median", row["median"], float(np.median(values)))
             self.value(f"{what}: low", row["low"], ends[0])
             self.value(f"{what}: high", row["high"], ends[1])
-
-    @staticmethod
-    def _width(rows: Rows) -> int:
-        middles = sorted({row["middle"] for row in rows})
-        # The first span has the empty string besides: 0 to 10.
-        return round(2 * middles[0]) if middles[0] % 1 or middles[0] > 1 else 1
 
     def _models(self, rows: Rows) -> None:
         for row in rows:
@@ -511,7 +531,13 @@ class Drawn:
     def _cells(self, rows: Rows, names: list[str]) -> None:
         grouped = names[: names.index("median")]
         found: dict[tuple[str, ...], list[Row]] = {}
+        ids = self._of_language({run["config_id"] for run in done(self.scope)})
+        if ids is None:
+            self.ledger.unknown[f"{self.surface}: map of one of several languages"] += 1
+            return
         for run in done(self.scope):
+            if run["config_id"] not in ids:
+                continue
             fields = self.facts.configs[run["config_id"]]
             if all(fields.get(name) is not None for name in grouped):
                 found.setdefault(tuple(str(fields[name]) for name in grouped), []).append(run)
@@ -539,10 +565,11 @@ class Drawn:
     def _importance(self, rows: Rows) -> None:
         """What each value comes to; intervals of several configurations are not computed here."""
         tested = {x: self.true_configuration(x) for x in self._picked() if done(self.groups[x])}
-        tasks = {self.facts.configs[x]["task"] for x in tested}
-        if len(tasks) > 1:
+        ids = self._of_language(tested)
+        if ids is None:
             self.ledger.unknown[f"{self.surface}: importance in one of several languages"] += 1
             return
+        tested = {x: true for x, true in tested.items() if x in ids}
         for row in rows:
             found: dict[str, list[float]] = {}
             for config_id, true in tested.items():
@@ -581,14 +608,21 @@ class Drawn:
     def _errors_by_length(self, rows: Rows) -> None:
         assert self.run_id is not None
         of = {"false positive": ("fp", "tn"), "false negative": ("fn", "tp")}
+        errors = self.facts.with_kinds(self.run_id).values()
         for row in rows:
-            counts = self.facts.between(self.run_id, row["first_length"], row["last_length"])
-            wrong, right = of.get(row["kind"], ("wrong", None))
-            tested = counts[wrong] + counts[right] if right else counts["tested"]
+            ends = row["first_length"], row["last_length"]
+            counts = self.facts.between(self.run_id, *ends)
+            cells = of.get(row["kind"])
+            tested = sum(counts[x] for x in cells or ("tested",))
+            # Of a language what has no answer counts by the label of its string.
+            wrong = counts[cells[0]] if cells else sum(
+                x["occurrences"] for x in errors
+                if x["kind"] == row["kind"] and ends[0] <= x["length"] <= ends[1]
+            )  # fmt: skip
             what = f"run {self.run_id}, {row['kind']}, {row['lengths']}"
-            self.value(f"{what}: strings", row["strings"], counts[wrong])
+            self.value(f"{what}: strings", row["strings"], wrong)
             self.value(f"{what}: tested", row["tested"], tested)
-            self.value(f"{what}: rate", row["rate"], counts[wrong] / tested)
+            self.value(f"{what}: rate", row["rate"], wrong / tested)
         total = sum(row["strings"] for row in rows)
         self.value(f"run {self.run_id}: all", total, self.facts.runs[self.run_id]["wrong"])
 
@@ -625,6 +659,9 @@ class Drawn:
 
 def _alike(shown: Any, true: Any) -> bool:
     """Whether a setting that is shown is a configuration's."""
+    if shown == "not read":
+        # Which fields those are is not stored.
+        return True
     if is_none(shown):
         return is_none(true) or true == "none"
     if isinstance(shown, str) and not isinstance(true, str):

@@ -158,8 +158,8 @@ def test_a_backend_terminated_at_any_statement_of_a_short_command_is_asked_again
     (tmp_path / "s.toml").write_text('name = "s"\nmodel_seeds = [0, 1]\n')
     store = open_writer(postgres_url)
     terminating = Terminating(postgres_url)
+    found: list[tuple[str, Any]] = []
     fatal = 0
-    found: list[tuple[str, list[Any]]] = []
     while not found or fatal <= terminating.seen:
         if name != "submit":
             writer.submit(store, spec(name="s", model_seeds=[0, 1]))
@@ -206,7 +206,7 @@ def test_a_page_whose_backend_is_terminated_is_drawn_anew(
         assert not app.error, f"statement {fatal}"
         shown = shown or said(app)
         assert said(app) == shown
-        fatal += 1 if long or not fatal else 9
+        fatal += 1 if long or not fatal else 75
 
 
 def test_connections_lost_in_silence_are_given_up(

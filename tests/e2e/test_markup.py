@@ -1,4 +1,7 @@
-"""Texts of others are shown as they are, and have the browser ask nobody, on every page."""
+"""Texts of others are shown as they are, and have the browser ask nobody and run nothing.
+
+On every page of the dashboard, in reports and on sites.
+"""
 
 import itertools
 import json
@@ -9,6 +12,7 @@ from urllib.parse import urlencode
 
 import pytest
 from playwright.sync_api import Browser, Page
+from sqlalchemy import text
 
 from benchmarks.served import serve
 from dashboard.server.first_page import PAGES
@@ -16,12 +20,22 @@ from dashboard.text import UNSEEN
 from sweeps import api
 from sweeps.store.databases.engine import Store
 from sweeps.store.writes import sweep_actions
+from tests.commands import run_main
 from tests.e2e.server import AT_REST, PATIENCE_MS, new_page, no_traceback
+from tests.e2e.test_site import watched
 
 OUTSIDE = "outside.example"
 HOSTILE = (
     f"![x](http://{OUTSIDE}/p) **b** :red[y] `c` <img src=http://{OUTSIDE}/i> www.{OUTSIDE} "
     f"a@{OUTSIDE} :material/home: $x^2$ -> -- <- [[n]] ~~s~~ _u_"
+)
+RUNNING = (
+    "</title></style></script><script>ran=1</script> <svg/onload=ran=1> <img src=x onerror=ran=1> "
+    "\"+(ran=1)+' ${ran=1} <!-- ]]>"
+)
+LONG = (
+    f"{HOSTILE} {RUNNING} [l](http://{OUTSIDE}/l) $\\href{{http://{OUTSIDE}}}{{x}}$ {{{{x}}}} "
+    f"=HYPERLINK(http://{OUTSIDE}) \u202e\u05d0\u200f {'long ' * 40}e"
 )
 TOKENS = ("**t**", f"![x](http://{OUTSIDE}/t)", f"<img/src=http://{OUTSIDE}/t>")
 PARAMETERS = (
@@ -30,14 +44,15 @@ PARAMETERS = (
     *("measure", "language", "hidden_size", "config.model", "two_string", "group", "head"),
 )
 MADE_OF_IT = """outside => {
-    const app = document.querySelector('[data-testid="stApp"]');
+    const app = document.querySelector('[data-testid="stApp"]') ?? document.documentElement;
     const leads = e => e.hostname?.includes(outside) || e.protocol === 'mailto:'
         || (e.src ?? e.data ?? e.href?.baseVal ?? '').includes(outside);
     const loads = [...app.querySelectorAll('a[href], img, image, script, iframe, object, use')];
     const marks = 'strong, em, del, code, .katex, .stMarkdownColoredText';
     const marked = [...app.querySelectorAll(marks)].filter(
         e => e.matches('.katex') || ['b', 'y', 'c', 's', 'u', 't'].includes(e.textContent.trim()));
-    return [...loads.filter(leads), ...marked].map(e => e.outerHTML.slice(0, 200));
+    return [...loads.filter(leads), ...marked, ...(window.ran ? [app] : [])].map(
+        e => e.outerHTML.slice(0, 200));
 }"""
 """What the browser made of the texts: what leads outside or is set in another type."""
 
@@ -48,8 +63,8 @@ def hostile(folder: Path) -> Store:
     strings = [list(x) for n in range(1, 4) for x in itertools.product(TOKENS, repeat=n)]
     split = ["train", "test"]
     rows = [
-        {"tokens": tokens, "label": row % 2, "split": split[row % 2], "id": f"{HOSTILE} {row}"}
-        for row, tokens in enumerate(strings)
+        {"tokens": x, "label": row % 2, "split": split[row % 2], "id": f"{HOSTILE} {row}"}
+        for row, x in enumerate(strings)
     ]
     data = folder / "data.jsonl"
     data.write_text("\n".join(map(json.dumps, rows)))
@@ -59,7 +74,7 @@ def hostile(folder: Path) -> Store:
             log.run(
                 model=f"{HOSTILE}{width}",
                 seed=seed,
-                config={HOSTILE: f"{HOSTILE}{width}", "image": f"http://{OUTSIDE}/{width}"},
+                config={HOSTILE: f"{RUNNING}{width}", "image": f"http://{OUTSIDE}/{width}"},
                 predictions={
                     "id": ids,
                     "prediction": [(x + seed) % 3 == 0 for x in range(len(ids))],
@@ -67,20 +82,40 @@ def hostile(folder: Path) -> Store:
             )
     fixed: dict[str, Any] = {"task": "file", "path": str(data), "hidden_size": 4}
     fixed |= {"max_num_epochs": 1, "attention_head_size": 2}
-    spec = {"name": f"{HOSTILE} own", "description": HOSTILE, "model_seeds": [0], "fixed": fixed}
+    spec = {"name": RUNNING, "description": LONG, "model_seeds": [0], "fixed": fixed}
     api.submit(store, {**spec, "axes": {"positions": ["none", "sinusoidal"]}})
     api.work(store)
-    for sweep_id in (1, 2):
-        sweep_actions.write_note(store, sweep_id, title=HOSTILE, note=HOSTILE, tags=[HOSTILE])
+    api.submit(store, {**spec, "name": f"{RUNNING} failed", "model_seeds": [1]})
+    _fail(store)
+    for sweep_id in (1, 2, 3):
+        sweep_actions.write_note(store, sweep_id, title=HOSTILE, note=LONG, tags=[HOSTILE])
     sweep_actions.save_view(store, sweep_actions.NamedView(HOSTILE[:60], "map", ""))
     return store
 
 
+def _fail(store: Store) -> None:
+    """Ends what is queued with a hostile error, as the first attempts of runs that are done."""
+    said = {"said": LONG, "at": "2026-01-01T00:00:00+00:00"}
+    with store.begin() as connection:
+        tried = "INSERT INTO failure SELECT id, 1, :at, :said FROM run WHERE id > 4"
+        connection.execute(text(tried), said)
+        failed = (
+            "UPDATE run SET state = 'failed', attempt = 1, error = :said WHERE state = 'queued'"
+        )
+        assert connection.execute(text(failed), said).rowcount
+        connection.execute(text("UPDATE sweep SET state = 'done'"))
+
+
 @pytest.fixture(scope="module")
-def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def stored(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("hostile")
     hostile(folder)
-    with serve(folder / "x.db") as server:
+    return folder / "x.db"
+
+
+@pytest.fixture(scope="module")
+def served(stored: Path) -> Iterator[str]:
+    with serve(stored) as server:
         yield server.url
 
 
@@ -136,3 +171,39 @@ def test_a_page_may_load_nothing_from_elsewhere(browser: Browser, served: str) -
     assert refused == "img-src"
     assert not any(OUTSIDE in url for url in asked)
     page.close()
+
+
+FILES = {
+    "report": ("report", RUNNING, "--out", "report.html"),
+    "report of imported": ("report", HOSTILE, "--out", "imported.html"),
+    "site": ("site", "site"),
+}
+"""Commands that write what a browser opens."""
+
+
+@pytest.mark.parametrize("command", FILES)
+def test_nothing_of_a_text_is_interpreted_in_a_file(
+    browser: Browser, stored: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    made = run_main(*FILES[command], "--db", str(stored))
+    assert made.returncode == 0, made.stderr
+    files = list(tmp_path.rglob("*.html"))
+    assert files
+    for file in files:
+        with watched(browser) as (page, asked):
+            page.goto(file.as_uri())
+            if file.suffix == ".html":
+                page.locator("body[data-drawn]").wait_for()
+                page.locator("details").evaluate_all("all => all.forEach(x => { x.open = true; })")
+                _hover(page)
+            assert page.evaluate(MADE_OF_IT, OUTSIDE) == [], file.name
+            own = (tmp_path.as_uri(), "data:", "blob:")
+            assert [url for url in asked if not url.startswith(own)] == []
+
+
+def _hover(page: Page) -> None:
+    """Has a chart show its tooltip, which says names."""
+    mark = page.locator('[data-chart="every_seed"] path[aria-roledescription="point"]').first
+    mark.hover()
+    page.locator("#vg-tooltip-element.visible").wait_for()
