@@ -223,8 +223,9 @@ def test_a_beam_drops_the_outputs_that_are_no_numbers_and_keeps_the_others() -> 
             del rows
 
     first = torch.tensor([[0.0, 0, 2, 1, 0, 0], [0, 0, math.nan, 1, 0, 0]])
+    network = resolve(short_config()).network
     found = beam(
-        None,  # type: ignore[arg-type]
+        plain_model(network, initial_parameters(network, 0)),
         torch.zeros(2, 1, dtype=torch.long),
         torch.tensor([3, 3]),
         5,
