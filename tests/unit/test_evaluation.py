@@ -211,7 +211,9 @@ def test_a_check_by_letter_counts_takes_no_number_for_an_error() -> None:
 def test_a_beam_drops_the_outputs_that_are_no_numbers_and_keeps_the_others() -> None:
     import torch
 
+    from seqcls.config import NetworkConfig
     from seqcls.decode import beam
+    from seqcls.models.initialization import make_model
 
     class Half:
         """The first string has numbers, until it is written; the second has none."""
@@ -223,9 +225,8 @@ def test_a_beam_drops_the_outputs_that_are_no_numbers_and_keeps_the_others() -> 
             del rows
 
     first = torch.tensor([[0.0, 0, 2, 1, 0, 0], [0, 0, math.nan, 1, 0, 0]])
-    network = resolve(short_config()).network
     found = beam(
-        plain_model(network, initial_parameters(network, 0)),
+        make_model(NetworkConfig()),
         torch.zeros(2, 1, dtype=torch.long),
         torch.tensor([3, 3]),
         5,
