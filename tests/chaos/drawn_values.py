@@ -447,7 +447,7 @@ class Drawn:
     @staticmethod
     def _ends_of(frames: Iterable[pd.DataFrame]) -> dict[float, tuple[int, int]]:
         """The lengths of each point of a page's charts against length, by their middle."""
-        found = {}
+        found: dict[float, tuple[int, int]] = {}
         for frame in frames:
             if {"lengths", "middle"} <= set(frame.columns):
                 for lengths, middle in zip(frame["lengths"], frame["middle"], strict=True):

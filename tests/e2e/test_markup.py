@@ -1,6 +1,6 @@
 """Texts of others are shown as they are, and have the browser ask nobody and run nothing.
 
-On every page of the dashboard, in reports and on sites.
+On every page of the dashboard, in reports, on sites and in figures.
 """
 
 import itertools
@@ -38,6 +38,7 @@ LONG = (
     f"=HYPERLINK(http://{OUTSIDE}) \u202e\u05d0\u200f {'long ' * 40}e"
 )
 TOKENS = ("**t**", f"![x](http://{OUTSIDE}/t)", f"<img/src=http://{OUTSIDE}/t>")
+WRITTEN = " ".join(x.replace("<", "{<}").replace(">", "{>}") for x in TOKENS)
 PARAMETERS = (
     *("run", "config", "sweep", "seed", "tag", "below", "kind", "failing", "view", "epoch", "find"),
     *("beside", "string", "strings", "family", "columns", "width", "x", "y", "facet", "mechanism"),
@@ -177,6 +178,7 @@ FILES = {
     "report": ("report", RUNNING, "--out", "report.html"),
     "report of imported": ("report", HOSTILE, "--out", "imported.html"),
     "site": ("site", "site"),
+    "figures": ("figures", "5", WRITTEN, "--out", "figures"),
 }
 """Commands that write what a browser opens."""
 
@@ -188,7 +190,7 @@ def test_nothing_of_a_text_is_interpreted_in_a_file(
     monkeypatch.chdir(tmp_path)
     made = run_main(*FILES[command], "--db", str(stored))
     assert made.returncode == 0, made.stderr
-    files = list(tmp_path.rglob("*.html"))
+    files = [*tmp_path.rglob("*.html"), *tmp_path.rglob("*.svg")]
     assert files
     for file in files:
         with watched(browser) as (page, asked):

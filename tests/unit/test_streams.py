@@ -21,6 +21,7 @@ from seqcls.cache import Memory
 from seqcls.config import NetworkConfig, RunConfig
 from seqcls.kinds import examples_of
 from seqcls.models import initialization, pictures
+from seqcls.pictures import Page
 from seqcls.problem import resolve
 from seqcls.sampling import Sampler
 from seqcls.sampling.streams import Stream
@@ -90,11 +91,11 @@ def test_threads_find_the_lengths_of_one_automaton() -> None:
 
 
 def test_threads_that_look_at_other_pictures_get_their_own() -> None:
-    class Blank:
+    class Blank(Page):
         """A page whose pictures say what was drawn."""
 
         def draw(self, letters: np.ndarray) -> np.ndarray:
-            return letters.astype(np.float32)
+            return letters.astype(np.float32)[:, np.newaxis]
 
         def __eq__(self, other: object) -> bool:
             time.sleep(0)
@@ -106,7 +107,7 @@ def test_threads_that_look_at_other_pictures_get_their_own() -> None:
     def look(thread: int) -> None:
         inputs = torch.full((1, 3), FIRST_LETTER + thread)
         for _ in range(300):
-            page: Any = Blank()
+            page = Blank("ab", 1, 1, "", 0.0)
             assert float(pictures._drawn(page, inputs).max()) == thread
 
     in_threads(look)
