@@ -68,7 +68,7 @@ class WrongOutputs:
 
 
 @dataclass(frozen=True, eq=False)
-class Statement:
+class OutputStatement:
     """What many wrong outputs have in common."""
 
     mechanism: str
@@ -77,7 +77,7 @@ class Statement:
     """Which of those that were looked at it holds of."""
 
 
-def statements(wrong: WrongOutputs) -> list[Statement]:
+def statements(wrong: WrongOutputs) -> list[OutputStatement]:
     """All that hold, the one that says most first."""
     if len(wrong.inputs) < FEW:
         return []
@@ -85,7 +85,7 @@ def statements(wrong: WrongOutputs) -> list[Statement]:
     return [x for x in found if x is not None]
 
 
-def _repeats(wrong: WrongOutputs) -> Statement | None:
+def _repeats(wrong: WrongOutputs) -> OutputStatement | None:
     lengths, repeats = wrong.tested.lengths, _have_repeats(wrong.tested)
     rates, weights = [], []
     for length in np.unique(lengths).tolist():
@@ -103,10 +103,10 @@ def _repeats(wrong: WrongOutputs) -> Statement | None:
         f"a token occurs more than once; of such inputs {with_repeats:.0%} are wrong, of as long "
         f"ones without {without:.0%}"
     )
-    return Statement(REPEATED, text, holds)
+    return OutputStatement(REPEATED, text, holds)
 
 
-def _first_right(wrong: WrongOutputs) -> Statement | None:
+def _first_right(wrong: WrongOutputs) -> OutputStatement | None:
     # The greatest place that enough of the others reach.
     ordered = np.sort(wrong.first_wrong)
     first = int(ordered[int(len(ordered) * (1 - EXPLAINS) + 1e-9)])
@@ -115,19 +115,19 @@ def _first_right(wrong: WrongOutputs) -> Statement | None:
         return None
     tokens = "the first token is" if first == 1 else f"the first {first} tokens are"
     text = f"{tokens} right, and every output with a longer target is wrong"
-    return Statement(FIRST_RIGHT, text, wrong.first_wrong >= first)
+    return OutputStatement(FIRST_RIGHT, text, wrong.first_wrong >= first)
 
 
-def _one_place(wrong: WrongOutputs) -> Statement | None:
+def _one_place(wrong: WrongOutputs) -> OutputStatement | None:
     places, times = np.unique(wrong.first_wrong, return_counts=True)
     place = int(places[times.argmax()])
     there = wrong.first_wrong == place
     if there.mean() <= MOST or len(np.unique(wrong.inputs.lengths[there])) < FEW:
         return None
-    return Statement(ONE_PLACE, f"first wrong at token {place + 1}, whatever the length", there)
+    return OutputStatement(ONE_PLACE, f"first wrong at token {place + 1}, whatever the length", there)
 
 
-def _later(wrong: WrongOutputs) -> Statement | None:
+def _later(wrong: WrongOutputs) -> OutputStatement | None:
     # SciPy's statistics take a second to load.
     from scipy.stats import spearmanr
 
@@ -138,10 +138,10 @@ def _later(wrong: WrongOutputs) -> Statement | None:
     if correlation < GROWS:
         return None
     text = f"right for longer in longer inputs (rank correlation {correlation:.2f})"
-    return Statement(LATER, text, np.ones(len(places), dtype=bool))
+    return OutputStatement(LATER, text, np.ones(len(places), dtype=bool))
 
 
-_TRIED: tuple[Callable[[WrongOutputs], Statement | None], ...] = (
+_TRIED: tuple[Callable[[WrongOutputs], OutputStatement | None], ...] = (
     *(_repeats, _first_right, _one_place, _later),
 )
 
