@@ -93,6 +93,8 @@ def test_every_command_is_on_some_page() -> None:
 def names(group: Any) -> set[str]:
     found = set()
     for name, command in group.commands.items():
+        if command.hidden:  # a former name
+            continue
         inner = names(command) if hasattr(command, "commands") else {""}
         found |= {f"{name} {below}".strip() for below in inner}
     return found
