@@ -124,7 +124,9 @@ def _one_place(wrong: WrongOutputs) -> OutputStatement | None:
     there = wrong.first_wrong == place
     if there.mean() <= MOST or len(np.unique(wrong.inputs.lengths[there])) < FEW:
         return None
-    return OutputStatement(ONE_PLACE, f"first wrong at token {place + 1}, whatever the length", there)
+    return OutputStatement(
+        ONE_PLACE, f"first wrong at token {place + 1}, whatever the length", there
+    )
 
 
 def _later(wrong: WrongOutputs) -> OutputStatement | None:
