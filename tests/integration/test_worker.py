@@ -127,6 +127,7 @@ def test_a_progress_report_that_fails_is_no_fault_of_the_runs(tmp_path: Path) ->
 def test_ctrl_c_while_the_database_is_locked_ends_in_the_reason(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(sweeps.store.databases.sqlite, "BUSY_SECONDS", 0.05)
     path = tmp_path / "x.db"
     store = open_writer(str(path))
     sweep_id = writer.submit(store, parse_spec(GRID))
@@ -139,7 +140,6 @@ def test_ctrl_c_while_the_database_is_locked_ends_in_the_reason(
         return []
 
     monkeypatch.setattr(sweeps.work.executors, "run_job", locked)
-    monkeypatch.setattr(sweeps.store.databases.sqlite, "BUSY_SECONDS", 0.05)
     with pytest.raises(StoreBusyError, match="locked"):
         work(store, [sweep_id], WorkOptions(0))
     assert sweep_queries.counts_by_state(store, [sweep_id]) == {"queued": 6}
