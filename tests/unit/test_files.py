@@ -58,6 +58,14 @@ TAKEN: dict[str, Callable[[Path], object]] = {
 }
 
 
+@pytest.fixture(autouse=True)
+def _nothing_was_written_before(
+    monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """What other tests wrote, an empty export too, is not remembered as this program's own."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
+
+
 def state(folder: Path) -> dict[str, tuple[int, bytes]]:
     """All that is in a folder, by name: what kind it is and what it holds."""
     found = {}
