@@ -10,9 +10,10 @@ import math
 import re
 import shlex
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from pydantic import BaseModel, ValidationError
+if TYPE_CHECKING:
+    from pydantic import BaseModel, ValidationError
 
 
 def canonical_json(value: Any) -> str:
@@ -97,7 +98,7 @@ def closest(name: str, known: list[str]) -> str | None:
     return next(iter(difflib.get_close_matches(name, known, n=1, cutoff=0.5)), None)
 
 
-def in_one_line(cls: type[BaseModel], error: ValidationError) -> str:
+def in_one_line(cls: "type[BaseModel]", error: "ValidationError") -> str:
     """Every problem of a model's fields: name, value, and what was expected."""
     problems = []
     for problem in error.errors(include_url=False):

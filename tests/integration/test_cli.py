@@ -27,7 +27,7 @@ DB = ["--db", str(ROOT / "runs.db")]
 
 
 def test_help_and_version_load_nothing_heavy() -> None:
-    heavy = {"torch", "pandas", "sqlalchemy", "numpy", "streamlit", "altair"}
+    heavy = {"torch", "pandas", "sqlalchemy", "numpy", "pydantic", "streamlit", "altair"}
     show = (
         "import sys; from sweeps.cli.app import app\n"
         "try: app(sys.argv[1:])\n"
