@@ -38,6 +38,9 @@ COUPLED = ("coupled_marks", "coupled")
 ANY_SAMPLER = "balanced_strings"
 """Draws the strings of any task."""
 
+AS_TRAINED = "as_trained"
+"""Said of tests: what they are drawn by is what training is drawn by."""
+
 PARTS = ("train", "validation", "test")
 _SAMPLERS = tuple(f"{part}_sampler" for part in PARTS)
 
@@ -312,10 +315,10 @@ class RunConfig(_NetworkFields):
     validation_seed: Annotated[SamplerSeed, About("Strings", 22)] = 0
 
     test_max_length: Annotated[StringLength, About("Strings", 2)] = 200
-    test_alpha: Annotated[Alpha, About("Strings", 25)] = 0.1
-    test_size: Annotated[BatchSize, About("Strings", 26)] = 10_000
-    test_batch_size: Annotated[BatchSize, About("Strings", 27)] = 256
-    test_seed: Annotated[SamplerSeed, About("Strings", 28)] = 2
+    test_alpha: Annotated[Alpha, About("Strings", 26)] = 0.1
+    test_size: Annotated[BatchSize, About("Strings", 27)] = 10_000
+    test_batch_size: Annotated[BatchSize, About("Strings", 28)] = 256
+    test_seed: Annotated[SamplerSeed, About("Strings", 29)] = 2
 
     validation_sampler: Annotated[Name, About("Strings", 17)] = REPORT_SAMPLER
     test_sampler: Annotated[Name, About("Strings", 23)] = REPORT_SAMPLER
@@ -324,10 +327,16 @@ class RunConfig(_NetworkFields):
     test_min_length: Annotated[LeastLength, About("Strings", 24, "test_sampler")] = 0
     train_set: Annotated[Literal["fresh", "fixed"], About("Strings", 5, "train_sampler")] = "fresh"
     """Whether `balanced_strings` draws new strings for every epoch, or shuffles the first's."""
-    negatives: Annotated[Literal["uniform", "edits", "mixed"], About("Strings", 3, *_SAMPLERS)] = (
-        "mixed"
-    )
-    """How `balanced_strings` draws negative strings."""
+    negatives: Annotated[
+        Literal["uniform", "edits", "mixed", "near"], About("Strings", 3, *_SAMPLERS)
+    ] = "mixed"
+    """How `balanced_strings` draws negative strings; `near`: a third of them are positive ones with
+    a token or two changed and no pair of neighbors that positive strings lack."""
+    test_negatives: Annotated[
+        Literal["as_trained", "uniform", "edits", "mixed", "near"],
+        About("Strings", 25, "test_sampler"),
+    ] = "as_trained"
+    """How negative test strings are drawn; `as_trained`: as `negatives` says."""
     negative_lengths: Annotated[Literal["redrawn", "uniform"], About("Strings", 4, *_SAMPLERS)] = (
         "redrawn"
     )

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from jaxtyping import Bool, Float, Int64
+from jaxtyping import Bool, Float, Int64, UInt8
 
 from seqcls.cache import remembered
 from seqcls.cancellation import check
@@ -15,7 +15,7 @@ from seqcls.engines.choice import choose_engine, engine_named
 from seqcls.errors import ConfigError
 from seqcls.fields import TestSet
 from seqcls.kinds import KINDS, Examples, kind_name
-from seqcls.kinds.base import Answers, Questions, Scored, Written
+from seqcls.kinds.base import DRAWN, Answers, Questions, Scored, Written
 from seqcls.kinds.transduction import OutputAnswers, target_lengths
 from seqcls.models.positions import longest_readable
 from seqcls.problem import Problem
@@ -37,6 +37,9 @@ class DistinctStrings:
     texts: list[str]
     target_texts: Sequence[str] | None = None
     """The targets as text, where the kind of the task writes them."""
+    drawn: UInt8[np.ndarray, " string"] | None = None
+    """The place in `DRAWN` of how each was drawn, of several ways the last; None where the
+    sampler does not say."""
 
     @property
     def labels(self) -> Bool[np.ndarray, " string"]:
@@ -56,6 +59,7 @@ class DistinctStrings:
             self.targets[rows],
             [self.texts[row] for row in rows],
             texts and [texts[row] for row in rows],
+            None if self.drawn is None else self.drawn[rows],
         )
 
     @cached_property
@@ -74,6 +78,7 @@ class DistinctStrings:
             None if self.target_texts else self.targets[self._order],
             self.occurrences[self._order],
             self.target_texts and [self.target_texts[row] for row in self._order],
+            None if self.drawn is None else [DRAWN[x] for x in self.drawn[self._order].tolist()],
         )
 
     def in_order(self, chosen: Bool[np.ndarray, " string"]) -> Int64[np.ndarray, " row"]:
@@ -93,12 +98,18 @@ def distinct_test_strings(sampler: Sampler) -> DistinctStrings:
     # Strings that were drawn by counts differ in nothing else.
     strings = drawn.strings
     rows: np.ndarray = strings.counts if strings.is_counted else strings.letters
-    _, first, occurrences = np.unique(rows, axis=0, return_index=True, return_counts=True)
+    _, first, string, occurrences = np.unique(
+        rows, axis=0, return_index=True, return_inverse=True, return_counts=True
+    )
     distinct = drawn.take(first)
+    ways = None
+    if drawn.drawn is not None:
+        ways = np.zeros(len(first), dtype=np.uint8)
+        np.maximum.at(ways, string.ravel(), drawn.drawn)
     texts = texts_of(Tokenizer(sampler.task.alphabet), distinct.strings)
     kind = KINDS[kind_name(sampler.task)]()
     targets = kind.texts(sampler.task, distinct.targets)
-    return DistinctStrings(distinct.strings, occurrences, distinct.targets, texts, targets)
+    return DistinctStrings(distinct.strings, occurrences, distinct.targets, texts, targets, ways)
 
 
 def texts_of(tokenizer: Tokenizer, strings: TokenStrings) -> list[str]:

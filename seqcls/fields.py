@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from jaxtyping import Bool, Int64
 
-from seqcls.config import PARTS, RunConfig, are_imported, default_fields
+from seqcls.config import AS_TRAINED, PARTS, RunConfig, are_imported, default_fields
 from seqcls.kinds import KINDS, kind_name
 from seqcls.models import MODELS
 from seqcls.models.positions import POSITIONS
@@ -91,8 +91,16 @@ def read_by_some_networks() -> frozenset[str]:
 
 
 def test_set_json(config: RunConfig) -> dict[str, Any]:
-    """All of a configuration that determines its test strings."""
-    return {name: getattr(config, name) for name in strings_read(config, "test")}
+    """All of a configuration that determines its test strings.
+
+    Tests that are drawn alike are the same, whether `negatives` or `test_negatives` says how.
+    """
+    fields = {name: getattr(config, name) for name in strings_read(config, "test")}
+    tested = fields.pop("test_negatives", AS_TRAINED)
+    if tested == AS_TRAINED:
+        return fields
+    # Where training strings are kept out of the test, it matters how those are drawn, too.
+    return {**fields, ("test_negatives" if config.disjoint else "negatives"): tested}
 
 
 def test_set_key(config: RunConfig) -> str:
@@ -118,6 +126,9 @@ class TestSet:
     occurrences: Int64[np.ndarray, " string"]
     targets: Sequence[str] | None = None
     """None for languages."""
+    drawn: Sequence[str | None] | None = None
+    """How each was drawn, one of `seqcls.kinds.base.DRAWN`; None where that is not known. No part
+    of the digest: the same strings are the same test."""
 
     @property
     def labels(self) -> Bool[np.ndarray, " string"]:

@@ -15,6 +15,7 @@ from jaxtyping import Bool
 from seqcls.config import (
     ABOUT,
     ANY_SAMPLER,
+    AS_TRAINED,
     COUPLED,
     IMPORTED,
     PARTS,
@@ -408,6 +409,8 @@ def _sampler(config: RunConfig, task: Task, part: str, train: Sampler | None) ->
         raise ConfigError(f"{field}={name!r} cannot serve task {config.task!r}: {obstacle}")
     names = _settings_read(sampler, part)
     settings = {x: getattr(config, setting) for x, setting in names.items()}
+    if settings.get("negatives") == AS_TRAINED:
+        settings["negatives"] = config.negatives
     if "part" in sampler.reads:
         settings["part"] = part
     if "disjoint" in settings:
@@ -431,7 +434,7 @@ def strings_read(config: RunConfig, part: str) -> tuple[str, ...]:
     """The fields of a configuration that determine the strings of a part, sorted."""
     sampler: type[Sampler] = _named(f"{part}_sampler", getattr(config, f"{part}_sampler"), SAMPLERS)
     names = {"task", "plugins", f"{part}_sampler", *_named("task", config.task, TASKS).reads}
-    names |= set(_settings_read(sampler, part).values())
+    names |= _fields_of(sampler, part)
     if "disjoint" in names and config.disjoint:
         # What was trained on is kept out, so it matters what that was.
         names |= {"max_num_epochs", *strings_read(config, "train")}
@@ -456,6 +459,13 @@ def _settings_read(sampler: type[Sampler], part: str) -> dict[str, str]:
     }
 
 
+def _fields_of(sampler: type[Sampler], part: str) -> frozenset[str]:
+    """The fields of a configuration that a sampler reads for a part."""
+    names = frozenset(_settings_read(sampler, part).values())
+    # Tests are drawn as `negatives` says, unless they have a word of their own.
+    return names | {"negatives"} if "test_negatives" in names else names
+
+
 def fields_read(config: RunConfig) -> dict[str, frozenset[str]]:
     """The fields that each part of a configuration reads, by the field that names it; and `kind`.
 
@@ -474,7 +484,7 @@ def fields_read(config: RunConfig) -> dict[str, frozenset[str]]:
     for part in PARTS:
         field = f"{part}_sampler"
         sampler = _named(field, getattr(config, field), SAMPLERS)
-        read[field] = frozenset(_settings_read(sampler, part).values())
+        read[field] = _fields_of(sampler, part)
     return read
 
 

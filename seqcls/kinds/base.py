@@ -1,11 +1,11 @@
 """What every kind of answer says of itself: targets, loss, judgment, what is shown of errors."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
-from jaxtyping import Bool, Float, Int64
+from jaxtyping import Bool, Float, Int64, UInt8
 
 from seqcls.config import NetworkConfig
 from seqcls.strings.token_strings import NO_LETTER, TokenStrings
@@ -22,12 +22,18 @@ Outputs = np.ndarray
 """The numbers that a model's head gives for each string: (string), or (string, output)."""
 
 
+DRAWN = ("positive", "uniform", "edited", "near")
+"""Ways in which strings of languages are drawn: positive ones, and three of negative ones."""
+
+
 @dataclass(frozen=True, eq=False)
 class Examples:
     """Strings in the order in which they were drawn, with what is right of each."""
 
     strings: TokenStrings
     targets: Targets
+    drawn: "UInt8[np.ndarray, ' string'] | None" = field(default=None, kw_only=True)
+    """The place in `DRAWN` of how each was drawn; None where the sampler does not say."""
 
     @property
     def labels(self) -> Bool[np.ndarray, " string"]:
@@ -39,7 +45,8 @@ class Examples:
 
     def take(self, rows: "slice | Int64[np.ndarray, ' row']") -> "Examples":
         """Some of the strings."""
-        return Examples(self.strings.take(rows), self.targets[rows])
+        drawn = None if self.drawn is None else self.drawn[rows]
+        return Examples(self.strings.take(rows), self.targets[rows], drawn=drawn)
 
 
 def are_unanswered(outputs: Outputs) -> Bool[np.ndarray, " string"]:

@@ -150,6 +150,9 @@ class MembershipKind(OneAnswer):
     """Answers of languages; a positive logit means that the string is in it."""
 
     reads: ClassVar[frozenset[str]] = frozenset()
+    shortcut_readers: ClassVar[tuple[str, ...]] = (
+        *("length", "ends", "counts", "counts_trees", "bigrams", "trigrams"),
+    )
     sampler: ClassVar[str] = "balanced_strings"
     score_name: ClassVar[str] = "logit"
     unjudged_score_name: ClassVar[str] = "logit"

@@ -62,6 +62,7 @@ class TransductionKind:
     reads: ClassVar[frozenset[str]] = frozenset(
         {"loss_on", "decoding", "beam_width", "stop_when_right", "tied_embeddings"}
     )
+    shortcut_readers: ClassVar[tuple[str, ...]] = ("identity", "most_frequent", "aligned")
     sampler: ClassVar[str] = "uniform_inputs"
     defaults: ClassVar[Mapping[str, Any]] = {"attention_mask": "causal"}
     words: ClassVar[Words] = Words(

@@ -3,19 +3,21 @@
 Negative strings are uniform, or positive ones after random edits.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import ClassVar, Literal
 
 import numpy as np
-from jaxtyping import Bool, Int64
+from jaxtyping import Bool, Int64, UInt8
 
 from seqcls.errors import ConfigError
-from seqcls.kinds.base import Examples
+from seqcls.kinds.base import DRAWN, Examples
+from seqcls.sampling import near
 from seqcls.sampling.distinct import DrawnByLength, Letters, Rows, Training
 from seqcls.strings.token_strings import NO_LETTER, TokenStrings
-from seqcls.tasks.base import BulkTask, LanguageTask, Task
+from seqcls.tasks.base import LanguageTask, Task
+from seqcls.tasks.drawing import draw_many
 from seqcls.tasks.files import rows_only
 
 _INSERT, _REPLACE, _DELETE = range(3)
@@ -73,9 +75,8 @@ def _of_bytes(num_letters: int, rows: list[bytes]) -> TokenStrings:
 
 
 Lengths = Int64[np.ndarray, " string"]
-Candidates = Callable[[np.random.Generator, int], TokenStrings]
-CandidatesOf = Callable[[np.random.Generator, Lengths], tuple[Rows, TokenStrings]]
-"""Strings that should have these lengths, and for which of the lengths they are."""
+Ways = UInt8[np.ndarray, " string"]
+"""How each string was drawn: its place in `DRAWN`."""
 
 MAX_DRAWS = 100
 """Draws for each negative string that is wanted, on average, and `SPARE_DRAWS` in all besides: what
@@ -97,14 +98,16 @@ class BalancedStrings(DrawnByLength):
     A positive string's length is uniform among those that have one, and then the string is
     uniform where the language allows it. Negative strings, by `negatives`: `uniform`, of a
     uniform length; `edits`, a positive string with 1 + Geometric(1/2) edits (1, 2, 3, ... of them
-    with probabilities 1/2, 1/4, 1/8, ...), of an allowed length; `mixed`, either, by a fair coin.
+    with probabilities 1/2, 1/4, 1/8, ...), of an allowed length; `mixed`, either, by a fair coin;
+    `near`, either or a near negative (`seqcls.sampling.near`), a third each; a language that has
+    none of those is drawn as `mixed`.
     Each is drawn again until it is negative, by `negative_lengths`: `redrawn`, length and all, so
     that most have lengths at which most strings are negative; `uniform`, of a length that is
     uniform among those that have a negative string, and kept.
     """
 
     task: LanguageTask
-    negatives: Literal["uniform", "edits", "mixed"]
+    negatives: Literal["uniform", "edits", "mixed", "near"]
     negative_lengths: Literal["redrawn", "uniform"] = "redrawn"
     train_set: Literal["fresh", "fixed"] = "fresh"
     trained: Training | None = None
@@ -155,61 +158,91 @@ class BalancedStrings(DrawnByLength):
 
     def _epoch(self, rng: np.random.Generator) -> Examples:
         labels = rng.integers(2, size=self.size).astype(bool)
+        drawn = np.full(self.size, _POSITIVE, dtype=np.uint8)
+
+        def draw(rows: Rows) -> Letters:
+            letters, drawn[rows] = self._draw(rng, labels[rows])
+            return letters
+
+        rows = np.arange(self.size)
         block = max(1, BLOCK_TOKENS // max(1, self.max_length))
-        starts = range(0, self.size, block)
-        letters = np.concatenate([self._draw(rng, labels[i : i + block]) for i in starts])
+        letters = np.concatenate([draw(rows[i : i + block]) for i in rows[::block]])
         if self.trained is not None:
             self.trained.replace_known(
                 letters,
-                lambda rows: self._draw(rng, labels[rows]),
+                draw,
                 lambda row: f"{'positive' if labels[row] else 'negative'} string",
                 self,
             )
-        return Examples(_strings(self.task, letters), labels)
+        return Examples(_strings(self.task, letters), labels, drawn=drawn)
 
-    def _draw(self, rng: np.random.Generator, labels: Bool[np.ndarray, " string"]) -> Letters:
+    def _draw(
+        self, rng: np.random.Generator, labels: Bool[np.ndarray, " string"]
+    ) -> tuple[Letters, Ways]:
+        """Strings of these labels, and the place in `DRAWN` of how each was drawn."""
         letters = np.full((len(labels), self.max_length), NO_LETTER, dtype=np.uint8)
+        drawn = np.full(len(labels), _POSITIVE, dtype=np.uint8)
         positive, negative = np.flatnonzero(labels), np.flatnonzero(~labels)
         _put(letters, positive, self._of_label(rng, len(positive), positive=True))
-        edits = np.full(len(negative), self.negatives == "edits")
-        if self.negatives == "mixed":
-            edits = rng.integers(2, size=len(negative)).astype(bool)
-        if self.negative_lengths == "uniform":
-            self._put_of_lengths(rng, letters, negative[~edits], self._uniform_of)
-            self._put_of_lengths(rng, letters, negative[edits], self._edited_to)
-        else:
-            self._put_negative(rng, letters, negative[~edits], self._uniform)
-            self._put_negative(rng, letters, negative[edits], self._edited)
-        return letters
+        wanted = self._ways_of_negatives(rng, len(negative))
+        for way in _TRIED:
+            rows = negative[wanted == way]
+            if self.negative_lengths == "uniform":
+                self._put_of_lengths(rng, letters, drawn, rows, way)
+            else:
+                self._put_negative(rng, letters, drawn, rows, way)
+        return letters, drawn
+
+    def _ways_of_negatives(self, rng: np.random.Generator, size: int) -> Ways:
+        if self.negatives == "near" and self.no_near_negatives is None:
+            return rng.integers(_UNIFORM, _NEAR + 1, size=size, dtype=np.uint8)
+        if self.negatives in ("mixed", "near"):
+            return np.where(rng.integers(2, size=size) > 0, _EDITED, _UNIFORM).astype(np.uint8)
+        return np.full(size, _EDITED if self.negatives == "edits" else _UNIFORM, dtype=np.uint8)
+
+    @property
+    def no_near_negatives(self) -> str | None:
+        """Why near negatives are wanted and there are none; None where there are, or none wanted."""
+        if self.negatives != "near":
+            return None
+        return near.no_near_negatives(self.task, tuple(self._lengths[True].tolist()))
 
     def _put_negative(
-        self, rng: np.random.Generator, letters: Letters, rows: Rows, candidates: Candidates
+        self, rng: np.random.Generator, letters: Letters, drawn: Ways, rows: Rows, wanted: int
     ) -> None:
         """Fills rows with the first candidates that are negative and of an allowed length."""
-        left = MAX_DRAWS * len(rows) + SPARE_DRAWS
-        while len(rows) and left > 0:
-            drawn = candidates(rng, min(2 * len(rows) + 16, MAX_CANDIDATES))
-            left -= len(drawn)
-            fits = (drawn.lengths >= self.min_length) & (drawn.lengths <= self.max_length)
-            kept = np.flatnonzero(fits & ~self.task.labels(drawn))[: len(rows)]
-            _put(letters, rows[: len(kept)], drawn.take(kept))
-            rows = rows[len(kept) :]
+        for way in _TRIED[wanted]:
+            left = MAX_DRAWS * len(rows) + SPARE_DRAWS
+            while len(rows) and left > 0:
+                size = min(2 * len(rows) + 16, MAX_CANDIDATES)
+                candidates = _CANDIDATES[way](self, rng, size)
+                left -= size
+                fits = candidates.lengths >= self.min_length
+                fits &= candidates.lengths <= self.max_length
+                kept = np.flatnonzero(fits & ~self.task.labels(candidates))[: len(rows)]
+                _put(letters, rows[: len(kept)], candidates.take(kept))
+                drawn[rows[: len(kept)]] = way
+                rows = rows[len(kept) :]
         _put(letters, rows, self._of_label(rng, len(rows), positive=False))
+        drawn[rows] = _UNIFORM
 
     def _put_of_lengths(
-        self, rng: np.random.Generator, letters: Letters, rows: Rows, candidates: CandidatesOf
+        self, rng: np.random.Generator, letters: Letters, drawn: Ways, rows: Rows, wanted: int
     ) -> None:
         """Fills rows with negative strings, each of a length that is drawn once and kept."""
         lengths = rng.choice(self._lengths[False], size=len(rows))
-        for _ in range(MAX_DRAWS):
-            if not len(rows):
-                return
-            tried, drawn = candidates(rng, lengths)
-            fits = (drawn.lengths == lengths[tried]) & ~self.task.labels(drawn)
-            kept = tried[fits]
-            _put(letters, rows[kept], drawn.take(np.flatnonzero(fits)))
-            rows, lengths = np.delete(rows, kept), np.delete(lengths, kept)
+        for way in _TRIED[wanted]:
+            for _ in range(MAX_DRAWS):
+                if not len(rows):
+                    return
+                tried, candidates = _CANDIDATES_OF[way](self, rng, lengths)
+                fits = (candidates.lengths == lengths[tried]) & ~self.task.labels(candidates)
+                kept = tried[fits]
+                _put(letters, rows[kept], candidates.take(np.flatnonzero(fits)))
+                drawn[rows[kept]] = way
+                rows, lengths = np.delete(rows, kept), np.delete(lengths, kept)
         _put(letters, rows, draw_many(self.task, rng, lengths, positive=False))
+        drawn[rows] = _UNIFORM
 
     def _of_label(self, rng: np.random.Generator, size: int, *, positive: bool) -> TokenStrings:
         lengths = rng.choice(self._lengths[positive], size=size)
@@ -238,6 +271,33 @@ class BalancedStrings(DrawnByLength):
         positive = draw_many(self.task, rng, before[there], positive=True)
         return np.flatnonzero(there), edited(rng, positive, edits[there], kinds[there[row]])
 
+    def _near(self, rng: np.random.Generator, size: int) -> TokenStrings:
+        return near.change(rng, self.task, self._of_label(rng, size, positive=True))[1]
+
+    def _near_of(self, rng: np.random.Generator, lengths: Lengths) -> tuple[Rows, TokenStrings]:
+        there = np.flatnonzero(np.isin(lengths, self._lengths[True]))
+        positive = draw_many(self.task, rng, lengths[there], positive=True)
+        rows, changed = near.change(rng, self.task, positive)
+        return there[rows], changed
+
+
+_POSITIVE, _UNIFORM, _EDITED, _NEAR = range(len(DRAWN))
+
+_TRIED = {_UNIFORM: (_UNIFORM,), _EDITED: (_EDITED,), _NEAR: (_NEAR, _EDITED)}
+"""Ways in which a negative string is tried to be drawn, one after another. There may be too few
+near ones: of a single token, say."""
+
+_CANDIDATES = {
+    _UNIFORM: BalancedStrings._uniform,
+    _EDITED: BalancedStrings._edited,
+    _NEAR: BalancedStrings._near,
+}
+_CANDIDATES_OF = {
+    _UNIFORM: BalancedStrings._uniform_of,
+    _EDITED: BalancedStrings._edited_to,
+    _NEAR: BalancedStrings._near_of,
+}
+
 
 def _numbers_of_edits(rng: np.random.Generator, size: int) -> Int64[np.ndarray, " string"]:
     # A uniform number's binary exponent is 0, -1, -2, ... with probabilities 1/2, 1/4, 1/8, ...
@@ -255,19 +315,6 @@ def _lengths(task: LanguageTask, min_length: int, max_length: int) -> dict[bool,
             if task.has(length, label):
                 lengths.append(length)
     return {label: np.array(lengths[::-1], dtype=np.int64) for label, lengths in drawable.items()}
-
-
-def draw_many(
-    task: LanguageTask, rng: np.random.Generator, lengths: Lengths, positive: bool
-) -> TokenStrings:
-    """Strings of these lengths and one label, at once where the language can."""
-    num_letters = len(task.alphabet)
-    if isinstance(task, BulkTask):
-        return TokenStrings.of_letters(num_letters, task.draw_many(rng, lengths, positive), lengths)
-    letters = np.full((len(lengths), int(lengths.max(initial=0))), NO_LETTER, dtype=np.uint8)
-    for row, length in enumerate(lengths.tolist()):
-        letters[row, :length] = task.draw(rng, length, positive)
-    return TokenStrings.of_letters(num_letters, letters, lengths)
 
 
 def _strings(task: Task, letters: Letters) -> TokenStrings:

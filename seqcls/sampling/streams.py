@@ -71,7 +71,7 @@ class Sampler(Protocol):
         ...
 
 
-VERSION = 4
+VERSION = 5
 """To be raised with every change of what a sampler draws or how a file is written."""
 
 
@@ -137,7 +137,7 @@ class Stream:
             arrays.get("letters"),
             arrays.get("counts"),
         )
-        return Examples(strings, arrays["labels"])
+        return Examples(strings, arrays["labels"], drawn=arrays.get("drawn"))
 
 
 @lru_cache(maxsize=64)
@@ -156,11 +156,13 @@ def _code(task: Task) -> str:
 
 def _write(path: Path, drawn: Examples) -> None:
     file = io.BytesIO()
-    strings, labels = drawn.strings, drawn.labels
+    strings, arrays = drawn.strings, {"labels": drawn.labels}
+    if drawn.drawn is not None:
+        arrays["drawn"] = drawn.drawn
     if strings.is_counted:
-        np.savez(file, lengths=strings.lengths, labels=labels, counts=strings.counts)
+        np.savez(file, lengths=strings.lengths, counts=strings.counts, **arrays)
     else:
-        np.savez(file, lengths=strings.lengths, labels=labels, letters=strings.letters)
+        np.savez(file, lengths=strings.lengths, letters=strings.letters, **arrays)
     content = file.getvalue()
     keep_checked(path, content)
     make_room(len(content))

@@ -69,6 +69,23 @@ class Automaton:
             sound, before = sound | sound[self.table].any(axis=1), sound
         return sound
 
+    def neighbors(self) -> Bool[np.ndarray, "before after"]:
+        """Which letters stand next to each other in some accepted string.
+
+        The last row is the beginning of strings, the last column their end.
+        """
+        letters = self.table.shape[1]
+        occur = np.zeros((letters + 1, letters + 1), dtype=bool)
+        reached, before = np.arange(len(self.table)) == self.start, None
+        while before is None or (reached != before).any():
+            before = reached.copy()
+            reached[self.table[before]] = True
+        after = [np.unique(self.table[reached, letter]) for letter in range(letters)]
+        for letter, states in enumerate([*after, np.array([self.start])]):
+            occur[letter, :letters] = self._sound[self.table[states]].any(axis=0)
+            occur[letter, letters] = self.accepting[states].any()
+        return occur
+
     @cached_property
     def _steps(self) -> Int64[np.ndarray, "state letter_or_end"]:
         if self.table.shape[1] >= NO_LETTER:

@@ -1,13 +1,17 @@
-"""Exact draws: from large whole numbers, and of random paths; the same on every machine."""
+"""Exact draws: from large whole numbers, of random paths, and of many strings of a language; the
+same on every machine.
+"""
 
 from bisect import bisect_right
 from collections.abc import Sequence
 from itertools import accumulate
 
 import numpy as np
-from jaxtyping import Bool, Float64
+from jaxtyping import Bool, Float64, Int64
 
 from seqcls.cache import remembered
+from seqcls.strings.token_strings import NO_LETTER, TokenStrings
+from seqcls.tasks.base import BulkTask, LanguageTask
 
 
 def below(rng: np.random.Generator, limit: int) -> int:
@@ -97,3 +101,16 @@ def _rising(highest: int, length: int) -> Float64[np.ndarray, "remaining height"
         np.divide(up, total, out=rising[remaining], where=total > 0)
         paths[1:-1] = total / total.max()
     return rising
+
+
+def draw_many(
+    task: LanguageTask, rng: np.random.Generator, lengths: Int64[np.ndarray, " string"], positive: bool
+) -> TokenStrings:
+    """Strings of these lengths and one label, at once where the language can."""
+    num_letters = len(task.alphabet)
+    if isinstance(task, BulkTask):
+        return TokenStrings.of_letters(num_letters, task.draw_many(rng, lengths, positive), lengths)
+    letters = np.full((len(lengths), int(lengths.max(initial=0))), NO_LETTER, dtype=np.uint8)
+    for row, length in enumerate(lengths.tolist()):
+        letters[row, :length] = task.draw(rng, length, positive)
+    return TokenStrings.of_letters(num_letters, letters, lengths)

@@ -1,0 +1,338 @@
+"""Shortcut readers: how far one gets on a test set without knowing the language.
+
+Each reader looks at little of a string (its length, its letters without their order, which tokens
+stand next to each other, its ends), is fitted on the first training strings and asked about the
+test strings. A model that is right as often as one of them need not have learned more than it. A
+reader is legitimate where the language is of its class: pairs of neighbors decide `(ab)*`, and
+letter counts decide which letter is in the majority.
+
+The readers are those of scikit-learn (Pedregosa et al. 2011), on one thread; the same strings give
+the same readers.
+"""
+
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from jaxtyping import Bool, Int64
+
+from seqcls.cancellation import check
+from seqcls.evaluation import distinct_test_strings
+from seqcls.kinds import Examples
+from seqcls.problem import Problem
+from seqcls.sampling.near import neighbors
+from seqcls.sampling.streams import stream
+from seqcls.strings.token_strings import NO_LETTER, TokenStrings
+from seqcls.tasks.base import CountTask, LanguageTask
+
+FITTED_ON = 20_000
+"""Training strings that readers are fitted on: the first that are drawn."""
+
+PLACES = 20_000
+"""Places of their targets that the reader of aligned tokens is fitted on."""
+
+READERS: Mapping[str, str] = {
+    "length": "the majority label of each length",
+    "ends": "the first and last letters",
+    "counts": "letter counts, linear",
+    "counts_trees": "letter counts, decision trees",
+    "bigrams": "the bigrams that occur, linear",
+    "trigrams": "the trigrams that occur, linear",
+    "identity": "the input itself",
+    "most_frequent": "the most frequent output",
+    "aligned": "the token at the same place and its neighbors",
+}
+"""What each reader looks at."""
+
+
+@dataclass(frozen=True, eq=False)
+class Shortcut:
+    """What one reader makes of a test set."""
+
+    reader: str
+    """One of `READERS`."""
+    right: Bool[np.ndarray, " string"] | None
+    """Which test strings it is right on, by their numbers; None where it cannot be fitted."""
+    obstacle: str | None = None
+    """Why it cannot be fitted."""
+
+
+def read_test(problem: Problem) -> list[Shortcut]:
+    """Every shortcut reader of a problem's kind of answer, fitted and asked.
+
+    It takes seconds: nothing that anybody waits for should call it.
+
+    Raises:
+        ConfigError: the strings cannot be drawn.
+    """
+    # Imported where it is used: it takes a second to load.
+    from threadpoolctl import threadpool_limits
+
+    if problem.is_imported:
+        reason = "nothing is known of the strings that these models were trained on"
+        return [Shortcut(name, None, reason) for name in problem.kind.shortcut_readers]
+    test = distinct_test_strings(problem.test)
+    order = np.argsort(test.numbers)
+    asked = Examples(test.strings.take(order), test.targets[order])
+    reading = _Reading(problem, _first(problem, FITTED_ON), asked)
+    shortcuts = []
+    with threadpool_limits(1):
+        for name in problem.kind.shortcut_readers:
+            check()
+            obstacle = reading.obstacle(name)
+            right = None if obstacle else _READ[name](reading)
+            shortcuts.append(Shortcut(name, right, obstacle))
+    return shortcuts
+
+
+def decided_by(problem: Problem) -> str | None:
+    """Which reader the language is decided by, in words; None where none is known to.
+
+    What such a reader reaches is no shortcut: it knows the language.
+    """
+    task = problem.task
+    if not isinstance(task, LanguageTask):
+        return None
+    if isinstance(task, CountTask):
+        return "letter counts"
+    return "pairs of neighboring tokens" if is_local(task) else None
+
+
+def is_local(task: LanguageTask) -> bool:
+    """Whether a language's automaton says that pairs of neighbors, ends included, decide it.
+
+    It is then strictly 2-local (McNaughton & Papert 1971): every string of which each pair occurs
+    in some positive string is positive.
+    """
+    from seqcls.tasks.automaton import language_automaton
+
+    automaton = language_automaton(task)
+    if automaton is None:
+        return False
+    occur, end = neighbors(task), len(task.alphabet)
+    # States and last letters that strings of such pairs alone lead to.
+    reached = {(automaton.start, end)}
+    waiting = list(reached)
+    while waiting:
+        state, last = waiting.pop()
+        if occur[last, end] and not automaton.accepting[state]:
+            return False
+        for letter in np.flatnonzero(occur[last, :end]).tolist():
+            following = (int(automaton.table[state, letter]), letter)
+            if following not in reached:
+                reached.add(following)
+                waiting.append(following)
+    return True
+
+
+def _first(problem: Problem, number: int) -> Examples:
+    """The first training strings; of an epoch that repeats, each string once."""
+    sampler, drawn = problem.train, stream(problem.train)
+    epochs = 1 if sampler.repeats else min(
+        problem.config.max_num_epochs, -(-number // sampler.epoch_size)
+    )
+    parts = [drawn.epoch(epoch) for epoch in range(epochs)]
+    if len(parts) == 1:
+        return parts[0].take(slice(0, number))
+    width = max(part.strings.letters.shape[1] for part in parts)
+    letters = np.concatenate([_widened(part.strings.letters, width) for part in parts])
+    lengths = np.concatenate([part.strings.lengths for part in parts])
+    wide = max(part.targets.shape[-1] for part in parts) if parts[0].targets.ndim > 1 else 0
+    targets = [_widened(x.targets, wide) if wide else x.targets for x in parts]
+    strings = TokenStrings(len(problem.task.alphabet), lengths, letters)
+    return Examples(strings, np.concatenate(targets)).take(slice(0, number))
+
+
+def _widened(letters: np.ndarray, width: int) -> np.ndarray:
+    more = width - letters.shape[1]
+    return np.pad(letters, ((0, 0), (0, more)), constant_values=NO_LETTER)
+
+
+@dataclass(frozen=True, eq=False)
+class _Reading:
+    """The strings that readers are fitted on, and those that they are asked about."""
+
+    problem: Problem
+    fitted: Examples
+    asked: Examples
+
+    def obstacle(self, reader: str) -> str | None:
+        """Why a reader cannot be fitted on these strings."""
+        in_order = reader in ("bigrams", "trigrams", "ends")
+        if in_order and (self.fitted.strings.is_counted or self.asked.strings.is_counted):
+            return "the strings are drawn by letter counts: their tokens have no order"
+        if reader in _LINEAR and len(np.unique(self.fitted.targets)) < 2:
+            return "the training strings all have one label"
+        return None
+
+    @cached_property
+    def majority(self) -> bool:
+        """The label of most training strings."""
+        return bool(2 * np.count_nonzero(self.fitted.labels) >= len(self.fitted))
+
+    def majority_by(self, key: Callable[[TokenStrings], np.ndarray]) -> Bool[np.ndarray, " string"]:
+        """Where the majority label of training strings with the same key is right."""
+        keys, rows = np.unique(key(self.fitted.strings), return_inverse=True)
+        of_key = np.bincount(rows, 2 * self.fitted.labels.astype(np.int64) - 1, len(keys))
+        said = np.where(of_key == 0, self.majority, of_key > 0)
+        asked = key(self.asked.strings)
+        place = np.minimum(np.searchsorted(keys, asked), len(keys) - 1)
+        known = keys[place] == asked
+        return np.asarray(np.where(known, said[place], self.majority) == self.asked.labels)
+
+    def linear(self, features: Callable[[TokenStrings], Any]) -> np.ndarray:
+        """Where logistic regression over features of strings is right."""
+        from sklearn.linear_model import LogisticRegression
+
+        # C=30: weak regularization, as a reader that decides the training strings may.
+        model = LogisticRegression(C=30, max_iter=200)
+        return self._right(model, features)
+
+    def _right(self, model: Any, features: Callable[[TokenStrings], Any]) -> np.ndarray:
+        with warnings.catch_warnings():
+            # That it has not converged after so many steps makes it a reader no less.
+            warnings.simplefilter("ignore")
+            model.fit(features(self.fitted.strings), self.fitted.labels)
+        return np.asarray(model.predict(features(self.asked.strings)) == self.asked.labels)
+
+    def counts(self, strings: TokenStrings) -> np.ndarray:
+        """Letter counts and the length, in the longest training string's length."""
+        counts = np.column_stack([strings.counts, strings.lengths])
+        return counts / max(1, int(self.fitted.strings.lengths.max(initial=1)))
+
+    def trees(self) -> np.ndarray:
+        """Where gradient-boosted decision trees over letter counts are right."""
+        from sklearn.ensemble import HistGradientBoostingClassifier
+
+        model = HistGradientBoostingClassifier(max_iter=100, early_stopping=False, random_state=0)
+        return self._right(model, self.counts)
+
+    def grams(self, size: int) -> np.ndarray:
+        """Where logistic regression over the runs of so many tokens that occur is right."""
+        from scipy.sparse import csr_matrix
+
+        columns = np.unique(_grams(self.fitted.strings, size)[1])
+        longest = max(1, int(self.fitted.strings.lengths.max(initial=1)))
+
+        def features(strings: TokenStrings) -> Any:
+            rows, grams = _grams(strings, size)
+            place = np.minimum(np.searchsorted(columns, grams), len(columns) - 1)
+            known = columns[place] == grams
+            every = np.arange(len(strings))
+            row = np.concatenate([rows[known], every])
+            column = np.concatenate([place[known], np.full(len(strings), len(columns))])
+            value = np.concatenate([np.ones(known.sum()), strings.lengths / longest])
+            return csr_matrix((value, (row, column)), shape=(len(strings), len(columns) + 1))
+
+        return self.linear(features)
+
+
+def _grams(
+    strings: TokenStrings, size: int
+) -> tuple[Int64[np.ndarray, " gram"], Int64[np.ndarray, " gram"]]:
+    """The runs of tokens that occur in strings, ends included: rows, and a number for each run."""
+    end = strings.num_letters
+    edge = np.full((len(strings), size - 1), end + 1, dtype=np.int64)
+    letters = np.where(strings.letters == NO_LETTER, end, strings.letters.astype(np.int64))
+    padded = np.concatenate([edge, letters, np.full((len(strings), 1), end)], axis=1)
+    width = padded.shape[1] - size + 1
+    numbers = np.zeros((len(strings), width), dtype=np.int64)
+    for first in range(size):
+        numbers = numbers * (end + 2) + padded[:, first : first + width]
+    inside = np.arange(width) <= strings.lengths[:, None]
+    rows = np.broadcast_to(np.arange(len(strings))[:, None], inside.shape)[inside]
+    each = (end + 2) ** size
+    rows, grams = np.divmod(np.unique(rows * each + numbers[inside]), each)
+    return rows, grams
+
+
+def _ends(strings: TokenStrings) -> Int64[np.ndarray, " string"]:
+    """A number for the first and last letters of each string."""
+    there = strings.with_a_place()
+    row = np.arange(len(strings))
+    last = there.letters[row, np.maximum(there.lengths - 1, 0)].astype(np.int64)
+    return 256 * there.letters[:, 0].astype(np.int64) + last
+
+
+def _identity(reading: _Reading) -> np.ndarray:
+    asked = reading.asked
+    width = max(asked.strings.letters.shape[1], asked.targets.shape[1])
+    written = _widened(asked.strings.letters, width)
+    return np.asarray((written == _widened(asked.targets, width)).all(axis=1))
+
+
+def _most_frequent(reading: _Reading) -> np.ndarray:
+    width = max(reading.fitted.targets.shape[1], reading.asked.targets.shape[1])
+    outputs, times = np.unique(
+        _widened(reading.fitted.targets, width), axis=0, return_counts=True
+    )
+    asked = _widened(reading.asked.targets, width)
+    return np.asarray((asked == outputs[times.argmax()]).all(axis=1))
+
+
+def _aligned(reading: _Reading) -> np.ndarray:
+    """Where logistic regression writes the target, place by place, from the tokens around it."""
+    from sklearn.linear_model import LogisticRegression
+
+    fitted, end = reading.fitted, reading.problem.task.alphabet
+    size = len(end)
+    around, wanted = _around(fitted.strings, fitted.targets.shape[1] + 1), fitted.targets
+    wanted = np.where(wanted == NO_LETTER, size, wanted.astype(np.int64))
+    wanted = np.pad(wanted, ((0, 0), (0, 1)), constant_values=size)
+    # Nothing is written after the end.
+    written = np.arange(wanted.shape[1]) <= (fitted.targets != NO_LETTER).sum(axis=1)[:, None]
+    features, classes = around[written][:PLACES], wanted[written][:PLACES]
+    asked = reading.asked
+    places = asked.targets.shape[1] + 1
+    every = _around(asked.strings, places)
+    if len(np.unique(classes)) < 2:
+        said = np.full(every.shape[:2], classes[0])
+    else:
+        # Tokens beside each other are few: each triple is asked once.
+        kinds, row = np.unique(every.reshape(-1, 3), axis=0, return_inverse=True)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            model = LogisticRegression(C=30, max_iter=200)
+            model.fit(_one_hot(features, size + 2), classes)
+        said = model.predict(_one_hot(kinds, size + 2))[row].reshape(every.shape[:2])
+    ended = np.cumsum(said == size, axis=1) > 0
+    outputs = np.where(ended, NO_LETTER, said)
+    targets = np.pad(asked.targets, ((0, 0), (0, 1)), constant_values=NO_LETTER)
+    return np.asarray((outputs == targets).all(axis=1))
+
+
+def _around(strings: TokenStrings, places: int) -> Int64[np.ndarray, "string place 3"]:
+    """The token at each place, and those before and after it; beyond the input, its ends."""
+    size = strings.num_letters
+    letters = np.where(strings.letters == NO_LETTER, size, strings.letters.astype(np.int64))
+    letters = np.pad(letters, ((0, 0), (0, max(0, places + 1 - letters.shape[1]))), constant_values=size)
+    before = np.pad(letters, ((0, 0), (1, 0)), constant_values=size + 1)
+    parts = [before[:, :places], letters[:, :places], letters[:, 1 : places + 1]]
+    return np.stack(parts, axis=2)
+
+
+def _one_hot(tokens: Int64[np.ndarray, "row 3"], size: int) -> Any:
+    from scipy.sparse import csr_matrix
+
+    rows, width = tokens.shape
+    columns = (tokens + size * np.arange(width)).ravel()
+    values = np.ones(rows * width)
+    return csr_matrix((values, (np.repeat(np.arange(rows), width), columns)), shape=(rows, width * size))
+
+
+_LINEAR = ("counts", "counts_trees", "bigrams", "trigrams")
+
+_READ: Mapping[str, Callable[[_Reading], np.ndarray]] = {
+    "length": lambda reading: reading.majority_by(lambda strings: strings.lengths),
+    "ends": lambda reading: reading.majority_by(_ends),
+    "counts": lambda reading: reading.linear(reading.counts),
+    "counts_trees": _Reading.trees,
+    "bigrams": lambda reading: reading.grams(2),
+    "trigrams": lambda reading: reading.grams(3),
+    "identity": _identity,
+    "most_frequent": _most_frequent,
+    "aligned": _aligned,
+}
