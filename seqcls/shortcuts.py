@@ -131,8 +131,10 @@ def is_local(task: LanguageTask) -> bool:
 def _first(problem: Problem, number: int) -> Examples:
     """The first training strings; of an epoch that repeats, each string once."""
     sampler, drawn = problem.train, stream(problem.train)
-    epochs = 1 if sampler.repeats else min(
-        problem.config.max_num_epochs, -(-number // sampler.epoch_size)
+    epochs = (
+        1
+        if sampler.repeats
+        else min(problem.config.max_num_epochs, -(-number // sampler.epoch_size))
     )
     parts = [drawn.epoch(epoch) for epoch in range(epochs)]
     if len(parts) == 1:
@@ -266,9 +268,7 @@ def _identity(reading: _Reading) -> np.ndarray:
 
 def _most_frequent(reading: _Reading) -> np.ndarray:
     width = max(reading.fitted.targets.shape[1], reading.asked.targets.shape[1])
-    outputs, times = np.unique(
-        _widened(reading.fitted.targets, width), axis=0, return_counts=True
-    )
+    outputs, times = np.unique(_widened(reading.fitted.targets, width), axis=0, return_counts=True)
     asked = _widened(reading.asked.targets, width)
     return np.asarray((asked == outputs[times.argmax()]).all(axis=1))
 
@@ -308,7 +308,8 @@ def _around(strings: TokenStrings, places: int) -> Int64[np.ndarray, "string pla
     """The token at each place, and those before and after it; beyond the input, its ends."""
     size = strings.num_letters
     letters = np.where(strings.letters == NO_LETTER, size, strings.letters.astype(np.int64))
-    letters = np.pad(letters, ((0, 0), (0, max(0, places + 1 - letters.shape[1]))), constant_values=size)
+    more = max(0, places + 1 - letters.shape[1])
+    letters = np.pad(letters, ((0, 0), (0, more)), constant_values=size)
     before = np.pad(letters, ((0, 0), (1, 0)), constant_values=size + 1)
     parts = [before[:, :places], letters[:, :places], letters[:, 1 : places + 1]]
     return np.stack(parts, axis=2)
@@ -319,8 +320,8 @@ def _one_hot(tokens: Int64[np.ndarray, "row 3"], size: int) -> Any:
 
     rows, width = tokens.shape
     columns = (tokens + size * np.arange(width)).ravel()
-    values = np.ones(rows * width)
-    return csr_matrix((values, (np.repeat(np.arange(rows), width), columns)), shape=(rows, width * size))
+    places = (np.repeat(np.arange(rows), width), columns)
+    return csr_matrix((np.ones(rows * width), places), shape=(rows, width * size))
 
 
 _LINEAR = ("counts", "counts_trees", "bigrams", "trigrams")

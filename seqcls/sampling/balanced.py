@@ -202,7 +202,7 @@ class BalancedStrings(DrawnByLength):
 
     @property
     def no_near_negatives(self) -> str | None:
-        """Why near negatives are wanted and there are none; None where there are, or none wanted."""
+        """Why the near negatives that are wanted are not there; None where none are missing."""
         if self.negatives != "near":
             return None
         return near.no_near_negatives(self.task, tuple(self._lengths[True].tolist()))

@@ -104,7 +104,10 @@ def _rising(highest: int, length: int) -> Float64[np.ndarray, "remaining height"
 
 
 def draw_many(
-    task: LanguageTask, rng: np.random.Generator, lengths: Int64[np.ndarray, " string"], positive: bool
+    task: LanguageTask,
+    rng: np.random.Generator,
+    lengths: Int64[np.ndarray, " string"],
+    positive: bool,
 ) -> TokenStrings:
     """Strings of these lengths and one label, at once where the language can."""
     num_letters = len(task.alphabet)
