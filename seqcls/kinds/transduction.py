@@ -15,10 +15,12 @@ from jaxtyping import Bool, Float, Int64
 
 from seqcls.config import NetworkConfig
 from seqcls.kinds.base import (
+    NO_LANGUAGE,
     Ability,
     Answers,
     ErrorColumn,
     Examples,
+    Kind,
     Measure,
     Outputs,
     Questions,
@@ -29,7 +31,6 @@ from seqcls.kinds.base import (
     Written,
     of_one_width,
 )
-from seqcls.kinds.membership import NO_LANGUAGE
 from seqcls.results import ErrorKind
 from seqcls.strings.token_strings import NO_LETTER, TokenStrings
 from seqcls.strings.tokenizer import CLS, FIRST_LETTER, PAD, Tokenizer
@@ -56,13 +57,12 @@ def end_id(network: NetworkConfig) -> int:
     return network.vocabulary_size - 1
 
 
-class TransductionKind:
+class TransductionKind(Kind):
     """Answers of transductions: strings."""
 
     reads: ClassVar[frozenset[str]] = frozenset(
         {"loss_on", "decoding", "beam_width", "stop_when_right", "tied_embeddings"}
     )
-    sampler: ClassVar[str] = "uniform_inputs"
     defaults: ClassVar[Mapping[str, Any]] = {"attention_mask": "causal"}
     words: ClassVar[Words] = Words(
         "input",
@@ -77,7 +77,6 @@ class TransductionKind:
         ErrorColumn("output", "Output", "The string that the model writes."),
         ErrorColumn("log_probability", "Log-probability", "Of the output, in nats."),
     )
-    cells: ClassVar[tuple[str, ...]] = ()
     score_name: ClassVar[str] = "log-probability of the target"
     unjudged_score_name: ClassVar[str] = "log-probability of the output"
     every_string: ClassVar[bool] = False
@@ -98,11 +97,6 @@ class TransductionKind:
             "num_outputs": self.num_outputs(task),
             "head": fields["loss_on"],
         }
-
-    def targets(self, task: Any, strings: TokenStrings) -> np.ndarray:
-        """Implements `Kind.targets`: letters, `NO_LETTER` after each end."""
-        targets: np.ndarray = task.targets(strings)
-        return targets
 
     def reading(self, task: Task, examples: Examples) -> TokenStrings:
         """Implements `Kind.reading`: the input, `SEP`, and the target without `END`."""
