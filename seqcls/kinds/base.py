@@ -158,6 +158,13 @@ class Answers:
     def right(self) -> Bool[np.ndarray, " string"]:
         return np.asarray(self.known & ~self._differ)
 
+    @property
+    def error_counts(self) -> dict[str, int]:
+        """How many strings are wrong, by kind of error: of a language, by the answer."""
+        positive = self.predicted[self.wrong]
+        number = int(np.count_nonzero(positive))
+        return {"false positive": number, "false negative": len(positive) - number}
+
     def said(self, answer: np.ndarray) -> Bool[np.ndarray, " string"]:
         """Which strings the model says this of, a row of the predictions of others."""
         predicted, answer = of_one_width(self.predicted, answer[None])

@@ -5,6 +5,7 @@ on it predicts the next token: y, then `END`.
 """
 
 import math
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -344,6 +345,11 @@ class OutputAnswers(Answers):
     def error_kinds(self) -> list[ErrorKind]:
         """How each wrong output differs from its target."""
         return [error_kind(x.output, x.target, ended=x.ended) for x in self.errors.values()]
+
+    @property
+    def error_counts(self) -> dict[str, int]:
+        """How many outputs are wrong, by kind of error, in the order of their names."""
+        return dict(sorted(Counter[str](self.error_kinds).items()))
 
     @property
     def _differ(self) -> Bool[np.ndarray, " string"]:
