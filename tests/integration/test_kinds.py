@@ -181,6 +181,21 @@ def test_a_kind_says_little_itself_or_inherits_nothing(
     forget_parts(registries=False)
 
 
+@pytest.mark.parametrize("lost", OWN)
+def test_a_kind_that_does_not_say_what_it_has_to_is_refused_in_one_line(
+    db: Path, monkeypatch: pytest.MonkeyPatch, lost: str
+) -> None:
+    del db
+    parts = {name: vars(KINDS["remainder"])[name] for name in OWN if name != lost}
+    kind = type("Another", (OneAnswer,), parts)
+    monkeypatch.setitem(vars(KINDS)["_loaded"], "remainder", kind)
+    forget_parts(registries=False)
+    with pytest.raises(PluginError, match=lost) as refused:
+        configuration(TINY)
+    assert "\n" not in str(refused.value)
+    forget_parts(registries=False)
+
+
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
