@@ -9,14 +9,90 @@ from typing import Any, ClassVar
 import numpy as np
 from jaxtyping import Bool, Int64
 
-from seqcls.config import AS_TRAINED, PARTS, RunConfig, are_imported, default_fields
+from seqcls.config import ABOUT, AS_TRAINED, PARTS, RunConfig, are_imported, default_fields
+from seqcls.errors import ConfigError
 from seqcls.kinds import KINDS, kind_name
 from seqcls.models import MODELS
 from seqcls.models.positions import POSITIONS
-from seqcls.problem import fields_read, strings_read
-from seqcls.sampling import SAMPLERS
+from seqcls.sampling import SAMPLERS, Sampler
 from seqcls.tasks import TASKS
-from seqcls.text import canonical_json
+from seqcls.text import canonical_json, nearest
+
+READERS = {name: about.readers for name, about in ABOUT.items() if about.readers}
+"""Fields later than the first version's, and the fields that name who may read them."""
+
+
+def fields_read(config: RunConfig) -> dict[str, frozenset[str]]:
+    """The fields that each part of a configuration reads, by the field that names it; and `kind`.
+
+    Raises:
+        ConfigError: there is no such part.
+    """
+    task = part_named("task", config.task, TASKS)
+    kind, model = kind_name(task), part_named("architecture", config.architecture, MODELS)
+    positions = part_named("positions", config.positions, POSITIONS)
+    read = {
+        "task": task.reads,
+        "kind": KINDS[kind].reads if kind in KINDS else frozenset(),
+        "architecture": model.reads,
+        "positions": positions.reads if "positions" in model.reads else frozenset(),
+    }
+    for part in PARTS:
+        field = f"{part}_sampler"
+        sampler = part_named(field, getattr(config, field), SAMPLERS)
+        read[field] = _fields_of(sampler, part)
+    return read
+
+
+def strings_read(config: RunConfig, part: str) -> tuple[str, ...]:
+    """The fields of a configuration that determine the strings of a part, sorted."""
+    sampler: type[Sampler] = part_named(
+        f"{part}_sampler", getattr(config, f"{part}_sampler"), SAMPLERS
+    )
+    names = {"task", "plugins", f"{part}_sampler", *part_named("task", config.task, TASKS).reads}
+    names |= _fields_of(sampler, part)
+    if "disjoint" in names and config.disjoint:
+        # What was trained on is kept out, so it matters what that was.
+        names |= {"max_num_epochs", *strings_read(config, "train")}
+    return tuple(sorted(names))
+
+
+def _fields_of(sampler: type[Sampler], part: str) -> frozenset[str]:
+    """The fields of a configuration that a sampler reads for a part."""
+    names = frozenset(settings_read(sampler, part).values())
+    # Tests are drawn as `negatives` says, unless they have a word of their own.
+    return names | {"negatives"} if "test_negatives" in names else names
+
+
+def settings_read(sampler: type[Sampler], part: str) -> dict[str, str]:
+    """What a sampler reads, and the fields of a configuration that say it for this part."""
+    known = default_fields()
+    return {
+        x: f"{part}_{x}" if f"{part}_{x}" in known else x
+        for x in sampler.reads | sampler.reads_of_part.get(part, frozenset())
+        if x != "part"
+    }
+
+
+def check_read(config: RunConfig) -> None:
+    """Refuses later fields that change nothing, so that what is the same has one key."""
+    read = fields_read(config)
+    for name, readers in READERS.items():
+        if name in config.changed and not any(name in read[reader] for reader in readers):
+            named = {**dict(config), "kind": kind_name(TASKS[config.task])}
+            by = ", ".join(f"{reader} {named[reader]!r}" for reader in readers)
+            raise ConfigError(f"{name}={config.changed[name]!r}: not read by {by}; leave it out")
+
+
+def part_named(field: str, name: str, known: Mapping[str, Any]) -> Any:
+    """The part that a field names.
+
+    Raises:
+        ConfigError: there is none.
+    """
+    if name not in known:
+        raise ConfigError(f"{field}={name!r}: {nearest(name, sorted(known))}")
+    return known[name]
 
 
 @lru_cache(maxsize=4096)

@@ -1,6 +1,6 @@
 """From a configuration to its language, its strings and its network; and whether they fit.
 
-Here a configuration's names are looked up, and nowhere else: what is made of them is passed on.
+Here a configuration's names are looked up once: what is made of them is passed on.
 """
 
 import re
@@ -13,7 +13,6 @@ import numpy as np
 from jaxtyping import Bool
 
 from seqcls.config import (
-    ABOUT,
     ANY_SAMPLER,
     AS_TRAINED,
     COUPLED,
@@ -22,9 +21,9 @@ from seqcls.config import (
     REPORT_TASK,
     NetworkConfig,
     RunConfig,
-    default_fields,
 )
 from seqcls.errors import ConfigError, InvalidStringError, PluginError, PluginMissingError
+from seqcls.fields import check_read, part_named, settings_read
 from seqcls.kinds import KINDS, Kind, kind_name
 from seqcls.kinds.base import Ability, Questions, Targets, of_one_width
 from seqcls.models import MODELS, check_network
@@ -39,7 +38,7 @@ from seqcls.tasks import TASKS, CountTask, InputTask, LanguageTask, Task
 from seqcls.tasks.base import PartlyKnown
 from seqcls.tasks.files import OfRows
 from seqcls.tasks.letter_counts import ContainsAll
-from seqcls.text import canonical_json, nearest
+from seqcls.text import canonical_json
 
 
 def configuration(fields: Mapping[str, Any]) -> RunConfig:
@@ -118,7 +117,7 @@ def check(config: RunConfig) -> None:
             f"architecture={IMPORTED!r}: of models trained elsewhere; it cannot be trained here, "
             "and its results are imported by `seqcls import`"
         )
-    _check_read(config)
+    check_read(config)
     check_network(problem.network, {x: problem.longest_reading(x) for x in PARTS})
 
 
@@ -358,7 +357,7 @@ def _resolved(config: RunConfig) -> Problem:
 def _kind(task: Task) -> Kind:
     """The kind of a task's answers, held against what it says of itself."""
     name = kind_name(task)
-    kind: type[Kind] = _named("kind", name, KINDS)
+    kind: type[Kind] = part_named("kind", name, KINDS)
     with KINDS.guarded(name):
         made = kind()
         if not KINDS.is_own(name):
@@ -383,7 +382,7 @@ def language(name: str, settings: Mapping[str, Any]) -> Task:
     Raises:
         ConfigError: there is no such task, or its settings are no language.
     """
-    task: type[Task] = _named("task", name, TASKS)
+    task: type[Task] = part_named("task", name, TASKS)
     with TASKS.guarded(name):
         made = task(**{setting: settings[setting] for setting in task.reads})
         if not TASKS.is_own(name):
@@ -403,11 +402,11 @@ def _sampler(config: RunConfig, task: Task, part: str, train: Sampler | None) ->
     """How the strings of a part are drawn; `train` draws those that others may have to keep out."""
     field = f"{part}_sampler"
     name = getattr(config, field)
-    sampler: type[Sampler] = _named(field, name, SAMPLERS)
+    sampler: type[Sampler] = part_named(field, name, SAMPLERS)
     obstacle = sampler.obstacle(task)
     if obstacle is not None:
         raise ConfigError(f"{field}={name!r} cannot serve task {config.task!r}: {obstacle}")
-    names = _settings_read(sampler, part)
+    names = settings_read(sampler, part)
     settings = {x: getattr(config, setting) for x, setting in names.items()}
     if settings.get("negatives") == AS_TRAINED:
         settings["negatives"] = config.negatives
@@ -430,76 +429,12 @@ def _sampler(config: RunConfig, task: Task, part: str, train: Sampler | None) ->
     return drawn_by
 
 
-def strings_read(config: RunConfig, part: str) -> tuple[str, ...]:
-    """The fields of a configuration that determine the strings of a part, sorted."""
-    sampler: type[Sampler] = _named(f"{part}_sampler", getattr(config, f"{part}_sampler"), SAMPLERS)
-    names = {"task", "plugins", f"{part}_sampler", *_named("task", config.task, TASKS).reads}
-    names |= _fields_of(sampler, part)
-    if "disjoint" in names and config.disjoint:
-        # What was trained on is kept out, so it matters what that was.
-        names |= {"max_num_epochs", *strings_read(config, "train")}
-    return tuple(sorted(names))
-
-
 def _check_drawn(sampler: str, task: Task, lengths: range) -> None:
     """Holds a task from outside against what it says of itself."""
     if sampler == ANY_SAMPLER and isinstance(task, LanguageTask):
         check_draws(task, lengths)
     elif sampler == "uniform_inputs" and isinstance(task, InputTask):
         check_inputs(task, lengths)
-
-
-def _settings_read(sampler: type[Sampler], part: str) -> dict[str, str]:
-    """What a sampler reads, and the fields of a configuration that say it for this part."""
-    known = default_fields()
-    return {
-        x: f"{part}_{x}" if f"{part}_{x}" in known else x
-        for x in sampler.reads | sampler.reads_of_part.get(part, frozenset())
-        if x != "part"
-    }
-
-
-def _fields_of(sampler: type[Sampler], part: str) -> frozenset[str]:
-    """The fields of a configuration that a sampler reads for a part."""
-    names = frozenset(_settings_read(sampler, part).values())
-    # Tests are drawn as `negatives` says, unless they have a word of their own.
-    return names | {"negatives"} if "test_negatives" in names else names
-
-
-def fields_read(config: RunConfig) -> dict[str, frozenset[str]]:
-    """The fields that each part of a configuration reads, by the field that names it; and `kind`.
-
-    Raises:
-        ConfigError: there is no such part.
-    """
-    task = _named("task", config.task, TASKS)
-    kind, model = kind_name(task), _named("architecture", config.architecture, MODELS)
-    positions = _named("positions", config.positions, POSITIONS)
-    read = {
-        "task": task.reads,
-        "kind": KINDS[kind].reads if kind in KINDS else frozenset(),
-        "architecture": model.reads,
-        "positions": positions.reads if "positions" in model.reads else frozenset(),
-    }
-    for part in PARTS:
-        field = f"{part}_sampler"
-        sampler = _named(field, getattr(config, field), SAMPLERS)
-        read[field] = _fields_of(sampler, part)
-    return read
-
-
-def _check_read(config: RunConfig) -> None:
-    """Refuses later fields that change nothing, so that what is the same has one key."""
-    read = fields_read(config)
-    for name, readers in READERS.items():
-        if name in config.changed and not any(name in read[reader] for reader in readers):
-            named = {**dict(config), "kind": kind_name(TASKS[config.task])}
-            by = ", ".join(f"{reader} {named[reader]!r}" for reader in readers)
-            raise ConfigError(f"{name}={config.changed[name]!r}: not read by {by}; leave it out")
-
-
-READERS = {name: about.readers for name, about in ABOUT.items() if about.readers}
-"""Fields later than the first version's, and the fields that name who may read them."""
 
 
 def _network(
@@ -553,12 +488,6 @@ def _task_as_json(config: RunConfig, **more: Any) -> str:
 
 
 _SHARED = set(RunConfig.model_fields)
-
-
-def _named(field: str, name: str, known: Mapping[str, Any]) -> Any:
-    if name not in known:
-        raise ConfigError(f"{field}={name!r}: {nearest(name, sorted(known))}")
-    return known[name]
 
 
 def _of_part(message: str, names: Mapping[str, str]) -> str:

@@ -11,11 +11,11 @@ from typing import Any, Literal, get_args, get_origin
 from seqcls import config
 from seqcls.config import ABOUT, ANY_SAMPLER, PARTS, REPORT_TASK, RunConfig, default_fields
 from seqcls.errors import ConfigError
-from seqcls.fields import read_by_kind, read_by_network, read_by_some_networks
+from seqcls.fields import READERS, read_by_kind, read_by_network, read_by_some_networks
 from seqcls.kinds import KINDS, kind_name
 from seqcls.models import MODELS
 from seqcls.models.positions import POSITIONS
-from seqcls.problem import READERS, language_or_reason, obstacle_of, usual_sampler
+from seqcls.problem import language_or_reason, obstacle_of, usual_sampler
 from seqcls.sampling import SAMPLERS
 from seqcls.tasks import TASKS
 from sweeps.api.configurations import value_of

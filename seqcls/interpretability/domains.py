@@ -70,11 +70,32 @@ def inputs_among(problem: Problem, strings: TokenStrings) -> TokenStrings:
     return strings.take(np.flatnonzero(problem.questions(strings).has_target))
 
 
-def inputs_of_length(problem: Problem, length: int) -> TokenStrings:
-    """All inputs of a task of so many tokens, in the order of the alphabet."""
-    strings = strings_of_length(len(problem.task.alphabet), length)
-    inputs = [inputs_among(problem, each).letters for each in strings]
-    return TokenStrings.of_letters(len(problem.task.alphabet), np.concatenate(inputs))
+def inputs_up_to(
+    problem: Problem, longest: int, max_strings: int, max_inputs: int
+) -> tuple[int, list[TokenStrings]]:
+    """All inputs of a task up to the greatest length at which there are not too many.
+
+    Args:
+        problem: what models are trained for.
+        longest: tokens of the longest.
+        max_strings: strings that are held against the task at most, inputs or not.
+        max_inputs: inputs at most; those of a length all or not at all.
+
+    Returns:
+        The length, and the inputs of each length in the order of the alphabet; maybe none.
+    """
+    letters = len(problem.task.alphabet)
+    reached, parts = 0, list[TokenStrings]()
+    first, last = 0 if problem.tries_empty else 1, affordable_length(letters, max_strings, longest)
+    for length in range(first, last + 1):
+        inputs = [
+            inputs_among(problem, each).letters for each in strings_of_length(letters, length)
+        ]
+        parts.append(TokenStrings.of_letters(letters, np.concatenate(inputs)))
+        if sum(map(len, parts)) > max_inputs:
+            return reached, parts[:-1]
+        reached = length
+    return reached, parts
 
 
 def all_inputs(problem: Problem, limit: int = MAX_STRINGS) -> tuple[int, Iterator[TokenStrings]]:

@@ -1,6 +1,5 @@
 """What a model makes of all strings up to a length, and what is proved of those beyond."""
 
-import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
@@ -16,7 +15,7 @@ from seqcls.interpretability.domains import (
     affordable_length,
     all_multisets,
     all_strings,
-    inputs_of_length,
+    inputs_up_to,
     multisets_differ,
     num_multisets,
 )
@@ -37,7 +36,7 @@ class OfLength:
 
     length: int
     inputs: int
-    wrong: dict[ErrorKind, int]
+    wrong: dict[str, int]
     """By kind of error."""
 
 
@@ -56,12 +55,9 @@ class OutputVerdict:
     """Inputs with a wrong output, some of them, the shortest first."""
 
     @property
-    def error_kinds(self) -> dict[ErrorKind, int]:
+    def error_kinds(self) -> dict[str, int]:
         """Inputs with a wrong output, by kind of error."""
-        numbers = Counter[ErrorKind]()
-        for each in self.by_length:
-            numbers.update(each.wrong)
-        return dict(numbers)
+        return dict(_summed(self.by_length))
 
     @property
     def inputs(self) -> int:
@@ -112,6 +108,54 @@ def output_verdict_text(verdict: OutputVerdict) -> tuple[str, ...]:
     return tuple(said)
 
 
+# An exhaustive check: all strings of a domain, the shortest first.
+
+
+def _tried(
+    problem: Problem, parts: Iterable[Answers], shown: int = 0
+) -> tuple[tuple[OfLength, ...], list[str]]:
+    """What answers to all strings of a domain come to.
+
+    Args:
+        problem: what is asked.
+        parts: the answers, those to the shortest strings first.
+        shown: as many wrong strings are given at least, where there are.
+
+    Returns:
+        Counts of each part, by its greatest length; and wrong strings, as texts: all of the least
+        length, and others up to `shown`.
+    """
+    counts, wrong = list[OfLength](), list[str]()
+    least = np.iinfo(np.int64).max
+    for answers in parts:
+        lengths, rows = answers.strings.lengths, np.flatnonzero(answers.wrong)
+        counts.append(OfLength(int(lengths.max()), len(lengths), answers.error_counts))
+        least = min(least, lengths[rows].min(initial=least))
+        room = max(shown - len(wrong), 0)
+        rows = np.append(rows[:room], rows[room:][lengths[rows[room:]] == least])
+        wrong += texts_of(problem.tokenizer, answers.strings.take(rows)) if len(rows) else []
+    return tuple(counts), wrong
+
+
+def _summed(counts: Iterable[OfLength]) -> Counter[str]:
+    """Wrong strings of all lengths, by kind of error; a kind without any is left out."""
+    return sum((Counter(each.wrong) for each in counts), Counter[str]())
+
+
+def _verdict(problem: Problem, max_length: int, unit: Unit, parts: Iterable[Answers]) -> Verdict:
+    """What answers to all strings up to a length come to, given in parts, the shortest first."""
+    counts, wrong = _tried(problem, parts)
+    errors = _summed(counts)
+    return Verdict(
+        max_length=max_length,
+        unit=unit,
+        inputs=sum(each.inputs for each in counts),
+        false_positives=errors["false positive"],
+        false_negatives=errors["false negative"],
+        shortest_error=min(wrong, default=None),
+    )
+
+
 # An exhaustive check by letter counts: every string up to a length, as a multiset of letters.
 
 MAX_MULTISETS = 2_000_000
@@ -160,35 +204,11 @@ def verdicts(
         _verdict(
             problem,
             longest,
+            "multiset",
             ask(problem.without_dropout, [each], questions, engine=by, device=device),
         )
         for each in weights
     ]
-
-
-def _verdict(problem: Problem, max_length: int, parts: Iterable[Answers]) -> Verdict:
-    """What answers to all strings up to a length come to, given in parts, the shortest first."""
-    unit: Unit = "string"
-    inputs = positives = negatives = 0
-    least, shortest = math.inf, list[str]()
-    for answers in parts:
-        unit = "multiset" if answers.strings.is_counted else "string"
-        wrong = np.flatnonzero(answers.wrong)
-        inputs += len(answers.strings)
-        positives += int(answers.predicted[wrong].sum())
-        negatives += int((~answers.predicted[wrong]).sum())
-        lengths = answers.strings.lengths[wrong]
-        if len(wrong) and lengths.min() <= least:
-            least = int(lengths.min())
-            shortest += texts_of(problem.tokenizer, answers.strings.take(wrong[lengths == least]))
-    return Verdict(
-        max_length=max_length,
-        unit=unit,
-        inputs=inputs,
-        false_positives=positives,
-        false_negatives=negatives,
-        shortest_error=min(shortest, default=None),
-    )
 
 
 # An exhaustive check string by string, for models whose answers letter counts do not determine.
@@ -217,7 +237,7 @@ def string_verdict(model: TrainedModel, limit: int = MAX_STRINGS) -> Verdict:
     model.problem.require_language()
     longest = checked_length(model, limit)
     strings = all_strings(model.num_letters, longest, empty=model.problem.tries_empty)
-    return _verdict(model.problem, longest, map(model.ask, strings))
+    return _verdict(model.problem, longest, "string", map(model.ask, strings))
 
 
 # An exhaustive check of a model that writes: every input of its task up to a length.
@@ -241,25 +261,11 @@ def output_verdict(
         max_strings: strings that are held against the task at most, inputs or not.
         max_inputs: inputs that are tried at most; those of a length all or not at all.
     """
-    longest = model.problem.longest_tested
-    lengths = list[OfLength]()
-    shortest = list[Answer]()
-    tried = reached = 0
-    most = affordable_length(model.num_letters, max_strings, longest)
-    for length in range(0 if model.problem.tries_empty else 1, most + 1):
-        inputs = inputs_of_length(model.problem, length)
-        tried += len(inputs)
-        if tried > max_inputs:
-            break
-        reached = length
-        if not len(inputs):
-            continue
-        answers = model.outputs(inputs)
-        wrong = {kind: answers.error_kinds.count(kind) for kind in sorted(set(answers.error_kinds))}
-        lengths.append(OfLength(length, len(inputs), wrong))
-        rows = list(answers.errors)[: MAX_SHOWN - len(shortest)]
-        shortest += [model.answer(tuple(inputs.letters[row, :length].tolist())) for row in rows]
-    return OutputVerdict(reached, longest, tuple(lengths), tuple(shortest))
+    problem = model.problem
+    reached, parts = inputs_up_to(problem, problem.longest_tested, max_strings, max_inputs)
+    counts, wrong = _tried(problem, map(model.outputs, filter(len, parts)), MAX_SHOWN)
+    shortest = tuple(map(model.answer, wrong[:MAX_SHOWN]))
+    return OutputVerdict(reached, problem.longest_tested, counts, shortest)
 
 
 # What a model makes of all strings up to a length.

@@ -1,8 +1,10 @@
 """What every kind of answer says of itself: targets, loss, judgment, what is shown of errors."""
 
+import math
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Protocol
 
 import numpy as np
 from jaxtyping import Bool, Float, Int64, UInt8
@@ -163,6 +165,13 @@ class Answers:
     def right(self) -> Bool[np.ndarray, " string"]:
         return np.asarray(self.known & ~self._differ)
 
+    @property
+    def error_counts(self) -> dict[str, int]:
+        """How many strings are wrong, by kind of error: of a language, by the answer."""
+        positive = self.predicted[self.wrong]
+        number = int(np.count_nonzero(positive))
+        return {"false positive": number, "false negative": len(positive) - number}
+
     def said(self, answer: np.ndarray) -> Bool[np.ndarray, " string"]:
         """Which strings the model says this of, a row of the predictions of others."""
         predicted, answer = of_one_width(self.predicted, answer[None])
@@ -255,42 +264,57 @@ Ability = Literal["labels", "outputs", "prefixes", "causes"]
 to all prefixes of a string, and errors that are known to have causes."""
 
 
-@runtime_checkable
-class Kind(Protocol):
+NO_LANGUAGE = " is no language: its answers are not yes or no"
+"""Said of a task of another kind where a question is about languages."""
+
+NO_TRANSDUCTION = " is no transduction: its models write no outputs"
+
+
+class Kind(ABC):
     """One kind of answer. Its constructor takes nothing; it holds no state.
 
-    One whose models read a string and answer it at once is a subclass of
-    `seqcls.kinds.membership.OneAnswer`, which says so.
+    What a kind need not say itself is as of one whose models read a string and answer it at once;
+    such a kind is a subclass of `seqcls.kinds.membership.OneAnswer`.
     """
 
-    reads: ClassVar[frozenset[str]]
+    reads: ClassVar[frozenset[str]] = frozenset()
     """Fields of a configuration that it reads; none where it is fixed."""
-    sampler: ClassVar[str]
+    sampler: ClassVar[str] = "uniform_inputs"
     """What draws its strings where a configuration names none."""
-    defaults: ClassVar[Mapping[str, Any]]
+    defaults: ClassVar[Mapping[str, Any]] = {}
     """Fields whose value, where a configuration gives none, is another than for languages."""
-    words: ClassVar[Words]
+    words: ClassVar[Words] = MISCLASSIFIED
     """What its errors are called."""
-    answer_columns: ClassVar[tuple[ErrorColumn, ErrorColumn]]
+    answer_columns: ClassVar[tuple[ErrorColumn, ErrorColumn]] = (
+        ErrorColumn("predicted", "Predicted", "The model's answer."),
+        ErrorColumn(
+            "margin", "Margin", "By how much the model prefers its answer to the next best one."
+        ),
+    )
     """How an answer is shown, and how sure it is; of what is no language."""
-    cells: ClassVar[tuple[str, ...]]
+    cells: ClassVar[tuple[str, ...]] = ()
     """Columns of counts that are stored beside `tested` and `wrong`; may be none."""
-    score_name: ClassVar[str]
+    score_name: ClassVar[str] = "margin"
     """What the one number of an answer is, such as `logit`."""
-    unjudged_score_name: ClassVar[str]
+    unjudged_score_name: ClassVar[str] = "margin"
     """The same where nobody knows what is right."""
-    every_string: ClassVar[bool]
+    every_string: ClassVar[bool] = True
     """Whether every string over the alphabet is an input of every task."""
-    absent: ClassVar[Mapping[Ability, str]]
+    absent: ClassVar[Mapping[Ability, str]] = {
+        "labels": NO_LANGUAGE,
+        "causes": NO_LANGUAGE,
+        "outputs": NO_TRANSDUCTION,
+    }
     """What questions may need and this kind has not, with the reason, said of a task."""
 
+    @abstractmethod
     def num_outputs(self, task: Task) -> int:
         """How many numbers a model's head gives of a string."""
-        ...
 
-    def targets(self, task: Task, strings: TokenStrings) -> Targets:
+    def targets(self, task: Any, strings: TokenStrings) -> Targets:
         """What is right of each string."""
-        ...
+        targets: Targets = task.targets(strings)
+        return targets
 
     def network(self, task: Task, fields: Mapping[str, Any]) -> Mapping[str, Any]:
         """What a task asks of a network: its tokens, its head and what the head gives.
@@ -299,36 +323,41 @@ class Kind(Protocol):
             task: one of this kind.
             fields: of the configuration.
         """
-        ...
+        del fields
+        return {"num_letters": len(task.alphabet), "num_outputs": self.num_outputs(task)}
 
     def reading(self, task: Task, examples: Examples) -> TokenStrings:
         """What models read of examples in training, a special token before or after left out."""
-        ...
+        del task
+        return examples.strings
 
     def lengths_read(self, examples: Examples) -> Int64[np.ndarray, " string"]:
         """How many tokens `reading` has of each."""
-        ...
+        return examples.strings.lengths
 
     def prompt_length(self, length: int) -> int:
         """Tokens that are read of a string of that length before anything is answered."""
-        ...
+        return length
 
-    def longest_reading(self, task: Task, length: int) -> int:
+    def longest_reading(self, task: Any, length: int) -> int:
         """Tokens that are read at most of a string of up to that length."""
-        ...
+        del task
+        return length
 
     def encoded(self, task: Task, examples: Examples, network: NetworkConfig) -> np.ndarray:
         """The targets as `losses` takes them, a row for each string."""
-        ...
+        del task, network
+        return examples.targets
 
     def units(self, targets: "Tensor") -> int:
         """By what the summed losses of a batch are divided to be trained on; targets encoded."""
-        ...
+        return len(targets)
 
+    @abstractmethod
     def are_right(self, outputs: "Tensor", targets: "Tensor") -> "Bool[Tensor, '*member string']":
         """Which strings are answered right, by the outputs of their targets."""
-        ...
 
+    @abstractmethod
     def losses(
         self, outputs: "Tensor", targets: "Tensor", train_loss: str
     ) -> "Float[Tensor, '*member string']":
@@ -341,16 +370,17 @@ class Kind(Protocol):
             targets: encoded, of the same strings: (string).
             train_loss: the field of the configuration.
         """
-        ...
 
+    @abstractmethod
     def ask(self, models: TrainedModels, questions: Questions) -> Iterator[Answers]:
         """What each of some models says of strings."""
-        ...
 
     def probability(self, score: float) -> float:
         """How probable an answer is, by its score where no target is known; NaN where unknown."""
-        ...
+        del score
+        return math.nan
 
+    @abstractmethod
     def margins(self, outputs: Outputs, targets: Targets) -> Float[np.ndarray, " string"]:
         """The one number of each answer that is stored, and that interventions move.
 
@@ -358,20 +388,22 @@ class Kind(Protocol):
             outputs: of the head, as `losses` takes them; of one model.
             targets: of the same strings.
         """
-        ...
 
+    @abstractmethod
     def are_wrong(self, outputs: Outputs, targets: Targets) -> Bool[np.ndarray, " string"]:
         """Which strings are answered wrongly, by the outputs of their targets; NaN is wrong."""
-        ...
 
+    @abstractmethod
     def texts(self, task: Task, answers: np.ndarray) -> Sequence[str] | None:
         """Answers, or targets, as text; None where a bit says it all."""
-        ...
 
     def measures(self) -> tuple[Measure, ...]:
         """What charts can draw by length, accuracy first."""
-        ...
+        return (ACCURACY,)
 
     def error_columns(self) -> tuple[ErrorColumn, ...]:
         """What a table of misclassified strings shows."""
-        ...
+        return (
+            ErrorColumn("target", "Target", "What is right of the string."),
+            ErrorColumn("logit", "Margin", "Of the right answer over the next best one."),
+        )

@@ -4,73 +4,42 @@
 """
 
 import math
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from jaxtyping import Bool, Float, Int64
+from jaxtyping import Bool, Float
 
 from seqcls.config import NetworkConfig
 from seqcls.kinds.base import (
     ACCURACY,
-    MISCLASSIFIED,
+    NO_TRANSDUCTION,
     Ability,
     Answers,
     ErrorColumn,
     Examples,
+    Kind,
     Measure,
     Outputs,
     Questions,
     Targets,
     TrainedModels,
-    Words,
     are_unanswered,
 )
 from seqcls.strings.token_strings import TokenStrings
 from seqcls.tasks.base import Task
 
 if TYPE_CHECKING:
-    import torch
     from torch import Tensor
 
 
-NO_LANGUAGE = " is no language: its answers are not yes or no"
-"""Said of a task of another kind where a question is about languages."""
-
-
-class OneAnswer(ABC):
+class OneAnswer(Kind):
     """Models read the string itself, and their head answers it once."""
-
-    defaults: ClassVar[Mapping[str, Any]] = {}
-    words: ClassVar[Words] = MISCLASSIFIED
-    answer_columns: ClassVar[tuple[ErrorColumn, ErrorColumn]] = (
-        ErrorColumn("predicted", "Predicted", "The model's answer."),
-        ErrorColumn(
-            "margin", "Margin", "By how much the model prefers its answer to the next best one."
-        ),
-    )
-    cells: ClassVar[tuple[str, ...]] = ()
-    score_name: ClassVar[str] = "margin"
-    unjudged_score_name: ClassVar[str] = "margin"
-    every_string: ClassVar[bool] = True
-    absent: ClassVar[Mapping[Ability, str]] = {
-        "labels": NO_LANGUAGE,
-        "causes": NO_LANGUAGE,
-        "outputs": " is no transduction: its models write no outputs",
-    }
-
-    @abstractmethod
-    def num_outputs(self, task: Task) -> int:
-        """Implements `Kind.num_outputs`."""
 
     @abstractmethod
     def answers(self, outputs: Outputs) -> np.ndarray:
         """What a model says of each string, comparable with the targets."""
-
-    @abstractmethod
-    def margins(self, outputs: Outputs, targets: Targets) -> Float[np.ndarray, " string"]:
-        """Implements `Kind.margins`."""
 
     def ask(self, models: TrainedModels, questions: Questions) -> Iterator[Answers]:
         """Implements `Kind.ask`: by one run over all strings, of all models together."""
@@ -104,41 +73,7 @@ class OneAnswer(ABC):
         """Implements `Kind.are_wrong`."""
         return np.asarray((self.answers(outputs) != targets) | are_unanswered(outputs))
 
-    def probability(self, score: float) -> float:
-        """Implements `Kind.probability`: a margin stands for none."""
-        del score
-        return math.nan
-
-    def lengths_read(self, examples: Examples) -> Int64[np.ndarray, " string"]:
-        """Implements `Kind.lengths_read`: those of the strings."""
-        return examples.strings.lengths
-
-    def prompt_length(self, length: int) -> int:
-        """Implements `Kind.prompt_length`: its length."""
-        return length
-
-    def network(self, task: Task, fields: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Implements `Kind.network`."""
-        del fields
-        return {"num_letters": len(task.alphabet), "num_outputs": self.num_outputs(task)}
-
-    def reading(self, task: Task, examples: Examples) -> TokenStrings:
-        """Implements `Kind.reading`: the string."""
-        del task
-        return examples.strings
-
-    def longest_reading(self, task: Task, length: int) -> int:
-        """Implements `Kind.longest_reading`: its length."""
-        del task
-        return length
-
-    def units(self, targets: "torch.Tensor") -> int:
-        """Implements `Kind.units`: the number of strings."""
-        return len(targets)
-
-    def are_right(
-        self, outputs: "torch.Tensor", targets: "torch.Tensor"
-    ) -> "Bool[torch.Tensor, '*member string']":
+    def are_right(self, outputs: "Tensor", targets: "Tensor") -> "Bool[Tensor, '*member string']":
         """Implements `Kind.are_right`."""
         import torch
 
@@ -149,14 +84,13 @@ class OneAnswer(ABC):
 class MembershipKind(OneAnswer):
     """Answers of languages; a positive logit means that the string is in it."""
 
-    reads: ClassVar[frozenset[str]] = frozenset()
     shortcut_readers: ClassVar[tuple[str, ...]] = (
         *("length", "ends", "counts", "counts_trees", "bigrams", "trigrams"),
     )
     sampler: ClassVar[str] = "balanced_strings"
     score_name: ClassVar[str] = "logit"
     unjudged_score_name: ClassVar[str] = "logit"
-    absent: ClassVar[Mapping[Ability, str]] = {"outputs": OneAnswer.absent["outputs"]}
+    absent: ClassVar[Mapping[Ability, str]] = {"outputs": NO_TRANSDUCTION}
     cells: ClassVar[tuple[str, ...]] = ("tn", "fp", "fn", "tp")
     """Negative is the label 0; false is misclassified."""
 

@@ -5,6 +5,7 @@ on it predicts the next token: y, then `END`.
 """
 
 import math
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,10 +16,12 @@ from jaxtyping import Bool, Float, Int64
 
 from seqcls.config import NetworkConfig
 from seqcls.kinds.base import (
+    NO_LANGUAGE,
     Ability,
     Answers,
     ErrorColumn,
     Examples,
+    Kind,
     Measure,
     Outputs,
     Questions,
@@ -29,7 +32,6 @@ from seqcls.kinds.base import (
     Written,
     of_one_width,
 )
-from seqcls.kinds.membership import NO_LANGUAGE
 from seqcls.results import ErrorKind
 from seqcls.strings.token_strings import NO_LETTER, TokenStrings
 from seqcls.strings.tokenizer import CLS, FIRST_LETTER, PAD, Tokenizer
@@ -56,14 +58,13 @@ def end_id(network: NetworkConfig) -> int:
     return network.vocabulary_size - 1
 
 
-class TransductionKind:
+class TransductionKind(Kind):
     """Answers of transductions: strings."""
 
     reads: ClassVar[frozenset[str]] = frozenset(
         {"loss_on", "decoding", "beam_width", "stop_when_right", "tied_embeddings"}
     )
     shortcut_readers: ClassVar[tuple[str, ...]] = ("identity", "most_frequent", "aligned")
-    sampler: ClassVar[str] = "uniform_inputs"
     defaults: ClassVar[Mapping[str, Any]] = {"attention_mask": "causal"}
     words: ClassVar[Words] = Words(
         "input",
@@ -78,7 +79,6 @@ class TransductionKind:
         ErrorColumn("output", "Output", "The string that the model writes."),
         ErrorColumn("log_probability", "Log-probability", "Of the output, in nats."),
     )
-    cells: ClassVar[tuple[str, ...]] = ()
     score_name: ClassVar[str] = "log-probability of the target"
     unjudged_score_name: ClassVar[str] = "log-probability of the output"
     every_string: ClassVar[bool] = False
@@ -99,11 +99,6 @@ class TransductionKind:
             "num_outputs": self.num_outputs(task),
             "head": fields["loss_on"],
         }
-
-    def targets(self, task: Any, strings: TokenStrings) -> np.ndarray:
-        """Implements `Kind.targets`: letters, `NO_LETTER` after each end."""
-        targets: np.ndarray = task.targets(strings)
-        return targets
 
     def reading(self, task: Task, examples: Examples) -> TokenStrings:
         """Implements `Kind.reading`: the input, `SEP`, and the target without `END`."""
@@ -351,6 +346,11 @@ class OutputAnswers(Answers):
     def error_kinds(self) -> list[ErrorKind]:
         """How each wrong output differs from its target."""
         return [error_kind(x.output, x.target, ended=x.ended) for x in self.errors.values()]
+
+    @property
+    def error_counts(self) -> dict[str, int]:
+        """How many outputs are wrong, by kind of error, in the order of their names."""
+        return dict(sorted(Counter[str](self.error_kinds).items()))
 
     @property
     def _differ(self) -> Bool[np.ndarray, " string"]:

@@ -51,11 +51,16 @@ def ascending(tokens: Sequence[Any]) -> list[Any]:
 MARK = "#"
 
 
+@dataclass(frozen=True)
 class Marked(Language):
     """u#f(u), for a rearrangement f of the tokens of u."""
 
+    hierarchy: ClassVar[NotRegular] = NotRegular("context-sensitive", FLARE)
+    alphabet = "01" + MARK
     rearranged: ClassVar["staticmethod[[Sequence[Any]], list[Any]]"]
     """What has to follow the mark."""
+    described: ClassVar[tuple[str, str]]
+    """What u and f(u) are called."""
 
     def accepts(self, text: str) -> bool:
         middle = len(text) // 2
@@ -72,8 +77,11 @@ class Marked(Language):
         after = self.rearranged(before.tolist())
         return np.array([*before, mark, *after], dtype=np.uint8)
 
+    def describe(self) -> str:
+        before, after = self.described
+        return f"{before}, a #, and the same {after}: such strings are positive."
 
-@dataclass(frozen=True)
+
 class MarkedReversal(Marked):
     """u#u with the second u backwards.
 
@@ -81,56 +89,39 @@ class MarkedReversal(Marked):
     """
 
     hierarchy: ClassVar[NotRegular] = NotRegular("deterministic context-free", FLARE)
-    alphabet = "01" + MARK
     rearranged = staticmethod(backwards)
-
-    def describe(self) -> str:
-        return "Bits, a #, and the same bits backwards: such strings are positive."
+    described = ("Bits", "bits backwards")
 
 
-@dataclass(frozen=True)
 class MarkedCopy(Marked):
     """u#u.
 
     `01#01` and `#` are positive; `01#10`, `11` and the empty string are negative.
     """
 
-    hierarchy: ClassVar[NotRegular] = NotRegular("context-sensitive", FLARE)
-    alphabet = "01" + MARK
     rearranged = staticmethod(same)
-
-    def describe(self) -> str:
-        return "Bits, a #, and the same bits again: such strings are positive."
+    described = ("Bits", "bits again")
 
 
-@dataclass(frozen=True)
 class OddsFirst(Marked):
     """u#v: v holds the tokens of u at places 1, 3, 5, ..., then those at places 2, 4, 6, ....
 
     `0011#0101` and `#` are positive; `01#10` and the empty string are negative.
     """
 
-    hierarchy: ClassVar[NotRegular] = NotRegular("context-sensitive", FLARE)
-    alphabet = "01" + MARK
     rearranged = staticmethod(odds_first)
-
-    def describe(self) -> str:
-        return "Bits, a #, and the same bits, those at odd places first: such strings are positive."
+    described = ("Bits", "bits, those at odd places first")
 
 
-@dataclass(frozen=True)
 class BucketSort(Marked):
     """u#v: v holds the digits of u in ascending order.
 
     `3132#1233` and `#` are positive; `21#21` and the empty string are negative.
     """
 
-    hierarchy: ClassVar[NotRegular] = NotRegular("context-sensitive", FLARE)
     alphabet = "12345" + MARK
     rearranged = staticmethod(ascending)
-
-    def describe(self) -> str:
-        return "Digits, a #, and the same digits in ascending order: such strings are positive."
+    described = ("Digits", "digits in ascending order")
 
 
 @dataclass(frozen=True)
@@ -211,6 +202,8 @@ class OfTokens(Transduction):
 
     rearranged: ClassVar["staticmethod[[Sequence[Any]], list[Any]]"]
     """What is right of an input."""
+    output: ClassVar[str]
+    """How the output is described."""
 
     def target(self, letters: LetterRow) -> TargetRow:
         tokens = letters.tolist()
@@ -232,10 +225,9 @@ class OfTokens(Transduction):
         longest = min(length, self.num_tokens) if self.distinct else length
         return len(self.rearranged(range(longest)))
 
-    @property
-    def _inputs(self) -> str:
+    def describe(self) -> str:
         distinct = ", none with a token twice" if self.distinct else ""
-        return f"Strings over an alphabet of {self.num_tokens}{distinct}"
+        return f"Strings over an alphabet of {self.num_tokens}{distinct}: the output {self.output}."
 
 
 class Moved(OfTokens):
@@ -253,56 +245,41 @@ class Moved(OfTokens):
         return places, np.array([*moved, *[0] * (len(target_letters) - len(moved))], dtype=np.int64)
 
 
-@dataclass(frozen=True)
 class Copy(Moved):
     """`abba` becomes `abba`."""
 
     rearranged = staticmethod(same)
-
-    def describe(self) -> str:
-        return f"{self._inputs}: the output is the same string."
+    output = "is the same string"
 
 
-@dataclass(frozen=True)
 class Reverse(Moved):
     """`abb` becomes `bba`."""
 
     rearranged = staticmethod(backwards)
+    output = "is the string backwards"
 
     def separator_place(self, input_letters: LetterRow) -> int:
         """One place behind the input's last token, with which the output begins."""
         return len(input_letters) + 1
 
-    def describe(self) -> str:
-        return f"{self._inputs}: the output is the string backwards."
 
-
-@dataclass(frozen=True)
 class Duplicate(Moved):
     """`abb` becomes `abbabb`."""
 
     rearranged = staticmethod(twice)
-
-    def describe(self) -> str:
-        return f"{self._inputs}: the output is the string twice."
+    output = "is the string twice"
 
 
-@dataclass(frozen=True)
 class WriteOddsFirst(Moved):
     """`aabb` becomes `abab`: the tokens at places 1, 3, 5, ..., then those at 2, 4, 6, ...."""
 
     rearranged = staticmethod(odds_first)
-
-    def describe(self) -> str:
-        return f"{self._inputs}: the output holds its tokens at odd places, then the others."
+    output = "holds its tokens at odd places, then the others"
 
 
-@dataclass(frozen=True)
 class Sort(OfTokens):
     """`baab` becomes `aabb`."""
 
     order_sensitive: ClassVar[bool] = False
     rearranged = staticmethod(ascending)
-
-    def describe(self) -> str:
-        return f"{self._inputs}: the output holds the same tokens in ascending order."
+    output = "holds the same tokens in ascending order"

@@ -23,10 +23,12 @@ from seqcls.engines.choice import choose_engine
 from seqcls.errors import ConfigError, PluginError
 from seqcls.evaluation import distinct_test_strings, logits_of
 from seqcls.kinds import KINDS, ErrorColumn, Measure, Words
+from seqcls.kinds.membership import OneAnswer
 from seqcls.plugin_checks import check_kind
 from seqcls.plugins import UnfitError
 from seqcls.problem import configuration, resolve
 from seqcls.tasks import TASKS
+from seqcls.training import train_group
 from sweeps.api.models import trained_model
 from sweeps.cli.app import app as seqcls
 from sweeps.grid.spec import parse_spec
@@ -149,6 +151,47 @@ def test_a_kind_that_cannot_be_used_is_refused_in_one_line(
     forget_parts(registries=False)
     with pytest.raises(PluginError, match=message) as refused:
         configuration({"task": "ones_modulo"})
+    assert "\n" not in str(refused.value)
+    forget_parts(registries=False)
+
+
+OWN = ("num_outputs", "losses", "answers", "margins", "texts")
+"""What a kind has to say itself."""
+
+
+@pytest.mark.parametrize("inherits", [True, False])
+def test_a_kind_says_little_itself_or_inherits_nothing(
+    db: Path, monkeypatch: pytest.MonkeyPatch, inherits: bool
+) -> None:
+    said = told(db, "predict", RECURRENT, "0110", "111").stdout
+    bases = KINDS["remainder"].__mro__[:-1]
+    parts = {name: part for base in reversed(bases) for name, part in vars(base).items()}
+    own = OWN if inherits else [name for name in parts if not name.startswith(("__", "_abc"))]
+    kind = type("Another", (OneAnswer,) if inherits else (), {name: parts[name] for name in own})
+    monkeypatch.setitem(vars(KINDS)["_loaded"], "remainder", kind)
+    forget_parts(registries=False)
+    problem = resolve(configuration(TINY))
+    assert (type(problem.kind), problem.config.test_sampler) == (kind, "uniform_inputs")
+    assert told(db, "predict", RECURRENT, "0110", "111").stdout == said
+    (first, *_) = json.loads(told(db, "errors", RECURRENT, "--json").stdout)
+    assert first["target"].startswith("remainder")
+    (trained,) = train_group([(resolve(configuration({**TINY, **SPECS["recurrent"]})), 0)])
+    weights = trained_model(open_reader(str(db)), int(RECURRENT)).weights
+    assert all((trained.kept_weights[name] == weights[name]).all() for name in weights)
+    forget_parts(registries=False)
+
+
+@pytest.mark.parametrize("lost", OWN)
+def test_a_kind_that_does_not_say_what_it_has_to_is_refused_in_one_line(
+    db: Path, monkeypatch: pytest.MonkeyPatch, lost: str
+) -> None:
+    del db
+    parts = {name: vars(KINDS["remainder"])[name] for name in OWN if name != lost}
+    kind = type("Another", (OneAnswer,), parts)
+    monkeypatch.setitem(vars(KINDS)["_loaded"], "remainder", kind)
+    forget_parts(registries=False)
+    with pytest.raises(PluginError, match=lost) as refused:
+        configuration(TINY)
     assert "\n" not in str(refused.value)
     forget_parts(registries=False)
 

@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 from seqcls.config import RunConfig, default_fields
+from seqcls.fields import READERS
 from seqcls.models import MODELS
 from seqcls.models.positions import POSITIONS
-from seqcls.problem import READERS, configuration, resolve
+from seqcls.problem import configuration, resolve
 from seqcls.strings.token_strings import TokenStrings
 from seqcls.strings.tokenizer import FIRST_LETTER
 from seqcls.tasks import TASKS
