@@ -281,6 +281,8 @@ class Kind(ABC):
     """Fields of a configuration that it reads; none where it is fixed."""
     sampler: ClassVar[str] = "uniform_inputs"
     """What draws its strings where a configuration names none."""
+    shortcut_readers: ClassVar[tuple[str, ...]] = ()
+    """Readers of `seqcls.shortcuts` that can answer it without knowing the task."""
     defaults: ClassVar[Mapping[str, Any]] = {}
     """Fields whose value, where a configuration gives none, is another than for languages."""
     words: ClassVar[Words] = MISCLASSIFIED

@@ -194,18 +194,16 @@ class BalancedStrings(DrawnByLength):
         return letters, drawn
 
     def _ways_of_negatives(self, rng: np.random.Generator, size: int) -> Ways:
-        if self.negatives == "near" and self.no_near_negatives is None:
+        if self.negatives == "near" and self.near_obstacle is None:
             return rng.integers(_UNIFORM, _NEAR + 1, size=size, dtype=np.uint8)
         if self.negatives in ("mixed", "near"):
             return np.where(rng.integers(2, size=size) > 0, _EDITED, _UNIFORM).astype(np.uint8)
         return np.full(size, _EDITED if self.negatives == "edits" else _UNIFORM, dtype=np.uint8)
 
     @property
-    def no_near_negatives(self) -> str | None:
-        """Why the near negatives that are wanted are not there; None where none are missing."""
-        if self.negatives != "near":
-            return None
-        return near.no_near_negatives(self.task, tuple(self._lengths[True].tolist()))
+    def near_obstacle(self) -> str | None:
+        """Why there are no near negatives of these lengths; None where there are."""
+        return near.obstacle(self.task, tuple(self._lengths[True].tolist()))
 
     def _put_negative(
         self, rng: np.random.Generator, letters: Letters, drawn: Ways, rows: Rows, wanted: int

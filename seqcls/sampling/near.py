@@ -139,7 +139,7 @@ def has_near(task: LanguageTask, lengths: tuple[int, ...]) -> bool:
     return False
 
 
-def no_near_negatives(task: LanguageTask, lengths: tuple[int, ...]) -> str | None:
+def obstacle(task: LanguageTask, lengths: tuple[int, ...]) -> str | None:
     """Why a language has no near negatives of these lengths; None where it has."""
     if has_near(task, lengths):
         return None

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
         runs,
         sensitive,
     )
+    from sweeps.api.strings import draw, shortcuts
     from sweeps.api.sweeping import (
         delete,
         engines,
@@ -59,12 +60,12 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ablate", "automaton", "automaton_inside", "causes", "compare", "config", "data", "delete",
-    "engines", "errors", "errors_of_run",
+    "draw", "engines", "errors", "errors_of_run",
     "estimate", "explain", "export", "family", "figures", "import_predictions",
     "in_both_precisions", "lengths", "log_results", "merge", "minimal", "model", "open_store",
     "pack", "patch", "predict", "proofs", "remedies", "report", "resume", "retry", "rules", "runs",
-    "sensitive", "shortest", "states", "status", "stop", "submit", "theory", "upgrade", "verdict",
-    "verify", "work",
+    "sensitive", "shortcuts", "shortest", "states", "status", "stop", "submit", "theory", "upgrade",
+    "verdict", "verify", "work",
 ]  # fmt: skip
 
 _NAMES = {
@@ -79,6 +80,7 @@ _NAMES = {
     "sweeps.api.failures": "in_both_precisions",
     "sweeps.api.results": "FIRST causes errors errors_of_run helps lengths remedies runs sensitive",
     "sweeps.api.sweeping": "delete engines estimate resume retry status stop submit work",
+    "sweeps.api.strings": "draw shortcuts",
     "sweeps.api.task_theory": "theory",
 }
 """What each module hands out here, once one of its names is asked for: commands begin sooner."""

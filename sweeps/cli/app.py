@@ -33,6 +33,7 @@ from sweeps.cli import (
     models,
     states,
     storage,
+    strings,
     sweeps,
 )
 from sweeps.cli.parameters import BAD_INPUT, UNAVAILABLE, AsJson, Db, option
@@ -98,6 +99,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.add_typer(sweeps.app)
+app.add_typer(strings.app)
 
 
 def main() -> None:

@@ -1,0 +1,72 @@
+"""Commands on the strings of a specification, before anything is trained on them."""
+
+from dataclasses import asdict
+from typing import Annotated, Literal
+
+import typer
+
+from sweeps import api
+from sweeps.cli.parameters import AsJson, Spec
+from sweeps.cli.printing import TableOptions, print_json, print_table
+from sweeps.terminal import progress_bar, say
+
+PANEL = "Sweeps"
+
+app = typer.Typer()
+
+Where = Annotated[
+    list[str] | None,
+    typer.Option("--where", help="Only configurations with this value, such as task=dyck."),
+]
+
+
+@app.command(rich_help_panel=PANEL, epilog="Example: seqcls draw heads.toml --part test")
+def draw(
+    spec: Spec,
+    part: Annotated[str, typer.Option(help="train, validation or test.")] = "train",
+    number: Annotated[int, typer.Option("-n", "--number", help="How many strings.")] = 20,
+    label: Annotated[
+        str | None, typer.Option(help="Only positive or negative strings.", show_default="both")
+    ] = None,
+    where: Where = None,
+    form: Annotated[
+        Literal["table", "csv", "jsonl"], typer.Option("--format", help="How they are printed.")
+    ] = "table",
+) -> None:
+    """Show strings that models are trained or tested on, and how each was drawn."""
+    drawn = api.draw(spec, part, number, label, where or ())  # type: ignore[arg-type]
+    if form == "csv":
+        say(drawn.to_csv(index=False).rstrip("\n"), data=True)
+    elif form == "jsonl":
+        say(drawn.to_json(orient="records", lines=True).rstrip("\n"), data=True)
+    else:
+        print_table(drawn, f"{len(drawn):,} strings of {part}", TableOptions())
+
+
+@app.command(rich_help_panel=PANEL, epilog="Example: seqcls shortcuts heads.toml")
+def shortcuts(spec: Spec, where: Where = None, as_json: AsJson = False) -> None:
+    """Show what can be reached on each test without knowing the language."""
+    import pandas as pd
+
+    from seqcls.shortcuts import READERS
+
+    with progress_bar("fitting readers"):
+        found = api.shortcuts(spec, where or ())
+    rows = [
+        {"task": test.task, **test.fields, **asdict(each)}
+        for test in found
+        for each in test.readers
+    ]
+    if as_json:
+        print_json(pd.DataFrame(rows))
+        return
+    for row in rows:
+        row |= {name: _percent(row[name]) for name in ("within", "beyond")}
+        row |= {"reader": READERS[row["reader"]], "reason": row["reason"] or ""}
+    print_table(pd.DataFrame(rows), "Right without knowing the language", TableOptions())
+    for advice in dict.fromkeys(test.advice for test in found if test.advice):
+        say(advice)
+
+
+def _percent(share: float | None) -> str:
+    return "" if share is None else f"{share:.1%}"
