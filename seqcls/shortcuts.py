@@ -11,9 +11,10 @@ the same readers.
 """
 
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,9 @@ from jaxtyping import Bool, Int64
 from seqcls.cancellation import check
 from seqcls.evaluation import distinct_test_strings
 from seqcls.kinds import Examples
+from seqcls.kinds.base import of_one_width
 from seqcls.problem import Problem
+from seqcls.sampling import Sampler
 from seqcls.sampling.near import neighbors
 from seqcls.sampling.streams import stream
 from seqcls.strings.token_strings import NO_LETTER, TokenStrings
@@ -60,32 +63,45 @@ class Shortcut:
     """Why it cannot be fitted."""
 
 
-def read_test(problem: Problem) -> list[Shortcut]:
+def read_test(problem: Problem) -> Sequence[Shortcut]:
     """Every shortcut reader of a problem's kind of answer, fitted and asked.
 
-    It takes seconds: nothing that anybody waits for should call it.
+    It takes seconds, once in a process: nothing that anybody waits for should call it.
 
     Raises:
         ConfigError: the strings cannot be drawn.
     """
-    # Imported where it is used: it takes a second to load.
-    from threadpoolctl import threadpool_limits
-
     if problem.is_imported:
         reason = "nothing is known of the strings that these models were trained on"
         return [Shortcut(name, None, reason) for name in problem.kind.shortcut_readers]
-    test = distinct_test_strings(problem.test)
-    order = np.argsort(test.numbers)
-    asked = Examples(test.strings.take(order), test.targets[order])
-    reading = _Reading(problem, _first(problem, FITTED_ON), asked)
+    with _READING:
+        epochs, readers = problem.config.max_num_epochs, problem.kind.shortcut_readers
+        return _read(problem.train, problem.test, epochs, readers)
+
+
+_READING = Lock()
+"""Held while readers are fitted: one thread does it, others take what it has found."""
+
+
+@lru_cache(maxsize=64)
+def _read(
+    train: Sampler, test: Sampler, epochs: int, readers: tuple[str, ...]
+) -> Sequence[Shortcut]:
+    # Imported where it is used: it takes a second to load.
+    from threadpoolctl import threadpool_limits
+
+    drawn = distinct_test_strings(test)
+    order = np.argsort(drawn.numbers)
+    asked = Examples(drawn.strings.take(order), drawn.targets[order])
+    reading = _Reading(_first(train, epochs), asked)
     shortcuts = []
     with threadpool_limits(1):
-        for name in problem.kind.shortcut_readers:
+        for name in readers:
             check()
             obstacle = reading.obstacle(name)
             right = None if obstacle else _READ[name](reading)
             shortcuts.append(Shortcut(name, right, obstacle))
-    return shortcuts
+    return tuple(shortcuts)
 
 
 def decided_by(problem: Problem) -> str | None:
@@ -128,36 +144,24 @@ def is_local(task: LanguageTask) -> bool:
     return True
 
 
-def _first(problem: Problem, number: int) -> Examples:
+def _first(sampler: Sampler, most_epochs: int) -> Examples:
     """The first training strings; of an epoch that repeats, each string once."""
-    sampler, drawn = problem.train, stream(problem.train)
-    epochs = (
-        1
-        if sampler.repeats
-        else min(problem.config.max_num_epochs, -(-number // sampler.epoch_size))
-    )
+    drawn = stream(sampler)
+    epochs = 1 if sampler.repeats else min(most_epochs, -(-FITTED_ON // sampler.epoch_size))
     parts = [drawn.epoch(epoch) for epoch in range(epochs)]
     if len(parts) == 1:
-        return parts[0].take(slice(0, number))
-    width = max(part.strings.letters.shape[1] for part in parts)
-    letters = np.concatenate([_widened(part.strings.letters, width) for part in parts])
+        return parts[0].take(slice(0, FITTED_ON))
+    letters = np.concatenate(of_one_width(*(part.strings.letters for part in parts)))
     lengths = np.concatenate([part.strings.lengths for part in parts])
-    wide = max(part.targets.shape[-1] for part in parts) if parts[0].targets.ndim > 1 else 0
-    targets = [_widened(x.targets, wide) if wide else x.targets for x in parts]
-    strings = TokenStrings(len(problem.task.alphabet), lengths, letters)
-    return Examples(strings, np.concatenate(targets)).take(slice(0, number))
-
-
-def _widened(letters: np.ndarray, width: int) -> np.ndarray:
-    more = width - letters.shape[1]
-    return np.pad(letters, ((0, 0), (0, more)), constant_values=NO_LETTER)
+    targets = of_one_width(*(part.targets for part in parts))
+    strings = TokenStrings(parts[0].strings.num_letters, lengths, letters)
+    return Examples(strings, np.concatenate(targets)).take(slice(0, FITTED_ON))
 
 
 @dataclass(frozen=True, eq=False)
 class _Reading:
     """The strings that readers are fitted on, and those that they are asked about."""
 
-    problem: Problem
     fitted: Examples
     asked: Examples
 
@@ -260,25 +264,22 @@ def _ends(strings: TokenStrings) -> Int64[np.ndarray, " string"]:
 
 
 def _identity(reading: _Reading) -> np.ndarray:
-    asked = reading.asked
-    width = max(asked.strings.letters.shape[1], asked.targets.shape[1])
-    written = _widened(asked.strings.letters, width)
-    return np.asarray((written == _widened(asked.targets, width)).all(axis=1))
+    written, targets = of_one_width(reading.asked.strings.letters, reading.asked.targets)
+    return np.asarray((written == targets).all(axis=1))
 
 
 def _most_frequent(reading: _Reading) -> np.ndarray:
-    width = max(reading.fitted.targets.shape[1], reading.asked.targets.shape[1])
-    outputs, times = np.unique(_widened(reading.fitted.targets, width), axis=0, return_counts=True)
-    asked = _widened(reading.asked.targets, width)
-    return np.asarray((asked == outputs[times.argmax()]).all(axis=1))
+    fitted, targets = of_one_width(reading.fitted.targets, reading.asked.targets)
+    outputs, times = np.unique(fitted, axis=0, return_counts=True)
+    return np.asarray((targets == outputs[times.argmax()]).all(axis=1))
 
 
 def _aligned(reading: _Reading) -> np.ndarray:
     """Where logistic regression writes the target, place by place, from the tokens around it."""
     from sklearn.linear_model import LogisticRegression
 
-    fitted, end = reading.fitted, reading.problem.task.alphabet
-    size = len(end)
+    fitted = reading.fitted
+    size = fitted.strings.num_letters
     around, wanted = _around(fitted.strings, fitted.targets.shape[1] + 1), fitted.targets
     wanted = np.where(wanted == NO_LETTER, size, wanted.astype(np.int64))
     wanted = np.pad(wanted, ((0, 0), (0, 1)), constant_values=size)
