@@ -65,11 +65,12 @@ PUBLIC = {
         *("states", "status", "stop", "submit", "theory", "upgrade", "verdict", "verify", "work"),
     ],
     "sweeps.store.writer": [
-        *("Claim", "ClaimLosses", "GRACE_SECONDS", "Merged", "beat", "claim", "delete"),
+        *("Claim", "ClaimLosses", "GRACE_SECONDS", "LONGEST_NAME", "LONGEST_NOTE", "Merged"),
+        *("archive", "beat", "claim", "delete", "delete_view"),
         *("end_worker", "merge", "record", "record_causes", "record_losses", "record_lost"),
         *("record_perturbations", "record_verdict"),
-        *("register_worker", "release", "release_dead", "resume", "retry", "still_held", "stop"),
-        "submit",
+        *("register_worker", "release", "release_dead", "resume", "retry", "save_view", "stop"),
+        *("submit", "write_note"),
     ],
     "dashboard": [],
 }
