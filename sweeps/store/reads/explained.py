@@ -60,14 +60,14 @@ def failing_runs(store: Store, configurations: int, seeds: int) -> "pd.DataFrame
         .order_by(explained.desc(), Run.config_id)
         .limit(configurations)
     )
-    of_config = (Run.state == RunState.DONE, Run.wrong > 0)
+    failing = (Run.state == RunState.DONE, Run.wrong > 0)
     with store.begin() as connection:
         runs = [
             (run_id, config_id)
             for config_id in connection.scalars(most).all()
             for run_id in connection.scalars(
                 select(Run.id)
-                .where(Run.config_id == config_id, *of_config)
+                .where(Run.config_id == config_id, *failing)
                 .order_by(Run.id)
                 .limit(seeds)
             )

@@ -13,10 +13,11 @@ from seqcls.config import MAX_MODEL_SEED, RunConfig, default_fields
 from seqcls.errors import StoreDamagedError, StoreError, UnknownRunError
 from seqcls.imported import PREFIX, fields_known, in_columns
 from sweeps.results import OUTPUT_COUNTS, accuracy, exact_type
+from sweeps.store.checks import IMPORTED_JSON
 from sweeps.store.databases.engine import Store
 from sweeps.store.databases.statements import frame, one_of, read
 from sweeps.store.reads.selection import View, WrittenValue, in_scope, is_value, picked
-from sweeps.store.reads.stored import IMPORTED_JSON, config_of
+from sweeps.store.reads.stored import config_of
 from sweeps.store.reads.sweep_queries import find_sweep
 from sweeps.store.tables import (
     COUNTS,
