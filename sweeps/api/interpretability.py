@@ -252,7 +252,7 @@ def ablate(
     opened = model(store, run, epoch)
     removed = parts_of(opened, parts) if parts else main_parts(opened)
     if not removed:
-        _, run_id = queries.open_run(store, run)
+        run_id = queries.find_run(store.reader(), str(run))
         raise ConfigError(
             f"run {run_id} has no such part; leave ", Parameter("kinds"), " out to see those it has"
         )
