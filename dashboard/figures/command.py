@@ -45,13 +45,10 @@ from seqcls.interpretability.states_of_outputs import output_tokens
 from seqcls.interpretability.trained_model import Letters, TrainedModel
 from seqcls.problem import resolve
 from seqcls.text import with_nulls
-from sweeps.api import presentation
+from sweeps.api import Store, open_reader, presentation, reading
 from sweeps.api.models import trained_model
+from sweeps.api.reading import StoredModel, stored_model
 from sweeps.files import refuse_taken, whole_files
-from sweeps.store.databases.engine import Store
-from sweeps.store.opening import open_reader
-from sweeps.store.reads import queries
-from sweeps.store.reads.queries import StoredModel, stored_model
 from sweeps.terminal import say
 
 LONGEST_READ = 2 * DRAWN + 2
@@ -216,7 +213,7 @@ def write_all(
 
     Args:
         db: the database.
-        reference: the run, as `queries.find_run` takes it.
+        reference: the run, as `reading.find_run` takes it.
         strings: to draw.
         out: the folder.
         epoch: whose model; 0 is before training, None the kept epoch.
@@ -241,8 +238,8 @@ def charts(store: Store, run: int | str, strings: Sequence[str], epoch: int | No
 
 def drawn(store: Store, reference: str, strings: Sequence[str], epoch: int | None) -> list[Figure]:
     """Every figure of a run's model for some strings; arguments and errors as of `write_all`."""
-    run_id = queries.find_run(store, reference)
-    if obstacle(resolve(queries.run_config(store, run_id)), "labels") is not None:
+    run_id = reading.find_run(store, reference)
+    if obstacle(resolve(reading.run_config(store, run_id)), "labels") is not None:
         return list(figures_of_strings(trained_model(store, run_id, epoch), strings))
     return _by_letter_counts(stored_model(store, run_id), strings, epoch)
 

@@ -21,9 +21,8 @@ from dashboard.text import told
 from seqcls.errors import ConfigError, InvalidStringError, SeqclsError, VisitorError
 from seqcls.interpretability.trained_model import Answer, Letters, TrainedModel
 from sweeps.access import is_read_only
+from sweeps.api import open_reader, reading
 from sweeps.api.presentation import said_of
-from sweeps.store.opening import open_reader
-from sweeps.store.reads import queries
 
 MOST_TOKENS = 256
 """The most tokens of a string that is answered while it is typed."""
@@ -251,7 +250,7 @@ def _model(run_id: int, epoch: int | None) -> TrainedModel:
     """The model, which the page Model may have opened already."""
 
     def open_it() -> TrainedModel:
-        return data.trained_model(queries.find_run(open_reader(), str(run_id)), epoch)
+        return data.trained_model(reading.find_run(open_reader(), str(run_id)), epoch)
 
     return MODELS.answer(("model", (*data.state_shown(), run_id, epoch)), open_it)
 

@@ -18,11 +18,9 @@ from seqcls.interpretability.mechanisms import SAMPLE
 from seqcls.kinds import MISCLASSIFIED
 from seqcls.problem import obstacle_of, resolve
 from sweeps.access import control
-from sweeps.api import failures
+from sweeps.api import failures, open_reader
 from sweeps.api.failures import CauseSearch
-from sweeps.store.opening import open_reader
-from sweeps.store.reads.queries import NO_WEIGHTS, why_no_weights
-from sweeps.store.reads.selection import View
+from sweeps.api.reading import NO_WEIGHTS, View, why_no_weights
 
 ROW_HEIGHT = 40
 FURNITURE_HEIGHT = 210

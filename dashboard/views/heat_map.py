@@ -14,8 +14,8 @@ from dashboard.text import written
 from seqcls.fields import language_fields
 from seqcls.interpretability.wording import percents
 from seqcls.kinds import ACCURACY, Measure
+from sweeps.api.reading import View
 from sweeps.statistics.intervals import FEWEST, median_intervals, wilson
-from sweeps.store.reads.selection import View
 
 # Beyond so many values of a field, its cells could not be read.
 MAX_VALUES = 30

@@ -14,9 +14,9 @@ from dashboard.charts.pointing import chart_with_names
 from dashboard.charts.scales import LABEL_WIDTH, LOW_TO_HIGH, Drawing, row_height, rows, titled
 from dashboard.text import verbatim, written
 from dashboard.words import languages, measures
+from sweeps.api.reading import View
 from sweeps.statistics.differences import MEASURES
 from sweeps.statistics.intervals import FEWEST
-from sweeps.store.reads.selection import View
 
 ROW = 34
 FURNITURE = 90
