@@ -1,13 +1,14 @@
 """Strings as the engine of lanes reads them, and what models that write learn of them."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Float, Int16, Int64, Integer, UInt8
 
 from seqcls.cache import remembered
 from seqcls.config import NetworkConfig
+from seqcls.engines.compiled.engine import Flat, Update
 from seqcls.engines.lanes.loss import KEPT, OutputBuffers
 from seqcls.engines.lanes.packing import filled, head_rows
 from seqcls.engines.lanes.vector import lanes
@@ -137,6 +138,28 @@ def _grouped(
         size = most * lanes()
         rows = [longest_first[x : x + size] for x in range(0, len(strings), size)]
     return make_groups(readout, strings, targets, rows)
+
+
+class Model(NamedTuple):
+    """A model as compiled code takes it, to train it or only to have it answer."""
+
+    training: bool
+    w: Flat
+    """The parameters, one after another; trained in place."""
+    gradient: Flat
+    """As many zeros, in training."""
+    moments: Float[np.ndarray, "2 parameter"]
+    """AdamW's first and second moments."""
+    step: int
+    """Steps done before."""
+    update: Update
+    sizes: tuple[Any, ...]
+    """A `TransformerSizes` or `RecurrentSizes`; so the next two."""
+    parameters: tuple[Any, ...]
+    at: tuple[Any, ...]
+    """Where the states stand, a `TransformerStates` or `RecurrentStates`."""
+    a: Float[np.ndarray, " number"]
+    """Scratch for the states, zeros at first."""
 
 
 # Strings as models that write are taught them: in groups, with the tokens to be predicted.

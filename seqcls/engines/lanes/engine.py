@@ -25,10 +25,10 @@ from seqcls.strings.token_strings import TokenStrings
 
 if TYPE_CHECKING:
     from seqcls.engines.compiled.engine import Program
-    from seqcls.engines.lanes.program import Cell, LaneProgram
+    from seqcls.engines.lanes.program import LaneCell, LaneProgram
 
 
-def cell_of(config: NetworkConfig) -> "Cell":
+def cell_of(config: NetworkConfig) -> "LaneCell":
     """What is compiled of a network that the engine can train; loaded only where it is used."""
     if compiled_program(config) == "transformer":
         from seqcls.engines.lanes.transformer_cell import TransformerCell

@@ -14,6 +14,7 @@ from seqcls.engines.lanes.batches import (
     Groups,
     LaneStrings,
     Lesson,
+    Model,
     WrittenOutputs,
     answering_groups,
     empty_outputs,
@@ -58,7 +59,7 @@ class Results(NamedTuple):
     """The wrong ones before the end and among letters."""
 
 
-class Cell(ABC):
+class LaneCell(ABC):
     """A network as compiled code takes it; each family of architectures has its own.
 
     Args:
@@ -88,8 +89,8 @@ class Cell(ABC):
         """Where the states of strings stand."""
 
     @abstractmethod
-    def constants(self) -> tuple[Any, ...]:
-        """What both functions take after the places."""
+    def own_arguments(self) -> tuple[Any, ...]:
+        """What both functions take after the places, which only this family needs."""
 
     @abstractmethod
     def write(
@@ -136,8 +137,8 @@ class Cell(ABC):
         """The sum of the losses of strings and their logits; trains on them if steps are given."""
         sizes = self.sizes(scaled_loss=scaled)
         logits = np.empty(strings.targets.shape, np.float32)
-        common = self._common(flat, strings, steps, sizes)
-        loss = self.run(*common, strings, *places, *self.constants(), logits)
+        model = self._model(flat, strings, steps, sizes)
+        loss = self.run(model, strings, *places, *self.own_arguments(), logits)
         return loss, logits
 
     def teach(
@@ -148,21 +149,19 @@ class Cell(ABC):
         losses = np.zeros(taught.strings.lengths.shape)
         missed = np.zeros(losses.shape, np.int64)
         missed_inside = np.zeros_like(missed)
-        common = self._common(flat, taught.strings, steps, sizes)
+        model = self._model(flat, taught.strings, steps, sizes)
         loss = self.run_outputs(
-            *common, taught, *places, *self.constants(), losses, missed, missed_inside
+            model, taught, *places, *self.own_arguments(), losses, missed, missed_inside
         )
         return Results(loss, losses, missed, missed_inside)
 
-    def _common(
-        self, flat: Flat, strings: LaneStrings, steps: Steps | None, sizes: Any
-    ) -> tuple[Any, ...]:
-        """What both functions take before the strings."""
+    def _model(self, flat: Flat, strings: LaneStrings, steps: Steps | None, sizes: Any) -> Model:
         training = steps is not None
         at = self.states(sizes, strings, training=training)
         gradient = np.zeros_like(flat) if training else flat[:0]
         states = vectors(at.size, lanes())
-        return training, flat, gradient, *(steps or NO_STEPS), sizes, self.parameters, at, states
+        steps = steps or NO_STEPS
+        return Model(training, flat, gradient, *steps, sizes, self.parameters, at, states)
 
     def logits(
         self, weights: Sequence[Weights], strings: TokenStrings
@@ -197,7 +196,7 @@ class Cell(ABC):
 class LaneProgram(ABC):
     """One member's epochs and validation."""
 
-    def __init__(self, problem: Problem, cell: Cell) -> None:
+    def __init__(self, problem: Problem, cell: LaneCell) -> None:
         self._cell, self._train = cell, problem.train
         self.rng = cell.generator(problem.config.train_seed)
         self.pack, self.unpack = cell.pack, cell.unpack
@@ -216,7 +215,7 @@ class LaneProgram(ABC):
 class AnswerProgram(LaneProgram):
     """That of a network which gives one answer to a string."""
 
-    def __init__(self, problem: Problem, cell: Cell) -> None:
+    def __init__(self, problem: Problem, cell: LaneCell) -> None:
         super().__init__(problem, cell)
         self._readout = problem.network.readout
         self._scaled = problem.config.train_loss == "sigmoid_scaled"
@@ -243,7 +242,7 @@ class AnswerProgram(LaneProgram):
 class OutputProgram(LaneProgram):
     """That of a network which writes."""
 
-    def __init__(self, problem: Problem, cell: Cell) -> None:
+    def __init__(self, problem: Problem, cell: LaneCell) -> None:
         super().__init__(problem, cell)
         self._validation = validation_lesson(problem.network, problem.validation, cell.groups)
 

@@ -9,7 +9,7 @@ from seqcls.engines.compiled.engine import Flat
 from seqcls.engines.lanes.batches import Blank, LaneStrings
 from seqcls.engines.lanes.loss import OutputBuffers
 from seqcls.engines.lanes.packing import vectors
-from seqcls.engines.lanes.program import Cell
+from seqcls.engines.lanes.program import LaneCell
 from seqcls.engines.lanes.recurrent_kernel import run
 from seqcls.engines.lanes.recurrent_outputs import run_outputs, write
 from seqcls.engines.lanes.recurrent_sizes import (
@@ -24,7 +24,7 @@ from seqcls.engines.lanes.vector import lanes
 from seqcls.strings.token_strings import TokenStrings
 
 
-class RecurrentCell(Cell):
+class RecurrentCell(LaneCell):
     """A recurrent network as compiled code takes it."""
 
     groups = 8  # Enough to make use of each weight that is loaded.
@@ -35,17 +35,17 @@ class RecurrentCell(Cell):
         super().__init__(network, slots_of(network), parameters_of(network))
 
     def sizes(self, *, scaled_loss: bool) -> RecurrentSizes:
-        """Implements `Cell.sizes`."""
+        """Implements `LaneCell.sizes`."""
         return sizes_of(self.network, scaled_loss=scaled_loss)
 
     def states(
         self, sizes: RecurrentSizes, strings: LaneStrings, *, training: bool
     ) -> RecurrentStates:
-        """Implements `Cell.states`."""
+        """Implements `LaneCell.states`."""
         return states_of(sizes, *most_rows(strings), training=training)
 
-    def constants(self) -> tuple[Any, ...]:
-        """Implements `Cell.constants`."""
+    def own_arguments(self) -> tuple[Any, ...]:
+        """Implements `LaneCell.own_arguments`."""
         sizes = self.sizes(scaled_loss=False)
         table = np.zeros(sizes.gates * sizes.type_width, np.float32)
         return table, np.zeros_like(table)
@@ -58,7 +58,7 @@ class RecurrentCell(Cell):
         inputs: TokenStrings,
         outputs: OutputBuffers,
     ) -> None:
-        """Implements `Cell.write`."""
+        """Implements `LaneCell.write`."""
         del inputs
         groups = min(self.groups, len(blank.begins))
         at = states_of(sizes, groups, groups, training=True)

@@ -12,7 +12,7 @@ from seqcls.engines.compiled.engine import Flat
 from seqcls.engines.lanes.batches import Blank, Groups, LaneStrings, Lesson, coupled_of
 from seqcls.engines.lanes.loss import OutputBuffers
 from seqcls.engines.lanes.packing import filled, vectors
-from seqcls.engines.lanes.program import Cell
+from seqcls.engines.lanes.program import LaneCell
 from seqcls.engines.lanes.transformer_kernel import PositionArrays, run
 from seqcls.engines.lanes.transformer_outputs import run_outputs, write, written_states_of
 from seqcls.engines.lanes.transformer_sizes import (
@@ -220,7 +220,7 @@ def _places_written(network: NetworkConfig, blank: Blank, inputs: TokenStrings) 
     return in_lanes(network, places, blank.places, len(blank.begins))
 
 
-class TransformerCell(Cell):
+class TransformerCell(LaneCell):
     """A Transformer as compiled code takes it."""
 
     groups = 64  # Any number, since each goes through the network alone.
@@ -233,29 +233,29 @@ class TransformerCell(Cell):
         self.alike = network.position_range > 0
 
     def generator(self, seed: int) -> np.random.Generator:
-        """Implements `Cell.generator`."""
+        """Implements `LaneCell.generator`."""
         return training_generator(seed)
 
     def sizes(self, *, scaled_loss: bool) -> TransformerSizes:
-        """Implements `Cell.sizes`."""
+        """Implements `LaneCell.sizes`."""
         return sizes_of(self.network, scaled_loss=scaled_loss)
 
     def states(
         self, sizes: TransformerSizes, strings: LaneStrings, *, training: bool
     ) -> TransformerStates:
-        """Implements `Cell.states`."""
+        """Implements `LaneCell.states`."""
         return states_of(sizes, strings.ids.shape[1], training=training)
 
     def places(
         self, groups: Groups, rng: np.random.Generator | None = None
     ) -> tuple[PositionArrays]:
-        """Implements `Cell.places`."""
+        """Implements `LaneCell.places`."""
         return (places_of(self.network, groups, rng),)
 
     def output_places(
         self, lesson: Lesson, batch_size: int = 0, rng: np.random.Generator | None = None
     ) -> tuple[PositionArrays, LanePlaces]:
-        """Implements `Cell.output_places`."""
+        """Implements `LaneCell.output_places`."""
         network = self.network
         count, tokens, _ = lesson.taught.strings.ids.shape
         fixed = fixed_places(network, count, tokens)
@@ -267,8 +267,8 @@ class TransformerCell(Cell):
             places = shifted(network, places, offsets)
         return fixed, in_lanes(network, places, *lesson.lanes_of_strings)
 
-    def constants(self) -> tuple[Any, ...]:
-        """Implements `Cell.constants`."""
+    def own_arguments(self) -> tuple[Any, ...]:
+        """Implements `LaneCell.own_arguments`."""
         return (np.float32(score_factor(self.network)),)
 
     def write(
@@ -279,7 +279,7 @@ class TransformerCell(Cell):
         inputs: TokenStrings,
         outputs: OutputBuffers,
     ) -> None:
-        """Implements `Cell.write`."""
+        """Implements `LaneCell.write`."""
         tokens = blank.tokens
         at = written_states_of(sizes, tokens, min(GROUPS_WRITTEN, len(blank.begins)))
         factors = np.full(tokens, score_factor(self.network))
