@@ -39,6 +39,7 @@ from seqcls.interpretability.states_of_outputs import (
     require_writing,
 )
 from seqcls.interpretability.trained_model import Letters, TrainedModel
+from seqcls.interpretability.wording import percent
 from sweeps.api.presentation import displayed, said_of
 
 BEFORE = 3
@@ -120,7 +121,7 @@ def share(probability: float) -> str:
         return ">99.9%"
     if probability < 0.001:
         return "<0.1%"
-    return f"{probability:.1%}"
+    return percent(probability, 1)
 
 
 def _outcome(leaf: Leaf) -> str:
@@ -181,8 +182,8 @@ def _output_tree_chart(first: int, last: int, rows: int, space: int) -> Layers:
             opacity=alt.Opacity("strength:Q", scale=None),
             tooltip=[
                 alt.Tooltip("token:N", title="Token"),
-                alt.Tooltip("probability:Q", title="Its probability", format=".4%"),
-                alt.Tooltip("so_far:Q", title="With all before it", format=".4%"),
+                alt.Tooltip("probability:Q", title="Its probability", format=".4~%"),
+                alt.Tooltip("so_far:Q", title="With all before it", format=".4~%"),
             ],
         )
     )
@@ -215,7 +216,7 @@ def _output_tree_chart(first: int, last: int, rows: int, space: int) -> Layers:
             text="said:N",
             tooltip=[
                 alt.Tooltip("output:N", title="Output"),
-                alt.Tooltip("probability:Q", title="Probability", format=".4%"),
+                alt.Tooltip("probability:Q", title="Probability", format=".4~%"),
                 alt.Tooltip("log_probability:Q", title="Log-probability", format=".4f"),
             ],
         )
