@@ -44,9 +44,9 @@ def mechanism_grid(shares: pd.DataFrame, names: list[str]) -> Drawing:
             alt.Tooltip("mechanism:N", title="Mechanism"),
             alt.Tooltip("seeds:Q", title="Failing seeds with it"),
             alt.Tooltip("failing:Q", title="Failing seeds looked at"),
-            alt.Tooltip("share:Q", title="Share", format=".1%"),
-            alt.Tooltip("low:Q", title="At least (95%)", format=".1%"),
-            alt.Tooltip("high:Q", title="At most (95%)", format=".1%"),
+            alt.Tooltip("share:Q", title="Share", format=".1~%"),
+            alt.Tooltip("low:Q", title="At least (95%)", format=".1~%"),
+            alt.Tooltip("high:Q", title="At most (95%)", format=".1~%"),
         ],
     )
     cells = base.mark_rect(cornerRadius=2, stroke=GREY, strokeWidth=0.3).encode(

@@ -58,7 +58,7 @@ def sweeps_compared(frame: pd.DataFrame) -> Drawing:
                 alt.Tooltip("sweep:N", title="Sweep"),
                 alt.Tooltip("model_seed:Q", title="Model seed"),
                 alt.Tooltip("errors:Q", title="Misclassified", format=","),
-                alt.Tooltip("accuracy:Q", title="Accuracy", format=".2%"),
+                alt.Tooltip("accuracy:Q", title="Accuracy", format=".2~%"),
             ],
         )
     )

@@ -12,6 +12,7 @@ from seqcls.config import check_model_seed, default_fields
 from seqcls.errors import ConfigError, Parameter, UnknownRunError
 from seqcls.imported import PREFIX
 from seqcls.interpretability.mechanisms import SAMPLE
+from seqcls.interpretability.wording import percent
 from seqcls.text import nearest
 from seqcls.theory.predictions import theory_of
 from sweeps.api import failures
@@ -119,8 +120,10 @@ def _has_value(
     except ValueError:
         raise ConfigError(said, f": expected a number, as in {name}=0") from None
     if value.text.endswith("%"):
-        # As the table rounds it.
-        return frame[name].map(lambda each: not pd.isna(each) and f"{each:.2%}" == value.text)
+        # As tables round it, with zeros at its end or without.
+        return frame[name].map(
+            lambda each: not pd.isna(each) and float(percent(each).removesuffix("%")) == number
+        )
     return frame[name].map(lambda each: not pd.isna(each) and each == number)
 
 

@@ -69,7 +69,7 @@ def test_it_compares_the_configurations_with_the_numbers_of_compare(two: str) ->
         cells = (
             f"{row['failing']} of {row['seeds']}",
             row["failing_interval"],
-            f"{row['median_accuracy']:.2%}",
+            re.sub(r"\.?0*%", "%", f"{row['median_accuracy']:.2%}"),
             row["interval"],
         )
         in_order = r".*?".join(f"<td>{re.escape(str(cell))}</td>" for cell in cells)
