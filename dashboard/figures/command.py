@@ -18,7 +18,7 @@ from seqcls.errors import UnknownRunError
 from seqcls.interpretability.network import obstacle
 from seqcls.problem import resolve
 from seqcls.text import with_nulls
-from sweeps.api import Store, open_reader
+from sweeps.api import Store, open_reader, reading
 from sweeps.api.models import trained_model
 from sweeps.api.reading import StoredModel, stored_model
 from sweeps.files import refuse_taken, whole_files
