@@ -15,13 +15,11 @@ import streamlit as st
 from dashboard.text import told, verbatim
 from seqcls.errors import ConfigError, SeqclsError
 from sweeps.access import control, refuse_writes
+from sweeps.api import Store, open_reader, open_writer, reading
+from sweeps.api.reading import SweepState
 from sweeps.grid.spec import SweepSpec
 from sweeps.processes import repeated
 from sweeps.store import writer
-from sweeps.store.databases.engine import Store
-from sweeps.store.opening import open_reader, open_writer
-from sweeps.store.reads import sweep_queries
-from sweeps.store.tables import SweepState
 from sweeps.work import background_worker
 from sweeps.work.progress import counts
 
@@ -138,7 +136,7 @@ def resume(sweep_id: int, name: str) -> None:
     """Takes a stop back, and makes sure that a worker trains."""
 
     def do(store: Store) -> None:
-        stopped = sweep_queries.sweep_record(store, sweep_id).state == SweepState.STOPPED
+        stopped = reading.sweep_record(store, sweep_id).state == SweepState.STOPPED
         writer.resume(store, [sweep_id])
         background_worker.start_worker(store, {sweep_id: name}, anyway=stopped)
 

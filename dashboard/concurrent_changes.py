@@ -7,8 +7,8 @@ import streamlit as st
 
 from dashboard import data
 from seqcls.errors import SeqclsError, StoreDamagedError, StoreLostError
+from sweeps.api import open_reader
 from sweeps.store import trust
-from sweeps.store.opening import open_reader
 
 TRIES = "tries of a page that changed while it was drawn"
 MOST_SAID = 50

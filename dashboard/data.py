@@ -22,25 +22,13 @@ from seqcls.errors import (
     StoreMissingError,
     VisitorError,
 )
-from sweeps.api import overlaps, sweeping
+from sweeps.api import Store, open_reader, overlaps, reading, sweeping
 from sweeps.api import trials as remedy_trials
+from sweeps.api.reading import View, as_of_now, one_moment
 from sweeps.grid.spec import parse_spec
 from sweeps.processes import repeated
 from sweeps.statistics import differences, intervals
 from sweeps.store import trust
-from sweeps.store.databases.engine import Store, as_of_now, one_moment
-from sweeps.store.opening import open_reader
-from sweeps.store.reads import (
-    curves,
-    errors,
-    explained,
-    overview,
-    queries,
-    string_queries,
-    sweep_queries,
-)
-from sweeps.store.reads.selection import View
-from sweeps.store.writes import sweep_actions
 from sweeps.work import progress as progressing
 from sweeps.work.estimate import Estimate, Timer
 from sweeps.work.progress import SweepProgress
@@ -116,13 +104,13 @@ def is_outdated() -> bool:
             store = reader()
             return any(
                 (store.location, of) in seen and seen[store.location, of] != of(store)
-                for of in (queries.revision, which_file)
+                for of in (reading.revision, which_file)
             )
     except SeqclsError:
         return bool(seen)
 
 
-def revision(store: Store, of: Callable[[Store], Any] = queries.revision) -> Any:
+def revision(store: Store, of: Callable[[Store], Any] = reading.revision) -> Any:
     """Which state of the database the page shows."""
     seen = _revisions.get()
     if seen is None:
@@ -155,7 +143,7 @@ def _which(store: Store) -> tuple[Any, ...]:
     return *which_file(store), file, lines
 
 
-def state_shown(of: Callable[[Store], Any] = queries.revision) -> tuple[Any, ...]:
+def state_shown(of: Callable[[Store], Any] = reading.revision) -> tuple[Any, ...]:
     """Which database the page shows, and in which state: a part of the key of what is kept of it.
 
     Args:
@@ -167,7 +155,7 @@ def state_shown(of: Callable[[Store], Any] = queries.revision) -> tuple[Any, ...
 
 def shared(
     function: Callable[Arguments, Answer],
-    of: Callable[[Store], Any] = queries.revision,
+    of: Callable[[Store], Any] = reading.revision,
 ) -> Callable[Arguments, Answer]:
     """A function whose answers all sessions share until what they are made of changes.
 
@@ -209,7 +197,7 @@ def _of_one_revision(of: Callable[[Store], Any], make: Callable[[], Answer]) -> 
 
 def cached(
     query: Callable[Concatenate[Store, Arguments], Answer],
-    of: Callable[[Store], Any] = queries.revision,
+    of: Callable[[Store], Any] = reading.revision,
 ) -> Callable[Arguments, Answer]:
     """A query whose answers all sessions share until what they are made of changes.
 
@@ -225,39 +213,39 @@ def cached(
     return shared(ask, of)
 
 
-breaking_strings = cached(string_queries.breaking_strings)
-causes = cached(explained.causes)
-configurations = cached(overview.configurations)
-count_failing_models = cached(overview.count_failing_models)
-count_runs = cached(overview.count_runs)
-count_string_errors = cached(string_queries.count_string_errors)
-error_kinds_by_length = cached(errors.error_kinds_by_length)
-failing_models = cached(overview.failing_models)
-first_wrong_places = cached(errors.first_wrong_places)
+breaking_strings = cached(reading.breaking_strings)
+causes = cached(reading.causes)
+configurations = cached(reading.configurations)
+count_failing_models = cached(reading.count_failing_models)
+count_runs = cached(reading.count_runs)
+count_string_errors = cached(reading.count_string_errors)
+error_kinds_by_length = cached(reading.error_kinds_by_length)
+failing_models = cached(reading.failing_models)
+first_wrong_places = cached(reading.first_wrong_places)
 loops = cached(remedy_trials.loops)
-languages = cached(overview.languages, overview.configs_revision)
-median_curves = cached(curves.median_curves)
-memberships = cached(sweep_queries.memberships, sweep_queries.members_revision)
-model = cached(overview.model)
-output_shares = cached(overview.output_shares)
-newest_losses = cached(curves.newest_losses)
-model_seeds = cached(overview.model_seeds, sweep_queries.members_revision)
-models = cached(overview.models)
+languages = cached(reading.languages, reading.configs_revision)
+median_curves = cached(reading.median_curves)
+memberships = cached(reading.memberships, reading.members_revision)
+model = cached(reading.model)
+output_shares = cached(reading.output_shares)
+newest_losses = cached(reading.newest_losses)
+model_seeds = cached(reading.model_seeds, reading.members_revision)
+models = cached(reading.models)
 sweep_counts = cached(progressing.counts)
-sweep_names = cached(sweep_actions.sweep_names)
-sweep_notes = cached(sweep_actions.notes)
-predictions = cached(overview.predictions, overview.configs_revision)
-scores_by_length = cached(overview.scores_by_length)
-sensitivity = cached(explained.sensitivity)
-settings = cached(overview.settings, overview.configs_revision)
-saved_views = cached(sweep_actions.views)
-some_configs = cached(queries.configs, overview.configs_revision)
-string_errors = cached(string_queries.string_errors)
-sweep_outcomes = cached(sweep_queries.sweep_outcomes)
-sweep_record = cached(sweep_queries.sweep_record)
-sweeps_of_run = cached(sweep_queries.sweeps_of_run, sweep_queries.members_revision)
+sweep_names = cached(reading.sweep_names)
+sweep_notes = cached(reading.notes)
+predictions = cached(reading.predictions, reading.configs_revision)
+scores_by_length = cached(reading.scores_by_length)
+sensitivity = cached(reading.sensitivity)
+settings = cached(reading.settings, reading.configs_revision)
+saved_views = cached(reading.views)
+some_configs = cached(reading.configs, reading.configs_revision)
+string_errors = cached(reading.string_errors)
+sweep_outcomes = cached(reading.sweep_outcomes)
+sweep_record = cached(reading.sweep_record)
+sweeps_of_run = cached(reading.sweeps_of_run, reading.members_revision)
 trials = cached(remedy_trials.trials)
-worst_models = cached(overview.worst_models)
+worst_models = cached(reading.worst_models)
 
 
 @cached
@@ -298,7 +286,7 @@ def medians(view: View, listed: int) -> pd.DataFrame:
     return intervals.medians(models(view), listed)
 
 
-@partial(shared, of=overview.configs_revision)
+@partial(shared, of=reading.configs_revision)
 def read_settings(config_ids: tuple[int, ...]) -> pd.DataFrame:
     """The settings that differ, missing where a configuration does not read them."""
     return differences.without_unread(settings().loc[list(config_ids)], some_configs(config_ids))

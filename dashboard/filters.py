@@ -14,8 +14,7 @@ from dashboard.words import measures
 from seqcls.config import default_fields
 from seqcls.errors import SeqclsError
 from seqcls.imported import PREFIX, fields_known
-from sweeps.store.reads.selection import KINDS, View, WrittenValue
-from sweeps.store.writes.sweep_actions import Note
+from sweeps.api.reading import KINDS, Note, View, WrittenValue
 
 PLAIN: dict[str, Any] = {
     "sweep": [],

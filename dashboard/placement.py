@@ -15,7 +15,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from dashboard import layout
 from dashboard.charts.legend import Key, legend, split_panels
-from dashboard.charts.parts import TokenDrawing, alone, together
+from dashboard.charts.parts import TokenDrawing, alone, at_own_size
 from dashboard.charts.scales import Drawing
 from dashboard.charts.themes import DARK, LIGHT, Ground, described, themed, title_of
 from dashboard.server.shared_answers import ANSWERS
@@ -28,6 +28,9 @@ them."""
 
 FEW_ROWS = 500
 """Rows of a chart that no page need wait for."""
+
+Drawn = Drawing | TokenDrawing | dict[str, Any]
+"""What a page shows: a chart, one along tokens, or one as it is sent."""
 
 # Neither is a chart validated piece by piece while it is built, which takes longer than drawing it.
 disable_debug_mode()
@@ -162,21 +165,15 @@ def unfolded(rows: int, label: str, key: str) -> DeltaGenerator | None:
     return folded if folded.open else None
 
 
-def place(chart: Drawing, key: str) -> None:
+def place(drawn: Drawn, key: str) -> None:
     """A chart at its own size: stretched, its two scales would no longer be equal.
 
     Panels are side by side as far as the page is wide.
     """
-    place_spec(placed(chart), key)
-
-
-def placed(chart: Drawing, says: str = "") -> dict[str, Any]:
-    """A chart for `place_spec`."""
-    return spec_of(chart.properties(autosize="pad"), says)
-
-
-def place_spec(spec: dict[str, Any], key: str) -> None:
-    """Places a chart, as it is sent, like `place`."""
+    if isinstance(drawn, TokenDrawing):
+        _place(_with_frames(at_own_size(drawn)), key)
+        return
+    spec = drawn if isinstance(drawn, dict) else placed(drawn)
     panels = split_panels(spec)
     if len(panels) == 1:
         _place(spec, key)
@@ -190,6 +187,11 @@ def place_spec(spec: dict[str, Any], key: str) -> None:
                 _place(panel, f"{key} {number}")
 
 
+def placed(chart: Drawing, says: str = "") -> dict[str, Any]:
+    """A chart as `place` sends it."""
+    return spec_of(chart.properties(autosize="pad"), says)
+
+
 def _place(spec: dict[str, Any], key: str) -> None:
     width = spec.get("spec", spec).get("width", 0)
     # As many columns of cells as there are take a width that only the browser knows.
@@ -197,20 +199,12 @@ def _place(spec: dict[str, Any], key: str) -> None:
         st.vega_lite_chart(spec, width="content", key=key)
 
 
-def place_together(parts: Sequence[TokenDrawing], key: str) -> None:
-    """Parts that share what is pointed at, as one at its own size."""
-    spec = together(parts)
+def _with_frames(spec: dict[str, Any]) -> dict[str, Any]:
+    """A part on the page's ground, whose data sets stay frames: Streamlit turns these into what is
+    sent more quickly than a list of rows.
+    """
     datasets = spec.pop("datasets")
-    # The frames are turned into what is sent by Streamlit, which is quicker than a list of rows.
-    _place({**themed(spec, ground()), "datasets": datasets}, key)
-
-
-def stretch_part(part: TokenDrawing, key: str, most: int = 0) -> None:
-    """A part as wide as its place, and no wider than so many pixels; the data sets are frames."""
-    spec = alone(part)
-    datasets = spec.pop("datasets")
-    with st.container(width=most or "stretch"):
-        stretch_spec({**themed(spec, ground()), "datasets": datasets}, key)
+    return {**themed(spec, ground()), "datasets": datasets}
 
 
 def _reserved(spec: dict[str, Any]) -> int:
@@ -224,22 +218,27 @@ def _place_of(key: str, height: int, width: int = 0) -> DeltaGenerator:
     return st.container(key=place, width="content" if width else "stretch")
 
 
-def stretch(chart: Drawing, key: str) -> None:
-    """A chart as wide as the page; its height is that of the plot, axes and legend come on top."""
-    stretch_spec(stretched(chart), key)
+def stretch(drawn: Drawn, key: str, most: int = 0) -> None:
+    """A chart as wide as its place; its height is that of the plot, axes and legend come on top.
+
+    Args:
+        drawn: what is drawn.
+        key: identifies it among the charts of the page.
+        most: pixels that a chart along tokens is wide at most, if there is a limit.
+    """
+    if isinstance(drawn, TokenDrawing):
+        with st.container(width=most or "stretch"):
+            stretch(_with_frames(alone(drawn)), key)
+        return
+    spec = _titled(drawn if isinstance(drawn, dict) else stretched(drawn))
+    with _place_of(key, _reserved(spec)):
+        st.vega_lite_chart(spec, key=key)
 
 
 def stretched(chart: Drawing, says: str = "") -> dict[str, Any]:
-    """A chart for `stretch_spec`."""
+    """A chart as `stretch` sends it."""
     fitted = alt.AutoSizeParams(type="fit-x", contains="padding")
     return spec_of(chart.properties(autosize=fitted), says)
-
-
-def stretch_spec(spec: dict[str, Any], key: str) -> None:
-    """Stretches a chart, as it is sent, like `stretch`."""
-    spec = _titled(spec)
-    with _place_of(key, _reserved(spec)):
-        st.vega_lite_chart(spec, key=key)
 
 
 SYMBOLS = {"triangle-down": "▼", "triangle-up": "▲", "square": "■", "diamond": "◆"}

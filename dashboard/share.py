@@ -16,8 +16,8 @@ from dashboard import data
 from dashboard.server import visitors
 from seqcls.errors import UnknownRunError
 from sweeps.api.exports import arrow_table
+from sweeps.api.reading import View
 from sweeps.results import rows_of
-from sweeps.store.reads.selection import View
 
 MOST_ROWS = 100_000
 """The most rows of a table that is exported here; `seqcls export` has no limit."""

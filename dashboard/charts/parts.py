@@ -1,21 +1,19 @@
-"""Drawings along a string's tokens that are shown as one; pointing at a token marks it in each.
+"""Drawings along a string's tokens; pointing at a token marks it in each one of a page.
 
 How a part looks does not depend on which string of a length is drawn: it is built once and then
 filled with other data, by the browser too.
 """
 
-import warnings
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from threading import Lock
 from typing import Any, NamedTuple
 
 import altair as alt
 import pandas as pd
 
 from dashboard.charts.pointing import framed
-from dashboard.charts.scales import AXIS, TITLE, reserved
+from dashboard.charts.scales import TITLE, reserved
 
 WIDTH = 640
 LEAST_STEP, STEP = 14, 28
@@ -68,15 +66,10 @@ class TokenDrawing:
         return reserved(height if self.is_picture else height - TITLE)
 
 
-def together(parts: Sequence[TokenDrawing]) -> dict[str, Any]:
-    """Parts below one another as one specification, whose data sets are frames.
-
-    Args:
-        parts: each names data sets of its own, but for the tokens, which all share.
-    """
-    spec = _template(tuple((part.looks, part.shape) for part in parts))
-    frames = {name: frame for part in parts for name, frame in part.data.items()}
-    return {**spec, "datasets": {**spec.get("datasets", {}), **frames}}
+def at_own_size(part: TokenDrawing) -> dict[str, Any]:
+    """A part as a specification with its own width, whose data sets are frames."""
+    spec = _at_own_size(part.looks, part.shape)
+    return {**spec, "datasets": {**spec.get("datasets", {}), **part.data}}
 
 
 def alone(part: TokenDrawing) -> dict[str, Any]:
@@ -95,22 +88,12 @@ def _alone(look: Callable[..., Layers], shape: tuple[Hashable, ...]) -> dict[str
     return spec | {"autosize": {"type": "fit-x", "contains": "padding"}}
 
 
-_WARNINGS = Lock()
-
-
 @lru_cache(maxsize=256)
-def _template(
-    looks: tuple[tuple[Callable[..., Layers], tuple[Hashable, ...]], ...],
-) -> dict[str, Any]:
-    # What is to be warned of is one list, of all threads.
-    with _WARNINGS, warnings.catch_warnings():
-        # That the parts share one mark is what is meant.
-        warnings.filterwarnings("ignore", "Automatically deduplicated selection parameter")
-        charts = [build(*shape) for build, shape in looks]
-        whole = alt.vconcat(*charts, spacing=14)
-    spec: dict[str, Any] = whole.resolve_scale(color="independent").to_dict(validate=False)
-    between = AXIS * (len(charts) - 1)
-    return spec | reserved(sum(chart.height for chart in charts) + between)
+def _at_own_size(look: Callable[..., Layers], shape: tuple[Hashable, ...]) -> dict[str, Any]:
+    chart = look(*shape)
+    whole = alt.vconcat(chart, spacing=14).resolve_scale(color="independent")
+    spec: dict[str, Any] = whole.to_dict(validate=False)
+    return spec | reserved(chart.height)
 
 
 def tokens_frame(names: Names) -> pd.DataFrame:

@@ -17,8 +17,8 @@ from seqcls.errors import SeqclsError, VisitorError
 from seqcls.interpretability.network import Network
 from seqcls.interpretability.trained_model import TrainedModel
 from seqcls.problem import Problem, resolve
-from sweeps.store.opening import open_reader
-from sweeps.store.reads.queries import stored_model
+from sweeps.api import open_reader
+from sweeps.api.reading import stored_model
 
 Arguments = ParamSpec("Arguments")
 Answer = TypeVar("Answer")

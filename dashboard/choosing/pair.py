@@ -9,7 +9,7 @@ import streamlit as st
 from dashboard import data, links
 from dashboard.words import names
 from seqcls.interpretability.wording import percent
-from sweeps.store.reads.selection import View
+from sweeps.api.reading import View
 
 CONFIGURATIONS, MODELS = "Configurations", "Models"
 CONFIG, RUN = "config", "run"

@@ -11,9 +11,8 @@ from dashboard.text import told, verbatim
 from seqcls.config import MAX_MODEL_SEED, default_fields
 from seqcls.errors import SeqclsError, UnknownRunError
 from seqcls.text import nearest
-from sweeps.store.opening import open_reader
-from sweeps.store.reads import queries
-from sweeps.store.reads.selection import View
+from sweeps.api import open_reader, reading
+from sweeps.api.reading import View
 
 SEARCH_HELP = (
     "Type to find any other model: a seed (`12`), a run (`run 12`), a sweep and a seed "
@@ -124,7 +123,7 @@ def choose_run() -> int | None:
         UnknownRunError: the link names no run.
     """
     named = st.query_params.get(RUN)
-    run_id = _worst() if named is None else queries.find_run(open_reader(), named)
+    run_id = _worst() if named is None else reading.find_run(open_reader(), named)
     if run_id is None:
         return None
     sweep = _sweep_of(run_id)

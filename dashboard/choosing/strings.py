@@ -14,9 +14,8 @@ from seqcls.errors import InvalidStringError, SeqclsError
 from seqcls.interpretability.trained_model import TrainedModel
 from seqcls.problem import resolve
 from seqcls.tasks import LanguageTask
-from sweeps.store.opening import open_reader
-from sweeps.store.reads import queries
-from sweeps.store.reads.queries import stored_epochs
+from sweeps.api import open_reader, reading
+from sweeps.api.reading import stored_epochs
 
 
 def from_link(name: str, otherwise: str) -> str:
@@ -100,7 +99,7 @@ def second_model(first: Named) -> Named | None:
     if not typed:
         return None
     try:
-        run_id = queries.find_run(open_reader(), typed)
+        run_id = reading.find_run(open_reader(), typed)
         with right:
             second = choose_model(run_id, BESIDE_EPOCH)
     except SeqclsError as error:

@@ -22,13 +22,12 @@ from seqcls.tasks import TASKS, LanguageTask
 from seqcls.theory.classes import Undecided
 from seqcls.theory.predictions import NETWORK_FIELDS, theory_of
 from sweeps.access import control, refuse_writes
+from sweeps.api import existing
+from sweeps.api.reading import stored_datasets
 from sweeps.datasets import read_content
 from sweeps.datasets.formats import ENDINGS
 from sweeps.datasets.lines import ending_of
 from sweeps.datasets.summary import Summary, summary_of
-from sweeps.store.databases.engine import Store
-from sweeps.store.opening import existing
-from sweeps.store.reads.test_sets import stored_datasets
 
 MOST_PREDICTED = 64
 """Networks of which the form says what theory predicts."""
@@ -110,7 +109,7 @@ def choose_strings(task: str, key: str) -> str | None:
     summary: Summary | None = state.get(SUMMARY)
     if summary is not None:
         _show_summary(summary, task)
-    known = {} if (store := existing()) is None else _stored(store)
+    known = {} if (store := existing()) is None else stored_datasets(store)
     if summary is not None and summary.digest is not None:
         known = {summary.digest: summary.path} | known
     if state.get(key) not in known:
@@ -124,11 +123,6 @@ def choose_strings(task: str, key: str) -> str | None:
         placeholder="Upload a file, or choose strings already in the database",
     )
     return chosen
-
-
-def _stored(store: Store) -> dict[str, str]:
-    with store.begin() as connection:
-        return stored_datasets(connection)
 
 
 def _read(key: str) -> None:

@@ -17,10 +17,8 @@ from dashboard.text import told, verbatim
 from seqcls.cancellation import Cancelled, cancelled_when
 from seqcls.errors import SeqclsError, VisitorError
 from sweeps.access import control, is_read_only
-from sweeps.api import overlaps, sweeping
+from sweeps.api import existing, overlaps, reading, sweeping
 from sweeps.grid.spec import SweepSpec, load_specs, shipped_names
-from sweeps.store.opening import existing
-from sweeps.store.reads import sweep_queries
 from sweeps.terminal import spoken
 from sweeps.work.estimate import Estimate
 from sweeps.work.timing import known_times
@@ -300,7 +298,7 @@ def _stored(specs: list[SweepSpec]) -> str | None:
     """Whether the database has these sweeps: as they are here, otherwise, or not (None)."""
     if (store := existing()) is None:
         return None
-    named = sweep_queries.specifications(store)
+    named = reading.specifications(store)
     stored = [named.get(spec.name) for spec in specs]
     if all(text == spec.submitted for text, spec in zip(stored, specs, strict=True)):
         return "as it is"

@@ -14,10 +14,9 @@ from dashboard.launch.fields import default_value, writes
 from dashboard.words import names
 from seqcls.config import ANY_SAMPLER, PARTS, RunConfig
 from seqcls.text import canonical_json
+from sweeps.api import open_reader, reading, why_unreadable
 from sweeps.grid.spec import load_specs
 from sweeps.grid.written_spec import MAX_NAME
-from sweeps.store.opening import open_reader, why_unreadable
-from sweeps.store.reads import queries, sweep_queries
 
 _DASHED = re.compile(r"(\d{1,19})\s*(?:-|\u2013|\.{2,})\s*(\d{1,19})")
 
@@ -213,7 +212,7 @@ def _offered() -> dict[str, Mapping[str, Any]]:
     # The page itself says what is wrong with the database.
     if why_unreadable() is not None:
         return offered
-    stored = sweep_queries.specifications(open_reader())
+    stored = reading.specifications(open_reader())
     offered |= _linked()
     return offered | {of_sweep(name): json.loads(text) for name, text in stored.items()}
 
@@ -222,7 +221,7 @@ def _linked() -> dict[str, Mapping[str, Any]]:
     """The model and the configurations that the page is about."""
     offered: dict[str, Mapping[str, Any]] = {}
     # A link may name a run that is not here, or several.
-    run_ids = queries.runs_named(open_reader(), st.query_params.get("run", ""))
+    run_ids = reading.runs_named(open_reader(), st.query_params.get("run", ""))
     for run_id in run_ids if len(run_ids) == 1 else ():
         for config_id in data.model(run_id)["config_id"]:
             offered[f"Model {run_id}"] = _fixed(int(config_id))

@@ -5,7 +5,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Iterator
 from threading import Lock
-from typing import Any, TypedDict
+from typing import TYPE_CHECKING, Any, TypedDict
 
 import numpy as np
 from starlette.concurrency import run_in_threadpool
@@ -13,17 +13,19 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse
 
 from dashboard import data
-from dashboard.charts.readout import DRAWN, token_names
+from dashboard.charts.readout import DRAWN
 from dashboard.server.first_page import BelowBase
 from dashboard.server.shared_answers import MODELS
 from dashboard.server.visitors import VisitorBudget, budget_seconds
 from dashboard.text import told
 from seqcls.errors import ConfigError, InvalidStringError, SeqclsError, VisitorError
-from seqcls.interpretability.trained_model import Answer, Letters, TrainedModel
+from seqcls.interpretability.trained_model import Answer, TrainedModel
 from sweeps.access import is_read_only
+from sweeps.api import open_reader, reading
 from sweeps.api.presentation import said_of
-from sweeps.store.opening import open_reader
-from sweeps.store.reads import queries
+
+if TYPE_CHECKING:
+    from dashboard.figures.string_states import StringStates
 
 MOST_TOKENS = 256
 """The most tokens of a string that is answered while it is typed."""
@@ -79,23 +81,25 @@ def look(model: TrainedModel, string: str) -> LiveDrawing:
             f"{string[:60]!r} has {len(letters):,} tokens: up to {MOST_TOKENS} are answered while "
             "they are typed; the tab States shows longer ones"
         )
-    answer = model.answer(letters)
-    maps, absent = _maps(model, letters)
+    # Imported where it is used: PyTorch takes a second or two to load.
+    from dashboard.figures.string_states import StringStates
+
+    answer, states = model.answer(letters), StringStates(model, letters)
+    maps, absent = _maps(states)
     return LiveDrawing(
         said=f"{said_of(answer)}.",
         wrong=bool(answer.is_wrong),
-        line=_line(model, letters, answer),
+        line=_line(states, answer),
         maps=maps,
         absent=absent,
     )
 
 
-def _line(model: TrainedModel, letters: Letters, answer: Answer) -> Line:
-    # Imported where it is used: PyTorch takes a second or two to load.
-    if model.problem.lacks("prefixes"):
+def _line(states: "StringStates", answer: Answer) -> Line:
+    if not states.has_prefixes:
         from seqcls.interpretability.states_of_outputs import output_tokens
 
-        written = output_tokens(model, letters)
+        written = states.ask(output_tokens)
         return Line(
             name="Probability of each token that it writes",
             tokens=[each.token for each in written],
@@ -104,10 +108,10 @@ def _line(model: TrainedModel, letters: Letters, answer: Answer) -> Line:
         )
     from seqcls.interpretability.states_by_strings import prefix_logits
 
-    prefixes = prefix_logits(model, letters)
-    tokens = ["", *(model.tokenizer.alphabet[letter] for letter in letters)]
+    prefixes = states.ask(prefix_logits)
     values = _finite(prefixes.logits.tolist())
-    return Line(name=f"Running {answer.number}", tokens=tokens, values=values, zero=True)
+    name = f"Running {answer.number}"
+    return Line(name=name, tokens=list(prefixes.tokens), values=values, zero=True)
 
 
 def _finite(values: list[float]) -> list[float | None]:
@@ -115,47 +119,42 @@ def _finite(values: list[float]) -> list[float | None]:
     return [round(value, 4) if np.isfinite(value) else None for value in values]
 
 
-def _maps(model: TrainedModel, letters: Letters) -> tuple[list[LiveMap], list[str]]:
+def _maps(states: "StringStates") -> tuple[list[LiveMap], list[str]]:
     """Attention or units, and why there is nothing of the kind."""
-    from seqcls.interpretability.states_by_strings import has_attention, has_units
-
-    if not (has_attention(model) or has_units(model)):
-        return [], [f"{model.config.architecture} names no attention and no units."]
-    names = token_names(model, letters)
-    if len(names) > DRAWN + 2:
+    if not (states.names_attention or states.has_units):
+        return [], [f"{states.model.config.architecture} names no attention and no units."]
+    if len(states.read) > DRAWN + 2:
         return [], [f"Attention and units are drawn up to {DRAWN} tokens; this string has more."]
     try:
-        maps = list(_attention(model, letters) if has_attention(model) else _units(model, letters))
+        maps = list(_attention(states) if states.names_attention else _units(states))
     except ConfigError as error:
         return [], [f"{error}."]
     left = len(maps) - MOST_MAPS
     return maps[:MOST_MAPS], [f"{left} more are not drawn."] if left > 0 else []
 
 
-def _attention(model: TrainedModel, letters: Letters) -> Iterator[LiveMap]:
-    from seqcls.interpretability.states_by_strings import attention_patterns
+def _attention(states: "StringStates") -> Iterator[LiveMap]:
+    from dashboard.figures.string_states import heads_of
 
-    patterns = attention_patterns(model, letters)
-    start = "Block" if patterns.apart is None else "Cross-attention, block"
-    for block, heads in enumerate(patterns.weights):
-        for head, weights in enumerate(heads):
-            yield LiveMap(
-                name=f"{start} {block}, head {head}",
-                rows=list(patterns.rows),
-                columns=list(patterns.tokens),
-                cells=_parts(weights, 1.0),
-                reach=1.0,
-                signed=False,
-            )
+    patterns = states.patterns
+    start = "" if patterns.apart is None else "cross-attention, "
+    for name, place in heads_of(patterns).items():
+        yield LiveMap(
+            name=f"{start}{name}".capitalize(),
+            rows=list(patterns.rows),
+            columns=list(patterns.tokens),
+            cells=_parts(patterns.weights[place], 1.0),
+            reach=1.0,
+            signed=False,
+        )
 
 
-def _units(model: TrainedModel, letters: Letters) -> Iterator[LiveMap]:
-    from seqcls.interpretability.states_by_strings import layer_word, recurrent_units
+def _units(states: "StringStates") -> Iterator[LiveMap]:
+    from seqcls.interpretability.states_by_strings import layer_word
 
-    word = layer_word(model).capitalize()
-    units = recurrent_units(model, letters)
-    for layer, states in enumerate(units.states):
-        shown = states.T[:MOST_UNITS]
+    word, units = layer_word(states.model).capitalize(), states.units
+    for layer, values in enumerate(units.states):
+        shown = values.T[:MOST_UNITS]
         reach = max(1.0, float(np.abs(shown).max(initial=0.0)))
         yield LiveMap(
             name=f"{word} {layer}, units",
@@ -251,7 +250,7 @@ def _model(run_id: int, epoch: int | None) -> TrainedModel:
     """The model, which the page Model may have opened already."""
 
     def open_it() -> TrainedModel:
-        return data.trained_model(queries.find_run(open_reader(), str(run_id)), epoch)
+        return data.trained_model(reading.find_run(open_reader(), str(run_id)), epoch)
 
     return MODELS.answer(("model", (*data.state_shown(), run_id, epoch)), open_it)
 

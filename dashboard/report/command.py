@@ -7,11 +7,9 @@ from pathlib import Path
 
 from seqcls.errors import ConfigError, UnknownRunError
 from seqcls.text import as_argument
+from sweeps.api import Store, open_reader, reading
+from sweeps.api.reading import View
 from sweeps.files import refuse_taken, whole_files
-from sweeps.store.databases.engine import Store
-from sweeps.store.opening import open_reader
-from sweeps.store.reads import sweep_queries
-from sweeps.store.reads.selection import View
 from sweeps.terminal import say
 
 
@@ -49,7 +47,7 @@ def written(store: Store, *sweeps: str, beside: bool = False) -> str:
         UnknownRunError: there is no such sweep, or nothing of them is trained yet.
     """
     for name in sweeps:
-        sweep_queries.find_sweep(store, name)
+        reading.find_sweep(store, name)
     quieten()
     # Imported where it is used: charts take a second to load.
     from dashboard.report.sweep_report import report
@@ -107,7 +105,7 @@ def _pages(store: Store, sweeps: Sequence[str]) -> dict[str, str]:
     quieten()
     texts: dict[str, str] = {}
     files: dict[str, str] = {}
-    for name in dict.fromkeys(sweeps or sweep_queries.specifications(store)):
+    for name in dict.fromkeys(sweeps or reading.specifications(store)):
         try:
             text = written(store, name, beside=True)
         except UnknownRunError:

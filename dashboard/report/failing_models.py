@@ -16,12 +16,10 @@ from seqcls.interpretability.network import obstacle
 from seqcls.interpretability.wording import percent
 from seqcls.kinds import Kind
 from seqcls.problem import obstacle_of, resolve
-from sweeps.api import failures
+from sweeps.api import Store, failures
 from sweeps.api import trials as remedy_trials
 from sweeps.api.presentation import displayed
-from sweeps.store.databases.engine import Store
-from sweeps.store.reads.queries import why_no_weights
-from sweeps.store.reads.string_queries import ErrorSearch
+from sweeps.api.reading import ErrorSearch, why_no_weights
 
 MOST_ASKED = 40
 """Models whose causes are found for a page: a tenth of a second each."""

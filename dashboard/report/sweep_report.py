@@ -17,13 +17,10 @@ from dashboard.words import measures, names
 from seqcls import __version__
 from seqcls.interpretability.wording import percent
 from seqcls.theory.table import NOT_KNOWN
+from sweeps.api import Store, reading
+from sweeps.api.reading import Note, SweepRecord, View
 from sweeps.grid.written_spec import toml_of
 from sweeps.results import setting_names
-from sweeps.store.databases.engine import Store
-from sweeps.store.reads import sweep_queries
-from sweeps.store.reads.selection import View
-from sweeps.store.reads.sweep_queries import SweepRecord
-from sweeps.store.writes.sweep_actions import Note
 
 MOST_SWEEPS = 100
 """That are listed on a page, the latest; a page that leads to the pages of sweeps lists all."""
@@ -256,7 +253,7 @@ def _failures(store: Store, sweeps: Sequence[_ReportSweep]) -> str:
     """The latest attempts that failed, with their reasons."""
     rows = []
     for sweep in sweeps:
-        failures = sweep_queries.failures(store, sweep.record.id, MOST_FAILURES + 1)
+        failures = reading.failures(store, sweep.record.id, MOST_FAILURES + 1)
         rows += [
             f"<tr><td>{html.escape(sweep.record.name)}</td><td>{row['run_id']}</td>"
             f"<td>{html.escape(row['reason'])}</td></tr>"

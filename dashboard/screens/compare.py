@@ -15,8 +15,8 @@ from dashboard.words import measures, names
 from seqcls.interpretability.wording import percent
 from seqcls.kinds import Measure
 from seqcls.theory.table import NOT_KNOWN
+from sweeps.api.reading import View
 from sweeps.results import setting_names
-from sweeps.store.reads.selection import View
 
 # Pixels of the table; it scrolls beyond.
 MOST_HEIGHT = 388

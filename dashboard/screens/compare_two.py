@@ -17,8 +17,8 @@ from seqcls.problem import obstacle_of, resolve
 from sweeps.api import models as questions
 from sweeps.api.comparisons import Compared, ComparedRuns, compare_configs, compare_runs
 from sweeps.api.presentation import displayed
+from sweeps.api.reading import View
 from sweeps.statistics.intervals import CONFIDENCE, FEWEST, ConfidenceInterval, PairTable
-from sweeps.store.reads.selection import View
 
 
 def of_configurations(compared: Compared, names: tuple[str, str]) -> None:

@@ -14,8 +14,7 @@ from dashboard.words import languages, measures, names
 from seqcls.config import RunConfig
 from seqcls.kinds import Kind, Words
 from sweeps.api.presentation import displayed
-from sweeps.store.reads.selection import KINDS, View
-from sweeps.store.reads.string_queries import ErrorSearch
+from sweeps.api.reading import KINDS, ErrorSearch, View
 
 KINDS_OF_ERRORS = ["false_positives", "false_negatives"]
 CONFIGURATION = "configuration"

@@ -14,7 +14,7 @@ from dashboard.views import configurations, heat_map
 from dashboard.views.heat_map import CANNOT, CLICKED
 from dashboard.words import languages, measures
 from seqcls.kinds import Measure
-from sweeps.store.reads.selection import View
+from sweeps.api.reading import View
 
 SHARES = ("median", "worst", "best", "failing_share")
 

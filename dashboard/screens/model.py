@@ -28,11 +28,8 @@ from seqcls.config import RunConfig
 from seqcls.errors import VisitorError
 from seqcls.interpretability.network import Needs, obstacle
 from seqcls.problem import Problem, resolve
-from sweeps.store.opening import open_reader
-from sweeps.store.reads import queries
-from sweeps.store.reads.queries import stored_epochs
-from sweeps.store.reads.selection import View
-from sweeps.store.reads.string_queries import EVERY_ERROR, ErrorSearch
+from sweeps.api import open_reader, reading
+from sweeps.api.reading import EVERY_ERROR, ErrorSearch, View, stored_epochs
 
 ANSWERS, ABLATION, AUTOMATON, LIVE = "Answers", "Ablation", "Automaton", "Live"
 BREAKING, ALL_STRINGS = "Breaking point", "All strings"
@@ -56,7 +53,7 @@ OF_A_STRING = STATES, MINIMAL, PATCHING = "States", "Minimal and nearest", "Patc
 def show_sections(run_id: int, config: RunConfig) -> None:
     """Draws the sections that hold for a model, and says which do not; PyTorch is loaded late."""
     problem = resolve(config)
-    if (reason := queries.why_no_weights(config)) is not None:
+    if (reason := reading.why_no_weights(config)) is not None:
         st.info(
             "Imported without weights, so analyses that look inside the model are unavailable: "
             f"{verbatim(reason)}.",
@@ -219,7 +216,7 @@ def show() -> None:
         st.info("No model is trained yet. Train the report's models, in about a minute:")
         st.code("seqcls sweep report", language="bash")
         return
-    _model(run_id, queries.run_config(open_reader(), run_id), header)
+    _model(run_id, reading.run_config(open_reader(), run_id), header)
 
 
 def _model(run_id: int, config: RunConfig, header: DeltaGenerator) -> None:
@@ -232,13 +229,13 @@ def _model(run_id: int, config: RunConfig, header: DeltaGenerator) -> None:
         errors = partial(data.string_errors, run_id, EVERY_ERROR)
         share.offer(header, f"model_{run_id}", errors, view, title=f"Model {run_id}")
         st.caption(verbatim(task_sentence(config)))
-        scores = queries.length_scores(open_reader(), [run_id])
+        scores = reading.length_scores(open_reader(), [run_id])
         st.markdown(verbatim(verdict_sentence(model, config, scores)))
-        diverged = queries.run_status(open_reader(), run_id).engine_reason
-        if diverged and queries.why_no_weights(config):
+        diverged = reading.run_status(open_reader(), run_id).engine_reason
+        if diverged and reading.why_no_weights(config):
             st.caption(verbatim(f"Its training {diverged}."))
         # Of a run that stopped early no more than its own epochs.
-        epochs = len(queries.epochs(open_reader(), run_id))
+        epochs = len(reading.epochs(open_reader(), run_id))
         if said := data.trained_on((int(model["config_id"]),), epochs or None):
             st.caption(verbatim(said))
         remedies.rounding(run_id)

@@ -10,12 +10,9 @@ from dashboard.views import annotating, losses, running
 from dashboard.words import measures, names
 from seqcls.interpretability.wording import percent
 from sweeps.access import control
+from sweeps.api import open_reader, reading
+from sweeps.api.reading import Note, SweepOutcome, View
 from sweeps.grid.written_spec import toml_of
-from sweeps.store.opening import open_reader
-from sweeps.store.reads import sweep_queries
-from sweeps.store.reads.selection import View
-from sweeps.store.reads.sweep_queries import SweepOutcome
-from sweeps.store.writes.sweep_actions import Note
 from sweeps.terminal import spoken
 from sweeps.work import background_worker
 from sweeps.work.progress import SweepProgress
@@ -165,7 +162,7 @@ def _varied(name: str) -> dict[str, str]:
     }
 
 
-def _times(record: sweep_queries.SweepRecord) -> None:
+def _times(record: reading.SweepRecord) -> None:
     trained = "none yet" if record.train_seconds is None else spoken(record.train_seconds)
     times = {
         "Submitted": clock(record.created_at),
@@ -191,7 +188,7 @@ def _progress(sweep_id: int) -> None:
 
 
 def _failures(sweep_id: int) -> None:
-    table = sweep_queries.failures(open_reader(), sweep_id, MAX_FAILURES)
+    table = reading.failures(open_reader(), sweep_id, MAX_FAILURES)
     if table.empty:
         return
     st.subheader("What failed")

@@ -17,8 +17,8 @@ from streamlit import get_option
 from dashboard.server import visitors
 from seqcls.errors import ConfigError, HostError, SeqclsError
 from sweeps.access import READ_ONLY_VARIABLE, is_read_only
+from sweeps.api import open_reader
 from sweeps.serve import NAMES_VARIABLE, THIS_MACHINE, answers_to, configured_names
-from sweeps.store.opening import open_reader
 from sweeps.terminal import say
 
 END_SECONDS = 3.0

@@ -124,7 +124,7 @@ class AblationTexts:
         """What pointing at a part says that it costs."""
         return [
             alt.Tooltip("errors:Q", title=self.words.missed.capitalize(), format=","),
-            alt.Tooltip("accuracy:Q", title="Accuracy", format=".2%"),
+            alt.Tooltip("accuracy:Q", title="Accuracy", format=".2~%"),
             alt.Tooltip("loss:Q", title="Loss (mean nats)", format=".4g"),
             alt.Tooltip("logit_change:Q", title=f"Mean change of the {self.number}", format=".4g"),
         ]
@@ -165,7 +165,7 @@ def accuracy_by_length(
             tooltip=[
                 alt.Tooltip("model:N", title="Model"),
                 alt.Tooltip("lengths:N", title="Lengths"),
-                alt.Tooltip("accuracy:Q", title="Accuracy", format=".2%"),
+                alt.Tooltip("accuracy:Q", title="Accuracy", format=".2~%"),
                 alt.Tooltip("wrong:Q", title=words.missed.capitalize()),
                 alt.Tooltip("strings:Q", title=words.plural("test").capitalize()),
             ],

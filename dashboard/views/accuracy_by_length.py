@@ -254,7 +254,7 @@ def _targets(seeds: alt.Chart, x: alt.X, y: alt.Scale, measure: str) -> alt.Char
             tooltip=[
                 *_TOOLTIPS,
                 alt.Tooltip("lengths:N", title="Lengths"),
-                alt.Tooltip("value:Q", title=measure, format=".2%"),
+                alt.Tooltip("value:Q", title=measure, format=".2~%"),
                 alt.Tooltip("strings:Q", title="Of test strings"),
             ],
         )

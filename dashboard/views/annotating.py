@@ -8,8 +8,8 @@ from dashboard import data, links
 from dashboard.actions import write
 from dashboard.text import verbatim
 from sweeps.access import control
-from sweeps.store.writes import sweep_actions
-from sweeps.store.writes.sweep_actions import NamedView, Note
+from sweeps.api.reading import NamedView, Note
+from sweeps.store import writer
 
 ARCHIVED = "show_archived"
 PAGES = {
@@ -32,10 +32,8 @@ def form(sweep_id: int, note: Note, known: list[str]) -> None:
     """
     with st.popover("Title, note, tags", icon=":material/edit:"), st.form(f"note {sweep_id}"):
         title, text = f"title {sweep_id}", f"note_text {sweep_id}"
-        st.text_input(
-            "Title", note.title, key=title, max_chars=sweep_actions.LONGEST_NAME, **control()
-        )
-        st.text_area("Note", note.note, key=text, max_chars=sweep_actions.LONGEST_NOTE, **control())
+        st.text_input("Title", note.title, key=title, max_chars=writer.LONGEST_NAME, **control())
+        st.text_area("Note", note.note, key=text, max_chars=writer.LONGEST_NOTE, **control())
         st.multiselect(
             "Tags",
             sorted({*known, *note.tags}),
@@ -58,7 +56,7 @@ def archive_button(sweep_id: int, note: Note) -> None:
         key=f"archive {sweep_id}",
         icon=":material/unarchive:" if archived else ":material/archive:",
         on_click=write,
-        args=(lambda store: sweep_actions.archive(store, sweep_id, not archived),),
+        args=(lambda store: writer.archive(store, sweep_id, not archived),),
         **control("An archived sweep is hidden from lists and filters. Nothing is deleted."),
     )
 
@@ -77,7 +75,7 @@ def show_views(page: str) -> None:
         if page not in PAGES:
             return
         st.text_input(
-            "Name for this view", key="view_name", max_chars=sweep_actions.LONGEST_NAME, **control()
+            "Name for this view", key="view_name", max_chars=writer.LONGEST_NAME, **control()
         )
         query = urlencode(
             [(key, value) for key in st.query_params for value in st.query_params.get_all(key)]
@@ -102,7 +100,7 @@ def _view(view: NamedView) -> None:
         **control("Delete this view."),
         type="tertiary",
         on_click=write,
-        args=(lambda store: sweep_actions.delete_view(store, view.name),),
+        args=(lambda store: writer.delete_view(store, view.name),),
     )
 
 
@@ -110,10 +108,10 @@ def _write(sweep_id: int) -> None:
     title, note, tags = (
         st.session_state[f"{x} {sweep_id}"] for x in ("title", "note_text", "tags")
     )
-    write(lambda store: sweep_actions.write_note(store, sweep_id, title, note, tags))
+    write(lambda store: writer.write_note(store, sweep_id, title, note, tags))
 
 
 def _save(page: str, query: str) -> None:
     name = st.session_state["view_name"]
-    write(lambda store: sweep_actions.save_view(store, NamedView(name, page, query)))
+    write(lambda store: writer.save_view(store, NamedView(name, page, query)))
     st.session_state["view_name"] = ""

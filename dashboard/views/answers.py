@@ -16,10 +16,9 @@ from dashboard.words import measures
 from dashboard.words.languages import first_strings
 from seqcls.config import RunConfig
 from seqcls.problem import resolve
+from sweeps.api import open_reader, reading
 from sweeps.api.presentation import displayed
-from sweeps.store.opening import open_reader
-from sweeps.store.reads import queries
-from sweeps.store.reads.string_queries import ErrorSearch
+from sweeps.api.reading import ErrorSearch
 
 LISTED = 200
 MOST_ASKED = 50
@@ -95,7 +94,7 @@ def _errors(run_id: int, config: RunConfig, errors: pd.DataFrame) -> None:
 
 
 def _training(run_id: int, config: RunConfig) -> None:
-    frame = losses_by_part(config, queries.epochs(open_reader(), run_id))
+    frame = losses_by_part(config, reading.epochs(open_reader(), run_id))
     if frame.empty:
         return
     st.subheader("Training")

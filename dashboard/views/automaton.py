@@ -30,8 +30,8 @@ from seqcls.interpretability.automaton import (
 from seqcls.interpretability.wording import percent
 from seqcls.problem import resolve
 from seqcls.tasks.automaton import Automaton
+from sweeps.api import open_reader
 from sweeps.api.interpretability import automaton, automaton_inside
-from sweeps.store.opening import open_reader
 
 if TYPE_CHECKING:
     from seqcls.interpretability.automaton_inside import Inside
@@ -57,7 +57,7 @@ def states_by_round(frame: pd.DataFrame) -> Drawing:
         tooltip=[
             alt.Tooltip("round:Q", title="Hypothesis"),
             alt.Tooltip("states:Q", title="States"),
-            alt.Tooltip("agreement:Q", title="Says what the model says on", format=".2%"),
+            alt.Tooltip("agreement:Q", title="Says what the model says on", format=".2~%"),
             alt.Tooltip("refuted:N", title="Refuted by"),
         ],
     ).properties(
@@ -95,7 +95,7 @@ def probe_by_position(frame: pd.DataFrame, trained: int, commonest: float) -> Dr
             tooltip=[
                 alt.Tooltip("layer:N", title="Probe of"),
                 alt.Tooltip("position:Q", title="Position"),
-                alt.Tooltip("share:Q", title="Read rightly", format=".1%"),
+                alt.Tooltip("share:Q", title="Read rightly", format=".1~%"),
             ],
         )
     )

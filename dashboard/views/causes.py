@@ -18,11 +18,9 @@ from seqcls.interpretability.mechanisms import SAMPLE
 from seqcls.kinds import MISCLASSIFIED
 from seqcls.problem import obstacle_of, resolve
 from sweeps.access import control
-from sweeps.api import failures
+from sweeps.api import failures, open_reader
 from sweeps.api.failures import CauseSearch
-from sweeps.store.opening import open_reader
-from sweeps.store.reads.queries import NO_WEIGHTS, why_no_weights
-from sweeps.store.reads.selection import View
+from sweeps.api.reading import NO_WEIGHTS, View, why_no_weights
 
 ROW_HEIGHT = 40
 FURNITURE_HEIGHT = 210
@@ -46,9 +44,9 @@ def mechanism_grid(shares: pd.DataFrame, names: list[str]) -> Drawing:
             alt.Tooltip("mechanism:N", title="Mechanism"),
             alt.Tooltip("seeds:Q", title="Failing seeds with it"),
             alt.Tooltip("failing:Q", title="Failing seeds looked at"),
-            alt.Tooltip("share:Q", title="Share", format=".1%"),
-            alt.Tooltip("low:Q", title="At least (95%)", format=".1%"),
-            alt.Tooltip("high:Q", title="At most (95%)", format=".1%"),
+            alt.Tooltip("share:Q", title="Share", format=".1~%"),
+            alt.Tooltip("low:Q", title="At least (95%)", format=".1~%"),
+            alt.Tooltip("high:Q", title="At most (95%)", format=".1~%"),
         ],
     )
     cells = base.mark_rect(cornerRadius=2, stroke=GREY, strokeWidth=0.3).encode(

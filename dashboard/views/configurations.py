@@ -10,9 +10,9 @@ from dashboard.text import verbatim
 from dashboard.words import names
 from seqcls.interpretability.wording import percents
 from seqcls.theory.table import NOT_KNOWN
+from sweeps.api.reading import View
 from sweeps.api.trials import Loop, TriedRemedy
 from sweeps.statistics.intervals import wilson
-from sweeps.store.reads.selection import View
 
 MAX_LISTED = 12
 """Seeds that are named in a cell of the table."""

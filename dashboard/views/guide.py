@@ -18,10 +18,9 @@ from dashboard.text import verbatim
 from dashboard.views.why import draw_figures
 from seqcls.errors import StoreMissingError, UnknownRunError
 from seqcls.interpretability.network import obstacle
+from sweeps.api import open_reader, reading
+from sweeps.api.reading import View
 from sweeps.grid.spec import load_specs
-from sweeps.store.opening import open_reader
-from sweeps.store.reads import queries
-from sweeps.store.reads.selection import View
 
 ROW = 44
 OUTCOMES = ("fails", "generalizes")
@@ -59,7 +58,7 @@ def sweeps_compared(frame: pd.DataFrame) -> Drawing:
                 alt.Tooltip("sweep:N", title="Sweep"),
                 alt.Tooltip("model_seed:Q", title="Model seed"),
                 alt.Tooltip("errors:Q", title="Misclassified", format=","),
-                alt.Tooltip("accuracy:Q", title="Accuracy", format=".2%"),
+                alt.Tooltip("accuracy:Q", title="Accuracy", format=".2~%"),
             ],
         )
     )
@@ -73,7 +72,7 @@ def find(sweep: str, model_seed: int) -> OpenedModel | None:
     """The model of a shipped run; where the database lacks it the page says so."""
     reference = f"{sweep}/{model_seed}"
     try:
-        model = open_model(queries.find_run(open_reader(), reference))
+        model = open_model(reading.find_run(open_reader(), reference))
         if model.config.key in _report_keys(sweep) and obstacle(model.problem) is None:
             return model
         st.info(

@@ -14,8 +14,8 @@ from dashboard.text import written
 from seqcls.fields import language_fields
 from seqcls.interpretability.wording import percents
 from seqcls.kinds import ACCURACY, Measure
+from sweeps.api.reading import View
 from sweeps.statistics.intervals import FEWEST, median_intervals, wilson
-from sweeps.store.reads.selection import View
 
 # Beyond so many values of a field, its cells could not be read.
 MAX_VALUES = 30
@@ -234,7 +234,7 @@ def heat_map(
             scale=alt.Scale(scheme=LOW_TO_HIGH, domain=spread, reverse=reverse),
             # Where the scale begins is said: that of accuracies does not begin at zero.
             legend=alt.Legend(
-                format=".0%" if reverse else ".1%",
+                format=".0%" if reverse else ".1~%",
                 orient="right",
                 gradientLength=LEGEND_LENGTH,
                 values=[spread[0], sum(spread) / 2, spread[1]],
@@ -245,7 +245,7 @@ def heat_map(
     rectangles = rectangles.add_params(clicked)
     ink = readable_on(value)
     share = base.mark_text(dy=-6, fontSize=12).encode(
-        text=alt.Text(f"{value}:Q", format=".1%"), color=ink
+        text=alt.Text(f"{value}:Q", format=".1~%"), color=ink
     )
     seeds = (
         base.mark_text(dy=9, fontSize=10)
@@ -298,7 +298,7 @@ def _tooltips(settings: Sequence[str], measure: Measure) -> list[alt.Tooltip]:
     shares = {**titles(measure), "failing_share": "Failing share"}
     return [
         *(alt.Tooltip(field=_escaped(field), type="nominal", title=field) for field in settings),
-        *(alt.Tooltip(f"{name}:Q", title=label, format=".2%") for name, label in shares.items()),
+        *(alt.Tooltip(f"{name}:Q", title=label, format=".2~%") for name, label in shares.items()),
         alt.Tooltip("median_interval:N", title="95% interval of the median"),
         alt.Tooltip("failing_interval:N", title="95% interval of the share"),
         alt.Tooltip("seeds:Q", title="Models"),

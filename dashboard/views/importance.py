@@ -14,20 +14,22 @@ from dashboard.charts.pointing import chart_with_names
 from dashboard.charts.scales import LABEL_WIDTH, LOW_TO_HIGH, Drawing, row_height, rows, titled
 from dashboard.text import verbatim, written
 from dashboard.words import languages, measures
+from seqcls.interpretability.wording import percent
+from sweeps.api.reading import View
 from sweeps.statistics.differences import MEASURES
 from sweeps.statistics.intervals import FEWEST
-from sweeps.store.reads.selection import View
 
 ROW = 34
 FURNITURE = 90
 
-FORMATS = {"Median accuracy": ".1%", "Median solved length": ".1f", "Failing share": ".0%"}
+FORMATS = {"Median accuracy": ".1~%", "Median solved length": ".1f", "Failing share": ".0%"}
 
 
 def effect_text(value: float, measure: str) -> str:
     """A value of a measure as text."""
-    letters = " letters" if measure == "Median solved length" else ""
-    return format(value, FORMATS[measure]) + letters
+    if measure == "Median solved length":
+        return f"{value:.1f} letters"
+    return percent(value, 1 if measure == "Median accuracy" else 0)
 
 
 def importance_chart(frame: pd.DataFrame, measure: str) -> alt.LayerChart | alt.FacetChart:
@@ -176,7 +178,7 @@ def parallel_coordinates(
         outcome: likewise.
     """
     top, column, said = _top(frame, outcome), _column(outcome), outcome.capitalize()
-    legend, exact = (".1~f", ".1~f") if _is_length(outcome) else (".0%", ".1%")
+    legend, exact = (".1~f", ".1~f") if _is_length(outcome) else (".0%", ".1~%")
     x, y = _axes(list(dict.fromkeys(frame["axis"])))
     lines = (
         chart_with_names(frame, list(dict.fromkeys(frame["configuration"])))

@@ -14,8 +14,8 @@ from dashboard.charts.pointing import CONFIGURATION, pointed
 from dashboard.charts.scales import Drawing, configuration_color, titled
 from dashboard.words import names
 from seqcls.problem import missing_plugin, resolve
-from sweeps.store.opening import open_reader
-from sweeps.store.reads.curves import losses_in_training
+from sweeps.api import open_reader
+from sweeps.api.reading import losses_in_training
 from sweeps.work.progress import SweepProgress
 
 PLOT_HEIGHT, FURNITURE = 240, 110

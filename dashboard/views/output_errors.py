@@ -24,7 +24,7 @@ from seqcls.models.positions import longest_readable
 from seqcls.problem import Problem, resolve
 from seqcls.strings.token_strings import TokenStrings
 from seqcls.tasks.paragraph import CHARACTERS, LINES, Paragraph
-from sweeps.store.reads.string_queries import ErrorSearch
+from sweeps.api.reading import ErrorSearch
 
 HEIGHT = 400
 
@@ -61,7 +61,7 @@ def errors_by_length(errors: pd.DataFrame, words: Words = MISCLASSIFIED) -> alt.
                 alt.Tooltip("lengths:N", title="Lengths"),
                 alt.Tooltip("strings:Q", title=f"{missed} {words.plural('')}"),
                 alt.Tooltip("tested:Q", title=f"Of {tested}{labelled}"),
-                alt.Tooltip("rate:Q", title="Share", format=".2%"),
+                alt.Tooltip("rate:Q", title="Share", format=".2~%"),
             ],
         )
         # A bar of one length stands in the middle above it.
@@ -156,7 +156,7 @@ def by_feature(measured: pd.DataFrame, feature: str, trained: int) -> Drawing:
             tooltip=[
                 alt.Tooltip("measure:N", title="Measure"),
                 alt.Tooltip("value:Q", title=feature.capitalize()),
-                alt.Tooltip("share:Q", title="Value", format=".2%"),
+                alt.Tooltip("share:Q", title="Value", format=".2~%"),
                 alt.Tooltip("of:Q", title="Out of", format=","),
                 alt.Tooltip("tested:Q", title="Test inputs"),
             ],

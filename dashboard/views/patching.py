@@ -7,7 +7,7 @@ from dashboard.charts.readout import token_names, with_letters
 from dashboard.choosing.opened import AnyModel, remembered, say
 from dashboard.choosing.strings import NOTATION, look_at
 from dashboard.data import explaining
-from dashboard.placement import stretch_part
+from dashboard.placement import stretch
 from dashboard.text import verbatim
 from seqcls.interpretability.minimal import minimal_failing, nearest_right, shortest_failing
 from seqcls.interpretability.patching import Patched, patch
@@ -106,7 +106,7 @@ def show(opened: AnyModel, letters: Letters) -> None:
     names = patched.base_tokens if patched.of_output else token_names(model, letters)
     logits = patched.base_logit, patched.source_logit
     drawing = token_states.patched(frame, names, *logits, patched.unit)
-    stretch_part(drawing, "network patched")
+    stretch(drawing, "network patched")
     _say_how_to_read(patched)
     flips = flip_table(patched)
     if not flips.empty:

@@ -14,6 +14,7 @@ from dashboard.data import explaining
 from dashboard.text import verbatim
 from dashboard.views.states import FigureStyle, one_of
 from seqcls.interpretability.states_of_outputs import OutputToken, read_picture
+from seqcls.interpretability.wording import percent
 from seqcls.models.pictures import page_of
 from seqcls.pictures.user_pictures import (
     MAX_BYTES,
@@ -202,8 +203,8 @@ def _read(named: Named, ink: Ink, look: FigureStyle) -> None:
     surest = min(read.tokens, key=lambda token: token.probability)
     st.markdown(verbatim(f"{text}{'' if ends else ' and did not end'}."))
     st.caption(
-        f"Least sure of {verbatim(surest.token)}: probability {surest.probability:.1%}, then "
-        f"{verbatim(surest.runner_up)} with {surest.runner_up_probability:.1%}."
+        f"Least sure of {verbatim(surest.token)}: probability {percent(surest.probability)}, "
+        f"then {verbatim(surest.runner_up)} with {percent(surest.runner_up_probability)}."
     )
     if read.weights is None:
         elements.place_picture(elements.heated(ink))

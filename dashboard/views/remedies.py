@@ -12,10 +12,9 @@ from dashboard.launch import fields, panel
 from dashboard.text import verbatim
 from seqcls.config import ABOUT, RunConfig
 from sweeps.access import control
+from sweeps.api import open_reader, reading
 from sweeps.api import trials as remedy_trials
 from sweeps.api.trials import RemedyTrial
-from sweeps.store.opening import open_reader
-from sweeps.store.reads import queries
 
 
 def fill_launch_panel(run_id: int, config: RunConfig, trial: RemedyTrial) -> None:
@@ -49,7 +48,7 @@ def show(run_id: int) -> None:
     if not mechanisms:
         return
     st.subheader(f"What would help model {run_id}?")
-    config = queries.run_config(open_reader(), run_id)
+    config = reading.run_config(open_reader(), run_id)
     trials = data.trials(run_id, mechanisms)
     if not trials:
         st.info(

@@ -6,11 +6,8 @@ from dashboard import actions, data, links
 from dashboard.text import models_fail, verbatim
 from seqcls.errors import SeqclsError
 from sweeps.access import control
-from sweeps.store.databases.engine import Store
-from sweeps.store.opening import open_reader
-from sweeps.store.reads import queries
-from sweeps.store.reads.selection import View
-from sweeps.store.tables import SweepState
+from sweeps.api import Store, open_reader, reading
+from sweeps.api.reading import SweepState, View
 from sweeps.terminal import spoken
 from sweeps.work.progress import SweepProgress
 
@@ -39,7 +36,7 @@ def show() -> None:
 
 def _read(store: Store) -> tuple[object, ...]:
     """Which file is read, and at which revision."""
-    return data.which_file(store), queries.revision(store)
+    return data.which_file(store), reading.revision(store)
 
 
 def goes_on(sweep: SweepProgress) -> bool:

@@ -11,8 +11,8 @@ from dashboard import data
 from dashboard.words import measures, names
 from seqcls.kinds import Measure
 from seqcls.problem import Problem, obstacle_of, resolve
-from sweeps.store.reads import curves
-from sweeps.store.reads.selection import View
+from sweeps.api import reading
+from sweeps.api.reading import View
 
 # Which strings a measure is the share of, and which of them it counts; by the measure's name.
 _SHARES: dict[str, Callable[[pd.DataFrame], tuple["pd.Series[int]", "pd.Series[int]"]]] = {
@@ -24,7 +24,7 @@ _SHARES: dict[str, Callable[[pd.DataFrame], tuple["pd.Series[int]", "pd.Series[i
 }
 
 
-_MEASURES: dict[str, curves.Measure] = {
+_MEASURES: dict[str, reading.Measure] = {
     "accuracy": "accuracy",
     "false_positive_rate": "false positives",
     "false_negative_rate": "false negatives",

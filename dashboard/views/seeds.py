@@ -83,7 +83,7 @@ def _tooltips() -> list[alt.Tooltip]:
     return [
         alt.Tooltip("configuration:N", title="Configuration"),
         alt.Tooltip("model_seed:Q", title="Model seed"),
-        alt.Tooltip("accuracy:Q", title="Accuracy", format=".2%"),
+        alt.Tooltip("accuracy:Q", title="Accuracy", format=".2~%"),
         alt.Tooltip("false_positives:Q", title="False positives"),
         alt.Tooltip("false_negatives:Q", title="False negatives"),
         alt.Tooltip("solved:N", title="Solved length"),
@@ -131,7 +131,7 @@ def seed_grid(models: pd.DataFrame, names: list[str]) -> alt.Chart:
             tooltip=[
                 alt.Tooltip("configuration:N", title="Configuration"),
                 alt.Tooltip("model_seed:Q", title="Model seed"),
-                alt.Tooltip("accuracy:Q", title="Accuracy", format=".2%"),
+                alt.Tooltip("accuracy:Q", title="Accuracy", format=".2~%"),
                 *_false(models),
             ],
         )

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 
 import pandas as pd
 import streamlit as st
@@ -11,123 +10,30 @@ from dashboard import layout, links
 from dashboard.charts import token_states
 from dashboard.charts.attention import LARGEST, ROW_WIDTH, attention_matrix, small_patterns
 from dashboard.charts.parts import WIDTH
-from dashboard.charts.readout import (
-    DRAWN,
-    prefixes_frame,
-    steps_frame,
-    steps_of_one,
-    token_names,
-    with_letters,
-    with_margin,
-)
+from dashboard.charts.readout import DRAWN, steps_of_one, with_letters, with_margin
 from dashboard.choosing.opened import AnyModel, remembered, say
 from dashboard.choosing.strings import Named
 from dashboard.data import explaining
-from dashboard.placement import stretch_part
+from dashboard.figures.string_states import Answer, StringStates, heads_of
+from dashboard.placement import stretch
 from dashboard.text import verbatim
-from seqcls.interpretability.attribution_by_strings import has_residual_stream, logit_steps
-from seqcls.interpretability.states_by_strings import (
-    Patterns,
-    Units,
-    attention_patterns,
-    has_attention,
-    has_decoder,
-    has_units,
-    layer_word,
-    prefix_logits,
-    principal_path,
-    recurrent_units,
-)
+from seqcls.interpretability.states_by_strings import layer_word
 from seqcls.interpretability.trained_model import Letters, TrainedModel
 from sweeps.api import presentation
 
-steps_of = remembered(logit_steps)
-prefixes_of = remembered(prefix_logits)
-patterns_of = remembered(attention_patterns)
-units_of = remembered(recurrent_units)
-
 
 @dataclass(frozen=True, eq=False)
-class StringResults:
-    """A model and a string."""
+class StringResults(StringStates):
+    """A model of the page and a string; what is asked of it is kept between reruns."""
 
     opened: AnyModel
-    letters: Letters
 
-    @property
-    def model(self) -> TrainedModel:
-        return self.opened.model
-
-    @cached_property
-    def has_residual_stream(self) -> bool:
-        return has_residual_stream(self.model)
-
-    @cached_property
-    def has_attention(self) -> bool:
-        return has_attention(self.model) and not self.has_decoder
-
-    @cached_property
-    def has_decoder(self) -> bool:
-        return has_decoder(self.model)
-
-    @cached_property
-    def has_units(self) -> bool:
-        return has_units(self.model)
-
-    @property
-    def has_prefixes(self) -> bool:
-        """Whether prefixes of the string have answers of their own."""
-        return self.model.problem.lacks("prefixes") is None
-
-    @cached_property
-    def names(self) -> list[str]:
-        """The tokens along the axis; where a decoder reads the output alone, its own."""
-        names = token_names(self.model, self.letters)
-        return names[len(self.letters) + 1 :] if self.has_decoder else names
-
-    @property
-    def is_long(self) -> bool:
-        """Whether there are too many tokens to draw attention or units."""
-        tokens = self.letters if self.has_prefixes else self.names
-        return len(tokens) > DRAWN
-
-    @cached_property
-    def steps(self) -> pd.DataFrame:
-        """What each part of a Transformer adds to the logit, as a waterfall draws it."""
-        return steps_frame(steps_of(self.opened, self.letters), self.model.display(self.letters))
-
-    @cached_property
-    def prefixes(self) -> pd.DataFrame:
-        """The logit after every prefix: the frame of `prefixes_frame`."""
-        prefixes = prefixes_of(self.opened, self.letters)
-        return prefixes_frame(self.model, self.letters, prefixes)
-
-    @cached_property
-    def patterns(self) -> Patterns:
-        """What every token attends to.
-
-        Raises:
-            ConfigError: the model is no Transformer.
-        """
-        return patterns_of(self.opened, self.letters)
-
-    @cached_property
-    def units(self) -> Units:
-        """The states of a recurrent network.
-
-        Raises:
-            ConfigError: the model is none.
-        """
-        return units_of(self.opened, self.letters)
+    def ask(self, question: Callable[[TrainedModel, Letters], Answer]) -> Answer:
+        return remembered(question)(self.opened, self.letters)
 
     def prefix_logits(self) -> list[float]:
         """Every prefix's logit; none of a model that writes."""
         return self.prefixes["logit"].tolist() if self.has_prefixes else []
-
-    def logit_ends(self) -> Iterator[float]:
-        """Every sum of parts of the logit; none without a residual stream."""
-        if self.has_residual_stream:
-            yield from self.steps[["start", "end"]].to_numpy().ravel().tolist()
 
     def reaches(self) -> dict[str, float]:
         """The greatest value of each recurrent state; of what is not recurrent none."""
@@ -174,12 +80,16 @@ class FigureStyle:
 def show(first: Named, letters: Letters, second: Named | None) -> None:
     """Draws the section for one string and one model, or beside a second one."""
     if second is None:
-        _show([StringResults(first.opened, letters)], [FigureStyle()])
+        _show([_results(first, letters)], [FigureStyle()])
         return
     other = second.model.letters(first.model.text(letters))
-    models = [StringResults(first.opened, letters), StringResults(second.opened, other)]
+    models = [_results(first, letters), _results(second, other)]
     looks = _looks(models, [first.name, second.name])
     _show(models, looks)
+
+
+def _results(named: Named, letters: Letters) -> StringResults:
+    return StringResults(named.model, letters, named.opened)
 
 
 def side_by_side(models: Sequence[Named]) -> None:
@@ -264,7 +174,7 @@ def _read_by(models: Sequence[StringResults]) -> str:
         "The decoder reads SEP and the output that it writes; its states are those after each "
         "token."
     )
-    if not any(results.has_decoder and has_attention(results.model) for results in models):
+    if not any(results.has_decoder and results.names_attention for results in models):
         return said
     attended = "over the picture" if models[0].model.problem.network.picture else "to the input"
     return f"{said} Writing shows its attention {attended}."
@@ -286,39 +196,34 @@ def _steps(results: StringResults, look: FigureStyle) -> None:
     if not results.has_residual_stream:
         st.caption("It has no residual stream.")
         return
-    stretch_part(steps_of_one(results.steps, look.steps), f"network steps {look.name}")
+    stretch(steps_of_one(results.steps, look.steps), f"network steps {look.name}")
 
 
 def _prefixes(results: StringResults, look: FigureStyle) -> None:
-    drawn = token_states.prefix_logits(results.prefixes, results.names, look.prefixes)
-    stretch_part(drawn, f"network prefixes {look.name}")
+    stretch(results.draw_prefixes(look.prefixes), f"network prefixes {look.name}")
 
 
 def _attention(results: StringResults, look: FigureStyle) -> None:
     if not results.has_attention:
-        st.caption(
-            "Writing shows its attention."
-            if has_attention(results.model)
-            else "It has no attention."
-        )
+        has_any = results.names_attention
+        st.caption("Writing shows its attention." if has_any else "It has no attention.")
         return
     if results.is_long:
         return
-    model, patterns = results.model, results.patterns
-    blocks, heads, tokens = patterns.weights.shape[:3]
-    if not heads:
+    patterns = results.patterns
+    places_of, tokens = heads_of(patterns), len(patterns.tokens)
+    if not places_of:
         return
-    places = with_letters(model, pd.DataFrame({"place": range(tokens)}))["letter"].tolist()
-    options = [f"block {block}, head {head}" for block in range(blocks) for head in range(heads)]
+    options = list(places_of)
     if len(options) > 1:
+        letters = with_letters(results.model, pd.DataFrame({"place": range(tokens)}))["letter"]
         width = ROW_WIDTH // 2 if look.name else ROW_WIDTH
-        small = small_patterns(presentation.pattern_runs(patterns), places, width)
-        stretch_part(small, f"network heads {look.name}", heads * LARGEST + FURNITURE)
+        small = small_patterns(presentation.pattern_runs(patterns), letters.tolist(), width)
+        most = patterns.weights.shape[1] * LARGEST + FURNITURE
+        stretch(small, f"network heads {look.name}", most)
     chosen = one_of("Head to open", options, options[0], "head", look)
-    frame = presentation.head_frame(patterns, *divmod(options.index(chosen), heads))
-    frame = with_letters(model, frame)
-    drawn = attention_matrix(frame, results.names, chosen)
-    stretch_part(drawn, f"network attention {look.name}", tokens * WIDEST + FURNITURE)
+    drawn = attention_matrix(results.head(*places_of[chosen]), results.names, chosen)
+    stretch(drawn, f"network attention {look.name}", tokens * WIDEST + FURNITURE)
 
 
 def one_of(label: str, options: Sequence[str], first: str, name: str, look: FigureStyle) -> str:
@@ -340,22 +245,20 @@ def _units(results: StringResults, look: FigureStyle) -> None:
         return
     if results.is_long:
         return
-    model, units = results.model, results.units
+    units = results.units
     left, right = st.columns(2)
     with left:
         state = one_of("State", ["state", *units.gates], "state", "state", look)
     layers = [str(layer) for layer in range(len(units.states))]
     with right:
-        word = layer_word(model).capitalize()
+        word = layer_word(results.model).capitalize()
         layer = int(one_of(word, layers, layers[-1], "layer", look))
-    frame = with_letters(model, presentation.layer_frame(units, state, layer))
-    path = principal_path(units.states[layer])
-    points = with_letters(model, presentation.path_frame(path, units.tokens))
     title = f"{word} {layer}: {verbatim(state.replace('_', ' '))}"
-    drawn = token_states.unit_states(frame, results.names, title, look.reaches.get(state))
+    reach = look.reaches.get(state)
+    drawn = token_states.unit_states(results.layer(layer, state), results.names, title, reach)
     with layout.grid(f"units {look.name}"):
-        stretch_part(drawn, f"network units {look.name}")
-        stretch_part(token_states.state_path(points, path.shares), f"network path {look.name}")
+        stretch(drawn, f"network units {look.name}")
+        stretch(results.draw_path(layer), f"network path {look.name}")
 
 
 _SECTIONS = {

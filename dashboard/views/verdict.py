@@ -86,7 +86,7 @@ def error_map(cells: pd.DataFrame, letters: tuple[str, str], longest: int, title
                 alt.Tooltip("firsts:N", title=f"Letters {first}"),
                 alt.Tooltip("seconds:N", title=f"Letters {second}"),
                 alt.Tooltip("errors:Q", title="Multisets wrong", format=","),
-                alt.Tooltip("share:Q", title="Share of such strings", format=".1%"),
+                alt.Tooltip("share:Q", title="Share of such strings", format=".1~%"),
             ],
         )
         .properties(height=MAP_SIDE, title=title, **reserved(MAP_SIDE, legend=True))
@@ -328,7 +328,7 @@ def wrong_by_length(frame: pd.DataFrame) -> alt.Chart:
                 alt.Tooltip("length:O", title="Length"),
                 alt.Tooltip("wrong:Q", title="Inputs", format=","),
                 alt.Tooltip("inputs:Q", title="Of all of that length", format=","),
-                alt.Tooltip("share:Q", title="Share", format=".2%"),
+                alt.Tooltip("share:Q", title="Share", format=".2~%"),
             ],
         )
         .properties(

@@ -15,7 +15,7 @@ from dashboard.choosing.opened import OpenedModel, remembered
 from dashboard.choosing.strings import Chosen, look_at
 from dashboard.figures import gallery
 from dashboard.figures.figure import Figure
-from dashboard.placement import place_spec, placed, show_keys, stretch_spec, stretched
+from dashboard.placement import place, placed, show_keys, stretch, stretched
 from dashboard.text import verbatim
 from seqcls.config import RunConfig
 from seqcls.errors import InvalidStringError
@@ -60,7 +60,7 @@ def _draw_one(panels: list[tuple[Figure, dict[str, Any]]], prefix: str) -> None:
     with st.container(width=PLANE_WIDTH * planes or "stretch"):
         with st.container(horizontal=True, gap="small"):
             for figure, spec in panels:
-                show = stretch_spec if figure.is_line else place_spec
+                show = stretch if figure.is_line else place
                 show(spec, prefix + figure.file_name)
         st.caption(f"Figure {first.number}. {first.note}")
 

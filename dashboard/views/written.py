@@ -10,21 +10,22 @@ import pandas as pd
 import streamlit as st
 
 from dashboard import elements
-from dashboard.charts.attention import output_attention
 from dashboard.charts.colors import GREY, INK, OKABE_ITO
 from dashboard.charts.parts import WIDTH, Layers, TokenDrawing, chart_of, titled
 from dashboard.charts.readout import DRAWN
 from dashboard.choosing.opened import remembered, say
 from dashboard.choosing.strings import Named
 from dashboard.data import explaining
-from dashboard.placement import place_together
+from dashboard.figures.string_states import draw_output_head, heads_of
+from dashboard.placement import place
 from dashboard.text import verbatim
 from dashboard.views import pictures
-from dashboard.views.states import NARROW, FigureStyle, one_of, patterns_of, side_by_side
+from dashboard.views.states import NARROW, FigureStyle, one_of, side_by_side
 from seqcls.interpretability.states_by_strings import (
     Kind,
     Patterns,
     attention_kinds,
+    attention_patterns,
     has_attention,
     has_decoder,
     picture_attention,
@@ -38,7 +39,7 @@ from seqcls.interpretability.states_of_outputs import (
     require_writing,
 )
 from seqcls.interpretability.trained_model import Letters, TrainedModel
-from sweeps.api import presentation
+from seqcls.interpretability.wording import percent
 from sweeps.api.presentation import displayed, said_of
 
 BEFORE = 3
@@ -120,7 +121,7 @@ def share(probability: float) -> str:
         return ">99.9%"
     if probability < 0.001:
         return "<0.1%"
-    return f"{probability:.1%}"
+    return percent(probability, 1)
 
 
 def _outcome(leaf: Leaf) -> str:
@@ -181,8 +182,8 @@ def _output_tree_chart(first: int, last: int, rows: int, space: int) -> Layers:
             opacity=alt.Opacity("strength:Q", scale=None),
             tooltip=[
                 alt.Tooltip("token:N", title="Token"),
-                alt.Tooltip("probability:Q", title="Its probability", format=".4%"),
-                alt.Tooltip("so_far:Q", title="With all before it", format=".4%"),
+                alt.Tooltip("probability:Q", title="Its probability", format=".4~%"),
+                alt.Tooltip("so_far:Q", title="With all before it", format=".4~%"),
             ],
         )
     )
@@ -215,7 +216,7 @@ def _output_tree_chart(first: int, last: int, rows: int, space: int) -> Layers:
             text="said:N",
             tooltip=[
                 alt.Tooltip("output:N", title="Output"),
-                alt.Tooltip("probability:Q", title="Probability", format=".4%"),
+                alt.Tooltip("probability:Q", title="Probability", format=".4~%"),
                 alt.Tooltip("log_probability:Q", title="Log-probability", format=".4f"),
             ],
         )
@@ -235,6 +236,7 @@ PIXELS = 900
 
 tokens_of = remembered(output_tokens, "Writing")
 tree_of = remembered(output_tree, "Writing")
+patterns_of = remembered(attention_patterns)
 seen_of = remembered(picture_attention)
 
 
@@ -353,19 +355,14 @@ def _undrawn(patterns: Patterns, apart: bool) -> str:
 
 def _heat_map(shown: _Shown, patterns: Patterns, kind: Kind | None) -> None:
     """The weights of one head that is chosen, while tokens are written."""
-    look, (blocks, heads) = shown.look, patterns.weights.shape[:2]
-    options = [f"block {block}, head {head}" for block in range(blocks) for head in range(heads)]
-    if kind is not None and len(options) == 1:
-        chosen, title = options[0], str(kind)
-    else:
-        chosen = one_of("Head", options, options[0], "head", look)
-        title = chosen if kind is None else f"{kind}, {chosen}"
-    place = divmod(options.index(chosen), heads)
+    look, options = shown.look, list(heads_of(patterns))
+    chosen = options[0]
+    if kind is None or len(options) > 1:
+        chosen = one_of("Head", options, chosen, "head", look)
     start = len(shown.letters) + 1 if kind is None else 0
-    frame = presentation.output_attention_frame(patterns, start, *place)
     written = [token.token for token in shown.tokens]
-    part = output_attention(frame, patterns.tokens, written, title, look.width)
-    place_together([part], f"output attention {look.name}")
+    part = draw_output_head(patterns, chosen, written, kind=kind, start=start, width=look.width)
+    place(part, f"output attention {look.name}")
 
 
 def _absent(model: TrainedModel) -> str:
@@ -396,7 +393,7 @@ def _others(shown: _Shown) -> None:
         displayed(ends_frame(tree, places), shown.model.config),
         NARROW if look.name else PIXELS,
     )
-    place_together([drawn], f"output tree {look.name}")
+    place(drawn, f"output tree {look.name}")
     if any(leaf.tokens > len(places) for leaf in tree.leaves):
         st.caption(f"Tokens {places[0] + 1} to {places[-1] + 1} are drawn; some outputs have more.")
     st.caption(

@@ -15,8 +15,8 @@ from seqcls import kinds
 from seqcls.interpretability.wording import EMPTY, length_text, percent
 from seqcls.kinds import ACCURACY, KINDS, MISCLASSIFIED, Kind, Measure, Words
 from seqcls.problem import obstacle_of, resolve
+from sweeps.api import reading
 from sweeps.api.presentation import ANY_WORDS
-from sweeps.store.reads import overview
 
 ANY_ACCURACY = Measure(
     "accuracy", "Accuracy", "Share of a model's test strings that it answers correctly."
@@ -63,7 +63,7 @@ def measures_of(config_ids: tuple[int, ...]) -> list[Measure]:
     return [ANY_ACCURACY, *(x for x in kinds[0][1:] if x.title in shared)]
 
 
-@partial(data.shared, of=overview.configs_revision)
+@partial(data.shared, of=reading.configs_revision)
 def kinds_of(config_ids: tuple[int, ...]) -> list[Kind]:
     """The kinds of answers of these configurations, each once; of languages where none is known."""
     languages = data.languages()

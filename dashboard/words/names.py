@@ -9,7 +9,7 @@ import streamlit as st
 from dashboard import data
 from dashboard.charts.colors import OKABE_ITO
 from seqcls.imported import PREFIX
-from sweeps.store.reads import sweep_queries
+from sweeps.api import reading
 
 CHIPS = "chips"
 """The column of what tells the configurations of a table apart, a chip each."""
@@ -21,13 +21,13 @@ COLORS = "colors of configurations"
 """Those that the session has seen."""
 
 
-@partial(data.shared, of=sweep_queries.members_revision)
+@partial(data.shared, of=reading.members_revision)
 def configuration_names(config_ids: Sequence[int]) -> dict[int, str]:
     """What each configuration is called, beside these others: no two the same."""
     return told_apart(config_ids, data.memberships(), data.settings())
 
 
-@partial(data.shared, of=sweep_queries.members_revision)
+@partial(data.shared, of=reading.members_revision)
 def _name_parts(config_ids: Sequence[int]) -> dict[int, list[str]]:
     return parts_apart(config_ids, data.memberships(), data.settings())
 

@@ -9,7 +9,7 @@ from seqcls.interpretability.explanations import Explanation, HeadReading
 from seqcls.interpretability.families import MAX_COUNT
 from seqcls.interpretability.family import Change, Curve, FamilyMap
 from seqcls.interpretability.mechanisms import Mechanism
-from seqcls.interpretability.wording import MOST_DIGITS, number, rounded, sign, written
+from seqcls.interpretability.wording import MOST_DIGITS, number, percent, rounded, sign, written
 
 # What a model says of a family of strings, in plain sentences.
 
@@ -151,7 +151,8 @@ def _proved(right: float, wrong: float) -> str:
 
 def _share(x: float, *, up: bool = False) -> str:
     if 1e-4 <= x <= 1 - 1e-4:
-        return f"{Decimal(x).quantize(Decimal('1e-4'), ROUND_CEILING if up else ROUND_FLOOR):.2%}"
+        toward = ROUND_CEILING if up else ROUND_FLOOR
+        return percent(float(Decimal(x).quantize(Decimal("1e-4"), toward)))
     return _end(x, up=up)[1]
 
 

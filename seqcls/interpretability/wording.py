@@ -51,18 +51,22 @@ def between(low: float, high: float) -> str:
 
 
 def percent(share: float, places: int = 2, *, signed: bool = False) -> str:
-    """A share of a total, with more places where it would read as all or nothing, and is not.
+    """A share of a total as tables of pages and charts write it, without zeros at its end: `98.6%`.
+
+    It has more places where it would read as all or nothing, and is not.
 
     Args:
         share: or a difference of two.
-        places: digits after the point, at least.
+        places: digits after the point that it is rounded to.
         signed: whether what is more than 0 has a sign, too.
     """
     # What is left of sums in double precision is nothing.
     share = float(np.round(share, 14)) + 0.0
     sign = "+" if signed and share > 0 else ""
     tried = (f"{share:{sign}.{more}%}" for more in range(places, MOST_DIGITS))
-    return next(x for x in tried if (abs(float(x[:-1])) in (0, 100)) == (abs(share) in (0, 1)))
+    text = next(x for x in tried if (abs(float(x[:-1])) in (0, 100)) == (abs(share) in (0, 1)))
+    number = text.removesuffix("%")
+    return f"{number.rstrip('0').rstrip('.') if '.' in number else number}%"
 
 
 def percents(low: float, high: float, places: int = 1) -> str:

@@ -18,8 +18,8 @@ from sweeps.results import exact_type
 from sweeps.store.databases.engine import Store
 from sweeps.store.databases.statements import chunks
 from sweeps.store.reads import queries, sweep_queries
-from sweeps.store.reads.errors import ERRORS, TestStrings, errors_table
-from sweeps.store.reads.export import LENGTHS, answers_of, lengths_of
+from sweeps.store.reads.errors import ERRORS, TestStrings
+from sweeps.store.reads.export import LENGTHS, answers_of, results_of
 from sweeps.store.reads.selection import View, listed
 from sweeps.store.tables import RunState
 
@@ -138,10 +138,7 @@ def _results(
     strings = TestStrings()
     written = 0
     for some in chunks(ids):
-        with store.begin() as connection:
-            lengths = lengths_of(connection, some)
-            errors = errors_table(connection, some, strings).select(ERRORS.names)
-        yield {"lengths": lengths, "errors": errors}
+        yield results_of(store, some, strings)
         written += len(some)
         if on_progress is not None:
             on_progress(written, len(ids))

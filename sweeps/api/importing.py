@@ -27,13 +27,8 @@ from sweeps.grid.spec import with_digests
 from sweeps.results import RunResult
 from sweeps.store.databases.engine import Store
 from sweeps.store.opening import open_writer, to_write
-from sweeps.store.writes.importing import (
-    ImportedRun,
-    check_sweep,
-    configs_since,
-    has_run,
-    record_imported,
-)
+from sweeps.store.reads.queries import configs_since, has_run
+from sweeps.store.writes.importing import ImportedRun, check_sweep, record_imported
 
 KNOWN = ("id", "tokens", "prediction", "score")
 EXPECTED = (

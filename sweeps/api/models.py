@@ -82,8 +82,7 @@ def config(store: Store, run: int | str) -> RunConfig:
     Raises:
         UnknownRunError: there is no such run.
     """
-    reader = store.reader()
-    return queries.run_config(reader, queries.find_run(reader, str(run)))
+    return queries.run_config(*queries.open_run(store, run))
 
 
 def model(store: Store, run: int | str, epoch: int | None = None) -> TrainedModel:
@@ -97,8 +96,7 @@ def model(store: Store, run: int | str, epoch: int | None = None) -> TrainedMode
     Raises:
         UnknownRunError: there is no such run, or it has no such weights.
     """
-    reader = store.reader()
-    return trained_model(reader, queries.find_run(reader, str(run)), epoch)
+    return trained_model(*queries.open_run(store, run), epoch)
 
 
 def predict(
@@ -133,8 +131,7 @@ def predict(
         ConfigError: a beam of a task that is no transduction, or one too narrow or too wide.
         InvalidStringError: a string that is not of this alphabet, or that cannot be asked.
     """
-    reader = store.reader()
-    run_id = queries.find_run(reader, str(run))
+    reader, run_id = queries.open_run(store, run)
     problem = resolve(queries.run_config(reader, run_id))
     # A single string is one, too, and a list of tokens in a list of strings.
     texts = [problem.tokenizer.notation(string) for string in listed(strings)]
@@ -245,8 +242,7 @@ def verdict(store: Store, run: int | str) -> "Verdict | OutputVerdict":
     """
     from seqcls.interpretability.verdicts import output_verdict, verdict_of
 
-    reader = store.reader()
-    run_id = queries.find_run(reader, str(run))
+    reader, run_id = queries.open_run(store, run)
     stored = queries.verdict(reader, run_id)
     if stored is not None:
         return stored
@@ -269,8 +265,7 @@ def _network(store: Store, run: int | str, epoch: int | None, what: str) -> "Net
     """
     from seqcls.interpretability.network import Network, obstacle
 
-    reader = store.reader()
-    run_id = queries.find_run(reader, str(run))
+    reader, run_id = queries.open_run(store, run)
     problem = resolve(queries.run_config(reader, run_id))
     if absent := queries.why_no_weights(problem.config):
         raise UnknownRunError(f"run {run_id}: {absent}")

@@ -139,23 +139,17 @@ LISTED = 12
 """States that turn the answer of which a table shows no more."""
 
 
-def attention_frame(patterns: "Patterns") -> pd.DataFrame:
-    """block, head, query and key (places), query_token, key_token, weight in [0, 1]."""
-    rows = [
-        (block, head, query, key, patterns.tokens[query], patterns.tokens[key], weight)
-        for block, heads in enumerate(patterns.weights.tolist())
-        for head, queries in enumerate(heads)
-        for query, keys in enumerate(queries)
-        for key, weight in enumerate(keys)
-    ]
-    columns = ["block", "head", "query", "key", "query_token", "key_token", "weight"]
-    return pd.DataFrame(rows, columns=columns)
+def head_frame(patterns: "Patterns", block: int, head: int, *, whole: bool = False) -> pd.DataFrame:
+    """Query and key (places), weight of one head, without weights that round to 0.0000.
 
-
-def head_frame(patterns: "Patterns", block: int, head: int) -> pd.DataFrame:
-    """Query and key (places), weight of one head, without weights that round to 0.0000."""
+    Args:
+        patterns: of a string.
+        block: the head's block.
+        head: its number.
+        whole: with those weights too.
+    """
     weights = patterns.weights[block, head]
-    query, key = np.nonzero(weights >= LEAST_WEIGHT)
+    query, key = np.nonzero((weights >= LEAST_WEIGHT) | whole)
     return pd.DataFrame({"query": query, "key": key, "weight": weights[query, key]})
 
 
@@ -214,18 +208,6 @@ def prefixes_frame(prefixes: "Prefixes") -> pd.DataFrame:
             "label": prefixes.labels,
         }
     )
-
-
-def units_frame(recurrent: "Units") -> pd.DataFrame:
-    """A row for every unit: state (`state`, or a gate's name), layer, place, token, unit, value."""
-    rows = [
-        (name, layer, place, recurrent.tokens[place], unit, value)
-        for name, values in {"state": recurrent.states, **recurrent.gates}.items()
-        for layer, places in enumerate(values.tolist())
-        for place, units in enumerate(places)
-        for unit, value in enumerate(units)
-    ]
-    return pd.DataFrame(rows, columns=["state", "layer", "place", "token", "unit", "value"])
 
 
 def layer_frame(units: "Units", state: str, layer: int) -> pd.DataFrame:

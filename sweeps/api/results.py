@@ -12,6 +12,7 @@ from seqcls.config import check_model_seed, default_fields
 from seqcls.errors import ConfigError, Parameter, UnknownRunError
 from seqcls.imported import PREFIX
 from seqcls.interpretability.mechanisms import SAMPLE
+from seqcls.interpretability.wording import percent
 from seqcls.text import nearest
 from seqcls.theory.predictions import theory_of
 from sweeps.api import failures
@@ -119,8 +120,10 @@ def _has_value(
     except ValueError:
         raise ConfigError(said, f": expected a number, as in {name}=0") from None
     if value.text.endswith("%"):
-        # As the table rounds it.
-        return frame[name].map(lambda each: not pd.isna(each) and f"{each:.2%}" == value.text)
+        # As tables round it, with zeros at its end or without.
+        return frame[name].map(
+            lambda each: not pd.isna(each) and float(percent(each).removesuffix("%")) == number
+        )
     return frame[name].map(lambda each: not pd.isna(each) and each == number)
 
 
@@ -213,12 +216,9 @@ def errors_of_run(store: Store, run: int | str, sort: str = "length") -> pd.Data
     """
     if sort not in SORTS:
         raise ConfigError(Parameter("sort", sort), f": {nearest(sort, list(SORTS))}")
-    reader = store.reader()
-    run_id = queries.find_run(reader, str(run))
+    reader, run_id = queries.open_run(store, run)
     status = queries.run_status(reader, run_id)
-    if status.state != RunState.DONE:
-        reason = f": {status.error}" if status.error else ""
-        raise UnknownRunError(f"run {run_id} is {status.state} and was not tested{reason}")
+    queries.check_done(run_id, status.state, status.error, "was not tested")
     frame = string_queries.string_errors(reader, run_id)
     return frame.sort_values([sort, *(name for name in SORTS if name != sort)])
 
@@ -261,8 +261,7 @@ def remedies(store: Store, run: int | str) -> Remedies:
     Raises:
         UnknownRunError: there is no such run, or it has no model.
     """
-    reader = store.reader()
-    run_id = queries.find_run(reader, str(run))
+    reader, run_id = queries.open_run(store, run)
     # A run without a model says so here, before anything is attributed.
     queries.weights(reader, run_id)
     stored = explained.causes(reader, [run_id])

@@ -8,7 +8,6 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import pandas as pd
-from sqlalchemy import func, select
 
 from seqcls.config import RunConfig
 from seqcls.fields import fields_unread
@@ -21,10 +20,9 @@ from sweeps.api.comparisons import outcomes_of
 from sweeps.grid.spec import SweepSpec, parse_spec
 from sweeps.statistics.differences import Comparison, compare
 from sweeps.store.databases.engine import Store
-from sweeps.store.databases.statements import frame, one_of
 from sweeps.store.reads import explained, queries
 from sweeps.store.reads.selection import View
-from sweeps.store.tables import CauseRow, Config, Run, RunState
+from sweeps.store.tables import RunState
 
 MOST_CONFIGURATIONS = 12
 MOST_SEEDS = 200
@@ -80,7 +78,7 @@ def loops(store: Store) -> tuple[Loop, ...]:
     configs = {key: config for key, config in configs.items() if obstacle_of(config) is None}
     all_loops = []
     others = _others(store, explained_runs, configs)
-    runs = _runs(store, {*ids, *others.values()})
+    runs = queries.finished_seeds(store, {*ids, *others.values()})
     for _, alike in explained_runs.groupby(["config_id", "mechanism"]):
         config_id, mechanism = int(alike["config_id"].iloc[0]), str(alike["mechanism"].iloc[0])
         if config_id in configs:
@@ -118,26 +116,7 @@ def _same(first: Suggestion, second: Suggestion) -> bool:
 
 def _explained(store: Store) -> pd.DataFrame:
     """run_id, config_id and the main mechanism of failing runs whose causes are stored."""
-    most = (
-        select(Run.config_id, func.count(CauseRow.run_id.distinct()).label("seeds"))
-        .join(Run, Run.id == CauseRow.run_id)
-        .group_by(Run.config_id)
-        .order_by(func.count(CauseRow.run_id.distinct()).desc(), Run.config_id)
-        .limit(MOST_CONFIGURATIONS)
-    )
-    with store.begin() as connection:
-        ids = [row.config_id for row in connection.execute(most)]
-        runs = [
-            (run_id, config_id)
-            for config_id in ids
-            for run_id in connection.scalars(
-                select(Run.id)
-                .where(Run.config_id == config_id, Run.state == RunState.DONE, Run.wrong > 0)
-                .order_by(Run.id)
-                .limit(MOST_SEEDS)
-            )
-        ]
-    of = pd.DataFrame(runs, columns=["run_id", "config_id"])
+    of = explained.failing_runs(store, MOST_CONFIGURATIONS, MOST_SEEDS)
     causes = explained.causes(store, of["run_id"].tolist())
     shares = causes.groupby(["run_id", "mechanism"], sort=False)["share"].sum().reset_index()
     main = shares.sort_values("share", ascending=False, kind="stable").drop_duplicates("run_id")
@@ -155,15 +134,7 @@ def _others(
         if config_id in configs
         for each in suggestions(resolve(configs[config_id]), [mechanism])
     }
-    query = select(Config.key, Config.id).where(Config.key.in_(sorted(keys)))
-    with store.begin() as connection:
-        return {row.key: int(row.id) for row in connection.execute(query)}
-
-
-def _runs(store: Store, config_ids: Iterable[int]) -> pd.DataFrame:
-    columns = (Run.id, Run.config_id, Run.model_seed, Run.wrong)
-    query = select(*columns).where(one_of(Run.config_id, set(config_ids)))
-    return frame(store, query.where(Run.state == RunState.DONE))
+    return queries.config_ids_by_key(store, keys)
 
 
 def _loop(

@@ -48,10 +48,9 @@ def minimal(
         whose_known,
         words_of,
     )
-    from sweeps.store.reads.queries import run_config
 
     store, run_id = open_run(db, run)
-    config = run_config(store, run_id)
+    config = api.run_config(store, run_id)
     words = words_of(config)
     if string is None:
         failing = api.shortest(store, run_id, epoch)
@@ -104,11 +103,10 @@ Configuration = Annotated[
 def compare(a: Configuration, b: Configuration, db: Db = None, as_json: AsJson = False) -> None:
     """Compare two configurations seed by seed: who fails, by how much, on which strings."""
     from sweeps.api.presentation import words_of
-    from sweeps.store.reads import queries
 
     store = open_database(db)
     compared = api.compare(store, a, b)
-    configs = queries.configs(store, compared.config_ids).values()
+    configs = api.configs(store, compared.config_ids).values()
     said = comparison_sentences(compared, words_of(*configs), *configs)
     show(as_json, said, compared.record())
 

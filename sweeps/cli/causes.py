@@ -44,7 +44,6 @@ def causes(
     from sweeps.api.presentation import words_of
     from sweeps.api.results import stored_runs
     from sweeps.results import rows_of
-    from sweeps.store.reads import queries
 
     store = open_database(db)
     runs = stored_runs(store, (sweep,), failing=True)
@@ -56,7 +55,7 @@ def causes(
         return
     if runs.empty:
         ids = stored_runs(store, (sweep,))["config_id"].unique().tolist()
-        words = words_of(*queries.configs(store, ids).values())
+        words = words_of(*api.configs(store, ids).values())
         said = words.misses.format(f"a test {words.string}")
         say(f"no finished run of sweep {sweep!r} {said}")
         return
@@ -81,7 +80,6 @@ def remedies(
 ) -> None:
     """Suggest which field to change so that a failing run may work, best record first."""
     from sweeps.api.presentation import words_of
-    from sweeps.store.reads.queries import run_config
 
     store, run_id = open_run(db, run)
     mechanisms, trials = api.remedies(store, run_id)
@@ -92,7 +90,7 @@ def remedies(
     }
     if save is not None:
         _save(save, trials, force)
-    words = words_of(run_config(store, run_id))
+    words = words_of(api.run_config(store, run_id))
     show(as_json, _sentences(run_id, words, mechanisms, trials), record)
 
 

@@ -35,7 +35,7 @@ from sweeps.terminal import say
 if TYPE_CHECKING:
     import pandas as pd
 
-    from sweeps.store.databases.engine import Store
+    from sweeps.api import Store
 
 
 MODELS = "Models"
@@ -50,10 +50,8 @@ def engines(
     db: Db = None,
 ) -> None:
     """Say which engine trains each configuration of a specification, and why."""
-    from sweeps.store.opening import existing
-
     look = TableOptions(wide, columns)
-    frame = api.engines(spec, engine, device, existing(db))
+    frame = api.engines(spec, engine, device, api.existing(db))
     for name in frame.columns.difference(["sweep", "engine", "reason"]):
         frame[name] = frame[name].map(toml_value, na_action="ignore")
     print_table(frame, count(len(frame), "configuration"), look)
@@ -194,9 +192,6 @@ def runs(
     from sweeps.api.overlaps import trained_on
     from sweeps.api.results import stored_runs
     from sweeps.results import differing_fields, solved_or_none
-    from sweeps.store.reads.overview import shortest_tested
-    from sweeps.store.reads.queries import configs
-    from sweeps.store.tables import RunState
 
     look = TableOptions(wide, columns)
     store = open_database(db)
@@ -206,14 +201,14 @@ def runs(
         return
     # In the order of their weight: a narrow terminal leaves the last out.
     shown = frame[["id", "sweeps", "model_seed", "accuracy", "fp", "fn", "solved_length"]].copy()
-    shortest = shortest_tested(store, set(frame["config_id"]))
+    shortest = api.shortest_tested(store, set(frame["config_id"]))
     solved = solved_or_none(frame["solved_length"], frame["config_id"].map(shortest).fillna(-1))
     none = frame["solved_length"].notna() & solved.isna()
     if none.any():
         shown["solved_length"] = solved.astype(object).mask(none, "none")
     shown["sweeps"] = shown["sweeps"].map(_in_short if is_fitted(look) else ", ".join)
     shown["accuracy"] = [_percent(value) for value in shown["accuracy"]]
-    if (frame["state"] != RunState.DONE).any():
+    if (frame["state"] != api.RunState.DONE).any():
         shown.insert(3, "state", frame["state"])
     named = [MODEL] if MODEL in frame else []
     for name in dict.fromkeys([*named, *differing_fields(frame)]):
@@ -222,7 +217,7 @@ def runs(
         shown["predicted"] = frame["predicted"]
     for name in ("state", "epochs", "best_epoch", "tn", "tp"):
         shown[name] = frame[name]
-    tested = frame[frame["state"] == RunState.DONE]
+    tested = frame[frame["state"] == api.RunState.DONE]
     if len(tested) and tested["fp"].isna().all():
         # Of tasks that are no languages there are no such counts.
         shown = shown.drop(columns=["fp", "fn", "tn", "tp"])
@@ -233,7 +228,7 @@ def runs(
     print_table(shown, f"{count(len(frame), 'run')} in {store.name}", look)
     config_ids = frame["config_id"].unique().tolist()
     if len(config_ids) <= MOST_ASKED:
-        said = trained_on(configs(store, config_ids).values())
+        said = trained_on(api.configs(store, config_ids).values())
         if said:
             say(said)
 
@@ -254,7 +249,6 @@ def errors(
 ) -> None:
     """List the test strings that a run gets wrong, the shortest first."""
     from sweeps.api.presentation import displayed, words_of
-    from sweeps.store.reads.queries import find_run
 
     store = open_database(db)
     frame = api.errors_of_run(store, run, sort)
@@ -263,7 +257,7 @@ def errors(
     if as_json:
         print_json(frame)
         return
-    run_id = find_run(store, run)
+    run_id = api.find_run(store, run)
     of = api.config(store, run_id)
     frame = _readable(displayed(frame, of))
     part = f"; the first {limit:,} by {sort}" if limit else ""

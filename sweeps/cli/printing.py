@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from seqcls.errors import ConfigError
 from seqcls.text import visible, with_nulls
+from sweeps import api
 from sweeps.processes import note_lasting
 from sweeps.terminal import say
 
@@ -14,15 +15,12 @@ if TYPE_CHECKING:
     import pandas as pd
     from rich.table import Table
 
-    from sweeps.store.databases.engine import Store
+    from sweeps.api import Store
 
 
 def open_database(db: str | None) -> "Store":
     """The database, open for reading."""
-    # Imported where it is used: help needs none of it.
-    from sweeps.store.opening import open_reader
-
-    return open_reader(db)
+    return api.open_reader(db)
 
 
 def open_run(db: str | None, reference: str) -> "tuple[Store, int]":
@@ -31,10 +29,8 @@ def open_run(db: str | None, reference: str) -> "tuple[Store, int]":
     Raises:
         UnknownRunError: there is no such run.
     """
-    from sweeps.store.reads.queries import find_run
-
     store = open_database(db)
-    return store, find_run(store, reference)
+    return store, api.find_run(store, reference)
 
 
 WIDE = 10_000

@@ -107,18 +107,17 @@ def ablate(
 ) -> None:
     """Test a model without some of its heads, feed-forwards or units."""
     from seqcls.problem import resolve
-    from sweeps.store.reads.queries import find_run, run_config
 
     store = open_database(db)
     judged = api.ablate(store, run, part or (), how, sample=sample, prune=prune, epoch=epoch)
-    run_id = find_run(store, run)
+    run_id = api.find_run(store, run)
     if as_json:
         steps = {"steps" if prune else "parts": [each.record() for each in judged.outcomes]}
         print_record({"run": run_id, "how": how, "strings": judged.strings, **steps})
         return
     say(f"run {run_id}, by {how} ablation, on {judged.strings:,} distinct test strings")
     title = "the cheapest part removed first" if prune else "without each part alone"
-    problem = resolve(run_config(store, run_id))
+    problem = resolve(api.run_config(store, run_id))
     print_table(_table(judged.outcomes, prune, problem), title)
 
 

@@ -119,11 +119,9 @@ def verify(db: Db = None, as_json: AsJson = False) -> None:
 @db_app.command(epilog="Example: seqcls db upgrade --db old.db")
 def upgrade(db: Db = None) -> None:
     """Upgrade a database made by an older version; a copy is kept next to it."""
-    from sweeps.store.databases.engine import schema_version
-
     store, upgraded = api.upgrade(db)
     if upgraded is None:
-        say(f"{store.name} is of the newest schema ({schema_version(store)}) already.")
+        say(f"{store.name} is of the newest schema ({api.schema_version(store)}) already.")
         return
     copy = f"; as it was: {upgraded.backup}" if upgraded.backup else ""
     say(f"{store.name}: upgraded from {upgraded.before} to {upgraded.after}{copy}")

@@ -42,8 +42,8 @@ from sweeps.terminal import progress_bar, say, spoken
 if TYPE_CHECKING:
     import pandas as pd
 
+    from sweeps.api import Store
     from sweeps.grid.spec import SweepSpec
-    from sweeps.store.databases.engine import Store
     from sweeps.work.machine import WorkOptions, WorkSummary
     from sweeps.work.progress import SweepProgress
 
@@ -82,18 +82,17 @@ def sweep(
 ) -> None:
     """Train the runs of a specification that the database doesn't have yet."""
     from sweeps.api.sweeping import check_training, missing_runs, sweep_ids
-    from sweeps.store.opening import existing, open_writer
 
     how = _how(workers, engine, device, dask)
     specs = _specs(spec, precision)
     check_training(how, specs)
     # Looked up read-only first: a complete database is not touched at all.
-    if (there := existing(db)) is not None and missing_runs(there, specs) == 0:
+    if (there := api.existing(db)) is not None and missing_runs(there, specs) == 0:
         say(f"{_named(specs)}: all runs are in {there.name}.")
         return
     if how.dask is None:
         _warn_of_memory(specs, max(how.workers, 1))
-    store = open_writer(db)
+    store = api.open_writer(db)
     ids = sweep_ids(store, api.submit(store, specs))
     if told := _trained_on(specs):
         say(told, err=True)
@@ -104,15 +103,13 @@ def sweep(
 def submit(spec: Spec, db: Db = None, precision: Precision = None) -> None:
     """Queue the runs of a specification; `seqcls work` trains them."""
     from sweeps.api.sweeping import runs_by_state
-    from sweeps.store.opening import open_writer
-    from sweeps.store.tables import RunState
 
     specs = _specs(spec, precision)
     _warn_of_memory(specs)
-    store = open_writer(db)
+    store = api.open_writer(db)
     names = api.submit(store, specs)
     # Asked again by itself: what is queued is queued.
-    queued = repeated(partial(runs_by_state, store, names)).get(RunState.QUEUED, 0)
+    queued = repeated(partial(runs_by_state, store, names)).get(api.RunState.QUEUED, 0)
     say(
         f"{_named(specs)}: {count(queued, 'run')} queued in {store.name}; `seqcls work` trains "
         "them."
@@ -133,7 +130,6 @@ def work(
 ) -> None:
     """Train queued runs until none are left; any number of workers can do so at once."""
     from sweeps.api.sweeping import check_training, sweep_ids
-    from sweeps.store.opening import open_writer
 
     sweeps = sweeps or []
     how = _how(workers, engine, device, dask, watch)
@@ -142,7 +138,7 @@ def work(
     if sweeps or not how.watch:
         # First to read: a database that is not there holds nothing to work on.
         ids = sweep_ids(open_database(db), sweeps) or None
-    _work(open_writer(db), ids, how, ", ".join(sweeps) or "all sweeps")
+    _work(api.open_writer(db), ids, how, ", ".join(sweeps) or "all sweeps")
 
 
 @app.command(rich_help_panel=PANEL, epilog="Example: seqcls status heads --watch")
@@ -250,12 +246,10 @@ def estimate(
     as_json: AsJson = False,
 ) -> None:
     """Say how many runs a specification has and how long they will take on this machine."""
-    from sweeps.store.opening import existing
-
     processes = max(_processes(workers), 1)
     specs = _specs(spec, None)
     with progress_bar("timing a few steps"):
-        judged = api.estimate(existing(db), specs, processes)
+        judged = api.estimate(api.existing(db), specs, processes)
     _warn_of_memory(specs, processes)
     if overlap:
         with progress_bar("drawing training strings"):
@@ -322,17 +316,16 @@ def _work(store: "Store", ids: list[int] | None, how: "WorkOptions", what: str) 
 def _say_what_came_of_it(store: "Store", ids: list[int] | None, worked: "WorkSummary") -> int:
     """Tells what else there is to know of these sweeps; the exit status that says the same."""
     from sweeps.api.sweeping import runs_by_state
-    from sweeps.store.tables import RunState
 
     counts = runs_by_state(store, ids)
     if worked.signal is not None:
         say(f"stopped: {_what_is_left(store, ids)}", err=True)
         return 128 + worked.signal
-    if running := counts.get(RunState.RUNNING):
+    if running := counts.get(api.RunState.RUNNING):
         say(f"{count(running, 'run')} being trained by another worker.", err=True)
-    if queued := counts.get(RunState.QUEUED):
+    if queued := counts.get(api.RunState.QUEUED):
         say(f"{count(queued, 'run')} left: the sweep was stopped elsewhere.", err=True)
-    if failed := counts.get(RunState.FAILED):
+    if failed := counts.get(api.RunState.FAILED):
         say(
             f"{count(failed, 'run')} failed; `seqcls runs --json` gives each one's reason, "
             "`seqcls retry SWEEP` queues them again.",
@@ -345,11 +338,10 @@ def _say_what_came_of_it(store: "Store", ids: list[int] | None, worked: "WorkSum
 
 def _what_is_left(store: "Store", ids: list[int] | None) -> str:
     from sweeps.api.sweeping import runs_by_state
-    from sweeps.store.tables import RunState
 
     counts = runs_by_state(store, ids)
     return (
-        f"{counts.get(RunState.DONE, 0)} of {count(sum(counts.values()), 'run')} are done and "
+        f"{counts.get(api.RunState.DONE, 0)} of {count(sum(counts.values()), 'run')} are done and "
         "stored; rerun the command to resume"
     )
 

@@ -5,10 +5,9 @@ Its readers then see views instead of its tables. The views leave out damaged ro
 damaged row, and runs whose configuration is damaged.
 """
 
-import json
 import sqlite3
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,26 +15,23 @@ from typing import Any
 
 from sqlalchemy import Table
 
-from seqcls.config import RunConfig
-from seqcls.errors import ConfigError, SpecError, StoreDamagedError, StoreError
+from seqcls.errors import StoreDamagedError, StoreError
 from sweeps.access import open_to_read
-from sweeps.grid.spec import spec_as_written
+from sweeps.store.checks import (
+    CONTRADICTIONS,
+    IMPORTED_JSON,
+    NO_RESULTS,
+    OF_DONE,
+    OF_TRAINED,
+    Contradiction,
+    outputs_misfit,
+    read_config_of_key,
+    read_spec,
+)
 from sweeps.store.columns import Checked, ValueKind, damaged, unpacked, unpacked_outputs
 from sweeps.store.tables import Base, RunState
 
 TABLES: dict[str, Table] = dict(Base.metadata.tables)
-
-CONTRADICTING = (
-    "(wrong > tested OR tn + fp + fn + tp <> tested OR fp + fn <> wrong "
-    "OR (tn IS NULL) + (fp IS NULL) + (fn IS NULL) + (tp IS NULL) NOT IN (0, 4))"
-)
-"""The condition, in SQL, that a row's counts of strings say different things."""
-
-CONTRADICTING_OUTPUTS = (
-    "(right_length_given > tested OR (right_length_given IS NULL) + (edits IS NULL) "
-    "+ (target_tokens IS NULL) NOT IN (0, 3))"
-)
-"""The same of what is counted of outputs."""
 
 _KINDS: list[ValueKind] = []
 """By the number that SQLite knows them by."""
@@ -106,24 +102,8 @@ OF_RUN = [name for name, table in TABLES.items() if table.primary_key.columns[0]
 NOTES = ("sweep_note", "sweep_tag")
 """What people write about a sweep, which is one without it too."""
 
-_COUNTS = "its tested and wrong are not those of its tn, fp, fn and tp"
-_OUTPUT_COUNTS = "its tested, right_length_given, edits and target_tokens contradict each other"
-CONTRADICTED = (
-    ("run", CONTRADICTING, _COUNTS),
-    ("length_score", CONTRADICTING, _COUNTS),
-    ("length_score", CONTRADICTING_OUTPUTS, _OUTPUT_COUNTS),
-    ("test_string", "label IS NULL AND target IS NULL", "it has neither a label nor a target"),
-)
-"""Tables whose values may contradict each other: when, and what is said of it."""
-
 SUMS = "length_sum"
 """Holds nothing of its own: it is summed anew over the runs that can be trusted."""
-
-_OF_DONE = ("tested", "wrong", "solved_length", "digest")
-"""What a run has once it is done."""
-
-_OF_TRAINED = ("epochs", "best_epoch", "best_validation_loss")
-"""What it has besides, where it was not trained elsewhere."""
 
 
 @dataclass
@@ -222,34 +202,39 @@ def _values(connection: sqlite3.Connection, table: Table, survey: Survey) -> Non
         _leave_out(survey, table, values, line)
     if table.name == "run":
         _unfinished_results(connection, survey)
-    for name, condition, said in CONTRADICTED:
-        if name == table.name:
-            _contradicted(connection, table, condition, said, survey)
+    if checks := [each for each in CONTRADICTIONS if table.name in each.tables]:
+        _contradicted(connection, table, checks, survey)
 
 
 def _unfinished_results(connection: sqlite3.Connection, survey: Survey) -> None:
-    missing = " OR ".join(f"{name} IS NULL" for name in _OF_DONE)
-    lost = " OR ".join(f"{name} IS NULL" for name in _OF_TRAINED)
-    imported = 'SELECT id FROM main.config WHERE json LIKE \'%"architecture":"imported"%\''
+    missing = " OR ".join(f"{name} IS NULL" for name in OF_DONE)
+    lost = " OR ".join(f"{name} IS NULL" for name in OF_TRAINED)
+    imported = f"SELECT id FROM main.config WHERE json LIKE '%{IMPORTED_JSON}%'"
     query = (
         f"SELECT id FROM main.run WHERE state = '{RunState.DONE}' "
         f"AND ({missing} OR ({lost}) AND config_id NOT IN ({imported}))"
     )
     for (run_id,) in connection.execute(f"{query} LIMIT {MOST_DAMAGED + 1}"):
-        survey.add("run", run_id, f"run {run_id}: it is done and has no results")
+        survey.add("run", run_id, f"run {run_id}: {NO_RESULTS}")
 
 
 def _contradicted(
-    connection: sqlite3.Connection, table: Table, condition: str, said: str, survey: Survey
+    connection: sqlite3.Connection, table: Table, checks: list[Contradiction], survey: Survey
 ) -> None:
     """Rows whose values contradict each other."""
-    query = f"SELECT {keys_of(table)} FROM main.{table.name} WHERE {condition}"
+    failing = " ".join(f"WHEN {check.sql} THEN {number}" for number, check in enumerate(checks))
+    some_fail = " OR ".join(f"({check.sql})" for check in checks)
+    query = (
+        f"SELECT CASE {failing} END, {keys_of(table)} FROM main.{table.name} WHERE {some_fail} "
+        f"LIMIT {MOST_DAMAGED + 1}"
+    )
     known = survey.ids.get("test_set" if table.name == "test_string" else "run", set())
     keys = [column.name for column in table.primary_key]
-    for row in connection.execute(f"{query} LIMIT {MOST_DAMAGED + 1}"):
+    for number, *row in connection.execute(query):
         if row[0] not in known:
             values = dict(zip(keys, row, strict=True))
-            _leave_out(survey, table, values, f"{named(table, values)}: {said}")
+            line = f"{named(table, values)}: {checks[number].said}"
+            _leave_out(survey, table, values, line)
 
 
 def _twice(connection: sqlite3.Connection, table: Table, survey: Survey) -> None:
@@ -285,28 +270,19 @@ def _configs(connection: sqlite3.Connection, survey: Survey) -> None:
     """Configurations that are none."""
     query = "SELECT id, json, key FROM main.config"
     for row_id, text, key in _rows(connection, query, survey, "config"):
-        if (error := unreadable(text, RunConfig.from_mapping)) is not None:
-            survey.add("config", row_id, f"config {row_id}: it cannot be read ({error})")
-        elif RunConfig.from_mapping(json.loads(text)).key != key:
-            survey.add("config", row_id, f"config {row_id}: its key is not that of its json")
+        try:
+            read_config_of_key(text, key)
+        except ValueError as error:
+            survey.add("config", row_id, f"config {row_id}: {error}")
 
 
 def _specs(connection: sqlite3.Connection, survey: Survey) -> None:
     """Specifications that are none."""
     for row_id, text in _rows(connection, "SELECT id, spec FROM main.sweep", survey, "sweep"):
-        if (error := unreadable(text, spec_as_written)) is not None:
-            survey.add("sweep", row_id, f"sweep {row_id}: its specification is none ({error})")
-
-
-def unreadable(text: str, reads: Callable[[dict[str, Any]], object]) -> str | None:
-    """Why JSON is not what it should be, in one line; None where it is."""
-    try:
-        reads(json.loads(text))
-    except (ConfigError, SpecError) as error:
-        return " ".join(str(error).split())[:200]
-    except (ValueError, TypeError, RecursionError) as error:
-        return type(error).__name__
-    return None
+        try:
+            read_spec(text)
+        except ValueError as error:
+            survey.add("sweep", row_id, f"sweep {row_id}: {error}")
 
 
 def _rows(
@@ -381,9 +357,8 @@ def _outputs_of_no_error(connection: sqlite3.Connection, survey: Survey) -> None
         if run_id in known or type(run_id) is not int:
             continue
         outputs = len(unpacked_outputs(packed)) if packed is not None else 0
-        if outputs != errors * is_transduction:
-            said = f"{outputs:,} outputs of {errors * is_transduction:,} misclassified strings"
-            survey.add("run", run_id, f"run {run_id} (output_pack): {said}")
+        if (misfit := outputs_misfit(outputs, errors * is_transduction)) is not None:
+            survey.add("run", run_id, f"run {run_id} (output_pack): {misfit}")
 
 
 def _why_not(error: sqlite3.Error) -> str:

@@ -16,13 +16,13 @@ from seqcls.errors import StoreBusyError, StoreError
 from seqcls.fields import test_set_json, test_set_key
 from seqcls.problem import missing_plugin
 from seqcls.text import canonical_json
-from sweeps.grid.spec import spec_as_written
 from sweeps.processes import OnProgress
+from sweeps.store.checks import IMPORTED_JSON, read_config_of_key, read_spec
 from sweeps.store.databases import sqlite
 from sweeps.store.databases.engine import Store, schema_version
 from sweeps.store.databases.statements import chunks, one_of
 from sweeps.store.reads.explained import misfits
-from sweeps.store.reads.stored import IMPORTED_JSON, RESULT_TABLES, StoredRun, read_runs
+from sweeps.store.reads.stored import RESULT_TABLES, StoredRun, read_runs
 from sweeps.store.reads.test_sets import damaged_datasets, stored_test_set
 from sweeps.store.tables import (
     Config,
@@ -206,13 +206,11 @@ def _configs(connection: Connection) -> Iterator[Damage]:
     lacking: dict[str, list[int]] = {}
     for config_id, key, text, test_set_id, *test_set in connection.execute(query).all():
         try:
-            config = RunConfig.from_mapping(json.loads(text))
+            config = read_config_of_key(text, key)
         except Exception as error:
-            yield Damage(f"configuration {config_id}", f"cannot be read ({error})")
+            yield Damage(f"configuration {config_id}", str(error))
             continue
-        if config.key != key:
-            yield Damage(f"configuration {config_id}", "does not fit its key")
-        elif (reason := missing_plugin(config)) is not None:
+        if (reason := missing_plugin(config)) is not None:
             lacking.setdefault(reason, []).append(config_id)
         elif test_set_id is not None and not _is_tested_on(config, *test_set):
             unfit.add(test_set_id)
@@ -315,7 +313,11 @@ def _sweeps(connection: Connection) -> Iterator[Damage]:
 def _sweep(connection: Connection, sweep: Any) -> Iterator[Damage]:
     what = f"sweep {sweep['name']!r}"
     try:
-        spec = spec_as_written(json.loads(sweep["spec"]))
+        spec = read_spec(sweep["spec"])
+    except Exception as error:
+        yield Damage(what, str(error))
+        return
+    try:
         is_imported = are_imported(spec.fixed)
         lacks = None if is_imported else _plugin_lacking(connection, sweep["id"])
         keys = [] if is_imported or lacks else [config.key for config in spec.configs()]

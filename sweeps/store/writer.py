@@ -10,7 +10,6 @@ from sweeps.store.writes.claiming import (
     register_worker,
     release,
     release_dead,
-    still_held,
 )
 from sweeps.store.writes.explained import record_causes, record_perturbations
 from sweeps.store.writes.recording import (
@@ -20,11 +19,23 @@ from sweeps.store.writes.recording import (
     record_lost,
     record_verdict,
 )
-from sweeps.store.writes.sweep_actions import delete, resume, retry, stop, submit
+from sweeps.store.writes.sweep_actions import (
+    LONGEST_NAME,
+    LONGEST_NOTE,
+    archive,
+    delete,
+    delete_view,
+    resume,
+    retry,
+    save_view,
+    stop,
+    submit,
+    write_note,
+)
 
 __all__ = [
-    "GRACE_SECONDS", "Claim", "ClaimLosses", "Merged", "beat", "claim", "delete", "end_worker",
-    "merge", "record", "record_causes", "record_losses", "record_lost", "record_perturbations",
-    "record_verdict", "register_worker", "release", "release_dead", "resume", "retry",
-    "still_held", "stop", "submit",
+    "GRACE_SECONDS", "LONGEST_NAME", "LONGEST_NOTE", "Claim", "ClaimLosses", "Merged", "archive",
+    "beat", "claim", "delete", "delete_view", "end_worker", "merge", "record", "record_causes",
+    "record_losses", "record_lost", "record_perturbations", "record_verdict", "register_worker",
+    "release", "release_dead", "resume", "retry", "save_view", "stop", "submit", "write_note",
 ]  # fmt: skip

@@ -14,7 +14,7 @@ from seqcls.sampling.streams import stream
 from sweeps.grid.grouping import PlannedRun, RunGroup, cost_of_training, engine_of, make_groups
 from sweeps.grid.spec import SweepSpec
 from sweeps.store.databases.engine import Store
-from sweeps.store.reads.sweep_queries import Timing, finished, timings
+from sweeps.store.reads.workers import Timing, finished, timings
 from sweeps.work.machine import shortage
 
 MOST_TIMED = 8

@@ -18,7 +18,12 @@ from sweeps.grid.grouping import RunGroup, make_groups
 from sweeps.processes import Interruption, OnProgress, gentle_interruption
 from sweeps.store import writer
 from sweeps.store.databases.engine import Store
-from sweeps.store.reads.workers import GRACE_SECONDS, queued_runs, runs_that_go_on
+from sweeps.store.reads.workers import (
+    GRACE_SECONDS,
+    queued_runs,
+    runs_that_go_on,
+    still_held,
+)
 from sweeps.work import executors
 from sweeps.work.executors import Executor, GroupEnded
 from sweeps.work.jobs import Job, make_job
@@ -293,7 +298,7 @@ class _Worker:
         self._woke = self._awake[0]
         self._patiently(partial(writer.beat, self._store, self._worker_id))
         ids = [run.id for group in self._held.values() for run in group.claim.runs]
-        held = partial(writer.still_held, self._store, self._worker_id, ids)
+        held = partial(still_held, self._store, self._worker_id, ids)
         mine = self._patiently(held) if ids else set()
         for group in [x for x in self._held.values() if not mine.intersection(x.claim.attempts)]:
             _log.warning(

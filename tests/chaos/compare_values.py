@@ -34,8 +34,8 @@ from sweeps.grid.grouping import make_groups
 from sweeps.store import writer
 from sweeps.store.databases.engine import Store
 from sweeps.store.opening import open_reader
+from sweeps.store.reads import sweep_queries
 from sweeps.store.reads.workers import queued_runs
-from sweeps.store.writes import sweep_actions
 from tests.app import open_app, rerun
 from tests.chaos.drawn_values import Drawn, Selection
 from tests.chaos.ledger import InFile, Ledger, numbers_in
@@ -689,13 +689,13 @@ def fill_imported(store: Store, folder: Path, seeds: Sequence[int] = (7, 6)) -> 
 def put_unfinished(store: Store) -> None:
     """Runs that are queued, one in training with its first loss, and an archived sweep."""
     api.submit(store, {"name": "waiting", "model_seeds": "0..3", "fixed": {"max_num_epochs": 3}})
-    names = {name: sweep_id for sweep_id, name in sweep_actions.sweep_names(store).items()}
+    names = {name: sweep_id for sweep_id, name in sweep_queries.sweep_names(store).items()}
     (group,) = make_groups(queued_runs(store, [names["waiting"]]))
     claim = writer.claim(store, writer.register_worker(store), group[:2])
     assert claim is not None
     writer.record_losses(store, [(claim, [EpochLosses(0, 1, 700.0, 69.0)])])
     if "put_away" in names:
-        sweep_actions.archive(store, names["put_away"], archived=True)
+        writer.archive(store, names["put_away"], archived=True)
 
 
 def main() -> None:

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 from dashboard.cli import app
 from sweeps.store import writer
 from sweeps.store.opening import open_writer
-from sweeps.store.writes import sweep_actions
+from sweeps.store.reads.sweep_queries import NamedView
 from tests.app import PAGES, open_app
 from tests.app import said as said_on
 from tests.commands import run
@@ -35,8 +35,8 @@ def hostile(tmp_path: Path) -> Path:
         connection.execute(text("UPDATE sweep SET state = 'done'"))
         add = "INSERT INTO failure VALUES (1, 1, '2026-01-01T00:00:00+00:00', :said)"
         connection.execute(text(add), {"said": HOSTILE})
-    sweep_actions.write_note(store, 1, title=HOSTILE, note=HOSTILE, tags=[HOSTILE, "plain"])
-    sweep_actions.save_view(store, sweep_actions.NamedView(HOSTILE, "map", ""))
+    writer.write_note(store, 1, title=HOSTILE, note=HOSTILE, tags=[HOSTILE, "plain"])
+    writer.save_view(store, NamedView(HOSTILE, "map", ""))
     return path
 
 

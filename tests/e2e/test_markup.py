@@ -18,8 +18,9 @@ from benchmarks.served import serve
 from dashboard.server.first_page import PAGES
 from dashboard.text import UNSEEN
 from sweeps import api
+from sweeps.store import writer
 from sweeps.store.databases.engine import Store
-from sweeps.store.writes import sweep_actions
+from sweeps.store.reads.sweep_queries import NamedView
 from tests.commands import run_main
 from tests.e2e.server import AT_REST, PATIENCE_MS, new_page, no_traceback
 from tests.e2e.test_site import watched
@@ -89,8 +90,8 @@ def hostile(folder: Path) -> Store:
     api.submit(store, {**spec, "name": f"{RUNNING} failed", "model_seeds": [1]})
     _fail(store)
     for sweep_id in (1, 2, 3):
-        sweep_actions.write_note(store, sweep_id, title=HOSTILE, note=LONG, tags=[HOSTILE])
-    sweep_actions.save_view(store, sweep_actions.NamedView(HOSTILE[:60], "map", ""))
+        writer.write_note(store, sweep_id, title=HOSTILE, note=LONG, tags=[HOSTILE])
+    writer.save_view(store, NamedView(HOSTILE[:60], "map", ""))
     return store
 
 

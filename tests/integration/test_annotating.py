@@ -9,9 +9,9 @@ from sweeps.grid.spec import parse_spec
 from sweeps.store import writer
 from sweeps.store.databases.engine import Store
 from sweeps.store.opening import open_writer
+from sweeps.store.reads import sweep_queries
+from sweeps.store.reads.sweep_queries import NamedView, Note
 from sweeps.store.verification import verify
-from sweeps.store.writes import sweep_actions
-from sweeps.store.writes.sweep_actions import NamedView, Note
 from sweeps.work.machine import WorkOptions
 from sweeps.work.worker import work
 from tests.app import metrics, open_app, rerun, run, said
@@ -34,31 +34,31 @@ def store(tmp_path: Path) -> Store:
 def test_what_is_written_about_a_sweep_is_kept_and_goes_with_it(any_db: str) -> None:
     store = open_writer(any_db)
     first = writer.submit(store, parse_spec({"name": "heads", "model_seeds": [0]}))
-    assert sweep_actions.notes(store) == {}
-    sweep_actions.write_note(store, first, " Two heads ", "Try four.", ["b", "a", "a ", ""])
-    assert sweep_actions.notes(store) == {first: Note("Two heads", "Try four.", ("a", "b"))}
-    sweep_actions.archive(store, first, True)
-    assert sweep_actions.notes(store)[first].archived_at is not None
-    assert sweep_actions.notes(store)[first].title == "Two heads"
-    sweep_actions.archive(store, first, False)
-    sweep_actions.write_note(store, first, "", "", ["c"])
-    assert sweep_actions.notes(store) == {first: Note(tags=("c",))}
+    assert sweep_queries.notes(store) == {}
+    writer.write_note(store, first, " Two heads ", "Try four.", ["b", "a", "a ", ""])
+    assert sweep_queries.notes(store) == {first: Note("Two heads", "Try four.", ("a", "b"))}
+    writer.archive(store, first, True)
+    assert sweep_queries.notes(store)[first].archived_at is not None
+    assert sweep_queries.notes(store)[first].title == "Two heads"
+    writer.archive(store, first, False)
+    writer.write_note(store, first, "", "", ["c"])
+    assert sweep_queries.notes(store) == {first: Note(tags=("c",))}
     with pytest.raises(StoreError, match="a title of 300 characters"):
-        sweep_actions.write_note(store, first, "x" * 300, "", [])
+        writer.write_note(store, first, "x" * 300, "", [])
     writer.delete(store, first)
-    assert sweep_actions.notes(store) == {}
+    assert sweep_queries.notes(store) == {}
     assert verify(store).damages == []
 
 
 def test_views_are_saved_replaced_and_deleted(any_db: str) -> None:
     store = open_writer(any_db)
-    sweep_actions.save_view(store, NamedView(" mine ", "map", "seed=2"))
-    sweep_actions.save_view(store, NamedView("mine", "failing", "seed=3"))
-    assert sweep_actions.views(store) == [NamedView("mine", "failing", "seed=3")]
+    writer.save_view(store, NamedView(" mine ", "map", "seed=2"))
+    writer.save_view(store, NamedView("mine", "failing", "seed=3"))
+    assert sweep_queries.views(store) == [NamedView("mine", "failing", "seed=3")]
     with pytest.raises(StoreError, match="expected 1 to 200 characters"):
-        sweep_actions.save_view(store, NamedView("  ", "map", ""))
-    sweep_actions.delete_view(store, "mine")
-    assert sweep_actions.views(store) == []
+        writer.save_view(store, NamedView("  ", "map", ""))
+    writer.delete_view(store, "mine")
+    assert sweep_queries.views(store) == []
 
 
 def test_a_title_and_tags_are_typed_on_the_page_and_shown(
@@ -102,8 +102,8 @@ def test_an_archived_sweep_is_hidden_and_not_lost(
 def test_a_link_to_an_archived_sweep_shows_its_models(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    sweep_actions.write_note(store, 1, "", "", ["pilot"])
-    sweep_actions.archive(store, 1, archived=True)
+    writer.write_note(store, 1, "", "", ["pilot"])
+    writer.archive(store, 1, archived=True)
     for page in ("compare", "failing"):
         app = open_app(monkeypatch, file_of(store), page, sweep="heads")
         assert "2 of 3 runs match the filters." in said(app), page
@@ -119,7 +119,7 @@ def test_an_archived_sweep_takes_no_model_with_it_that_is_not_its_own(
 ) -> None:
     # Its finished models belong to no sweep then.
     writer.submit(store, parse_spec({"name": "widths", "model_seeds": [1], "fixed": TINY}))
-    sweep_actions.archive(store, 1, archived=True)
+    writer.archive(store, 1, archived=True)
     app = open_app(monkeypatch, file_of(store))
     assert "2 of 3 runs match the filters." in said(app)
     assert metrics(app)["Models tested"] == "2"
@@ -133,14 +133,14 @@ def test_a_view_is_saved_by_name_and_leads_back(
     run(app)
     app.button("save_view").click()
     app = rerun(app)
-    (view,) = sweep_actions.views(store)
+    (view,) = sweep_queries.views(store)
     assert (view.name, view.page) == ("seed one", "")
     assert set(view.query.split("&")) == {"seed=1", "sweep=heads"}
     (link,) = [link for link in app.page_link if "seed one" in link.label.replace("\\", "")]
     assert set(link.proto.query_string.split("&")) == {"seed=1", "sweep=heads"}
     app.button("forget view seed one").click()
     rerun(app)
-    assert sweep_actions.views(store) == []
+    assert sweep_queries.views(store) == []
 
 
 def test_a_view_without_a_name_is_said(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -152,26 +152,26 @@ def test_a_view_without_a_name_is_said(store: Store, monkeypatch: pytest.MonkeyP
 
 def named(store: Store) -> dict[str, Note]:
     return {
-        sweep_actions.sweep_names(store)[key]: own
-        for key, own in sweep_actions.notes(store).items()
+        sweep_queries.sweep_names(store)[key]: own
+        for key, own in sweep_queries.notes(store).items()
     }
 
 
 def test_merging_carries_titles_notes_tags_and_views_about_the_same_models(
     store: Store, tmp_path: Path
 ) -> None:
-    (heads, widths) = (key for key, _ in sorted(sweep_actions.sweep_names(store).items()))
-    sweep_actions.write_note(store, heads, "More heads", "for the talk", ["paper", "heads"])
-    sweep_actions.archive(store, widths, archived=True)
-    sweep_actions.save_view(store, NamedView("worst", "model", "run=3&string=ab"))
-    sweep_actions.save_view(store, NamedView("two", "", "sweep=heads&seed=1"))
+    (heads, widths) = (key for key, _ in sorted(sweep_queries.sweep_names(store).items()))
+    writer.write_note(store, heads, "More heads", "for the talk", ["paper", "heads"])
+    writer.archive(store, widths, archived=True)
+    writer.save_view(store, NamedView("worst", "model", "run=3&string=ab"))
+    writer.save_view(store, NamedView("two", "", "sweep=heads&seed=1"))
 
     # There the runs have other numbers, and one name stands for other models.
     target = open_writer(str(tmp_path / "target.db"))
     own = writer.submit(target, parse_spec({"name": "first", "model_seeds": "0..9"}))
     writer.submit(target, parse_spec({"name": "heads", "model_seeds": [7], "fixed": TINY}))
-    sweep_actions.write_note(target, own, "Ours", "", ["kept"])
-    sweep_actions.save_view(target, NamedView("two", "map", "seed=2"))
+    writer.write_note(target, own, "Ours", "", ["kept"])
+    writer.save_view(target, NamedView("two", "map", "seed=2"))
     assert writer.merge(target, store).renamed == {"heads": "heads (two)"}
 
     assert named(target)["heads (two)"].title == "More heads"
@@ -185,14 +185,14 @@ def test_merging_carries_titles_notes_tags_and_views_about_the_same_models(
         " WHERE name = 'widths'",
     )
     assert run_here[0] != 3
-    assert sweep_actions.views(target) == [
+    assert sweep_queries.views(target) == [
         NamedView("two", "map", "seed=2"),
         NamedView("two (two)", "", "sweep=heads+%28two%29&seed=1"),
         NamedView("worst", "model", f"run={run_here[0]}&string=ab"),
     ]
-    before = named(target), sweep_actions.views(target)
+    before = named(target), sweep_queries.views(target)
     writer.merge(target, store)
-    assert (named(target), sweep_actions.views(target)) == before, "a second time adds nothing"
+    assert (named(target), sweep_queries.views(target)) == before, "a second time adds nothing"
 
 
 def test_what_is_written_here_about_a_sweep_stays_when_its_copy_is_merged(
@@ -200,8 +200,8 @@ def test_what_is_written_here_about_a_sweep_stays_when_its_copy_is_merged(
 ) -> None:
     copy = open_writer(str(tmp_path / "copy.db"))
     writer.merge(copy, store)
-    (sweep_id, *_) = sorted(sweep_actions.sweep_names(store))
-    sweep_actions.write_note(store, sweep_id, "Theirs", "", ["new"])
-    sweep_actions.write_note(copy, sweep_id, "Ours", "seen", ["old"])
+    (sweep_id, *_) = sorted(sweep_queries.sweep_names(store))
+    writer.write_note(store, sweep_id, "Theirs", "", ["new"])
+    writer.write_note(copy, sweep_id, "Ours", "seen", ["old"])
     writer.merge(copy, store)
     assert named(copy)["heads"] == Note("Ours", "seen", ("new", "old"))

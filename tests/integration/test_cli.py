@@ -130,6 +130,15 @@ def states(db: Path) -> list[str]:
     return [state for (state,) in found]
 
 
+def test_runs_are_found_by_a_share_as_tables_write_it() -> None:
+    found = [
+        run_main("runs", *DB, "--where", f"accuracy={text}").stdout for text in ("100%", "100.00%")
+    ]
+    assert found[0] == found[1]
+    assert " 100% " in found[0]
+    assert "93.02%" in run_main("runs", *DB, "--where", "accuracy=93.02%").stdout
+
+
 def test_tables_show_what_json_holds() -> None:
     shown = run_main("runs", *DB, "--failing", "--where", "hidden_size=2", "--seed", "2").stdout
     assert "1 run in" in shown

@@ -232,7 +232,7 @@ def test_too_few_seeds_give_a_difference_without_an_interval() -> None:
     assert (own["worst"], own["best"]) == ("none", "rotary")
     assert own["moves"] == pytest.approx(0.2)
     assert pd.isna(own["low"])
-    assert effect_text(own["at_worst"], "Median accuracy") == "50.0%"
+    assert effect_text(own["at_worst"], "Median accuracy") == "50%"
 
 
 def test_what_is_predicted_stands_beside_what_is_measured(

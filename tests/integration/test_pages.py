@@ -286,6 +286,17 @@ def test_the_strings_that_break_most_models_are_listed(monkeypatch: pytest.Monke
     assert table["share"].iloc[0] == 8 / 16
 
 
+def test_a_share_is_written_alike_in_sentences_and_tables(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A table's column of the format `percent` has up to two digits, and no zeros at their end."""
+    app = open_app(monkeypatch, SHIPPED, "sweeps")
+    assert app.dataframe[0].value["median"].iloc[0] == 1
+    assert (
+        json.loads(app.dataframe[0].proto.columns)["median"]["type_config"]["format"] == "percent"
+    )
+    assert "median accuracy 100%." in said(app)
+    assert '"format": ".2~%"' in open_app(monkeypatch, SHIPPED).get("vega_lite_chart")[0].proto.spec
+
+
 def test_a_sweep_is_shown_as_a_file_that_makes_the_same_sweep(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

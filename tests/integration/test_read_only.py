@@ -24,7 +24,7 @@ from sweeps.store.databases import postgres
 from sweeps.store.databases.engine import Store
 from sweeps.store.opening import locate, open_reader, open_writer, pack, to_write
 from sweeps.store.reads import queries
-from sweeps.store.writes import sweep_actions
+from sweeps.store.reads.sweep_queries import NamedView
 from sweeps.work import background_worker
 from tests.app import open_app
 from tests.commands import run
@@ -79,17 +79,17 @@ def test_nothing_opens_the_database_for_writing(db: Path, before: bytes, tmp_pat
 
 def test_every_write_refuses_the_connection_of_a_reader(db: Path, before: bytes) -> None:
     store = open_reader()
-    view = sweep_actions.NamedView("name", "", "")
+    view = NamedView("name", "", "")
     writes: tuple[Callable[[], object], ...] = (
         lambda: writer.submit(store, SPEC),
         lambda: writer.stop(store, [1]),
         lambda: writer.delete(store, 1),
         lambda: writer.record_causes(store, 1, []),
         lambda: writer.register_worker(store),
-        lambda: sweep_actions.save_view(store, view),
-        lambda: sweep_actions.write_note(store, 1, "title", "note", ["tag"]),
-        lambda: sweep_actions.archive(store, 1, True),
-        lambda: sweep_actions.delete_view(store, "name"),
+        lambda: writer.save_view(store, view),
+        lambda: writer.write_note(store, 1, "title", "note", ["tag"]),
+        lambda: writer.archive(store, 1, True),
+        lambda: writer.delete_view(store, "name"),
         lambda: writer.resume(store, [1]),
         lambda: writer.retry(store, [1]),
     )
@@ -117,8 +117,8 @@ def test_the_pages_actions_say_so_and_change_nothing(db: Path, before: bytes) ->
         lambda: actions.resume(1, "heads"),
         lambda: actions.retry(1, "heads"),
         lambda: actions.delete_later(1, "heads"),
-        lambda: actions.write(lambda store: sweep_actions.archive(store, 1, True)),
-        lambda: actions.write(lambda store: sweep_actions.delete_view(store, "name")),
+        lambda: actions.write(lambda store: writer.archive(store, 1, True)),
+        lambda: actions.write(lambda store: writer.delete_view(store, "name")),
         lambda: annotating._write(1),
         lambda: annotating._save("", ""),
         lambda: causes._start((1,)),

@@ -254,7 +254,7 @@ def test_one_output_stands_for_each_error(other: Store) -> None:
     filled(other, fixed=TASK)
     change(other, f"UPDATE output_pack SET outputs = '{packed_outputs(GIVEN[:3])}'")
     for read in (string_queries.string_errors, error_kinds_by_length_of):
-        with pytest.raises(StoreDamagedError, match=r"run 2 \(output_pack\): 3 outputs of 6 mis"):
+        with pytest.raises(StoreDamagedError, match=r"run 2 \(output_pack\): it has 3 outputs"):
             read(other, 2)
 
 
@@ -412,19 +412,19 @@ def test_a_database_of_the_version_before_takes_them_after_its_upgrade(tmp_path:
         ),
         (
             'UPDATE output_pack SET outputs = \'[["0", 1, "repeats"]]\' WHERE run_id = 2',
-            "run 2 (output_pack): 1 outputs of 6 misclassified strings",
+            "run 2 (output_pack): it has 1 output of 6 misclassified strings",
         ),
         (
             "DELETE FROM output_pack WHERE run_id = 2",
-            "run 2 (output_pack): 0 outputs of 6 misclassified strings",
+            "run 2 (output_pack): it has 0 outputs of 6 misclassified strings",
         ),
         (
             "UPDATE length_score SET edits = NULL WHERE run_id = 2 AND length = 1",
-            "run 2 (length_score length 1): its tested, right_length_given, edits and",
+            "run 2 (length_score length 1): only some of its right_length_given, edits, target_tok",
         ),
         (
             "UPDATE length_score SET right_length_given = 999 WHERE run_id = 2 AND length = 1",
-            "run 2 (length_score length 1): its tested, right_length_given, edits and",
+            "run 2 (length_score length 1): it got more strings right with their length given than",
         ),
         (
             "UPDATE length_score SET edits = 'many' WHERE run_id = 2 AND length = 1",
@@ -432,7 +432,7 @@ def test_a_database_of_the_version_before_takes_them_after_its_upgrade(tmp_path:
         ),
         (
             'INSERT INTO output_pack VALUES (1, \'[["0", 1, "repeats"]]\')',
-            "run 1 (output_pack): 1 outputs of 0 misclassified strings",
+            "run 1 (output_pack): it has 1 output of 0 misclassified strings",
         ),
     ],
 )

@@ -11,8 +11,9 @@ from seqcls.decode import best_written, output_limits, score
 from seqcls.engines.choice import choose_engine
 from seqcls.engines.compiled.arithmetic import BETA_1
 from seqcls.engines.compiled.engine import Program, Update
-from seqcls.engines.lanes.batches import OutputProgram, Steps, make_lesson
+from seqcls.engines.lanes.batches import make_lesson
 from seqcls.engines.lanes.engine import Lanes, program_of
+from seqcls.engines.lanes.program import OutputProgram, Steps
 from seqcls.engines.pytorch.computations import OneByOne
 from seqcls.engines.pytorch.groups import FlatGroup, Losses
 from seqcls.evaluation import ask
@@ -144,7 +145,7 @@ def test_gradients_are_those_of_autograd(name: str) -> None:
     made = program(problem)
     flat = made.pack(weights)
     moments = np.zeros((2, len(flat)), np.float32)
-    results = made.taught(flat, lesson, Steps(moments, 0, NO_UPDATE))
+    results = made.teach(flat, lesson, Steps(moments, 0, NO_UPDATE))
     found = made.unpack(moments[0] / np.float32(1 - BETA_1))
 
     loss, expected = plain_gradient(problem, weights, examples)

@@ -18,16 +18,12 @@ from seqcls.engines.choice import choose_engine
 from seqcls.engines.compiled import machine_code
 from seqcls.engines.compiled.arithmetic import BETA_1
 from seqcls.engines.compiled.engine import Update
-from seqcls.engines.lanes import (
-    recurrent_program,
-    recurrent_sizes,
-    transformer_program,
-    transformer_sizes,
-)
+from seqcls.engines.lanes import recurrent_sizes, transformer_sizes
 from seqcls.engines.lanes.batches import Groups, make_groups
-from seqcls.engines.lanes.engine import lane_logits
+from seqcls.engines.lanes.engine import cell_of, lane_logits
 from seqcls.engines.lanes.packing import pack, shapes, unpack
-from seqcls.engines.lanes.transformer_program import make_places
+from seqcls.engines.lanes.program import Steps
+from seqcls.engines.lanes.transformer_cell import make_places
 from seqcls.engines.lanes.vector import lanes
 from seqcls.kinds.membership import sigmoid_scaled
 from seqcls.models.initialization import initial_parameters
@@ -63,24 +59,14 @@ def test_logits_are_those_of_the_plain_model(case: Case) -> None:
 
 
 def gradients(
-    config: NetworkConfig, weights: Weights, groups: Groups, scaled: bool, places: Any
+    config: NetworkConfig, weights: Weights, groups: Groups, scaled: bool, places: tuple[Any, ...]
 ) -> tuple[float, Weights]:
     """The sum of a batch's losses, and the gradient of their mean."""
-    if config.architecture == "transformer":
-        slots, size = (
-            transformer_sizes.slots_of(config),
-            transformer_sizes.parameters_of(config).size,
-        )
-        flat = pack(slots, size, weights)
-        moments = np.zeros((2, size), np.float32)
-        loss, _ = transformer_program.answered(
-            config, flat, groups, places, moments, 0, NO_UPDATE, scaled
-        )
-    else:
-        slots, size = recurrent_sizes.slots_of(config), recurrent_sizes.parameters_of(config).size
-        flat = pack(slots, size, weights)
-        moments = np.zeros((2, size), np.float32)
-        loss, _ = recurrent_program.answered(config, flat, groups, moments, 0, NO_UPDATE, scaled)
+    cell = cell_of(config)
+    slots, size = cell.slots, cell.parameters.size
+    moments = np.zeros((2, size), np.float32)
+    steps = Steps(moments, 0, NO_UPDATE)
+    loss, _ = cell.answer(cell.pack(weights), groups.strings, places, steps, scaled=scaled)
     beyond = np.ones(size, bool)
     for filled in slots.values():
         beyond[filled] = False
@@ -101,9 +87,9 @@ def test_gradients_are_those_of_autograd_in_double_precision(case: Case) -> None
     places = TrainingPlaces(case.config, 5).draw(case.ids)
     count, tokens, _ = groups.strings.ids.shape
     rows = np.zeros(count, np.int64)
-    tables = None
+    tables: tuple[Any, ...] = ()
     if config.architecture == "transformer":
-        tables = make_places(config, rows, [places[0].numpy()], tokens)
+        tables = (make_places(config, rows, [places[0].numpy()], tokens),)
     loss, found = gradients(config, weights, groups, scaled, tables)
 
     model = plain_model(case.config, case.members[0])

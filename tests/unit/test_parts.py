@@ -8,7 +8,7 @@ import vl_convert
 
 from dashboard.charts import token_states
 from dashboard.charts.attention import small_patterns
-from dashboard.charts.parts import TokenDrawing, together
+from dashboard.charts.parts import TokenDrawing, at_own_size
 from seqcls.interpretability.states_by_strings import Patterns
 from sweeps.api.presentation import head_frame, pattern_runs
 
@@ -20,7 +20,7 @@ def prefixes(string: str, logits: list[float]) -> TokenDrawing:
 
 def test_strings_of_one_length_differ_in_their_data_alone() -> None:
     one, other = (
-        together([prefixes(string, logits)])
+        at_own_size(prefixes(string, logits))
         for string, logits in (("01", [0.0, 1.0, 2.0]), ("10", [5.0, -1.0, 2.0]))
     )
     assert one["datasets"]["tokens"]["name"].tolist() == ["", "0", "1"]

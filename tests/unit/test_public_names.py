@@ -1,5 +1,6 @@
 """What each package offers by name: whoever builds on it finds these, and no other by accident."""
 
+import re
 import subprocess
 import sys
 from importlib import import_module
@@ -11,6 +12,7 @@ import pytest
 import seqcls
 from seqcls.engines.member import draw_initial
 from seqcls.errors import SeqclsError
+from sweeps.api import reading
 from tests.conftest import ROOT
 
 PUBLIC = {
@@ -65,11 +67,12 @@ PUBLIC = {
         *("states", "status", "stop", "submit", "theory", "upgrade", "verdict", "verify", "work"),
     ],
     "sweeps.store.writer": [
-        *("Claim", "ClaimLosses", "GRACE_SECONDS", "Merged", "beat", "claim", "delete"),
+        *("Claim", "ClaimLosses", "GRACE_SECONDS", "LONGEST_NAME", "LONGEST_NOTE", "Merged"),
+        *("archive", "beat", "claim", "delete", "delete_view"),
         *("end_worker", "merge", "record", "record_causes", "record_losses", "record_lost"),
         *("record_perturbations", "record_verdict"),
-        *("register_worker", "release", "release_dead", "resume", "retry", "still_held", "stop"),
-        "submit",
+        *("register_worker", "release", "release_dead", "resume", "retry", "save_view", "stop"),
+        *("submit", "write_note"),
     ],
     "dashboard": [],
 }
@@ -101,6 +104,13 @@ def test_a_package_offers_these_names(name: str) -> None:
 def test_a_notebook_is_offered_these_names_alone(name: str) -> None:
     offered = [own for own in dir(import_module(name)) if own[0] != "_"]
     assert offered == PUBLIC[name]
+
+
+def test_every_read_by_name_is_one_that_something_on_the_screen_asks_for() -> None:
+    screen = "\n".join(path.read_text() for path in ROOT.glob("dashboard/**/*.py"))
+    imports = re.findall(r"from sweeps\.api\.reading import (\([^)]*\)|.*)", screen)
+    asked = {*re.findall(r"\breading\.(\w+)", screen), *re.findall(r"\w+", " ".join(imports))}
+    assert set(reading.__all__) - asked == set()
 
 
 def test_the_science_is_there_by_one_light_import() -> None:

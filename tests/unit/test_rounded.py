@@ -58,7 +58,7 @@ def test_a_bound_has_no_more_digits_than_it_takes(low: float, high: float, text:
 
 @pytest.mark.parametrize(
     ("share", "text"),
-    [(1, "100.00%"), (0, "0.00%"), (0.986, "98.60%"), (0.99996, "99.996%"), (1e-5, "0.001%")],
+    [(1, "100%"), (0, "0%"), (0.986, "98.6%"), (0.99996, "99.996%"), (1e-5, "0.001%")],
 )
 def test_all_and_nothing_are_said_of_nothing_else(share: float, text: str) -> None:
     assert percent(share) == text
@@ -127,8 +127,8 @@ def assert_shares_are_proved(proof: SupportProof, text: str) -> int:
 @pytest.mark.parametrize(
     ("share", "text"),
     [
-        *[(0.0, "0.0%"), (-0.0, "0.0%"), (1.0, "+100.0%"), (-1.0, "-100.0%")],
-        *[(0.125, "+12.5%"), (-0.00004, "-0.004%"), (0.99996, "+99.996%"), (1e-17, "0.0%")],
+        *[(0.0, "0%"), (-0.0, "0%"), (1.0, "+100%"), (-1.0, "-100%")],
+        *[(0.125, "+12.5%"), (-0.00004, "-0.004%"), (0.99996, "+99.996%"), (1e-17, "0%")],
     ],
 )
 def test_a_difference_of_shares_is_nothing_or_all_only_where_it_is(share: float, text: str) -> None:
@@ -136,6 +136,6 @@ def test_a_difference_of_shares_is_nothing_or_all_only_where_it_is(share: float,
 
 
 def test_intervals_p_values_and_medians_of_lengths_are_told() -> None:
-    assert percents(0.0, 0.9996) == "0.0% to 99.96%"
+    assert percents(0.0, 0.9996) == "0% to 99.96%"
     assert [p_value_text(p) for p in (1.0, 0.03125, 1e-9)] == ["p = 1", "p = 0.0312", "p < 0.0001"]
     assert [length_text(x) for x in (2.5, 3.0, -1.0, -0.5, 0.0)] == ["2.5", "3", "-1", "-0.5", "0"]

@@ -12,11 +12,11 @@ from seqcls.interpretability.states_by_strings import (
     recurrent_units,
 )
 from sweeps.api.presentation import (
-    attention_frame,
+    head_frame,
+    layer_frame,
     patched_frame,
     path_frame,
     prefixes_frame,
-    units_frame,
 )
 from tests.unit.asked import LSTM, TWO_BLOCKS, untrained
 
@@ -25,10 +25,13 @@ STRING = (0, 1, 1)
 
 def test_a_transformers_figures() -> None:
     model = untrained(**TWO_BLOCKS)
-    attention = attention_frame(attention_patterns(model, STRING))
-    assert len(attention) == 2 * 2 * 4 * 4
-    row = attention.query("block == 1 and head == 0 and query == 3 and key == 2").iloc[0]
-    assert (row["query_token"], row["key_token"]) == ("END", "1")
+    patterns = attention_patterns(model, STRING)
+    assert patterns.weights.shape[:2] == (2, 2)
+    attention = head_frame(patterns, 1, 0, whole=True)
+    assert len(attention) == 4 * 4
+    row = attention.query("query == 3 and key == 2").iloc[0]
+    assert (patterns.tokens[3], patterns.tokens[2]) == ("END", "1")
+    assert row["weight"] == patterns.weights[1, 0, 3, 2]
     steps = logit_steps(model, STRING)
     parts = ["head", "head", "feed-forward"]
     assert [step.part for step in steps] == ["embedding", *parts * 2]
@@ -46,9 +49,10 @@ def test_a_transformers_figures() -> None:
 def test_a_recurrent_networks_figures() -> None:
     model = untrained(**LSTM)
     units = recurrent_units(model, STRING)
-    frame = units_frame(units)
-    assert len(frame) == 6 * 4 * 4
-    assert frame["token"].tolist()[-1] == "END"
+    frames = {name: layer_frame(units, name, 0) for name in ("state", *units.gates)}
+    assert sum(map(len, frames.values())) == 6 * 4 * 4
+    assert frames["state"].iloc[-1]["value"] == units.states[0][-1, -1]
+    assert units.tokens[-1] == "END"
     path = path_frame(principal_path(units.states[-1]), units.tokens)
     assert path["token"].tolist() == ["0", "1", "1", "END"]
     prefixes = prefixes_frame(prefix_logits(model, STRING))

@@ -122,8 +122,8 @@ def first_step(
         rows_shape(config, shape, most),
         SCHEMES[config.positions],
         np.empty(TILE, np.int64),
-        *places_of(config, fixed_places(config, most)),
-        *tiles,
+        places_of(config, fixed_places(config, most)),
+        tiles,
     )
     return loss, moments[0] / (1 - BETA_1)
 

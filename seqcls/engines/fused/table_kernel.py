@@ -375,23 +375,8 @@ def score_backward(weights, effect, row, place, head, factor, table):
 
 @entry(TABLES)
 def train_table_epoch(
-    flat,
-    moments,
-    step,
-    update,
-    shape,
-    rows_shape,
-    scheme,
-    exponents,
-    numbers,
-    rows,
-    letters,
-    slots,
-    factors,
-    targets,
-    weights,
-    ends,
-):
+    flat, moments, step, update, shape, rows_shape, scheme, exponents, places, tiles
+):  # fmt: skip
     """Trains one model for an epoch, in place; returns the sum of its losses over all strings.
 
     Args:
@@ -403,15 +388,10 @@ def train_table_epoch(
         rows_shape: the same with as many token types as there are rows.
         scheme: a number of `places`.
         exponents: scratch of TILE integers as wide as the parameters.
-        numbers: of `PositionTerms`, of every batch or of one for all.
-        rows: likewise.
-        letters: (tile, P, T), from the reader on; not below V where there is none.
-        slots: the places that a tile has any letter at.
-        factors: (tile, T) what scores are multiplied with, biases not.
-        targets: (tile, T) 1 for positive strings, else 0.
-        weights: (tile, T) what each loss counts for in the gradient of its batch.
-        ends: the number of the first tile after each batch.
+        places: the `PositionTerms` of every batch, or of one for all.
+        tiles: `LetterTiles`.
     """
+    letters, slots, factors, targets, weights, ends = tiles
     gradient = np.zeros_like(flat)
     p, d = views(flat, shape), views(gradient, shape)
     types, tile = new_token_types(flat, rows_shape), new_tile(flat, exponents, shape)
@@ -425,43 +405,31 @@ def train_table_epoch(
         types.d_read[:] = 0
         table.d_score[:] = 0
         table.d_bias[:] = 0
-        drawn = batch if len(rows) > 1 else 0
-        rows_forward(p, rows_shape, scheme, numbers[drawn], rows[drawn], types, table)
+        drawn = batch if len(places.rows) > 1 else 0
+        numbers, rows = places.numbers[drawn], places.rows[drawn]
+        rows_forward(p, rows_shape, scheme, numbers, rows, types, table)
         for number in range(first, ends[batch]):
             tile_letters, factor = letters[number, : slots[number]], factors[number]
             strings_forward(tile_letters, factor, p, shape, scheme, types, tile, table)
             total += losses(targets[number], weights[number], shape, tile)
             strings_backward(tile_letters, factor, p, d, shape, scheme, types, tile, table)
-        rows_backward(p, d, rows_shape, scheme, numbers[drawn], rows[drawn], types, table)
+        rows_backward(p, d, rows_shape, scheme, numbers, rows, types, table)
         adamw(flat, gradient, moments, step + batch + 1, update)
         first = ends[batch]
     return total
 
 
 @entry(TABLES)
-def evaluate_table(
-    flat,
-    shape,
-    rows_shape,
-    scheme,
-    exponents,
-    numbers,
-    rows,
-    letters,
-    slots,
-    factors,
-    targets,
-    weights,
-    logits,
-):
+def evaluate_table(flat, shape, rows_shape, scheme, exponents, places, tiles, logits):
     """Writes the logits of strings to `logits` (tile, T); returns the sum of their losses.
 
     The other arguments are those of `train_table_epoch`; all strings have the first batch's places.
     """
+    letters, slots, factors, targets, weights, _ = tiles
     p = views(flat, shape)
     types, tile = new_token_types(flat, rows_shape), new_tile(flat, exponents, shape)
     table = new_table(flat, shape, letters.shape[1])
-    rows_forward(p, rows_shape, scheme, numbers[0], rows[0], types, table)
+    rows_forward(p, rows_shape, scheme, places.numbers[0], places.rows[0], types, table)
     total = 0.0
     for number in range(len(letters)):
         tile_letters = letters[number, : slots[number]]

@@ -36,11 +36,13 @@ class LetterTiles(NamedTuple):
     """Strings in tiles, a batch's longest first; a batch begins with a new tile."""
 
     letters: UInt8[np.ndarray, "tile position string"]
-    """From the reader on: backwards, where it stands at the end."""
+    """From the reader on: backwards, where it stands at the end; else `NO_LETTER`."""
     slots: Int64[np.ndarray, " tile"]
     """The letters of each tile's longest string."""
     factors: Float[np.ndarray, "tile string"]
+    """What scores are multiplied with, biases not."""
     targets: Float[np.ndarray, "tile string"]
+    """1 for positive strings, else 0."""
     weights: Float[np.ndarray, "tile string"]
     """One over the size of the batch; 0 where there is no string."""
     ends: Int64[np.ndarray, " batch"]
@@ -182,8 +184,8 @@ class TableProgram(Packed):
             rows_shape(self._network, self._shape, tiles.letters.shape[1]),
             SCHEMES[self._network.positions],
             self._scratch,
-            *self._places(tiles),
-            *tiles,
+            self._places(tiles),
+            tiles,
         )
         return loss, len(tiles.ends)
 
@@ -223,8 +225,8 @@ def answer(
         rows_shape(config, shape, question.tiles.letters.shape[1]),
         SCHEMES[config.positions],
         np.empty(TILE, integers(config)),
-        *question.places,
-        *question.tiles[:5],
+        question.places,
+        question.tiles,
         by_tile,
     )
     logits[question.strings] = by_tile.reshape(-1)[question.at]

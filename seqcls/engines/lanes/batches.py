@@ -1,8 +1,7 @@
 """Strings as the engine of lanes reads them, and what models that write learn of them."""
 
-from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Float, Int16, Int64, Integer, UInt8
@@ -11,12 +10,11 @@ from seqcls.cache import remembered
 from seqcls.config import NetworkConfig
 from seqcls.engines.compiled.engine import Flat, Update
 from seqcls.engines.lanes.loss import KEPT, OutputBuffers
-from seqcls.engines.lanes.packing import PackedProgram, Slots, filled, head_rows
+from seqcls.engines.lanes.packing import filled, head_rows
 from seqcls.engines.lanes.vector import lanes
 from seqcls.kinds import Examples
 from seqcls.kinds.transduction import NO_TARGET, TransductionKind, separator_id
 from seqcls.models.positions import Readout, read_ids
-from seqcls.problem import Problem
 from seqcls.sampling import Sampler
 from seqcls.sampling.streams import stream
 from seqcls.strings.token_strings import TokenStrings
@@ -140,6 +138,28 @@ def _grouped(
         size = most * lanes()
         rows = [longest_first[x : x + size] for x in range(0, len(strings), size)]
     return make_groups(readout, strings, targets, rows)
+
+
+class Model(NamedTuple):
+    """A model as compiled code takes it, to train it or only to have it answer."""
+
+    training: bool
+    w: Flat
+    """The parameters, one after another; trained in place."""
+    gradient: Flat
+    """As many zeros, in training."""
+    moments: Float[np.ndarray, "2 parameter"]
+    """AdamW's first and second moments."""
+    step: int
+    """Steps done before."""
+    update: Update
+    sizes: tuple[Any, ...]
+    """A `TransformerSizes` or `RecurrentSizes`; so the next two."""
+    parameters: tuple[Any, ...]
+    at: tuple[Any, ...]
+    """Where the states stand, a `TransformerStates` or `RecurrentStates`."""
+    a: Float[np.ndarray, " number"]
+    """Scratch for the states, zeros at first."""
 
 
 # Strings as models that write are taught them: in groups, with the tokens to be predicted.
@@ -329,59 +349,3 @@ def written_of(network: NetworkConfig, blank: Blank, outputs: OutputBuffers) -> 
         outputs.is_ended.reshape(-1)[at],
         outputs.scores.reshape(-1)[at],
     )
-
-
-# What training and scoring have in common for all networks that write.
-
-
-class Steps(NamedTuple):
-    """What training goes on from."""
-
-    moments: Float[np.ndarray, "2 parameter"]
-    done: int
-    update: Update
-
-
-class Results(NamedTuple):
-    """What came out for strings, in the places of their groups."""
-
-    loss: float
-    """The sum of all, in nats."""
-    losses: Float[np.ndarray, "group lane"]
-    missed: Int64[np.ndarray, "group lane"]
-    """Tokens of each output that are not the likeliest; counted where nothing is trained."""
-    missed_inside: Int64[np.ndarray, "group lane"]
-    """The wrong ones before the end and among letters."""
-
-
-class OutputProgram(PackedProgram, ABC):
-    """One member's epochs and validation.
-
-    Args:
-        problem: a transduction, and a network that writes.
-        slots: where its parameters stand.
-        size: of all parameters.
-        groups: of a batch that is only scored.
-    """
-
-    def __init__(self, problem: Problem, slots: Slots, size: int, groups: int) -> None:
-        super().__init__(problem.network, slots, size)
-        self._train = problem.train
-        self._validation = validation_lesson(problem.network, problem.validation, groups)
-
-    @abstractmethod
-    def taught(self, flat: Flat, lesson: Lesson, steps: Steps | None) -> Results:
-        """Trains on strings, in place, or scores them where no steps are given."""
-
-    def epoch(
-        self, flat: Flat, moments: np.ndarray, steps: int, update: Update, number: int
-    ) -> tuple[float, int]:
-        """Implements `Program.epoch`."""
-        lesson = epoch_lesson(self._network, self._train, number)
-        results = self.taught(flat, lesson, Steps(moments, steps, update))
-        return results.loss, len(lesson.taught.shares)
-
-    def validation(self, flat: Flat) -> tuple[float, bool]:
-        """Implements `Program.validation`."""
-        results = self.taught(flat, self._validation, None)
-        return results.loss, not results.missed.any()

@@ -1,7 +1,7 @@
 """The engine of lanes as one among others, and its programs."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from jaxtyping import Float, Int64
@@ -22,94 +22,29 @@ from seqcls.models.entries import Compiled
 from seqcls.problem import Problem
 from seqcls.results import Weights
 from seqcls.strings.token_strings import TokenStrings
-from seqcls.tasks import Task
 
 if TYPE_CHECKING:
     from seqcls.engines.compiled.engine import Program
-    from seqcls.engines.lanes.batches import Lesson, Results, WrittenOutputs
+    from seqcls.engines.lanes.program import LaneCell, LaneProgram
 
 
-@runtime_checkable
-class Programs(Protocol):
-    """What is compiled of one family of architectures: a module, loaded only where it is used."""
-
-    def program_of(self, problem: Problem) -> "Program":
-        """What trains a model."""
-        ...
-
-    def logits(
-        self, config: NetworkConfig, weights: Sequence[Weights], strings: TokenStrings
-    ) -> Float[np.ndarray, "member string"]:
-        """Logits of models of one shape, for one string at least."""
-        ...
-
-    def scores(
-        self, network: NetworkConfig, weights: Weights, task: Task, examples: Examples
-    ) -> "tuple[Results, Lesson]":
-        """What teacher forcing says of inputs and their targets, in lanes."""
-        ...
-
-    def wrote(
-        self,
-        network: NetworkConfig,
-        weights: Weights,
-        inputs: TokenStrings,
-        limits: Int64[np.ndarray, " string"],
-    ) -> "WrittenOutputs":
-        """What a model writes for inputs."""
-        ...
-
-
-def programs_of(config: NetworkConfig) -> Programs:
-    """What is compiled of a network that the engine can train."""
+def cell_of(config: NetworkConfig) -> "LaneCell":
+    """What is compiled of a network that the engine can train; loaded only where it is used."""
     if compiled_program(config) == "transformer":
-        from seqcls.engines.lanes import transformer_program
+        from seqcls.engines.lanes.transformer_cell import TransformerCell
 
-        return transformer_program
-    from seqcls.engines.lanes import recurrent_program
+        return TransformerCell(config)
+    from seqcls.engines.lanes.recurrent_cell import RecurrentCell
 
-    return recurrent_program
+    return RecurrentCell(config)
 
 
-def program_of(problem: Problem) -> "Program":
+def program_of(problem: Problem) -> "LaneProgram":
     """What trains a model."""
-    return programs_of(problem.network).program_of(problem)
+    from seqcls.engines.lanes.program import AnswerProgram, OutputProgram
 
-
-def lane_scores(problem: Problem, weights: Weights, examples: Examples) -> Scored:
-    """What teacher forcing says of inputs and their targets."""
-    # Of an input nothing is asked, whatever training asks of it.
-    network = problem.network.model_copy(update={"head": "output"})
-    if not len(examples):
-        nothing = np.zeros(0, np.bool_)
-        return Scored(nothing, nothing, np.zeros(0))
-    programs = programs_of(network)
-    results, lesson = programs.scores(network, weights, problem.task, examples)
-    losses, missed, inside = (
-        values.reshape(-1)[lesson.groups.places]
-        for values in (results.losses, results.missed, results.missed_inside)
-    )
-    return Scored(missed == 0, inside == 0, -losses).answered()
-
-
-def lane_outputs(
-    problem: Problem, weights: Weights, inputs: TokenStrings, limits: Int64[np.ndarray, " string"]
-) -> list[Written]:
-    """What a model writes for inputs."""
-    if not len(inputs):
-        return []
-    written = programs_of(problem.network).wrote(problem.network, weights, inputs, limits)
-    # A number that is none cannot be the greatest: nothing is written.
-    unknown = np.isnan(written.log_probability)
-    counts = np.where(unknown, 0, (written.tokens >= 0).sum(axis=1)).tolist()
-    rows = zip(
-        written.tokens.tolist(),
-        counts,
-        (written.is_ended & ~unknown).tolist(),
-        written.log_probability.tolist(),
-        strict=True,
-    )
-    return [Written(tokens[:count], ended, score) for tokens, count, ended, score in rows]
+    program = AnswerProgram if problem.network.head == "string" else OutputProgram
+    return program(problem, cell_of(problem.network))
 
 
 def lane_logits(
@@ -118,7 +53,7 @@ def lane_logits(
     """Logits of models of one shape."""
     if not len(strings):
         return np.empty((len(weights), 0), np.float32)
-    return programs_of(config).logits(config, weights, strings)
+    return cell_of(config).logits(weights, strings)
 
 
 WIDEST: Mapping[Compiled, int] = {"transformer": 128, "recurrent": 512}
@@ -200,7 +135,17 @@ class Lanes(CompiledEngine):
 
     def score(self, problem: Problem, weights: Weights, examples: Examples) -> Scored:
         """Implements `Writer.score`."""
-        return lane_scores(problem, weights, examples)
+        # Of an input nothing is asked, whatever training asks of it.
+        network = problem.network.model_copy(update={"head": "output"})
+        if not len(examples):
+            nothing = np.zeros(0, np.bool_)
+            return Scored(nothing, nothing, np.zeros(0))
+        results, lesson = cell_of(network).scores(weights, problem.task, examples)
+        losses, missed, inside = (
+            values.reshape(-1)[lesson.groups.places]
+            for values in (results.losses, results.missed, results.missed_inside)
+        )
+        return Scored(missed == 0, inside == 0, -losses).answered()
 
     def write(
         self,
@@ -210,7 +155,20 @@ class Lanes(CompiledEngine):
         limits: Int64[np.ndarray, " string"],
     ) -> list[Written]:
         """Implements `Writer.write`."""
-        return lane_outputs(problem, weights, inputs, limits)
+        if not len(inputs):
+            return []
+        written = cell_of(problem.network).outputs(weights, inputs, limits)
+        # A number that is none cannot be the greatest: nothing is written.
+        unknown = np.isnan(written.log_probability)
+        counts = np.where(unknown, 0, (written.tokens >= 0).sum(axis=1)).tolist()
+        rows = zip(
+            written.tokens.tolist(),
+            counts,
+            (written.is_ended & ~unknown).tolist(),
+            written.log_probability.tolist(),
+            strict=True,
+        )
+        return [Written(tokens[:count], ended, score) for tokens, count, ended, score in rows]
 
 
 def _not_compiled(config: NetworkConfig) -> str | None:

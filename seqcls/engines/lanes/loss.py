@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from seqcls.engines.lanes.elementary import exp
-from seqcls.engines.lanes.tiles import LinearLayer, apply, clear
+from seqcls.engines.lanes.tiles import COLUMNS, LinearLayer, Rows, apply, apply_gradient, clear
 from seqcls.engines.lanes.vector import (
     HALF,
     LANES,
@@ -239,6 +239,31 @@ def token_losses(rows, first, head, a, states, outputs, w, taught, share, traini
     return loss
 
 
+@kernel
+def teach_tokens(
+    training, begin, end, head, a, states, outputs, d_states, w, gradient, taught, share, loss
+):  # fmt: skip
+    """Adds to `loss` those of rows of states, as `token_losses` does, from the first of which
+    anything is to be predicted to the end; in training, writes D of all states before the end.
+    """
+    if not training:
+        for start in range(begin, end, COLUMNS):
+            read, count = rows_from(states, start), min(COLUMNS, end - start)
+            loss += token_losses(count, start, head, a, read, outputs, w, taught, share, False)
+        return loss
+    read, to = rows_from(states, begin), rows_from(d_states, begin)
+    loss += token_losses(end - begin, begin, head, a, read, outputs, w, taught, share, True)
+    clear(a, d_states.first, begin * d_states.apart)
+    apply_gradient(end - begin, head.layer, a, read, outputs, to, w, gradient, False)
+    return loss
+
+
+@kernel
+def rows_from(rows, first):
+    """Rows without the first ones."""
+    return Rows(rows.first + first * rows.apart, rows.apart)
+
+
 # What is written so far: which token comes next in each lane, and when an output ends.
 
 
@@ -294,8 +319,18 @@ def any_goes_on(outputs, first, end):
 
 
 @kernel
-def write_next(outputs, head, a, number, group, place):
-    """Adds to each output the likeliest token after the one at a place."""
+def write_next(outputs, head, a, states, after, w, first, groups, place):
+    """Adds to each output of some groups the likeliest token after the one at a place, given the
+    states there, one row for each group; the head's numbers are left `after` them.
+    """
+    apply(groups, head.layer, a, states, after, w, False)
+    for group in range(groups):
+        write_likeliest(outputs, head, a, after.first + group * after.apart, first + group, place)
+
+
+@kernel
+def write_likeliest(outputs, head, a, number, group, place):
+    """The same for one group, given the numbers of the head."""
     kept = outputs.kept
     likeliest(head, a, number, kept)
     highest = load(a, number)

@@ -73,29 +73,6 @@ def unpack(config: NetworkConfig, slots: Slots, flat: Float[np.ndarray, " parame
     return weights
 
 
-class PackedProgram:
-    """A network's parameters as a program's compiled code takes them.
-
-    Args:
-        network: whose they are.
-        slots: where each stands.
-        size: of all.
-    """
-
-    rng: np.random.Generator | None = None
-
-    def __init__(self, network: NetworkConfig, slots: Slots, size: int) -> None:
-        self._network, self._slots, self._size = network, slots, size
-
-    def pack(self, weights: Weights) -> Float[np.ndarray, " parameter"]:
-        """Implements `Program.pack`."""
-        return pack(self._slots, self._size, weights)
-
-    def unpack(self, flat: Float[np.ndarray, " parameter"]) -> Weights:
-        """Implements `Program.unpack`."""
-        return unpack(self._network, self._slots, flat)
-
-
 def shapes(config: NetworkConfig, slots: Slots) -> dict[str, tuple[int, ...]]:
     """The parameters' shapes, by name."""
     shapes = {name: places.shape for name, places in slots.items()}

@@ -357,29 +357,30 @@ def read_tokens(sizes, at, a, ids, lengths, starts):
     return tokens
 
 
-@entry(RECURRENT)
-def run(
-    training, w, gradient, moments, step, update, sizes, parameters, at, a, strings, table, d_table,
-    logits,
+@kernel
+def learn(
+    step, update, sizes, parameters, at, w, gradient, moments, table, d_table, a, batch
 ):  # fmt: skip
+    """From D of the last layer's states to parameters of the next step, and their table."""
+    for layer in range(sizes.layers - 1, -1, -1):
+        run_layer_gradient(layer, sizes, parameters, at, w, gradient, d_table, a, batch)
+    table_gradient(sizes, parameters, w, gradient, d_table)
+    adamw(w, gradient, moments, step, update)
+    make_table(sizes, parameters, w, table)
+
+
+@entry(RECURRENT)
+def run(model, strings, table, d_table, logits):
     """Trains a model on batches of strings, in place, or only answers; the sum of all losses.
 
     Args:
-        training: whether to train.
-        w: the parameters, one after another.
-        gradient: as many zeros.
-        moments: (2, parameter) AdamW's first and second moments.
-        step: steps done before.
-        update: an `Update`.
-        sizes: a `RecurrentSizes`.
-        parameters: a `RecurrentParameters`.
-        at: a `RecurrentStates`.
-        a: scratch for the states, zeros at first.
+        model: a `Model`.
         strings: a `LaneStrings`.
         table: scratch of (gate, token type) numbers.
         d_table: likewise, zeros at first.
         logits: (group, lane), written.
     """
+    training, w, gradient, moments, step, update, sizes, parameters, at, a = model
     row = sizes.width + 1
     slopes = np.zeros(LANES, np.float32)
     starts = np.zeros(strings.ids.shape[1] + 1, np.int64)
@@ -413,10 +414,8 @@ def run(
         first = end
         if training:
             read_states_gradient(sizes, at, a, batch)
-            for layer in range(sizes.layers - 1, -1, -1):
-                run_layer_gradient(layer, sizes, parameters, at, w, gradient, d_table, a, batch)
-            table_gradient(sizes, parameters, w, gradient, d_table)
-            step += 1
-            adamw(w, gradient, moments, step, update)
-            make_table(sizes, parameters, w, table)
+            learn(
+                step + number + 1, update, sizes, parameters, at, w, gradient, moments, table,
+                d_table, a, batch,
+            )  # fmt: skip
     return total_loss

@@ -4,7 +4,6 @@
 
 import numpy as np
 
-from seqcls.engines.compiled.arithmetic import adamw
 from seqcls.engines.compiled.compiling import entry
 from seqcls.engines.compiled.machine_code import RECURRENT_OUTPUTS
 from seqcls.engines.lanes.loss import (
@@ -13,19 +12,18 @@ from seqcls.engines.lanes.loss import (
     head_of,
     mark_numbers,
     next_token,
-    token_losses,
+    teach_tokens,
     write_next,
 )
 from seqcls.engines.lanes.recurrent_kernel import (
     BatchRows,
+    learn,
     make_table,
     read_tokens,
     run_layer,
-    run_layer_gradient,
-    table_gradient,
 )
 from seqcls.engines.lanes.recurrent_sizes import LSTM
-from seqcls.engines.lanes.tiles import COLUMNS, Rows, apply, apply_gradient, clear
+from seqcls.engines.lanes.tiles import COLUMNS, Rows, clear
 from seqcls.engines.lanes.vector import LANES, load, store
 
 # Forward, backward and AdamW of a recurrent network that writes, as one compiled function.
@@ -34,23 +32,11 @@ from seqcls.engines.lanes.vector import LANES, load, store
 
 
 @entry(RECURRENT_OUTPUTS)
-def run_outputs(
-    training, w, gradient, moments, step, update, sizes, parameters, at, a, taught, table, d_table,
-    losses, missed, missed_inside,
-):  # fmt: skip
+def run_outputs(model, taught, table, d_table, losses, missed, missed_inside):
     """Trains a model on batches of strings, in place, or only scores; the sum of all losses.
 
     Args:
-        training: whether to train.
-        w: the parameters, one after another.
-        gradient: as many zeros.
-        moments: (2, parameter) AdamW's first and second moments.
-        step: steps done before.
-        update: an `Update`.
-        sizes: a `RecurrentSizes`.
-        parameters: a `RecurrentParameters`.
-        at: a `RecurrentStates`.
-        a: scratch for the states, zeros at first.
+        model: a `Model`.
         taught: a `TaughtStrings`.
         table: scratch of (gate, token type) numbers.
         d_table: likewise, zeros at first.
@@ -58,13 +44,14 @@ def run_outputs(
         missed: likewise.
         missed_inside: likewise.
     """
+    training, w, gradient, moments, step, update, sizes, parameters, at, a = model
     row, strings = sizes.width + 1, taught.strings
     starts = np.zeros(strings.ids.shape[1] + 1, np.int64)
     wanted = np.zeros((at.rows + COLUMNS, LANES), np.int16)
     owners = np.zeros(at.rows + COLUMNS, np.int64)
     kept = np.zeros(4 * LANES, np.float32)
     head = head_of(sizes, parameters)
-    states = at.state + (sizes.layers - 1) * at.layer_size
+    states = Rows(at.state + (sizes.layers - 1) * at.layer_size, row)
     outputs = Rows(at.outputs, head.layer.outputs + 1)
     total_loss = 0.0
     first = 0
@@ -88,25 +75,16 @@ def run_outputs(
         lesson = Taught(wanted, owners, losses, missed, missed_inside, kept)
         share = taught.shares[number]
         first = end
+        total_loss = teach_tokens(
+            training, begin, rows, head, a, states, outputs, Rows(at.output_gradient, row), w,
+            gradient, lesson, share, total_loss,
+        )  # fmt: skip
         if not training:
-            for start in range(begin, rows, COLUMNS):
-                read = Rows(states + start * row, row)
-                total_loss += token_losses(
-                    min(COLUMNS, rows - start), start, head, a, read, outputs, w, lesson, share,
-                    False,
-                )  # fmt: skip
             continue
-        count, read = rows - begin, Rows(states + begin * row, row)
-        total_loss += token_losses(count, begin, head, a, read, outputs, w, lesson, share, True)
-        clear(a, at.output_gradient, begin * row)
-        to = Rows(at.output_gradient + begin * row, row)
-        apply_gradient(count, head.layer, a, read, outputs, to, w, gradient, False)
-        for layer in range(sizes.layers - 1, -1, -1):
-            run_layer_gradient(layer, sizes, parameters, at, w, gradient, d_table, a, batch)
-        table_gradient(sizes, parameters, w, gradient, d_table)
-        step += 1
-        adamw(w, gradient, moments, step, update)
-        make_table(sizes, parameters, w, table)
+        learn(
+            step + number + 1, update, sizes, parameters, at, w, gradient, moments, table, d_table,
+            a, batch,
+        )  # fmt: skip
     return total_loss
 
 
@@ -158,9 +136,5 @@ def write(w, sizes, parameters, at, before, groups, a, outputs, table):
                     store(a, state + index, load(a, at.state + moved + index))
                     if sizes.cell == LSTM:
                         store(a, state + size + index, load(a, at.cell + moved + index))
-            apply(some, head.layer, a, Rows(last, row), after, w, False)
-            for group in range(some):
-                write_next(
-                    outputs, head, a, after.first + group * after.apart, first + group, place
-                )
+            write_next(outputs, head, a, Rows(last, row), after, w, first, some, place)
             place += 1

@@ -115,8 +115,11 @@ def read_states_gradient(tokens, sizes, at, a):
 
 
 @kernel
-def embed(tokens, sizes, parameters, at, a, ids, lengths, factor, w):
-    """Writes the tokens' embeddings, and what attention is told of the tokens."""
+def embed(tokens, number, sizes, parameters, at, a, w, strings, places, factor, order, read):
+    """Writes the embeddings of a group's tokens, with what a scheme adds to all strings alike, and
+    what attention is told of the tokens.
+    """
+    ids, lengths, here = strings.ids[number], strings.lengths[number], places.rows[number]
     types = Rows(at.types, sizes.type_width + 1)
     mark_tokens(tokens, ids, a, sizes.types, types.first, types.apart, at.is_token)
     fill_masks(tokens, sizes, at, a, ids, lengths, factor)
@@ -124,48 +127,40 @@ def embed(tokens, sizes, parameters, at, a, ids, lengths, factor, w):
         tokens, sizes.width, sizes.types, a, types, w,
         Matrix(parameters.embedding, 1, sizes.width), Rows(at.state, sizes.width + 1), w, -1, False,
     )  # fmt: skip
+    if sizes.scheme == ADDED:
+        add_places(
+            tokens, sizes.width, sizes.hidden, a, at.state, sizes.width + 1,
+            places.added[here].reshape(-1), 0, order,
+        )  # fmt: skip
+    elif sizes.scheme == ROTARY:
+        pairs, cosines, sines = sizes.head_size // 2, places.cosines[here], places.sines[here]
+        fill_turns(tokens, pairs, a, at.turns, cosines, sines)
+        fill_read_turns(pairs, a, at.turns + at.tokens * 2 * pairs, cosines, sines, read)
 
 
 @kernel
 def embed_gradient(tokens, sizes, parameters, at, a, gradient):
-    """Adds D of the embeddings to the gradient."""
+    """Adds D of the embeddings to the gradient, and that of a table of distances."""
     weight_gradient(
         tokens, sizes.type_width, sizes.width, a, Rows(at.types, sizes.type_width + 1),
         Rows(at.gradient, sizes.width + 1), gradient, parameters.embedding, sizes.width,
     )  # fmt: skip
-
-
-@kernel
-def fill_all_turns(tokens, sizes, at, a, cosines, sines, read):
-    """Writes the turns of each place, then of the tokens that alone are read."""
-    pairs = sizes.head_size // 2
-    fill_turns(tokens, pairs, a, at.turns, cosines, sines)
-    fill_read_turns(pairs, a, at.turns + at.tokens * 2 * pairs, cosines, sines, read)
+    if sizes.scheme == RELATIVE:
+        end_distance_gradient(sizes.heads, a, at.distance_gradient, gradient, parameters.table)
 
 
 @entry(TRANSFORMER)
-def run(
-    training, w, gradient, moments, step, update, sizes, parameters, at, a, strings, places, factor,
-    logits,
-):  # fmt: skip
+def run(model, strings, places, factor, logits):
     """Trains a model on batches of strings, in place, or only answers; the sum of all losses.
 
     Args:
-        training: whether to train.
-        w: the parameters, one after another.
-        gradient: as many zeros.
-        moments: (2, parameter) AdamW's first and second moments.
-        step: steps done before.
-        update: an `Update`.
-        sizes: a `TransformerSizes`.
-        parameters: a `TransformerParameters`.
-        at: a `TransformerStates`.
-        a: scratch for the states, zeros at first.
+        model: a `Model`.
         strings: a `LaneStrings`.
         places: `PositionArrays`.
         factor: what scores are multiplied by, whatever a string's length.
         logits: (group, lane), written.
     """
+    training, w, gradient, moments, step, update, sizes, parameters, at, a = model
     row = sizes.width + 1
     single = sizes.readout != MEAN
     read = np.zeros(LANES, np.int64)
@@ -175,28 +170,19 @@ def run(
     first = 0
     for batch in range(strings.ends.size):
         for number in range(first, strings.ends[batch]):
-            ids, lengths = strings.ids[number], strings.lengths[number]
-            longest = 1
+            lengths, longest = strings.lengths[number], 1
             for lane in range(LANES):
                 longest = max(longest, lengths[lane])
                 read[lane] = 0 if sizes.readout == FIRST else max(lengths[lane] - 1, 0)
             tokens = (longest + 3) // 4 * 4
             here = places.rows[number]
             group = Group(places.numbers[here], places.slopes, places.buckets, read, np.float32(1))
-            embed(tokens, sizes, parameters, at, a, ids, lengths, factor, w)
-            if sizes.scheme == ADDED:
-                add_places(
-                    tokens, sizes.width, sizes.hidden, a, at.state, row,
-                    places.added[here].reshape(-1), 0, order,
-                )  # fmt: skip
-            elif sizes.scheme == LEARNED:
+            embed(tokens, number, sizes, parameters, at, a, w, strings, places, factor, order, read)
+            if sizes.scheme == LEARNED:
                 add_places(
                     tokens, sizes.width, sizes.hidden, a, at.state, row, w, parameters.table,
                     group.places,
                 )  # fmt: skip
-            elif sizes.scheme == ROTARY:
-                cosines, sines = places.cosines[here], places.sines[here]
-                fill_all_turns(tokens, sizes, at, a, cosines, sines, read)
             for block in range(sizes.blocks):
                 last = single and block == sizes.blocks - 1
                 forward(block, last, tokens, training, sizes, parameters, at, w, a, group)
@@ -225,10 +211,6 @@ def run(
                     tokens, sizes.width, sizes.hidden, a, at.gradient, row, at.is_token, gradient,
                     parameters.table, group.places,
                 )  # fmt: skip
-            elif sizes.scheme == RELATIVE:
-                end_distance_gradient(
-                    sizes.heads, a, at.distance_gradient, gradient, parameters.table
-                )
         first = strings.ends[batch]
         if training:
             step += 1

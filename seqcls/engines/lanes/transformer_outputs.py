@@ -15,16 +15,15 @@ from seqcls.engines.lanes.loss import (
     any_goes_on,
     head_of,
     next_token,
-    token_losses,
+    rows_from,
+    teach_tokens,
     write_next,
 )
 from seqcls.engines.lanes.packing import filled, one_after_another
-from seqcls.engines.lanes.tiles import COLUMNS, Rows, apply, apply_gradient, clear
+from seqcls.engines.lanes.tiles import Rows, apply
 from seqcls.engines.lanes.transformer_attention import (
     MASKED,
-    add_places,
     attend,
-    end_distance_gradient,
     fill_turns,
     rotate,
 )
@@ -36,11 +35,10 @@ from seqcls.engines.lanes.transformer_block import (
     layers_of,
     scale,
 )
-from seqcls.engines.lanes.transformer_kernel import Group, embed, embed_gradient, fill_all_turns
+from seqcls.engines.lanes.transformer_kernel import Group, embed, embed_gradient
 from seqcls.engines.lanes.transformer_sizes import (
     ADDED,
     LEARNED,
-    RELATIVE,
     ROTARY,
     TransformerSizes,
 )
@@ -82,23 +80,11 @@ def add_learned_gradient(tokens, width, hidden, a, dx0, row, lengths, gradient, 
 
 
 @entry(TRANSFORMER_OUTPUTS)
-def run_outputs(
-    training, w, gradient, moments, step, update, sizes, parameters, at, a, taught, places, by_lane,
-    factor, losses, missed, missed_inside,
-):  # fmt: skip
+def run_outputs(model, taught, places, by_lane, factor, losses, missed, missed_inside):
     """Trains a model on batches of strings, in place, or only scores; the sum of all losses.
 
     Args:
-        training: whether to train.
-        w: the parameters, one after another.
-        gradient: as many zeros.
-        moments: (2, parameter) AdamW's first and second moments.
-        step: steps done before.
-        update: an `Update`.
-        sizes: a `TransformerSizes`.
-        parameters: a `TransformerParameters`.
-        at: a `TransformerStates`.
-        a: scratch for the states, zeros at first.
+        model: a `Model`.
         taught: a `TaughtStrings`.
         places: `PositionArrays`.
         by_lane: (group, position, lane), places in a learned table; else empty.
@@ -107,6 +93,7 @@ def run_outputs(
         missed: likewise.
         missed_inside: likewise.
     """
+    training, w, gradient, moments, step, update, sizes, parameters, at, a = model
     row = sizes.width + 1
     strings = taught.strings
     order = np.arange(strings.ids.shape[1])
@@ -123,8 +110,7 @@ def run_outputs(
     first = 0
     for batch in range(strings.ends.size):
         for number in range(first, strings.ends[batch]):
-            ids, lengths = strings.ids[number], strings.lengths[number]
-            longest, begin = 1, strings.ids.shape[1]
+            lengths, longest, begin = strings.lengths[number], 1, strings.ids.shape[1]
             for lane in range(LANES):
                 longest = max(longest, lengths[lane])
                 if lengths[lane] > 0:
@@ -133,46 +119,29 @@ def run_outputs(
             begin = begin // 4 * 4
             here = places.rows[number]
             group = Group(places.numbers[here], places.slopes, places.buckets, read, np.float32(1))
-            embed(tokens, sizes, parameters, at, a, ids, lengths, factor, w)
-            if sizes.scheme == ADDED:
-                add_places(
-                    tokens, sizes.width, sizes.hidden, a, at.state, row,
-                    places.added[here].reshape(-1), 0, order,
-                )  # fmt: skip
-            elif sizes.scheme == LEARNED:
+            embed(tokens, number, sizes, parameters, at, a, w, strings, places, factor, order, read)
+            if sizes.scheme == LEARNED:
                 add_learned(
                     tokens, sizes.width, sizes.hidden, a, at.state, row, w, parameters.table,
                     by_lane[number],
                 )  # fmt: skip
-            elif sizes.scheme == ROTARY:
-                cosines, sines = places.cosines[here], places.sines[here]
-                fill_all_turns(tokens, sizes, at, a, cosines, sines, read)
             for block in range(sizes.blocks):
                 forward(block, False, tokens, training, sizes, parameters, at, w, a, group)
             predicting = tokens - begin
-            from_last, from_normed = (
-                Rows(last.first + begin * row, row),
-                Rows(normed.first + begin * row, row),
-            )
             if sizes.final_norm:
-                norm(predicting, layer, a, from_last, from_normed, final, w)
+                read_from, to = rows_from(last, begin), rows_from(normed, begin)
+                norm(predicting, layer, a, read_from, to, final, w)
             owners[:] = number
             lesson = Taught(taught.wanted[number], owners, losses, missed, missed_inside, kept)
             share = taught.shares[batch]
+            total_loss = teach_tokens(
+                training, begin, tokens, head, a, normed, outputs, Rows(at.gradient, row), w,
+                gradient, lesson, share, total_loss,
+            )  # fmt: skip
             if not training:
-                for start in range(begin, tokens, COLUMNS):
-                    states = Rows(normed.first + start * row, row)
-                    total_loss += token_losses(
-                        COLUMNS, start, head, a, states, outputs, w, lesson, share, False
-                    )
                 continue
-            total_loss += token_losses(
-                predicting, begin, head, a, from_normed, outputs, w, lesson, share, True
-            )
-            clear(a, at.gradient, begin * row)
-            to = Rows(at.gradient + begin * row, row)
-            apply_gradient(predicting, head.layer, a, from_normed, outputs, to, w, gradient, False)
             if sizes.final_norm:
+                to = rows_from(Rows(at.gradient, row), begin)
                 norm_gradient(predicting, layer, a, to, to, final, at.norm_sums, w, gradient, False)
             for block in range(sizes.blocks - 1, -1, -1):
                 backward(block, False, tokens, sizes, parameters, at, w, gradient, a, group)
@@ -182,10 +151,6 @@ def run_outputs(
                     tokens, sizes.width, sizes.hidden, a, at.gradient, row, lengths, gradient,
                     parameters.table, by_lane[number],
                 )  # fmt: skip
-            elif sizes.scheme == RELATIVE:
-                end_distance_gradient(
-                    sizes.heads, a, at.distance_gradient, gradient, parameters.table
-                )
         first = strings.ends[batch]
         if training:
             step += 1
@@ -368,9 +333,5 @@ def write(w, sizes, parameters, at, a, outputs, places, by_lane, factors):
                     norm(groups, layers.feed_forward_norm, a, x, x, kept, w)
             if sizes.final_norm:
                 norm(groups, final, a, x, x, kept, w)
-            apply(groups, head.layer, a, x, after, w, False)
-            for number in range(groups):
-                write_next(
-                    outputs, head, a, after.first + number * after.apart, first + number, place
-                )
+            write_next(outputs, head, a, x, after, w, first, groups, place)
             place += 1

@@ -136,6 +136,26 @@ class ByCounts:
         return log_counts(self._config, strings.counts).to(self._device)
 
 
+class _OnStrings:
+    """How a `seqcls.engines.pytorch.groups.Computation` reads strings token by token."""
+
+    def __init__(
+        self, config: NetworkConfig, batch_size: int, device: torch.device, seed: int = 0
+    ) -> None:
+        self._config = config
+        self._batch_size = batch_size
+        self._device = device
+        self._places = TrainingPlaces(config, seed)
+
+    def batches(self, strings: TokenStrings) -> Iterator[Batch]:
+        """An epoch's batches, in order."""
+        return training_batches(self._config, strings, self._batch_size, self._places, self._device)
+
+    def pieces(self, strings: TokenStrings) -> Iterator[tuple[Int64[np.ndarray, " row"], Batch]]:
+        """All of the strings in pieces that fit in memory, with their rows."""
+        return testing_pieces(self._config, strings, self._device)
+
+
 # All members of a group at once through one plain model, by `vmap`: for a GPU.
 
 
@@ -150,7 +170,7 @@ class _Shortest(nn.Module):
         return _answered(self.model, "stacked", batch)
 
 
-class Stacked:
+class Stacked(_OnStrings):
     """A `seqcls.engines.pytorch.groups.Computation` for any model without dropout in training."""
 
     def __init__(
@@ -161,16 +181,9 @@ class Stacked:
         device: torch.device,
         seed: int = 0,
     ) -> None:
-        self._config = config
+        super().__init__(config, batch_size, device, seed)
         self._group = group
-        self._batch_size = batch_size
-        self._device = device
-        self._places = TrainingPlaces(config, seed)
         self._model = _Shortest(config, device).eval()
-
-    def batches(self, strings: TokenStrings) -> Iterator[Batch]:
-        """An epoch's batches, in order."""
-        return training_batches(self._config, strings, self._batch_size, self._places, self._device)
 
     def backward(self, batch: Batch, losses: Losses) -> Float[Tensor, " member"]:
         """Each member's mean loss, its gradients left with the group's parameters."""
@@ -179,10 +192,6 @@ class Stacked:
             value.grad = None
         means.sum().backward()
         return means.detach()
-
-    def pieces(self, strings: TokenStrings) -> Iterator[tuple[Int64[np.ndarray, " row"], Batch]]:
-        """All of the strings in pieces that fit in memory, with their rows."""
-        return testing_pieces(self._config, strings, self._device)
 
     @torch.no_grad()
     def logits(self, piece: Batch) -> Float[Tensor, "member string *output"]:
@@ -226,7 +235,7 @@ def _answered(model: Classifier, name: str, batch: Batch) -> Outputs:
     return batch.asked(model(batch.ids, batch.places)) if outputs is None else outputs
 
 
-class OneByOne:
+class OneByOne(_OnStrings):
     """A `seqcls.engines.pytorch.groups.Computation` for any model.
 
     Each member has a stream of dropout of its own, which begins at the seed of training as in the
@@ -241,11 +250,8 @@ class OneByOne:
         device: torch.device,
         seed: int = 0,
     ) -> None:
-        self._config = config
+        super().__init__(config, batch_size, device, seed)
         self._flat = flat
-        self._batch_size = batch_size
-        self._device = device
-        self._places = TrainingPlaces(config, seed)
         dtype = getattr(torch, config.precision)
         self.models = [make_model(config).to(device, dtype) for _ in range(len(flat))]
         for row, model in enumerate(self.models):
@@ -254,9 +260,7 @@ class OneByOne:
 
     def batches(self, strings: TokenStrings) -> Iterator[Batch]:
         """An epoch's batches, in order."""
-        batches = training_batches(
-            self._config, strings, self._batch_size, self._places, self._device
-        )
+        batches = super().batches(strings)
         if self._config.dropout_rate == 0:
             return batches
         # What dropout draws depends on the width: as in the report's program that of the epoch.
@@ -276,10 +280,6 @@ class OneByOne:
             mean.backward()
             means.append(mean.detach())
         return torch.stack(means)
-
-    def pieces(self, strings: TokenStrings) -> Iterator[tuple[Int64[np.ndarray, " row"], Batch]]:
-        """All of the strings in pieces that fit in memory, with their rows."""
-        return testing_pieces(self._config, strings, self._device)
 
     @torch.no_grad()
     def logits(self, piece: Batch) -> Float[Tensor, "member string *output"]:

@@ -12,6 +12,7 @@ from sqlalchemy import Connection, Row, select
 from seqcls.errors import StoreDamagedError
 from seqcls.results import StringErrors
 from sweeps.results import Output
+from sweeps.store.checks import outputs_misfit
 from sweeps.store.columns import ERROR_KINDS, unpacked, unpacked_outputs
 from sweeps.store.databases.engine import Store
 from sweeps.store.databases.statements import fetched, one_of
@@ -159,9 +160,8 @@ def _outputs(given: Mapping[int, list[Output]], errors: Mapping[int, StringError
             rows += [(None,) * len(OUTPUT_COLUMNS)] * len(run_errors)
             continue
         outputs = given[run_id]
-        if len(outputs) != len(run_errors):
-            said = f"{len(outputs):,} outputs of {len(run_errors):,} misclassified strings"
-            raise StoreDamagedError(f"run {run_id} (output_pack): {said}")
+        if (misfit := outputs_misfit(len(outputs), len(run_errors))) is not None:
+            raise StoreDamagedError(f"run {run_id} (output_pack): {misfit}")
         for (text, place, error_kind), logit in zip(outputs, run_errors.logits, strict=True):
             rows.append((text, place, float(logit), error_kind))
     columns = zip(*rows, strict=True)

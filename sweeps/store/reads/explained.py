@@ -42,6 +42,39 @@ def causes(store: Store, run_ids: Sequence[int] | None = None) -> "pd.DataFrame"
     return stored[~stored["run_id"].isin(older)].reset_index(drop=True)
 
 
+def failing_runs(store: Store, configurations: int, seeds: int) -> "pd.DataFrame":
+    """Failing runs of the configurations of which most have causes: run_id, config_id.
+
+    Args:
+        store: where to read.
+        configurations: the most of them, those with most explained seeds.
+        seeds: the most runs of each.
+    """
+    import pandas as pd
+
+    explained = func.count(CauseRow.run_id.distinct())
+    most = (
+        select(Run.config_id)
+        .join(CauseRow, CauseRow.run_id == Run.id)
+        .group_by(Run.config_id)
+        .order_by(explained.desc(), Run.config_id)
+        .limit(configurations)
+    )
+    failing = (Run.state == RunState.DONE, Run.wrong > 0)
+    with store.begin() as connection:
+        runs = [
+            (run_id, config_id)
+            for config_id in connection.scalars(most).all()
+            for run_id in connection.scalars(
+                select(Run.id)
+                .where(Run.config_id == config_id, *failing)
+                .order_by(Run.id)
+                .limit(seeds)
+            )
+        ]
+    return pd.DataFrame(runs, columns=["run_id", "config_id"])
+
+
 def perturbations(store: Store, run_ids: Sequence[int] | None = None) -> "pd.DataFrame":
     """The stored outcomes with other rounding: run_id, number, tn, fp, fn, tp (strings)."""
     return _stored(store, Perturbation, run_ids)

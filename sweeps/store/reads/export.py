@@ -12,6 +12,7 @@ from seqcls.fields import TestSet
 from sweeps.store import tables
 from sweeps.store.databases.engine import Store
 from sweeps.store.databases.statements import plain_rows
+from sweeps.store.reads.errors import ERRORS, TestStrings, errors_table
 from sweeps.store.reads.queries import run_config
 from sweeps.store.reads.stored import StoredRun, read_runs
 from sweeps.store.reads.test_sets import are_tested, stored_test_set
@@ -75,8 +76,22 @@ def _tested(store: Store, run_id: int, test: TestSet, run: StoredRun) -> Int64[n
 LENGTHS = pa.schema([(column.name, pa.int64()) for column in LengthScore.__table__.columns])
 
 
-def lengths_of(connection: Connection, run_ids: Sequence[int]) -> pa.Table:
-    """These runs' results at every length, in the columns of `LENGTHS`."""
+def results_of(store: Store, run_ids: Sequence[int], strings: TestStrings) -> dict[str, pa.Table]:
+    """These runs' results: `lengths`, with the columns of `LENGTHS`, and `errors`, of `ERRORS`.
+
+    Args:
+        store: where to read.
+        run_ids: of finished runs.
+        strings: what is kept of the test sets that were read before.
+    """
+    with store.begin() as connection:
+        return {
+            "lengths": _lengths(connection, run_ids),
+            "errors": errors_table(connection, run_ids, strings).select(ERRORS.names),
+        }
+
+
+def _lengths(connection: Connection, run_ids: Sequence[int]) -> pa.Table:
     rows = plain_rows(connection, LengthScore, LENGTHS.names, run_ids)
     columns: Sequence[Sequence[int | None]] = [[]] * len(LENGTHS.names)
     if rows:

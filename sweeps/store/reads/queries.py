@@ -1,7 +1,7 @@
 """Reads of runs, their configurations and their models, as data frames or plain values."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -10,13 +10,14 @@ from sqlalchemy.orm import InstrumentedAttribute
 
 from seqcls import results
 from seqcls.config import MAX_MODEL_SEED, RunConfig, default_fields
-from seqcls.errors import StoreError, UnknownRunError
+from seqcls.errors import StoreDamagedError, StoreError, UnknownRunError
 from seqcls.imported import PREFIX, fields_known, in_columns
 from sweeps.results import OUTPUT_COUNTS, accuracy, exact_type
+from sweeps.store.checks import IMPORTED_JSON
 from sweeps.store.databases.engine import Store
 from sweeps.store.databases.statements import frame, one_of, read
 from sweeps.store.reads.selection import View, WrittenValue, in_scope, is_value, picked
-from sweeps.store.reads.stored import IMPORTED_JSON, config_of
+from sweeps.store.reads.stored import config_of
 from sweeps.store.reads.sweep_queries import find_sweep
 from sweeps.store.tables import (
     COUNTS,
@@ -179,6 +180,16 @@ def find_run(store: Store, reference: str) -> int:
     return ids[0]
 
 
+def open_run(store: Store, run: int | str) -> tuple[Store, int]:
+    """The database, open for reading, and the id of the run that `find_run` finds.
+
+    Raises:
+        UnknownRunError: there is no such run, or several.
+    """
+    reader = store.reader()
+    return reader, find_run(reader, str(run))
+
+
 def _find_sweep_of(store: Store, reference: str, sweep: str) -> None:
     """Suggests a sweep where no sweep has the name in a run's reference."""
     try:
@@ -205,6 +216,23 @@ def run_status(store: Store, run_id: int) -> RunStatus:
         return RunStatus(*connection.execute(query.where(Run.id == run_id)).one())
 
 
+def check_done(run_id: int, state: str, error: str | None, lacks: str) -> None:
+    """Refuses a run that is not done.
+
+    Args:
+        run_id: the run.
+        state: its state.
+        error: why it failed, where it did.
+        lacks: what it has not for that reason, as `has no weights`.
+
+    Raises:
+        UnknownRunError: it is not done.
+    """
+    if state != RunState.DONE:
+        reason = f": {error}" if error else ""
+        raise UnknownRunError(f"run {run_id} is {state} and {lacks}{reason}")
+
+
 def configs(store: Store, config_ids: Sequence[int] | None = None) -> dict[int, RunConfig]:
     """These configurations, or all, by their id; a field that one predates has its default."""
     with store.begin() as connection:
@@ -224,6 +252,31 @@ def foreign_settings(store: Store) -> set[str]:
     with store.begin() as connection:
         configs = [config_of(*row) for row in connection.execute(query)]
     return {name for config in configs for name in fields_known(config) if name.startswith(PREFIX)}
+
+
+def configs_since(store: Store, config_id: int) -> dict[int, RunConfig]:
+    """The configurations of models trained elsewhere that are stored, of ids beyond this one."""
+    query = select(Config.id, Config.json).where(Config.id > config_id)
+    query = query.where(Config.json.contains(IMPORTED_JSON)).order_by(Config.id)
+    configs = {}
+    with store.begin() as connection:
+        for known, text in connection.execute(query):
+            # What is damaged is nobody's equal; `seqcls verify` names it.
+            with suppress(StoreDamagedError):
+                configs[known] = config_of(known, text)
+    return configs
+
+
+def has_run(store: Store, config: RunConfig, model_seed: int) -> bool:
+    """Whether there is a run of this configuration and seed."""
+    with store.begin() as connection:
+        return connection.scalar(same_run(config, model_seed)) is not None
+
+
+def same_run(config: RunConfig, model_seed: int) -> Select[int]:
+    """The query for the id of the run of this configuration and seed."""
+    query = select(Run.id).join(Config, Config.id == Run.config_id)
+    return query.where(Config.key == config.key, Run.model_seed == model_seed)
 
 
 def config_texts(connection: Connection, config_ids: Sequence[int] | None = None) -> dict[int, str]:
@@ -266,9 +319,7 @@ def weights(store: Store, run_id: int, epoch: int | None = None) -> bytes:
         UnknownRunError: the run has no such weights.
     """
     status = run_status(store, run_id)
-    if status.state != RunState.DONE:
-        reason = f": {status.error}" if status.error else ""
-        raise UnknownRunError(f"run {run_id} is {status.state} and has no weights{reason}")
+    check_done(run_id, status.state, status.error, "has no weights")
     if (absent := why_no_weights(run_config(store, run_id))) is not None:
         raise UnknownRunError(f"run {run_id}: {absent}")
     wanted = status.best_epoch if epoch is None else epoch
@@ -317,6 +368,20 @@ def with_value(
         for config_id, stored in configs.items()
         if any(is_value(stored.get(name), each) for each in wanted)
     }
+
+
+def config_ids_by_key(store: Store, keys: Collection[str]) -> dict[str, int]:
+    """The ids of those of these configurations that are stored, by their keys."""
+    query = select(Config.key, Config.id).where(Config.key.in_(sorted(keys)))
+    with store.begin() as connection:
+        return {row.key: int(row.id) for row in connection.execute(query)}
+
+
+def finished_seeds(store: Store, config_ids: Collection[int]) -> "pd.DataFrame":
+    """The finished runs of these configurations: id, config_id, model_seed, wrong (strings)."""
+    columns = (Run.id, Run.config_id, Run.model_seed, Run.wrong)
+    query = select(*columns).where(one_of(Run.config_id, config_ids))
+    return frame(store, query.where(Run.state == RunState.DONE))
 
 
 def config_ids_of_sweep(store: Store, sweep_id: int) -> list[int]:
@@ -402,9 +467,7 @@ def stored_model(store: Store, run_id: int) -> StoredModel:
         config = None if row is None else config_of(row.config_id, row.json)
     if row is None or config is None:
         raise UnknownRunError(f"no run {run_id}; `seqcls runs` lists those there are")
-    if row.state != RunState.DONE:
-        reason = f": {row.error}" if row.error else ""
-        raise UnknownRunError(f"run {run_id} is {row.state} and has no model to look into{reason}")
+    check_done(run_id, row.state, row.error, "has no model to look into")
     if (absent := why_no_weights(config)) is not None:
         raise UnknownRunError(f"run {run_id}: {absent}")
     if row.best_epoch not in weights:

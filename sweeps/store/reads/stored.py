@@ -1,7 +1,6 @@
 """Finished runs as the database holds them: read back to be checked or copied."""
 
-import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -9,10 +8,19 @@ import numpy as np
 from sqlalchemy import Connection, inspect, select
 
 from seqcls import results
-from seqcls.config import IMPORTED, RunConfig
-from seqcls.errors import ConfigError, StoreDamagedError
+from seqcls.config import RunConfig
+from seqcls.errors import StoreDamagedError
 from seqcls.results import Confusion, StringErrors
 from sweeps.results import COLUMNS, OUTPUT_COUNTS, Columns, Output, run_digest, verdict_digest
+from sweeps.store.checks import (
+    NO_RESULTS,
+    OF_DONE,
+    SOME_OUTPUTS,
+    contradiction_of,
+    key_misfit,
+    outputs_misfit,
+    read_config,
+)
 from sweeps.store.columns import NO_ERRORS, is_beyond, unpacked, unpacked_outputs
 from sweeps.store.databases.statements import one_of, plain_rows, rows_of_run
 from sweeps.store.tables import (
@@ -30,9 +38,6 @@ from sweeps.store.tables import (
 
 RESULT_TABLES = (Epoch, LengthScore, ErrorPack, OutputPack, Checkpoint)
 """The tables that a run's digest covers."""
-
-IMPORTED_JSON = f'"architecture":"{IMPORTED}"'
-"""Stands in the JSON of the configurations of models trained elsewhere, and of no others."""
 
 Row = dict[str, Any]
 Rows = list[tuple[Any, ...]]
@@ -111,32 +116,25 @@ class StoredRun:
 
     def misfit(self) -> str | None:
         """How a finished run's results are not as they were written; None where they are."""
+        if any(self.run[name] is None for name in OF_DONE):
+            return NO_RESULTS
         if self.digest() != self.run["digest"]:
             return "its results do not fit its digest"
         # The digest does not cover these, but what they follow from.
         scores = self.columns[LengthScore.__tablename__]
         if any(self.run[name] != scores[name].sum() for name in ("tested", "wrong")):
             return "its tested and wrong are not the sums of those of its lengths"
-        if (scores["wrong"] > scores["tested"]).any():
-            return "it got more strings wrong than it was tested on"
-        if not (_agrees(self.run) and _agrees(scores)):
-            return "its tested and wrong are not those of its tn, fp, fn and tp"
-        return self._misfit_of_outputs(scores)
+        return contradiction_of(self.run, scores) or self._misfit_of_outputs(scores)
 
     def _misfit_of_outputs(self, scores: Columns) -> str | None:
         """What a transduction's counts and outputs contradict, or those of another kind."""
         outputs = self.outputs()
-        counts = [scores[name] for name in OUTPUT_COUNTS]
         if outputs is None:
-            if self.output_pack or any((column != None).any() for column in counts):  # noqa: E711
-                return "only some of its right_length_given, edits, target_tokens and outputs exist"
-            return None
-        if any((column < 0).any() for column in counts):
+            return SOME_OUTPUTS if self.output_pack else None
+        if any((scores[name] < 0).any() for name in OUTPUT_COUNTS):
             return "its right_length_given, edits or target_tokens are below 0"
-        if (scores["right_length_given"] > scores["tested"]).any():
-            return "it got more strings right with their length given than it was tested on"
-        if len(outputs) != len(errors := self.errors()):
-            return f"it has {len(outputs):,} outputs of {len(errors):,} misclassified strings"
+        if (misfit := outputs_misfit(len(outputs), len(self.errors()))) is not None:
+            return misfit
         if any(map(is_beyond, outputs)):
             return "a first wrong place is beyond its output"
         return None
@@ -157,11 +155,10 @@ def config_of(row_id: int, text: str) -> RunConfig:
         StoreDamagedError: it says nothing that is a configuration.
     """
     try:
-        return RunConfig.from_mapping(json.loads(text))
-    except (ConfigError, ValueError, RecursionError) as error:
-        reason = " ".join(str(error).split())[:200]
+        return read_config(text)
+    except ValueError as error:
         raise StoreDamagedError(
-            f"config {row_id}: json is no configuration ({reason})", table="config", column="json"
+            f"config {row_id}: {error}", table="config", column="json"
         ) from None
 
 
@@ -173,8 +170,8 @@ def config_with_key(row_id: int, key: str | None, text: str) -> RunConfig:
         StoreDamagedError: it is no configuration, or has another key.
     """
     config = config_of(row_id, text)
-    if config.key != key:
-        raise StoreDamagedError(f"config {row_id}: key is {str(key)[:16]!r}, not that of its json")
+    if (misfit := key_misfit(config, key)) is not None:
+        raise StoreDamagedError(f"config {row_id}: {misfit}")
     return config
 
 
@@ -262,17 +259,6 @@ def _column(table: str, name: str, values: Sequence[Any], kind: str) -> np.ndarr
             f"{table}: {name} is not a number in every row", table=table, column=name
         )
     return column.astype(kind)
-
-
-def _agrees(counts: Mapping[str, Any]) -> bool:
-    """Whether tested and wrong are those of the confusion, where there is one."""
-    tn, fp, fn, tp = cells = [counts[name] for name in Confusion._fields]
-    known = [{*np.ravel(cell).tolist()} - {None} for cell in cells]
-    if not any(known):
-        return True
-    if any(None in np.ravel(cell).tolist() for cell in cells):
-        return False
-    return bool(np.all((tn + fp + fn + tp == counts["tested"]) & (fp + fn == counts["wrong"])))
 
 
 def _rows_by_run(

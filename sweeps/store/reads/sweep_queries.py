@@ -1,18 +1,17 @@
-"""Reads of sweeps: what they are, how far they are, how long their runs took."""
+"""Reads of sweeps: what they are, how far they are, what is written about them."""
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from sqlalchemy import and_, case, func, select
 
-from seqcls.config import RunConfig
 from seqcls.errors import UnknownRunError
 from seqcls.text import nearest
 from sweeps.grid.spec import SweepSpec
 from sweeps.store.databases.engine import Store
-from sweeps.store.databases.statements import chunks, fetched, frame, in_another_sweep, one_of
+from sweeps.store.databases.statements import fetched, frame, in_another_sweep, one_of
 from sweeps.store.reads.selection import accuracy
 from sweeps.store.reads.stored import config_of
 from sweeps.store.reads.workers import dead_workers
@@ -23,9 +22,11 @@ from sweeps.store.tables import (
     Revision,
     Run,
     RunState,
+    SavedView,
     Sweep,
+    SweepNote,
     SweepRun,
-    Worker,
+    SweepTag,
     now,
 )
 
@@ -179,6 +180,12 @@ def specifications(store: Store) -> dict[str, str]:
     """Every sweep's specification as it was submitted, as JSON, by the sweep's name."""
     with store.begin() as connection:
         return dict(connection.execute(select(Sweep.name, Sweep.spec)).all())
+
+
+def sweep_names(store: Store) -> dict[int, str]:
+    """What each sweep is called, by its id."""
+    with store.begin() as connection:
+        return dict(connection.execute(select(Sweep.id, Sweep.name)).all())
 
 
 @dataclass(frozen=True)
@@ -360,70 +367,55 @@ def orphaned(store: Store) -> dict[int, int]:
         return dict(connection.execute(query).all())
 
 
-# Reads of how long finished runs took, and of which runs are finished.
+# Reads of what is written about sweeps, and of views that are saved by name.
 
 
 @dataclass(frozen=True)
-class Timing:
-    """How long a finished run took."""
+class Note:
+    """What is written about a sweep."""
 
-    key: str
-    """The key of its configuration."""
-    train_seconds: float
-    epochs: int
-    worker_id: int | None
-    started_at: str
-    finished_at: str
-    host: str | None
+    title: str = ""
+    note: str = ""
+    tags: tuple[str, ...] = ()
+    archived_at: str | None = None
+    """When it was archived, UTC in ISO 8601; None where it is not."""
 
 
-def finished(store: Store, keys: Collection[str]) -> set[tuple[str, int]]:
-    """Finished runs of these configurations, by the configuration's key and the model seed."""
-    known: set[tuple[str, int]] = set()
-    query = select(Config.key, Run.model_seed).join(Run, Run.config_id == Config.id)
+@dataclass(frozen=True)
+class NamedView:
+    """A page with its filters, by the name that somebody gave it."""
+
+    name: str
+    page: str
+    """Its path, such as `map`; empty for the first page."""
+    query: str
+    """The part of its address after the question mark."""
+
+
+def notes(store: Store) -> dict[int, Note]:
+    """The note of each sweep that has one, by its id."""
     with store.begin() as connection:
-        for some in chunks(sorted(keys)):
-            done = query.where(Config.key.in_(some), Run.state == RunState.DONE)
-            known |= {(key, seed) for key, seed in connection.execute(done)}
-    return known
+        written = connection.execute(
+            select(SweepNote.sweep_id, SweepNote.title, SweepNote.note, SweepNote.archived_at)
+        ).all()
+        tagged = connection.execute(
+            select(SweepTag.sweep_id, SweepTag.tag).order_by(SweepTag.tag)
+        ).all()
+    tags: dict[int, list[str]] = {}
+    for sweep_id, tag in tagged:
+        tags.setdefault(sweep_id, []).append(tag)
+    fields = {row.sweep_id: (row.title, row.note, row.archived_at) for row in written}
+    return {
+        sweep_id: Note(title, note, tuple(tags.get(sweep_id, ())), archived)
+        for sweep_id in {*fields, *tags}
+        for title, note, archived in [fields.get(sweep_id, ("", "", None))]
+    }
 
 
-NEWEST = 10_000
-"""Finished runs of other configurations that are read: more tell nothing new."""
-
-
-def timings(store: Store, keys: Collection[str] = ()) -> tuple[list[Timing], dict[str, RunConfig]]:
-    """What finished runs took, and their configurations by key.
-
-    Args:
-        store: where to read.
-        keys: of configurations of which all runs are read; of others the newest.
-    """
-    query = (
-        select(
-            Config.key,
-            Run.train_seconds,
-            Run.epochs,
-            Run.worker_id,
-            Run.started_at,
-            Run.finished_at,
-            Worker.host,
-            Config.id,
-            Config.json,
-            Run.id.label("run_id"),
+def views(store: Store) -> list[NamedView]:
+    """All saved views, by name."""
+    with store.begin() as connection:
+        noted = connection.execute(
+            select(SavedView.name, SavedView.page, SavedView.query).order_by(SavedView.name)
         )
-        .join(Run, Run.config_id == Config.id)
-        .outerjoin(Worker, Worker.id == Run.worker_id)
-        .where(Run.state == RunState.DONE, Run.train_seconds.is_not(None))
-        .where(Run.epochs.is_not(None))
-        .where(Run.started_at.is_not(None), Run.finished_at.is_not(None))
-    )
-    with store.begin() as connection:
-        rows: list[Any] = list(connection.execute(query.order_by(Run.id.desc()).limit(NEWEST)))
-        if len(rows) == NEWEST:
-            oldest = rows[-1].run_id
-            for some in chunks(sorted(keys)):
-                rows += connection.execute(query.where(Config.key.in_(some), Run.id < oldest))
-        one_each = {row.key: row for row in rows}
-        configs = {key: config_of(row.id, row.json) for key, row in one_each.items()}
-    return [Timing(*row[:-3]) for row in rows], configs
+        return [NamedView(*row) for row in noted]

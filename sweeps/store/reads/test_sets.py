@@ -13,6 +13,7 @@ from seqcls.models.positions import longest_readable
 from seqcls.problem import resolve, tokenizer_of
 from seqcls.strings.datasets import Dataset
 from sweeps.store import tables
+from sweeps.store.databases.engine import Store
 from sweeps.store.databases.statements import fetched
 
 
@@ -38,11 +39,12 @@ def load_dataset(connection: Connection, digest: str) -> Dataset | None:
     return dataset
 
 
-def stored_datasets(connection: Connection) -> dict[str, str]:
+def stored_datasets(store: Store) -> dict[str, str]:
     """The digests of all datasets, newest first, each with its name, task and number of rows."""
     table = tables.DatasetRow
     columns = (table.digest, table.name, table.task, table.row_count)
-    rows = connection.execute(select(*columns).order_by(table.id.desc()))
+    with store.begin() as connection:
+        rows = connection.execute(select(*columns).order_by(table.id.desc())).all()
     return {row.digest: f"{row.name} (task = {row.task}, {row.row_count:,} rows)" for row in rows}
 
 

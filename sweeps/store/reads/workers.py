@@ -1,19 +1,22 @@
-"""Which runs wait for a worker, and which workers are dead."""
+"""Reads of work: which runs wait, which workers are dead, how long finished runs took."""
 
 import hashlib
 import os
 import socket
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 import psutil
 from sqlalchemy import Connection, Select, exists, select, text
 
+from seqcls.config import RunConfig
 from sweeps.grid.grouping import PlannedRun
 from sweeps.store.databases.engine import Store
 from sweeps.store.databases.statements import chunks, wanted_of
-from sweeps.store.reads.stored import config_with_key
+from sweeps.store.reads.stored import config_of, config_with_key
 from sweeps.store.tables import Config, Run, RunState, Sweep, SweepRun, SweepState, Worker, now
 
 
@@ -41,6 +44,15 @@ def queued_runs(store: Store, sweep_ids: Sequence[int] | None = None) -> list[Pl
         PlannedRun(row.id, configs[row.config_id], row.model_seed, *wants[row.id], row.failures)
         for row in rows
     ]
+
+
+def still_held(store: Store, worker_id: int, run_ids: Sequence[int]) -> set[int]:
+    """Those of these runs that this worker still trains."""
+    mine = select(Run.id).where(
+        Run.id.in_(run_ids), Run.worker_id == worker_id, Run.state == RunState.RUNNING
+    )
+    with store.begin() as connection:
+        return set(connection.scalars(mine))
 
 
 def runs_that_go_on(store: Store, run_ids: Sequence[int]) -> set[int]:
@@ -128,3 +140,72 @@ def is_alive(pid: int, started_at: str) -> bool:
         return False
     except psutil.AccessDenied:
         return True
+
+
+# Reads of how long finished runs took, and of which runs are finished.
+
+
+@dataclass(frozen=True)
+class Timing:
+    """How long a finished run took."""
+
+    key: str
+    """The key of its configuration."""
+    train_seconds: float
+    epochs: int
+    worker_id: int | None
+    started_at: str
+    finished_at: str
+    host: str | None
+
+
+def finished(store: Store, keys: Collection[str]) -> set[tuple[str, int]]:
+    """Finished runs of these configurations, by the configuration's key and the model seed."""
+    known: set[tuple[str, int]] = set()
+    query = select(Config.key, Run.model_seed).join(Run, Run.config_id == Config.id)
+    with store.begin() as connection:
+        for some in chunks(sorted(keys)):
+            done = query.where(Config.key.in_(some), Run.state == RunState.DONE)
+            known |= {(key, seed) for key, seed in connection.execute(done)}
+    return known
+
+
+NEWEST = 10_000
+"""Finished runs of other configurations that are read: more tell nothing new."""
+
+
+def timings(store: Store, keys: Collection[str] = ()) -> tuple[list[Timing], dict[str, RunConfig]]:
+    """What finished runs took, and their configurations by key.
+
+    Args:
+        store: where to read.
+        keys: of configurations of which all runs are read; of others the newest.
+    """
+    query = (
+        select(
+            Config.key,
+            Run.train_seconds,
+            Run.epochs,
+            Run.worker_id,
+            Run.started_at,
+            Run.finished_at,
+            Worker.host,
+            Config.id,
+            Config.json,
+            Run.id.label("run_id"),
+        )
+        .join(Run, Run.config_id == Config.id)
+        .outerjoin(Worker, Worker.id == Run.worker_id)
+        .where(Run.state == RunState.DONE, Run.train_seconds.is_not(None))
+        .where(Run.epochs.is_not(None))
+        .where(Run.started_at.is_not(None), Run.finished_at.is_not(None))
+    )
+    with store.begin() as connection:
+        rows: list[Any] = list(connection.execute(query.order_by(Run.id.desc()).limit(NEWEST)))
+        if len(rows) == NEWEST:
+            oldest = rows[-1].run_id
+            for some in chunks(sorted(keys)):
+                rows += connection.execute(query.where(Config.key.in_(some), Run.id < oldest))
+        one_each = {row.key: row for row in rows}
+        configs = {key: config_of(row.id, row.json) for key, row in one_each.items()}
+    return [Timing(*row[:-3]) for row in rows], configs

@@ -62,15 +62,6 @@ def release_dead(store: Store, asking_worker: int | None = None) -> int:
     return _queue_again(store, Run.worker_id.in_(dead)) if dead else 0
 
 
-def still_held(store: Store, worker_id: int, run_ids: Sequence[int]) -> set[int]:
-    """Those of these runs that this worker still trains."""
-    mine = select(Run.id).where(
-        Run.id.in_(run_ids), Run.worker_id == worker_id, Run.state == RunState.RUNNING
-    )
-    with store.begin() as connection:
-        return set(connection.scalars(mine))
-
-
 def release(store: Store, worker_id: int, run_ids: Sequence[int] | None = None) -> int:
     """Queues this worker's unfinished runs again, or those of them that are named.
 

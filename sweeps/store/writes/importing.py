@@ -2,13 +2,12 @@
 
 import json
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 
-from sqlalchemy import Connection, Select, delete, select
+from sqlalchemy import Connection, delete, select
 
 from seqcls.config import IMPORTED, RunConfig
-from seqcls.errors import ConfigError, MachineError, Parameter, StoreDamagedError
+from seqcls.errors import ConfigError, MachineError, Parameter
 from seqcls.fields import TestSet
 from seqcls.strings.datasets import dataset_of
 from seqcls.text import canonical_json
@@ -18,8 +17,8 @@ from sweeps.results import RunResult
 from sweeps.store.databases.engine import Store
 from sweeps.store.databases.postgres import take_turns
 from sweeps.store.databases.statements import insert_new, insert_sweep, sweeps_of, update_states
-from sweeps.store.reads.stored import config_of
-from sweeps.store.tables import Config, Run, Sweep, SweepRun
+from sweeps.store.reads.queries import same_run
+from sweeps.store.tables import Sweep, SweepRun
 from sweeps.store.writes.recording import insert_results, raise_sums
 from sweeps.store.writes.sweep_actions import config_ids_of, delete_runs, insert_runs
 from sweeps.store.writes.test_sets import store_dataset, store_test_set
@@ -36,30 +35,6 @@ def check_sweep(store: Store, name: str) -> None:
     spec_as_written(json.loads(_spec(name)))
     with store.begin() as connection:
         _known_sweep(connection, name)
-
-
-def configs_since(store: Store, config_id: int) -> dict[int, RunConfig]:
-    """The configurations of models trained elsewhere that are stored, of ids beyond this one."""
-    query = select(Config.id, Config.json).where(Config.id > config_id)
-    query = query.where(Config.json.contains(f'"architecture":"{IMPORTED}"')).order_by(Config.id)
-    configs = {}
-    with store.begin() as connection:
-        for known, text in connection.execute(query):
-            # What is damaged is nobody's equal; `seqcls verify` names it.
-            with suppress(StoreDamagedError):
-                configs[known] = config_of(known, text)
-    return configs
-
-
-def has_run(store: Store, config: RunConfig, model_seed: int) -> bool:
-    """Whether there is a run of this configuration and seed."""
-    with store.begin() as connection:
-        return connection.scalar(_same(config, model_seed)) is not None
-
-
-def _same(config: RunConfig, model_seed: int) -> Select[int]:
-    query = select(Run.id).join(Config, Config.id == Run.config_id)
-    return query.where(Config.key == config.key, Run.model_seed == model_seed)
 
 
 def _known(config: RunConfig, model_seed: int, run_id: int) -> ConfigError:
@@ -102,7 +77,7 @@ def _record(
     connection: Connection, sweep_id: int, run: ImportedRun, drawn: TestSet, replace: bool
 ) -> int:
     sweep_ids = {sweep_id}
-    same = _same(run.config, run.seed)
+    same = same_run(run.config, run.seed)
     if (known := connection.scalar(same)) is not None:
         if not replace:
             raise _known(run.config, run.seed, known)

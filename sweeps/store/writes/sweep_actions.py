@@ -3,7 +3,6 @@
 import json
 import uuid
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import product
 
 from sqlalchemy import Connection, exists, insert, literal, select, update
@@ -27,6 +26,7 @@ from sweeps.store.databases.statements import (
     sweeps_of,
     update_states,
 )
+from sweeps.store.reads.sweep_queries import NamedView
 from sweeps.store.tables import (
     CauseRow,
     Checkpoint,
@@ -55,54 +55,6 @@ from sweeps.store.writes.test_sets import delete_unused, store_dataset
 
 LONGEST_NAME = 200
 LONGEST_NOTE = 20_000
-
-
-@dataclass(frozen=True)
-class Note:
-    """What is written about a sweep."""
-
-    title: str = ""
-    note: str = ""
-    tags: tuple[str, ...] = ()
-    archived_at: str | None = None
-    """When it was archived, UTC in ISO 8601; None where it is not."""
-
-
-@dataclass(frozen=True)
-class NamedView:
-    """A page with its filters, by the name that somebody gave it."""
-
-    name: str
-    page: str
-    """Its path, such as `map`; empty for the first page."""
-    query: str
-    """The part of its address after the question mark."""
-
-
-def notes(store: Store) -> dict[int, Note]:
-    """The note of each sweep that has one, by its id."""
-    with store.begin() as connection:
-        written = connection.execute(
-            select(SweepNote.sweep_id, SweepNote.title, SweepNote.note, SweepNote.archived_at)
-        ).all()
-        tagged = connection.execute(
-            select(SweepTag.sweep_id, SweepTag.tag).order_by(SweepTag.tag)
-        ).all()
-    tags: dict[int, list[str]] = {}
-    for sweep_id, tag in tagged:
-        tags.setdefault(sweep_id, []).append(tag)
-    fields = {row.sweep_id: (row.title, row.note, row.archived_at) for row in written}
-    return {
-        sweep_id: Note(title, note, tuple(tags.get(sweep_id, ())), archived)
-        for sweep_id in {*fields, *tags}
-        for title, note, archived in [fields.get(sweep_id, ("", "", None))]
-    }
-
-
-def sweep_names(store: Store) -> dict[int, str]:
-    """What each sweep is called, by its id."""
-    with store.begin() as connection:
-        return dict(connection.execute(select(Sweep.id, Sweep.name)).all())
 
 
 def write_note(store: Store, sweep_id: int, title: str, note: str, tags: Sequence[str]) -> None:
@@ -137,15 +89,6 @@ def forget(connection: Connection, sweep_id: int) -> None:
     """Deletes all that is written about a sweep, before the sweep itself is."""
     for table in (SweepNote, SweepTag):
         connection.execute(delete_rows(table).where(table.sweep_id == sweep_id))
-
-
-def views(store: Store) -> list[NamedView]:
-    """All saved views, by name."""
-    with store.begin() as connection:
-        noted = connection.execute(
-            select(SavedView.name, SavedView.page, SavedView.query).order_by(SavedView.name)
-        )
-        return [NamedView(*row) for row in noted]
 
 
 def save_view(store: Store, view: NamedView) -> None:

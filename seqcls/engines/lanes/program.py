@@ -1,0 +1,266 @@
+"""Training, answering, scoring and greedy decoding, whatever the cell that compiled code runs."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from jaxtyping import Float, Int64
+
+from seqcls.config import NetworkConfig
+from seqcls.engines.compiled.engine import Flat, Update
+from seqcls.engines.lanes.batches import (
+    Blank,
+    Groups,
+    LaneStrings,
+    Lesson,
+    Model,
+    WrittenOutputs,
+    answering_groups,
+    empty_outputs,
+    epoch_groups,
+    epoch_lesson,
+    make_blank,
+    scored_lesson,
+    validation_groups,
+    validation_lesson,
+    written_of,
+)
+from seqcls.engines.lanes.loss import OutputBuffers
+from seqcls.engines.lanes.packing import Slots, pack, unpack, vectors
+from seqcls.engines.lanes.vector import lanes
+from seqcls.kinds import Examples
+from seqcls.problem import Problem
+from seqcls.results import Weights
+from seqcls.strings.token_strings import TokenStrings
+from seqcls.tasks import Task
+
+
+class Steps(NamedTuple):
+    """What training goes on from."""
+
+    moments: Float[np.ndarray, "2 parameter"]
+    done: int
+    update: Update
+
+
+NO_STEPS = Steps(np.zeros((2, 0), np.float32), 0, Update(0.0, 0.0, 0.0))
+
+
+class Results(NamedTuple):
+    """What came out for strings, in the places of their groups."""
+
+    loss: float
+    """The sum of all, in nats."""
+    losses: Float[np.ndarray, "group lane"]
+    missed: Int64[np.ndarray, "group lane"]
+    """Tokens of each output that are not the likeliest; counted where nothing is trained."""
+    missed_inside: Int64[np.ndarray, "group lane"]
+    """The wrong ones before the end and among letters."""
+
+
+class LaneCell(ABC):
+    """A network as compiled code takes it; each family of architectures has its own.
+
+    Args:
+        network: one that the engine can train.
+        slots: where its parameters stand.
+        parameters: where they begin, as compiled code counts, and how many there are: `size`.
+    """
+
+    groups: ClassVar[int]
+    """Groups of a batch that is only answered or scored."""
+    run: ClassVar[Callable[..., float]]
+    """The compiled function that trains or answers."""
+    run_outputs: ClassVar[Callable[..., float]]
+    """The one that trains or scores what is written."""
+    alike = False
+    """Whether the strings of a group that is answered have to be of one length."""
+
+    def __init__(self, network: NetworkConfig, slots: Slots, parameters: Any) -> None:
+        self.network, self.slots, self.parameters = network, slots, parameters
+
+    @abstractmethod
+    def sizes(self, *, scaled_loss: bool) -> Any:
+        """The network's sizes and switches."""
+
+    @abstractmethod
+    def states(self, sizes: Any, strings: LaneStrings, *, training: bool) -> Any:
+        """Where the states of strings stand."""
+
+    @abstractmethod
+    def own_arguments(self) -> tuple[Any, ...]:
+        """What both functions take after the places, which only this family needs."""
+
+    @abstractmethod
+    def write(
+        self, flat: Flat, sizes: Any, blank: Blank, inputs: TokenStrings, outputs: OutputBuffers
+    ) -> None:
+        """Writes the likeliest token at every place."""
+
+    def generator(self, seed: int) -> np.random.Generator | None:
+        """What training draws places from, where it draws any."""
+        del seed
+        return None
+
+    def places(self, groups: Groups, rng: np.random.Generator | None = None) -> tuple[Any, ...]:
+        """The places of strings, as `run` takes them; with a generator, those of training."""
+        del groups, rng
+        return ()
+
+    def output_places(
+        self, lesson: Lesson, batch_size: int = 0, rng: np.random.Generator | None = None
+    ) -> tuple[Any, ...]:
+        """The places of strings, as `run_outputs` takes them; with a generator, those of training
+        in batches of this size.
+        """
+        del lesson, batch_size, rng
+        return ()
+
+    def pack(self, weights: Weights) -> Flat:
+        """The parameters in one array."""
+        return pack(self.slots, self.parameters.size, weights)
+
+    def unpack(self, flat: Flat) -> Weights:
+        """Copies of the parameters, by name."""
+        return unpack(self.network, self.slots, flat)
+
+    def answer(
+        self,
+        flat: Flat,
+        strings: LaneStrings,
+        places: tuple[Any, ...],
+        steps: Steps | None = None,
+        *,
+        scaled: bool = False,
+    ) -> tuple[float, Float[np.ndarray, "group lane"]]:
+        """The sum of the losses of strings and their logits; trains on them if steps are given."""
+        sizes = self.sizes(scaled_loss=scaled)
+        logits = np.empty(strings.targets.shape, np.float32)
+        model = self._model(flat, strings, steps, sizes)
+        loss = self.run(model, strings, *places, *self.own_arguments(), logits)
+        return loss, logits
+
+    def teach(
+        self, flat: Flat, lesson: Lesson, places: tuple[Any, ...], steps: Steps | None = None
+    ) -> Results:
+        """Trains on strings, in place, or scores them where no steps are given."""
+        sizes, taught = self.sizes(scaled_loss=False), lesson.taught
+        losses = np.zeros(taught.strings.lengths.shape)
+        missed = np.zeros(losses.shape, np.int64)
+        missed_inside = np.zeros_like(missed)
+        model = self._model(flat, taught.strings, steps, sizes)
+        loss = self.run_outputs(
+            model, taught, *places, *self.own_arguments(), losses, missed, missed_inside
+        )
+        return Results(loss, losses, missed, missed_inside)
+
+    def _model(self, flat: Flat, strings: LaneStrings, steps: Steps | None, sizes: Any) -> Model:
+        training = steps is not None
+        at = self.states(sizes, strings, training=training)
+        gradient = np.zeros_like(flat) if training else flat[:0]
+        states = vectors(at.size, lanes())
+        steps = steps or NO_STEPS
+        return Model(training, flat, gradient, *steps, sizes, self.parameters, at, states)
+
+    def logits(
+        self, weights: Sequence[Weights], strings: TokenStrings
+    ) -> Float[np.ndarray, "member string"]:
+        """Logits of models of this shape."""
+        groups = answering_groups(self.network.readout, strings, self.groups, alike=self.alike)
+        places = self.places(groups)
+        rows = [self.answer(self.pack(member), groups.strings, places)[1] for member in weights]
+        return np.stack([logits.reshape(-1)[groups.places] for logits in rows])
+
+    def scores(self, weights: Weights, task: Task, examples: Examples) -> tuple[Results, Lesson]:
+        """What a model makes of inputs with their targets, and where each stands."""
+        lesson = scored_lesson(self.network, task, examples, self.groups)
+        return self.teach(self.pack(weights), lesson, self.output_places(lesson)), lesson
+
+    def outputs(
+        self, weights: Weights, inputs: TokenStrings, limits: Int64[np.ndarray, " string"]
+    ) -> WrittenOutputs:
+        """What a model writes for inputs, the likeliest token at every place.
+
+        Args:
+            weights: its parameters.
+            inputs: strings that it has places for.
+            limits: tokens of each output at most, at least 1.
+        """
+        blank = make_blank(self.network, inputs, limits)
+        outputs = empty_outputs(blank)
+        self.write(self.pack(weights), self.sizes(scaled_loss=False), blank, inputs, outputs)
+        return written_of(self.network, blank, outputs)
+
+
+class LaneProgram(ABC):
+    """One member's epochs and validation."""
+
+    def __init__(self, problem: Problem, cell: LaneCell) -> None:
+        self._cell, self._train = cell, problem.train
+        self.rng = cell.generator(problem.config.train_seed)
+        self.pack, self.unpack = cell.pack, cell.unpack
+
+    @abstractmethod
+    def epoch(
+        self, flat: Flat, moments: np.ndarray, steps: int, update: Update, number: int
+    ) -> tuple[float, int]:
+        """Implements `Program.epoch`."""
+
+    @abstractmethod
+    def validation(self, flat: Flat) -> tuple[float, bool]:
+        """Implements `Program.validation`."""
+
+
+class AnswerProgram(LaneProgram):
+    """That of a network which gives one answer to a string."""
+
+    def __init__(self, problem: Problem, cell: LaneCell) -> None:
+        super().__init__(problem, cell)
+        self._readout = problem.network.readout
+        self._scaled = problem.config.train_loss == "sigmoid_scaled"
+        self._validation = validation_groups(
+            self._readout, problem.validation, cell.groups, alike=cell.alike
+        )
+        self._places = cell.places(self._validation)
+
+    def epoch(
+        self, flat: Flat, moments: np.ndarray, steps: int, update: Update, number: int
+    ) -> tuple[float, int]:
+        """Implements `Program.epoch`."""
+        groups = epoch_groups(self._readout, self._train, number)
+        places, done = self._cell.places(groups, self.rng), Steps(moments, steps, update)
+        loss, _ = self._cell.answer(flat, groups.strings, places, done, scaled=self._scaled)
+        return loss, len(groups.strings.ends)
+
+    def validation(self, flat: Flat) -> tuple[float, bool]:
+        """Implements `Program.validation`."""
+        strings = self._validation.strings
+        return self._cell.answer(flat, strings, self._places, scaled=self._scaled)[0], False
+
+
+class OutputProgram(LaneProgram):
+    """That of a network which writes."""
+
+    def __init__(self, problem: Problem, cell: LaneCell) -> None:
+        super().__init__(problem, cell)
+        self._validation = validation_lesson(problem.network, problem.validation, cell.groups)
+
+    def teach(self, flat: Flat, lesson: Lesson, steps: Steps) -> Results:
+        """Trains on strings, in place."""
+        places = self._cell.output_places(lesson, self._train.batch_size, self.rng)
+        return self._cell.teach(flat, lesson, places, steps)
+
+    def epoch(
+        self, flat: Flat, moments: np.ndarray, steps: int, update: Update, number: int
+    ) -> tuple[float, int]:
+        """Implements `Program.epoch`."""
+        lesson = epoch_lesson(self._cell.network, self._train, number)
+        results = self.teach(flat, lesson, Steps(moments, steps, update))
+        return results.loss, len(lesson.taught.shares)
+
+    def validation(self, flat: Flat) -> tuple[float, bool]:
+        """Implements `Program.validation`."""
+        places = self._cell.output_places(self._validation)
+        results = self._cell.teach(flat, self._validation, places)
+        return results.loss, not results.missed.any()

@@ -1,0 +1,84 @@
+"""Every read of the database that pages, charts and reports ask for, by name.
+
+What belongs together stands in a file of its own in `sweeps.store.reads`.
+"""
+
+from sweeps.store.databases.engine import as_of_now, limit_reads, one_moment
+from sweeps.store.reads.curves import Measure, losses_in_training, median_curves, newest_losses
+from sweeps.store.reads.errors import error_kinds_by_length, first_wrong_places
+from sweeps.store.reads.explained import causes, sensitivity
+from sweeps.store.reads.overview import (
+    configs_revision,
+    configurations,
+    count_failing_models,
+    count_runs,
+    failing_models,
+    languages,
+    model,
+    model_seeds,
+    models,
+    output_shares,
+    predictions,
+    scores_by_length,
+    settings,
+    worst_models,
+)
+from sweeps.store.reads.queries import (
+    NO_WEIGHTS,
+    StoredModel,
+    configs,
+    epochs,
+    find_run,
+    length_scores,
+    of_run,
+    revision,
+    run_config,
+    run_status,
+    runs_named,
+    stored_epochs,
+    stored_model,
+    why_no_weights,
+)
+from sweeps.store.reads.selection import KINDS, View, WrittenValue
+from sweeps.store.reads.string_queries import (
+    EVERY_ERROR,
+    NO_ANSWER,
+    ErrorSearch,
+    breaking_strings,
+    count_string_errors,
+    string_errors,
+)
+from sweeps.store.reads.sweep_queries import (
+    NamedView,
+    Note,
+    SweepOutcome,
+    SweepRecord,
+    failures,
+    find_sweep,
+    members_revision,
+    memberships,
+    notes,
+    specifications,
+    sweep_names,
+    sweep_outcomes,
+    sweep_record,
+    sweeps_of_run,
+    views,
+)
+from sweeps.store.reads.test_sets import stored_datasets
+from sweeps.store.tables import SweepState
+
+__all__ = [
+    "EVERY_ERROR", "KINDS", "NO_ANSWER", "NO_WEIGHTS", "ErrorSearch", "Measure", "NamedView",
+    "Note", "StoredModel", "SweepOutcome", "SweepRecord", "SweepState", "View", "WrittenValue",
+    "as_of_now", "breaking_strings", "causes", "configs", "configs_revision", "configurations",
+    "count_failing_models", "count_runs", "count_string_errors", "epochs",
+    "error_kinds_by_length", "failing_models", "failures", "find_run", "find_sweep",
+    "first_wrong_places", "languages", "length_scores", "limit_reads", "losses_in_training",
+    "median_curves", "members_revision", "memberships", "model", "model_seeds", "models",
+    "newest_losses", "notes", "of_run", "one_moment", "output_shares", "predictions", "revision",
+    "run_config", "run_status", "runs_named", "scores_by_length", "sensitivity", "settings",
+    "specifications", "stored_datasets", "stored_epochs", "stored_model", "string_errors",
+    "sweep_names", "sweep_outcomes", "sweep_record", "sweeps_of_run", "views", "why_no_weights",
+    "worst_models",
+]  # fmt: skip
