@@ -15,11 +15,11 @@ from seqcls.engines.choice import choose_engine, engine_named
 from seqcls.errors import ConfigError
 from seqcls.fields import TestSet
 from seqcls.kinds import KINDS, Examples, kind_name
-from seqcls.kinds.base import DRAWN, Answers, Questions, Scored, Written
+from seqcls.kinds.base import Answers, Questions, Scored, Written
 from seqcls.kinds.transduction import OutputAnswers, target_lengths
 from seqcls.models.positions import longest_readable
 from seqcls.problem import Problem
-from seqcls.results import Evaluation, OutputResults, StringErrors, Weights
+from seqcls.results import DRAWN, Evaluation, OutputResults, StringErrors, Weights
 from seqcls.sampling import Sampler
 from seqcls.sampling.streams import stream
 from seqcls.strings.token_strings import TokenStrings

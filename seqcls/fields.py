@@ -203,7 +203,7 @@ class TestSet:
     targets: Sequence[str] | None = None
     """None for languages."""
     drawn: Sequence[str | None] | None = None
-    """How each was drawn, one of `seqcls.kinds.base.DRAWN`; None where that is not known. No part
+    """How each was drawn, one of `seqcls.results.DRAWN`; None where that is not known. No part
     of the digest: the same strings are the same test."""
 
     @property

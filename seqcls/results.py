@@ -84,6 +84,9 @@ class StringErrors:
         return len(self.numbers)
 
 
+DRAWN = ("positive", "uniform", "edited", "near")
+"""Ways in which strings of languages are drawn: positive ones, and three of negative ones."""
+
 ErrorKind = Literal["stopped early", "went on", "repeats", "wrong token"]
 """How a wrong output of a transduction differs from its target, the first that holds: a proper
 prefix of it, a continuation of it, a loop at its end, or anything else."""

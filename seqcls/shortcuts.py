@@ -104,6 +104,50 @@ def _read(
     return tuple(shortcuts)
 
 
+@dataclass(frozen=True)
+class Agreement:
+    """How far a model's answers are those of a reader, on strings of one kind."""
+
+    share: float
+    """Of the strings, those on which both say the same."""
+    kappa: float
+    """How much of the agreement that could be beyond what both being right explains is there: 1
+    where they always say the same, 0 where their errors have nothing to do with each other
+    (Cohen 1960, of errors, among strings of each label)."""
+    low: float
+    high: float
+    """Its 95% interval over strings: percentiles of 2,000 resamples."""
+
+
+def agreement_of(
+    labels: Bool[np.ndarray, " string"],
+    model_wrong: Bool[np.ndarray, " string"],
+    reader_wrong: Bool[np.ndarray, " string"],
+    times: Int64[np.ndarray, " string"],
+) -> Agreement:
+    """The agreement of a model and a reader on some strings, each counted so many times."""
+    cell = 4 * labels.astype(np.int64) + 2 * model_wrong + reader_wrong
+    counts = np.bincount(cell, times, 8)
+    number = int(counts.sum())
+    drawn = np.random.default_rng(0).multinomial(number, counts / number, size=2_000)
+    low, high = np.percentile(_kappas(drawn), [2.5, 97.5])
+    (kappa,) = _kappas(counts[None])
+    right = counts.reshape(2, 2, 2)
+    share = (right[:, 0, 0] + right[:, 1, 1]).sum() / number
+    return Agreement(float(share), float(kappa), float(low), float(high))
+
+
+def _kappas(counts: np.ndarray) -> np.ndarray:
+    """Of tables of counts: a row each, by label, model and reader."""
+    tables = counts.reshape(-1, 2, 2, 2).astype(np.float64)
+    of_label = np.maximum(tables.sum(axis=(2, 3)), 1)
+    model, reader = tables.sum(axis=3)[:, :, 1] / of_label, tables.sum(axis=2)[:, :, 1] / of_label
+    expected = (of_label * (model * reader + (1 - model) * (1 - reader))).sum(axis=1)
+    same = (tables[:, :, 0, 0] + tables[:, :, 1, 1]).sum(axis=1)
+    possible = tables.sum(axis=(1, 2, 3)) - expected
+    return np.where(possible > 1e-9, (same - expected) / np.maximum(possible, 1e-9), 0.0)
+
+
 def decided_by(problem: Problem) -> str | None:
     """Which reader the language is decided by, in words; None where none is known to.
 

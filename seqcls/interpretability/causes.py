@@ -12,6 +12,7 @@ from dataclasses import replace
 import numpy as np
 from jaxtyping import Bool
 
+from seqcls.evaluation import distinct_test_strings
 from seqcls.interpretability.cause_evidence import (
     LENGTH,
     Dilution,
@@ -39,6 +40,7 @@ from seqcls.interpretability.mechanisms import (
     DILUTION,
     EXPLAINS,
     FEATURE,
+    FORM,
     LONGER,
     ONE_EDIT,
     ORDER,
@@ -55,6 +57,7 @@ from seqcls.interpretability.output_causes import output_behaviours
 from seqcls.interpretability.rules import agreement, rules
 from seqcls.interpretability.trained_model import MAX_LENGTH, Letters, TrainedModel
 from seqcls.results import Cause
+from seqcls.shortcuts import READERS, agreement_of, read_test
 
 # Why errors of any model are errors: diluted attention, or what they have in common.
 #
@@ -71,6 +74,10 @@ from seqcls.results import Cause
 # - **simple rule**: one rule of the fixed list in `seqcls.interpretability.rules` says what the
 #   model says on at least `AGREES` of all test strings, and of the short ones, and on at least
 #   `EXPLAINS` of its errors among either;
+# - **answers by form**: a shortcut reader (`seqcls.shortcuts`), which knows less than the language,
+#   says what the model says on at least `FORMAL` of the test strings of trained lengths, wrong ones
+#   included: their agreement beyond what both being right explains is at least half of what it
+#   could be, by the lower end of its 95% interval; and the error is one of the reader's, too;
 # - **errors by a feature**: they lie beyond a bound of a feature of the task, and what is answered
 #   rightly on the other side (`seqcls.interpretability.cause_evidence`);
 # - **errors beyond a bound**: likewise, a bound of the length, which tells errors from right
@@ -88,6 +95,7 @@ from seqcls.results import Cause
 # A behaviour says what the errors have in common, not what makes them.
 
 AGREES = 0.99
+FORMAL, LEAST_KAPPA = 0.95, 0.5
 EDITED = 16
 
 CONTROLS = 20
@@ -108,7 +116,11 @@ def behaviours(
     short = short_strings(model)
     shortest = shortest_short_error(model, short, test)
     unseen = first_not_seen(model.problem, short)
-    groups = [*_rule(model, test, short), *_bounds(model, test, short, by_length=shortest is None)]
+    groups = [
+        *_rule(model, test, short),
+        *_form(model, test, texts),
+        *_bounds(model, test, short, by_length=shortest is None),
+    ]
     places = {text: place for place, text in enumerate(texts)}
     causes = _not_seen(model, picked)
     if shortest is None:
@@ -198,6 +210,31 @@ def _rule(model: TrainedModel, test: TriedStrings, short: TriedStrings) -> Itera
             most = share
     if best is not None:
         yield best
+
+
+def _form(model: TrainedModel, test: TriedStrings, texts: Sequence[str]) -> Iterator[_Group]:
+    """The errors of the reader that agrees best with the model, if any agrees nearly always."""
+    problem = model.problem
+    within = np.isin(test.strings.lengths, problem.train.lengths)
+    if not (test.wrong & within).any():
+        return
+    every = distinct_test_strings(problem.test).test_set.texts
+    number_of = {text: number for number, text in enumerate(every)}
+    numbers = np.array([number_of[text] for text in texts], dtype=np.int64)
+    found = []
+    for shortcut in read_test(problem):
+        if shortcut.right is None:
+            continue
+        errs = ~shortcut.right[numbers]
+        own = (test.labels[within], test.wrong[within], errs[within], test.times[within])
+        agrees = agreement_of(*own)
+        if agrees.share >= FORMAL and agrees.low >= LEAST_KAPPA:
+            interval = f"{agrees.low:.2f} to {agrees.high:.2f}"
+            text = f"{READERS[shortcut.reader]}, kappa {agrees.kappa:.2f} ({interval})"
+            found.append((agrees.kappa, text, agrees.share, errs & test.wrong))
+    if found:
+        _, text, share, holds = max(found, key=lambda each: each[0])
+        yield AttributedError("", FORM, None, text, share), holds
 
 
 def _bounds(

@@ -44,6 +44,7 @@ ROUNDING = "rounding"
 ORDER = "order not seen"
 CONSTANT = "constant answer"
 RULE = "simple rule"
+FORM = "answers by form"
 FEATURE = "errors by a feature"
 BEYOND = "errors beyond a bound"
 ANOTHER = "another language"
@@ -51,7 +52,7 @@ ONE_EDIT = "one edit away"
 LONGER = "longer than in training"
 AS_SHORT = "not only longer than in training"
 
-BEHAVIOURS = (ORDER, CONSTANT, RULE, FEATURE, BEYOND, ANOTHER, ONE_EDIT, LONGER, AS_SHORT)
+BEHAVIOURS = (ORDER, CONSTANT, RULE, FORM, FEATURE, BEYOND, ANOTHER, ONE_EDIT, LONGER, AS_SHORT)
 
 REPEATED = "repeated input tokens"
 FIRST_RIGHT = "first tokens right"

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, get_args
 
-from seqcls.config import ANY_SAMPLER, COUPLED, PARTS, RunConfig, default_fields
+from seqcls.config import ANY_SAMPLER, AS_TRAINED, COUPLED, PARTS, RunConfig, default_fields
 from seqcls.fields import fields_unread
 from seqcls.interpretability.mechanisms import (
     ANOTHER,
@@ -16,11 +16,13 @@ from seqcls.interpretability.mechanisms import (
     BEHAVIOURS,
     BEYOND,
     FEATURE,
+    FORM,
     LONGER,
     OUTPUT_BEHAVIOURS,
 )
 from seqcls.problem import Problem, configuration, obstacle_of
 from seqcls.results import ErrorKind
+from seqcls.sampling.balanced import BalancedStrings
 from seqcls.tasks.rearranging import Copy
 
 # One change of a configuration that may help, and the values that such changes have.
@@ -287,6 +289,18 @@ def _without_bound(problem: Problem) -> str | None:
     return "none" if has_places and not _hides_order(problem) else None
 
 
+def _of_near_negatives(problem: Problem) -> str | None:
+    train = problem.train
+    drawn = isinstance(train, BalancedStrings) and train.negatives != "near"
+    return "near" if drawn and train.near_obstacle is None else None
+
+
+def _negatives_of_test(problem: Problem) -> str:
+    """As they are: what helps is seen on the same test strings."""
+    named = problem.config.test_negatives
+    return problem.config.negatives if named == AS_TRAINED else named
+
+
 _LENGTH = frozenset({LONGER, BEYOND})
 _BLIND = frozenset(BEHAVIOURS) - _LENGTH
 
@@ -299,6 +313,14 @@ _CHOMSKY = "Delétang et al. 2023, Neural Networks and the Chomsky Hierarchy"
 _REPORT = "the report's own sweeps of increased dimensionality and of more attention heads"
 
 REMEDIES = (
+    Remedy(
+        frozenset({FORM}),
+        "negatives",
+        _of_near_negatives,
+        "Negatives that a reader of neighboring tokens takes for positive show what else decides.",
+        "the shortcut readers themselves",
+        lambda problem: {"test_negatives": _negatives_of_test(problem)},
+    ),
     Remedy(
         frozenset({"dilution"}),
         "attention_scale",

@@ -24,10 +24,6 @@ Outputs = np.ndarray
 """The numbers that a model's head gives for each string: (string), or (string, output)."""
 
 
-DRAWN = ("positive", "uniform", "edited", "near")
-"""Ways in which strings of languages are drawn: positive ones, and three of negative ones."""
-
-
 @dataclass(frozen=True, eq=False)
 class Examples:
     """Strings in the order in which they were drawn, with what is right of each."""
@@ -35,7 +31,8 @@ class Examples:
     strings: TokenStrings
     targets: Targets
     drawn: "UInt8[np.ndarray, ' string'] | None" = field(default=None, kw_only=True)
-    """The place in `DRAWN` of how each was drawn; None where the sampler does not say."""
+    """The place in `seqcls.results.DRAWN` of how each was drawn; None where the sampler does not
+    say."""
 
     @property
     def labels(self) -> Bool[np.ndarray, " string"]:

@@ -12,7 +12,8 @@ import numpy as np
 from jaxtyping import Bool, Int64, UInt8
 
 from seqcls.errors import ConfigError
-from seqcls.kinds.base import DRAWN, Examples
+from seqcls.kinds.base import Examples
+from seqcls.results import DRAWN
 from seqcls.sampling import near
 from seqcls.sampling.distinct import DrawnByLength, Letters, Rows, Training
 from seqcls.strings.token_strings import NO_LETTER, TokenStrings

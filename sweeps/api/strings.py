@@ -12,8 +12,9 @@ from seqcls.config import PARTS, RunConfig
 from seqcls.errors import ConfigError, Parameter
 from seqcls.evaluation import distinct_test_strings, texts_of
 from seqcls.fields import strings_read
-from seqcls.kinds.base import DRAWN, Examples
+from seqcls.kinds.base import Examples
 from seqcls.problem import Problem, resolve
+from seqcls.results import DRAWN
 from seqcls.sampling.balanced import BalancedStrings
 from seqcls.sampling.streams import stream
 from seqcls.shortcuts import READERS, Shortcut, decided_by, read_test

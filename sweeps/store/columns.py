@@ -274,6 +274,28 @@ NO_ERRORS = StringErrors(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.float
 """Those of a run that misclassified nothing."""
 
 
+# What a shortcut reader reads rightly, by length, as JSON.
+
+
+def unpacked_lengths(text: str) -> list[tuple[int, int, int]]:
+    """Lengths with how many test strings each has, and how many of them are read rightly.
+
+    Raises:
+        ValueError: it is no array of those.
+    """
+    rows = json.loads(text)
+    if not isinstance(rows, list) or not all(map(_is_length, rows)):
+        raise ValueError("no lengths")
+    return [(length, tested, right) for length, tested, right in rows]
+
+
+def _is_length(row: Any) -> bool:
+    if not isinstance(row, list) or [type(part) for part in row] != [int, int, int]:
+        return False
+    length, tested, right = row
+    return bool(length >= 0 and 0 <= right <= tested <= MOST)
+
+
 # Wrong outputs of a transduction as JSON: what a run's take in the database.
 
 ERROR_KINDS: tuple[str, ...] = get_args(ErrorKind)

@@ -11,6 +11,7 @@ from enum import StrEnum
 from sqlalchemy import ForeignKey, Index, UniqueConstraint
 from sqlalchemy.orm import DeclarativeBase, Mapped, MappedColumn, mapped_column
 
+from seqcls.results import DRAWN
 from sweeps.results import OUTPUT_COUNTS
 from sweeps.store import columns
 from sweeps.store.columns import big, packed_bytes, real, text, unpacked_outputs, whole
@@ -48,6 +49,10 @@ class DatasetTask(StrEnum):
     PAIRS = "pairs"
 
 
+Drawn = StrEnum("Drawn", {way.upper(): way for way in DRAWN})
+"""How a test string of a language was drawn."""
+
+
 class Unit(StrEnum):
     """What an exhaustive check went through: counts of letters, or strings."""
 
@@ -80,6 +85,11 @@ def _only_key(table: str) -> MappedColumn[int]:
 
 _OUTPUTS = columns.text_kind(
     "a JSON array of arrays: output, first wrong place, kind of error", unpacked_outputs
+)
+
+
+_BY_LENGTH = columns.text_kind(
+    "a JSON array of arrays: length, strings, strings read rightly", columns.unpacked_lengths
 )
 
 
@@ -157,6 +167,30 @@ class TestString(Base):
     occurrences: Mapped[int] = mapped_column(whole(columns.SOME))
     target: Mapped[str | None] = mapped_column(text())
     """None for languages."""
+    drawn: Mapped[str | None] = mapped_column(text(columns.one_word_of(Drawn)))
+    """How it was drawn; None where that is not known, and where the task is no language."""
+
+
+class ShortcutRow(Base):
+    """What a reader that does not know the task makes of a test set.
+
+    It was fitted on the first training strings: a test has other readers beside another training.
+    """
+
+    __tablename__ = "shortcut"
+    __table_args__ = (_STRICT,)
+    test_set_id: Mapped[int] = _key_part("test_set")
+    training: Mapped[str] = mapped_column(text(columns.DIGEST), primary_key=True)
+    """A hash of the fields that determine the training strings."""
+    reader: Mapped[str] = mapped_column(text(columns.WORD), primary_key=True)
+    """One of `seqcls.shortcuts.READERS`."""
+    lengths: Mapped[str | None] = mapped_column(text(_BY_LENGTH))
+    """A JSON array: of each length its test strings and those read rightly, as often as they
+    occur."""
+    correct: Mapped[bytes | None] = mapped_column(packed_bytes())
+    """A bit for each string, by its number, the highest bit first: whether it is read rightly."""
+    reason: Mapped[str | None] = mapped_column(text())
+    """Why the reader could not be fitted; then there is nothing else."""
 
 
 class Config(Base):

@@ -72,18 +72,19 @@ def stored_test_set(connection: Connection, test_set_id: int) -> TestSet:
         test_string.label,
         test_string.occurrences,
         test_string.target,
+        test_string.drawn,
     )
     ordered = query.where(test_string.test_set_id == test_set_id).order_by(test_string.number)
     _, rows = fetched(connection, ordered)
-    texts, lengths, labels, occurrences, targets = (
-        zip(*rows, strict=True) if rows else ((), (), (), (), ())
+    texts, lengths, labels, occurrences, targets, drawn = (
+        zip(*rows, strict=True) if rows else ((), (), (), (), (), ())
     )
     counts = (np.array(column, dtype=np.int64) for column in (lengths, occurrences))
     of_language = all(target is None for target in targets) and None not in labels
     bits = np.array(labels, dtype=np.int64) > 0 if of_language else None
     target_texts = None if of_language else [str(target) for target in targets]
     length, times = counts
-    return TestSet(texts, length, bits, times, target_texts)
+    return TestSet(texts, length, bits, times, target_texts, drawn)
 
 
 def are_tested(config: RunConfig, test: TestSet) -> Bool[np.ndarray, " string"]:

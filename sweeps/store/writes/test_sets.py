@@ -102,6 +102,7 @@ def insert_test_strings(connection: Connection, test_set_id: int, drawn: TestSet
         none if drawn.bits is None else drawn.bits.astype(int).tolist(),
         drawn.occurrences.tolist(),
         none if drawn.targets is None else drawn.targets,
+        none if drawn.drawn is None else drawn.drawn,
         strict=True,
     )
     numbered = [(test_set_id, number, *row) for number, row in enumerate(rows)]

@@ -1,0 +1,53 @@
+"""How test strings were drawn, what shortcut readers make of them, and logits of wrong strings as
+they are stored: infinite ones too, and none where there is NaN.
+"""
+
+from alembic import op
+
+from sweeps.store.migrations.packed_views import views
+
+revision = "0005"
+down_revision = "0004"
+
+
+_SHORTCUT = """
+CREATE TABLE shortcut (
+    test_set_id INTEGER NOT NULL REFERENCES test_set (id),
+    training TEXT NOT NULL CHECK (length(training) = 64),
+    reader TEXT NOT NULL,
+    lengths TEXT,
+    correct {bytes},
+    reason TEXT,
+    PRIMARY KEY (test_set_id, training, reader),
+    CONSTRAINT read_or_not CHECK (
+        (lengths IS NULL) = (correct IS NULL) AND (lengths IS NULL) <> (reason IS NULL)
+    )
+){strict}
+"""
+
+
+def upgrade() -> None:
+    connection = op.get_bind()
+    is_server = connection.dialect.name == "postgresql"
+    ways = "'positive', 'uniform', 'edited', 'near'"
+    connection.exec_driver_sql(
+        f"ALTER TABLE test_string ADD COLUMN drawn TEXT CHECK (drawn IN ({ways}))"
+    )
+    connection.exec_driver_sql(
+        _SHORTCUT.format(
+            bytes="BYTEA" if is_server else "BLOB", strict="" if is_server else " STRICT"
+        )
+    )
+    _make_views_anew()
+
+
+def _make_views_anew() -> None:
+    connection = op.get_bind()
+    is_server = connection.dialect.name == "postgresql"
+    for name, view in views(connection.dialect.name, finite_alone=False).items():
+        if is_server:
+            # Replaced, they keep who may read them, and other views may read them.
+            connection.exec_driver_sql(view.replace("CREATE", "CREATE OR REPLACE", 1))
+        else:
+            connection.exec_driver_sql(f"DROP VIEW IF EXISTS {name}")
+            connection.exec_driver_sql(view)
