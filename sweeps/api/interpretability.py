@@ -23,10 +23,11 @@ from sweeps.store.databases.engine import Store
 from sweeps.store.reads import queries
 
 if TYPE_CHECKING:
-    from seqcls.interpretability.ablation_judge import Ablated, AblationMethod
+    from seqcls.interpretability.ablation import Ablated
     from seqcls.interpretability.attribution import LogitStep
     from seqcls.interpretability.automaton import LearnedAutomaton, Round
     from seqcls.interpretability.automaton_inside import Inside
+    from seqcls.interpretability.backends import AblationMethod
     from seqcls.interpretability.patching import Patched
     from seqcls.interpretability.states_by_strings import Path, Patterns, Prefixes, Units
     from seqcls.interpretability.states_of_outputs import OutputToken
@@ -235,9 +236,7 @@ def ablate(
         UnknownRunError: as `minimal`.
         ConfigError: there is no such kind of part, or the model has none, or too many to prune.
     """
-    from seqcls.interpretability.ablation import SAMPLE, rank
-    from seqcls.interpretability.ablation import prune as pruned
-    from seqcls.interpretability.ablation_by_strings import SampledJudge, main_parts, parts_of
+    from seqcls.interpretability import ablation
     from seqcls.models.parts import PART_KINDS
 
     kinds = [kinds] if isinstance(kinds, str) else kinds
@@ -248,20 +247,18 @@ def ablate(
     if how not in methods:
         raise ConfigError(Parameter("how", how), ": expected zero or mean")
     method = methods[how]
-    parts = [kind for kind in PART_KINDS if kind in kinds]
-    opened = model(store, run, epoch)
-    removed = parts_of(opened, parts) if parts else main_parts(opened)
-    if not removed:
+    backend = ablation.running(model(store, run, epoch), sample or ablation.SAMPLE)
+    parts = backend.parts([kind for kind in PART_KINDS if kind in kinds])
+    if not parts:
         run_id = queries.find_run(store.reader(), str(run))
         raise ConfigError(
             f"run {run_id} has no such part; leave ", Parameter("kinds"), " out to see those it has"
         )
-    judge = SampledJudge(opened, sample or SAMPLE)
     if prune:
-        outcomes = tuple(pruned(judge, removed, method))
+        outcomes = tuple(ablation.prune(backend, parts, method))
     else:
-        outcomes = (judge.without({}), *rank(judge, removed, method))
-    return Ablations(len(judge.targets), outcomes)
+        outcomes = (ablation.ablate(backend, {}), *ablation.rank(backend, parts, method))
+    return Ablations(len(backend.tested.texts), outcomes)
 
 
 def _nearest(opened: TrainedModel, letters: Letters) -> Letters:

@@ -14,7 +14,7 @@ from sweeps.terminal import say
 if TYPE_CHECKING:
     import pandas as pd
 
-    from seqcls.interpretability.ablation_judge import Ablated
+    from seqcls.interpretability.ablation import Ablated
     from seqcls.interpretability.states_by_strings import Prefixes, Units
     from seqcls.interpretability.states_of_outputs import OutputToken
     from seqcls.problem import Problem
