@@ -107,14 +107,16 @@ class Counts(Backend):
         return distinct_test_strings(self._network.problem.test)
 
     def parts(self, kinds: Sequence[PartKind] = ()) -> tuple[Part, ...]:
-        """The heads; if they are named, the dimensions of the stream, to be ablated by zero."""
+        """The heads and the feed-forward; if named, its units, and dimensions, by zero alone."""
         config = self._network.config
-        sizes = {"head": config.num_attention_heads, "dimension": config.hidden_size}
-        return tuple(
-            Part(0, kind, number)
-            for kind in kinds or ("head",)
-            for number in range(sizes.get(kind, 0))
-        )
+        sizes: dict[PartKind, int] = {
+            "head": config.num_attention_heads,
+            "feed-forward": min(config.feed_forward_size, 1),
+            "unit": config.feed_forward_size,
+            "dimension": config.hidden_size,
+        }
+        chosen = kinds or ("head", "feed-forward")
+        return tuple(Part(0, kind, number) for kind in chosen for number in range(sizes[kind]))
 
     def outputs(self, ablation: Ablation) -> Float[np.ndarray, " string"]:
         """Implements `Backend.outputs`."""
@@ -123,18 +125,48 @@ class Counts(Backend):
     def logits(
         self, counts: Int64[np.ndarray, "string letter"], ablation: Ablation
     ) -> Float[np.ndarray, " string"]:
-        """Logits of any strings after an ablation; means are those over the test strings."""
-        ablated, tested = without_dimensions(self._network, ablation), self.tested
-        occurrences = ablated.occurrences(counts)
-        states = np.tile(ablated.embedding[0], (len(counts), 1))
-        for head, part in enumerate(self.parts()):
+        """Logits of any strings after an ablation.
+
+        Means are those over the test strings of what a part adds where the answer is read.
+        """
+        network = without_dimensions(self._network, ablation)
+        states = self._after_attention(network, counts, ablation)
+        if not any(part.kind in ("feed-forward", "unit") for part in ablation):
+            return network.logits_after_attention(states)
+        return np.asarray((states + self._fed(network, states, ablation)) @ network.classifier)
+
+    def _after_attention(
+        self, network: Network, counts: Int64[np.ndarray, "string letter"], ablation: Ablation
+    ) -> Float[np.ndarray, "string hidden"]:
+        """The states of `CLS` after attention, without the heads that are ablated."""
+        occurrences = network.occurrences(counts)
+        states = np.tile(network.embedding[0], (len(counts), 1))
+        for head, part in enumerate(self.parts(["head"])):
             how = ablation.get(part)
             if how == "mean":
-                output = ablated.head_output(head, ablated.occurrences(tested.strings.counts))
-                states += np.average(output, axis=0, weights=tested.occurrences)
+                of_test = network.occurrences(self.tested.strings.counts)
+                states += self._mean(network.head_output(head, of_test))
             elif how is None:
-                states += ablated.head_output(head, occurrences)
-        return ablated.logits_after_attention(states)
+                states += network.head_output(head, occurrences)
+        return states
+
+    def _fed(
+        self, network: Network, states: Float[np.ndarray, "string hidden"], ablation: Ablation
+    ) -> Float[np.ndarray, "string hidden"]:
+        """What the feed-forward adds, without it or some of its units."""
+        before = self._after_attention(network, self.tested.strings.counts, {})
+        of_test, activation = network.feed_forward(before), network.feed_forward(states).activation
+        for part, how in ablation.items():
+            if part.kind == "feed-forward":
+                added = self._mean(of_test.output) if how == "mean" else np.zeros_like(before[0])
+                return np.tile(added, (len(states), 1))
+            if part.kind == "unit":
+                unit = of_test.activation[:, part.number]
+                activation[:, part.number] = self._mean(unit) if how == "mean" else 0.0
+        return np.asarray(activation @ network.weights["blocks.0.feed_forward.output.weight"].T)
+
+    def _mean(self, of_test: Float[np.ndarray, "string *state"]) -> np.ndarray:
+        return np.asarray(np.average(of_test, axis=0, weights=self.tested.occurrences))
 
     def loss(self, outputs: Float[np.ndarray, " string"]) -> float:
         """Mean binary cross entropy, in nats."""

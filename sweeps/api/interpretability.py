@@ -103,11 +103,14 @@ class Patches(NamedTuple):
 
 
 class Ablations(NamedTuple):
-    """What is left of a model without its parts, judged by so many distinct test strings."""
+    """What is left of a model without its parts, and by which test strings that is judged."""
 
     strings: int
     outcomes: "tuple[Ablated, ...]"
     """The whole model first."""
+    exact: bool
+    """Whether these are all test strings, each as often as it occurs, by letter counts; else they
+    are a sample of distinct ones, which were run."""
 
 
 def minimal(
@@ -227,8 +230,10 @@ def ablate(
         run: as `model` takes it.
         kinds: `head`, `feed-forward` or `unit`; units only where there are no others, if none is
             named.
-        how: `zero`: the part adds nothing; `mean`: it adds its mean over the sample.
-        sample: distinct test strings to judge by; a few hundred, if no number is named.
+        how: `zero`: the part adds nothing; `mean`: it adds its mean over the strings that are
+            judged, by letter counts where the answer is read, else at all tokens.
+        sample: distinct test strings to run and judge by. If no number is named, all test strings
+            where letter counts decide; else 400 of them are run.
         prune: remove more and more, the cheapest part first.
         epoch: as `model` takes it.
 
@@ -237,6 +242,7 @@ def ablate(
         ConfigError: there is no such kind of part, or the model has none, or too many to prune.
     """
     from seqcls.interpretability import ablation
+    from seqcls.interpretability.backends import Counts
     from seqcls.models.parts import PART_KINDS
 
     kinds = [kinds] if isinstance(kinds, str) else kinds
@@ -247,7 +253,8 @@ def ablate(
     if how not in methods:
         raise ConfigError(Parameter("how", how), ": expected zero or mean")
     method = methods[how]
-    backend = ablation.running(model(store, run, epoch), sample or ablation.SAMPLE)
+    opened = model(store, run, epoch)
+    backend = ablation.running(opened, sample) if sample else ablation.backend_of(opened)
     parts = backend.parts([kind for kind in PART_KINDS if kind in kinds])
     if not parts:
         run_id = queries.find_run(store.reader(), str(run))
@@ -258,7 +265,8 @@ def ablate(
         outcomes = tuple(ablation.prune(backend, parts, method))
     else:
         outcomes = (ablation.ablate(backend, {}), *ablation.rank(backend, parts, method))
-    return Ablations(len(backend.tested.texts), outcomes)
+    exact = isinstance(backend, Counts)
+    return Ablations(int(backend.tested.occurrences.sum()), outcomes, exact)
 
 
 def _nearest(opened: TrainedModel, letters: Letters) -> Letters:

@@ -1,5 +1,6 @@
 """Parts ablated, against networks whose parameters are zero there; and all errors at once."""
 
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -8,13 +9,14 @@ import torch
 
 from seqcls.errors import ConfigError
 from seqcls.evaluation import distinct_test_strings, evaluation_of
-from seqcls.interpretability.ablation import ablate, prune, rank
+from seqcls.interpretability.ablation import ablate, backend_of, prune, rank
 from seqcls.interpretability.backends import Ablation, AblationMethod, Counts
+from seqcls.interpretability.backends_by_strings import Strings
 from seqcls.interpretability.certification import errors_up_to
 from seqcls.interpretability.network import Network
 from seqcls.kinds.base import Questions
 from seqcls.kinds.membership import MembershipKind
-from seqcls.models.parts import Part
+from seqcls.models.parts import PART_KINDS, Part
 from seqcls.results import Evaluation
 from tests.unit.explained import patched_logits, random_network, true_logits
 
@@ -26,6 +28,7 @@ FIELDS: dict[str, object] = {
     "test_max_length": 40,
 }
 OUTPUT = "blocks.0.attention.output.weight"
+FEED_FORWARD = Part(0, "feed-forward")
 
 
 METHODS: tuple[AblationMethod, ...] = ("zero", "mean")
@@ -80,6 +83,60 @@ def test_a_frozen_head_writes_its_mean_over_the_test_set() -> None:
     np.testing.assert_allclose(backend.outputs(ablation), truth, atol=1e-10)
     # Strings of which there is none in the test set have no part in its means.
     np.testing.assert_allclose(backend.logits(counts[:3], ablation), truth[:3], atol=1e-10)
+
+
+@pytest.mark.parametrize(
+    ("part", "state"), [(FEED_FORWARD, "output"), (Part(0, "unit", 1), "activation")]
+)
+def test_a_frozen_feed_forward_or_unit_has_its_mean_over_the_test_set(
+    part: Part, state: str
+) -> None:
+    network = network_to_ablate()
+    backend = Counts(network)
+    counts, of_part = backend.tested.strings.counts, ... if part.kind == "feed-forward" else 1
+    found: list[np.ndarray] = []
+
+    def keep(state: np.ndarray) -> np.ndarray:
+        found.append(state[:, 0, of_part].copy())
+        return state
+
+    def freeze(state: np.ndarray) -> np.ndarray:
+        state[:, 0, of_part] = np.average(found[0], axis=0, weights=backend.tested.occurrences)
+        return state
+
+    name = f"blocks.0.feed_forward.{state}"
+    patched_logits(network, counts, {name: keep})
+    truth = patched_logits(network, counts, {name: freeze})
+    np.testing.assert_allclose(backend.outputs({part: "mean"}), truth, atol=1e-10)
+    assert np.abs(truth - backend.before).max() > 1e-3
+
+
+def test_all_test_strings_by_letter_counts_are_answered_as_when_run_one_by_one() -> None:
+    network = network_to_ablate()
+    counts, strings = backend_of(network), Strings(network, 10**6)
+    assert isinstance(counts, Counts)
+    # Every test string, as often as it occurs.
+    rows = np.repeat(np.arange(len(counts.tested.texts)), counts.tested.occurrences)
+    rows = rows[np.argsort(counts.tested.strings.lengths[rows], kind="stable")]
+    every = counts.tested.take(rows)
+    strings.tested = replace(every, occurrences=np.ones_like(every.occurrences))
+    assert len(rows) == 512
+    parts = counts.parts(PART_KINDS)
+    assert parts == strings.parts(PART_KINDS)
+    assert {part.kind for part in parts} == {*PART_KINDS}
+    unlike = 0
+    for some in ((), *((part,) for part in parts), parts[1:5]):
+        ablation: Ablation = dict.fromkeys(some, "zero")
+        exact, run = ablate(counts, ablation), ablate(strings, ablation)
+        assert (exact.errors, exact.accuracy, exact.confusion) == (
+            run.errors, run.accuracy, run.confusion,
+        )  # fmt: skip
+        assert exact.loss == pytest.approx(run.loss, rel=1e-10)
+        assert exact.logit_change == pytest.approx(run.logit_change, rel=1e-10, abs=1e-10)
+        for name in ("lengths", "strings", "right"):
+            np.testing.assert_array_equal(getattr(exact, name), getattr(run, name))
+        unlike += exact.errors != ablate(counts, {}).errors
+    assert unlike > 2
 
 
 @pytest.mark.parametrize("norm", [{"layer_norm_eps": 0.0}, {"layer_norm": "rms"}])
