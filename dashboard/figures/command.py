@@ -27,7 +27,7 @@ from dashboard.figures.figure import Figure
 from dashboard.figures.gallery import figures
 from dashboard.figures.history import History
 from seqcls.errors import InvalidStringError, UnknownRunError
-from seqcls.interpretability.attribution_by_strings import has_residual_stream, logit_steps
+from seqcls.interpretability.attribution import has_residual_stream, logit_steps
 from seqcls.interpretability.network import obstacle
 from seqcls.interpretability.states_by_strings import (
     Kind,

@@ -25,7 +25,7 @@ from dashboard.choosing.strings import Named
 from dashboard.data import explaining
 from dashboard.placement import stretch_part
 from dashboard.text import verbatim
-from seqcls.interpretability.attribution_by_strings import has_residual_stream, logit_steps
+from seqcls.interpretability.attribution import has_residual_stream, logit_steps
 from seqcls.interpretability.states_by_strings import (
     Patterns,
     Units,

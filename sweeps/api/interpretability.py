@@ -155,7 +155,7 @@ def states(
         UnknownRunError: as `minimal`.
         InvalidStringError: the string is not of this alphabet, or has too many tokens.
     """
-    from seqcls.interpretability import attribution_by_strings, states_by_strings
+    from seqcls.interpretability import attribution, states_by_strings
     from seqcls.interpretability.states_of_outputs import output_tokens
 
     opened = model(store, run, epoch)
@@ -174,8 +174,8 @@ def states(
         answer,
         None if reads_output else states_by_strings.prefix_logits(opened, letters),
         output_tokens(opened, letters) if reads_output else None,
-        attribution_by_strings.logit_steps(opened, letters)
-        if attribution_by_strings.has_residual_stream(opened)
+        attribution.logit_steps(opened, letters)
+        if attribution.has_residual_stream(opened)
         else None,
         states_by_strings.attention_patterns(opened, letters) if in_one_stream else None,
         units,

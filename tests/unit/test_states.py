@@ -11,7 +11,7 @@ from torch import Tensor
 from seqcls.config import NetworkConfig
 from seqcls.errors import ConfigError, InvalidStringError
 from seqcls.interpretability import backends_by_strings, patching
-from seqcls.interpretability.attribution_by_strings import logit_steps
+from seqcls.interpretability.attribution import logit_steps
 from seqcls.interpretability.patching import patch
 from seqcls.interpretability.readable_model import ids_of, plain_model, plain_network
 from seqcls.interpretability.states_by_strings import (
