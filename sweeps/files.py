@@ -204,7 +204,7 @@ def _write_synced(path: Path, text: str) -> None:
 def _refusal(path: Path, error: OSError | UnicodeEncodeError) -> ConfigError | MachineError:
     reason = getattr(error, "strerror", None) or str(error)
     if getattr(error, "errno", None) in _NO_MISTAKE:
-        return MachineError(f"cannot write {str(path)!r}: {reason}; see to it and run this again")
+        return MachineError(f"cannot write {str(path)!r}: {reason}; fix that and run this again")
     return ConfigError(f"cannot write {str(path)!r}: {reason}; name another place")
 
 

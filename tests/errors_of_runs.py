@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import torch
 
-from seqcls.interpretability.attribution_by_strings import logit_steps
+from seqcls.interpretability.attribution import logit_steps
 from seqcls.interpretability.minimal import minimal_failing, nearest_right
 from seqcls.interpretability.patching import patch
 from seqcls.interpretability.readable_model import ids_of, plain_model

@@ -1,12 +1,14 @@
 """Which tests stay in one process where several run tests."""
 
 import os
+from collections import Counter
 
 import pytest
 from xdist.remote import Producer
 from xdist.scheduler import LoadFileScheduling
 
 BROWSER = "tests/e2e/"
+UNIT = "tests/unit/"
 WITH = {"tests/integration/test_plugin_package.py": "tests/chaos/test_dask.py"}
 """Files that share what takes long to train, and of which: in two processes it is trained twice."""
 
@@ -34,5 +36,17 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> Togethe
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The longest first, so that no process is left alone with it at the end."""
-    items.sort(key=lambda item: not item.nodeid.startswith(BROWSER))
+    """The longest first, so that no process is left alone with it at the end.
+
+    The browser's, then whole commands and pages, then units: files that take seconds, and of the
+    others those with the most tests. Tests of a file stay together, in their order.
+    """
+    tests = Counter(item.path for item in items)
+    slow = {item.path for item in items if item.get_closest_marker("slow")}
+
+    def rank(item: pytest.Item) -> tuple[int, bool, int]:
+        if not item.nodeid.startswith(UNIT):
+            return 1 - item.nodeid.startswith(BROWSER), False, 0
+        return 2, item.path not in slow, -tests[item.path]
+
+    items.sort(key=rank)

@@ -26,7 +26,7 @@ from dashboard.charts.readout import (
 from dashboard.charts.scales import Drawing
 from dashboard.figures.figure import Figure
 from seqcls.errors import InvalidStringError
-from seqcls.interpretability.attribution_by_strings import has_residual_stream, logit_steps
+from seqcls.interpretability.attribution import has_residual_stream, logit_steps
 from seqcls.interpretability.states_by_strings import (
     Kind,
     Patterns,

@@ -213,7 +213,7 @@ def heads() -> None:
     model = find(MORE_HEADS, 0)
     if model is None:
         return
-    steps = pruned(model, dimensions=False)
+    steps = pruned(model, "zero", ("head",))
     spare = sum(step.errors <= steps[0].errors for step in steps[1:])
     st.markdown(
         f"Most heads are spares, as ablating them shows: of the {len(steps) - 1} of seed "

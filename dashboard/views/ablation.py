@@ -20,18 +20,11 @@ from dashboard.data import explaining
 from dashboard.placement import stretch
 from dashboard.server.visitors import ask
 from dashboard.text import verbatim
-from seqcls.interpretability.ablation import judge_of, prune, rank
-from seqcls.interpretability.ablation_judge import (
-    Ablated,
-    Ablation,
-    AblationMethod,
-    CountedJudge,
-    dimensions_of,
-    heads_of,
-)
+from seqcls.interpretability.ablation import Ablated, ablate, backend_of, prune, rank
+from seqcls.interpretability.backends import Ablation, AblationMethod, Counts
 from seqcls.interpretability.trained_model import TrainedModel
 from seqcls.kinds import MISCLASSIFIED, Words
-from seqcls.models.parts import Part
+from seqcls.models.parts import Part, PartKind
 from sweeps.api.presentation import displayed
 
 WIDTH = 10
@@ -261,22 +254,26 @@ METHODS: dict[AblationMethod, str] = {
     "zero": "zero: the part adds nothing",
     "mean": "mean: it adds its mean",
 }
+PRUNED: tuple[PartKind, ...] = ("head", "dimension")
+"""What can be ablated of a model of letter counts."""
 
 
-def _alone(model: TrainedModel, how: AblationMethod) -> tuple[Ablated, ...]:
+def _alone(
+    model: TrainedModel, how: AblationMethod, kinds: tuple[PartKind, ...] = ()
+) -> tuple[Ablated, ...]:
     """The whole model, and what it is without each part alone."""
-    judge = judge_of(model, SAMPLE)
-    return judge.without({}), *rank(judge, judge.parts, how)
+    backend = backend_of(model, SAMPLE)
+    return ablate(backend, {}), *rank(backend, backend.parts(kinds), how)
 
 
 def _pruned(
-    model: TrainedModel, how: AblationMethod = "zero", *, dimensions: bool = False
+    model: TrainedModel, how: AblationMethod, kinds: tuple[PartKind, ...] = ()
 ) -> tuple[Ablated, ...]:
-    judge = judge_of(model, SAMPLE)
-    return tuple(prune(judge, judge.parts + (dimensions_of(model) if dimensions else ()), how))
+    backend = backend_of(model, SAMPLE)
+    return tuple(prune(backend, backend.parts(kinds), how))
 
 
-counted_judge = remembered(CountedJudge)
+counts_of = remembered(Counts)
 alone = remembered(_alone, "Ablating")
 pruned = remembered(_pruned, "Pruning")
 
@@ -284,7 +281,7 @@ pruned = remembered(_pruned, "Pruning")
 def show(chosen: Chosen) -> None:
     """By letter counts: heads and dimensions ablated, the ranking of heads, the pruning curve."""
     model = chosen.model
-    heads, dimensions = heads_of(model.network), dimensions_of(model.network)
+    heads, dimensions = (counts_of(model).parts([kind]) for kind in PRUNED)
     zeroed, averaged, cut = (
         _parts(column, name, options)
         for column, name, options in zip(
@@ -295,7 +292,9 @@ def show(chosen: Chosen) -> None:
     _outcome(model, {**dict.fromkeys(averaged, "mean"), **zeros}, chosen)
     if heads:
         st.subheader("Ablating each head alone")
-        (whole, *zeroed_alone), (_, *averaged_alone) = alone(model, "zero"), alone(model, "mean")
+        (whole, *zeroed_alone), (_, *averaged_alone) = (
+            alone(model, how, ("head",)) for how in METHODS
+        )
         frame = ranking_frame({"zero": zeroed_alone, "mean": averaged_alone}, NAME)
         stretch(part_ranking(frame, whole.errors, "head"), "head_ranking")
     st.subheader("Greedy pruning")
@@ -331,9 +330,9 @@ def _parts(column: DeltaGenerator, name: str, options: tuple[Part, ...]) -> list
 
 
 def _outcome(model: OpenedModel, ablation: Ablation, chosen: Chosen) -> None:
-    judge, parts = counted_judge(model), frozenset(ablation.items())
-    before = ask(("ablated", model.key, frozenset()), lambda: judge.without({}))
-    after = ask(("ablated", model.key, parts), lambda: judge.without(ablation))
+    counts, parts = counts_of(model), frozenset(ablation.items())
+    before = ask(("ablated", model.key, frozenset()), lambda: ablate(counts, {}))
+    after = ask(("ablated", model.key, parts), lambda: ablate(counts, ablation))
     columns = st.columns(4)
     for column, name, counted in (
         (columns[0], "Test strings wrong", "wrong"),
@@ -356,7 +355,7 @@ def _outcome(model: OpenedModel, ablation: Ablation, chosen: Chosen) -> None:
 def _strings(model: OpenedModel, ablation: Ablation, chosen: Chosen) -> None:
     network = model.network
     counts = network.counts(chosen.strings)
-    before, after = network.logits(counts), counted_judge(model).logits(counts, ablation)
+    before, after = network.logits(counts), counts_of(model).logits(counts, ablation)
     logits = {"logit as trained": before, "ablated": after, "change": after - before}
     st.dataframe(
         displayed(pd.DataFrame({"string": chosen.strings, **logits}), model.config),
@@ -374,7 +373,7 @@ def _pruning(model: OpenedModel) -> None:
         bind="query-params",
     ):
         return
-    steps = pruned(model, dimensions=True)
+    steps = pruned(model, "zero", PRUNED)
     stretch(pruning_curve(pruning_frame(steps, NAME)), "pruning")
     st.caption(
         "Greedy pruning: each step removes the part whose removal leaves the fewest misclassified "

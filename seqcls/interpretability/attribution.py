@@ -1,10 +1,12 @@
 """Direct logit attribution: a logit as the sum of what each part of a model adds to it."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from seqcls.errors import ConfigError
 from seqcls.interpretability.network import Network
 from seqcls.interpretability.states_by_counts import activations
+from seqcls.interpretability.trained_model import TrainedModel
 
 
 @dataclass(frozen=True)
@@ -72,3 +74,55 @@ def direct_logit_attribution(network: Network, string: str) -> LogitAttribution:
         ("feed-forward", None, None, float(units.sum())),
     ]
     return LogitAttribution(string, summed(adds), tuple(units.tolist()), float(states.logit[0]))
+
+
+# The same of any Transformer, by running the string.
+#
+# The logit is linear in the residual stream at the readout place. With the norms after each sum
+# (`norm_placement = "post"`), or one after the last block (`final_norm`), what is added is scaled
+# by every later norm, which is held at the scale that it has for this string, so the parts still
+# sum to the logit exactly.
+
+
+def has_residual_stream(model: TrainedModel) -> bool:
+    """Whether a model's logit is a sum of what its parts add to a residual stream."""
+    # Imported where it is used: PyTorch takes a second or two to load.
+    from seqcls.interpretability.readable_model import plain_model
+    from seqcls.models.forms import form
+
+    one_logit = model.problem.network.num_outputs == 1
+    return one_logit and form(plain_model(model), "residual_stream") is not None
+
+
+def logit_steps(model: TrainedModel, letters: Sequence[int]) -> tuple[LogitStep, ...]:
+    """What each part adds to the logit of a string, in the order of the computation.
+
+    The parts sum to the logit, in double precision.
+
+    Raises:
+        ConfigError: the model has no residual stream.
+    """
+    # Imported where it is used: PyTorch takes a second or two to load.
+    import torch
+
+    from seqcls.interpretability.readable_model import ids_of, plain_model
+    from seqcls.models.base import read_states
+    from seqcls.models.forms import form
+
+    network = plain_model(model)
+    if model.problem.network.num_outputs > 1:
+        raise ConfigError("the head gives several numbers, and steps are of one logit")
+    if (stream := form(network, "residual_stream")) is None:
+        raise ConfigError(
+            f"architecture={model.config.architecture!r} has no residual stream to attribute the "
+            "logit to; look at its units along the string instead"
+        )
+    ids = ids_of(model, [letters])
+    head = stream().head
+    with torch.no_grad():
+        parts = stream().parts(network.activations(ids))
+        reads = [(x, read_states(network.config, x.states, ids)) for x in parts]
+        adds = [(x.name, x.block, x.head, float((y @ head.weight.T).squeeze())) for x, y in reads]
+        if head.bias is not None:
+            adds.append(("bias", None, None, float(head.bias)))
+    return summed(adds)

@@ -141,6 +141,7 @@ FEWEST = 10
 """Held-out strings that reach a position of which a share is given."""
 
 MOST_CLUSTERED = 1_200
+"""Ward's linkage takes memory and time by the square of the states."""
 MOST_CLUSTERS = 40
 PURE = 0.99
 """The share of prefixes that must be in their cluster's most frequent state."""

@@ -5,7 +5,7 @@ the same in every block.
 """
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import NamedTuple
 
@@ -161,6 +161,16 @@ class Block(Residual):
         return self.attention.output, self.feed_forward.output
 
 
+class StreamPart(NamedTuple):
+    """What one part of a model adds to the residual stream."""
+
+    name: str
+    """`embedding`, `head`, `feed-forward`, `bias` or `norm`."""
+    block: int | None
+    head: int | None
+    states: Hidden
+
+
 class ResidualStream(NamedTuple):
     """What all is added to: the embedding, then block after block, and what reads it at the end."""
 
@@ -169,6 +179,71 @@ class ResidualStream(NamedTuple):
     """The name of the last block's recorded output."""
     final_norm: nn.Module | None
     head: Linear
+
+    def parts(self, states: Mapping[str, Tensor]) -> list[StreamPart]:
+        """What each part adds to the stream behind the last block, by one string's recorded states.
+
+        Every later norm is held at the scale that it has for this string.
+        """
+        parts = [StreamPart("embedding", None, None, states["embedding"])]
+        for number, block in enumerate(self.blocks):
+            inside = f"blocks.{number}."
+            parts += _head_parts(block.attention, states[f"{inside}attention.mixed_value"], number)
+            if not block.norms_first:
+                before = states[f"{inside}after_attention"]
+                parts = _normalized(parts, block.attention_norm, before, number)
+            parts += _feed_forward_parts(block, states[f"{inside}feed_forward.activation"], number)
+            if not block.norms_first:
+                before = states[f"{inside}after_feed_forward"]
+                parts = _normalized(parts, block.feed_forward_norm, before, number)
+        if self.final_norm is not None:
+            parts = _normalized(parts, self.final_norm, states[self.last], None)
+        return parts
+
+
+def _head_parts(attention: Attention, mixed: Tensor, block: int) -> list[StreamPart]:
+    heads, size = attention.heads
+    weight = attention.output.weight.unflatten(1, (heads, size))
+    parts = [
+        StreamPart("head", block, head, mixed[:, head] @ weight[:, head].T) for head in range(heads)
+    ]
+    if attention.output.bias is not None:
+        shape = (1, mixed.shape[2], len(attention.output.bias))
+        parts.append(StreamPart("bias", block, None, attention.output.bias.expand(shape)))
+    return parts
+
+
+def _feed_forward_parts(block: Block, active: Tensor, number: int) -> list[StreamPart]:
+    output = block.feed_forward.output
+    parts = [StreamPart("feed-forward", number, None, active @ output.weight.T)]
+    if output.bias is not None:
+        shape = (*active.shape[:2], len(output.bias))
+        parts.append(StreamPart("bias", number, None, output.bias.expand(shape)))
+    return parts
+
+
+def _normalized(
+    parts: list[StreamPart], norm: nn.Module, before: Hidden, block: int | None
+) -> list[StreamPart]:
+    """The parts after a norm whose scale is what it is for their sum."""
+    if isinstance(norm, nn.Identity):
+        return parts
+    if isinstance(norm, nn.LayerNorm):
+        variance = before.var(dim=2, unbiased=False, keepdim=True)
+        factor = norm.weight / (variance + norm.eps).sqrt()
+        scaled = [
+            StreamPart(
+                x.name, x.block, x.head, (x.states - x.states.mean(2, keepdim=True)) * factor
+            )
+            for x in parts
+        ]
+        if norm.bias is None:
+            return scaled
+        return [*scaled, StreamPart("norm", block, None, norm.bias.expand(before.shape))]
+    assert isinstance(norm, nn.RMSNorm)
+    mean_square = before.square().mean(dim=2, keepdim=True)
+    factor = norm.weight / (mean_square + (norm.eps or 0.0)).sqrt()
+    return [StreamPart(x.name, x.block, x.head, x.states * factor) for x in parts]
 
 
 def attending_of(

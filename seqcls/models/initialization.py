@@ -24,6 +24,7 @@ Draw = tuple[Callable[..., Any], Tensor]
 """How a parameter is drawn, and the parameter."""
 
 GPT2_DEVIATION = 0.02
+"""The standard deviation of GPT-2's initial weights (Radford et al. 2019)."""
 
 _DEFAULT_GENERATOR = Lock()
 """Held by the one thread that has PyTorch draw from its own generator, which all of them share."""

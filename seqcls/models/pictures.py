@@ -35,6 +35,7 @@ PER_STAGE = 2
 """Blocks of one size."""
 
 NUMBERS_AT_ONCE = 2**25
+"""128 MiB in single precision."""
 
 
 class Convolution(nn.Module):

@@ -14,6 +14,7 @@ from seqcls.tasks.base import Task
 from seqcls.tasks.letter_counts import ContainsAll
 
 MAX_FIXED_LENGTH_STRINGS = 1_000_000
+"""All of them are held and trained on in every epoch."""
 
 
 @dataclass(frozen=True)

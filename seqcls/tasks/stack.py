@@ -41,6 +41,7 @@ def stack_after(text: str) -> str | None:
 
 
 _HASH = 4
+"""The letter between what is pushed and popped and the stack that is left."""
 
 
 @dataclass(frozen=True)

@@ -23,10 +23,11 @@ from sweeps.store.databases.engine import Store
 from sweeps.store.reads import queries
 
 if TYPE_CHECKING:
-    from seqcls.interpretability.ablation_judge import Ablated, AblationMethod
+    from seqcls.interpretability.ablation import Ablated
     from seqcls.interpretability.attribution import LogitStep
     from seqcls.interpretability.automaton import LearnedAutomaton, Round
     from seqcls.interpretability.automaton_inside import Inside
+    from seqcls.interpretability.backends import AblationMethod
     from seqcls.interpretability.patching import Patched
     from seqcls.interpretability.states_by_strings import Path, Patterns, Prefixes, Units
     from seqcls.interpretability.states_of_outputs import OutputToken
@@ -102,11 +103,14 @@ class Patches(NamedTuple):
 
 
 class Ablations(NamedTuple):
-    """What is left of a model without its parts, judged by so many distinct test strings."""
+    """What is left of a model without its parts, and by which test strings that is judged."""
 
     strings: int
     outcomes: "tuple[Ablated, ...]"
     """The whole model first."""
+    exact: bool
+    """Whether these are all test strings, each as often as it occurs, by letter counts; else they
+    are a sample of distinct ones, which were run."""
 
 
 def minimal(
@@ -151,7 +155,7 @@ def states(
         UnknownRunError: as `minimal`.
         InvalidStringError: the string is not of this alphabet, or has too many tokens.
     """
-    from seqcls.interpretability import attribution_by_strings, states_by_strings
+    from seqcls.interpretability import attribution, states_by_strings
     from seqcls.interpretability.states_of_outputs import output_tokens
 
     opened = model(store, run, epoch)
@@ -170,8 +174,8 @@ def states(
         answer,
         None if reads_output else states_by_strings.prefix_logits(opened, letters),
         output_tokens(opened, letters) if reads_output else None,
-        attribution_by_strings.logit_steps(opened, letters)
-        if attribution_by_strings.has_residual_stream(opened)
+        attribution.logit_steps(opened, letters)
+        if attribution.has_residual_stream(opened)
         else None,
         states_by_strings.attention_patterns(opened, letters) if in_one_stream else None,
         units,
@@ -226,8 +230,10 @@ def ablate(
         run: as `model` takes it.
         kinds: `head`, `feed-forward` or `unit`; units only where there are no others, if none is
             named.
-        how: `zero`: the part adds nothing; `mean`: it adds its mean over the sample.
-        sample: distinct test strings to judge by; a few hundred, if no number is named.
+        how: `zero`: the part adds nothing; `mean`: it adds its mean over the strings that are
+            judged, by letter counts where the answer is read, else at all tokens.
+        sample: distinct test strings to run and judge by. If no number is named, all test strings
+            where letter counts decide; else 400 of them are run.
         prune: remove more and more, the cheapest part first.
         epoch: as `model` takes it.
 
@@ -235,9 +241,8 @@ def ablate(
         UnknownRunError: as `minimal`.
         ConfigError: there is no such kind of part, or the model has none, or too many to prune.
     """
-    from seqcls.interpretability.ablation import SAMPLE, rank
-    from seqcls.interpretability.ablation import prune as pruned
-    from seqcls.interpretability.ablation_by_strings import SampledJudge, main_parts, parts_of
+    from seqcls.interpretability import ablation
+    from seqcls.interpretability.backends import Counts
     from seqcls.models.parts import PART_KINDS
 
     kinds = [kinds] if isinstance(kinds, str) else kinds
@@ -248,20 +253,20 @@ def ablate(
     if how not in methods:
         raise ConfigError(Parameter("how", how), ": expected zero or mean")
     method = methods[how]
-    parts = [kind for kind in PART_KINDS if kind in kinds]
     opened = model(store, run, epoch)
-    removed = parts_of(opened, parts) if parts else main_parts(opened)
-    if not removed:
+    backend = ablation.running(opened, sample) if sample else ablation.backend_of(opened)
+    parts = backend.parts([kind for kind in PART_KINDS if kind in kinds])
+    if not parts:
         run_id = queries.find_run(store.reader(), str(run))
         raise ConfigError(
             f"run {run_id} has no such part; leave ", Parameter("kinds"), " out to see those it has"
         )
-    judge = SampledJudge(opened, sample or SAMPLE)
     if prune:
-        outcomes = tuple(pruned(judge, removed, method))
+        outcomes = tuple(ablation.prune(backend, parts, method))
     else:
-        outcomes = (judge.without({}), *rank(judge, removed, method))
-    return Ablations(len(judge.targets), outcomes)
+        outcomes = (ablation.ablate(backend, {}), *ablation.rank(backend, parts, method))
+    exact = isinstance(backend, Counts)
+    return Ablations(int(backend.tested.occurrences.sum()), outcomes, exact)
 
 
 def _nearest(opened: TrainedModel, letters: Letters) -> Letters:

@@ -79,7 +79,7 @@ def _of_one(problem: Problem, found: Overlap | None, epochs: int | None) -> str:
             f"takes drawing {number:,} training strings anew; {AT_ANY_COST} does."
         )
     least = "" if found.is_exact else "At least "
-    looked = "" if found.is_exact else f" (the first {_epochs(found.seen)} looked through)"
+    looked = "" if found.is_exact else f" (the first {_epochs(found.seen)} searched)"
     where = "the training set" if problem.train.repeats else _epochs(found.epochs) + " of training"
     up_to = "up to " if epochs is None and not problem.train.repeats else ""
     return (

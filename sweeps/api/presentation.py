@@ -133,6 +133,7 @@ def how_near(edits: int, found: Answer, given: Answer) -> str:
 
 
 LEAST_WEIGHT = 0.00005
+"""Half of the last of four decimals: less would be written as 0.0000."""
 WEIGHT_STEPS = 20
 
 LISTED = 12

@@ -195,7 +195,7 @@ def cache(
     clear: Annotated[bool, typer.Option("--clear", help="Delete everything in the cache.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Show what this machine keeps for reuse: strings and machine code."""
+    """Show the cache of this machine: sampled strings and compiled code."""
     import pandas as pd
 
     from seqcls import cache as kept

@@ -14,7 +14,7 @@ from sweeps.terminal import say
 if TYPE_CHECKING:
     import pandas as pd
 
-    from seqcls.interpretability.ablation_judge import Ablated
+    from seqcls.interpretability.ablation import Ablated
     from seqcls.interpretability.states_by_strings import Prefixes, Units
     from seqcls.interpretability.states_of_outputs import OutputToken
     from seqcls.problem import Problem
@@ -96,8 +96,14 @@ def ablate(
         str, typer.Option(help="zero: the part adds nothing; mean: the part adds its mean.")
     ] = "zero",
     sample: Annotated[
-        int, typer.Option(min=1, max=1_000_000, help="Distinct test strings to evaluate on.")
-    ] = 400,
+        int | None,
+        typer.Option(
+            min=1,
+            max=1_000_000,
+            help="Distinct test strings to run and evaluate on.",
+            show_default="all, by letter counts, where these decide; else 400",
+        ),
+    ] = None,
     prune: Annotated[
         bool, typer.Option("--prune", help="Remove one part after another, the least useful first.")
     ] = False,
@@ -113,9 +119,13 @@ def ablate(
     run_id = api.find_run(store, run)
     if as_json:
         steps = {"steps" if prune else "parts": [each.record() for each in judged.outcomes]}
-        print_record({"run": run_id, "how": how, "strings": judged.strings, **steps})
+        which = {"strings": judged.strings, "exact": judged.exact}
+        print_record({"run": run_id, "how": how, **which, **steps})
         return
-    say(f"run {run_id}, by {how} ablation, on {judged.strings:,} distinct test strings")
+    strings = f"{judged.strings:,} distinct test strings"
+    if judged.exact:
+        strings = f"all {judged.strings:,} test strings, exactly, by letter counts"
+    say(f"run {run_id}, by {how} ablation, on {strings}")
     title = "the cheapest part removed first" if prune else "without each part alone"
     problem = resolve(api.run_config(store, run_id))
     print_table(_table(judged.outcomes, prune, problem), title)

@@ -312,6 +312,8 @@ def _first_unfit(value: Any, name: str = "") -> str | None:
         inner = value.items() if isinstance(value, Mapping) else ((name, each) for each in value)
         found = (_first_unfit(each, str(key)) for key, each in inner)
         return next(filter(None, found), None)
+    # A message is one line, whatever a key is made of.
+    name = name if name.isprintable() else repr(name)
     if isinstance(value, float) and not math.isfinite(value):
         return f"{name}={value}: expected a finite number"
     if isinstance(value, datetime.date | datetime.time):

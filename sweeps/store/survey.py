@@ -364,7 +364,7 @@ def _outputs_of_no_error(connection: sqlite3.Connection, survey: Survey) -> None
 def _why_not(error: sqlite3.Error) -> str:
     if "interrupted" in str(error):
         return (
-            f"it is damaged, or not made by seqcls, and cannot be looked through in "
+            f"it is damaged, or not made by seqcls, and cannot be scanned in "
             f"{MOST_SECONDS:.0f} s; `seqcls verify` names what is damaged"
         )
-    return f"it cannot be looked through: {error}"
+    return f"it cannot be scanned: {error}"

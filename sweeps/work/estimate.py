@@ -254,18 +254,18 @@ class _Judge:
         engine = engine_of(problem)
         if measured is None:
             self._unknown = (
-                "Timing it on this machine came to nothing, and no run was measured yet, so the "
+                "It cannot be timed on this machine, and no run has been timed yet, so the "
                 "training time is unknown."
                 if self._timer
-                else "No run was measured yet, so the training time is unknown."
+                else "No run has been timed yet, so the training time is unknown."
             )
             return None
         known = [measured.by_key.get(run.config.key) for run in group]
         rate = measured.per_unit.get(engine.name)
         if rate is None and None in known:
             self._unknown = (
-                f"No run was measured yet that engine {engine.name!r} trained, as it will some of "
-                "these."
+                f"No run of engine {engine.name!r}, which will train some of these, has been timed "
+                "yet."
             )
             return None
         scaled = (rate or 0.0) * cost_of_training(problem)

@@ -265,6 +265,6 @@ def _room_for_machine_code() -> Iterator[None]:
             raise
         reason = getattr(error, "strerror", None) or "no folder for it can be written"
         raise MachineError(
-            f"machine code cannot be kept in {str(cache_folder())!r}: {reason}; see to it, or name "
+            f"machine code cannot be kept in {str(cache_folder())!r}: {reason}; fix that, or name "
             f"another folder with {CACHE_VARIABLE}"
         ) from error

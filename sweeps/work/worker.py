@@ -268,8 +268,8 @@ class _Worker:
             if ended.of_machine:
                 self._give_back(held)
                 raise MachineError(
-                    f"this machine cannot train at the moment: {ended.lost}; no run is charged "
-                    "with it"
+                    f"training is not possible on this machine: {ended.lost}; the runs stay "
+                    "queued, and no attempt is counted"
                 )
             recorded = self._patiently(partial(self._store_ended, held.claim, ended))
             self._progress.group_ended(ended.job, recorded)

@@ -165,7 +165,8 @@ def main(folder: Path, every: int, names: Sequence[str]) -> dict[str, Any]:
     prepared = folder / "prepared"
     prepare(prepared)
     # Loaded once, here, and not by each of the processes that this one becomes.
-    assert run_main("predict", "done/0", "a", "--db", str(prepared / "runs.db")).returncode == 0
+    for reading in READING:
+        assert run_main(*reading, "--db", str(prepared / "runs.db")).returncode in (0, 1), reading
     gc.freeze()
     seen: dict[str, Any] = {"instants": {}, "faults": []}
     for place, name in enumerate(names or COMMANDS):

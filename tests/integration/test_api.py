@@ -119,6 +119,12 @@ def test_what_a_command_says_of_one_model_python_answers(store: Store) -> None:
         store, *("ablate", RUN, "--part", "head", "--how", "mean"), "--sample=50", "--prune"
     )
     assert [step["misclassified"] for step in told["steps"]] == [x.errors for x in judged.outcomes]
+    assert not judged.exact
+    judged = api.ablate(store, RUN, prune=True)
+    told = said(store, "ablate", RUN, "--prune")
+    assert (told["exact"], told["strings"]) == (judged.exact, judged.strings) == (True, 9984)
+    wrong = api.runs(store).set_index("id")["wrong"]
+    assert judged.outcomes[0].errors == wrong[told["run"]] > 0
     claims = [proof["claim"] for proof in said(store, "verdict", RUN, "--beyond")["supports"]]
     assert claims == [proof.claim for proof in api.proofs(store, RUN).supports]
     with pytest.raises(ConfigError, match="expected head, feed-forward, unit"):

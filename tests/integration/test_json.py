@@ -30,7 +30,7 @@ SHIPPED: dict[str, list[list[str]]] = {
     "compare": [["attend_cls", "all_initializations"]],
     "states": [[RUN, "ab{10}"]],
     "patch": [[WRONG, "ab{100}c{55}"]],
-    "ablate": [[RUN, "--sample", "50"], [RUN, "--sample", "50", "--prune", "--how", "mean"]],
+    "ablate": [[RUN], [RUN, "--sample", "50", "--prune", "--how", "mean"]],
     "automaton": [["increased_dimensionality/0", "--strings", "200", "--inside"]],
     "causes": [["lower_magnitude_initializations", "--sample", "2"]],
     "remedies": [[RUN]],

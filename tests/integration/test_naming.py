@@ -1,8 +1,6 @@
 """What names a database: a file or a URL, shown without its password, and nothing that hangs."""
 
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -10,7 +8,7 @@ from sqlalchemy import make_url
 
 from seqcls.errors import StoreError
 from sweeps.store.opening import locate, open_reader, open_writer
-from tests.conftest import ROOT
+from tests.commands import run_main
 
 SECRET = "s3cret"
 
@@ -61,12 +59,10 @@ def test_a_complete_sweep_is_said_to_be_there_without_the_password(
     url = make_url(postgres_url)
     options = {**url.query, "user": url.username or "postgres", "password": SECRET}
     named = url.set(username=None, password=None, query=options)
-    command = [sys.executable, "-m", "sweeps", "sweep", str(short_spec), "--workers", "0"]
-    environment = {**os.environ, "SEQCLS_DB": named.render_as_string(hide_password=False)}
+    secret = named.render_as_string(hide_password=False)
     for expected in ("trained 6 runs", "all runs are in postgresql://"):
-        said = subprocess.run(
-            command, env=environment, capture_output=True, text=True, cwd=ROOT, check=True
-        )
+        said = run_main("sweep", str(short_spec), "--workers", "0", SEQCLS_DB=secret)
+        assert said.returncode == 0, said
         assert expected in said.stdout
         assert SECRET not in said.stdout + said.stderr
 

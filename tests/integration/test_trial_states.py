@@ -1,7 +1,9 @@
 """What is said of a remedy follows from what is trained: nothing, a part, all, or in vain."""
 
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -37,13 +39,20 @@ def set_state(store: Store, state: str, where: str) -> None:
         )
 
 
-def said(store: Store, field: str, value: object) -> str:
-    (own,) = (
-        trial
-        for trial in remedy_trials.trials(store.reader(), 1, MECHANISMS)
-        if (trial.suggestion.field, trial.suggestion.value) == (field, value)
-    )
-    return remedy_trials.trial_sentence(own)
+def all_said(store: Store, mechanisms: Sequence[str] = MECHANISMS) -> dict[tuple[str, Any], str]:
+    """What is said of each remedy against these mechanisms, by its field and value."""
+    trials = remedy_trials.trials(store.reader(), 1, mechanisms)
+    said = {
+        (one.suggestion.field, one.suggestion.value): remedy_trials.trial_sentence(one)
+        for one in trials
+    }
+    assert len(said) == len(trials)
+    return said
+
+
+def said(store: Store, field: str, value: object, mechanism: str) -> str:
+    """What is said of one remedy where it is asked for against its own mechanism alone."""
+    return all_said(store, [mechanism])[field, value]
 
 
 @pytest.mark.parametrize("config", CONFIGS)
@@ -55,13 +64,15 @@ def test_every_remedy_is_untrained_then_in_training_then_compared(
     before = open_writer(str(tmp_path / "before.db"))
     submit(before, config, "0..2", "own")
     set_state(before, "done", "true")
+    untried = all_said(before)
+    assert set(untried) == {(own.field, own.value) for own in remedies}
+    assert set(untried.values()) == {"not tried yet"}
     before.engine.dispose()
     for number, own in enumerate(remedies):
         copy = tmp_path / f"{number}.db"
         shutil.copy(tmp_path / "before.db", copy)
         store = open_writer(str(copy))
-        field = (own.field, own.value)
-        assert said(store, *field) == "not tried yet"
+        field = (own.field, own.value, own.mechanism)
         # What differs in another field too is no trial of this one.
         other = changed(config, {**own.fields, "weight_decay": 0.5})
         submit(store, other, "0..2", "another")
@@ -75,7 +86,9 @@ def test_every_remedy_is_untrained_then_in_training_then_compared(
         set_state(store, "done", "true")
         assert "of 3 seeds in both it mends 0" in said(store, *field)
         set_state(store, "failed", "id > 6")
-        assert said(store, *field) == "training failed for every seed that was tried"
+        # Among all remedies it is said likewise.
+        failed = all_said(store)[own.field, own.value]
+        assert failed == "training failed for every seed that was tried"
 
 
 def test_a_field_that_the_changed_model_does_not_read_may_differ(tmp_path: Path) -> None:
@@ -85,10 +98,11 @@ def test_a_field_that_the_changed_model_does_not_read_may_differ(tmp_path: Path)
     lstm = changed(config, {"architecture": "lstm", "readout": "last", "num_attention_heads": 5})
     submit(store, lstm, "0..2", "an LSTM, whatever its number of heads")
     set_state(store, "done", "true")
-    assert said(store, "architecture", "lstm").startswith("trained: 3 of 3 seeds fail")
+    lstm_said = all_said(store)["architecture", "lstm"]
+    assert lstm_said.startswith("trained: 3 of 3 seeds fail")
     biased = {"architecture": "lstm", "readout": "last", "biases": True}
     another = open_writer(str(tmp_path / "another.db"))
     submit(another, config, "0..2", "own")
     submit(another, changed(config, biased), "0..2", "an LSTM with biases")
     set_state(another, "done", "true")
-    assert said(another, "architecture", "lstm") == "not tried yet"
+    assert all_said(another)["architecture", "lstm"] == "not tried yet"

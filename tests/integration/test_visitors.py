@@ -26,7 +26,7 @@ from dashboard.server.visitors import Queue, VisitorBudget
 from dashboard.views import ablation, answers
 from seqcls import cancellation
 from seqcls.errors import ConfigError, VisitorError
-from seqcls.interpretability.ablation import judge_of
+from seqcls.interpretability.ablation import ablate, backend_of
 from seqcls.interpretability.certification import certify, errors_up_to
 from seqcls.interpretability.trained_model import TrainedModel
 from sweeps.grid.spec import parse_spec
@@ -497,7 +497,7 @@ LONG: dict[str, Callable[[], Callable[[], object]]] = {
     "all strings": lambda: partial(errors_up_to, open_model(3).network),
     "a proof": lambda: partial(certify, open_model(3).network),
     "running strings": lambda: partial(open_any(3).model.ask_all, [(0,), (0, 1)]),
-    "ablation": lambda: partial(judge_of(open_any(3).model).without, {}),
+    "ablation": lambda: partial(ablate, backend_of(open_any(3).model), {}),
     "what draws a report": lambda: document.engine.__wrapped__,
 }
 """What makes each, of what is at hand already."""

@@ -27,7 +27,7 @@ from tests.unit.explained import cases_of_a_task, networks_of, random_network, t
 from tests.unit.networks import Case, plain_model
 
 WITH_PYTORCH = (
-    *("ablation_by_strings", "attribution_by_strings", "readable_model", "patching"),
+    *("backends_by_strings", "readable_model", "patching"),
     *("states_by_strings", "states_of_outputs", "cause_evidence", "causes"),
     *("automaton_answers", "automaton_inside", "automaton_learning"),
 )

@@ -7,8 +7,8 @@ from dashboard.views import ablation, families, verdict
 from dashboard.views.ablation import NAME, accuracy_by_length, part_ranking, pruning_curve
 from dashboard.views.families import family_curve, family_map, probability_curve
 from dashboard.views.verdict import error_map, errors_by_length
-from seqcls.interpretability.ablation import prune, rank
-from seqcls.interpretability.ablation_judge import Ablated, CountedJudge, dimensions_of, heads_of
+from seqcls.interpretability.ablation import Ablated, ablate, prune, rank
+from seqcls.interpretability.backends import Counts
 from seqcls.interpretability.certification import errors_up_to
 from seqcls.interpretability.families import counted_curve, counted_map
 from seqcls.interpretability.family import parse_family
@@ -70,9 +70,9 @@ def test_every_error_up_to_a_length_is_in_one_cell_of_the_picture(network: Netwo
 
 
 def test_ablation_is_drawn_before_and_after(network: Network) -> None:
-    judge = CountedJudge(network)
-    found = judge.without({heads_of(network)[1]: "zero"})
-    frame = ablation.lengths_frame({"as trained": judge.without({}), "ablated": found})
+    backend = Counts(network)
+    found = ablate(backend, {backend.parts(["head"])[1]: "zero"})
+    frame = ablation.lengths_frame({"as trained": ablate(backend, {}), "ablated": found})
     wrong = frame.groupby("model", sort=False)["wrong"].sum()
     assert wrong["as trained"] == 697
     after = found.confusion
@@ -91,15 +91,16 @@ def test_the_empty_string_is_in_the_first_point_of_lengths() -> None:
 
 
 def test_heads_are_ranked_and_pruning_ends_with_nothing_left(network: Network) -> None:
-    judge, heads = CountedJudge(network), heads_of(network)
-    costs = {"zero": rank(judge, heads, "zero"), "mean": rank(judge, heads, "mean")}
+    backend = Counts(network)
+    heads = backend.parts(["head"])
+    costs = {"zero": rank(backend, heads, "zero"), "mean": rank(backend, heads, "mean")}
     ranking = ablation.ranking_frame(costs, NAME)
     off = ranking[ranking["way"] == "zero"]
     assert off["errors"].is_monotonic_decreasing
     assert set(off["part"]) == {"head 0", "head 1"}
     assert part_ranking(ranking, 697).to_dict()["layer"]
-    parts = heads + dimensions_of(network)
-    steps = ablation.pruning_frame(list(prune(judge, parts)), NAME)
+    parts = heads + backend.parts(["dimension"])
+    steps = ablation.pruning_frame(list(prune(backend, parts)), NAME)
     assert steps["removed"].tolist() == [0, 1, 2, 3, 4]
     assert steps.loc[0, "errors"] == 697
     assert (steps[["heads left", "dimensions left"]].iloc[-1] == 0).all()

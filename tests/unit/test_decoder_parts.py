@@ -8,8 +8,7 @@ import pytest
 import torch
 
 from seqcls.errors import ConfigError
-from seqcls.interpretability.ablation import judge_of, rank
-from seqcls.interpretability.ablation_by_strings import main_parts, parts_of
+from seqcls.interpretability.ablation import ablate, rank, running
 from seqcls.interpretability.patching import patch
 from seqcls.interpretability.readable_model import (
     Output,
@@ -52,7 +51,7 @@ def copying(**fields: Any) -> TrainedModel:
 
 
 def test_the_heads_of_both_sides_have_names() -> None:
-    texts = [part.text for part in main_parts(copying())]
+    texts = [part.text for part in running(copying()).parts()]
     assert texts[:3] == [
         "encoder block 0, head 0", "encoder block 0, head 1", "encoder block 0, feed-forward",
     ]  # fmt: skip
@@ -62,16 +61,16 @@ def test_the_heads_of_both_sides_have_names() -> None:
         "decoder block 0, feed-forward",
     ]  # fmt: skip
     assert len(texts) == len(set(texts)) == 16
-    of_pictures = [part.text for part in main_parts(trained_of(SMALL))]
+    of_pictures = [part.text for part in running(trained_of(SMALL)).parts()]
     assert len(of_pictures) == 10
     assert all(text.startswith("decoder") for text in of_pictures)
     assert CROSSING.text in of_pictures
 
 
-@pytest.mark.parametrize("part", [part.text for part in main_parts(copying())])
+@pytest.mark.parametrize("part", [part.text for part in running(copying()).parts()])
 def test_a_part_that_adds_nothing_is_one_whose_weights_are_zero(part: str) -> None:
     model = copying()
-    (found,) = [each for each in main_parts(model) if each.text == part]
+    (found,) = [each for each in running(model).parts() if each.text == part]
     weights = {name: value.copy() for name, value in model.weights.items()}
     inside = f"{found.side}.blocks.{found.block}"
     if found.kind == "feed-forward":
@@ -80,21 +79,21 @@ def test_a_part_that_adds_nothing_is_one_whose_weights_are_zero(part: str) -> No
         name = "cross_attention" if found.which else "attention"
         columns = slice(4 * found.number, 4 * found.number + 4)
         weights[f"{inside}.{name}.output.weight"][:, columns] = 0
-    ablated = judge_of(model).outputs({found: "zero"})
+    ablated = running(model).outputs({found: "zero"})
     np.testing.assert_allclose(
-        ablated, judge_of(TrainedModel(model.problem, weights)).outputs({}), atol=1e-9
+        ablated, running(TrainedModel(model.problem, weights)).outputs({}), atol=1e-9
     )
-    assert abs(ablated - judge_of(model).outputs({})).max() > 1e-6
+    assert abs(ablated - running(model).outputs({})).max() > 1e-6
 
 
 def test_a_part_that_adds_its_mean_adds_that_over_the_tokens_of_its_stream() -> None:
     model = copying()
-    judge = judge_of(model)
+    backend = running(model)
     for part in (CROSSING, Part(0, "head", 0, side="encoder")):
         state = plain_model(model).parts()[part]
         found, tokens = torch.zeros(4, dtype=torch.float64), 0
         with torch.no_grad():
-            for ids in judge._batches:  # type: ignore[attr-defined]
+            for ids in backend._batches:  # type: ignore[attr-defined]
                 kept = plain_model(model).activations(ids)[state][:, part.number]
                 separator = len(model.tokenizer.alphabet) + 2
                 lengths = (ids == separator).int().argmax(dim=1)
@@ -103,24 +102,24 @@ def test_a_part_that_adds_its_mean_adds_that_over_the_tokens_of_its_stream() -> 
                 for row, length in enumerate(lengths.tolist()):
                     found += kept[row, :length].sum(dim=0)
                     tokens += length
-        mean = judge._means[part]  # type: ignore[attr-defined]
+        mean = backend._means[part]  # type: ignore[attr-defined]
         torch.testing.assert_close(mean, found / tokens)
 
 
 def test_reading_a_picture_hangs_on_heads_that_can_be_ranked() -> None:
-    judge = judge_of(trained_of(SMALL), 20)
-    ranked = rank(judge, judge.parts, "mean")
+    backend = running(trained_of(SMALL), 20)
+    ranked = rank(backend, backend.parts(), "mean")
     assert len(ranked) == 10
     assert all(np.isfinite(outcome.loss) for outcome in ranked)
-    assert {outcome.loss for outcome in ranked} != {judge.without({}).loss}
+    assert {outcome.loss for outcome in ranked} != {ablate(backend, {}).loss}
 
 
 def test_a_recurrent_reader_of_pictures_can_do_without_units_of_its_decoder() -> None:
-    texts = [part.text for part in parts_of(trained_of(RECURRENT))]
+    backend = running(trained_of(RECURRENT), 20)
+    texts = [part.text for part in backend.parts()]
     assert len(texts) == 16
     assert texts[0] == "decoder layer 0, unit 0"
-    judge = judge_of(trained_of(RECURRENT), 20)
-    (ablated, *_) = rank(judge, judge.parts[:2], "mean")
+    (ablated, *_) = rank(backend, backend.parts()[:2], "mean")
     assert ablated.logit_change > 0
 
 
@@ -147,7 +146,7 @@ def transcription(
 @pytest.mark.parametrize("side", ["encoder", "decoder"])
 def test_a_units_ablation_is_that_of_the_transcribed_equations(side: str, attention: str) -> None:
     model = copying(**LAYERS, attention=attention)
-    judge = judge_of(model, 12)
+    backend = running(model, 12)
     part = Part(side == "decoder", "unit", 3, of_layer=True, side=side)
 
     def without(of_side: str, layer: int, place: int, kept: Kept) -> Kept:
@@ -156,13 +155,14 @@ def test_a_units_ablation_is_that_of_the_transcribed_equations(side: str, attent
             kept[0][:, part.number] = 0
         return kept
 
+    strings = backend.tested.strings
     inputs = [
         tuple(row[:length].tolist())
-        for row, length in zip(judge.strings.letters, judge.strings.lengths, strict=True)
+        for row, length in zip(strings.letters, strings.lengths, strict=True)
     ]
     expected = [transcription(model, x, target(model, x), without) for x in inputs]
-    np.testing.assert_allclose(judge.outputs({part: "zero"}), torch.cat(expected), atol=1e-12)
-    assert abs(judge.outputs({part: "zero"}) - judge.outputs({})).max() > 1e-3
+    np.testing.assert_allclose(backend.outputs({part: "zero"}), torch.cat(expected), atol=1e-12)
+    assert abs(backend.outputs({part: "zero"}) - backend.outputs({})).max() > 1e-3
 
 
 @pytest.mark.parametrize("attention", ["additive", "none"])

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from seqcls.config import RunConfig
-from seqcls.interpretability.attribution_by_strings import logit_steps
+from seqcls.interpretability.attribution import logit_steps
 from seqcls.interpretability.patching import patch
 from seqcls.interpretability.trained_model import TrainedModel
 from seqcls.models.entries import entry_of

@@ -10,8 +10,7 @@ from torch import Tensor
 from seqcls.engines.member import draw_initial
 from seqcls.errors import ConfigError, InvalidStringError
 from seqcls.evaluation import distinct_test_strings
-from seqcls.interpretability.ablation import judge_of, rank
-from seqcls.interpretability.ablation_by_strings import main_parts
+from seqcls.interpretability.ablation import ablate, rank, running
 from seqcls.interpretability.minimal import minimal_failing, nearest_right, shortest_failing
 from seqcls.interpretability.patching import patch
 from seqcls.interpretability.readable_model import (
@@ -256,8 +255,8 @@ def test_the_one_token_that_differs_carries_the_whole_difference(trained: Traine
 def test_without_any_ablation_the_sample_is_answered_as_in_the_test(
     trained: TrainedModel,
 ) -> None:
-    judged_by = judge_of(trained, 10**6)
-    whole = judged_by.without({})
+    backend = running(trained, 10**6)
+    whole = ablate(backend, {})
     test = distinct_test_strings(trained.problem.test)
     direct = trained.outputs(test.strings)
     assert 0 < whole.errors == int(direct.wrong.sum()) < len(test.texts)
@@ -273,14 +272,14 @@ def test_without_any_ablation_the_sample_is_answered_as_in_the_test(
 def test_a_head_that_is_ablated_is_one_whose_output_is_zero(trained: TrainedModel) -> None:
     weights = {name: value.copy() for name, value in trained.weights.items()}
     weights["blocks.1.attention.output.weight"][:, 4:] = 0
-    (head,) = (part for part in main_parts(trained) if part.text == "block 1, head 1")
-    ablated = judge_of(trained, 60).without({head: "zero"})
+    (head,) = (part for part in running(trained).parts() if part.text == "block 1, head 1")
+    ablated = ablate(running(trained, 60), {head: "zero"})
     changed = TrainedModel(trained.problem, weights)
-    whole = judge_of(changed, 60)
-    expected = whole.without({})
+    whole = running(changed, 60)
+    expected = ablate(whole, {})
     assert (ablated.errors, ablated.right.tolist()) == (expected.errors, expected.right.tolist())
     assert ablated.loss == pytest.approx(expected.loss, rel=1e-9)
-    change = np.abs(whole.before - judge_of(trained, 60).before).mean()
+    change = np.abs(whole.before - running(trained, 60).before).mean()
     assert ablated.logit_change == pytest.approx(change, rel=1e-9)
     assert change > 0
 
@@ -288,14 +287,15 @@ def test_a_head_that_is_ablated_is_one_whose_output_is_zero(trained: TrainedMode
 @pytest.mark.parametrize("network", ["sinusoidal", "gpt2", "lstm"])
 def test_every_part_moves_log_probabilities(network: str) -> None:
     model = model_of(**NETWORKS[network])
-    judged_by = judge_of(model, 20)
-    assert len(judged_by.targets) == 20
-    parts = main_parts(model)[:3]
-    ranked = rank(judged_by, parts)
+    backend = running(model, 20)
+    assert len(backend.tested.texts) == 20
+    parts = backend.parts()[:3]
+    ranked = rank(backend, parts)
     assert all(left.logit_change > 0 for left in ranked)
-    letters = tuple(judged_by.strings.letters[3, : judged_by.strings.lengths[3]].tolist())
+    strings = backend.tested.strings
+    letters = tuple(strings.letters[3, : strings.lengths[3]].tolist())
     before = forced(model, letters, target(model, letters))
-    assert judged_by.before[3] == pytest.approx(before, rel=1e-9)
+    assert backend.before[3] == pytest.approx(before, rel=1e-9)
 
 
 def test_minimal_strings_are_inputs_of_the_task(trained: TrainedModel) -> None:

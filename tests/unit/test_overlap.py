@@ -112,7 +112,7 @@ def test_where_the_first_epochs_alone_are_looked_through_it_is_a_least_share() -
     assert (least.seen, least.epochs, least.is_exact) == (2, 5, False)
     told = trained_on([problem.config]) or ""
     assert told.startswith(f"At least {least.share:.1%} of the")
-    assert "in up to 5 epochs of training (the first 2 epochs looked through)" in told
+    assert "in up to 5 epochs of training (the first 2 epochs searched)" in told
     # Asking again does not draw more and more.
     again = overlap(problem, Effort(10_000))
     assert again is not None

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import sweeps.grid.spec
@@ -132,6 +132,7 @@ def test_a_grid_too_large_is_refused_before_it_is_expanded(
         ),
     )
 )
+@example({"name": {"\r": math.inf}})
 def test_any_table_is_read_or_refused_in_one_line(data: dict[str, Any]) -> None:
     try:
         parse_spec(data)

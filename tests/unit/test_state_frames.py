@@ -3,7 +3,7 @@
 import pytest
 
 from dashboard.charts.readout import steps_frame
-from seqcls.interpretability.attribution_by_strings import logit_steps
+from seqcls.interpretability.attribution import logit_steps
 from seqcls.interpretability.patching import patch
 from seqcls.interpretability.states_by_strings import (
     attention_patterns,

@@ -10,8 +10,8 @@ from torch import Tensor
 
 from seqcls.config import NetworkConfig
 from seqcls.errors import ConfigError, InvalidStringError
-from seqcls.interpretability import ablation_by_strings, patching
-from seqcls.interpretability.attribution_by_strings import logit_steps
+from seqcls.interpretability import backends_by_strings, patching
+from seqcls.interpretability.attribution import logit_steps
 from seqcls.interpretability.patching import patch
 from seqcls.interpretability.readable_model import ids_of, plain_model, plain_network
 from seqcls.interpretability.states_by_strings import (
@@ -128,7 +128,7 @@ def bag(monkeypatch: pytest.MonkeyPatch) -> Bag:
     own = Bag(plain_network(untrained(**GRU))).double().requires_grad_(False)
     for value in own.parameters():
         value.copy_(torch.linspace(-1, 2, value.numel()).view_as(value))
-    for module in (patching, ablation_by_strings):
+    for module in (patching, backends_by_strings):
         monkeypatch.setattr(module, "plain_model", lambda _: own)
     return own
 
@@ -140,13 +140,11 @@ def test_an_architecture_from_outside_is_looked_into_by_what_it_names() -> None:
     # Only where the strings differ does another embedding change anything.
     changed = [own != other for own, other in zip(BASE, SOURCE, strict=True)]
     assert (found.logits[0] != found.base_logit).tolist() == changed
-    judge, parts = (
-        ablation_by_strings.SampledJudge(model, 20),
-        ablation_by_strings.main_parts(model),
-    )
+    backend = backends_by_strings.Strings(model, 20)
+    parts = backend.parts()
     assert [part.text for part in parts] == [f"block 0, unit {unit}" for unit in range(4)]
-    assert np.abs(judge.before).max() > 3
-    np.testing.assert_array_equal(judge.outputs(dict.fromkeys(parts, "zero")), 0.0)
+    assert np.abs(backend.before).max() > 3
+    np.testing.assert_array_equal(backend.outputs(dict.fromkeys(parts, "zero")), 0.0)
 
 
 @pytest.mark.usefixtures("bag")
@@ -158,7 +156,7 @@ def test_an_architecture_from_outside_that_names_nothing_says_so(
     with pytest.raises(ConfigError, match="'gru' names no states that could be carried over"):
         patch(untrained(**GRU), BASE, SOURCE)
     with pytest.raises(ConfigError, match="'gru' names no parts"):
-        ablation_by_strings.parts_of(untrained(**GRU))
+        backends_by_strings.Strings(untrained(**GRU), 20).parts()
 
 
 def test_an_lstms_states_and_cells_are_carried_over_on_their_own() -> None:

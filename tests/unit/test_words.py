@@ -65,3 +65,50 @@ def test_what_a_text_imports_is_there(files: str) -> None:
             if not wanted <= (known[module] or set()):
                 missing.append(f"{path.relative_to(ROOT)}: from {module} import {names}")
     assert missing == []
+
+
+PARTICIPLE = re.compile(
+    r"(?!(excee|fee|nee|procee|see|succee)d$|embed$)(\w*ed|(for|be)?given|(re)?(built|drawn|made"
+    r"|sent|told|wound|written)|begun|bought|bound|broken|brought|caught|chosen|dealt|done|driven"
+    r"|felt|frozen|gone|grown|held|hidden|kept|known|laid|learnt|led|left|lent|lost|meant|met|paid"
+    r"|said|seen|shown|sold|sought|spent|spoken|stood|taken|taught|thought|thrown|understood|won"
+    r"|worn|woven)"
+)
+"""Without those that are infinitives too, as `put` and `split`."""
+PARTICIPLES = 362
+"""Functions that are still named by one; none may be added."""
+
+
+def functions(tree: ast.AST) -> Iterator[ast.FunctionDef]:
+    return (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef))
+
+
+def test_functions_are_verbs() -> None:
+    """A participle alone says what came out, and not what is done: `drawn` of `draw`.
+
+    Properties may be one, since they are what an object has or is, and decorators, which are said
+    of what stands below them, as `functools.cached_property` is.
+    """
+    paths = [x for package in PACKAGES[:3] for x in (ROOT / package).rglob("*.py")]
+    trees = {path: ast.parse(path.read_text()) for path in paths}
+    decorators = {
+        name.id if isinstance(name, ast.Name) else name.attr
+        for tree in trees.values()
+        for function in functions(tree)
+        for decorator in function.decorator_list
+        for name in [decorator.func if isinstance(decorator, ast.Call) else decorator]
+        if isinstance(name, ast.Name | ast.Attribute)
+    }
+    found = []
+    for path, tree in trees.items():
+        for function in functions(tree):
+            name = function.name.strip("_")
+            above = {ast.unparse(x).rpartition(".")[2] for x in function.decorator_list}
+            if (
+                PARTICIPLE.fullmatch(name)
+                and "_" not in name
+                and function.name not in decorators
+                and not above & {"property", "cached_property"}
+            ):
+                found.append(f"{path.relative_to(ROOT)}:{function.lineno}: {function.name}")
+    assert len(found) <= PARTICIPLES, "\n".join(["functions are verbs:", *found])

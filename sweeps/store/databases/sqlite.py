@@ -72,8 +72,8 @@ _UNAVAILABLE = {
     ),
     "database or disk is full": "the disk is full; free some space and run this again",
     "disk I/O error": (
-        "the disk refuses (it is full, gone, or files may not grow further); see to it and run "
-        "this again"
+        "the disk cannot be written (it is full, unmounted, or limits the size of files); fix "
+        "that and run this again"
     ),
 }
 _EMPTIED = (
@@ -253,7 +253,7 @@ def explained(name: str, error: SQLAlchemyError | sqlite3.Error) -> StoreError:
     if cause.startswith("unable to open") and (limit := limits.files_reached()) is not None:
         return StoreUnavailableError(f"{name!r}: {limit}")
     if cause.startswith("disk I/O error") and (limit := limits.file_size()) is not None:
-        return StoreUnavailableError(f"{name!r}: the disk refuses, or {limit}")
+        return StoreUnavailableError(f"{name!r}: the disk cannot be written, or {limit}")
     for text, advice in _UNAVAILABLE.items():
         if cause.startswith(text):
             return StoreUnavailableError(f"{name!r}: {advice}")
@@ -305,7 +305,7 @@ def back_up(engine: Engine, name: str, to: Path) -> None:
                 raise StoreError(f"{str(to)!r} is in the way of the copy; move it away")
     except (sqlite3.Error, ConfigError, MachineError) as error:
         raise StoreUnavailableError(
-            f"cannot copy {name!r} to {str(to)!r} before the upgrade: {error}; see to it first"
+            f"cannot copy {name!r} to {str(to)!r} before the upgrade: {error}; fix that first"
         ) from error
 
 

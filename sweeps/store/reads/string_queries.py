@@ -24,6 +24,7 @@ from sweeps.store.reads.test_sets import are_tested, stored_test_set
 from sweeps.store.tables import Config, ErrorPack, LengthSum, Run, RunState, TestSetRow, TestString
 
 PACKS_AT_ONCE = 1_000
+"""Runs whose errors are unpacked together: of all of them they would be gigabytes."""
 
 
 MAX_LENGTH = 2**31
@@ -136,7 +137,6 @@ def _wrong_by_set(
     )
     models: dict[Any, Int64[np.ndarray, " string"]] = {}
     runs = Counter[tuple[Any, int]]()
-    # A few at a time: all of them unpacked would be gigabytes.
     for some in connection.execute(packs).partitions(PACKS_AT_ONCE):
         by_set: dict[Any, list[bytes]] = {}
         for test_set_id, config_id, numbers in some:

@@ -19,6 +19,7 @@ _LENGTH = struct.Struct("<Q")
 
 
 CHUNK_BYTES = 1 << 20
+"""What is read of a pipe at a time; a longer message comes in pieces."""
 
 READY = "ready"
 """What a process says first: it has imported all that it needs."""

@@ -1,14 +1,12 @@
-"""Parts of any model ablated, judged by a sample of its test strings, which are run.
+"""Backends that run strings: any model, scored by a sample of its test strings, in PyTorch.
 
 Parts are a Transformer's heads, feed-forwards and their units, and a recurrent network's units,
-whose states are replaced after every token. Means are those over all tokens of the sample.
-
-Models that write are teacher forced. An input is answered right where every token of its target and
-`END` has the highest output after those before it, as greedy decoding would write it. The loss is
-the cross entropy of all of them.
+whose states are replaced after every token. Means are those over all tokens of the sample. Models
+that write are teacher forced.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
@@ -17,7 +15,8 @@ from jaxtyping import Float
 from torch import Tensor
 
 from seqcls.errors import ConfigError
-from seqcls.interpretability.ablation_judge import Ablation, Judge
+from seqcls.evaluation import DistinctStrings
+from seqcls.interpretability.backends import Ablation, Backend
 from seqcls.interpretability.domains import sampled_strings
 from seqcls.interpretability.readable_model import (
     PAIRS_AT_ONCE,
@@ -27,92 +26,102 @@ from seqcls.interpretability.readable_model import (
     plain_network,
 )
 from seqcls.interpretability.trained_model import TrainedModel
-from seqcls.kinds import Examples
 from seqcls.models.base import Classifier
-from seqcls.models.parts import PART_KINDS, Part, PartKind
+from seqcls.models.parts import Part, PartKind
 from seqcls.models.pictures import pictures_at_once
 from seqcls.models.positions import read_ids
 from seqcls.strings.token_strings import TokenStrings
 
 
-def parts_of(model: TrainedModel, kinds: Iterable[PartKind] = PART_KINDS) -> tuple[Part, ...]:
-    """The parts that a model has of these kinds.
+class Strings(Backend):
+    """A model that answers a string at once, and a sample of its distinct test strings.
 
-    Raises:
-        ConfigError: an architecture from outside that names none.
+    The sample is spread evenly over the lengths, and each of its strings counts once.
     """
-    parts = tuple(plain_model(model).parts())
-    if not parts:
-        raise ConfigError(
-            f"architecture={model.config.architecture!r} names no parts that it could do without"
-        )
-    wanted = set(kinds)
-    return tuple(part for part in parts if part.kind in wanted)
-
-
-def main_parts(model: TrainedModel) -> tuple[Part, ...]:
-    """A model's parts without units, of which there may be hundreds, where it has any others.
-
-    Raises:
-        ConfigError: as `parts_of`.
-    """
-    return parts_of(model, ("head", "feed-forward")) or parts_of(model)
-
-
-class SampledJudge(Judge):
-    """A model, and a sample of its distinct test strings, each of which counts once."""
 
     max_pruned = 24
 
     def __init__(self, model: TrainedModel, sample: int) -> None:
-        """Takes strings that are spread evenly over their lengths.
+        """Takes a model.
 
         Args:
             model: the model; strings that it has no places for are left out.
             sample: strings at most.
         """
-        self._asked = model
-        self._model = plain_model(model)
-        chosen = sampled_strings(model.problem, sample)
-        once = np.ones(len(chosen.texts), dtype=np.int64)
-        super().__init__(model.problem.kind, chosen.strings, chosen.targets, once)
-        read = self.kind.reading(model.task, chosen.examples)
-        self._batches = list(_batches(self._model, read))
+        super().__init__(model)
+        self._sample = sample
+        self._plain = plain_model(model)
 
-    @property
-    def parts(self) -> tuple[Part, ...]:
-        """The main parts, as `main_parts` has them."""
-        return main_parts(self._asked)
+    @cached_property
+    def tested(self) -> DistinctStrings:
+        """The sample, the shortest strings first."""
+        chosen = sampled_strings(self.model.problem, self._sample)
+        return replace(chosen, occurrences=np.ones_like(chosen.occurrences))
+
+    def parts(self, kinds: Sequence[PartKind] = ()) -> tuple[Part, ...]:
+        """Implements `Backend.parts`.
+
+        If no kinds are named, units, of which there may be hundreds, are left out where there are
+        any others.
+        """
+        parts = tuple(self._plain.parts())
+        if not parts:
+            raise ConfigError(
+                f"architecture={self.model.config.architecture!r} names no parts that it could do "
+                "without"
+            )
+        main = tuple(part for part in parts if part.kind in (kinds or ("head", "feed-forward")))
+        return main if kinds or main else parts
 
     def loss(self, outputs: Float[np.ndarray, "string *output"]) -> float:
-        """Implements `Judge.loss`."""
-        if self._is_of_tokens:
-            return float(-self.margins(outputs).mean())
-        examples = Examples(self.strings, self.targets)
-        encoded = self.kind.encoded(self._asked.task, examples, plain_network(self._asked))
-        targets = torch.from_numpy(encoded)
-        return float(self.kind.losses(torch.from_numpy(outputs), targets, "default").mean())
+        """Implements `Backend.loss`."""
+        losses = self.model.problem.kind.losses(torch.from_numpy(outputs), self._encoded, "default")
+        return float(losses.mean())
 
     def outputs(self, ablation: Ablation) -> Float[np.ndarray, "string *output"]:
-        """Implements `Judge.outputs`."""
+        """Implements `Backend.outputs`."""
         values = {
             part: self._means[part] if how == "mean" else 0.0 for part, how in ablation.items()
         }
         with torch.no_grad():
-            pairs = [(ids, _run(self._model, ids, values)) for ids in self._batches]
-        if self._is_of_tokens:
-            # What the head gives at the tokens of target and `END`, input by input.
-            pairs = [(ids, given[from_separator(self._asked, ids)]) for ids, given in pairs]
-        return torch.cat([given for _, given in pairs]).numpy()
+            outputs = [self._judged(x, _run(self._plain, x, values)) for x in self._batches]
+        return torch.cat(outputs).numpy()
 
-    @property
-    def _is_of_tokens(self) -> bool:
-        """Whether the head answers token by token."""
-        return self._model.config.head != "string"
+    def _judged(self, _ids: Tensor, outputs: Tensor) -> Tensor:
+        """What is judged of that which the head gives for a batch."""
+        return outputs
+
+    @cached_property
+    def _encoded(self) -> Tensor:
+        model = self.model
+        encode = model.problem.kind.encoded
+        return torch.from_numpy(encode(model.task, self.tested.examples, plain_network(model)))
+
+    @cached_property
+    def _batches(self) -> list[Tensor]:
+        model = self.model
+        read = model.problem.kind.reading(model.task, self.tested.examples)
+        return list(_batches(self._plain, read))
 
     @cached_property
     def _means(self) -> "_Means":
-        return _Means(self._model, self._batches)
+        return _Means(self._plain, self._batches)
+
+
+class Outputs(Strings):
+    """A model that writes, and a sample of its distinct test inputs with their targets.
+
+    An input is answered right where every token of its target and `END` has the highest output
+    after those before it, as greedy decoding would write it.
+    """
+
+    def loss(self, outputs: Float[np.ndarray, "token output"]) -> float:
+        """The mean over inputs of the cross entropy of all tokens of the target and `END`."""
+        return float(-self.model.problem.kind.margins(outputs, self.tested.targets).mean())
+
+    def _judged(self, ids: Tensor, outputs: Tensor) -> Tensor:
+        """What the head gives at the tokens of target and `END`, input by input."""
+        return outputs[from_separator(self.model, ids)]
 
 
 Value = Tensor | float
