@@ -10,6 +10,7 @@ The readers are those of scikit-learn (Pedregosa et al. 2011), on one thread; th
 the same readers.
 """
 
+import hashlib
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -22,6 +23,7 @@ from jaxtyping import Bool, Int64
 
 from seqcls.cancellation import check
 from seqcls.evaluation import distinct_test_strings
+from seqcls.fields import strings_read
 from seqcls.kinds import Examples
 from seqcls.kinds.base import of_one_width
 from seqcls.problem import Problem
@@ -30,6 +32,7 @@ from seqcls.sampling.near import neighbors
 from seqcls.sampling.streams import stream
 from seqcls.strings.token_strings import NO_LETTER, TokenStrings
 from seqcls.tasks.base import CountTask, LanguageTask
+from seqcls.text import canonical_json
 
 FITTED_ON = 20_000
 """Training strings that readers are fitted on: the first that are drawn."""
@@ -77,6 +80,14 @@ def read_test(problem: Problem) -> Sequence[Shortcut]:
     with _READING:
         epochs, readers = problem.config.max_num_epochs, problem.kind.shortcut_readers
         return _read(problem.train, problem.test, epochs, readers)
+
+
+def training_key(problem: Problem) -> str:
+    """A hash of what determines the strings that readers are fitted on."""
+    fields = {name: getattr(problem.config, name) for name in strings_read(problem.config, "train")}
+    epochs = _epochs(problem.train, problem.config.max_num_epochs)
+    text = canonical_json({**fields, "fitted_on": FITTED_ON, "epochs": epochs})
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 _READING = Lock()
@@ -188,11 +199,15 @@ def is_local(task: LanguageTask) -> bool:
     return True
 
 
+def _epochs(sampler: Sampler, most: int) -> int:
+    """Epochs that the first training strings take, of at most so many."""
+    return 1 if sampler.repeats else min(most, -(-FITTED_ON // sampler.epoch_size))
+
+
 def _first(sampler: Sampler, most_epochs: int) -> Examples:
     """The first training strings; of an epoch that repeats, each string once."""
     drawn = stream(sampler)
-    epochs = 1 if sampler.repeats else min(most_epochs, -(-FITTED_ON // sampler.epoch_size))
-    parts = [drawn.epoch(epoch) for epoch in range(epochs)]
+    parts = [drawn.epoch(epoch) for epoch in range(_epochs(sampler, most_epochs))]
     if len(parts) == 1:
         return parts[0].take(slice(0, FITTED_ON))
     letters = np.concatenate(of_one_width(*(part.strings.letters for part in parts)))

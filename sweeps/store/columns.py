@@ -277,6 +277,11 @@ NO_ERRORS = StringErrors(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.float
 # What a shortcut reader reads rightly, by length, as JSON.
 
 
+def packed_lengths(rows: Sequence[tuple[int, int, int]]) -> str:
+    """An array of lengths, each an array of it, its test strings and those read rightly."""
+    return json.dumps(rows, separators=(",", ":"))
+
+
 def unpacked_lengths(text: str) -> list[tuple[int, int, int]]:
     """Lengths with how many test strings each has, and how many of them are read rightly.
 

@@ -40,6 +40,7 @@ from sweeps.store.tables import (
     Run,
     RunState,
     SavedView,
+    ShortcutRow,
     Sweep,
     SweepNote,
     SweepRun,
@@ -261,7 +262,8 @@ def delete_runs(connection: Connection, run_ids: Sequence[int]) -> None:
         connection.execute(delete_rows(Config).where(~used))
         delete_unused(connection)
         tested = select(Config.test_set_id).where(Config.test_set_id.is_not(None))
-        connection.execute(delete_rows(TestString).where(TestString.test_set_id.not_in(tested)))
+        for strings in (TestString, ShortcutRow):
+            connection.execute(delete_rows(strings).where(strings.test_set_id.not_in(tested)))
         connection.execute(delete_rows(TestSetRow).where(TestSetRow.id.not_in(tested)))
 
 
