@@ -153,7 +153,7 @@ class _Means:
         self._sums: dict[str, Tensor] = {}
         self._tokens: dict[str, int] = {}
         for ids in batches:
-            for name, state in _kept(model, ids).items():
+            for name, state in _record_averaged(model, ids).items():
                 real = model.tokens_of(ids, name).double()
                 self._tokens[name] = self._tokens.get(name, 0) + int(real.sum())
                 # A head's states have the head before the position.
@@ -167,7 +167,7 @@ class _Means:
         return mean if part.kind == "feed-forward" else mean[part.number]
 
 
-def _kept(model: Classifier, ids: Tensor) -> dict[str, Tensor]:
+def _record_averaged(model: Classifier, ids: Tensor) -> dict[str, Tensor]:
     """The states that are averaged, and no others: attention between all pairs would be much."""
     averaged, kept = set(model.parts().values()), dict[str, Tensor]()
 

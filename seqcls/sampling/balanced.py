@@ -21,7 +21,7 @@ from seqcls.tasks.files import rows_only
 _INSERT, _REPLACE, _DELETE = range(3)
 
 
-def edited(
+def edit(
     rng: np.random.Generator,
     strings: TokenStrings,
     edits: Int64[np.ndarray, " string"],
@@ -170,7 +170,7 @@ class BalancedStrings(DrawnByLength):
     def _draw(self, rng: np.random.Generator, labels: Bool[np.ndarray, " string"]) -> Letters:
         letters = np.full((len(labels), self.max_length), NO_LETTER, dtype=np.uint8)
         positive, negative = np.flatnonzero(labels), np.flatnonzero(~labels)
-        _put(letters, positive, self._of_label(rng, len(positive), positive=True))
+        _put_rows(letters, positive, self._of_label(rng, len(positive), positive=True))
         edits = np.full(len(negative), self.negatives == "edits")
         if self.negatives == "mixed":
             edits = rng.integers(2, size=len(negative)).astype(bool)
@@ -179,7 +179,7 @@ class BalancedStrings(DrawnByLength):
             self._put_of_lengths(rng, letters, negative[edits], self._edited_to)
         else:
             self._put_negative(rng, letters, negative[~edits], self._uniform)
-            self._put_negative(rng, letters, negative[edits], self._edited)
+            self._put_negative(rng, letters, negative[edits], self._draw_edited)
         return letters
 
     def _put_negative(
@@ -192,9 +192,9 @@ class BalancedStrings(DrawnByLength):
             left -= len(drawn)
             fits = (drawn.lengths >= self.min_length) & (drawn.lengths <= self.max_length)
             kept = np.flatnonzero(fits & ~self.task.labels(drawn))[: len(rows)]
-            _put(letters, rows[: len(kept)], drawn.take(kept))
+            _put_rows(letters, rows[: len(kept)], drawn.take(kept))
             rows = rows[len(kept) :]
-        _put(letters, rows, self._of_label(rng, len(rows), positive=False))
+        _put_rows(letters, rows, self._of_label(rng, len(rows), positive=False))
 
     def _put_of_lengths(
         self, rng: np.random.Generator, letters: Letters, rows: Rows, candidates: CandidatesOf
@@ -207,9 +207,9 @@ class BalancedStrings(DrawnByLength):
             tried, drawn = candidates(rng, lengths)
             fits = (drawn.lengths == lengths[tried]) & ~self.task.labels(drawn)
             kept = tried[fits]
-            _put(letters, rows[kept], drawn.take(np.flatnonzero(fits)))
+            _put_rows(letters, rows[kept], drawn.take(np.flatnonzero(fits)))
             rows, lengths = np.delete(rows, kept), np.delete(lengths, kept)
-        _put(letters, rows, draw_many(self.task, rng, lengths, positive=False))
+        _put_rows(letters, rows, draw_many(self.task, rng, lengths, positive=False))
 
     def _of_label(self, rng: np.random.Generator, size: int, *, positive: bool) -> TokenStrings:
         lengths = rng.choice(self._lengths[positive], size=size)
@@ -224,9 +224,9 @@ class BalancedStrings(DrawnByLength):
         letters = rng.integers(num_letters, size=shape, dtype=np.uint8)
         return np.arange(len(lengths)), TokenStrings.of_letters(num_letters, letters, lengths)
 
-    def _edited(self, rng: np.random.Generator, size: int) -> TokenStrings:
+    def _draw_edited(self, rng: np.random.Generator, size: int) -> TokenStrings:
         edits = _numbers_of_edits(rng, size)
-        return edited(rng, self._of_label(rng, size, positive=True), edits)
+        return edit(rng, self._of_label(rng, size, positive=True), edits)
 
     def _edited_to(self, rng: np.random.Generator, lengths: Lengths) -> tuple[Rows, TokenStrings]:
         """Edited strings of these lengths, where a string of the length before is positive."""
@@ -236,7 +236,7 @@ class BalancedStrings(DrawnByLength):
         before = lengths - np.bincount(row, growth(kinds), len(lengths)).astype(np.int64)
         there = np.isin(before, self._lengths[True])
         positive = draw_many(self.task, rng, before[there], positive=True)
-        return np.flatnonzero(there), edited(rng, positive, edits[there], kinds[there[row]])
+        return np.flatnonzero(there), edit(rng, positive, edits[there], kinds[there[row]])
 
 
 def _numbers_of_edits(rng: np.random.Generator, size: int) -> Int64[np.ndarray, " string"]:
@@ -275,7 +275,7 @@ def _strings(task: Task, letters: Letters) -> TokenStrings:
     return TokenStrings(len(task.alphabet), lengths, letters)
 
 
-def _put(letters: Letters, rows: Int64[np.ndarray, " row"], strings: TokenStrings) -> None:
+def _put_rows(letters: Letters, rows: Int64[np.ndarray, " row"], strings: TokenStrings) -> None:
     width = min(letters.shape[1], strings.letters.shape[1])
     letters[rows] = NO_LETTER
     letters[rows, :width] = strings.letters[:, :width]
