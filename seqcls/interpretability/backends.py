@@ -71,11 +71,8 @@ class Backend(ABC):
 
     def score(self, ablation: Ablation) -> Scores:
         """The answers to the test strings without these parts."""
-        kind, targets, outputs = (
-            self.model.problem.kind,
-            self.tested.targets,
-            self.outputs(ablation),
-        )
+        kind, targets = self.model.problem.kind, self.tested.targets
+        outputs = self.outputs(ablation)
         margins, wrong = kind.margins(outputs, targets), kind.are_wrong(outputs, targets)
         return Scores(margins, wrong, self.loss(outputs))
 
