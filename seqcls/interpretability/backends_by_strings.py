@@ -84,10 +84,10 @@ class Strings(Backend):
             part: self._means[part] if how == "mean" else 0.0 for part, how in ablation.items()
         }
         with torch.no_grad():
-            outputs = [self._judged(x, _run(self._plain, x, values)) for x in self._batches]
+            outputs = [self._judge(x, _run(self._plain, x, values)) for x in self._batches]
         return torch.cat(outputs).numpy()
 
-    def _judged(self, _ids: Tensor, outputs: Tensor) -> Tensor:
+    def _judge(self, _ids: Tensor, outputs: Tensor) -> Tensor:
         """What is judged of that which the head gives for a batch."""
         return outputs
 
@@ -119,7 +119,7 @@ class Outputs(Strings):
         """The mean over inputs of the cross entropy of all tokens of the target and `END`."""
         return float(-self.model.problem.kind.margins(outputs, self.tested.targets).mean())
 
-    def _judged(self, ids: Tensor, outputs: Tensor) -> Tensor:
+    def _judge(self, ids: Tensor, outputs: Tensor) -> Tensor:
         """What the head gives at the tokens of target and `END`, input by input."""
         return outputs[from_separator(self.model, ids)]
 
