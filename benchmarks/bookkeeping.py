@@ -62,7 +62,7 @@ def _cost(store: Store, runs: int, outcome: RunResult) -> Cost:
         seconds, claimed = _timed(partial(writer.claim, store, worker_id, group))
         claim += seconds
         assert claimed is not None
-        sealed = [outcome.sealed(run.config.key, run.model_seed) for run in group]
+        sealed = [outcome.seal(run.config.key, run.model_seed) for run in group]
         seconds, _ = _timed(partial(writer.record, store, claimed, sealed))
         record += seconds
     status, _ = _timed(partial(progress, store.reader()))

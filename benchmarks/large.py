@@ -83,7 +83,7 @@ def _finish(store: Store, runs: Sequence[Any], drawn: "Drawn") -> None:
     rows: dict[type[Base], list[Any]] = {}
     done = []
     for run_id, seed, key in runs:
-        outcome = drawn.outcome(run_id).sealed(key, seed)
+        outcome = drawn.outcome(run_id).seal(key, seed)
         for table, own in result_rows(run_id, outcome).items():
             rows.setdefault(table, []).extend(own)
         times = {"started_at": now(), "finished_at": now(), "train_seconds": 0.1}

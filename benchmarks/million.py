@@ -221,7 +221,7 @@ def record(url: str) -> None:
     for group in make_groups(queued_runs(store.reader(), [sweep_id])):
         claimed = writer.claim(store, worker_id, group)
         assert claimed is not None
-        outcomes = [drawn.outcome(x.id).sealed(x.config.key, x.model_seed) for x in group]
+        outcomes = [drawn.outcome(x.id).seal(x.config.key, x.model_seed) for x in group]
         started = time.perf_counter()
         runs += writer.record(store, claimed, outcomes)
         seconds += time.perf_counter() - started

@@ -77,7 +77,7 @@ def alone(seeds: int) -> None:
         while left:
             while waiting and executor.free > 0:
                 executor.begin(waiting.pop(0))
-            left -= len(list(executor.ended()))
+            left -= len(list(executor.take_ended()))
 
 
 def _run(command: list[str]) -> Cost:

@@ -12,13 +12,13 @@ from threading import Lock, Timer
 
 import streamlit as st
 
-from dashboard.text import told, verbatim
+from dashboard.text import error_text, verbatim
 from seqcls.errors import ConfigError, SeqclsError
 from sweeps.access import control, refuse_writes
 from sweeps.api import Store, open_reader, open_writer, reading
 from sweeps.api.reading import SweepState
 from sweeps.grid.spec import SweepSpec
-from sweeps.processes import repeated
+from sweeps.processes import retry_lost
 from sweeps.store import writer
 from sweeps.work import background_worker
 from sweeps.work.progress import counts
@@ -167,15 +167,15 @@ def is_attended(store: Store, sweep_id: int, running: int) -> bool:
 
 def write(do: Callable[[Store], object]) -> None:
     """Writes anything; what is wrong with it is said on the page."""
-    tried(lambda: do(open_writer()))
+    attempt(lambda: do(open_writer()))
 
 
-def tried(do: Callable[[], object]) -> None:
+def attempt(do: Callable[[], object]) -> None:
     """Does anything; what is wrong with it is said on the page."""
     try:
-        repeated(do)
+        retry_lost(do)
     except (SeqclsError, OSError) as error:
-        st.session_state[PROBLEM] = told(error)
+        st.session_state[PROBLEM] = error_text(error)
 
 
 LOOK_SECONDS = 1.0
@@ -188,7 +188,7 @@ def delete_later(sweep_id: int, name: str) -> None:
         refuse_writes("deleting a sweep")
         deletions().begin(open_reader().address, sweep_id, name)
 
-    tried(do)
+    attempt(do)
 
 
 def hidden_sweeps() -> set[int]:

@@ -45,7 +45,7 @@ def draw() -> None:
     layout.set_up(page.title)
     panel.switch(page.url_path)
     limit_reads(data.PAGE_SECONDS)
-    with visitors.drawing(), concurrent_changes.redrawn_if_changed():
+    with visitors.drawing(), concurrent_changes.redraw_if_changed():
         came = links.is_another_page(page.url_path)
         if came:
             filters.take_from_link()

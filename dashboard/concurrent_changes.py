@@ -19,7 +19,7 @@ MOST_TRIES = 5
 
 
 @contextmanager
-def redrawn_if_changed(*, part: bool = False) -> Iterator[None]:
+def redraw_if_changed(*, part: bool = False) -> Iterator[None]:
     """Draws the page anew where it broke because the database changed while it was drawn, or its
     server ended the connection.
 

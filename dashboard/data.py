@@ -11,7 +11,7 @@ import pandas as pd
 import streamlit as st
 
 from dashboard.server.shared_answers import ANSWERS
-from dashboard.text import told, without_folder
+from dashboard.text import error_text, without_folder
 from seqcls.errors import (
     PluginError,
     PluginMissingError,
@@ -26,7 +26,7 @@ from sweeps.api import Store, open_reader, overlaps, reading, sweeping
 from sweeps.api import trials as remedy_trials
 from sweeps.api.reading import View, as_of_now, one_moment
 from sweeps.grid.spec import parse_spec
-from sweeps.processes import repeated
+from sweeps.processes import retry_lost
 from sweeps.statistics import differences, intervals
 from sweeps.store import trust
 from sweeps.work import progress as progressing
@@ -178,7 +178,7 @@ def shared(
                     key, partial(_of_one_revision, of, partial(function, *args, **kwargs))
                 )
 
-            return repeated(read)
+            return retry_lost(read)
 
     return ask
 
@@ -221,7 +221,7 @@ count_runs = cached(reading.count_runs)
 count_string_errors = cached(reading.count_string_errors)
 error_kinds_by_length = cached(reading.error_kinds_by_length)
 failing_models = cached(reading.failing_models)
-first_wrong_places = cached(reading.first_wrong_places)
+first_wrong_places = cached(reading.first_wrong_positions)
 loops = cached(remedy_trials.loops)
 languages = cached(reading.languages, reading.configs_revision)
 median_curves = cached(reading.median_curves)
@@ -249,7 +249,7 @@ worst_models = cached(reading.worst_models)
 
 
 @cached
-def estimated(
+def estimate(
     store: Store, submitted: tuple[str, ...], workers: int, timed: bool, timer: Timer
 ) -> Estimate:
     """Calls `sweeping.estimate` with specifications as they were submitted.
@@ -331,7 +331,7 @@ def explain(error: SeqclsError) -> None:
     Raises:
         SeqclsError: the error itself, where the database has changed since the page began: what
             its first answers name may be gone; and where the connection was lost.
-            `redrawn_if_changed` draws the page anew.
+            `redraw_if_changed` draws the page anew.
     """
     if isinstance(error, StoreDamagedError) and trust.learns_of_damage():
         st.rerun()
@@ -355,11 +355,11 @@ def say(error: SeqclsError) -> None:
         return
     if isinstance(error, PluginMissingError | PluginError):
         st.warning("These models need a plug-in that is not installed here.")
-        st.code(told(error), language=None, wrap_lines=True)
+        st.code(error_text(error), language=None, wrap_lines=True)
         return
     st.error("The database cannot be shown.")
     # As code: the path and the reason appear as they are, whatever characters they hold.
-    st.code(told(error), language=None, wrap_lines=True)
+    st.code(error_text(error), language=None, wrap_lines=True)
 
 
 @contextmanager

@@ -9,7 +9,7 @@ import pandas as pd
 import streamlit as st
 from jaxtyping import Float, UInt8
 
-from dashboard.text import written
+from dashboard.text import format_value
 from seqcls.pictures import COLUMNS, ROWS, Page
 from seqcls.pictures.user_pictures import Ink
 from seqcls.strings.tokenizer import FIRST_LETTER, Tokenizer
@@ -43,7 +43,7 @@ def _chip(name: str, value: object) -> str:
 
 
 def _value(value: object) -> str:
-    return f"<b>{html.escape('not read' if _is_missing(value) else written(value))}</b>"
+    return f"<b>{html.escape('not read' if _is_missing(value) else format_value(value))}</b>"
 
 
 def _is_missing(value: object) -> bool:
@@ -69,7 +69,7 @@ def show_picture(task: Task, text: str, marked: int | None = None) -> None:
     page = page_of(task)
     if page is None:
         return
-    place_picture(colored(page, letters_of(task, text), marked))
+    place_picture(color_picture(page, letters_of(task, text), marked))
     st.caption(
         "What the model saw." + ("" if marked is None else " Framed: the first wrong character.")
     )
@@ -87,7 +87,7 @@ def letters_of(task: Task, text: str) -> list[int]:
     return [token - FIRST_LETTER for token in ids]
 
 
-def colored(page: Page, letters: list[int], marked: int | None = None) -> Colors:
+def color_picture(page: Page, letters: list[int], marked: int | None = None) -> Colors:
     """The picture of an input, dark on white, a few screen pixels a pixel.
 
     Args:
@@ -96,7 +96,7 @@ def colored(page: Page, letters: list[int], marked: int | None = None) -> Colors
         marked: the place of a letter that gets a frame.
     """
     (ink,) = page.draw(np.array([letters], dtype=np.uint8))
-    colors = heated(ink)
+    colors = overlay_heat(ink)
     if marked is not None and marked < len(letters):
         breaks = [x for x in range(marked) if letters[x] == len(page.alphabet)]
         line, column = len(breaks), marked - (breaks[-1] + 1 if breaks else 0)
@@ -109,7 +109,9 @@ def colored(page: Page, letters: list[int], marked: int | None = None) -> Colors
     return colors
 
 
-def heated(ink: Ink, heat: Float[np.ndarray, "memory_row memory_column"] | None = None) -> Colors:
+def overlay_heat(
+    ink: Ink, heat: Float[np.ndarray, "memory_row memory_column"] | None = None
+) -> Colors:
     """A picture in colors, enlarged, with weights laid over it in orange, the largest strongest."""
     colors = np.repeat(255 * (1 - ink[:, :, None]), 3, axis=2)
     if heat is not None:

@@ -45,7 +45,7 @@ def show(applied: bool, page: str) -> None:
         page: the path of the page that is shown.
     """
     try:
-        offered = _offered()
+        offered = _offer()
         if applied:
             # Other pages have parameters of their own, which may be named like settings.
             _take_in()
@@ -66,7 +66,7 @@ def _show(offered: dict[str, list[Any]]) -> None:
     offered = dict(offered)
     # What is archived is not offered, but can be chosen by a link.
     named = {*(st.session_state.get("sweep") or []), *st.query_params.get_all("sweep")}
-    hidden = archived() - named
+    hidden = archived_sweeps() - named
     sweeps = [name for name in offered.pop("sweep") if name not in hidden]
     tags, seeds = offered.pop("tag"), offered.pop("seed")
     if tags:
@@ -106,7 +106,7 @@ def take_from_link() -> None:
     The widgets are there already, and by themselves would keep what they were set to.
     """
     try:
-        known = _asked({name: _named_by_link(name) for name in st.query_params}).known
+        known = _read_link({name: _named_by_link(name) for name in st.query_params}).known
     except SeqclsError:
         return
     for name, values in known.items():
@@ -123,16 +123,16 @@ def _named_by_link(name: str) -> list[str]:
     return given[len(before) :] if merged else given
 
 
-def _offered() -> dict[str, list[Any]]:
+def _offer() -> dict[str, list[Any]]:
     """What may be chosen in each filter of several values."""
     sweeps = list(data.sweep_names().values())
     tags = sorted({tag for note in _notes().values() for tag in note.tags})
     return {"sweep": sweeps, "tag": tags, "seed": data.model_seeds(), **_fields()}
 
 
-def _asked(given: Mapping[str, Sequence[str]]) -> links.AskedFilters:
+def _read_link(given: Mapping[str, Sequence[str]]) -> links.AskedFilters:
     """What a link asks of the filters."""
-    several, defaults = _offered(), default_fields()
+    several, defaults = _offer(), default_fields()
     one: dict[str, Callable[[str], Any]] = {
         "failing": lambda text: {"true": True, "false": False}.get(text.lower()),
         "kind": lambda text: text if text in _kinds() else None,
@@ -144,7 +144,7 @@ def _asked(given: Mapping[str, Sequence[str]]) -> links.AskedFilters:
         for config in data.some_configs((*data.languages(),)[:1]).values():
             fields = fields_known(config)
             one |= {name: partial(_read, [fields.get(name)]) for name in alike}
-    return links.asked(given, several, one, [*defaults, *foreign])
+    return links.read_filters(given, several, one, [*defaults, *foreign])
 
 
 def _kinds() -> Sequence[str]:
@@ -153,13 +153,13 @@ def _kinds() -> Sequence[str]:
 
 def _read(values: Sequence[Any], text: str) -> Any:
     """The one of these values that a text means; None where it means none."""
-    return next(iter(WrittenValue(text).meant(values)), None)
+    return next(iter(WrittenValue(text).matching(values)), None)
 
 
 def _take_in() -> None:
     """Remembers what the link asks for and no filter has: Streamlit takes it out of the link."""
     given = {name: st.query_params.get_all(name) for name in st.query_params}
-    for name, values in _asked(given).unknown.items():
+    for name, values in _read_link(given).unknown.items():
         before = st.session_state.setdefault(UNKNOWN, {}).get(name, [])
         st.session_state[UNKNOWN][name] = list(dict.fromkeys([*before, *values]))
 
@@ -169,7 +169,7 @@ def say_what_is_unknown() -> None:
     if not (asked := st.session_state.get(UNKNOWN)):
         return
     try:
-        still = _asked(asked).unknown
+        still = _read_link(asked).unknown
     except SeqclsError:
         return
     for name, values in still.items():
@@ -187,10 +187,10 @@ def _take_clicked() -> None:
     fields = _fields()
     for name, text in st.session_state.pop(links.CHOSEN, {}).items():
         if name in fields:
-            st.session_state[name] = WrittenValue(text).meant(fields[name])
+            st.session_state[name] = WrittenValue(text).matching(fields[name])
 
 
-def archived() -> set[str]:
+def archived_sweeps() -> set[str]:
     """The names of the sweeps that are archived."""
     return {name for name, note in _notes().items() if note.archived_at is not None}
 
@@ -205,20 +205,20 @@ def _sweeps(chosen: Sequence[str], tags: Sequence[str]) -> tuple[str, ...] | Non
     """The sweeps that pass these filters; empty means all, None means none."""
     if not tags:
         return tuple(chosen)
-    hidden, written = archived(), _notes()
+    hidden, written = archived_sweeps(), _notes()
     names = chosen or [name for name in data.sweep_names().values() if name not in hidden]
     return tuple(x for x in names if {*tags} & {*written.get(x, Note()).tags}) or None
 
 
-def _chosen() -> dict[str, Any]:
+def _chosen_values() -> dict[str, Any]:
     set_to = {key: st.session_state.get(key) for key in PLAIN}
     # A threshold of 0 is one, too.
     return {key: PLAIN[key] if value is None else value for key, value in set_to.items()}
 
 
-def told() -> str:
+def describe_filters() -> str:
     """What is chosen beside sweeps, in a line; empty where nothing is."""
-    chosen = {key: value for key, value in _chosen().items() if value != PLAIN[key]}
+    chosen = {key: value for key, value in _chosen_values().items() if value != PLAIN[key]}
     chosen.pop("sweep", None)
     chosen |= {str(name): st.session_state.get(str(name)) for name in data.settings()}
     said = [
@@ -242,12 +242,12 @@ def say_none(said: str = NONE_TESTED) -> None:
 
 def current() -> View:
     """The filters as they are set now."""
-    state = _chosen()
+    state = _chosen_values()
     sweeps = _sweeps(state["sweep"], state["tag"])
     return View(
         sweeps=sweeps or (),
         # What is named is shown, archived or not.
-        without=() if sweeps else tuple(sorted(archived())),
+        without=() if sweeps else tuple(sorted(archived_sweeps())),
         model_seeds=tuple(state["seed"]),
         config_ids=() if sweeps is None else _config_ids(),
         below=state["below"] / 100,
@@ -327,7 +327,7 @@ def _is_plain() -> bool:
     if st.session_state.get(UNKNOWN):
         return False
     fields = map(str, data.settings())
-    return _chosen() == PLAIN and not any(st.session_state.get(x) for x in fields)
+    return _chosen_values() == PLAIN and not any(st.session_state.get(x) for x in fields)
 
 
 def _clear() -> None:

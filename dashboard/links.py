@@ -42,7 +42,7 @@ class AskedFilters:
     """What cannot be chosen, as the link has it: it restricts nothing, and is said."""
 
 
-def asked(
+def read_filters(
     given: Mapping[str, Sequence[str]],
     several: Mapping[str, Sequence[Any]],
     one: Mapping[str, Callable[[str], Any]],
@@ -91,14 +91,14 @@ def _is_almost(name: str, names: Iterable[str]) -> bool:
     return name not in OWN and bool(difflib.get_close_matches(name, names, n=1, cutoff=0.75))
 
 
-def linked(param: str) -> list[int]:
+def numbers_of(param: str) -> list[int]:
     """The whole numbers that the link gives for a parameter."""
     return [int(x) for x in st.query_params.get_all(param) if x.isdecimal() and len(x) < 19]
 
 
 def put(param: str, values: Sequence[int]) -> None:
     """Makes the link give these values for a parameter."""
-    if linked(param) != list(values):
+    if numbers_of(param) != list(values):
         st.query_params[param] = [str(value) for value in values]
     if not values and param in st.query_params:
         del st.query_params[param]
@@ -203,11 +203,11 @@ def selectable(
     Returns:
         The selected ids; where nothing is selected, those of the link that the table does not show.
     """
-    before = linked(param)
+    before = numbers_of(param)
     rows = [place for place, row_id in enumerate(ids) if row_id in before]
     # Rows are selected by their place: other rows are another table.
     key = f"{param}-{sha256(repr(list(ids)).encode()).hexdigest()[:16]}"
-    chosen = [ids[row] for row in _selected(frame, rows, mode, columns, key, most, order)]
+    chosen = [ids[row] for row in _select_rows(frame, rows, mode, columns, key, most, order)]
     if not chosen and not rows:
         return before
     put(param, chosen)
@@ -231,7 +231,7 @@ def texts(
     """
     linked, shown = st.query_params.get(param), frame["string"]
     rows = [row for row, known in enumerate(zip(values, shown, strict=True)) if linked in known]
-    chosen = [values[x] for x in _selected(frame, rows[:1], "single-row", columns, key)]
+    chosen = [values[x] for x in _select_rows(frame, rows[:1], "single-row", columns, key)]
     if chosen:
         st.query_params[param] = chosen[0]
     elif rows:
@@ -239,7 +239,7 @@ def texts(
     return chosen[0] if chosen else None
 
 
-def _selected(
+def _select_rows(
     frame: pd.DataFrame,
     rows: Sequence[int],
     mode: Mode,

@@ -17,7 +17,7 @@ from dashboard import layout
 from dashboard.charts.legend import Key, legend, split_panels
 from dashboard.charts.parts import TokenDrawing, alone, at_own_size
 from dashboard.charts.scales import Drawing
-from dashboard.charts.themes import DARK, LIGHT, Ground, described, themed, title_of
+from dashboard.charts.themes import DARK, LIGHT, Ground, apply_theme, describe_chart, title_of
 from dashboard.server.shared_answers import ANSWERS
 from dashboard.text import verbatim
 from seqcls.cancellation import check
@@ -49,10 +49,10 @@ def spec_of(chart: Drawing, says: str = "") -> dict[str, Any]:
         says: its main number in a sentence, for those who cannot see it.
     """
     check()
-    return _said(_spec(chart, ground()), says)
+    return _add_description(_spec(chart, ground()), says)
 
 
-def built(builder: Callable[..., Drawing], *given: Any) -> dict[str, Any]:
+def build(builder: Callable[..., Drawing], *given: Any) -> dict[str, Any]:
     """A chart as it is sent, which is built of the same data only once, whichever session shows it.
 
     Args:
@@ -74,10 +74,10 @@ def _with_bytes(spec: dict[str, Any]) -> dict[str, Any]:
 
 def _spec(chart: Drawing, on: Ground) -> dict[str, Any]:
     # Not validated again, which would take half of the page's time; tests do that.
-    return _light(themed(chart.to_dict(validate=False), on))
+    return _light(apply_theme(chart.to_dict(validate=False), on))
 
 
-def _said(spec: dict[str, Any], says: str) -> dict[str, Any]:
+def _add_description(spec: dict[str, Any], says: str) -> dict[str, Any]:
     if not says:
         return spec
     return {**spec, "description": ". ".join(filter(None, [spec["description"], says]))}
@@ -102,7 +102,7 @@ def show(
     """A chart as wide as its container, whose height is that of all of it.
 
     Args:
-        chart: what is drawn, as it is or as `built`.
+        chart: what is drawn, as it is or as `build`.
         key: identifies it among the charts of the page.
         says: its main number in a sentence, for those who cannot see it.
         click: the selection that holds what was clicked, if a click leads anywhere.
@@ -110,9 +110,9 @@ def show(
     Returns:
         The selections, where there is any to make.
     """
-    spec = _said(chart if isinstance(chart, dict) else spec_of(chart), says)
-    spec = _titled(spec)
-    with _place_of(key, spec.get("height", 0) or _reserved(spec)):
+    spec = _add_description(chart if isinstance(chart, dict) else spec_of(chart), says)
+    spec = _write_title(spec)
+    with _place_of(key, spec.get("height", 0) or _reserved_height(spec)):
         if click is None:
             return st.vega_lite_chart(spec, width="stretch", key=key)
         return st.vega_lite_chart(
@@ -120,7 +120,7 @@ def show(
         )
 
 
-def _titled(spec: dict[str, Any]) -> dict[str, Any]:
+def _write_title(spec: dict[str, Any]) -> dict[str, Any]:
     """Writes a chart's title above it, where lines break as the window is wide: within the chart
     what is longer than the plot is cut. What is left to draw.
     """
@@ -147,11 +147,11 @@ def with_legend(
         with st.container(key=f"drawn {key}"):
             event = show(chart, key, click=click)
         with st.container(key=f"named {key}"):
-            st.vega_lite_chart(built(legend, dict(colors)), key=f"legend {key}")
+            st.vega_lite_chart(build(legend, dict(colors)), key=f"legend {key}")
     return event
 
 
-def unfolded(rows: int, label: str, key: str) -> DeltaGenerator | None:
+def unfold(rows: int, label: str, key: str) -> DeltaGenerator | None:
     """Where a chart below others is drawn; None if it is large and still folded.
 
     Args:
@@ -173,13 +173,13 @@ def place(drawn: Drawn, key: str) -> None:
     if isinstance(drawn, TokenDrawing):
         _place(_with_frames(at_own_size(drawn)), key)
         return
-    spec = drawn if isinstance(drawn, dict) else placed(drawn)
+    spec = drawn if isinstance(drawn, dict) else place_chart(drawn)
     panels = split_panels(spec)
     if len(panels) == 1:
         _place(spec, key)
         return
     with st.container():
-        if title := described(spec):
+        if title := describe_chart(spec):
             st.markdown(f"**{verbatim(title)}**")
         # Aligned at the top: the first alone may have a legend, which is below it.
         with st.container(horizontal=True, gap="small", vertical_alignment="top"):
@@ -187,7 +187,7 @@ def place(drawn: Drawn, key: str) -> None:
                 _place(panel, f"{key} {number}")
 
 
-def placed(chart: Drawing, says: str = "") -> dict[str, Any]:
+def place_chart(chart: Drawing, says: str = "") -> dict[str, Any]:
     """A chart as `place` sends it."""
     return spec_of(chart.properties(autosize="pad"), says)
 
@@ -195,7 +195,7 @@ def placed(chart: Drawing, says: str = "") -> dict[str, Any]:
 def _place(spec: dict[str, Any], key: str) -> None:
     width = spec.get("spec", spec).get("width", 0)
     # As many columns of cells as there are take a width that only the browser knows.
-    with _place_of(key, _reserved(spec), width if isinstance(width, int) else 0):
+    with _place_of(key, _reserved_height(spec), width if isinstance(width, int) else 0):
         st.vega_lite_chart(spec, width="content", key=key)
 
 
@@ -204,11 +204,11 @@ def _with_frames(spec: dict[str, Any]) -> dict[str, Any]:
     sent more quickly than a list of rows.
     """
     datasets = spec.pop("datasets")
-    return {**themed(spec, ground()), "datasets": datasets}
+    return {**apply_theme(spec, ground()), "datasets": datasets}
 
 
-def _reserved(spec: dict[str, Any]) -> int:
-    """Pixels that a chart states with `reserved`; 0 if it states none."""
+def _reserved_height(spec: dict[str, Any]) -> int:
+    """Pixels that a chart states with `reserve_height`; 0 if it states none."""
     return int(spec.get("usermeta", {}).get("height", 0))
 
 
@@ -230,12 +230,12 @@ def stretch(drawn: Drawn, key: str, most: int = 0) -> None:
         with st.container(width=most or "stretch"):
             stretch(_with_frames(alone(drawn)), key)
         return
-    spec = _titled(drawn if isinstance(drawn, dict) else stretched(drawn))
-    with _place_of(key, _reserved(spec)):
+    spec = _write_title(drawn if isinstance(drawn, dict) else stretch_chart(drawn))
+    with _place_of(key, _reserved_height(spec)):
         st.vega_lite_chart(spec, key=key)
 
 
-def stretched(chart: Drawing, says: str = "") -> dict[str, Any]:
+def stretch_chart(chart: Drawing, says: str = "") -> dict[str, Any]:
     """A chart as `stretch` sends it."""
     fitted = alt.AutoSizeParams(type="fit-x", contains="padding")
     return spec_of(chart.properties(autosize=fitted), says)

@@ -107,7 +107,7 @@ def offer(
             for label, (ending, write) in FORMATS.items():
                 st.download_button(
                     label,
-                    visitors.later(partial(_exported, rows, write)),
+                    visitors.later(partial(_export, rows, write)),
                     file_name=f"{name}.{ending}",
                     mime="application/octet-stream",
                     on_click="ignore",
@@ -132,7 +132,7 @@ def _report(view: View, title: str, only: str) -> str:
     return text
 
 
-def _exported(rows: Callable[[], pd.DataFrame], write: Callable[[pd.DataFrame], bytes]) -> bytes:
+def _export(rows: Callable[[], pd.DataFrame], write: Callable[[pd.DataFrame], bytes]) -> bytes:
     with data.at_one_revision():
         return write(rows().head(MOST_ROWS).copy())
 

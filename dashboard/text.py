@@ -36,7 +36,7 @@ def verbatim(text: str) -> str:
     return "".join(f"\\{c}" if c in _MARKS else c for c in plain)
 
 
-def told(error: Exception) -> str:
+def error_text(error: Exception) -> str:
     """What is wrong; to visitors of a read-only page without the folder of the database."""
     return without_folder(str(error))
 
@@ -67,7 +67,7 @@ def models_fail(failing: int, of: int, which: str = "") -> str:
     return f"{failing:,} of {of:,} models{which} fail{'s' if failing == 1 else ''}"
 
 
-def written(value: object) -> str:
+def format_value(value: object) -> str:
     """A setting's value as text: a fraction as short as it is still the same number."""
     if not isinstance(value, float):
         return str(value)

@@ -188,7 +188,7 @@ def remembered(make: Callable[P, Value]) -> Callable[P, Value]:
     """The same function, whose values are kept in `MEMORY`."""
 
     @wraps(make)
-    def kept(*args: P.args, **kwargs: P.kwargs) -> Value:
+    def recall(*args: P.args, **kwargs: P.kwargs) -> Value:
         key = (make, args, tuple(kwargs.items()))
         value: Value | None = MEMORY.get(key)
         if value is None:
@@ -196,7 +196,7 @@ def remembered(make: Callable[P, Value]) -> Callable[P, Value]:
             MEMORY.keep(key, value)
         return value
 
-    return kept
+    return recall
 
 
 def bytes_of(value: object) -> int:

@@ -52,7 +52,7 @@ def check() -> None:
         raise Cancelled
 
 
-def checked(pieces: Iterable[Piece]) -> Iterator[Piece]:
+def check_each(pieces: Iterable[Piece]) -> Iterator[Piece]:
     """These pieces, before each of which `check` is called."""
     for piece in pieces:
         check()

@@ -14,7 +14,7 @@ import torch
 from jaxtyping import Bool, Float, Int64
 from torch import Tensor
 
-from seqcls.cancellation import check, checked
+from seqcls.cancellation import check, check_each
 from seqcls.engines.base import Writer
 from seqcls.engines.pytorch.computations import OneByOne
 from seqcls.engines.pytorch.groups import FlatGroup
@@ -22,7 +22,7 @@ from seqcls.kinds import Examples
 from seqcls.kinds.base import Scored, Written
 from seqcls.kinds.transduction import TransductionKind, end_id, separator_id, writable
 from seqcls.models.base import Classifier, Ids
-from seqcls.models.forms import Kept, Scores, form, mapped
+from seqcls.models.forms import Kept, Scores, form, map_kept
 from seqcls.models.initialization import make_model
 from seqcls.models.pictures import pictures_at_once
 from seqcls.models.positions import longest_readable
@@ -80,7 +80,7 @@ class KeepingStepper:
 
     def take(self, rows: Int64[Tensor, " row"]) -> None:
         """Implements `Stepper.take`."""
-        self._kept = mapped(lambda values: values[rows], self._kept)
+        self._kept = map_kept(lambda values: values[rows], self._kept)
 
 
 class RecomputeStepper:
@@ -96,7 +96,7 @@ class RecomputeStepper:
         cls, model: Classifier, ids: Ids, most_tokens: int
     ) -> "tuple[RecomputeStepper, Scores]":
         """Implements `start`."""
-        stepper = cls(model, *padded(ids, most_tokens))
+        stepper = cls(model, *pad(ids, most_tokens))
         return stepper, stepper._scores()
 
     def step(self, tokens: Int64[Tensor, " string"]) -> Scores:
@@ -115,7 +115,7 @@ class RecomputeStepper:
         return outputs[torch.arange(len(ids)), self._lengths - 1]
 
 
-def padded(ids: Ids, most_tokens: int) -> tuple[Tensor, Tensor]:
+def pad(ids: Ids, most_tokens: int) -> tuple[Tensor, Tensor]:
     """Token ids with room for so many more, and the length of each string."""
     wide = torch.nn.functional.pad(ids, (0, most_tokens), value=PAD)
     return wide, (ids != PAD).sum(dim=1)
@@ -202,7 +202,7 @@ def beam(
     place = 0
     while True:
         check()
-        continued = _continued(open_scores, outputs, width)
+        continued = _extend_beams(open_scores, outputs, width)
         place += 1
         tokens = torch.cat(
             [
@@ -246,7 +246,7 @@ class _Continued(NamedTuple):
     token: Int64[Tensor, "string beam"]
 
 
-def _continued(
+def _extend_beams(
     open_scores: Float[Tensor, "string beam"],
     outputs: Float[Tensor, "string_beam output"],
     width: int,
@@ -277,12 +277,12 @@ def score(problem: Problem, weights: Weights, examples: Examples) -> Scored:
     targets = torch.from_numpy(kind.encoded(problem.task, examples, network))
     right, length_given = np.zeros((2, len(examples)), dtype=bool)
     log_probability = np.zeros(len(examples))
-    for rows, piece in checked(model.pieces(kind.reading(problem.task, examples))):
+    for rows, piece in check_each(model.pieces(kind.reading(problem.task, examples))):
         outputs, wanted = model.logits(piece)[0], targets[torch.from_numpy(rows)]
         right[rows] = kind.are_right(outputs, wanted).numpy()
         length_given[rows] = kind.are_right_length_given(outputs, wanted).numpy()
         log_probability[rows] = -kind.losses(outputs, wanted, "default").numpy()
-    return Scored(right, length_given, log_probability).answered()
+    return Scored(right, length_given, log_probability).without_nan()
 
 
 def best_written(

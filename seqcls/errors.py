@@ -42,7 +42,7 @@ class Parameter(NamedTuple):
     """A parameter that a message names, and the value that it has or should have, if one is said.
 
     It reads as Python writes it, `sort='size'`. A surface that calls it otherwise, such as a
-    command with options, has its own name put there by `SeqclsError.worded`.
+    command with options, has its own name put there by `SeqclsError.render`.
     """
 
     name: str
@@ -56,9 +56,9 @@ class SeqclsError(Exception):
     """The root of the tree; its message is a text, or pieces of one, each a text or a parameter."""
 
     def __str__(self) -> str:
-        return self.worded(str)
+        return self.render(str)
 
-    def worded(self, name: Callable[[Parameter], str]) -> str:
+    def render(self, name: Callable[[Parameter], str]) -> str:
         """The message with its parameters as `name` calls them."""
         return "".join(name(x) if isinstance(x, Parameter) else str(x) for x in self.args)
 
@@ -169,7 +169,7 @@ class ReadOnlyError(StoreError):
     """Something would be written or started by a dashboard that only reads."""
 
 
-def named(error: BaseException) -> str:
+def describe_error(error: BaseException) -> str:
     """An error in one line that can be printed and stored, whatever another's code put into it."""
     try:
         said = str(error)

@@ -48,7 +48,7 @@ def imported_config(
     is_name = isinstance(model, str) and model.isprintable() and 1 <= len(model) <= MAX_NAME
     if not is_name or not model.strip():
         raise ConfigError(
-            f"model={_shown(model)}: expected a name of 1 to {MAX_NAME} printable characters"
+            f"model={_shorten(model)}: expected a name of 1 to {MAX_NAME} printable characters"
         )
     try:
         plain = plain_settings({} if settings is None else settings)
@@ -74,7 +74,7 @@ def imported_config(
     return config
 
 
-def _shown(value: Any) -> str:
+def _shorten(value: Any) -> str:
     """A value in a message of one line."""
     return " ".join(repr(value).split())[:60]
 
@@ -86,7 +86,7 @@ def plain_settings(settings: Any) -> dict[str, Any]:
         ValueError: one of them is no JSON, or has a name that none can have.
     """
     if not isinstance(settings, Mapping):
-        raise ValueError(f"{_shown(settings)}, expected settings by name, as {{'d': 64}}")
+        raise ValueError(f"{_shorten(settings)}, expected settings by name, as {{'d': 64}}")
     if len(settings) > MAX_SETTINGS:
         raise ValueError(f"{len(settings):,} settings, expected at most {MAX_SETTINGS}")
     plain = _plain_settings(settings, "")
@@ -102,7 +102,7 @@ def _plain_settings(settings: Mapping[Any, Any], prefix: str) -> dict[str, Any]:
         name = str(given) if isinstance(given, int) and not isinstance(given, bool) else given
         if not isinstance(name, str) or not name or not name.isprintable() or len(name) > MAX_NAME:
             raise ValueError(
-                f"a setting is called {_shown(given)}, expected a printable name of at most "
+                f"a setting is called {_shorten(given)}, expected a printable name of at most "
                 f"{MAX_NAME} characters"
             )
         if name in plain:
@@ -123,7 +123,7 @@ def _plain(value: Any, path: str) -> Any:
         return _plain(value.value, path)
     if isinstance(value, str):
         if any(category(x) == "Cs" for x in value):
-            raise ValueError(f"{path!r:.100} is {_shown(value)}, which is no text in Unicode")
+            raise ValueError(f"{path!r:.100} is {_shorten(value)}, which is no text in Unicode")
         return str(value)
     if isinstance(value, int):
         return int(value)
@@ -147,7 +147,7 @@ def _plain(value: Any, path: str) -> Any:
     if callable(as_list := getattr(value, "tolist", None)) and not of_times:
         return _plain(as_list(), path)
     raise ValueError(
-        f"{path!r:.100} is {_shown(value)}, of type {type(value).__name__}, which is no JSON: "
+        f"{path!r:.100} is {_shorten(value)}, of type {type(value).__name__}, which is no JSON: "
         "expected a number, text, true or false, None, or a list or mapping of these; give it as "
         "text"
     )
@@ -200,7 +200,7 @@ def _settings(fields: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
-def unfolded(fields: Mapping[str, Any]) -> dict[str, Any]:
+def unfold(fields: Mapping[str, Any]) -> dict[str, Any]:
     """A foreign model's name and settings as `config.model`, `config.d_model` and so on.
 
     Settings within settings are named by their path; lists are text. Of configurations of models
@@ -244,10 +244,10 @@ def in_columns(rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
                 if name.startswith(PREFIX) and value is not None:
                     types.setdefault(name, set()).add(_type(value))
     ways = {name: write for name, some in types.items() if (write := _writer(some))}
-    return [_written(row, ways) if MODEL in row else row for row in known]
+    return [_format_cells(row, ways) if MODEL in row else row for row in known]
 
 
-def _written(row: dict[str, Any], ways: Mapping[str, Callable[[Any], str]]) -> dict[str, Any]:
+def _format_cells(row: dict[str, Any], ways: Mapping[str, Callable[[Any], str]]) -> dict[str, Any]:
     there = {name: row[name] for name in ways if row.get(name) is not None}
     return {**row, **{name: ways[name](value) for name, value in there.items()}}
 
@@ -268,7 +268,7 @@ def _writer(types: set[str]) -> Callable[[Any], str] | None:
 
 
 def _text(value: str) -> str:
-    return _quoted(value) if value.startswith('"') or _has_controls(value) else value
+    return _quote(value) if value.startswith('"') or _has_controls(value) else value
 
 
 def _text_among_others(value: Any) -> str:
@@ -277,13 +277,13 @@ def _text_among_others(value: Any) -> str:
     try:
         json.loads(value)
     except RecursionError:
-        return _quoted(value)
+        return _quote(value)
     except ValueError:
         return _text(value)
-    return _quoted(value)
+    return _quote(value)
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     return json.dumps(text, ensure_ascii=_has_controls(text))
 
 

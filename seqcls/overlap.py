@@ -17,7 +17,7 @@ import numpy as np
 from jaxtyping import Bool, Int64, UInt64
 
 from seqcls.cache import cache_folder, keep_checked, read_checked
-from seqcls.cancellation import checked
+from seqcls.cancellation import check_each
 from seqcls.problem import Problem
 from seqcls.sampling.distinct import fingerprints
 from seqcls.sampling.streams import Sampler, Stream, stream
@@ -110,7 +110,7 @@ def overlap(problem: Problem, effort: Effort, epochs: int | None = None) -> Over
         return Overlap(lengths, np.zeros(len(rows), dtype=bool), wanted, wanted)
     of_train = stream(train)
     path = cache_folder() / FOLDER / _key(of_test, of_train)
-    first, seen = _read(path, len(rows))
+    first, seen = _read_first_epochs(path, len(rows))
     looked = _look(strings.take(rows), train, of_train, first, range(seen, wanted), effort)
     if looked:
         seen += looked
@@ -131,7 +131,7 @@ def _look(
     left = np.flatnonzero(first == NEVER)
     # What was drawn for before is not drawn for again by each that asks, epoch after epoch.
     draws = not epochs.start or effort.strings == UNLIMITED
-    for looked, epoch in enumerate(checked(epochs)):
+    for looked, epoch in enumerate(check_each(epochs)):
         if not len(left):
             # What is found stays found.
             return len(epochs)
@@ -160,7 +160,7 @@ def _key(test: Stream, train: Stream) -> str:
     return hashlib.sha256(f"{test.key} {train.key}".encode()).hexdigest()[:32]
 
 
-def _read(path: Path, strings: int) -> tuple[Int64[np.ndarray, " string"], int]:
+def _read_first_epochs(path: Path, strings: int) -> tuple[Int64[np.ndarray, " string"], int]:
     """The first epoch that holds each string, and how many were looked through."""
     content = read_checked(path)
     if content is not None:

@@ -103,7 +103,7 @@ def check_draws(task: LanguageTask, lengths: range) -> None:
     rng = np.random.default_rng(0)
     for positive in (True, False):
         allowed = [length for length in lengths if task.has(length, positive)]
-        rows = _drawn(task, rng, rng.choice(allowed, DRAWS // 2), positive)
+        rows = _draw(task, rng, rng.choice(allowed, DRAWS // 2), positive)
         strings = TokenStrings.of_lists(len(task.alphabet), rows)
         _check_features(task, strings)
         answers = {"labels": task.labels(strings)}
@@ -112,7 +112,7 @@ def check_draws(task: LanguageTask, lengths: range) -> None:
         for name, labels in answers.items():
             _check_shape(name, labels, len(rows), "b")
             for row in np.flatnonzero(labels != positive)[:1]:
-                text = Tokenizer(task.alphabet).spelled(rows[row])
+                text = Tokenizer(task.alphabet).spell(rows[row])
                 raise UnfitError(
                     f"draws {text[:60]!r} as a {'positive' if positive else 'negative'} string, "
                     f"which {name} contradicts"
@@ -137,7 +137,7 @@ def check_inputs(task: InputTask, lengths: range) -> None:
         raise UnfitError(f"gives targets as {targets!r:.60}, expected an array of one a string")
 
 
-def _drawn(
+def _draw(
     task: Any, rng: np.random.Generator, lengths: np.ndarray, positive: bool
 ) -> list[list[int]]:
     """The letters of a string for each length."""

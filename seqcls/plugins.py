@@ -15,7 +15,7 @@ from typing import Any, Generic, TypeVar
 from uuid import uuid4
 
 from seqcls.config import default_fields
-from seqcls.errors import PluginError, PluginMissingError, SeqclsError, named
+from seqcls.errors import PluginError, PluginMissingError, SeqclsError, describe_error
 
 Part = TypeVar("Part")
 
@@ -102,7 +102,7 @@ class Registry(Mapping[str, Part], Generic[Part]):
         return self._codes.get(part) or uuid4().hex
 
     @contextmanager
-    def guarded(self, name: str) -> Iterator[None]:
+    def wrap_errors(self, name: str) -> Iterator[None]:
         """Says in one line whose it is where a part from outside raises anything.
 
         Raises:
@@ -115,7 +115,9 @@ class Registry(Mapping[str, Part], Generic[Part]):
         except BaseException as error:
             if self.is_own(name):
                 raise
-            ended = str(error) if isinstance(error, UnfitError) else f"ended in {named(error)}"
+            ended = (
+                str(error) if isinstance(error, UnfitError) else f"ended in {describe_error(error)}"
+            )
             point = self._point(name)
             raise PluginError(
                 f"{_package(point) or 'a package'} cannot be used: its {self._group} entry point "
@@ -132,7 +134,7 @@ class Registry(Mapping[str, Part], Generic[Part]):
         return first
 
     def _load(self, point: EntryPoint) -> Part:
-        with self.guarded(point.name):
+        with self.wrap_errors(point.name):
             part: Any = point.load()
             if not isinstance(part, type):
                 raise UnfitError(f"is no class but {part!r:.100}")

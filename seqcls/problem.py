@@ -328,11 +328,11 @@ def resolve(config: RunConfig) -> Problem:
         ConfigError: there is no such task or sampler, or they do not fit each other.
         PluginError: a part from outside fails.
     """
-    return _resolved(config)
+    return _resolve(config)
 
 
 @lru_cache(maxsize=4096)
-def _resolved(config: RunConfig) -> Problem:
+def _resolve(config: RunConfig) -> Problem:
     check_packages(config.plugins, plugins_of(config), _parts(config))
     task = language(config.task, dict(config))
     kind = _kind(task)
@@ -358,7 +358,7 @@ def _kind(task: Task) -> Kind:
     """The kind of a task's answers, held against what it says of itself."""
     name = kind_name(task)
     kind: type[Kind] = part_named("kind", name, KINDS)
-    with KINDS.guarded(name):
+    with KINDS.wrap_errors(name):
         made = kind()
         if not KINDS.is_own(name):
             check_kind(made, task)
@@ -383,7 +383,7 @@ def language(name: str, settings: Mapping[str, Any]) -> Task:
         ConfigError: there is no such task, or its settings are no language.
     """
     task: type[Task] = part_named("task", name, TASKS)
-    with TASKS.guarded(name):
+    with TASKS.wrap_errors(name):
         made = task(**{setting: settings[setting] for setting in task.reads})
         if not TASKS.is_own(name):
             check_language(made)
@@ -417,7 +417,7 @@ def _sampler(config: RunConfig, task: Task, part: str, train: Sampler | None) ->
         settings["trained"] = Training(keep_out, config.max_num_epochs) if keep_out else None
     make: Any = sampler
     try:
-        with TASKS.guarded(config.task):
+        with TASKS.wrap_errors(config.task):
             drawn_by: Sampler = make(task=task, **settings)
             if not TASKS.is_own(config.task):
                 _check_drawn(name, task, drawn_by.lengths)

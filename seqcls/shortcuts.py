@@ -156,7 +156,8 @@ def _kappas(counts: np.ndarray) -> np.ndarray:
     expected = (of_label * (model * reader + (1 - model) * (1 - reader))).sum(axis=1)
     same = (tables[:, :, 0, 0] + tables[:, :, 1, 1]).sum(axis=1)
     possible = tables.sum(axis=(1, 2, 3)) - expected
-    return np.where(possible > 1e-9, (same - expected) / np.maximum(possible, 1e-9), 0.0)
+    kappas = (same - expected) / np.maximum(possible, 1e-9)
+    return np.asarray(np.where(possible > 1e-9, kappas, 0.0))
 
 
 def decided_by(problem: Problem) -> str | None:

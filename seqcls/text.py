@@ -40,10 +40,10 @@ _CONTROL = re.compile(
 
 def visible(text: str) -> str:
     """A text whose control characters are written as Python writes them."""
-    return _CONTROL.sub(_escaped, text)
+    return _CONTROL.sub(_escape, text)
 
 
-def _escaped(found: re.Match[str]) -> str:
+def _escape(found: re.Match[str]) -> str:
     number = ord(found[0])
     return f"\\x{number:02x}" if number < 256 else f"\\u{number:04x}"
 

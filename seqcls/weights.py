@@ -42,13 +42,13 @@ def weights_of(problem: Problem, data: bytes) -> Weights:
         ConfigError: a part of the configuration, of a plug-in say, is not installed here.
     """
     weights = from_bytes(data)
-    obstacle = misfit(problem, weights)
+    obstacle = shape_mismatch(problem, weights)
     if obstacle is not None:
         raise StoreError(f"weights that are not of this configuration: {obstacle}; {RETRAIN}")
     return weights
 
 
-def misfit(problem: Problem, weights: Mapping[str, np.ndarray]) -> str | None:
+def shape_mismatch(problem: Problem, weights: Mapping[str, np.ndarray]) -> str | None:
     """Why these are no weights of a configuration, in a few words; None where they may be."""
     network = problem.network
     expected = _shapes(problem)

@@ -214,7 +214,10 @@ def _is_of_this_program(path: Path) -> bool:
     with suppress(OSError), path.open("rb") as file:
         if file.read(len(DATABASE)) != DATABASE:
             file.seek(0)
-            return hashlib.file_digest(file, "sha256").hexdigest() in _written().read_text().split()
+            return (
+                hashlib.file_digest(file, "sha256").hexdigest()
+                in _written_folder().read_text().split()
+            )
     return False
 
 
@@ -228,10 +231,10 @@ def _synced_hash(path: Path) -> str:
 def _remember(hashes: list[str]) -> None:
     # Without it everything works; `force` then replaces nothing.
     with suppress(OSError):
-        _written().parent.mkdir(parents=True, exist_ok=True)
-        with _written().open("a") as file:
+        _written_folder().parent.mkdir(parents=True, exist_ok=True)
+        with _written_folder().open("a") as file:
             file.write("".join(f"{file_hash}\n" for file_hash in hashes))
 
 
-def _written() -> Path:
+def _written_folder() -> Path:
     return user_state_path("seqcls") / "written"

@@ -67,7 +67,7 @@ def within_limits() -> Iterator[None]:
         refuse_too_little()
         yield
     except Exception as error:
-        reason = str(error) if isinstance(error, MachineError) else reached(error)
+        reason = str(error) if isinstance(error, MachineError) else limit_reached(error)
         if reason is None:
             raise
         sys.stderr.write(f"seqcls: {reason}\n")
@@ -84,7 +84,7 @@ def refuse_to_serve() -> None:
         raise MachineError(_of_files(most, SERVED_FILES))
 
 
-def files_reached() -> str | None:
+def files_limit_reached() -> str | None:
     """That this process has as many files open as it may have; None where it can open more."""
     most = _limit(resource.RLIMIT_NOFILE)
     for folder in ("/proc/self/fd", "/dev/fd"):
@@ -102,7 +102,7 @@ def file_size() -> str | None:
     return None if _limit(resource.RLIMIT_FSIZE) is None else _of_file_size()
 
 
-def reached(error: BaseException) -> str | None:
+def limit_reached(error: BaseException) -> str | None:
     """Which of the system's limits an error comes from, and what to do; None where from none."""
     for cause in _causes(error):
         text, number = str(cause).lower(), getattr(cause, "errno", None)

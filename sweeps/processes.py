@@ -56,7 +56,7 @@ def note_lasting() -> None:
     lasting += 1
 
 
-def repeated(act: Callable[[], Answer]) -> Answer:
+def retry_lost(act: Callable[[], Answer]) -> Answer:
     """What an action gives, tried again where a server ended its connection before any of it lasts.
 
     Raises:
@@ -78,7 +78,7 @@ def repeated(act: Callable[[], Answer]) -> Answer:
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
-def heeded() -> list[signal.Signals]:
+def ending_signals() -> list[signal.Signals]:
     """The signals that end this program: `nohup` has it ignore that its terminal is closed."""
     ignored = signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
     return [number for number in SIGNALS if not (ignored and number == signal.SIGHUP)]
@@ -106,7 +106,7 @@ def gentle_interruption() -> Iterator[Interruption]:
     if threading.current_thread() is not threading.main_thread():
         yield interruption
         return
-    before = {number: signal.signal(number, interruption.receive) for number in heeded()}
+    before = {number: signal.signal(number, interruption.receive) for number in ending_signals()}
     try:
         yield interruption
     finally:

@@ -79,28 +79,28 @@ def run_digest(
     head = {
         "config": config_key,
         "model_seed": model_seed,
-        "run": {name: run[name] for name in _covered(RESULT_COLUMNS, has_cells)},
+        "run": {name: run[name] for name in _hashed_columns(RESULT_COLUMNS, has_cells)},
         "checkpoints": weights,
         "test_set": test_set,
     }
     hasher = hashlib.sha256(canonical_json(head).encode())
     for table, columns in COLUMNS.items():
-        for name in _covered(columns, has_cells):
-            hasher.update(_packed(table, name, tables[table][name], columns.get(name, "<i8")))
+        for name in _hashed_columns(columns, has_cells):
+            hasher.update(_pack(table, name, tables[table][name], columns.get(name, "<i8")))
     if outputs is not None:
         for name in OUTPUT_COUNTS:
-            hasher.update(_packed("length_score", name, tables["length_score"][name], "<i8"))
+            hasher.update(_pack("length_score", name, tables["length_score"][name], "<i8"))
         hasher.update(f"output_pack {canonical_json(outputs)}\n".encode())
     return f"{VERSION if has_cells else OTHER_KINDS}:{hasher.hexdigest()}"
 
 
-def _packed(table: str, name: str, values: np.ndarray, kind: str) -> bytes:
+def _pack(table: str, name: str, values: np.ndarray, kind: str) -> bytes:
     """A column of a table, with its name and length."""
     # Adding zero makes -0.0 what it equals: databases do not keep its sign.
     return f"{table}.{name} {len(values)}\n".encode() + (values.astype(kind) + 0).tobytes()
 
 
-def _covered(columns: Iterable[str], has_cells: bool) -> list[str]:
+def _hashed_columns(columns: Iterable[str], has_cells: bool) -> list[str]:
     """Columns, those of the confusion only where there is one."""
     if has_cells:
         return list(columns)
@@ -137,7 +137,7 @@ class RunResult:
     checkpoints: dict[int, bytes] = field(default_factory=dict)
     """Weights by epoch, as safetensors bytes."""
     digest: str | None = None
-    """The digest of the results; see `sealed`."""
+    """The digest of the results; see `seal`."""
 
     def summary(self) -> dict[str, Any]:
         """The results in the run's own row."""
@@ -198,7 +198,7 @@ class RunResult:
         places = outputs.first_wrong.tolist()
         return list(zip(outputs.texts, places, outputs.error_kinds, strict=True))
 
-    def sealed(self, config_key: str, model_seed: int) -> Self:
+    def seal(self, config_key: str, model_seed: int) -> Self:
         """The same with the digest of its results, by which what is stored of them is checked."""
         if self.evaluation is None:
             return self

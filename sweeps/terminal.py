@@ -71,7 +71,7 @@ CENTURY_SECONDS = 100 * 365 * 24 * 3600
 """Nobody waits for that; a database may say it of a run all the same."""
 
 
-def spoken(seconds: float) -> str:
+def format_duration(seconds: float) -> str:
     """A duration to the second where it is short, else to the minute: 1 hour and 30 minutes."""
     import humanize
 

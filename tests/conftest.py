@@ -81,7 +81,7 @@ def _databases_are_forgotten() -> Iterator[None]:
     """What one test's process knows of damaged files is nothing to the next test."""
     yield
     if (trust := sys.modules.get("sweeps.store.trust")) is not None:
-        trust.forget_opened()
+        trust.forget_open_stores()
 
 
 LONG = os.environ.get("SEQCLS_CHAOS") == "long"

@@ -201,7 +201,7 @@ def _overflown(run: PlannedRun) -> RunResult:
         [1.0], [1.0], 0.0, "strings", best_epoch=1, evaluation=evaluation,
         checkpoints={1: to_bytes(weights)},
     )  # fmt: skip
-    return made.sealed(run.config.key, run.model_seed)
+    return made.seal(run.config.key, run.model_seed)
 
 
 @dataclass

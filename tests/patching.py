@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from seqcls.errors import ConfigError
-from seqcls.interpretability.patching import _opened, _replaced
+from seqcls.interpretability.patching import _open, _patch
 from seqcls.interpretability.readable_model import Output, ids_of
 from seqcls.interpretability.trained_model import TrainedModel
 from seqcls.models.parts import Site
@@ -34,7 +34,7 @@ def outputs_patched_everywhere(
         InvalidStringError: as `patch`.
         ConfigError: as `patch`, or the model has no such site.
     """
-    network, sites = _opened(model, base, source)
+    network, sites = _open(model, base, source)
     if site not in sites:
         known = ", ".join(each.text for each in sites)
         raise ConfigError(f"{site.text!r} is none of the model's sites; expected one of {known}")
@@ -42,4 +42,4 @@ def outputs_patched_everywhere(
     ids, others = (ids_of(model, [letters], read) for letters in (base, source))
     everywhere = torch.ones(1, ids.shape[1], dtype=torch.bool)
     with torch.no_grad():
-        return _replaced(network, ids, site, sites[site], network.activations(others), everywhere)
+        return _patch(network, ids, site, sites[site], network.activations(others), everywhere)

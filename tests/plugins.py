@@ -34,7 +34,7 @@ def forget_parts(*, registries: bool = True) -> None:
     for registry in (TASKS, KINDS, MODELS, POSITIONS) if registries else ():
         vars(registry).pop("_plugins", None)
         vars(registry)["_loaded"].clear()
-    for function in (problem._resolved, fields.fields_unread, fields._read_by_some):
+    for function in (problem._resolve, fields.fields_unread, fields._read_by_some):
         function.cache_clear()
 
 

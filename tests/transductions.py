@@ -67,7 +67,7 @@ def outcome(run: PlannedRun, errors: int) -> RunResult:
         evaluation=evaluation,
         checkpoints={2: b"weights"},
     )
-    return made.sealed(run.config.key, run.model_seed)
+    return made.seal(run.config.key, run.model_seed)
 
 
 def filled(store: Store, errors: int = ERRORS, **spec: Any) -> Store:

@@ -15,16 +15,16 @@ from dashboard.charts.parts import (
     TokenAxis,
     TokenDrawing,
     chart_of,
-    marked,
-    named,
+    column_frame,
+    letter_axis,
     places_of,
-    titled,
+    title_of,
     token_axis,
     tokens_frame,
     width_of,
 )
-from dashboard.charts.pointing import framed, pointed, row_frames
-from dashboard.charts.scales import LOW_TO_HIGH, Drawing, by_panel, reserved, token_colors
+from dashboard.charts.pointing import add_frame, pointer, row_frames
+from dashboard.charts.scales import LOW_TO_HIGH, Drawing, by_panel, reserve_height, token_colors
 from dashboard.charts.token_states import ROW, compact, grid
 
 WEIGHTS_WIDTH = 250
@@ -70,7 +70,7 @@ def attention_weights(frame: pd.DataFrame, tokens: Sequence[str], title: str) ->
     string = alt.Row(**by_panel(frame, "string"))
     string = string.header(labelAngle=0, labelAlign="left", labelLimit=160, labelFontSize=13)
     facets = cell.facet(row=string, spacing=12).resolve_scale(y="independent")
-    return facets.properties(title=title, **reserved(WEIGHTS_ROW * len(frame)))
+    return facets.properties(title=title, **reserve_height(WEIGHTS_ROW * len(frame)))
 
 
 def _weight_color() -> alt.Color:
@@ -109,7 +109,7 @@ def _attention_matrix(tokens: TokenAxis, title: str) -> Layers:
     rows = alt.Scale(domain=list(range(tokens.number)))
     cells = chart_of("attention").encode(
         x=token_axis(tokens, "Token attended to"),
-        y=alt.Y("query:O", scale=rows, axis=named("Token that attends", every=True)),
+        y=alt.Y("query:O", scale=rows, axis=letter_axis("Token that attends", every=True)),
         color=_weight_color(),
         tooltip=[
             alt.Tooltip("attends:N", title="Attends"),
@@ -117,7 +117,7 @@ def _attention_matrix(tokens: TokenAxis, title: str) -> Layers:
             alt.Tooltip("weight:Q", title="Weight", format=".4f"),
         ],
     )
-    drawn = grid(tokens, cells, rows=tokens.number).properties(title=titled(title))
+    drawn = grid(tokens, cells, rows=tokens.number).properties(title=title_of(title))
     # What is not sent rounds to 0.
     return drawn.properties(view=alt.ViewBackground(fill=NOTHING))
 
@@ -160,14 +160,14 @@ def small_patterns(
 def _small_patterns(heads: int, blocks: int, side: int) -> Layers:
     cells = chart_of("pieces").mark_rect().encode(*_axes(heads, blocks), color=_weight_color())
     columns = chart_of("columns").encode(x="x:Q", x2="x2:Q", y="y:Q", y2="y2:Q")
-    drawn = columns.mark_rect(fillOpacity=0).add_params(pointed())
-    return alt.layer(cells, drawn, framed(columns)).properties(
+    drawn = columns.mark_rect(fillOpacity=0).add_params(pointer())
+    return alt.layer(cells, drawn, add_frame(columns)).properties(
         width=side * heads, height=side * blocks
     )
 
 
 def _axes(heads: int, blocks: int) -> list[alt.X | alt.Y | alt.X2 | alt.Y2]:
-    def named(kind: str, number: int) -> alt.Axis:
+    def numbers_axis(kind: str, number: int) -> alt.Axis:
         return alt.Axis(
             values=[place + FILLED / 2 for place in range(number)],
             labelExpr=f"'{kind} ' + floor(datum.value)",
@@ -181,9 +181,9 @@ def _axes(heads: int, blocks: int) -> list[alt.X | alt.Y | alt.X2 | alt.Y2]:
     across = alt.Scale(domain=[0, heads], nice=False)
     down = alt.Scale(domain=[blocks, 0], nice=False)
     return [
-        alt.X("x:Q", scale=across, axis=named("head", heads)),
+        alt.X("x:Q", scale=across, axis=numbers_axis("head", heads)),
         alt.X2("x2:Q"),
-        alt.Y("y:Q", scale=down, axis=named("block", blocks)),
+        alt.Y("y:Q", scale=down, axis=numbers_axis("block", blocks)),
         alt.Y2("y2:Q"),
     ]
 
@@ -244,7 +244,7 @@ def _output_attention(tokens: TokenAxis, rows: int, title: str, width: int) -> L
             alt.Tooltip("weight:Q", title="Weight", format=".4f"),
         ],
     )
-    rectangles = cells.mark_rect().add_params(pointed())
-    return alt.layer(height.encode(y=row), rectangles, marked()).properties(
-        width=width_of(tokens.number, width), height=max(ROW * rows, 60), title=titled(title)
+    rectangles = cells.mark_rect().add_params(pointer())
+    return alt.layer(height.encode(y=row), rectangles, column_frame()).properties(
+        width=width_of(tokens.number, width), height=max(ROW * rows, 60), title=title_of(title)
     )

@@ -8,8 +8,8 @@ from typing import Any
 import altair as alt
 import pandas as pd
 
-from dashboard.charts.pointing import CONFIGURATION, pointed
-from dashboard.charts.scales import LABEL_LINE_HEIGHT, broken
+from dashboard.charts.pointing import CONFIGURATION, pointer
+from dashboard.charts.scales import LABEL_LINE_HEIGHT, break_name
 
 CHANNELS = ("color", "shape")
 DISC = "circle"
@@ -35,7 +35,7 @@ def deduplicate_legends(spec: dict[str, Any]) -> tuple[dict[str, Any], list[Key]
     """
     legends: dict[tuple[str, tuple[str, ...]], dict[str, tuple[str, ...]]] = {}
 
-    def told(name: str, channel: Any) -> Any:
+    def deduplicate(name: str, channel: Any) -> Any:
         if name not in CHANNELS or channel.get("legend") is None:
             return channel
         scale = channel.get("scale") or {}
@@ -46,7 +46,7 @@ def deduplicate_legends(spec: dict[str, Any]) -> tuple[dict[str, Any], list[Key]
         legends.setdefault(key, {})[name] = tuple(map(str, values))
         return channel | {"legend": None}
 
-    bare = with_channels(spec, told)
+    bare = with_channels(spec, deduplicate)
     return bare, [_key(title, names, channels) for (title, names), channels in legends.items()]
 
 
@@ -112,7 +112,7 @@ FADED = 0.12
 """Opacity of lines while another configuration is pointed at."""
 
 
-def unfaded() -> alt.Opacity:
+def fade_others() -> alt.Opacity:
     """Marks fade while a configuration is pointed at that is not theirs."""
     return alt.Opacity(
         condition={"param": f"pointed_{CONFIGURATION}", "empty": True, "value": 1}, value=FADED
@@ -125,7 +125,7 @@ def legend(colors: Mapping[str, str]) -> alt.LayerChart | alt.FacetChart:
     Args:
         colors: of each configuration, in order.
     """
-    lines = {name: broken(name) for name in colors}
+    lines = {name: break_name(name) for name in colors}
     heights = pd.Series([LABEL_LINE_HEIGHT * len(x) + GAP for x in lines.values()])
     rows = pd.DataFrame(
         {CONFIGURATION: list(colors), "top": heights.cumsum() - heights, "bottom": heights.cumsum()}
@@ -141,15 +141,15 @@ def legend(colors: Mapping[str, str]) -> alt.LayerChart | alt.FacetChart:
     base = alt.Chart(rows).encode(top)
     # Over all of its row, unseen: a name need not be hit letter by letter.
     targets = (
-        base.mark_rect(opacity=0.001).encode(alt.Y2("bottom:Q")).add_params(pointed(CONFIGURATION))
+        base.mark_rect(opacity=0.001).encode(alt.Y2("bottom:Q")).add_params(pointer(CONFIGURATION))
     )
     marks = base.mark_square(size=130, yOffset=9, opacity=1).encode(
-        color=color, x=alt.value(7), opacity=unfaded()
+        color=color, x=alt.value(7), opacity=fade_others()
     )
     names = base.mark_text(
         align="left", baseline="top", fontSize=12, dy=3, lineHeight=LABEL_LINE_HEIGHT
     )
-    texts = names.encode(x=alt.value(20), text=alt.Text("label:N"), opacity=unfaded())
+    texts = names.encode(x=alt.value(20), text=alt.Text("label:N"), opacity=fade_others())
     texts = texts.transform_calculate(label=f"({json.dumps(lines)})[datum.{CONFIGURATION}]")
     return alt.layer(marks, texts, targets).properties(
         height=height, title=alt.TitleParams("", offset=0)

@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 import altair as alt
 import pandas as pd
 
-from dashboard.charts.pointing import framed
-from dashboard.charts.scales import TITLE, reserved
+from dashboard.charts.pointing import add_frame
+from dashboard.charts.scales import TITLE, reserve_height
 
 WIDTH = 640
 LEAST_STEP, STEP = 14, 28
@@ -59,11 +59,11 @@ class TokenDrawing:
         """The part alone, with its data."""
         rows = {name: frame.to_dict("records") for name, frame in self.data.items()}
         drawn = self.looks(*self.shape)
-        return drawn.properties(datasets=rows, **self.reserved(drawn.height))
+        return drawn.properties(datasets=rows, **self.reserve_height(drawn.height))
 
-    def reserved(self, height: float) -> dict[str, Any]:
+    def reserve_height(self, height: float) -> dict[str, Any]:
         """What is kept for plots of this height; what is no picture has no title."""
-        return reserved(height if self.is_picture else height - TITLE)
+        return reserve_height(height if self.is_picture else height - TITLE)
 
 
 def at_own_size(part: TokenDrawing) -> dict[str, Any]:
@@ -75,7 +75,7 @@ def at_own_size(part: TokenDrawing) -> dict[str, Any]:
 def alone(part: TokenDrawing) -> dict[str, Any]:
     """A part as a specification that is as wide as its place, whose data sets are frames."""
     spec = _alone(part.looks, part.shape)
-    shown = part.reserved(spec["height"])
+    shown = part.reserve_height(spec["height"])
     if part.is_picture:
         shown["usermeta"]["embedOptions"] = {"renderer": "canvas"}
     return {**spec, **shown, "datasets": {**spec.get("datasets", {}), **part.data}}
@@ -93,7 +93,7 @@ def _at_own_size(look: Callable[..., Layers], shape: tuple[Hashable, ...]) -> di
     chart = look(*shape)
     whole = alt.vconcat(chart, spacing=14).resolve_scale(color="independent")
     spec: dict[str, Any] = whole.to_dict(validate=False)
-    return spec | reserved(chart.height)
+    return spec | reserve_height(chart.height)
 
 
 def tokens_frame(names: Names) -> pd.DataFrame:
@@ -119,9 +119,9 @@ def chart_of(name: str) -> alt.Chart:
     return alt.Chart(alt.NamedData(name=name))
 
 
-def marked() -> alt.Chart:
+def column_frame() -> alt.Chart:
     """A frame around the column of the token that is pointed at."""
-    return framed(chart_of(TOKENS).encode(x="letter:O"))
+    return add_frame(chart_of(TOKENS).encode(x="letter:O"))
 
 
 class TokenAxis(NamedTuple):
@@ -139,7 +139,7 @@ def places_of(names: Names) -> TokenAxis:
 
 def token_axis(places: TokenAxis, title: str | None = None) -> alt.X:
     """The tokens along the horizontal axis, all of them, drawn or not."""
-    axis, count = named(title), places.number
+    axis, count = letter_axis(title), places.number
     if places.upright:
         axis.labelAngle = -90
     else:
@@ -168,7 +168,7 @@ def _at_ends(count: int, first: Any, last: Any, otherwise: Any) -> dict[str, Any
     }
 
 
-def named(title: str | None, *, every: bool = False) -> alt.Axis:
+def letter_axis(title: str | None, *, every: bool = False) -> alt.Axis:
     """An axis of letters' numbers that are written as tokens, every one or as many as fit."""
     return alt.Axis(
         labelExpr=_NAME,
@@ -184,6 +184,6 @@ def width_of(count: int, width: int = WIDTH) -> int:
     return count * min(max(width // max(count, 1), least), STEP)
 
 
-def titled(text: str) -> alt.TitleParams:
+def title_of(text: str) -> alt.TitleParams:
     """A part's title."""
     return alt.TitleParams(text, anchor="start", fontSize=12)

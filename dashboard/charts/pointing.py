@@ -25,7 +25,7 @@ RING = 300
 WIDTH = 1.5
 
 
-def pointed(field: str = LETTER) -> alt.Parameter:
+def pointer(field: str = LETTER) -> alt.Parameter:
     """What is pointed at: the value of a field, in this chart or in another of the page."""
     return alt.selection_point(
         # The same name everywhere: parts of one drawing share it.
@@ -42,24 +42,24 @@ def _name(field: str) -> str:
     return f"pointed_{field}"
 
 
-def framed(chart: alt.Chart, field: str = LETTER) -> alt.Chart:
+def add_frame(chart: alt.Chart, field: str = LETTER) -> alt.Chart:
     """A frame around the cells of a chart that are pointed at, or the whole rows or columns.
 
     One mark of its own: asked of each cell whether it is pointed at, a browser would be slow.
     """
     return chart.mark_rect(
         fillOpacity=0, stroke=FALSE_NEGATIVE, strokeWidth=WIDTH
-    ).transform_filter(pointed(field))
+    ).transform_filter(pointer(field))
 
 
 def row_frames(chart: alt.Chart) -> alt.Chart:
     """Every row of a chart of few, which can be pointed at as a whole; the frame is seen then."""
-    seen = alt.when(pointed(TOKEN)).then(alt.value(1)).otherwise(alt.value(0))
+    seen = alt.when(pointer(TOKEN)).then(alt.value(1)).otherwise(alt.value(0))
     return (
         # Its rows are not filtered, which would make others of them, with a scale of their own.
         chart.mark_rect(fillOpacity=0, stroke=FALSE_NEGATIVE, strokeWidth=WIDTH)
         .encode(strokeOpacity=seen)
-        .add_params(pointed(TOKEN))
+        .add_params(pointer(TOKEN))
     )
 
 
@@ -74,11 +74,11 @@ def hint(specs: Sequence[dict[str, Any]]) -> str:
     return f"Hover over {' or '.join(words)} to mark the same in the other figures." * bool(words)
 
 
-def ringed(chart: alt.Chart, field: str) -> alt.Chart:
+def add_ring(chart: alt.Chart, field: str) -> alt.Chart:
     """A ring around the points of a chart that are pointed at; the chart has no colors yet."""
     return chart.mark_point(
         filled=False, size=RING, color=FALSE_NEGATIVE, strokeWidth=WIDTH, opacity=1
-    ).transform_filter(pointed(field))
+    ).transform_filter(pointer(field))
 
 
 # Names that many rows share: sent once, and put into the rows by the browser.

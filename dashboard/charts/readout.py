@@ -8,7 +8,7 @@ import pandas as pd
 
 from dashboard.charts.colors import AWAY, GREY, INK, TOWARDS
 from dashboard.charts.parts import Layers, Limits, TokenDrawing, reached_by, unseen
-from dashboard.charts.scales import Domain, Drawing, by_panel, reserved
+from dashboard.charts.scales import Domain, Drawing, by_panel, reserve_height
 from seqcls.interpretability.attribution import LogitStep
 from seqcls.interpretability.trained_model import Letters, TrainedModel
 from sweeps.api import presentation
@@ -41,7 +41,7 @@ def waterfall(frame: pd.DataFrame, domain: Domain, title: str) -> Drawing:
     # Each panel is drawn alone.
     rows = ROW * frame["step"].nunique()
     return panel.facet(facet, columns=2, spacing=ROOM_FOR_TEXT).properties(
-        title=title, **reserved(rows)
+        title=title, **reserve_height(rows)
     )
 
 

@@ -43,7 +43,9 @@ SUBTITLE_LETTERS = 56
 """That fit into the narrowest window."""
 
 
-def titled(title: str, subtitle: str = "", letters: int = SUBTITLE_LETTERS) -> alt.TitleParams:
+def title_params(
+    title: str, subtitle: str = "", letters: int = SUBTITLE_LETTERS
+) -> alt.TitleParams:
     """A chart's title, with a line below that says how to read it, or two.
 
     Args:
@@ -77,7 +79,7 @@ def rows(names: Sequence[str], field: str = "configuration", *, grid: bool = Tru
 
     Names of several parts, separated by commas, stand in as many lines as the longest one needs.
     """
-    parts = {name: broken(name) for name in names}
+    parts = {name: break_name(name) for name in names}
     # An odd number: those of one line stand in the middle of their row.
     most = _lines(names) // 2 * 2 + 1
     padded = {
@@ -103,7 +105,7 @@ def configuration_color(colors: Mapping[str, str], *, legend: bool = True) -> al
         colors: of each configuration, in order.
         legend: whether the chart names them itself.
     """
-    lines = json.dumps({name: broken(name) for name in colors})
+    lines = json.dumps({name: break_name(name) for name in colors})
     named = alt.Legend(
         orient="right",
         columns=1,
@@ -145,10 +147,10 @@ def row_height(names: Sequence[str], least: int) -> int:
 
 
 def _lines(names: Sequence[str]) -> int:
-    return max((len(broken(name)) for name in names), default=1)
+    return max((len(break_name(name)) for name in names), default=1)
 
 
-def broken(name: str) -> list[str]:
+def break_name(name: str) -> list[str]:
     """The lines of a name: as many of its parts in each as fit."""
     lines: list[str] = []
     for part in name.split(", "):
@@ -226,7 +228,7 @@ def outcome(label: bool, answer: bool) -> str:
     return "false positive" if answer else "true negative"
 
 
-def reserved(plot: float, *, legend: bool = False) -> dict[str, Any]:
+def reserve_height(plot: float, *, legend: bool = False) -> dict[str, Any]:
     """What a chart states of its height on the page, rather too little: kept until it is drawn.
 
     Args:

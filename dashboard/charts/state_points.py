@@ -6,7 +6,7 @@ import altair as alt
 import pandas as pd
 
 from dashboard.charts.colors import GREY, INK, colors_of
-from dashboard.charts.pointing import STRING, TOKEN, pointed, ringed
+from dashboard.charts.pointing import STRING, TOKEN, add_ring, pointer
 from dashboard.charts.scales import (
     SIDE,
     SMALL_SIDE,
@@ -16,8 +16,8 @@ from dashboard.charts.scales import (
     by_panel,
     outcome_colors,
     outcome_shapes,
-    reserved,
-    titled,
+    reserve_height,
+    title_params,
     token_colors,
 )
 
@@ -57,7 +57,7 @@ def with_places(
         for place in reversed(range(len(panel))):
             x, y = at[place]
             width = CHARACTER * len(str(panel["name"].iloc[place]))
-            for middle_x, middle_y in _tried(x, y, width, origin, side):
+            for middle_x, middle_y in _candidates(x, y, width, origin, side):
                 box = _box(middle_x, middle_y, width, LINE)
                 others = boxes[:place] + boxes[place + 1 :]
                 if not any(_overlap(box, other) for other in others):
@@ -95,7 +95,7 @@ def with_room(points: pd.DataFrame, domain: tuple[float, float], width: int) -> 
     return points.assign(free=free[::-1])
 
 
-def _tried(
+def _candidates(
     x: float, y: float, width: float, origin: tuple[float, float], side: int
 ) -> list[tuple[float, float]]:
     """Middles of a name: those within the plane and off its lines through zero first."""
@@ -210,10 +210,10 @@ def _states(
     if "panel" in points and len(view.domains) == 2:
         facet = alt.Facet(**by_panel(points, "panel", SMALL_SIDE))
         drawn = drawing.properties(**size).facet(facet, columns=PANELS_IN_ROW, spacing=16)
-        return drawn.properties(title=title, **reserved(SMALL_SIDE))
+        return drawn.properties(title=title, **reserve_height(SMALL_SIDE))
     # What is one of several panels has its name behind a colon.
-    broken = titled(title, letters=TITLE_LETTERS) if ": " in title else titled(title)
-    return drawing.properties(title=broken, **size, **reserved(size["height"]))
+    broken = title_params(title, letters=TITLE_LETTERS) if ": " in title else title_params(title)
+    return drawing.properties(title=broken, **size, **reserve_height(size["height"]))
 
 
 def _number_lines(
@@ -223,7 +223,7 @@ def _number_lines(
     limit = 160
     base = base.encode(alt.Y("row:N", title=None, sort=rows, axis=alt.Axis(labelLimit=limit)))
     marks = base.mark_point(size=90, filled=True, opacity=1).encode(color)
-    marks = marks.add_params(pointed(what))
+    marks = marks.add_params(pointer(what))
     if shape is not None:
         marks = marks.encode(shape)
     # Where every row has one point, the row's name is the point's.
@@ -236,20 +236,20 @@ def _number_lines(
         if named
     ]
     size = {"width": 2 * SIDE - limit, "height": ROW * max(len(rows), 2) + 10}
-    return [_zero("x"), ringed(base, what), marks, *texts], size
+    return [_zero("x"), add_ring(base, what), marks, *texts], size
 
 
 def _arrows(
     base: alt.Chart, what: str, color: alt.Color, shape: alt.Shape | None
 ) -> list[alt.Chart]:
-    ring = ringed(base, what)
+    ring = add_ring(base, what)
     base = base.encode(color)
     shafts = base.mark_rule(strokeWidth=1.5, opacity=1).encode(x2=alt.datum(0), y2=alt.datum(0))
     if shape is None:
-        heads = _turned(base.mark_point(filled=True, opacity=1, size=60, shape="triangle"))
+        heads = _turn_heads(base.mark_point(filled=True, opacity=1, size=60, shape="triangle"))
     else:
         heads = base.mark_point(filled=True, opacity=1, size=90).encode(shape)
-    return [_zero("x"), _zero("y"), ring, shafts, heads.add_params(pointed(what)), _names(base)]
+    return [_zero("x"), _zero("y"), ring, shafts, heads.add_params(pointer(what)), _names(base)]
 
 
 def _names(base: alt.Chart) -> alt.Chart:
@@ -261,7 +261,7 @@ def _names(base: alt.Chart) -> alt.Chart:
     )
 
 
-def _turned(heads: alt.Chart) -> alt.Chart:
+def _turn_heads(heads: alt.Chart) -> alt.Chart:
     """Arrow heads that point away from the origin: the scales are equal, and so is the angle."""
     return heads.transform_calculate(angle="atan2(datum.x, datum.y) * 180 / PI").encode(
         angle=alt.Angle("angle:Q", scale=None)
@@ -294,7 +294,9 @@ def boundary(view: ChartAxes, direction: tuple[float, float]) -> list[alt.Chart]
         .mark_rule(color=GREY, strokeDash=[6, 4], strokeWidth=2, clip=True)
         .encode(*axes, x2="x2:Q", y2="y2:Q"),
         drawn.mark_rule(color=GREY, strokeWidth=2).encode(x2=alt.datum(0), y2=alt.datum(0)),
-        _turned(drawn.mark_point(filled=True, opacity=1, size=60, shape="triangle", color=GREY)),
+        _turn_heads(
+            drawn.mark_point(filled=True, opacity=1, size=60, shape="triangle", color=GREY)
+        ),
         _names(drawn),
     ]
 
@@ -327,8 +329,8 @@ def landmarks(points: pd.DataFrame, view: ChartAxes) -> list[alt.Chart]:
     colors = alt.Scale(domain=tokens, range=colors_of(tokens))
     base = alt.Chart(points).encode(axis(view, 0, alt.X))
     if len(view.domains) == 1:
-        wide = alt.when(pointed(TOKEN)).then(alt.value(5)).otherwise(alt.value(2))
-        rules = base.mark_rule(opacity=1).encode(strokeWidth=wide).add_params(pointed(TOKEN))
+        wide = alt.when(pointer(TOKEN)).then(alt.value(5)).otherwise(alt.value(2))
+        rules = base.mark_rule(opacity=1).encode(strokeWidth=wide).add_params(pointer(TOKEN))
         texts = base.mark_text(fontWeight="bold", fontSize=13)
         return [
             rules.encode(stroke=alt.Stroke("token:N", scale=colors, legend=None)),
@@ -339,5 +341,5 @@ def landmarks(points: pd.DataFrame, view: ChartAxes) -> list[alt.Chart]:
     texts = placed.mark_text(dy=-10, fontWeight="bold", fontSize=13).encode(
         text="token:N", color=alt.value(INK)
     )
-    circles = placed.mark_circle(size=50, opacity=0.8).add_params(pointed(TOKEN))
-    return [ringed(base.encode(axis(view, 1, alt.Y)), TOKEN), circles, texts]
+    circles = placed.mark_circle(size=50, opacity=0.8).add_params(pointer(TOKEN))
+    return [add_ring(base.encode(axis(view, 1, alt.Y)), TOKEN), circles, texts]

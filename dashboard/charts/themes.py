@@ -23,23 +23,23 @@ LIGHT = Ground("#FFFFFF", {}, (0.0, 0.58), "#E4E4E4")
 DARK = Ground("#171614", ON_DARK, (0.36, 1.0), "#383734")
 
 
-def themed(spec: dict[str, Any], ground: Ground) -> dict[str, Any]:
+def apply_theme(spec: dict[str, Any], ground: Ground) -> dict[str, Any]:
     """A Vega-Lite specification with the colors of a ground, and a text alternative.
 
     Args:
         spec: as `Chart.to_dict` gives it; it is not changed.
         ground: what it is drawn on.
     """
-    turned: dict[str, Any] = _turned(spec, ground)
+    turned: dict[str, Any] = _apply_ground(spec, ground)
     config = dict(turned.get("config", {}))
     for part, settings in _text(ground).items():
         config[part] = settings | config.get(part, {})
     turned["config"] = config
-    turned.setdefault("description", described(spec))
+    turned.setdefault("description", describe_chart(spec))
     return turned
 
 
-def described(spec: dict[str, Any]) -> str:
+def describe_chart(spec: dict[str, Any]) -> str:
     """What a chart shows, from its title; for those who cannot see it."""
     return ". ".join(part.rstrip(".") for part in title_of(spec) if part)
 
@@ -56,17 +56,17 @@ def _one_line(text: str | list[str]) -> str:
     return text if isinstance(text, str) else " ".join(text)
 
 
-def _turned(value: Any, ground: Ground) -> Any:
+def _apply_ground(value: Any, ground: Ground) -> Any:
     if isinstance(value, dict):
         turned = {
-            key: inner if key == "datasets" else _turned(inner, ground)
+            key: inner if key == "datasets" else _apply_ground(inner, ground)
             for key, inner in value.items()
         }
         if turned.get("scheme") == LOW_TO_HIGH:
             turned["scheme"] = {"name": LOW_TO_HIGH, "extent": list(ground.amounts)}
         return turned
     if isinstance(value, list):
-        return [_turned(item, ground) for item in value]
+        return [_apply_ground(item, ground) for item in value]
     return ground.colors.get(value, value) if isinstance(value, str) else value
 
 

@@ -19,17 +19,17 @@ from dashboard.charts.parts import (
     TokenAxis,
     TokenDrawing,
     chart_of,
-    marked,
+    column_frame,
     place_axis,
     places_of,
     reached_by,
-    titled,
+    title_of,
     token_axis,
     tokens_frame,
     unseen,
     width_of,
 )
-from dashboard.charts.pointing import pointed
+from dashboard.charts.pointing import pointer
 from dashboard.charts.scales import KIND_COLORS, LOW_TO_HIGH, class_color
 
 LINE_HEIGHT = 240
@@ -103,7 +103,7 @@ def _prefix_logits(tokens: TokenAxis, of_language: bool, some_unknown: bool) -> 
                 alt.Tooltip("answer:N", title="Prediction"),
             ],
         )
-        .add_params(pointed())
+        .add_params(pointer())
     )
     zero = alt.Chart(alt.InlineData([{"y": 0.0}])).mark_rule(color=GREY, strokeDash=[4, 4])
     limits = unseen("reached_by_prefixes").encode(y="logit:Q")
@@ -111,7 +111,7 @@ def _prefix_logits(tokens: TokenAxis, of_language: bool, some_unknown: bool) -> 
         limits,
         zero.encode(y="y:Q"),
         line,
-        marked(),
+        column_frame(),
         points,
         *(_turn(tokens.number) if long else ()),
     ).properties(width=width_of(tokens.number), height=LINE_HEIGHT)
@@ -153,8 +153,8 @@ def grid(
     Outlined where some are missing: white ones would look like these.
     """
     drawn = cells.mark_rect(stroke=GREY, strokeWidth=0.3) if outlined else cells.mark_rect()
-    rectangles = drawn.add_params(pointed())
-    return alt.layer(rectangles, *above, marked()).properties(
+    rectangles = drawn.add_params(pointer())
+    return alt.layer(rectangles, *above, column_frame()).properties(
         width=width_of(tokens.number), height=min(max(ROW * rows, 60), most)
     )
 
@@ -198,7 +198,7 @@ def _unit_states(tokens: TokenAxis, units: int, title: str, reach: float) -> Lay
             alt.Tooltip("value:Q", title="Value", format=".4f"),
         ],
     )
-    return grid(tokens, cells, rows=units, most=420).properties(title=titled(title))
+    return grid(tokens, cells, rows=units, most=420).properties(title=title_of(title))
 
 
 def state_path(frame: pd.DataFrame, shares: tuple[float, float]) -> TokenDrawing:
@@ -232,13 +232,13 @@ def _state_path() -> Layers:
                 scale=alt.Scale(scheme=LOW_TO_HIGH),
                 legend=alt.Legend(tickCount=3),
             ),
-            size=alt.when(pointed()).then(alt.value(240)).otherwise(alt.value(50)),
+            size=alt.when(pointer()).then(alt.value(240)).otherwise(alt.value(50)),
             tooltip=[
                 alt.Tooltip("letter:Q", title="Place"),
                 alt.Tooltip("token:N", title="After"),
             ],
         )
-        .add_params(pointed())
+        .add_params(pointer())
     )
     texts = base.mark_text(dy=-9, color=GREY, fontSize=11).encode(text="token:N")
     shares = (
@@ -249,7 +249,7 @@ def _state_path() -> Layers:
     return alt.layer(line, points, texts, shares).properties(width=420, height=300)
 
 
-def patched(
+def patching_chart(
     frame: pd.DataFrame, base_names: Names, base: float, source: float, unit: str = "logit"
 ) -> TokenDrawing:
     """The logit with one state carried over from the other string, by state and place.
@@ -268,10 +268,10 @@ def patched(
     columns = ["site", "letter", "base_token", "source_token", "logit", "flips"]
     data = {"patched": frame[columns], TOKENS: tokens_frame(base_names)}
     shape = places_of(base_names), sites, reach, unit, some_missing
-    return TokenDrawing(_patched, shape, data, True)
+    return TokenDrawing(_patch_layers, shape, data, True)
 
 
-def _patched(
+def _patch_layers(
     tokens: TokenAxis, sites: tuple[str, ...], reach: float, unit: str, some_missing: bool
 ) -> Layers:
     colors = [AWAY, "#ffffff", TOWARDS]

@@ -11,7 +11,7 @@ from dashboard import data
 from dashboard.figures.history import History, Traces
 from dashboard.server.shared_answers import MODELS
 from dashboard.server.visitors import ask
-from dashboard.text import told, verbatim
+from dashboard.text import error_text, verbatim
 from seqcls.config import RunConfig
 from seqcls.errors import SeqclsError, VisitorError
 from seqcls.interpretability.network import Network
@@ -164,7 +164,7 @@ def _history(of_run: Key, *, with_initial: bool) -> History:
 
 def say(error: SeqclsError) -> None:
     """Says why a section shows nothing."""
-    st.info(verbatim(told(error)), icon=":material/info:")
+    st.info(verbatim(error_text(error)), icon=":material/info:")
 
 
 def say_of_input(error: SeqclsError) -> None:

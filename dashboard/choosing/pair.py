@@ -34,7 +34,7 @@ class Pair:
 def choose() -> Pair | None:
     """Boxes to choose the two; None where there are no two to choose."""
     models = data.models(View())
-    param, pair = _linked(models) or _apart(models)
+    param, pair = _pair_of_link(models) or _apart(models)
     if len(pair) < 2:
         st.info("Two trained models are needed. Launch a sweep, or wait for the first results.")
         return None
@@ -50,11 +50,11 @@ def choose() -> Pair | None:
     return Pair(ids, both if param == RUN else None, _names(models, param, pair))
 
 
-def _linked(models: pd.DataFrame) -> tuple[str, list[int]] | None:
+def _pair_of_link(models: pd.DataFrame) -> tuple[str, list[int]] | None:
     """The two of the link; None where it names none that is trained and tested."""
     for param, column in ((RUN, "run_id"), (CONFIG, "config_id")):
         known = set(models[column])
-        given = links.linked(param)[:2]
+        given = links.numbers_of(param)[:2]
         if unknown := [str(x) for x in given if x not in known]:
             st.warning(
                 f"The link asks for {param} {', '.join(unknown)}, which has no trained and tested "
@@ -116,9 +116,9 @@ def _what(models: pd.DataFrame, param: str, pair: list[int]) -> None:
 
     def change() -> None:
         if st.session_state[key] == MODELS:
-            _put(RUN, _same_seed(models, pair))
+            _put_in_link(RUN, _same_seed(models, pair))
         else:
-            _put(CONFIG, [_config_of(models, run_id) for run_id in pair])
+            _put_in_link(CONFIG, [_config_of(models, run_id) for run_id in pair])
 
     st.segmented_control(
         "Compare", [CONFIGURATIONS, MODELS], key=key, required=True, on_change=change
@@ -152,7 +152,7 @@ def _configuration(
         if param == RUN:
             theirs = models[models["config_id"] == chosen]
             chosen = int(theirs.sort_values("accuracy")["run_id"].iloc[0])
-        _put(param, [chosen if x == place else kept for x, kept in enumerate(pair)])
+        _put_in_link(param, [chosen if x == place else kept for x, kept in enumerate(pair)])
 
     st.selectbox(
         f"{SIDES[place]} configuration",
@@ -170,7 +170,7 @@ def _seed(place: int, models: pd.DataFrame, pair: Sequence[int]) -> None:
 
     def change() -> None:
         chosen = st.session_state[key]
-        _put(RUN, [chosen if x == place else kept for x, kept in enumerate(pair)])
+        _put_in_link(RUN, [chosen if x == place else kept for x, kept in enumerate(pair)])
 
     said = {
         run["run_id"]: f"seed {run['model_seed']}: {percent(run['accuracy'])} right"
@@ -185,7 +185,7 @@ def _seed(place: int, models: pd.DataFrame, pair: Sequence[int]) -> None:
     )
 
 
-def _put(param: str, values: Sequence[int]) -> None:
+def _put_in_link(param: str, values: Sequence[int]) -> None:
     for other in {CONFIG, RUN, STRING} - {param}:
         if other in st.query_params:
             del st.query_params[other]

@@ -7,7 +7,7 @@ import pandas as pd
 import streamlit as st
 
 from dashboard import data
-from dashboard.text import told, verbatim
+from dashboard.text import error_text, verbatim
 from seqcls.config import MAX_MODEL_SEED, default_fields
 from seqcls.errors import SeqclsError, UnknownRunError
 from seqcls.text import nearest
@@ -131,7 +131,7 @@ def choose_run() -> int | None:
     st.session_state["model_sweep"] = sweep
     names = list(dict.fromkeys(data.memberships()["sweep"]))
     left.selectbox("Sweep", names, key="model_sweep", on_change=_take_sweep)
-    labels = _labels(_offered(run_id, sweep))
+    labels = _labels(_models_to_choose(run_id, sweep))
     st.session_state["model_run"] = run_id if run_id in labels else None
     right.selectbox(
         "Model",
@@ -148,11 +148,11 @@ def choose_run() -> int | None:
     return run_id
 
 
-def _offered(run_id: int, sweep: str | None) -> pd.DataFrame:
+def _models_to_choose(run_id: int, sweep: str | None) -> pd.DataFrame:
     """The models to choose from: this one, and those that were searched or the sweep's worst."""
     searched = st.session_state.get(SEARCHED)
     if searched is not None and searched[1] == sweep:
-        offered = _found(*searched)
+        offered = _search(*searched)
     else:
         offered = data.worst_models(View(sweeps=(sweep,) if sweep else ()), OFFERED_MODELS)
     if run_id in offered["run_id"].tolist():
@@ -160,7 +160,7 @@ def _offered(run_id: int, sweep: str | None) -> pd.DataFrame:
     return pd.concat([data.model(run_id), offered], ignore_index=True)
 
 
-def _found(text: str, sweep: str | None) -> pd.DataFrame:
+def _search(text: str, sweep: str | None) -> pd.DataFrame:
     """What was searched; nothing where that is deleted since."""
     try:
         return find_models(text, sweep, OFFERED_MODELS)
@@ -173,7 +173,7 @@ def _say_what_was_found(sweep: str | None) -> None:
     if NOT_FOUND in st.session_state:
         st.error(verbatim(st.session_state.pop(NOT_FOUND)))
     elif text is not None and of_sweep == sweep:
-        number = len(_found(text, sweep))
+        number = len(_search(text, sweep))
         many = f"The {number} least accurate" if number == OFFERED_MODELS else f"{number}"
         st.caption(
             f"{many} of the models that match {verbatim(repr(text))} are listed. Choose one."
@@ -218,7 +218,7 @@ def _take_run() -> None:
     try:
         models = find_models(chosen, sweep, OFFERED_MODELS)
     except SeqclsError as error:
-        st.session_state[NOT_FOUND] = told(error)
+        st.session_state[NOT_FOUND] = error_text(error)
         return
     _go_to(int(models["run_id"].iloc[0]))
     if len(models) > 1:
@@ -247,6 +247,6 @@ def show_missing(error: SeqclsError) -> None:
     """Says on the page why there is no model to look into."""
     if isinstance(error, UnknownRunError):
         st.error("This run has no model to show.")
-        st.code(told(error), language=None, wrap_lines=True)
+        st.code(error_text(error), language=None, wrap_lines=True)
     else:
         data.explain(error)

@@ -147,7 +147,7 @@ def choose_view(model: OpenedModel, errors: pd.DataFrame) -> Chosen:
     """
     left, middle, right = st.columns([2, 2, 3])
     with left:
-        string = _explained(model.config, errors)
+        string = _choose_to_explain(model.config, errors)
     with middle:
         others = _beside(model.config)
     with right:
@@ -166,10 +166,10 @@ def choose_string(config: RunConfig, errors: pd.DataFrame) -> str:
         config: the model's.
         errors: its misclassified test strings, the shortest first.
     """
-    offered = _offered(config, errors)
+    offered = _offer(config, errors)
     help_text = f"The model's own errors are offered, the shortest first. {NOTATION}"
     first = first_shown(errors, offered)
-    return _chosen(config, "String to look at", offered, first, help_text)
+    return _choose(config, "String to look at", offered, first, help_text)
 
 
 def first_shown(errors: pd.DataFrame, offered: Sequence[str]) -> str:
@@ -188,7 +188,7 @@ def first_shown(errors: pd.DataFrame, offered: Sequence[str]) -> str:
 
 def string_of_link(config: RunConfig, errors: pd.DataFrame) -> str:
     """The string that the link names, else the one that is looked at first; as `choose_string`."""
-    return st.query_params.get(STRING) or first_shown(errors, _offered(config, errors))
+    return st.query_params.get(STRING) or first_shown(errors, _offer(config, errors))
 
 
 def look_at(string: str) -> None:
@@ -196,11 +196,11 @@ def look_at(string: str) -> None:
     st.query_params[STRING] = string
 
 
-def _offered(config: RunConfig, errors: pd.DataFrame) -> list[str]:
+def _offer(config: RunConfig, errors: pd.DataFrame) -> list[str]:
     return [*errors["string"].head(OFFERED_ERRORS).tolist(), *examples(config)[0]]
 
 
-def _chosen(
+def _choose(
     config: RunConfig, label: str, offered: Sequence[str], first: str, help_text: str
 ) -> str:
     display = resolve(config).tokenizer.display
@@ -221,13 +221,13 @@ def _chosen(
     return typed or ""
 
 
-def _explained(config: RunConfig, errors: pd.DataFrame) -> str:
-    offered = _offered(config, errors)
+def _choose_to_explain(config: RunConfig, errors: pd.DataFrame) -> str:
+    offered = _offer(config, errors)
     help_text = (
         "Offers the model's own errors, shortest first. You can type any other string: "
         "ab{100} is an a and a hundred b's, <ab>{50} is ab fifty times."
     )
-    chosen = _chosen(config, "String to explain", offered, offered[0], help_text)
+    chosen = _choose(config, "String to explain", offered, offered[0], help_text)
     return _readable(config, chosen) or offered[0]
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import altair as alt
 import vl_convert
 
-from dashboard.charts.themes import LIGHT, themed
+from dashboard.charts.themes import LIGHT, apply_theme
 from dashboard.figures.figure import Figure
 from dashboard.figures.gallery import figures
 from dashboard.figures.history import History
@@ -30,20 +30,20 @@ SCALE = 2.0
 
 def write_figures(figures: Iterable[Figure], folder: Path, *, force: bool = False) -> list[Path]:
     """Each figure as a PNG and an SVG, on white; `folder` and `force` as for `whole_files`."""
-    named = dict(_named(figures))
+    named = dict(_name_figures(figures))
     paths = [folder / f"{name}.{kind}" for name in named for kind in ("png", "svg")]
     # Drawing takes longer than anybody wants to wait for a refusal.
     refuse_taken(paths, force=force)
     with whole_files(folder, force=force) as new:
         for name, figure in named.items():
-            spec = themed(figure.chart.to_dict(), LIGHT) | {"background": LIGHT.background}
+            spec = apply_theme(figure.chart.to_dict(), LIGHT) | {"background": LIGHT.background}
             chart = json.dumps(with_nulls(spec))
             (new / f"{name}.png").write_bytes(vl_convert.vegalite_to_png(chart, scale=SCALE))
             (new / f"{name}.svg").write_text(vl_convert.vegalite_to_svg(chart), encoding="utf-8")
     return paths
 
 
-def _named(figures: Iterable[Figure]) -> Iterator[tuple[str, Figure]]:
+def _name_figures(figures: Iterable[Figure]) -> Iterator[tuple[str, Figure]]:
     names = Counter[str]()
     for figure in figures:
         # Of strings that differ in brackets alone the names are the same.
@@ -75,20 +75,26 @@ def write_all(
         SeqclsError: no such run or epoch, a string that is not of the alphabet, or a file that
             may not be written.
     """
-    written = write_figures(drawn(open_reader(db), reference, strings, epoch), out, force=force)
+    written = write_figures(
+        draw_figures(open_reader(db), reference, strings, epoch), out, force=force
+    )
     say(f"{out}: {len(written)} files, {len(written) // 2} figures as PNG and SVG.")
 
 
 def charts(store: Store, run: int | str, strings: Sequence[str], epoch: int | None) -> list[Any]:
     """What `sweeps.api.figures` hands out."""
-    drawings = [figure.chart.copy(deep=False) for figure in drawn(store, str(run), strings, epoch)]
+    drawings = [
+        figure.chart.copy(deep=False) for figure in draw_figures(store, str(run), strings, epoch)
+    ]
     for chart in drawings:
         # Pages alone read it, and charts with it could not be concatenated.
         chart.usermeta = alt.Undefined
     return drawings
 
 
-def drawn(store: Store, reference: str, strings: Sequence[str], epoch: int | None) -> list[Figure]:
+def draw_figures(
+    store: Store, reference: str, strings: Sequence[str], epoch: int | None
+) -> list[Figure]:
     """Every figure of a run's model for some strings; arguments and errors as of `write_all`."""
     run_id = reading.find_run(store, reference)
     if obstacle(resolve(reading.run_config(store, run_id)), "labels") is not None:

@@ -23,10 +23,10 @@ _OF_MODEL: dict[int, tuple[Builder, ...]] = {
     1: (whole_model.loss_by_epoch,),
     2: (vectors.embeddings,),
     3: (vectors.string_embeddings,),
-    4: (vectors.normalised,),
+    4: (vectors.normalized_embeddings,),
     **{number: (partial(cls_states.cls_state, number),) for number in range(9, 14)},
     14: (whole_model.parameter_magnitudes,),
-    15: (vectors.transformed,),
+    15: (vectors.final_states,),
     16: (whole_model.readouts,),
 }
 _OF_HEADS: dict[int, tuple[HeadBuilder, ...]] = {

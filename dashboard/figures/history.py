@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from dashboard.charts.colors import GREY, INK, OKABE_ITO
-from dashboard.charts.scales import SIDE, Drawing, class_color, outcome, reserved
+from dashboard.charts.scales import SIDE, Drawing, class_color, outcome, reserve_height
 from dashboard.figures.figure import Projection, project
 from seqcls.config import RunConfig
 from seqcls.interpretability.network import Network
@@ -53,7 +53,7 @@ def losses(frame: pd.DataFrame, kept_epoch: int | None, shown_epoch: int) -> Dra
         )
     )
     return alt.layer(lines, *_marks(kept_epoch, shown_epoch)).properties(
-        width=2 * SIDE, height=HEIGHT, title="Loss by epoch", **reserved(HEIGHT)
+        width=2 * SIDE, height=HEIGHT, title="Loss by epoch", **reserve_height(HEIGHT)
     )
 
 

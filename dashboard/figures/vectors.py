@@ -21,7 +21,7 @@ def embeddings(traces: Traces, epoch: int) -> Iterator[Figure]:
     yield _of_vocabulary(traces, epoch, 2, "Token embeddings", note, "embedding")
 
 
-def normalised(traces: Traces, epoch: int) -> Iterator[Figure]:
+def normalized_embeddings(traces: Traces, epoch: int) -> Iterator[Figure]:
     """4: the embeddings as attention reads them, where there is a norm."""
     if traces.history.config.has_norms:
         note = "The embeddings after the norm before attention: what queries, keys and values read."
@@ -46,7 +46,7 @@ def string_embeddings(traces: Traces, epoch: int) -> Iterator[Figure]:
     yield _of_strings(traces, epoch, 3, "Embeddings of a string", note, lambda s, _: s.embedding)
 
 
-def transformed(traces: Traces, epoch: int) -> Iterator[Figure]:
+def final_states(traces: Traces, epoch: int) -> Iterator[Figure]:
     """15: the states of all tokens of a string after the block."""
     note = "All tokens of a string after the block. Only `CLS` is read by the classifier."
     title = "Transformed embeddings of a string"
@@ -99,7 +99,7 @@ class _Vectors:
 
 def keys_and_queries(traces: Traces, epoch: int, heads: Sequence[int]) -> Iterator[Figure]:
     """5: per head, each token's key and the query of `CLS`."""
-    seen = _attended(traces)
+    seen = _attended_kinds(traces)
     tokens = list(traces.tokens[seen])
     vectors = _Vectors(
         number=5,
@@ -119,7 +119,7 @@ def keys_and_queries(traces: Traces, epoch: int, heads: Sequence[int]) -> Iterat
 
 def values(traces: Traces, epoch: int, heads: Sequence[int]) -> Iterator[Figure]:
     """6: per head, each token's value."""
-    seen = _attended(traces)
+    seen = _attended_kinds(traces)
     tokens = list(traces.tokens[seen])
     vectors = _Vectors(
         number=6,
@@ -136,7 +136,7 @@ def values(traces: Traces, epoch: int, heads: Sequence[int]) -> Iterator[Figure]
     yield from _of_heads(traces, epoch, heads, vectors)
 
 
-def _attended(traces: Traces) -> slice:
+def _attended_kinds(traces: Traces) -> slice:
     """The kinds of token that can be attended to: `CLS` only where the model allows it."""
     return slice(1 if traces.history.config.no_attend_cls else 0, None)
 

@@ -8,9 +8,9 @@ import numpy as np
 import pandas as pd
 
 from dashboard.charts.colors import GREY, OKABE_ITO
-from dashboard.charts.pointing import TOKEN, framed, pointed
+from dashboard.charts.pointing import TOKEN, add_frame, pointer
 from dashboard.charts.readout import steps_frame, waterfall
-from dashboard.charts.scales import SIDE, Domain, Drawing, by_panel, readable_on, reserved
+from dashboard.charts.scales import SIDE, Domain, Drawing, by_panel, readable_on, reserve_height
 from dashboard.figures.figure import Figure
 from dashboard.figures.history import Traces, losses, losses_by_part
 from seqcls.interpretability.attribution import direct_logit_attribution
@@ -70,7 +70,7 @@ def magnitudes(frame: pd.DataFrame, domain: Domain) -> Drawing:
         width=2 * SIDE - 160,
         height=alt.Step(PARAMETER_ROW),
         title="How large the parameters are (dot: root mean square)",
-        **reserved(PARAMETER_ROW * len(names)),
+        **reserve_height(PARAMETER_ROW * len(names)),
     )
 
 
@@ -121,17 +121,17 @@ def matrix(
         scale=alt.Scale(scheme="blueorange", domain=[-limit, limit], domainMid=0, reverse=True),
         legend=alt.Legend(orient="bottom", gradientLength=200),
     )
-    cells = base.mark_rect().encode(color).add_params(pointed(TOKEN))
+    cells = base.mark_rect().encode(color).add_params(pointer(TOKEN))
     number = alt.Text("value:Q", format=".2f")
     texts = base.mark_text(fontSize=11).encode(text=number, color=readable_on("value"))
     size = {"width": alt.Step(CELL), "height": alt.Step(CIRCUIT_ROW)}
-    frames = framed(alt.Chart().encode(y if attended == "row" else x), TOKEN)
+    frames = add_frame(alt.Chart().encode(y if attended == "row" else x), TOKEN)
     grid = alt.layer(cells, texts, frames, data=frame).properties(**size)
     grid = grid.transform_calculate(token=f"datum.{attended}")
     panels = grid.facet(alt.Facet(**by_panel(frame, "head")), columns=2, spacing=24)
     # Each panel is drawn alone.
     return panels.resolve_scale(y="independent").properties(
-        **reserved(CIRCUIT_ROW * frame["row"].nunique())
+        **reserve_height(CIRCUIT_ROW * frame["row"].nunique())
     )
 
 
@@ -173,7 +173,9 @@ def loss_by_epoch(traces: Traces, epoch: int) -> Iterator[Figure]:
 def parameter_magnitudes(traces: Traces, epoch: int) -> Iterator[Figure]:
     """14: every parameter's absolute value."""
     networks = traces.history.networks
-    largest = max(float(np.abs(w).max()) for net in networks.values() for w in _drawn(net).values())
+    largest = max(
+        float(np.abs(w).max()) for net in networks.values() for w in _weights_in_order(net).values()
+    )
     frame = magnitudes_frame(networks[epoch])
     note = "Large queries and keys make sharp attention, large values a loud head."
     chart = magnitudes(frame, (SMALLEST, 1.3 * largest))
@@ -185,19 +187,19 @@ def magnitudes_frame(network: Network) -> pd.DataFrame:
     return pd.DataFrame(
         [
             {"parameter": name, "entry": ", ".join(map(str, index)), "value": float(value)}
-            for name, weight in _drawn(network).items()
+            for name, weight in _weights_in_order(network).items()
             for index, value in np.ndenumerate(weight)
         ]
     ).assign(magnitude=lambda frame: frame["value"].abs())
 
 
-def _drawn(network: Network) -> dict[str, np.ndarray]:
+def _weights_in_order(network: Network) -> dict[str, np.ndarray]:
     named = {**network.weights, "embedding.weight": network.embedding}  # PAD is never attended to
     in_order = sorted(named, key=lambda name: [part in name for part in ORDER], reverse=True)
-    return {_spoken(name): named[name] for name in in_order if named[name].size}
+    return {_title_of(name): named[name] for name in in_order if named[name].size}
 
 
-def _spoken(name: str) -> str:
+def _title_of(name: str) -> str:
     """`blocks.0.attention.query.weight` as `attention query`."""
     short = name.removeprefix("blocks.0.").removesuffix(".weight")
     return short.replace("_", "-").replace(".", " ")

@@ -10,7 +10,7 @@ import streamlit as st
 from dashboard.launch import fields, language, starting_point, variants
 from dashboard.launch.fields import meanings
 from dashboard.launch.language import show_language
-from dashboard.launch.starting_point import Start, seeds_of, shown, written_seeds
+from dashboard.launch.starting_point import Start, format_values, seeds_of, written_seeds
 from dashboard.launch.variants import Variant
 from dashboard.server import visitors
 from dashboard.text import verbatim
@@ -50,18 +50,18 @@ def box(
         begun: its values in what the sweep starts from.
     """
     if field in fields.TYPED:
-        return _typed(field, key, begun(field)[0])
+        return _text_box(field, key, begun(field)[0])
     return _axis(field, key, values, unchosen(field))
 
 
-def _typed(field: str, key: str, begun: Any) -> str:
+def _text_box(field: str, key: str, begun: Any) -> str:
     first = FIRST_ALPHABET if field == "alphabet" and not begun else ""
     placeholder = str(begun) or SUCH_AS.get(field, "")
     return st.text_input(field, first, key=key, placeholder=placeholder, help=MEANING.get(field))
 
 
 def _axis(field: str, key: str, values: fields.Values, unchosen: Sequence[Any]) -> Any:
-    placeholder, offered = shown(unchosen), fields.options(field, values)
+    placeholder, offered = format_values(unchosen), fields.options(field, values)
     if field == "task":
         return st.selectbox(field, offered, index=None, key=key, placeholder=placeholder)
     is_open = fields.is_open_ended(field)
@@ -114,16 +114,16 @@ class _Form:
         for field in (name for names in fields.GROUPS.values() for name in names):
             # What was chosen is known before it is drawn, as what is offered depends on it.
             self._take(field, st.session_state.get(_key(field)))
-        self.offered = fields.offered(self.values)
+        self.offered = fields.offered_fields(self.values)
         self.read = {name for names in self.offered.values() for name in names}
         self.task = self.values("task")[0]
         self.unread = {x: y for x, y in self.chosen.items() if x not in self.read}
         chosen, self.chosen = self.chosen, {}
-        self.recommended = self.begin.recommended(self.read, self.task)
-        self.needed = self._needed(chosen)
+        self.recommended = self.begin.recommend(self.read, self.task)
+        self.needed = self._needed_values(chosen)
         self.recommended |= {name: [value] for name, value in self.needed.items()}
 
-    def _needed(self, chosen: dict[str, list[Any]]) -> dict[str, Any]:
+    def _needed_values(self, chosen: dict[str, list[Any]]) -> dict[str, Any]:
         """What is set beside what is chosen, so that it can be trained."""
         made = self.recommended | {x: y for x, y in chosen.items() if x in self.read}
         spec = self.begin.with_changes(made, self.read)
@@ -163,10 +163,8 @@ class _Form:
 
     def variants(self) -> None:
         """The variants, each with what it has of its own."""
-        self.several = [
-            variants.with_typed(each) for each in variants.choose(self._task_settings())
-        ]
-        chosen = self._entered()
+        self.several = [variants.add_typed(each) for each in variants.choose(self._task_settings())]
+        chosen = self._enter_values()
         self.unread |= {x: y for x, y in chosen.items() if self._named_by_variants(x)}
         for each in self.several:
             _, needed, read = variants.settings_of(self.begin, each, chosen, self.values)
@@ -181,21 +179,23 @@ class _Form:
         reads = TASKS[self.task].reads if self.task in TASKS else ()
         return {"task": self.task, **{field: self.values(field)[0] for field in reads}}
 
-    def _entered(self) -> dict[str, list[Any]]:
+    def _enter_values(self) -> dict[str, list[Any]]:
         """What is chosen for all variants, before its boxes are drawn."""
         before = self.chosen
         self.chosen = {}
         for field in self.read:
             self._take(field, st.session_state.get(_key(field)))
         entered, self.chosen = self.chosen, before
-        return self.begin.recommended(self.read, self.task) | entered
+        return self.begin.recommend(self.read, self.task) | entered
 
     def left_out(self) -> None:
         """What was entered and is not read by what is chosen now: said, and kept."""
         for field in self.unread:
             st.session_state[_key(field)] = st.session_state[_key(field)]
         if self.unread:
-            told = "; ".join(f"{x} = {starting_point.shown(y)}" for x, y in self.unread.items())
+            told = "; ".join(
+                f"{x} = {starting_point.format_values(y)}" for x, y in self.unread.items()
+            )
             st.caption(verbatim(f"Kept, but not used with these settings: {told}."))
 
     def group(self, group: str) -> None:
@@ -267,7 +267,7 @@ class _Form:
 
     def _take(self, field: str, value: Any) -> str | None:
         """Keeps what is chosen for a field; where that is none of its values, only says why."""
-        values, reasons = fields.held(field, value)
+        values, reasons = fields.held_values(field, value)
         if values and not reasons:
             self.chosen[field] = list(dict.fromkeys(values))
         return reasons[0] if reasons else None
@@ -330,7 +330,7 @@ class _Form:
         """What the specification says of fields: of all variants where there are any."""
         if not self.several:
             return self.begin.with_changes(self.recommended | self.chosen, self.read)
-        plain = self.begin.recommended(self.read, self.task)
+        plain = self.begin.recommend(self.read, self.task)
         shared = plain | self.chosen
         made = [variants.settings_of(self.begin, x, shared, self.values) for x in self.several]
         return variants.union([spec for spec, _, _ in made])

@@ -76,7 +76,7 @@ def usual(group: str, task: Any) -> tuple[str, ...]:
     return USUAL[group] + more
 
 
-def offered(values: Values) -> dict[str, list[str]]:
+def offered_fields(values: Values) -> dict[str, list[str]]:
     """The fields of each group that everything chosen reads, in the order of `GROUPS`."""
     read = _read_by_task(values) | _read_by_samplers(values) | _read_by_network(values)
     read |= set(GROUPS["Training"]) - set(READERS)
@@ -147,7 +147,7 @@ def _literals(field: str) -> list[Any]:
     return list(get_args(annotation)) if get_origin(annotation) is Literal else []
 
 
-def typed(field: str, value: Any) -> tuple[list[Any], str | None]:
+def parse_typed(field: str, value: Any) -> tuple[list[Any], str | None]:
     """A value that was typed, as what the field holds; several may be separated by commas.
 
     Returns:
@@ -164,10 +164,10 @@ def typed(field: str, value: Any) -> tuple[list[Any], str | None]:
     return values, None
 
 
-def held(field: str, value: Any) -> tuple[list[Any], list[str]]:
+def held_values(field: str, value: Any) -> tuple[list[Any], list[str]]:
     """What a box holds, of one value or several: the field's values, and why others are invalid."""
     given = value if isinstance(value, list) else [value]
-    read = [typed(field, each) for each in given if each not in (None, "")]
+    read = [parse_typed(field, each) for each in given if each not in (None, "")]
     reasons = [reason for _, reason in read if reason is not None]
     return [value for values, _ in read for value in values], reasons
 

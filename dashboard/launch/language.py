@@ -60,7 +60,7 @@ def show_language(task: str, values: Values, read: Container[str]) -> str | None
     if not isinstance(made, LanguageTask):
         st.caption(verbatim(made.describe()))
         return None
-    with TASKS.guarded(task):
+    with TASKS.wrap_errors(task):
         languages.shortest_strings(made)
     languages.show(made)
     _show_theory(task, settings, values, read)
@@ -101,7 +101,7 @@ def choose_strings(task: str, key: str) -> str | None:
         "A file of strings",
         type=[ending[1:] for ending in ENDINGS],
         key=UPLOAD,
-        on_change=_read,
+        on_change=_read_upload,
         args=(key,),
         max_upload_size=200,
         **control("Columns: tokens, and label or target; optionally split and id."),
@@ -125,7 +125,7 @@ def choose_strings(task: str, key: str) -> str | None:
     return chosen
 
 
-def _read(key: str) -> None:
+def _read_upload(key: str) -> None:
     try:
         refuse_writes("reading a file of strings")
     except ReadOnlyError as error:

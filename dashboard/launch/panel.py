@@ -13,13 +13,13 @@ import streamlit as st
 from dashboard import actions, data, links
 from dashboard.launch import custom, starting_point, variants
 from dashboard.server import visitors
-from dashboard.text import told, verbatim
+from dashboard.text import error_text, verbatim
 from seqcls.cancellation import Cancelled, cancelled_when
 from seqcls.errors import SeqclsError, VisitorError
 from sweeps.access import control, is_read_only
 from sweeps.api import existing, overlaps, reading, sweeping
 from sweeps.grid.spec import SweepSpec, load_specs, shipped_names
-from sweeps.terminal import spoken
+from sweeps.terminal import format_duration
 from sweeps.work.estimate import Estimate
 from sweeps.work.timing import known_times
 
@@ -56,14 +56,18 @@ class Timings:
             begun = self._begun.get(key)
             if begun is None or _was_left(begun):
                 has_left = visitors.end_of_visit()
-                self._begun[key] = self._thread.submit(_timed, list(specs), workers, has_left)
+                self._begun[key] = self._thread.submit(
+                    _estimate_time, list(specs), workers, has_left
+                )
             ended = [x for x, each in self._begun.items() if each.done() and x != key]
             for oldest in ended[: max(0, len(self._begun) - MOST_KEPT)]:
                 del self._begun[oldest]
             return self._begun[key]
 
 
-def _timed(specs: Sequence[SweepSpec], workers: int, has_left: Callable[[], bool]) -> Estimate:
+def _estimate_time(
+    specs: Sequence[SweepSpec], workers: int, has_left: Callable[[], bool]
+) -> Estimate:
     with cancelled_when(has_left):
         return sweeping.estimate(existing(), specs, workers)
 
@@ -182,7 +186,7 @@ def show() -> None:
         data.say(error)
     except SeqclsError as error:
         st.error("This can't be launched.")
-        st.code(told(error), language=None, wrap_lines=True)
+        st.code(error_text(error), language=None, wrap_lines=True)
 
 
 def open_with(start: str) -> None:
@@ -246,7 +250,7 @@ def _offer(specs: list[SweepSpec]) -> None:
         said = data.offered_trained_on(key_of(specs))
     if said:
         st.caption(verbatim(said))
-    stored = _stored(specs)
+    stored = _describe_stored(specs)
     if stored == "as it is" and missing:
         st.caption("Already launched. See Running in the sidebar, or the Sweeps page.")
     elif stored == "otherwise":
@@ -267,7 +271,7 @@ def _models(number: int) -> str:
 
 
 def _about(seconds: float) -> str:
-    text = spoken(seconds)
+    text = format_duration(seconds)
     return text if text.startswith("under") else f"about {text}"
 
 
@@ -287,14 +291,14 @@ def _estimate(specs: list[SweepSpec]) -> Estimate:
     if existing() is None:
         return sweeping.estimate(None, specs, _workers(), known_times)
     key = key_of(specs)
-    return data.estimated(key, _workers(), timings().is_done(key), known_times)
+    return data.estimate(key, _workers(), timings().is_done(key), known_times)
 
 
 def _workers() -> int:
     return os.cpu_count() or 1
 
 
-def _stored(specs: list[SweepSpec]) -> str | None:
+def _describe_stored(specs: list[SweepSpec]) -> str | None:
     """Whether the database has these sweeps: as they are here, otherwise, or not (None)."""
     if (store := existing()) is None:
         return None

@@ -88,7 +88,7 @@ class Start:
         tables = (self.spec.get("fixed", {}), self.spec.get("axes", {}))
         return any(field in x for x in (*tables, *self.spec.get("configurations", [])))
 
-    def recommended(self, read: set[str], task: str) -> dict[str, list[Any]]:
+    def recommend(self, read: set[str], task: str) -> dict[str, list[Any]]:
         """Values other than the defaults, for what is new to a sweep that starts here.
 
         What starts from strings of `balanced_strings` keeps drawing them as they were drawn. A
@@ -132,7 +132,7 @@ class Start:
     def changes(self, chosen: Mapping[str, Sequence[Any]], read: set[str]) -> list[str]:
         """What is changed, such as `hidden_size 2 → 4, 8`."""
         told = [
-            f"{field} {shown(self.values(field))} → {shown(values)}"
+            f"{field} {format_values(self.values(field))} → {format_values(values)}"
             for field, values in chosen.items()
             if list(values) != self.values(field)
         ]
@@ -140,7 +140,7 @@ class Start:
         return [*told, *(f"without {field}" for field in dropped)]
 
 
-def shown(values: Sequence[Any]) -> str:
+def format_values(values: Sequence[Any]) -> str:
     """Values as they are written in TOML, separated by commas."""
     return ", ".join(json.dumps(x) if isinstance(x, bool) else str(x) for x in values)
 
@@ -151,7 +151,7 @@ def choose(taken: Callable[[Start], None]) -> Start:
     Args:
         taken: called with another start once it is chosen.
     """
-    offered = _offered()
+    offered = _offer()
     if st.session_state.get(KEY) not in offered:
         st.session_state[KEY] = REPORT
     label = st.selectbox(
@@ -172,7 +172,7 @@ def take_over(taken: Callable[[Start], None]) -> None:
         taken: takes the rest over.
     """
     label = st.session_state[KEY]
-    spec = _offered().get(label, {})
+    spec = _offer().get(label, {})
     taken(Start(spec))
     if "model_seeds" in spec:
         st.session_state["launch_seeds"] = written_seeds(spec["model_seeds"])
@@ -203,7 +203,7 @@ def of_sweep(name: str) -> str:
     return f"Sweep {name}"
 
 
-def _offered() -> dict[str, Mapping[str, Any]]:
+def _offer() -> dict[str, Mapping[str, Any]]:
     (report,) = load_specs(REPORT_SPEC)
     offered: dict[str, Mapping[str, Any]] = {
         REPORT: {"fixed": dict(report.fixed or {})},
@@ -213,25 +213,25 @@ def _offered() -> dict[str, Mapping[str, Any]]:
     if why_unreadable() is not None:
         return offered
     stored = reading.specifications(open_reader())
-    offered |= _linked()
+    offered |= _starts_of_link()
     return offered | {of_sweep(name): json.loads(text) for name, text in stored.items()}
 
 
-def _linked() -> dict[str, Mapping[str, Any]]:
+def _starts_of_link() -> dict[str, Mapping[str, Any]]:
     """The model and the configurations that the page is about."""
     offered: dict[str, Mapping[str, Any]] = {}
     # A link may name a run that is not here, or several.
     run_ids = reading.runs_named(open_reader(), st.query_params.get("run", ""))
     for run_id in run_ids if len(run_ids) == 1 else ():
         for config_id in data.model(run_id)["config_id"]:
-            offered[f"Model {run_id}"] = _fixed(int(config_id))
+            offered[f"Model {run_id}"] = _fixed_settings(int(config_id))
     ids = [int(x) for x in st.query_params.get_all("config") if x.isdecimal() and len(x) < 19]
     known = [x for x in ids if x in data.settings().index][:MOST_CONFIGURATIONS]
     for config_id, name in names.configuration_names(known).items():
-        offered[f"Configuration {name}"] = _fixed(config_id)
+        offered[f"Configuration {name}"] = _fixed_settings(config_id)
     return offered
 
 
-def _fixed(config_id: int) -> Mapping[str, Any]:
+def _fixed_settings(config_id: int) -> Mapping[str, Any]:
     changed = data.some_configs((config_id,))[config_id].changed
     return {"fixed": {name: value for name, value in changed.items() if name != "plugins"}}

@@ -8,7 +8,7 @@ from typing import Any
 import streamlit as st
 
 from dashboard.launch import fields
-from dashboard.launch.starting_point import Start, shown
+from dashboard.launch.starting_point import Start, format_values
 from dashboard.text import verbatim
 from seqcls.models import MODELS
 from seqcls.models.positions import POSITIONS
@@ -42,7 +42,7 @@ class Variant:
         return {name: [value] for name, value in self.named_for.items()} | self.typed
 
 
-def offered(task: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
+def offered_variants(task: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
     """The variants that can be chosen by name: every architecture with every position scheme.
 
     Args:
@@ -69,7 +69,7 @@ def choose(task: Mapping[str, Any]) -> list[Variant]:
     Args:
         task: its name and its settings.
     """
-    named = offered(task)
+    named = offered_variants(task)
     free = [FREE.format(number + 1) for number in range(st.session_state.get(ADDED, 0))]
     names = st.multiselect(
         "Variants",
@@ -94,12 +94,12 @@ def key(variant: str, setting: str) -> str:
     return f"launch variant {variant} {setting}"
 
 
-def with_typed(variant: Variant) -> Variant:
+def add_typed(variant: Variant) -> Variant:
     """The variant with what was chosen for it, before its form is drawn."""
     typed: Chosen = {}
     state = st.session_state
-    for name in (*state.get(key(variant.name, ""), []), *state.get(_kept(variant.name), [])):
-        values, _ = fields.held(name, st.session_state.get(key(variant.name, name)))
+    for name in (*state.get(key(variant.name, ""), []), *state.get(_kept_key(variant.name), [])):
+        values, _ = fields.held_values(name, st.session_state.get(key(variant.name, name)))
         if values:
             typed[name] = list(dict.fromkeys(values))
     return Variant(variant.name, variant.named_for, typed)
@@ -121,7 +121,7 @@ def settings_of(
         fields that it reads.
     """
     chosen = variant.chosen
-    groups = fields.offered(lambda name: chosen[name] if name in chosen else values(name))
+    groups = fields.offered_fields(lambda name: chosen[name] if name in chosen else values(name))
     read = {name for names in groups.values() for name in names}
     made = {name: value for name, value in (shared | chosen).items() if name in read}
     spec = begin.with_changes(made, read)
@@ -187,14 +187,16 @@ def show(
     with st.container(border=True):
         st.markdown(f"**{verbatim(variant.name)}**")
         if needed:
-            st.caption(verbatim(f"Set so that training works: {_told(needed)}."))
+            st.caption(verbatim(f"Set so that training works: {_format_settings(needed)}."))
         if left_out:
-            names = _told({name: shown(values) for name, values in left_out.items()})
+            names = _format_settings(
+                {name: format_values(values) for name, values in left_out.items()}
+            )
             st.caption(verbatim(f"Doesn't use {names}."))
         settings = [x for names in groups.values() for x in names if x not in variant.named_for]
         place = key(variant.name, "")
         if kept := _sort_out(variant, settings):
-            st.caption(verbatim(f"Kept, but not used by this variant: {_told(kept)}."))
+            st.caption(verbatim(f"Kept, but not used by this variant: {_format_settings(kept)}."))
         added = st.multiselect(
             f"Settings of {verbatim(variant.name)}",
             settings,
@@ -203,14 +205,14 @@ def show(
             label_visibility="collapsed",
         )
         for name in added:
-            _, reasons = fields.held(name, box(name, key(variant.name, name)))
+            _, reasons = fields.held_values(name, box(name, key(variant.name, name)))
             reason = reasons[-1] if reasons else reason
         if reason is not None:
             st.error(verbatim(reason))
     return reason
 
 
-def _kept(variant: str) -> str:
+def _kept_key(variant: str) -> str:
     """Where the settings of a variant stand that it does not read now."""
     return f"launch variant kept {variant}"
 
@@ -226,16 +228,16 @@ def _sort_out(variant: Variant, settings: Container[str]) -> dict[str, str]:
         What is put aside, with its values as they are shown.
     """
     state, place = st.session_state, key(variant.name, "")
-    chosen = list(dict.fromkeys([*state.get(place, []), *state.get(_kept(variant.name), [])]))
+    chosen = list(dict.fromkeys([*state.get(place, []), *state.get(_kept_key(variant.name), [])]))
     state[place] = [name for name in chosen if name in settings]
-    state[_kept(variant.name)] = aside = [
+    state[_kept_key(variant.name)] = aside = [
         name for name in chosen if name not in settings and name not in variant.named_for
     ]
     for name in aside:
         # Streamlit forgets what has no box.
         if (value_key := key(variant.name, name)) in state:
             state[value_key] = state[value_key]
-    return {name: shown(variant.typed[name]) for name in aside if name in variant.typed}
+    return {name: format_values(variant.typed[name]) for name in aside if name in variant.typed}
 
 
 def unpack(begun: Start) -> None:
@@ -253,9 +255,9 @@ def unpack(begun: Start) -> None:
         return
     task = begun.values("task")[0]
     reads = TASKS[task].reads if task in TASKS else ()
-    named = offered({"task": task, **{name: begun.values(name)[0] for name in reads}})
+    named = offered_variants({"task": task, **{name: begun.values(name)[0] for name in reads}})
     for number, entry in enumerate(configurations):
-        name = _named(entry, named, names) or FREE.format(number + 1)
+        name = _find_name(entry, named, names) or FREE.format(number + 1)
         names.append(name)
         typed = [x for x in entry if x not in named.get(name, {})]
         state[key(name, "")] = typed
@@ -272,7 +274,7 @@ def begun_with(begun: Start) -> Start:
     return Start({x: y for x, y in begun.spec.items() if x != "configurations"})
 
 
-def _named(
+def _find_name(
     entry: Mapping[str, Any], named: Mapping[str, Mapping[str, Any]], taken: Container[str]
 ) -> str | None:
     """The variant with a name of its own that a configuration is."""
@@ -288,5 +290,5 @@ def _as_typed(field: str, value: Any) -> Any:
     return [value if value in known else str(value)]
 
 
-def _told(values: Mapping[str, Any]) -> str:
+def _format_settings(values: Mapping[str, Any]) -> str:
     return ", ".join(f"{name} = {value}" for name, value in values.items())

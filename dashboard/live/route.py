@@ -17,7 +17,7 @@ from dashboard.charts.readout import DRAWN
 from dashboard.server.first_page import BelowBase
 from dashboard.server.shared_answers import MODELS
 from dashboard.server.visitors import VisitorBudget, budget_seconds
-from dashboard.text import told
+from dashboard.text import error_text
 from seqcls.errors import ConfigError, InvalidStringError, SeqclsError, VisitorError
 from seqcls.interpretability.trained_model import Answer, TrainedModel
 from sweeps.access import is_read_only
@@ -193,7 +193,7 @@ async def live(request: Request) -> JSONResponse:
     try:
         run_id, epoch, string = await _question(request)
     except ValueError as error:
-        return _refused(400, str(error))
+        return _refuse(400, str(error))
     address = request.client.host if request.client else ""
     return await run_in_threadpool(_answer, address, run_id, epoch, string)
 
@@ -220,16 +220,16 @@ async def _question(request: Request) -> tuple[int, int | None, str]:
 
 def _answer(address: str, run_id: int, epoch: int | None, string: str) -> JSONResponse:
     if not _turn.acquire(timeout=WAIT_SECONDS):
-        return _refused(503, "The server is busy. Try again in a moment.")
+        return _refuse(503, "The server is busy. Try again in a moment.")
     budget = _budget(address)
     began = time.monotonic()
     try:
         budget.check()
         return JSONResponse(dict(look(_model(run_id, epoch), string)))
     except VisitorError as error:
-        return _refused(429, str(error))
+        return _refuse(429, str(error))
     except SeqclsError as error:
-        return _refused(422, told(error))
+        return _refuse(422, error_text(error))
     finally:
         budget.charge(time.monotonic() - began)
         _turn.release()
@@ -255,5 +255,5 @@ def _model(run_id: int, epoch: int | None) -> TrainedModel:
     return MODELS.answer(("model", (*data.state_shown(), run_id, epoch)), open_it)
 
 
-def _refused(status: int, reason: str) -> JSONResponse:
+def _refuse(status: int, reason: str) -> JSONResponse:
     return JSONResponse({"error": reason}, status)

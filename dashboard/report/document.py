@@ -19,7 +19,7 @@ import vl_convert
 
 from dashboard.charts.colors import OKABE_ITO
 from dashboard.charts.scales import Drawing
-from dashboard.charts.themes import DARK, LIGHT, themed
+from dashboard.charts.themes import DARK, LIGHT, apply_theme
 from dashboard.views import scores
 from dashboard.views.accuracy_by_length import accuracy_by_length
 from dashboard.views.causes import mechanism_grid
@@ -54,7 +54,7 @@ def document(title: str, body: str, *, beside: bool = False) -> str:
     """
     script = _HERE.joinpath("page.js").read_text(encoding="utf-8")
     drawing = f'<script src="{ENGINE}"></script>' if beside else f"<script>{engine()}</script>"
-    allowed = ["'self'" if beside else _hashed(engine()), _hashed(script)]
+    allowed = ["'self'" if beside else _hash_of(engine()), _hash_of(script)]
     # Charts and tables are styled by attributes; nothing is loaded from anywhere.
     policy = (
         f"default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; "
@@ -104,7 +104,7 @@ def _bundle() -> str:
     return bundle
 
 
-def kept(name: str, value: Any) -> str:
+def embed_data(name: str, value: Any) -> str:
     """Data for the page's program, which no browser takes for anything else.
 
     Args:
@@ -128,7 +128,7 @@ def quiet(text: str) -> str:
     return f'<p class="quiet">{html.escape(text)}</p>'
 
 
-def _hashed(script: str) -> str:
+def _hash_of(script: str) -> str:
     digest = hashlib.sha256(script.encode()).digest()
     return f"'sha256-{base64.b64encode(digest).decode()}'"
 
@@ -150,11 +150,11 @@ def by_length(view: View, table: pd.DataFrame) -> Iterator[str]:
     """
     drawable = scores.drawable(table["seeds"], len(OKABE_ITO), scores.MAX_READ)
     ids = tuple(table["config_id"].head(drawable))
-    measure, width = next(iter(scores.offered(ids).values())), scores.first_width(ids)
+    measure, width = next(iter(scores.offered_measures(ids).values())), scores.first_width(ids)
     lines = scores.lines(view, ids, measure, width)
     if lines is None:
         return
-    yield _figure("by_length", _highlighted(accuracy_by_length(*lines.given)))
+    yield _figure("by_length", _add_highlight(accuracy_by_length(*lines.given)))
     said = [f"{measure.meaning} Click a configuration below the chart to see its models alone."]
     if drawable < len(table):
         said.append(f"The chart shows the worst {drawable} of {len(table):,} configurations.")
@@ -202,17 +202,17 @@ def _figure(name: str, spec: dict[str, Any]) -> str:
     check()
     fitted = {**spec, "width": WIDTH, "autosize": {"type": "fit", "contains": "padding"}}
     datasets = fitted.pop("datasets", {})
-    light, dark = (themed(fitted, ground) for ground in (LIGHT, DARK))
+    light, dark = (apply_theme(fitted, ground) for ground in (LIGHT, DARK))
     drawn = vl_convert.vegalite_to_svg(json.dumps({**light, "datasets": datasets}))
     for theme in (light, dark):
         theme["background"] = "transparent"
     return (
         f'<figure data-chart="{name}" aria-label="{html.escape(light["description"])}">{drawn}'
-        f"</figure>\n{kept(name, {'light': light, 'dark': dark, 'datasets': datasets})}"
+        f"</figure>\n{embed_data(name, {'light': light, 'dark': dark, 'datasets': datasets})}"
     )
 
 
-def _highlighted(chart: Drawing) -> dict[str, Any]:
+def _add_highlight(chart: Drawing) -> dict[str, Any]:
     """The chart with a legend that can be clicked: what is not chosen there is faint."""
     spec: dict[str, Any] = chart.to_dict(validate=False)
     if any(param.get("bind") == "legend" for param in spec.get("params", [])):

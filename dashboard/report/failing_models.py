@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 
 from dashboard import data
-from dashboard.report.document import kept, quiet
+from dashboard.report.document import embed_data, quiet
 from dashboard.words import measures
 from seqcls.errors import SeqclsError
 from seqcls.interpretability.mechanisms import SAMPLE
@@ -18,7 +18,7 @@ from seqcls.kinds import Kind
 from seqcls.problem import obstacle_of, resolve
 from sweeps.api import Store, failures
 from sweeps.api import trials as remedy_trials
-from sweeps.api.presentation import displayed
+from sweeps.api.presentation import display_strings
 from sweeps.api.reading import ErrorSearch, why_no_weights
 
 MOST_ASKED = 40
@@ -166,7 +166,7 @@ def models(
         config = data.some_configs((config_id,))[config_id]
         for model in of_configuration.to_dict("records"):
             errors = data.string_errors(int(model["run_id"]), ErrorSearch())
-            errors = displayed(errors, config)
+            errors = display_strings(errors, config)
             most = min(left, MOST_STRINGS)
             left -= min(most, len(errors))
             causes_of_it = causes[causes["run_id"] == model["run_id"]]
@@ -203,7 +203,7 @@ def _model(
 def _strings(run_id: int, errors: pd.DataFrame, kind: Kind, most: int) -> str:
     if not most:
         return ""
-    table = measures.ordered(errors, kind).head(most)
+    table = measures.kinds_first(errors, kind).head(most)
     titles = {"string": kind.words.string.capitalize(), **_titles(kind)}
     columns = [name for name in titles if name in table]
     rows = [[_cell(value) for value in row] for row in table[columns].itertuples(index=False)]
@@ -213,7 +213,7 @@ def _strings(run_id: int, errors: pd.DataFrame, kind: Kind, most: int) -> str:
         "left": len(errors) - len(rows),
     }
     name = f"strings-{run_id}"
-    return f'<div data-strings="{name}"></div>{kept(name, shown)}'
+    return f'<div data-strings="{name}"></div>{embed_data(name, shown)}'
 
 
 def _titles(kind: Kind) -> dict[str, str]:

@@ -8,7 +8,15 @@ import pandas as pd
 
 from dashboard import data
 from dashboard.report import failing_models
-from dashboard.report.document import by_length, by_seed, document, kept, mechanisms, quiet, section
+from dashboard.report.document import (
+    by_length,
+    by_seed,
+    document,
+    embed_data,
+    mechanisms,
+    quiet,
+    section,
+)
 from dashboard.report.failing_models import causes_of_models, remedies
 from dashboard.text import models_fail
 from dashboard.views import configurations
@@ -135,7 +143,7 @@ def _parts(page: _ReportPage) -> Iterator[str]:
             if x.record.name in pages
             for run in x.models["run_id"].tolist()
         }
-        yield kept("pages", runs)
+        yield embed_data("pages", runs)
 
 
 def _left_out(every: pd.DataFrame, wrong: pd.DataFrame, causes: pd.DataFrame, tested: int) -> str:
@@ -168,17 +176,17 @@ def _head(page: _ReportPage) -> str:
             "medians cover all."
         )
     means = measures.failing(page.view.below, measures.words_of(models["config_id"]).words)
-    said = "" if len(sweeps) != 1 else "".join(_written(sweeps[0]))
+    said = "" if len(sweeps) != 1 else "".join(_write_notes(sweeps[0]))
     return (
         f"<h1>{html.escape(page.title)}</h1>\n{said}{quiet(page.only) if page.only else ''}\n"
         f"<p><strong>{fail[0].upper()}{fail[1:]}</strong>. Failing: {html.escape(means)} Median "
         f"accuracy {percent(models['accuracy'].median())}.{drawn}</p>\n"
-        f"{'' if len(sweeps) == 1 and page.pages is None else _listed(sweeps, page.pages or {})}\n"
+        f"{'' if len(sweeps) == 1 and page.pages is None else _list(sweeps, page.pages or {})}\n"
         f"{quiet(f'Written by seqcls {__version__}.')}"
     )
 
 
-def _written(sweep: _ReportSweep) -> Iterator[str]:
+def _write_notes(sweep: _ReportSweep) -> Iterator[str]:
     """What people wrote about a sweep, as it is."""
     for text in (sweep.note.title, sweep.record.description, sweep.note.note):
         if text:
@@ -186,7 +194,7 @@ def _written(sweep: _ReportSweep) -> Iterator[str]:
     yield quiet(f"Submitted {sweep.record.created_at[:10]}.")
 
 
-def _listed(sweeps: Sequence[_ReportSweep], pages: Mapping[str, str]) -> str:
+def _list(sweeps: Sequence[_ReportSweep], pages: Mapping[str, str]) -> str:
     """A row a sweep."""
     rows = []
     listed = sweeps if pages else sweeps[-MOST_SWEEPS:]

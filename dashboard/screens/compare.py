@@ -56,7 +56,11 @@ def show() -> None:
         st.success(f"No model that matches the filters {fails}. Clear them in the sidebar.")
         return
     share.offer(
-        header, "configurations", lambda: configurations.table(view), view, only=filters.told()
+        header,
+        "configurations",
+        lambda: configurations.table(view),
+        view,
+        only=filters.describe_filters(),
     )
     chosen = _table(table, view)
     if not scores.counts(view, _ids(chosen)):
@@ -115,7 +119,7 @@ def _glance(counts: pd.DataFrame, view: View) -> bool:
 def _table(table: pd.DataFrame, view: View) -> pd.DataFrame:
     """The table of configurations; returns the rows to draw."""
     st.subheader("Configurations")
-    named, settings = _identified(table)
+    named, settings = _name_rows(table)
     # Two may be the same in all settings: what they are called still tells them apart.
     by_settings = named != SWEEPS and 0 < len(settings) <= FEW_SETTINGS
     first = settings if by_settings else [named]
@@ -169,7 +173,7 @@ def _two(rows: pd.DataFrame) -> None:
         links.to_compare_two("config", tested, "Compare these two")
 
 
-def _identified(table: pd.DataFrame) -> tuple[str, list[str]]:
+def _name_rows(table: pd.DataFrame) -> tuple[str, list[str]]:
     """The column that names the rows, and the settings that differ."""
     settings = setting_names(table)
     return (SWEEPS if table[SWEEPS].is_unique else CONFIGURATION), settings
@@ -186,7 +190,7 @@ def _names(table: pd.DataFrame) -> list[str]:
 def _by_length(chosen: pd.DataFrame, view: View) -> None:
     st.subheader("By string length")
     ids = _ids(chosen)
-    measure, width = _length_controls(scores.offered(ids), scores.first_width(ids))
+    measure, width = _length_controls(scores.offered_measures(ids), scores.first_width(ids))
     drawable = scores.drawable(chosen["seeds"], len(OKABE_ITO), scores.MAX_READ)
     if len(chosen) > drawable:
         st.caption(
@@ -240,11 +244,11 @@ def _by_seed(chosen: pd.DataFrame, view: View) -> None:
             "the best."
         )
     models, named = scores.by_seed(view, ids), _names(chosen)
-    strip, keys = deduplicate_legends(placement.built(seeds.every_seed, models, named))
+    strip, keys = deduplicate_legends(placement.build(seeds.every_seed, models, named))
     placement.show_keys(keys)
     clicked = placement.show(strip, "every_seed", click=seeds.CLICKED_POINT)
     links.open_clicked(clicked, seeds.CLICKED_POINT)
-    place = placement.unfolded(len(models), "Accuracy of each seed as a grid", "seed_grid")
+    place = placement.unfold(len(models), "Accuracy of each seed as a grid", "seed_grid")
     if place is not None:
         with place:
             _grid(models, named)
@@ -252,7 +256,7 @@ def _by_seed(chosen: pd.DataFrame, view: View) -> None:
 
 
 def _grid(models: pd.DataFrame, named: list[str]) -> None:
-    grid = placement.built(seeds.seed_grid, models, named)
+    grid = placement.build(seeds.seed_grid, models, named)
     clicked = placement.show(grid, "seed_grid", click=seeds.CLICKED_CELL)
     links.open_clicked(clicked, seeds.CLICKED_CELL)
     st.caption("An empty cell has no finished model of that seed.")

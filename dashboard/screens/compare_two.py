@@ -16,7 +16,7 @@ from seqcls.interpretability.wording import p_value_text, percent, percents
 from seqcls.problem import obstacle_of, resolve
 from sweeps.api import models as questions
 from sweeps.api.comparisons import Compared, ComparedRuns, compare_configs, compare_runs
-from sweeps.api.presentation import displayed
+from sweeps.api.presentation import display_strings
 from sweeps.api.reading import View
 from sweeps.statistics.intervals import CONFIDENCE, FEWEST, ConfidenceInterval, PairTable
 
@@ -137,7 +137,7 @@ def show_accuracy(pair: Pair) -> None:
     else:
         seeds, medians = _of_models(pair.run_ids, pair.names, width)
         colors = dict(zip(pair.names, OKABE_ITO, strict=False))
-    measure = scores.offered(pair.config_ids)
+    measure = scores.offered_measures(pair.config_ids)
     title = next(name for name, known in measure.items() if known.name == MEASURE)
     drawn = (seeds, medians, scores.limits(pair.config_ids), title, colors)
     accuracy_by_length.show(drawn, colors, "by_length_of_two")
@@ -221,7 +221,7 @@ def _strings_table(pair: Pair, strings: pd.DataFrame, what: str) -> str | None:
     }
     known = shown.dropna(axis="columns", how="all")
     return links.texts(
-        displayed(known, *_configs(pair)),
+        display_strings(known, *_configs(pair)),
         known["string"].tolist(),
         STRING,
         columns={**measures.string_columns(kind), **counted},
@@ -256,7 +256,7 @@ def _configs(pair: Pair) -> list[RunConfig]:
 
 def _display(pair: Pair, text: str) -> str:
     """A string as it is shown, by the alphabet of the two."""
-    (shown,) = displayed(pd.DataFrame({"string": [text]}), *_configs(pair))["string"]
+    (shown,) = display_strings(pd.DataFrame({"string": [text]}), *_configs(pair))["string"]
     return str(shown)
 
 
@@ -273,7 +273,7 @@ def _side(pair: Pair, place: int, text: str) -> None:
     except SeqclsError as error:
         st.info(f"No answer: {verbatim(str(error))}")
         return
-    said = displayed(pd.concat(rows, ignore_index=True), *_configs(pair))
+    said = display_strings(pd.concat(rows, ignore_index=True), *_configs(pair))
     answers = measures.answers_frame(said).drop(columns="string")
     _say(answers)
     kind = measures.kinds_of((pair.config_ids[place],))[0]
@@ -319,10 +319,10 @@ def show() -> None:
     st.title("Do these two differ?")
     pair = choose()
     if pair is not None:
-        _compared(pair)
+        _show_comparison(pair)
 
 
-def _compared(pair: Pair) -> None:
+def _show_comparison(pair: Pair) -> None:
     with st.spinner("Comparing", show_time=True):
         if pair.run_ids is None:
             configs = _configurations(pair.config_ids, pair.names)

@@ -13,7 +13,7 @@ from dashboard.views import causes, error_places, remedies
 from dashboard.words import languages, measures, names
 from seqcls.config import RunConfig
 from seqcls.kinds import Kind, Words
-from sweeps.api.presentation import displayed
+from sweeps.api.presentation import display_strings
 from sweeps.api.reading import KINDS, ErrorSearch, View
 
 KINDS_OF_ERRORS = ["false_positives", "false_negatives"]
@@ -36,7 +36,7 @@ def show() -> None:
         return
     most = min(number, share.MOST_ROWS)
     rows = partial(data.failing_models, view, most)
-    share.offer(header, "failing_models", rows, view, only=filters.told())
+    share.offer(header, "failing_models", rows, view, only=filters.describe_filters())
     model = _models(view, number)
     _model(model, view)
     causes.show(view)
@@ -98,7 +98,7 @@ def _models(view: View, number: int) -> "pd.Series[Any]":
 
 def _linked_elsewhere(shown: list[int]) -> "pd.Series[Any] | None":
     """The failing model of the link, where the table does not show it; None where there is none."""
-    linked = links.linked("run")[:1]
+    linked = links.numbers_of("run")[:1]
     if not linked or linked[0] in shown:
         return None
     rows = data.model(linked[0])
@@ -121,7 +121,7 @@ def _model(model: "pd.Series[Any]", view: View) -> None:
     errors = data.string_errors(run_id, ErrorSearch(), error_places.MAX_POINTS)
     config = data.some_configs((config_id,))[config_id]
     (kind,) = measures.kinds_of((config_id,))
-    _in_short(displayed(errors, config), model, kind.words)
+    _in_short(display_strings(errors, config), model, kind.words)
     remedies.rounding(run_id)
     links.to_model(run_id, "Look inside this model")
     _strings(run_id, view, kind, config)
@@ -196,7 +196,7 @@ def _strings(run_id: int, view: View, kind: Kind, config: RunConfig) -> None:
         "one to look at it."
     )
     string = links.texts(
-        measures.ordered(displayed(table, config), kind),
+        measures.kinds_first(display_strings(table, config), kind),
         table["string"].tolist(),
         "string",
         columns=measures.string_columns(kind),
@@ -226,7 +226,7 @@ def _breaking(view: View, number: int) -> None:
     table = table.assign(share=table["models"] / table["of"]).drop(columns="language")
     ids = [config_id for config_id, name in data.languages().items() if name == language]
     (kind, *_), said = measures.kinds_of(tuple(ids)), measures.words_of(ids)
-    table = displayed(table, *data.some_configs(tuple(ids[:1])).values())
+    table = display_strings(table, *data.some_configs(tuple(ids[:1])).values())
     whose = (
         f"{of:,} models of this {verbatim(said.words.task)}" if several else f"{number:,} models"
     )

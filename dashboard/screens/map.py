@@ -57,7 +57,7 @@ def _maps(view: View, language: str | None, fields: list[str], header: DeltaGene
     measure = _measure(measured)
     rows = partial(heat_map.cells, view, language, grouped, measure)
     shown = replace(view, config_ids=tuple(measured))
-    share.offer(header, "map", rows, shown, only=filters.told())
+    share.offer(header, "map", rows, shown, only=filters.describe_filters())
     others = heat_map.other_settings(view, language, grouped)
     table = rows().merge(others, on=grouped, how="left")
     if table.empty:
@@ -105,7 +105,7 @@ def _map(
     """One map; a click on a cell leads to its models."""
     x, y, *facet = grouped
     apart = next(iter(facet), None)
-    chart = placement.built(heat_map.heat_map, table, x, y, value, apart, measure, others)
+    chart = placement.build(heat_map.heat_map, table, x, y, value, apart, measure, others)
     worst = max(table.to_dict("records"), key=lambda cell: cell["failing_share"])
     says = (
         f"{len(table)} cells. Most models fail with "
@@ -162,7 +162,7 @@ def _say_what_is_predicted(table: pd.DataFrame, grouped: list[str]) -> None:
         for cell in cannot[right > 0].to_dict("records")
     ]
     if named:
-        st.caption(configurations.contradicted(named))
+        st.caption(configurations.describe_contradiction(named))
 
 
 def _say_what_is_pooled(table: pd.DataFrame, fields: list[str], grouped: list[str]) -> None:

@@ -77,7 +77,7 @@ def show_sections(run_id: int, config: RunConfig) -> None:
     )
     sections[LIVE] = partial(_live, run_id, string)
     if automaton.is_offered(config):
-        sections[AUTOMATON] = partial(_learned, run_id, config)
+        sections[AUTOMATON] = partial(_show_automaton, run_id, config)
     _show_tabs(run_id, sections)
 
 
@@ -125,9 +125,9 @@ def _live(run_id: int, string: str) -> None:
 
 
 @st.fragment
-def _learned(run_id: int, config: RunConfig) -> None:
+def _show_automaton(run_id: int, config: RunConfig) -> None:
     """The automaton that a model has become."""
-    with concurrent_changes.redrawn_if_changed(part=True):
+    with concurrent_changes.redraw_if_changed(part=True):
         automaton.show(run_id, config)
 
 
@@ -156,7 +156,7 @@ def _of_chosen(name: str, run_id: int, chosen: Chosen) -> None:
 @st.fragment
 def _of_a_string(run_id: int, config: RunConfig, name: str) -> None:
     """A section and its string; where another is chosen, nothing else of the page is run again."""
-    with concurrent_changes.redrawn_if_changed(part=True), explaining(show_missing):
+    with concurrent_changes.redraw_if_changed(part=True), explaining(show_missing):
         left, right = st.columns(2)
         with left:
             string = choose_string(config, data.string_errors(run_id, ErrorSearch()))
@@ -168,7 +168,7 @@ def _of_a_string(run_id: int, config: RunConfig, name: str) -> None:
 @st.fragment
 def _of_inputs(run_id: int, name: str) -> None:
     """A section on many inputs of a model that writes."""
-    with concurrent_changes.redrawn_if_changed(part=True), explaining(show_missing):
+    with concurrent_changes.redraw_if_changed(part=True), explaining(show_missing):
         opened = choose_model(run_id).opened
         (families if name == BREAKING else verdict).show_outputs(opened)
 

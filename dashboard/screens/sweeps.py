@@ -5,7 +5,7 @@ import streamlit as st
 
 from dashboard import actions, data, elements, links, share
 from dashboard.launch import panel, starting_point, variants
-from dashboard.text import clock, models_fail, written
+from dashboard.text import clock, format_value, models_fail
 from dashboard.views import annotating, losses, running
 from dashboard.words import measures, names
 from seqcls.interpretability.wording import percent
@@ -13,7 +13,7 @@ from sweeps.access import control
 from sweeps.api import open_reader, reading
 from sweeps.api.reading import Note, SweepOutcome, View
 from sweeps.grid.written_spec import toml_of
-from sweeps.terminal import spoken
+from sweeps.terminal import format_duration
 from sweeps.work import background_worker
 from sweeps.work.progress import SweepProgress
 
@@ -29,7 +29,7 @@ def show() -> None:
     if not everything:
         st.info("No sweeps yet. Launch one from the sidebar.")
         return
-    sweeps = _listed(everything, written)
+    sweeps = _list_sweeps(everything, written)
     if not sweeps:
         st.info("All sweeps are archived.")
         return
@@ -48,14 +48,14 @@ def _models(view: View) -> pd.DataFrame:
     return data.models(view).drop(columns="picked").join(data.settings(), on="config_id")
 
 
-def _listed(sweeps: list[SweepProgress], written: dict[int, Note]) -> list[SweepProgress]:
+def _list_sweeps(sweeps: list[SweepProgress], written: dict[int, Note]) -> list[SweepProgress]:
     """All sweeps but those archived, which are listed on request or where the link names one."""
     archived = {key for key, note in written.items() if note.archived_at is not None}
     if archived and st.toggle(
         f"Show archived ({len(archived)})", key=annotating.ARCHIVED, bind="query-params"
     ):
         return sweeps
-    archived -= set(links.linked("sweep_id"))
+    archived -= set(links.numbers_of("sweep_id"))
     return [sweep for sweep in sweeps if sweep.id not in archived]
 
 
@@ -139,7 +139,7 @@ def _sweep(sweep: SweepProgress) -> None:
     st.text("\n".join(filter(None, [note.title, record.name, record.description])))
     if note.note:
         st.text(note.note)
-    elements.show_chips(_varied(record.name))
+    elements.show_chips(_varied_settings(record.name))
     _results(sweep)
     st.fragment(_progress, run_every=running.SECONDS if running.goes_on(sweep) else None)(sweep.id)
     _times(record)
@@ -152,18 +152,18 @@ def _sweep(sweep: SweepProgress) -> None:
         _delete(sweep)
 
 
-def _varied(name: str) -> dict[str, str]:
+def _varied_settings(name: str) -> dict[str, str]:
     """The settings in which the sweep's configurations differ, with their values."""
     members = data.memberships()
     settings = names.settings_that_differ(members[members["sweep"] == name]["config_id"].tolist())
     return {
-        str(field): ", ".join(map(written, data.sorted_values(settings[field])))
+        str(field): ", ".join(map(format_value, data.sorted_values(settings[field])))
         for field in settings
     }
 
 
 def _times(record: reading.SweepRecord) -> None:
-    trained = "none yet" if record.train_seconds is None else spoken(record.train_seconds)
+    trained = "none yet" if record.train_seconds is None else format_duration(record.train_seconds)
     times = {
         "Submitted": clock(record.created_at),
         "First model started": clock(record.first_started_at),

@@ -22,7 +22,7 @@ from dashboard.server.shared_answers import MODELS, SharedAnswers
 from seqcls.cancellation import Cancelled, cancelled_when
 from seqcls.errors import ConfigError, VisitorError
 from sweeps.access import is_read_only
-from sweeps.terminal import spoken
+from sweeps.terminal import format_duration
 
 SECONDS_VARIABLE = "SEQCLS_VISITOR_SECONDS"
 DEFAULT_SECONDS = 60.0
@@ -86,8 +86,8 @@ class VisitorBudget:
         if self._left <= 0:
             wait = max(1.0, -self._left * WINDOW / self._most)
             raise VisitorError(
-                f"Compute limit reached ({self._most:g} s per {spoken(WINDOW)}). Try again in "
-                f"{spoken(wait)}; earlier answers are still shown."
+                f"Compute limit reached ({self._most:g} s per {format_duration(WINDOW)}). Try "
+                f"again in {format_duration(wait)}; earlier answers are still shown."
             )
 
     def charge(self, seconds: float) -> None:
@@ -180,20 +180,20 @@ def later(make: Callable[[], Answer]) -> Callable[[], Answer]:
         if has_left():
             raise VisitorError("This visit has ended.")
 
-    def made() -> Answer:
+    def prepare() -> Answer:
         if not budget.download.acquire(blocking=False):
             raise VisitorError("A download is being prepared; try again when it is done.")
         try:
             with QUEUE.turn(refuse_ended):
                 refuse_ended()
-                with _charged(budget), cancelled_when(has_left):
+                with _charge(budget), cancelled_when(has_left):
                     return make()
         except Cancelled:
             raise VisitorError("This visit has ended.") from None
         finally:
             budget.download.release()
 
-    return made
+    return prepare
 
 
 @contextmanager
@@ -237,7 +237,7 @@ def _budget() -> VisitorBudget | None:
 
 
 @contextmanager
-def _charged(budget: VisitorBudget) -> Iterator[None]:
+def _charge(budget: VisitorBudget) -> Iterator[None]:
     budget.check()
     began, processor = now(), time.thread_time()
     try:
@@ -269,7 +269,7 @@ def one_at_a_time() -> Iterator[None]:
     with QUEUE.turn(tell):
         for place in places:
             place.empty()
-        with _charged(budget), _while_there():
+        with _charge(budget), _while_there():
             yield
 
 

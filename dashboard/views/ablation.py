@@ -12,7 +12,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from dashboard import links
 from dashboard.charts.colors import GREY, OKABE_ITO
-from dashboard.charts.scales import Drawing, class_color, reserved, share_axis, titled
+from dashboard.charts.scales import Drawing, class_color, reserve_height, share_axis, title_params
 from dashboard.choosing.opened import AnyModel, OpenedModel, remembered, say
 from dashboard.choosing.run import ABLATED
 from dashboard.choosing.strings import Chosen
@@ -25,7 +25,7 @@ from seqcls.interpretability.backends import Ablation, AblationMethod, Counts
 from seqcls.interpretability.trained_model import TrainedModel
 from seqcls.kinds import MISCLASSIFIED, Words
 from seqcls.models.parts import Part, PartKind
-from sweeps.api.presentation import displayed
+from sweeps.api.presentation import display_strings
 
 WIDTH = 10
 """Lengths in one point."""
@@ -163,7 +163,9 @@ def accuracy_by_length(
                 alt.Tooltip("strings:Q", title=words.plural("test").capitalize()),
             ],
         )
-        .properties(height=HEIGHT, title="Accuracy by length", **reserved(HEIGHT, legend=True))
+        .properties(
+            height=HEIGHT, title="Accuracy by length", **reserve_height(HEIGHT, legend=True)
+        )
     )
 
 
@@ -203,9 +205,11 @@ def part_ranking(
         .mark_rule(color=GREY, strokeDash=[4, 4])
         .encode(x="errors:Q")
     )
-    title = titled(f"What each {what}'s removal costs", subtitle="Dashed: the model as trained.")
+    title = title_params(
+        f"What each {what}'s removal costs", subtitle="Dashed: the model as trained."
+    )
     return alt.layer(bars, rule).properties(
-        height=alt.Step(BAR), title=title, **reserved(BAR * len(frame), legend=True)
+        height=alt.Step(BAR), title=title, **reserve_height(BAR * len(frame), legend=True)
     )
 
 
@@ -235,7 +239,7 @@ def pruning_curve(frame: pd.DataFrame, texts: AblationTexts = OF_LANGUAGES) -> D
     return line.properties(
         height=alt.Step(ROW),
         title="Pruning, the cheapest part first",
-        **reserved(ROW * len(parts)),
+        **reserve_height(ROW * len(parts)),
     )
 
 
@@ -266,7 +270,7 @@ def _alone(
     return ablate(backend, {}), *rank(backend, backend.parts(kinds), how)
 
 
-def _pruned(
+def _prune(
     model: TrainedModel, how: AblationMethod, kinds: tuple[PartKind, ...] = ()
 ) -> tuple[Ablated, ...]:
     backend = backend_of(model, SAMPLE)
@@ -275,7 +279,7 @@ def _pruned(
 
 counts_of = remembered(Counts)
 alone = remembered(_alone, "Ablating")
-pruned = remembered(_pruned, "Pruning")
+pruned = remembered(_prune, "Pruning")
 
 
 def show(chosen: Chosen) -> None:
@@ -316,7 +320,7 @@ def _parts(column: DeltaGenerator, name: str, options: tuple[Part, ...]) -> list
     """The parts to ablate, which the link names."""
     # The link decides: another run's names nothing of this.
     numbers = range(len(options))
-    st.session_state[name] = [part for part in links.linked(name) if part in numbers]
+    st.session_state[name] = [part for part in links.numbers_of(name) if part in numbers]
     label, help_text = LABELS[name]
     chosen = column.multiselect(
         label,
@@ -358,7 +362,7 @@ def _strings(model: OpenedModel, ablation: Ablation, chosen: Chosen) -> None:
     before, after = network.logits(counts), counts_of(model).logits(counts, ablation)
     logits = {"logit as trained": before, "ablated": after, "change": after - before}
     st.dataframe(
-        displayed(pd.DataFrame({"string": chosen.strings, **logits}), model.config),
+        display_strings(pd.DataFrame({"string": chosen.strings, **logits}), model.config),
         hide_index=True,
         column_config={name: st.column_config.NumberColumn(format="%.4f") for name in logits},
     )

@@ -9,9 +9,14 @@ import pandas as pd
 
 from dashboard import links, placement
 from dashboard.charts.colors import GREY, INK, OKABE_ITO
-from dashboard.charts.legend import unfaded
-from dashboard.charts.pointing import CONFIGURATION, chart_with_names, pointed
-from dashboard.charts.scales import LABEL_LINE_HEIGHT, configuration_color, reserved, titled
+from dashboard.charts.legend import fade_others
+from dashboard.charts.pointing import CONFIGURATION, chart_with_names, pointer
+from dashboard.charts.scales import (
+    LABEL_LINE_HEIGHT,
+    configuration_color,
+    reserve_height,
+    title_params,
+)
 
 PLOT_HEIGHT, STRIP_HEIGHT = 340, 34
 
@@ -53,7 +58,7 @@ def accuracy_by_length(
     names = list(dict.fromkeys(medians["configuration"]))
     colors = colors or dict(zip(names, OKABE_ITO, strict=False))
     color = configuration_color({name: colors[name] for name in names})
-    title = titled(f"{measure} by string length", subtitle=_SUBTITLE)
+    title = title_params(f"{measure} by string length", subtitle=_SUBTITLE)
     layers = _layers(seeds, medians, limits, measure, color, alt.Scale(zero=True))
     return layers.properties(height=PLOT_HEIGHT, title=title)
 
@@ -83,12 +88,12 @@ def zoomed_by_length(
     )
     # Of single models there is no median to tell from them.
     lines = f"{_SUBTITLE} " if medians["n"].max() > 1 else ""
-    title = titled(
+    title = title_params(
         f"{measure} by string length",
         subtitle=f"{lines}Drag along the strip below to zoom in, double-click it to zoom out.",
     )
     return alt.vconcat(chart.properties(height=PLOT_HEIGHT), strip, spacing=6).properties(
-        title=title, **reserved(PLOT_HEIGHT + STRIP_HEIGHT)
+        title=title, **reserve_height(PLOT_HEIGHT + STRIP_HEIGHT)
     )
 
 
@@ -102,8 +107,8 @@ def _layers(
 ) -> alt.LayerChart | alt.FacetChart:
     names = list(dict.fromkeys(medians["configuration"]))
     lanes = _lanes(medians)
-    lines = chart_with_names(_lifted(seeds, "value", lanes), names)
-    summed = chart_with_names(_lifted(medians, "median", lanes), names)
+    lines = chart_with_names(_lift(seeds, "value", lanes), names)
+    summed = chart_with_names(_lift(medians, "median", lanes), names)
     axis = alt.Axis(tickMinStep=1, format=",.0f")
     x = alt.X("middle:Q", title="String length (letters)", scale=lengths, axis=axis)
     y = _scale(seeds, medians, len(set(lanes.values())))
@@ -126,7 +131,7 @@ def _lanes(medians: pd.DataFrame) -> dict[str, int]:
     return {name: lane for lane, name in enumerate(dict.fromkeys(touching))}
 
 
-def _lifted(frame: pd.DataFrame, column: str, lanes: Mapping[str, int]) -> pd.DataFrame:
+def _lift(frame: pd.DataFrame, column: str, lanes: Mapping[str, int]) -> pd.DataFrame:
     """With pixels by which each point is moved beyond the end of the axis: lift."""
     lane = frame["configuration"].astype(str).map(lanes).fillna(0)
     side = np.select([frame[column] >= 1, frame[column] <= 0], [-LIFT, LIFT], 0)
@@ -164,19 +169,19 @@ _MOVED: dict[str, Any] = {"yOffset": {"expr": "datum.lift"}, "clip": True}
 def _band(medians: alt.Chart, x: alt.X, color: alt.Color) -> alt.Chart:
     # Without a legend entry of its own: the band has the color of its line.
     areas = medians.mark_area(fillOpacity=0.15, clip=True)
-    return areas.encode(x, alt.Y("low:Q"), alt.Y2("high:Q"), color, unfaded())
+    return areas.encode(x, alt.Y("low:Q"), alt.Y2("high:Q"), color, fade_others())
 
 
 def _seeds(seeds: alt.Chart, x: alt.X, y: alt.Scale, color: alt.Color, measure: str) -> alt.Chart:
     lines = seeds.mark_line(strokeWidth=1, **_MOVED)
-    return lines.encode(x, _y("value", measure, y), color, alt.Detail("run_id:N"), unfaded())
+    return lines.encode(x, _y("value", measure, y), color, alt.Detail("run_id:N"), fade_others())
 
 
 def _medians(
     medians: alt.Chart, x: alt.X, y: alt.Scale, color: alt.Color, measure: str
 ) -> alt.Chart:
     lines = medians.mark_line(strokeWidth=3, **_MOVED)
-    return lines.encode(x, _y("median", measure, y), color, unfaded())
+    return lines.encode(x, _y("median", measure, y), color, fade_others())
 
 
 def _alone(frame: pd.DataFrame, line: str) -> pd.DataFrame:
@@ -203,15 +208,15 @@ def _single_points(
         rules = chart_with_names(spans, names).mark_rule(
             strokeWidth=9, strokeOpacity=0.15, clip=moved["clip"]
         )
-        yield rules.encode(x, alt.Y("low:Q"), alt.Y2("high:Q"), color, unfaded())
+        yield rules.encode(x, alt.Y("low:Q"), alt.Y2("high:Q"), color, fade_others())
     for frame, line, field, size in (
         (seeds, "run_id", "value", 18),
         (medians, "configuration", "median", 90),
     ):
-        alone = _lifted(_alone(frame, line), field, lanes)
+        alone = _lift(_alone(frame, line), field, lanes)
         if len(alone):
             points = chart_with_names(alone, names).mark_point(filled=True, size=size, **moved)
-            yield points.encode(x, _y(field, measure, y), color, unfaded())
+            yield points.encode(x, _y(field, measure, y), color, fade_others())
 
 
 def _labels(medians: pd.DataFrame, x: alt.X, y: alt.Scale) -> alt.Chart | None:
@@ -258,7 +263,7 @@ def _targets(seeds: alt.Chart, x: alt.X, y: alt.Scale, measure: str) -> alt.Char
                 alt.Tooltip("strings:Q", title="Of test strings"),
             ],
         )
-        .add_params(here, clicked, pointed(CONFIGURATION))
+        .add_params(here, clicked, pointer(CONFIGURATION))
     )
 
 
@@ -289,5 +294,5 @@ def show(given: Sequence[Any], colors: Mapping[str, str], key: str) -> None:
         colors: of each configuration, by its name.
         key: of the chart.
     """
-    chart = placement.built(zoomed_by_length, *given)
+    chart = placement.build(zoomed_by_length, *given)
     links.open_clicked(placement.with_legend(chart, colors, key, click=CLICKED), CLICKED)

@@ -17,7 +17,7 @@ from dashboard.words.languages import first_strings
 from seqcls.config import RunConfig
 from seqcls.problem import resolve
 from sweeps.api import open_reader, reading
-from sweeps.api.presentation import displayed
+from sweeps.api.presentation import display_strings
 from sweeps.api.reading import ErrorSearch
 
 LISTED = 200
@@ -57,7 +57,7 @@ def _ask(run_id: int, config: RunConfig, errors: pd.DataFrame) -> None:
         st.caption(f"Only the first {MOST_ASKED} of {len(strings)} strings are asked.")
     answers = _predictions(run_id, strings[:MOST_ASKED])
     st.dataframe(
-        measures.answers_frame(displayed(answers, config)),
+        measures.answers_frame(display_strings(answers, config)),
         hide_index=True,
         column_config={
             **measures.string_columns(problem.kind),
@@ -86,7 +86,7 @@ def _errors(run_id: int, config: RunConfig, errors: pd.DataFrame) -> None:
         return
     error_places.show(run_id, errors, config)
     st.dataframe(
-        measures.ordered(displayed(errors.head(LISTED), config), kind),
+        measures.kinds_first(display_strings(errors.head(LISTED), config), kind),
         hide_index=True,
         column_config=measures.string_columns(kind),
         height=layout.table_height(len(errors)),

@@ -10,7 +10,7 @@ import streamlit as st
 
 from dashboard import links
 from dashboard.charts.colors import INK, OKABE_ITO
-from dashboard.charts.scales import SIDE, Drawing, reserved, share_axis, titled
+from dashboard.charts.scales import SIDE, Drawing, reserve_height, share_axis, title_params
 from dashboard.choosing.opened import key_of, open_any, say
 from dashboard.data import explaining
 from dashboard.placement import ground, place, stretch
@@ -20,10 +20,10 @@ from seqcls.config import RunConfig
 from seqcls.interpretability.automaton import (
     LearnedAutomaton,
     Round,
-    counted,
+    count_of,
     dot,
     learned_text,
-    named,
+    name_string,
     obstacle,
     states,
 )
@@ -63,11 +63,11 @@ def states_by_round(frame: pd.DataFrame) -> Drawing:
     ).properties(
         width=2 * SIDE,
         height=HEIGHT,
-        title=titled(
+        title=title_params(
             "States by round",
             "Each was refuted by a string, except the last if an automaton is found.",
         ),
-        **reserved(HEIGHT),
+        **reserve_height(HEIGHT),
     )
 
 
@@ -105,12 +105,12 @@ def probe_by_position(frame: pd.DataFrame, trained: int, commonest: float) -> Dr
         alt.Chart(ends).mark_rule(strokeDash=[4, 4]).encode(x="position:Q"),
         alt.Chart(guess).mark_rule(strokeDash=[1, 3]).encode(y="share:Q"),
     ]
-    title = titled(
+    title = title_params(
         "The automaton's state, read by a linear probe",
         "Held-out strings. Dashed: the longest training string. Dotted: the most frequent state.",
     )
     return alt.layer(lines, *rules).properties(
-        width=2 * SIDE, height=HEIGHT, title=title, **reserved(HEIGHT, legend=True)
+        width=2 * SIDE, height=HEIGHT, title=title, **reserve_height(HEIGHT, legend=True)
     )
 
 
@@ -149,9 +149,11 @@ def clustered_states(frame: pd.DataFrame) -> Drawing:
         .mark_text(fontSize=15, fontWeight="bold")
         .encode(x="x:Q", y="y:Q", text="label:N")
     )
-    title = titled("States of the last layer", "A number a cluster: its state of the automaton.")
+    title = title_params(
+        "States of the last layer", "A number a cluster: its state of the automaton."
+    )
     return alt.layer(points, labels).properties(
-        width=SIDE, height=SIDE, title=title, **reserved(SIDE, legend=True)
+        width=SIDE, height=SIDE, title=title, **reserve_height(SIDE, legend=True)
     )
 
 
@@ -172,7 +174,7 @@ def show(run_id: int, config: RunConfig) -> None:
     """Learns a model's automaton, draws it beside the language's, and says what was tried."""
     said = "The learning also ends after 100 hypotheses or 60 seconds."
     most = links.choice("States at most", BUDGETS, "automaton_states", BUDGETS[0], help=said)
-    learned = _learned(run_id, most)
+    learned = _learn(run_id, most)
     finding, *others = learned_text(learned)
     (st.success if learned.found else st.warning)(verbatim(finding))
     for said in others:
@@ -183,7 +185,7 @@ def show(run_id: int, config: RunConfig) -> None:
     _exports(run_id, learned)
 
 
-def _learned(run_id: int, most: int) -> LearnedAutomaton:
+def _learn(run_id: int, most: int) -> LearnedAutomaton:
     """What is learned of a run's model, once for all who look at it."""
     told = st.empty()
 
@@ -242,7 +244,7 @@ def _of_round(learned: LearnedAutomaton, made: Round) -> str:
     if learned.wrong:
         said += f", and makes {made.explained:,} of its {learned.wrong:,} test errors"
     if made.counterexample is not None:
-        return f"{said}. The model answers {named(learned, made.counterexample)} differently."
+        return f"{said}. The model answers {name_string(learned, made.counterexample)} differently."
     return f"{said}. No string tried refutes it."
 
 
@@ -325,7 +327,7 @@ def _clusters(within: "Inside") -> None:
     frame["cluster"] = clusters.numbers
     place(clustered_states(frame), "automaton clusters")
     st.caption(
-        f"{counted(clusters.count, 'cluster', 'clusters')}, where the automaton has "
+        f"{count_of(clusters.count, 'cluster', 'clusters')}, where the automaton has "
         f"{states(within.states)}: the fewest, up to 40, that tell its state of 99 % of prefixes; "
         f"these tell it of {percent(clusters.purity, 1)}."
     )

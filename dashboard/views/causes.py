@@ -9,8 +9,15 @@ import streamlit as st
 
 from dashboard import actions, data, layout, links, placement
 from dashboard.charts.colors import GREY
-from dashboard.charts.scales import LOW_TO_HIGH, Drawing, readable_on, row_height, rows, titled
-from dashboard.text import told, verbatim
+from dashboard.charts.scales import (
+    LOW_TO_HIGH,
+    Drawing,
+    readable_on,
+    row_height,
+    rows,
+    title_params,
+)
+from dashboard.text import error_text, verbatim
 from dashboard.views.running import SECONDS
 from dashboard.words import measures, names
 from seqcls.errors import SeqclsError
@@ -70,7 +77,7 @@ def mechanism_grid(shares: pd.DataFrame, names: list[str]) -> Drawing:
     )
     height = row_height(names, ROW_HEIGHT) * len(names) + FURNITURE_HEIGHT
     return alt.layer(cells, share, interval).properties(
-        height=height, title=titled("Main mechanism of each failing seed's errors")
+        height=height, title=title_params("Main mechanism of each failing seed's errors")
     )
 
 
@@ -108,7 +115,7 @@ def _start(run_ids: tuple[int, ...]) -> None:
     try:
         _jobs()[file] = failures.start_cause_search(store, run_ids)
     except (SeqclsError, OSError) as error:
-        st.session_state[actions.PROBLEM] = told(error)
+        st.session_state[actions.PROBLEM] = error_text(error)
 
 
 @data.explaining()
@@ -149,7 +156,7 @@ def show(view: View) -> None:
     waiting = failing[~failing["run_id"].isin(leading["run_id"])]
     reasons = _without_causes(waiting)
     if not failing["config_id"].isin(reasons).all():
-        _said(len(failing), len(leading), failing[~failing["config_id"].isin(reasons)])
+        _say_share(len(failing), len(leading), failing[~failing["config_id"].isin(reasons)])
     for reason in dict.fromkeys(reasons.values()):
         if reason == NO_WEIGHTS:
             st.caption(f"Finding causes takes a model to ask. For each imported one, {reason}.")
@@ -175,7 +182,7 @@ def _without_causes(models: pd.DataFrame) -> dict[int, str]:
     return {config_id: reason for config_id, reason in reasons.items() if reason is not None}
 
 
-def _said(failing: int, attributed: int, models: pd.DataFrame) -> None:
+def _say_share(failing: int, attributed: int, models: pd.DataFrame) -> None:
     what = {
         _OF_OUTPUTS if kind.words != MISCLASSIFIED else _OF_STRINGS
         for kind in measures.kinds_of(tuple(models["config_id"].drop_duplicates().tolist()))
@@ -206,7 +213,7 @@ def _grid(failing: pd.DataFrame, mechanisms: pd.DataFrame) -> None:
     table.insert(0, "configuration", table["config_id"].map(named))
     drawn = order[:MOST_ROWS]
     shown = table[table["config_id"].isin(drawn)]
-    chart = placement.built(mechanism_grid, shown, [named[config_id] for config_id in drawn])
+    chart = placement.build(mechanism_grid, shown, [named[config_id] for config_id in drawn])
     placement.show(chart, "mechanism_grid")
     st.caption(
         "A seed counts for the mechanism of most of its errors, or for *order not seen* where any "

@@ -56,7 +56,7 @@ def _with_medians(counts: pd.DataFrame, medians: pd.DataFrame) -> pd.DataFrame:
     ]
     merged = counts.merge(medians.drop(columns=["low", "high"]), how="left")
     merged["failing_seeds"] = [
-        _listed(seeds, failing) if failing else ""
+        _list_seeds(seeds, failing) if failing else ""
         for seeds, failing in zip(merged["failing_seeds"], merged["failing"], strict=True)
     ]
     return merged
@@ -67,7 +67,7 @@ def _wilson(failing: int, seeds: int) -> str:
     return percents(share.low, share.high, 0)
 
 
-def _listed(seeds: list[int], failing: int) -> str:
+def _list_seeds(seeds: list[int], failing: int) -> str:
     """The first seeds that fail, of so many."""
     more = [f"and {failing - len(seeds)} more"] if failing > len(seeds) else []
     return ", ".join([*map(str, seeds), *more])
@@ -90,7 +90,7 @@ def show_predictions(table: pd.DataFrame, named: Sequence[str]) -> None:
     predictions = data.predictions(tuple(known["config_id"]))
     against = known[(known["predicted"] == "cannot") & (known["failing"] < known["seeds"])]
     if len(against):
-        st.caption(contradicted(against["configuration"].tolist()))
+        st.caption(describe_contradiction(against["configuration"].tolist()))
     with st.expander("Predicted beside measured", key="predicted"):
         for row in known.head(MOST_SAID).to_dict("records"):
             said = predictions[row["config_id"]]
@@ -105,7 +105,7 @@ def show_predictions(table: pd.DataFrame, named: Sequence[str]) -> None:
             st.caption(f"The first {MOST_SAID} of {len(known):,}; select others in the table.")
 
 
-def contradicted(named: Sequence[str]) -> str:
+def describe_contradiction(named: Sequence[str]) -> str:
     """What to say where models do what is predicted to be impossible."""
     shown = "; ".join(map(verbatim, named[:MOST_SAID]))
     more = f"; and {len(named) - MOST_SAID:,} more" if len(named) > MOST_SAID else ""
@@ -176,14 +176,14 @@ def story_sentence(loop: Loop) -> str:
     seeds = f"{len(loop.run_ids)} of {loop.finished} seeds"
     cause = f"*{verbatim(loop.mechanism)}* in {seeds}"
     if loop.best is not None:
-        return f"{cause} → {_changed(loop.best)} → **{_outcome(loop.best)}**"
+        return f"{cause} → {_format_changes(loop.best)} → **{_outcome(loop.best)}**"
     if loop.untried:
         text = verbatim(loop.untried[0].text)
         return f"{cause} → try {text}: not tried yet"
     return f"{cause} → no known remedy applies"
 
 
-def _changed(tried: TriedRemedy) -> str:
+def _format_changes(tried: TriedRemedy) -> str:
     changes = tried.suggestion.fields.items()
     return ", ".join(verbatim(f"{name}={value}") for name, value in changes)
 

@@ -11,11 +11,11 @@ import streamlit as st
 
 from dashboard import data, elements, placement
 from dashboard.charts.legend import deduplicate_legends
-from dashboard.charts.scales import kind_color, kind_shape, titled
+from dashboard.charts.scales import kind_color, kind_shape, title_params
 from dashboard.text import verbatim
 from dashboard.views import output_errors
 from dashboard.views.output_errors import errors_by_length
-from dashboard.views.scores import FEW_LENGTHS, named
+from dashboard.views.scores import FEW_LENGTHS, name_bins
 from seqcls.config import REPORT_TASK, RunConfig
 from seqcls.errors import InvalidStringError
 from seqcls.problem import missing_plugin, resolve
@@ -37,8 +37,8 @@ def feature_plane(errors: pd.DataFrame, x: str, y: str) -> alt.Chart:
         alt.Chart(errors)
         .mark_point(size=40, filled=True, opacity=0.8)
         .encode(
-            x=alt.X("first:Q", **_counted(errors["first"], x)),
-            y=alt.Y("second:Q", **_counted(errors["second"], y)),
+            x=alt.X("first:Q", **_count_axis(errors["first"], x)),
+            y=alt.Y("second:Q", **_count_axis(errors["second"], y)),
             color=kind_color(errors["kind"]),
             shape=kind_shape(errors["kind"]),
             tooltip=[
@@ -51,11 +51,11 @@ def feature_plane(errors: pd.DataFrame, x: str, y: str) -> alt.Chart:
                 alt.Tooltip("occurrences:Q", title="Occurrences"),
             ],
         )
-        .properties(height=HEIGHT, title=titled(f"Errors by {x} and {y}"))
+        .properties(height=HEIGHT, title=title_params(f"Errors by {x} and {y}"))
     )
 
 
-def _counted(values: "pd.Series[Any]", name: str) -> dict[str, Any]:
+def _count_axis(values: "pd.Series[Any]", name: str) -> dict[str, Any]:
     low, high = float(values.min()), float(values.max())
     return {
         "title": name[:1].upper() + name[1:] if "'" not in name else name,
@@ -89,13 +89,13 @@ def show(run_id: int, errors: pd.DataFrame, config: RunConfig) -> None:
     place, (left, right) = st.container(), st.columns(2)
     width = 1 if resolve(config).test.lengths[-1] <= FEW_LENGTHS else WIDTH
     with left:
-        chart, _ = deduplicate_legends(placement.built(errors_by_length, _by_length(run_id, width)))
+        chart, _ = deduplicate_legends(placement.build(errors_by_length, _by_length(run_id, width)))
         placement.show(chart, "errors by length")
     with right:
         values = features(config, tuple(errors["string"]))
         across, up = _axes(config, [str(name) for name in values])
         drawn = errors.assign(first=values[across].to_numpy(), second=values[up].to_numpy())
-        chart, keys = deduplicate_legends(placement.built(feature_plane, drawn, across, up))
+        chart, keys = deduplicate_legends(placement.build(feature_plane, drawn, across, up))
         placement.show(chart, "errors by features")
     with place:
         placement.show_keys(keys)
@@ -148,7 +148,7 @@ def best_axes(config: RunConfig, names: Sequence[str]) -> tuple[str, str]:
 @data.shared
 def _by_length(run_id: int, width: int) -> pd.DataFrame:
     scores = data.scores_by_length((run_id,), width)
-    scores["lengths"] = named(scores)
+    scores["lengths"] = name_bins(scores)
     kept = scores[["first_length", "last_length", "lengths"]]
     parts = []
     of_kinds = [

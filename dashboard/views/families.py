@@ -15,9 +15,9 @@ from dashboard.charts.scales import (
     class_color,
     outcome,
     outcome_colors,
-    reserved,
+    reserve_height,
     share_axis,
-    titled,
+    title_params,
 )
 from dashboard.choosing.opened import AnyModel, remembered, say_of_input
 from dashboard.choosing.strings import Chosen, examples
@@ -29,7 +29,7 @@ from seqcls.errors import InvalidStringError
 from seqcls.interpretability.families import answers, output_family
 from seqcls.interpretability.family import Curve, FamilyMap, OutputFamily, output_family_text
 from seqcls.interpretability.sentences import family_text
-from sweeps.api.presentation import displayed
+from sweeps.api.presentation import display_strings
 
 SURE = 5.0
 """A logit that is drawn in full color: a probability of 0.7%, or of 99.3%."""
@@ -119,7 +119,7 @@ def family_curve(
         text: the family, for the title.
         height: pixels of the plot.
     """
-    x = _counted(alt.X, "n", f"{name}, the free count")
+    x = _count_axis(alt.X, "n", f"{name}, the free count")
     y = alt.Y("logit:Q", title="Logit (positive above 0)")
     line = alt.Chart().mark_line(color=GREY, strokeWidth=1.5).encode(x, y)
     dots = (
@@ -150,7 +150,7 @@ def family_curve(
     zero = alt.Chart().mark_rule(color=GREY, strokeWidth=0.5).encode(y=alt.datum(0))
     layers = [zero, limit_rule, line, dots, limit_text, *_flip_marks(flips)]
     return alt.layer(*layers, data=curve).properties(
-        height=height, title=f"The family {text}", **reserved(height, legend=True)
+        height=height, title=f"The family {text}", **reserve_height(height, legend=True)
     )
 
 
@@ -162,7 +162,7 @@ def probability_curve(curve: pd.DataFrame, name: str) -> Drawing:
         name: of the count.
     """
     base = alt.Chart(curve).encode(
-        _counted(alt.X, "n", f"{name}, the free count"),
+        _count_axis(alt.X, "n", f"{name}, the free count"),
         share_axis("probability", "Probability"),
     )
     half = alt.Chart().mark_rule(color=GREY, strokeWidth=0.5).encode(y=alt.datum(0.5))
@@ -175,7 +175,7 @@ def probability_curve(curve: pd.DataFrame, name: str) -> Drawing:
     )
     line = base.mark_line(color=GREY, strokeWidth=1.5)
     return alt.layer(half, line, dots, data=curve).properties(
-        height=HEIGHT // 2, **reserved(HEIGHT // 2)
+        height=HEIGHT // 2, **reserve_height(HEIGHT // 2)
     )
 
 
@@ -188,7 +188,7 @@ def family_map(cells: pd.DataFrame, flips: pd.DataFrame, names: tuple[str, str])
         flips: first, second: where the answer changes.
         names: of the two counts, the first one along the horizontal axis.
     """
-    x, y = _counted(alt.X, "x", names[0]), _counted(alt.Y, "y", names[1])
+    x, y = _count_axis(alt.X, "x", names[0]), _count_axis(alt.Y, "y", names[1])
     rectangles = (
         alt.Chart(cells)
         .mark_rect()
@@ -221,11 +221,11 @@ def family_map(cells: pd.DataFrame, flips: pd.DataFrame, names: tuple[str, str])
     )
     side = int(1.3 * SIDE)
     return alt.layer(rectangles, boundary).properties(
-        width=side, height=side, **reserved(side, legend=True)
+        width=side, height=side, **reserve_height(side, legend=True)
     )
 
 
-def _counted(channel: type[alt.X] | type[alt.Y], field: str, name: str) -> alt.X | alt.Y:
+def _count_axis(channel: type[alt.X] | type[alt.Y], field: str, name: str) -> alt.X | alt.Y:
     """An axis of counts on a log scale."""
     return channel(
         f"{field}:Q",
@@ -347,8 +347,10 @@ def output_curve(frame: pd.DataFrame, name: str, text: str) -> Drawing:
     )
     return alt.layer(targets, points, data=frame).properties(
         height=HEIGHT,
-        title=titled(f"The family {text}", "A point on the dashed line is right, or went on."),
-        **reserved(HEIGHT, legend=True),
+        title=title_params(
+            f"The family {text}", "A point on the dashed line is right, or went on."
+        ),
+        **reserve_height(HEIGHT, legend=True),
     )
 
 
@@ -373,8 +375,8 @@ def output_map(frame: pd.DataFrame, names: tuple[str, str], text: str) -> Drawin
         .properties(
             width=CELL * columns,
             height=CELL * rows,
-            title=titled(f"The family {text}"),
-            **reserved(CELL * rows, legend=True),
+            title=title_params(f"The family {text}"),
+            **reserve_height(CELL * rows, legend=True),
         )
     )
 
@@ -414,7 +416,7 @@ def show_outputs(opened: AnyModel) -> None:
     else:
         first_name, second_name = answers.family.names
         place(output_map(frame, (first_name, second_name), answers.family.text), "output map")
-    _table(answers, displayed(frame, opened.model.config))
+    _table(answers, display_strings(frame, opened.model.config))
 
 
 def _table(answers: OutputFamily, frame: pd.DataFrame) -> None:

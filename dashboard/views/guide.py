@@ -9,7 +9,7 @@ import streamlit as st
 
 from dashboard import data
 from dashboard.charts.colors import FAILS, GENERALIZES
-from dashboard.charts.scales import Drawing, class_color, reserved
+from dashboard.charts.scales import Drawing, class_color, reserve_height
 from dashboard.choosing.opened import OpenedModel, open_model
 from dashboard.figures.gallery import figures
 from dashboard.links import COMPARE_PAGE
@@ -29,7 +29,7 @@ OUTCOMES = ("fails", "generalizes")
 _NAMES = alt.Axis(labelLimit=260, labelPadding=10, grid=True)
 
 
-def sweeps_compared(frame: pd.DataFrame) -> Drawing:
+def compare_sweeps(frame: pd.DataFrame) -> Drawing:
     """A row a sweep, its models along the number of test strings that they misclassify.
 
     Args:
@@ -64,7 +64,7 @@ def sweeps_compared(frame: pd.DataFrame) -> Drawing:
     )
     height = ROW * len(names)
     return chart.properties(
-        height=height, title="Every model of these sweeps", **reserved(height, legend=True)
+        height=height, title="Every model of these sweeps", **reserve_height(height, legend=True)
     )
 
 
@@ -121,7 +121,7 @@ def compare(sweeps: Sequence[str], key: str) -> pd.DataFrame:
             "`seqcls sweep report` trains what is missing."
         )
     if not frame.empty:
-        stretch(sweeps_compared(frame), key)
+        stretch(compare_sweeps(frame), key)
         st.page_link(
             COMPARE_PAGE,
             label="Compare them",

@@ -9,8 +9,8 @@ import pandas as pd
 
 from dashboard import data
 from dashboard.charts.colors import GREY
-from dashboard.charts.scales import LOW_TO_HIGH, readable_on, titled
-from dashboard.text import written
+from dashboard.charts.scales import LOW_TO_HIGH, readable_on, title_params
+from dashboard.text import format_value
 from seqcls.fields import language_fields
 from seqcls.interpretability.wording import percents
 from seqcls.kinds import ACCURACY, Measure
@@ -163,7 +163,7 @@ def _few_values(values: "pd.Series[Any]") -> str:
     """The distinct values of a cell in a line."""
     known = sorted(values.dropna().unique())
     more = [f"{len(known) - FEW_VALUES} more"] if len(known) > FEW_VALUES else []
-    return ", ".join([*map(written, known[:FEW_VALUES]), *more]) or "not read"
+    return ", ".join([*map(format_value, known[:FEW_VALUES]), *more]) or "not read"
 
 
 def _spans(lows: Iterable[float], highs: Iterable[float]) -> list[str]:
@@ -217,15 +217,15 @@ def heat_map(
         measure: of what the cells have the median, the best and the worst.
         others: columns of text with what else differs, each a line of the text at a cell.
     """
-    columns, rows = _ordered(cells[x]), _ordered(cells[y])
+    columns, rows = _in_order(cells[x]), _in_order(cells[y])
     reverse = value == "failing_share" or measure.is_error
     spread = [0.0, 1.0] if value == "failing_share" else _spread(cells, measure)
     clicked = alt.selection_point(name=CLICKED, fields=["cell"], empty=False)
     base = alt.Chart(cells).encode(
         x=alt.X(
-            field=_escaped(x), type="nominal", title=x, sort=columns, axis=alt.Axis(labelAngle=0)
+            field=_escape(x), type="nominal", title=x, sort=columns, axis=alt.Axis(labelAngle=0)
         ),
-        y=alt.Y(field=_escaped(y), type="nominal", title=y, sort=rows[::-1]),
+        y=alt.Y(field=_escape(y), type="nominal", title=y, sort=rows[::-1]),
     )
     rectangles = base.mark_rect(stroke=GREY, strokeWidth=0.5).encode(
         color=alt.Color(
@@ -256,12 +256,12 @@ def heat_map(
     height = max(LEAST_HEIGHT, CELL_HEIGHT * len(rows))
     if facet is None:
         sized = layers.properties(height=height + FURNITURE_HEIGHT)
-        return sized.properties(title=titled(titles(measure)[value]))
+        return sized.properties(title=title_params(titles(measure)[value]))
     width = FACET_CELL_WIDTH * len(columns)
     return layers.properties(height=height, width=width).facet(
-        alt.Facet(field=_escaped(facet), type="nominal", title=facet, sort=_ordered(cells[facet])),
+        alt.Facet(field=_escape(facet), type="nominal", title=facet, sort=_in_order(cells[facet])),
         columns=max(1, FACETS_WIDTH // (width + FACET_CELL_WIDTH // 2)),
-        title=titled(titles(measure)[value]),
+        title=title_params(titles(measure)[value]),
     )
 
 
@@ -283,12 +283,12 @@ def _spread(cells: pd.DataFrame, measure: Measure) -> list[float]:
     return [min(float(cells["worst"].min()), 0.99), 1.0]
 
 
-def _escaped(field: str) -> str:
+def _escape(field: str) -> str:
     """A column's name, of which a chart would else read `a.b` as a part of `a`."""
     return re.sub(r"([.\[\]\\'\"])", r"\\\1", field)
 
 
-def _ordered(values: "pd.Series[str]") -> list[str]:
+def _in_order(values: "pd.Series[str]") -> list[str]:
     # The frame is sorted by the values themselves; as text, 16 would come before 2.
     return list(dict.fromkeys(values))
 
@@ -297,7 +297,7 @@ def _tooltips(settings: Sequence[str], measure: Measure) -> list[alt.Tooltip]:
     """A line for each setting that differs, and for what the cells show."""
     shares = {**titles(measure), "failing_share": "Failing share"}
     return [
-        *(alt.Tooltip(field=_escaped(field), type="nominal", title=field) for field in settings),
+        *(alt.Tooltip(field=_escape(field), type="nominal", title=field) for field in settings),
         *(alt.Tooltip(f"{name}:Q", title=label, format=".2~%") for name, label in shares.items()),
         alt.Tooltip("median_interval:N", title="95% interval of the median"),
         alt.Tooltip("failing_interval:N", title="95% interval of the share"),

@@ -11,8 +11,15 @@ import streamlit as st
 from dashboard import data, links, placement
 from dashboard.charts.colors import GREY, OKABE_ITO
 from dashboard.charts.pointing import chart_with_names
-from dashboard.charts.scales import LABEL_WIDTH, LOW_TO_HIGH, Drawing, row_height, rows, titled
-from dashboard.text import verbatim, written
+from dashboard.charts.scales import (
+    LABEL_WIDTH,
+    LOW_TO_HIGH,
+    Drawing,
+    row_height,
+    rows,
+    title_params,
+)
+from dashboard.text import format_value, verbatim
 from dashboard.words import languages, measures
 from seqcls.interpretability.wording import percent
 from sweeps.api.reading import View
@@ -69,7 +76,7 @@ def importance_chart(frame: pd.DataFrame, measure: str) -> alt.LayerChart | alt.
     points = base.mark_point(filled=True, size=110, opacity=1, color=OKABE_ITO[0]).encode(
         x, tooltip=tooltip
     )
-    title = titled(
+    title = title_params(
         f"What moves the {measure.lower()}",
         subtitle="A point is the difference between a setting's worst and best value; the bar, "
         "its 95% interval.",
@@ -114,7 +121,9 @@ def places(table: pd.DataFrame, fields: Sequence[str], outcome: str = OUTCOME) -
         place_of = {value: i / max(1, len(values) - 1) for i, value in enumerate(values)}
         rows.append(_axis(table, outcome, field, texts.map(place_of), texts))
     place = (table[_column(outcome)] / _top(table, outcome)).clip(lower=0)
-    texts = pd.Series([_said(x, outcome) for x in table[_column(outcome)]], index=table.index)
+    texts = pd.Series(
+        [_describe_value(x, outcome) for x in table[_column(outcome)]], index=table.index
+    )
     rows.append(_axis(table, outcome, outcome, place, texts))
     return pd.concat(
         [axis_rows.assign(line=i) for i, axis_rows in enumerate(rows)], ignore_index=True
@@ -134,14 +143,14 @@ def _is_length(outcome: str) -> bool:
     return outcome.endswith("length")
 
 
-def _said(value: float, outcome: str) -> str:
+def _describe_value(value: float, outcome: str) -> str:
     return f"{value:g}" if _is_length(outcome) else f"{value:.0%}"
 
 
 def _text(value: object) -> str:
     if _is_missing(value):
         return NOT_READ
-    return written(value)
+    return format_value(value)
 
 
 def _rank(value: object) -> tuple[int, float, str]:
@@ -202,7 +211,7 @@ def parallel_coordinates(
             ],
         )
     )
-    title = titled("Settings of every configuration", subtitle="A line is one configuration.")
+    title = title_params("Settings of every configuration", subtitle="A line is one configuration.")
     return alt.layer(lines, _values(frame, x, y, outcome)).properties(
         height=AXIS_HEIGHT + FURNITURE_HEIGHT, title=title
     )
@@ -234,7 +243,7 @@ def _values(frame: pd.DataFrame, x: alt.X, y: alt.Y, outcome: str) -> alt.Chart:
     marks = frame[frame["axis"] != outcome].drop_duplicates(["axis", "value"])
     # Of a number a scale is enough: shares lie as close together as they like.
     shares = pd.DataFrame({"axis": outcome, "place": WRITTEN})
-    shares["value"] = [_said(place * _top(frame, outcome), outcome) for place in WRITTEN]
+    shares["value"] = [_describe_value(place * _top(frame, outcome), outcome) for place in WRITTEN]
     marks = pd.concat([marks[shares.columns], shares], ignore_index=True)
     texts = alt.Chart(marks).mark_text(align="left", dx=5, dy=-7, fontSize=11, clip=False)
     return texts.encode(x, y, alt.Text("value:N"))
@@ -289,7 +298,7 @@ def show(table: pd.DataFrame, view: View, named: list[str]) -> None:
     else:
         same = effect_text(effects["at_best"].iloc[0], measure)
         st.caption(f"{measure}: {same} with every value of every setting.")
-    placement.show(placement.built(importance_chart, effects, measure), "importance")
+    placement.show(placement.build(importance_chart, effects, measure), "importance")
     st.caption(
         f"{measure} of a value: the mean over the configurations with it; configurations whose "
         f"{verbatim(said.words.task)} or network does not use the setting are left out. Settings "
@@ -339,14 +348,14 @@ def _parallel(table: pd.DataFrame, effects: pd.DataFrame, outcome: str) -> None:
     table = table.fillna({column: 0})
     few = table.sort_values(column, ascending=outcome != OUTCOME, kind="stable").head(MOST_LINES)
     label, rows = "Settings of every configuration", len(few) * (len(fields) + 1)
-    if (place := placement.unfolded(rows, label, "parallel")) is None:
+    if (place := placement.unfold(rows, label, "parallel")) is None:
         return
     settings = data.read_settings(tuple(table["config_id"].astype(int)))[fields]
     joined = few[["config_id", "configuration", column]].join(settings, on="config_id")
     with place:
         if len(few) < len(table):
             st.caption(f"The chart shows the worst {MOST_LINES} of {len(table):,} configurations.")
-        placement.show(placement.built(_lines, joined, fields, outcome), "parallel")
+        placement.show(placement.build(_lines, joined, fields, outcome), "parallel")
 
 
 def _lines(joined: pd.DataFrame, fields: list[str], outcome: str) -> Drawing:

@@ -9,9 +9,9 @@ import streamlit as st
 
 from dashboard import data, placement
 from dashboard.charts.colors import OKABE_ITO
-from dashboard.charts.legend import unfaded
-from dashboard.charts.pointing import CONFIGURATION, pointed
-from dashboard.charts.scales import Drawing, configuration_color, titled
+from dashboard.charts.legend import fade_others
+from dashboard.charts.pointing import CONFIGURATION, pointer
+from dashboard.charts.scales import Drawing, configuration_color, title_params
 from dashboard.words import names
 from seqcls.problem import missing_plugin, resolve
 from sweeps.api import open_reader
@@ -55,10 +55,10 @@ def loss_curves(frame: pd.DataFrame, colors: Mapping[str, str]) -> Drawing:
         legend=alt.Legend(orient="top", titleOrient="left", symbolStrokeWidth=2, symbolSize=400),
     )
     finished = alt.datum.state == FINISHED
-    shown = base.encode(opacity=unfaded())
+    shown = base.encode(opacity=fade_others())
     lines = shown.mark_line(strokeWidth=1.2, point=alt.OverlayMarkDef(size=12))
     # As wide as a fingertip, unseen, so that a line is hit anywhere.
-    wide = base.mark_line(strokeWidth=11, opacity=0.001).add_params(pointed(CONFIGURATION))
+    wide = base.mark_line(strokeWidth=11, opacity=0.001).add_params(pointer(CONFIGURATION))
     layers, height = [lines.transform_filter(finished)], PLOT_HEIGHT + FURNITURE
     if states != [FINISHED]:
         # Dashes are seen where no point lies on them; one point shows where a line goes on, and
@@ -71,7 +71,8 @@ def loss_curves(frame: pd.DataFrame, colors: Mapping[str, str]) -> Drawing:
         layers += [dashed.encode(strokeDash=dash), ends]
         height += STATES_ROW
     return alt.layer(*layers, wide).properties(
-        height=height, title=titled("Validation loss by epoch", subtitle="Each line is a model.")
+        height=height,
+        title=title_params("Validation loss by epoch", subtitle="Each line is a model."),
     )
 
 
@@ -100,7 +101,7 @@ def show(sweep: SweepProgress) -> None:
     named = names.configuration_names(sorted(frame["config_id"].unique().tolist()))
     frame["configuration"] = frame["config_id"].map(named)
     colors = {named[config_id]: color for config_id, color in names.colors(list(named)).items()}
-    chart = placement.built(loss_curves, frame.drop(columns="config_id"), colors)
+    chart = placement.build(loss_curves, frame.drop(columns="config_id"), colors)
     placement.with_legend(chart, colors, f"loss curves {sweep.id}")
     models = losses.drop_duplicates("run_id")
     _say_how_many(sweep, Counter(models["state"].tolist()))

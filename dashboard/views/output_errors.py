@@ -13,9 +13,9 @@ from dashboard.charts.scales import (
     Drawing,
     class_color,
     kind_color,
-    titled,
+    title_params,
 )
-from dashboard.views.scores import FEW_LENGTHS, named
+from dashboard.views.scores import FEW_LENGTHS, name_bins
 from seqcls.config import RunConfig
 from seqcls.evaluation import distinct_test_strings
 from seqcls.kinds import MISCLASSIFIED, Words
@@ -66,14 +66,14 @@ def errors_by_length(errors: pd.DataFrame, words: Words = MISCLASSIFIED) -> alt.
         )
         # A bar of one length stands in the middle above it.
         .transform_calculate(begins=alt.datum.first_length - 0.5, ends=alt.datum.last_length + 0.5)
-        .properties(height=HEIGHT, title=titled("Errors by length"))
+        .properties(height=HEIGHT, title=title_params("Errors by length"))
     )
 
 
 PLACES_HEIGHT = 400
 
 
-def first_wrong_places(places: pd.DataFrame) -> Drawing:
+def first_wrong_positions(places: pd.DataFrame) -> Drawing:
     """Cells colored by the number of inputs, with a line where as many tokens are right as it has.
 
     Args:
@@ -119,7 +119,7 @@ def first_wrong_places(places: pd.DataFrame) -> Drawing:
         .mark_line(color=INK, strokeDash=[4, 4], clip=True)
         .encode(x="left:Q", y="low:Q")
     )
-    title = titled(
+    title = title_params(
         "Where outputs go wrong first",
         subtitle="Dashed: as many right tokens as the input has.",
     )
@@ -167,7 +167,7 @@ def by_feature(measured: pd.DataFrame, feature: str, trained: int) -> Drawing:
         .mark_rule(color=GREY, strokeDash=[4, 4])
         .encode(x="value:Q")
     )
-    title = titled(
+    title = title_params(
         f"Outputs by number of {feature}", subtitle=f"Dashed: the most {feature} in training."
     )
     return alt.layer(lines, rule).properties(height=FEATURE_HEIGHT, title=title)
@@ -181,11 +181,11 @@ def show_by_features(run_id: int, config: RunConfig) -> None:
     problem = resolve(config)
     if elements.page_of(problem.task) is None:
         return
-    shares = _measured(run_id, config)
+    shares = _measure_features(run_id, config)
     for column, feature in zip(st.columns(2), (CHARACTERS, LINES), strict=True):
         with column:
             rows = shares[shares["feature"] == feature]
-            chart = placement.built(by_feature, rows, feature, _most_trained(problem, feature))
+            chart = placement.build(by_feature, rows, feature, _most_trained(problem, feature))
             placement.show(chart, f"outputs by {feature}")
     st.caption(
         "Exact match: the share of outputs that are the whole text. Character error rate: edits "
@@ -194,7 +194,7 @@ def show_by_features(run_id: int, config: RunConfig) -> None:
 
 
 @data.shared
-def _measured(run_id: int, config: RunConfig) -> pd.DataFrame:
+def _measure_features(run_id: int, config: RunConfig) -> pd.DataFrame:
     """feature, value, measure, share, of, tested: by each feature, of readable strings."""
     problem = resolve(config)
     test = distinct_test_strings(problem.test)
@@ -250,10 +250,10 @@ def show(run_id: int, config: RunConfig) -> None:
     width = 1 if problem.test.lengths[-1] <= FEW_LENGTHS else WIDTH
     left, right = st.columns(2)
     with left:
-        chart = placement.built(errors_by_length, _kinds(run_id, width), problem.kind.words)
+        chart = placement.build(errors_by_length, _kinds(run_id, width), problem.kind.words)
         placement.show(chart, "errors by length")
     with right:
-        chart = placement.built(first_wrong_places, _places(run_id, width))
+        chart = placement.build(first_wrong_positions, _positions(run_id, width))
         placement.show(chart, "first wrong places")
     show_by_features(run_id, config)
 
@@ -264,16 +264,16 @@ def _kinds(run_id: int, width: int) -> pd.DataFrame:
     errors = data.error_kinds_by_length(run_id, width).rename(columns={"error_kind": "kind"})
     tested = data.scores_by_length((run_id,), width)[["first_length", "tested"]]
     errors = errors.merge(tested, on="first_length")
-    return errors.assign(lengths=named(errors), rate=errors["strings"] / errors["tested"])
+    return errors.assign(lengths=name_bins(errors), rate=errors["strings"] / errors["tested"])
 
 
 @data.shared
-def _places(run_id: int, width: int) -> pd.DataFrame:
-    """Rows for `first_wrong_places`."""
+def _positions(run_id: int, width: int) -> pd.DataFrame:
+    """Rows for `first_wrong_positions`."""
     places = data.first_wrong_places(run_id, width)
     first = places["first_wrong"] // width * width
     places = places.assign(first_place=first, last_place=first + width - 1)
     grouped = ["first_length", "last_length", "first_place", "last_place"]
     sums = places.groupby(grouped)["strings"].sum().reset_index()
     spans = sums[["first_place", "last_place"]].set_axis(["first_length", "last_length"], axis=1)
-    return sums.assign(lengths=named(sums), places=named(spans))
+    return sums.assign(lengths=name_bins(sums), places=name_bins(spans))

@@ -105,7 +105,7 @@ def show(opened: AnyModel, letters: Letters) -> None:
     frame = with_letters(model, presentation.patched_frame(patched, UNITS))
     names = patched.base_tokens if patched.of_output else token_names(model, letters)
     logits = patched.base_logit, patched.source_logit
-    drawing = token_states.patched(frame, names, *logits, patched.unit)
+    drawing = token_states.patching_chart(frame, names, *logits, patched.unit)
     stretch(drawing, "network patched")
     _say_how_to_read(patched)
     flips = flip_table(patched)

@@ -107,7 +107,7 @@ def _at_token(seen: Seen, heat: Heat, key: str) -> None:
     state[_at(key)] = step = min(max(step, 1), last)
     if last > 1:
         step = st.slider("Written so far", 1, last, key=_at(key))
-    elements.place_picture(elements.heated(seen.ink, heat[step - 1]))
+    elements.place_picture(elements.overlay_heat(seen.ink, heat[step - 1]))
     before, token = "".join(seen.written[: step - 1]), seen.written[step - 1]
     st.markdown(f"{verbatim(before)}:orange-background[{verbatim(token)}]")
     st.caption(
@@ -136,15 +136,15 @@ def _section(models: Sequence[tuple[Named, FigureStyle]]) -> None:
         "Picture", (DRAWN, UPLOADED), default=DRAWN, required=True, key="own_picture"
     )
     (named, _), *_ = models
-    ink = _drawn(named) if how == DRAWN else _uploaded(named)
+    ink = _draw_text(named) if how == DRAWN else _upload(named)
     if ink is None:
         return
     for column, (each, look) in zip(st.columns(len(models)), models, strict=True):
         with column:
-            _read(each, ink, look)
+            _show_reading(each, ink, look)
 
 
-def _drawn(named: Named) -> Ink | None:
+def _draw_text(named: Named) -> Ink | None:
     """The picture of the text that is typed; None before."""
     page = page_of(named.model.problem.network)
     left, middle, right = st.columns([2, 1, 1])
@@ -172,7 +172,7 @@ def _drawn(named: Named) -> Ink | None:
     return picture_of_text(text, page.shape, font, distortion)
 
 
-def _uploaded(named: Named) -> Ink | None:
+def _upload(named: Named) -> Ink | None:
     """The picture that is uploaded; None before."""
     page = page_of(named.model.problem.network)
     rows, columns = page.shape
@@ -195,7 +195,7 @@ def _uploaded(named: Named) -> Ink | None:
     return picture_of_png(uploaded.getvalue(), page.shape)
 
 
-def _read(named: Named, ink: Ink, look: FigureStyle) -> None:
+def _show_reading(named: Named, ink: Ink, look: FigureStyle) -> None:
     read = read_picture(named.model, ink)
     shown = named.model.tokenizer.display(read.text)
     text = f"The model reads {shown!r}" if shown else "The model reads nothing"
@@ -207,6 +207,6 @@ def _read(named: Named, ink: Ink, look: FigureStyle) -> None:
         f"then {verbatim(surest.runner_up)} with {percent(surest.runner_up_probability)}."
     )
     if read.weights is None:
-        elements.place_picture(elements.heated(ink))
+        elements.place_picture(elements.overlay_heat(ink))
         return
     show_attention(Seen.of(ink, read.tokens, read.weights), "own_seen", look)

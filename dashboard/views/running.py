@@ -8,7 +8,7 @@ from seqcls.errors import SeqclsError
 from sweeps.access import control
 from sweeps.api import Store, open_reader, reading
 from sweeps.api.reading import SweepState, View
-from sweeps.terminal import spoken
+from sweeps.terminal import format_duration
 from sweeps.work.progress import SweepProgress
 
 SECONDS = 2.0
@@ -26,15 +26,15 @@ def show() -> None:
     """Draws what is in training, and refreshes itself."""
     try:
         store = open_reader()
-        st.session_state[SHOWN_REVISION] = _read(store)
+        st.session_state[SHOWN_REVISION] = _revision_of(store)
         polls = any(map(goes_on, data.progress()))
     except SeqclsError:
         st.session_state[SHOWN_REVISION], polls = None, False
-    st.fragment(_refreshed, run_every=SECONDS if polls else None)(polls)
-    _ended()
+    st.fragment(_refresh, run_every=SECONDS if polls else None)(polls)
+    _show_ended()
 
 
-def _read(store: Store) -> tuple[object, ...]:
+def _revision_of(store: Store) -> tuple[object, ...]:
     """Which file is read, and at which revision."""
     return data.which_file(store), reading.revision(store)
 
@@ -44,12 +44,12 @@ def goes_on(sweep: SweepProgress) -> bool:
     return sweep.running > 0 or sweep.state not in (SweepState.DONE, SweepState.STOPPED)
 
 
-def _refreshed(polls: bool) -> None:
+def _refresh(polls: bool) -> None:
     actions.say_problem()
     try:
         store = open_reader()
         active = [sweep for sweep in data.progress() if sweep.state != SweepState.DONE]
-        new_results = _read(store) != st.session_state.get(SHOWN_REVISION)
+        new_results = _revision_of(store) != st.session_state.get(SHOWN_REVISION)
     except SeqclsError:
         return
     before = st.session_state.get(SEEN, set())
@@ -72,7 +72,7 @@ def _refreshed(polls: bool) -> None:
         st.rerun()
 
 
-def _ended() -> None:
+def _show_ended() -> None:
     """The results of sweeps that ended during this session."""
     try:
         names = {sweep.id: sweep.name for sweep in data.progress()}
@@ -107,11 +107,11 @@ def show_sweep(store: Store, sweep: SweepProgress, place: str) -> None:
     """
     st.progress(sweep.share)
     attended = actions.is_attended(store, sweep.id, sweep.running - sweep.orphaned)
-    st.caption(said(sweep, attended))
+    st.caption(describe_progress(sweep, attended))
     _buttons(sweep, attended, place)
 
 
-def said(sweep: SweepProgress, attended: bool) -> str:
+def describe_progress(sweep: SweepProgress, attended: bool) -> str:
     """How far a sweep is, in one line."""
     parts = [f"{sweep.done:,} of {sweep.total:,} models"]
     if sweep.running:
@@ -127,7 +127,7 @@ def said(sweep: SweepProgress, attended: bool) -> str:
     elif sweep.runs_per_second:
         parts.append(f"{sweep.runs_per_second:.1f}/s")
     if sweep.seconds_left and attended and sweep.state != SweepState.STOPPED:
-        parts.append(f"{spoken(sweep.seconds_left)} left")
+        parts.append(f"{format_duration(sweep.seconds_left)} left")
     return " · ".join(parts)
 
 

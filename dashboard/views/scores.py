@@ -45,7 +45,7 @@ MAX_READ = 5_000
 """Models whose errors are read for medians, where one configuration alone has no more."""
 
 
-def offered(config_ids: Sequence[int]) -> dict[str, Measure]:
+def offered_measures(config_ids: Sequence[int]) -> dict[str, Measure]:
     """What may be drawn of some configurations against length, by title: what all measure."""
     return {x.title: x for x in measures.measures_of(tuple(config_ids)) if x.name in _MEASURES}
 
@@ -91,7 +91,7 @@ def medians(view: View, config_ids: tuple[int, ...], width: int, measure: str) -
         view: which models.
         config_ids: the configurations.
         width: lengths that make one point.
-        measure: the name of one that is `offered`.
+        measure: the name of one that is `offered_measures`.
 
     Returns:
         configuration, middle (length), n, median, low, high.
@@ -110,7 +110,7 @@ def points(scores: pd.DataFrame, measure: str) -> pd.DataFrame:
     Args:
         scores: run_id, first_length, last_length, tn, fp, fn, tp, tested, wrong; and what is
             counted of outputs, where it is measured.
-        measure: the name of one that is `offered`.
+        measure: the name of one that is `offered_measures`.
 
     Returns:
         run_id, middle and lengths (as text) of the point, value, strings (that it is a share of;
@@ -121,7 +121,7 @@ def points(scores: pd.DataFrame, measure: str) -> pd.DataFrame:
         {
             "run_id": scores["run_id"],
             "middle": (scores["first_length"] + scores["last_length"]) / 2,
-            "lengths": named(scores),
+            "lengths": name_bins(scores),
             "value": counted / strings.where(strings > 0),
             "strings": strings,
         }
@@ -129,7 +129,7 @@ def points(scores: pd.DataFrame, measure: str) -> pd.DataFrame:
     return rows.dropna(subset=["value"])
 
 
-def named(bins: pd.DataFrame) -> list[str]:
+def name_bins(bins: pd.DataFrame) -> list[str]:
     """What the lengths of each row are called, from its first_length and last_length."""
     return [
         f"{first}" if first == last else f"{first} to {last}"
@@ -243,7 +243,7 @@ def lines(view: View, config_ids: tuple[int, ...], measure: Measure, width: int)
     Args:
         view: picks the models.
         config_ids: their configurations, no more than there are colors.
-        measure: one of `offered`.
+        measure: one of `offered_measures`.
         width: lengths that make one point.
     """
     middle = medians(view, config_ids, width, measure.name)

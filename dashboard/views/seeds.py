@@ -7,7 +7,14 @@ import pandas as pd
 
 from dashboard.charts.colors import FALSE_NEGATIVE, FALSE_POSITIVE, GREY, WRONG
 from dashboard.charts.pointing import chart_with_names
-from dashboard.charts.scales import KIND_SHAPES, LOW_TO_HIGH, class_color, row_height, rows, titled
+from dashboard.charts.scales import (
+    KIND_SHAPES,
+    LOW_TO_HIGH,
+    class_color,
+    row_height,
+    rows,
+    title_params,
+)
 
 ROW_HEIGHT = 34
 FURNITURE_HEIGHT = 120
@@ -74,7 +81,9 @@ def every_seed(models: pd.DataFrame, names: list[str]) -> alt.LayerChart | alt.F
         .transform_calculate(outcome=alt.expr.if_(alt.datum.errors > 0, outcome, MOSTLY[0]))
         .add_params(clicked)
     )
-    title = titled("Every seed's accuracy", subtitle="A point is one model; the bar, the median.")
+    title = title_params(
+        "Every seed's accuracy", subtitle="A point is one model; the bar, the median."
+    )
     height = row * len(names) + FURNITURE_HEIGHT
     return alt.layer(medians, points).properties(height=height, title=title)
 
@@ -110,7 +119,7 @@ def seed_grid(models: pd.DataFrame, names: list[str]) -> alt.Chart:
         names: the configurations, from the top.
     """
     clicked = alt.selection_point(name=CLICKED_CELL, fields=["run_id"], empty=False)
-    title = titled("Accuracy of each seed", subtitle="Outlined: no errors. Darker is worse.")
+    title = title_params("Accuracy of each seed", subtitle="Outlined: no errors. Darker is worse.")
     fails = alt.datum.accuracy < 1
     lowest = min(float(models["accuracy"].min()), 0.99)
     accuracy = alt.Color(

@@ -107,14 +107,14 @@ def _show(models: Sequence[StringResults], looks: Sequence[FigureStyle]) -> None
         with layout.grid("states"):
             for section in parts[:2]:
                 with st.container():
-                    _headed(section)
+                    _head(section)
                     section.draw(*shown[0])
         for section in parts[2:]:
-            _headed(section)
+            _head(section)
             section.draw(*shown[0])
     else:
         for section in parts:
-            _headed(section)
+            _head(section)
             with layout.grid(section.title):
                 for results, look in shown:
                     with st.container():
@@ -144,7 +144,7 @@ def _sections(models: Sequence[StringResults]) -> Iterator[str]:
         yield "units"
 
 
-def _headed(section: _Section) -> None:
+def _head(section: _Section) -> None:
     st.subheader(section.title)
     st.caption(section.note)
 

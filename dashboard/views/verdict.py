@@ -14,9 +14,9 @@ from dashboard.charts.scales import (
     SIDE,
     Drawing,
     class_color,
-    reserved,
+    reserve_height,
     share_axis,
-    titled,
+    title_params,
 )
 from dashboard.choosing.opened import AnyModel, OpenedModel, remembered
 from dashboard.choosing.strings import Chosen
@@ -41,7 +41,7 @@ from seqcls.interpretability.verdicts import (
 )
 from seqcls.interpretability.wording import EMPTY, percent
 from seqcls.results import ErrorKind
-from sweeps.api.presentation import displayed
+from sweeps.api.presentation import display_strings
 
 KINDS = tuple(KIND_COLORS)
 HEIGHT = 220
@@ -89,7 +89,7 @@ def error_map(cells: pd.DataFrame, letters: tuple[str, str], longest: int, title
                 alt.Tooltip("share:Q", title="Share of such strings", format=".1~%"),
             ],
         )
-        .properties(height=MAP_SIDE, title=title, **reserved(MAP_SIDE, legend=True))
+        .properties(height=MAP_SIDE, title=title, **reserve_height(MAP_SIDE, legend=True))
     )
 
 
@@ -117,7 +117,7 @@ def errors_by_length(frame: pd.DataFrame, longest: int) -> Drawing:
                 alt.Tooltip("errors:Q", title="Multisets", format=","),
             ],
         )
-        .properties(height=HEIGHT, title="By length", **reserved(HEIGHT, legend=True))
+        .properties(height=HEIGHT, title="By length", **reserve_height(HEIGHT, legend=True))
     )
 
 
@@ -136,8 +136,8 @@ def cells_frame(network: Network, errors: Errors, letters: tuple[int, int]) -> p
     everything = multisets_of(network.problem, errors.max_length)
     labels = network.problem.count_task.labels_of_counts(everything)
     side = -(-errors.max_length // CELL) + 1
-    wrong = _binned(errors.counts, errors.label, letters, side)
-    of_all = _binned(everything, labels, letters, side)
+    wrong = _bin(errors.counts, errors.label, letters, side)
+    of_all = _bin(everything, labels, letters, side)
     place = np.flatnonzero(wrong)
     kind, x, y = np.unravel_index(place, (2, side, side))
     return pd.DataFrame(
@@ -168,9 +168,7 @@ def lengths_frame(errors: Errors) -> pd.DataFrame:
     )
 
 
-def _binned(
-    counts: np.ndarray, labels: np.ndarray, letters: tuple[int, int], side: int
-) -> np.ndarray:
+def _bin(counts: np.ndarray, labels: np.ndarray, letters: tuple[int, int], side: int) -> np.ndarray:
     """How many multisets there are of each label and cell, flat."""
     x, y = (-(-counts[:, letter] // CELL) for letter in letters)
     return np.bincount((labels * side + x) * side + y, minlength=2 * side * side)
@@ -222,7 +220,7 @@ def _exhaustive(model: OpenedModel) -> None:
     st.markdown(f"**The shortest {min(SHORTEST, len(errors.texts))}**")
     listed = pd.DataFrame({"string": shortest.texts, "kind": kinds, "logit": shortest.logits})
     st.dataframe(
-        displayed(listed, model.config),
+        display_strings(listed, model.config),
         hide_index=True,
         column_config={"logit": st.column_config.NumberColumn("logit", format="%.4f")},
     )
@@ -333,8 +331,8 @@ def wrong_by_length(frame: pd.DataFrame) -> alt.Chart:
         )
         .properties(
             height=INPUTS_HEIGHT,
-            title=titled("Errors by length"),
-            **reserved(INPUTS_HEIGHT, legend=True),
+            title=title_params("Errors by length"),
+            **reserve_height(INPUTS_HEIGHT, legend=True),
         )
     )
 

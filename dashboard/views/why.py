@@ -15,7 +15,7 @@ from dashboard.choosing.opened import OpenedModel, remembered
 from dashboard.choosing.strings import Chosen, look_at
 from dashboard.figures import gallery
 from dashboard.figures.figure import Figure
-from dashboard.placement import place, placed, show_keys, stretch, stretched
+from dashboard.placement import place, place_chart, show_keys, stretch, stretch_chart
 from dashboard.text import verbatim
 from seqcls.config import RunConfig
 from seqcls.errors import InvalidStringError
@@ -23,7 +23,7 @@ from seqcls.interpretability.explanations import Explanation, explain
 from seqcls.interpretability.interventions import causes
 from seqcls.interpretability.sentences import explanation_text
 from seqcls.interpretability.states_by_counts import letter_orders
-from sweeps.api.presentation import displayed
+from sweeps.api.presentation import display_strings
 
 PLANE_WIDTH = SIDE + 75
 PLANES_IN_ROW = 2
@@ -41,7 +41,7 @@ def draw_figures(figures: Iterable[Figure], prefix: str = "") -> None:
     """
     drawn, keys = [], []
     for figure in figures:
-        make = stretched if figure.is_line else placed
+        make = stretch_chart if figure.is_line else place_chart
         spec, its_keys = deduplicate_legends(make(figure.chart, f"{figure.panel}. {figure.note}"))
         drawn.append((figure, spec))
         keys += its_keys
@@ -156,7 +156,7 @@ def _tables(explanation: Explanation, config: RunConfig) -> None:
         for change in (*explanation.removals, *explanation.additions)
     ]  # fmt: skip
     st.markdown("**Changes that flip the answer**")
-    st.dataframe(displayed(pd.DataFrame(changes), config), hide_index=True)
+    st.dataframe(display_strings(pd.DataFrame(changes), config), hide_index=True)
 
 
 FIGURES = "figures_of"
@@ -202,7 +202,7 @@ def _letter_order(chosen: Chosen) -> None:
         st.error(verbatim(str(error)))
         return
     st.dataframe(
-        displayed(
+        display_strings(
             pd.DataFrame({"string": shuffled.strings, "logit": shuffled.logits}),
             chosen.model.config,
         ),

@@ -11,7 +11,7 @@ import streamlit as st
 
 from dashboard import elements
 from dashboard.charts.colors import GREY, INK, OKABE_ITO
-from dashboard.charts.parts import WIDTH, Layers, TokenDrawing, chart_of, titled
+from dashboard.charts.parts import WIDTH, Layers, TokenDrawing, chart_of, title_of
 from dashboard.charts.readout import DRAWN
 from dashboard.choosing.opened import remembered, say
 from dashboard.choosing.strings import Named
@@ -40,13 +40,13 @@ from seqcls.interpretability.states_of_outputs import (
 )
 from seqcls.interpretability.trained_model import Letters, TrainedModel
 from seqcls.interpretability.wording import percent
-from sweeps.api.presentation import displayed, said_of
+from sweeps.api.presentation import display_strings, said_of
 
 BEFORE = 3
 """Tokens that are drawn before the first at which outputs part, where all are too many."""
 
 
-def drawn_places(tree: OutputTree) -> range:
+def drawn_positions(tree: OutputTree) -> range:
     """The places that are drawn: all, or some from those on where outputs part."""
     end = max(leaf.tokens for leaf in tree.leaves)
     parting = min((leaf.branch for leaf in tree.leaves if leaf.row), default=0)
@@ -224,7 +224,7 @@ def _output_tree_chart(first: int, last: int, rows: int, space: int) -> Layers:
     return alt.layer(down, cells, names, choices, ends).properties(
         width=step * places + END_ROOM,
         height=ROW * rows + 12,
-        title=titled("Each row is an output; rows share the tokens with which they begin"),
+        title=title_of("Each row is an output; rows share the tokens with which they begin"),
     )
 
 
@@ -322,7 +322,7 @@ def _attention(shown: _Shown) -> None:
         st.caption(_absent(model))
         return
     if model.problem.network.picture:
-        _seen(shown)
+        _show_attention(shown)
         return
     kinds = attention_kinds(model)
     kind = kinds[0] if kinds else None
@@ -373,7 +373,7 @@ def _absent(model: TrainedModel) -> str:
     return f"{verbatim(config.architecture)} names no attention."
 
 
-def _seen(shown: _Shown) -> None:
+def _show_attention(shown: _Shown) -> None:
     """Attention over the picture, token by token."""
     model, letters = shown.model, shown.letters
     page = elements.page_of(model.problem.task)
@@ -386,11 +386,11 @@ def _seen(shown: _Shown) -> None:
 def _others(shown: _Shown) -> None:
     look = shown.look
     tree = tree_of(shown.named.opened, shown.letters, BEAM)
-    places = drawn_places(tree)
+    places = drawn_positions(tree)
     drawn = output_tree_chart(
         cells_frame(tree, places),
         links_frame(tree, places),
-        displayed(ends_frame(tree, places), shown.model.config),
+        display_strings(ends_frame(tree, places), shown.model.config),
         NARROW if look.name else PIXELS,
     )
     place(drawn, f"output tree {look.name}")
@@ -403,7 +403,7 @@ def _others(shown: _Shown) -> None:
     )
     with st.expander("Show data"):
         st.dataframe(
-            displayed(leaves_frame(tree), shown.model.config),
+            display_strings(leaves_frame(tree), shown.model.config),
             hide_index=True,
             width="content",
             column_config={

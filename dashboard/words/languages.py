@@ -13,7 +13,7 @@ from dashboard.text import verbatim
 from dashboard.words import measures
 from seqcls.config import RunConfig
 from seqcls.errors import InvalidStringError
-from seqcls.imported import unfolded
+from seqcls.imported import unfold
 from seqcls.interpretability.wording import EMPTY
 from seqcls.problem import resolve
 from seqcls.strings.token_strings import TokenStrings
@@ -48,7 +48,7 @@ def first_strings(task: Task, wanted: int) -> list[str]:
     rng, tokenizer = np.random.default_rng(0), Tokenizer(task.alphabet)
     there = (length for length in range(1, LONGEST_DRAWN + 1) if task.has_input(length))
     rows = [task.draw_input(rng, length).tolist() for length in itertools.islice(there, wanted)]
-    return [tokenizer.spelled(row) for row in rows]
+    return [tokenizer.spell(row) for row in rows]
 
 
 @lru_cache(maxsize=256)
@@ -65,12 +65,12 @@ def shortest_strings(task: LanguageTask) -> tuple[tuple[str, ...], tuple[str, ..
         for (row, length), label in zip(
             rows, task.labels(strings.with_a_place()).tolist(), strict=True
         ):
-            by_label[label].append(tokenizer.spelled(row[:length]))
+            by_label[label].append(tokenizer.spell(row[:length]))
         if all(len(strings) >= OF_EITHER for strings in by_label.values()):
             break
     for positive, strings_found in by_label.items():
         if not strings_found:
-            strings_found.extend(_drawn(task, positive))
+            strings_found.extend(_draw(task, positive))
     return tuple(by_label[True][:OF_EITHER]), tuple(by_label[False][:OF_EITHER])
 
 
@@ -89,12 +89,12 @@ def _by_length(task: LanguageTask) -> Iterator[TokenStrings]:
         yield TokenStrings.of_lists(num_letters, rows)
 
 
-def _drawn(task: LanguageTask, positive: bool) -> list[str]:
+def _draw(task: LanguageTask, positive: bool) -> list[str]:
     rng = np.random.default_rng(0)
     for length in range(LONGEST_DRAWN + 1):
         if task.has(length, positive):
             row = task.draw(rng, length, positive)
-            return [Tokenizer(task.alphabet).spelled(row.tolist())]
+            return [Tokenizer(task.alphabet).spell(row.tolist())]
     return []
 
 
@@ -168,7 +168,7 @@ def task_sentence(config: RunConfig) -> str:
     """The language, and how long the strings were."""
     train, test = resolve(config).train, resolve(config).test
     if resolve(config).is_imported:
-        settings = unfolded(dict(config))
+        settings = unfold(dict(config))
         said = ", ".join(f"{name}={value}" for name, value in settings.items())
         return (
             f"{resolve(config).task.describe()} This model was trained elsewhere and its results "
@@ -205,11 +205,11 @@ def verdict_sentence(run: pd.Series, config: RunConfig, scores: pd.DataFrame) ->
         kinds = f": {positives:,} false positives and {negatives:,} false negatives"
     return (
         f"It is wrong on {wrong:,} of {tested:,} test strings{kinds}.{untested} "
-        f"{_solved(run['solved_length'], shortest, problem.kind.words.missed)}"
+        f"{_describe_solved(run['solved_length'], shortest, problem.kind.words.missed)}"
     )
 
 
-def _solved(length: float, shortest: int, missed: str) -> str:
+def _describe_solved(length: float, shortest: int, missed: str) -> str:
     if pd.isna(length) or length < 1:
         said = "Some of the shortest test strings are among them"
         none = f": the test has no string of fewer than {shortest:,} letters"

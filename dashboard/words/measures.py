@@ -228,7 +228,7 @@ def string_columns(kind: kinds.Kind | None = None) -> dict[str, Any]:
     }
 
 
-def ordered(errors: pd.DataFrame, kind: kinds.Kind | None) -> pd.DataFrame:
+def kinds_first(errors: pd.DataFrame, kind: kinds.Kind | None) -> pd.DataFrame:
     """A table of wrong outputs with what the kind says of each first; any other as it is."""
     if kind is None or "output" not in errors:
         return errors

@@ -62,7 +62,7 @@ def parts_apart(
     names: dict[int, list[str]] = {}
     alike = sweeps.groupby(sweeps, sort=False)
     for label, group in alike:
-        varied = _varied(settings.loc[group.index])
+        varied = _varied_settings(settings.loc[group.index])
         for row in varied.itertuples():
             known = zip(varied.columns, row[1:], strict=True)
             settled = [f"{name}={_short(value)}" for name, value in known if not pd.isna(value)]
@@ -88,7 +88,7 @@ def _short(value: object) -> str:
     return text if len(text) <= MOST_SHOWN else text[: MOST_SHOWN - 1] + "…"
 
 
-def _varied(settings: pd.DataFrame) -> pd.DataFrame:
+def _varied_settings(settings: pd.DataFrame) -> pd.DataFrame:
     """The settings that are not the same in all rows; a foreign one may be missing from some."""
     return settings.loc[
         :,
@@ -105,7 +105,7 @@ def sweep_names(config_ids: Sequence[int], memberships: pd.DataFrame) -> "pd.Ser
 
 def settings_that_differ(config_ids: Sequence[int]) -> pd.DataFrame:
     """The settings in which these configurations differ, indexed by config_id."""
-    return _varied(data.settings().loc[list(dict.fromkeys(config_ids))])
+    return _varied_settings(data.settings().loc[list(dict.fromkeys(config_ids))])
 
 
 def chips_of(config_ids: Sequence[int]) -> list[list[str]]:
@@ -121,11 +121,11 @@ def colors(config_ids: Sequence[int]) -> dict[int, str]:
         config_ids: at most as many as the palette has colors.
     """
     kept: dict[int, str] = st.session_state.setdefault(COLORS, {})
-    kept |= colored(sorted(config_ids), sorted(data.settings().index), kept)
+    kept |= assign_colors(sorted(config_ids), sorted(data.settings().index), kept)
     return {config_id: kept[config_id] for config_id in sorted(config_ids)}
 
 
-def colored(
+def assign_colors(
     config_ids: Sequence[int], known: Sequence[int], kept: Mapping[int, str]
 ) -> dict[int, str]:
     """Colors that no two of these configurations share.

@@ -65,7 +65,7 @@ def group_logits(
         reads_place = number == config.num_blocks - 1 and config.readout != "mean"
         states = block.output(states[:, :, :1] if reads_place else states, states)
     if config.final_norm:
-        states = _normed(config, parameters, "final_norm", states)
+        states = _normalize(config, parameters, "final_norm", states)
     mean = config.readout == "mean"
     read = (tokens.shares @ states).squeeze(2) if mean else states[:, :, 0]
     logits = read @ parameters["classifier.weight"].mT
@@ -133,7 +133,7 @@ class _Block:
         key, value = self._split("attention.key", states), self._split("attention.value", states)
         scores = query @ key.mT * tokens.scale / math.sqrt(config.attention_head_size)
         weights = (scores + tokens.logarithms).softmax(dim=-1)
-        mixed = _mixed(weights * tokens.occurring, value)
+        mixed = _mix(weights * tokens.occurring, value)
         return self._linear("attention.output", mixed.transpose(2, 3).flatten(3))
 
     def _split(self, name: str, states: States) -> Heads:
@@ -155,10 +155,10 @@ class _Block:
         return mapped
 
     def _norm(self, name: str, states: States) -> States:
-        return _normed(self._config, self._parameters, self._prefix + name, states)
+        return _normalize(self._config, self._parameters, self._prefix + name, states)
 
 
-def _normed(config: NetworkConfig, parameters: Parameters, name: str, states: States) -> States:
+def _normalize(config: NetworkConfig, parameters: Parameters, name: str, states: States) -> States:
     if not config.has_norms:
         return states
     weight = parameters[f"{name}.weight"][:, None, None]
@@ -169,7 +169,7 @@ def _normed(config: NetworkConfig, parameters: Parameters, name: str, states: St
     return functional.layer_norm(states, shape, eps=eps) * weight + bias
 
 
-def _mixed(
+def _mix(
     weights: Float[Tensor, "member string head attending token_type"], value: Heads
 ) -> Float[Tensor, "member string head attending head_size"]:
     """The values of each string's token types, or those that all strings share, by weight."""

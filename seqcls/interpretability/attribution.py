@@ -29,7 +29,7 @@ class LogitStep:
         return part if self.block is None else f"block {self.block}: {part}"
 
 
-def summed(parts: Iterable[tuple[str, int | None, int | None, float]]) -> tuple[LogitStep, ...]:
+def sum_steps(parts: Iterable[tuple[str, int | None, int | None, float]]) -> tuple[LogitStep, ...]:
     """Steps of part, block, head and what is added, in the order of the computation."""
     steps = []
     total = 0.0
@@ -73,7 +73,7 @@ def direct_logit_attribution(network: Network, string: str) -> LogitAttribution:
         *(("head", None, head, float(value)) for head, value in enumerate(heads)),
         ("feed-forward", None, None, float(units.sum())),
     ]
-    return LogitAttribution(string, summed(adds), tuple(units.tolist()), float(states.logit[0]))
+    return LogitAttribution(string, sum_steps(adds), tuple(units.tolist()), float(states.logit[0]))
 
 
 # The same of any Transformer, by running the string.
@@ -125,4 +125,4 @@ def logit_steps(model: TrainedModel, letters: Sequence[int]) -> tuple[LogitStep,
         adds = [(x.name, x.block, x.head, float((y @ head.weight.T).squeeze())) for x, y in reads]
         if head.bias is not None:
             adds.append(("bias", None, None, float(head.bias)))
-    return summed(adds)
+    return sum_steps(adds)

@@ -108,7 +108,7 @@ def dot(automaton: Automaton, alphabet: Sequence[str], color: str = "black") -> 
         for token, after in zip(alphabet, row, strict=True):
             edges.setdefault((state, after), []).append(token)
     for (state, after), tokens in edges.items():
-        lines.append(f'  {state} -> {after} [label="{_quoted(", ".join(tokens))}"];')
+        lines.append(f'  {state} -> {after} [label="{_escape(", ".join(tokens))}"];')
     return "\n".join([*lines, "}"])
 
 
@@ -137,7 +137,7 @@ def dfa(automaton: Automaton, alphabet: Sequence[str]) -> "DFA":
     )
 
 
-def _quoted(text: str) -> str:
+def _escape(text: str) -> str:
     return text.replace("\\", "\\\\").replace('"', '\\"')
 
 
@@ -259,14 +259,14 @@ def learned_text(learned: LearnedAutomaton) -> list[str]:
 
 
 def _finding(learned: LearnedAutomaton) -> str:
-    rounds = counted(len(learned.rounds), "hypothesis", "hypotheses")
+    rounds = count_of(len(learned.rounds), "hypothesis", "hypotheses")
     if not learned.found:
         differs = learned.rounds[-1].counterexample
         assert differs is not None
         return (
             f"No finite machine was found within the budget: {learned.ended} ({rounds}, "
             f"{learned.asked:,} strings asked). The last hypothesis, of "
-            f"{states(learned.states)}, and the model differ on {named(learned, differs)}."
+            f"{states(learned.states)}, and the model differ on {name_string(learned, differs)}."
         )
     longer = ""
     if learned.longer:
@@ -290,15 +290,15 @@ def _of_language(learned: LearnedAutomaton) -> str:
 
 def _of_error(learned: LearnedAutomaton, error: Answer) -> str:
     if not error.is_wrong:
-        return f"It differs from the language first on {named(learned, error.string)}."
+        return f"It differs from the language first on {name_string(learned, error.string)}."
     label, predicted = (sign(bool(x)) for x in (error.label, error.predicted))
     tested = "the test has it" if learned.error_is_tested else "the test does not have it"
     what = "of the strings asked, the model is wrong first on"
     if learned.found and learned.language is not None:
         what = "it differs from the language first on"
     return (
-        f"{what[0].upper()}{what[1:]} {named(learned, error.string)}: {label}, and the model says "
-        f"{predicted} (logit {error.logit:.4f}), an error of the model ({tested})."
+        f"{what[0].upper()}{what[1:]} {name_string(learned, error.string)}: {label}, and the model "
+        f"says {predicted} (logit {error.logit:.4f}), an error of the model ({tested})."
     )
 
 
@@ -340,21 +340,21 @@ def _split(clusters: "Clusters") -> str:
     """How many clusters stand for each state."""
     numbers = sorted(set(clusters.of_state))
     return ", ".join(
-        f"state {state} is {counted(clusters.of_state.count(state), 'cluster', 'clusters')}"
+        f"state {state} is {count_of(clusters.of_state.count(state), 'cluster', 'clusters')}"
         for state in numbers
     )
 
 
-def named(learned: LearnedAutomaton, string: str) -> str:
+def name_string(learned: LearnedAutomaton, string: str) -> str:
     """A string as it is shown; the empty one needs a name."""
     return Tokenizer(learned.alphabet).display(string) or "the empty string"
 
 
 def states(number: int) -> str:
     """Such as `1 state`."""
-    return counted(number, "state", "states")
+    return count_of(number, "state", "states")
 
 
-def counted(number: int, one: str, many: str) -> str:
+def count_of(number: int, one: str, many: str) -> str:
     """A number of things."""
     return f"{number:,} {one if number == 1 else many}"

@@ -18,7 +18,7 @@ from seqcls.interpretability.domains import (
 from seqcls.interpretability.readable_model import plain_model
 from seqcls.interpretability.trained_model import MAX_LENGTH, Letters, TrainedModel
 from seqcls.models.base import Classifier
-from seqcls.models.forms import Kept, form, mapped
+from seqcls.models.forms import Kept, form, map_kept
 from seqcls.models.positions import longest_readable
 from seqcls.strings.token_strings import TokenStrings
 from seqcls.strings.tokenizer import CLS, FIRST_LETTER
@@ -115,7 +115,7 @@ class ModelAnswers:
         """For each length from 0, the answers to all strings in the order of the alphabet."""
         self.batches: list[tuple[TokenStrings, Bits]] = []
         """Longer strings that were asked together, and their answers; the test set's first."""
-        self.test = self._tested()
+        self.test = self._test_strings()
         self.test_answers = self._ask(self.test) if len(self.test) else np.zeros(0, dtype=bool)
         longer = np.flatnonzero(self.test.lengths > self.tried_length)
         self.batches.append((self.test.take(longer), self.test_answers[longer]))
@@ -154,7 +154,7 @@ class ModelAnswers:
             if self._steps is None:
                 self._ask_alike(letters)
             else:
-                self._single[letters] = self._stepped(self._steps, letters)
+                self._single[letters] = self._answer_by_steps(self._steps, letters)
         return self._single[letters]
 
     def ask(self, strings: TokenStrings) -> Bits:
@@ -193,7 +193,7 @@ class ModelAnswers:
                 raise EndedError(f"{string[:60]!r} has no answer: its logit is NaN")
         return np.concatenate([np.asarray(part.predicted, dtype=bool) for part in parts])
 
-    def _stepped(self, steps: PrefixStates, letters: Letters) -> bool:
+    def _answer_by_steps(self, steps: PrefixStates, letters: Letters) -> bool:
         logit = float(steps.logits(steps.after(letters), 1)[0])
         if abs(logit) > DOUBTFUL:
             return logit > 0
@@ -211,7 +211,7 @@ class ModelAnswers:
         said = self._ask(TokenStrings.of_lists(self.model.num_letters, strings))
         self._single.update(zip(strings, said.tolist(), strict=True))
 
-    def _tested(self) -> TokenStrings:
+    def _test_strings(self) -> TokenStrings:
         """The distinct test strings that may be asked."""
         strings = tested_strings(self.model.problem).strings
         return strings.take(np.flatnonzero(strings.lengths <= self.longest))
@@ -223,7 +223,7 @@ class ModelAnswers:
         given = self.model.problem.targets_or
         first = given(empty, rejected) if self.empty_given else self._ask(empty)
         steps = self._steps
-        level = self._asked_level if steps is None else _Stepped(steps, self._resolved).level
+        level = self._asked_level if steps is None else _Stepped(steps, self._resolve).level
         levels = [np.asarray(first, dtype=bool)]
         for length in range(1, self.tried_length + 1):
             self.check_time()
@@ -234,7 +234,7 @@ class ModelAnswers:
         parts = strings_of_length(self.model.num_letters, length)
         return np.concatenate([self._ask(strings) for strings in parts])
 
-    def _resolved(self, length: int, logits: np.ndarray) -> Bits:
+    def _resolve(self, length: int, logits: np.ndarray) -> Bits:
         """The answers that logits stand for; where they are near 0 the model is asked anew."""
         answers = np.asarray(logits > 0)
         # Those that are no numbers too.
@@ -257,6 +257,6 @@ class _Stepped:
     def level(self, length: int) -> Bits:
         letters = self._steps.num_letters
         before = letters ** (length - 1)
-        repeated = mapped(lambda values: values.repeat_interleave(letters, dim=0), self._kept)
+        repeated = map_kept(lambda values: values.repeat_interleave(letters, dim=0), self._kept)
         self._kept = self._steps.step(repeated, list(range(letters)) * before)
         return self._resolved(length, self._steps.logits(self._kept, letters * before).numpy())

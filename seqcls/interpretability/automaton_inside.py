@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from jaxtyping import Bool, Float, Int64, Integer
 
-from seqcls.cancellation import checked
+from seqcls.cancellation import check_each
 from seqcls.errors import ConfigError
 from seqcls.interpretability.readable_model import ids_of, plain_model
 from seqcls.interpretability.states_by_strings import principal_path
@@ -56,7 +56,7 @@ def layer_names(model: TrainedModel) -> dict[str, tuple[str, ...]]:
     return {site.text: names for site, names in sites.items() if site.name in LAYERS}
 
 
-def drawn_places(model: TrainedModel, automaton: Automaton) -> tuple[PrefixPlaces, PrefixPlaces]:
+def draw_positions(model: TrainedModel, automaton: Automaton) -> tuple[PrefixPlaces, PrefixPlaces]:
     """The tokens of strings to fit a probe on, and of those held out, of which half are longer.
 
     Half of the strings are accepted by the automaton, as far as it accepts any.
@@ -89,7 +89,7 @@ def drawn_places(model: TrainedModel, automaton: Automaton) -> tuple[PrefixPlace
     if trained < longest:
         lengths = rng.integers(trained + 1, longest + 1, size=STRINGS)
         held_out += drawn_strings(automaton, rng, lengths)
-    return _places(model, automaton, fitted), _places(model, automaton, held_out)
+    return _positions(model, automaton, fitted), _positions(model, automaton, held_out)
 
 
 def drawn_strings(
@@ -105,10 +105,10 @@ def drawn_strings(
     return drawn
 
 
-def _places(model: TrainedModel, automaton: Automaton, strings: list[Letters]) -> PrefixPlaces:
+def _positions(model: TrainedModel, automaton: Automaton, strings: list[Letters]) -> PrefixPlaces:
     names = layer_names(model)
     parts: dict[str, list[np.ndarray]] = {name: [] for name in names}
-    for start in checked(range(0, len(strings), AT_ONCE)):
+    for start in check_each(range(0, len(strings), AT_ONCE)):
         ids = ids_of(model, strings[start : start + AT_ONCE])
         with torch.no_grad():
             kept = plain_model(model).activations(ids)
@@ -226,7 +226,7 @@ def look_inside(model: TrainedModel, automaton: Automaton) -> Inside:
     Raises:
         ConfigError: the model names no states of its blocks or layers.
     """
-    fitted, held_out = drawn_places(model, automaton)
+    fitted, held_out = draw_positions(model, automaton)
     count = len(automaton.table)
     probes = tuple(
         _probe(name, fitted.layers[name], fitted.states, held_out, count)

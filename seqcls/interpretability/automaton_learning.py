@@ -21,7 +21,7 @@ from seqcls.interpretability.domains import strings_of_length
 from seqcls.interpretability.trained_model import Letters, TrainedModel
 from seqcls.strings.token_strings import NO_LETTER, TokenStrings
 from seqcls.tasks.automaton import Automaton, language_automaton
-from seqcls.tasks.regular import minimized
+from seqcls.tasks.regular import minimize
 
 # Longer strings on which a hypothesis is held against a model.
 
@@ -50,7 +50,7 @@ def walks(automaton: Automaton, answers: ModelAnswers) -> TokenStrings:
                 after = rng.integers(letters, size=length - len(access) - 1).tolist()
                 strings.append((*access, letter, *after))
     if shortest <= longest:
-        strings += _drawn(automaton, rng, rng.integers(shortest, longest + 1, size=WALKS))
+        strings += _draw(automaton, rng, rng.integers(shortest, longest + 1, size=WALKS))
         strings += _repeating(letters, rng, rng.integers(shortest, longest + 1, size=WALKS))
     return TokenStrings.of_lists(letters, list(dict.fromkeys(strings)))
 
@@ -66,7 +66,7 @@ def _repeating(letters: int, rng: np.random.Generator, lengths: np.ndarray) -> l
     return strings
 
 
-def _drawn(automaton: Automaton, rng: np.random.Generator, lengths: np.ndarray) -> list[Letters]:
+def _draw(automaton: Automaton, rng: np.random.Generator, lengths: np.ndarray) -> list[Letters]:
     """Uniform strings of some lengths that are accepted, or rejected; every other one is edited."""
     strings: list[Letters] = []
     for positive in (False, True):
@@ -165,7 +165,7 @@ def learn(
     """
     refuse(model)
     budget = budget or LearningBudget()
-    answers = _opened(model, budget, stepped)
+    answers = _open(model, budget, stepped)
     language = language_automaton(model.task)
     oracle = _Oracle(answers, budget, language, on_round)
     ended = None
@@ -173,10 +173,10 @@ def learn(
         _kearns_vazirani(oracle, answers)
     except EndedError as reason:
         ended = str(reason)
-    return _learned(oracle, ended)
+    return _result(oracle, ended)
 
 
-def _opened(model: TrainedModel, budget: LearningBudget, stepped: bool) -> ModelAnswers:
+def _open(model: TrainedModel, budget: LearningBudget, stepped: bool) -> ModelAnswers:
     try:
         return ModelAnswers(model, budget, stepped=stepped)
     except EndedError as reason:
@@ -251,17 +251,17 @@ class _Oracle:
             return difference
         for strings, said in chain(self.answers.batches, [self.answers.singles]):
             if (difference := _long_difference(automaton, strings, said)) is not None:
-                return self._shortened(automaton, difference)
+                return self._shorten(automaton, difference)
         if self.language is not None:
             # Where it agrees with the language instead, the hypothesis is wrong there.
             differs = _shortest(automaton, self.language, self.answers)
             if differs is not None and self._is_otherwise(automaton, differs):
-                return self._shortened(automaton, differs)
+                return self._shorten(automaton, differs)
         longer = walks(automaton, self.answers)
         if not len(longer):
             return None
         difference = _long_difference(automaton, longer, self.answers.ask(longer))
-        return None if difference is None else self._shortened(automaton, difference)
+        return None if difference is None else self._shorten(automaton, difference)
 
     def _is_otherwise(self, automaton: Automaton, letters: Letters) -> bool:
         """Whether the model, where it can be asked, says otherwise of a string."""
@@ -269,7 +269,7 @@ class _Oracle:
             return False
         return self.answers.of(letters) != _accepts(automaton, letters)
 
-    def _shortened(self, automaton: Automaton, letters: Letters) -> Letters:
+    def _shorten(self, automaton: Automaton, letters: Letters) -> Letters:
         """The shortest prefix on which they differ."""
         said = self.answers.prefixes(letters)
         states = np.array(_path(automaton, letters))
@@ -285,7 +285,7 @@ def _automaton(hypothesis: Any, alphabet: Sequence[str]) -> Automaton:
         [numbers[id(state.transitions[letter])] for letter in range(len(alphabet))]
         for state in states
     ]
-    return minimized(table, [bool(state.is_accepting) for state in states], alphabet)
+    return minimize(table, [bool(state.is_accepting) for state in states], alphabet)
 
 
 def _shortest(automaton: Automaton, language: Automaton, answers: ModelAnswers) -> Letters | None:
@@ -329,7 +329,7 @@ def _long_difference(
     return tuple(x for x in strings.letters[row].tolist() if x != NO_LETTER)
 
 
-def _learned(oracle: _Oracle, ended: str | None) -> LearnedAutomaton:
+def _result(oracle: _Oracle, ended: str | None) -> LearnedAutomaton:
     answers, model = oracle.answers, oracle.answers.model
     longer, longest = _longer(answers)
     error = _error(oracle, ended)

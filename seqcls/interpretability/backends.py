@@ -71,11 +71,8 @@ class Backend(ABC):
 
     def score(self, ablation: Ablation) -> Scores:
         """The answers to the test strings without these parts."""
-        kind, targets, outputs = (
-            self.model.problem.kind,
-            self.tested.targets,
-            self.outputs(ablation),
-        )
+        kind, targets = self.model.problem.kind, self.tested.targets
+        outputs = self.outputs(ablation)
         margins, wrong = kind.margins(outputs, targets), kind.are_wrong(outputs, targets)
         return Scores(margins, wrong, self.loss(outputs))
 
@@ -133,7 +130,7 @@ class Counts(Backend):
         states = self._after_attention(network, counts, ablation)
         if not any(part.kind in ("feed-forward", "unit") for part in ablation):
             return network.logits_after_attention(states)
-        return np.asarray((states + self._fed(network, states, ablation)) @ network.classifier)
+        return np.asarray((states + self._feed(network, states, ablation)) @ network.classifier)
 
     def _after_attention(
         self, network: Network, counts: Int64[np.ndarray, "string letter"], ablation: Ablation
@@ -150,7 +147,7 @@ class Counts(Backend):
                 states += network.head_output(head, occurrences)
         return states
 
-    def _fed(
+    def _feed(
         self, network: Network, states: Float[np.ndarray, "string hidden"], ablation: Ablation
     ) -> Float[np.ndarray, "string hidden"]:
         """What the feed-forward adds, without it or some of its units."""

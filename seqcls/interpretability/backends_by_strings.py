@@ -84,10 +84,10 @@ class Strings(Backend):
             part: self._means[part] if how == "mean" else 0.0 for part, how in ablation.items()
         }
         with torch.no_grad():
-            outputs = [self._judged(x, _run(self._plain, x, values)) for x in self._batches]
+            outputs = [self._judge(x, _run(self._plain, x, values)) for x in self._batches]
         return torch.cat(outputs).numpy()
 
-    def _judged(self, _ids: Tensor, outputs: Tensor) -> Tensor:
+    def _judge(self, _ids: Tensor, outputs: Tensor) -> Tensor:
         """What is judged of that which the head gives for a batch."""
         return outputs
 
@@ -119,7 +119,7 @@ class Outputs(Strings):
         """The mean over inputs of the cross entropy of all tokens of the target and `END`."""
         return float(-self.model.problem.kind.margins(outputs, self.tested.targets).mean())
 
-    def _judged(self, ids: Tensor, outputs: Tensor) -> Tensor:
+    def _judge(self, ids: Tensor, outputs: Tensor) -> Tensor:
         """What the head gives at the tokens of target and `END`, input by input."""
         return outputs[from_separator(self.model, ids)]
 
@@ -153,7 +153,7 @@ class _Means:
         self._sums: dict[str, Tensor] = {}
         self._tokens: dict[str, int] = {}
         for ids in batches:
-            for name, state in _kept(model, ids).items():
+            for name, state in _record_averaged(model, ids).items():
                 real = model.tokens_of(ids, name).double()
                 self._tokens[name] = self._tokens.get(name, 0) + int(real.sum())
                 # A head's states have the head before the position.
@@ -167,7 +167,7 @@ class _Means:
         return mean if part.kind == "feed-forward" else mean[part.number]
 
 
-def _kept(model: Classifier, ids: Tensor) -> dict[str, Tensor]:
+def _record_averaged(model: Classifier, ids: Tensor) -> dict[str, Tensor]:
     """The states that are averaged, and no others: attention between all pairs would be much."""
     averaged, kept = set(model.parts().values()), dict[str, Tensor]()
 

@@ -69,7 +69,7 @@ def logit_bounds(network: Network, corners: Float[np.ndarray, "cell corner head 
     direct = _range(corners, readers.direct[None], base)
     units = _range(corners, readers.units, base)
     if network.config.has_norms:
-        units = _divided(units, _scale(network, corners))
+        units = _divide(units, _scale(network, corners))
     units = units.plus(readers.offsets)
     plain = _gelu_range(units).dot(readers.coefficients)
     low, high = direct.low[:, 0] + plain.low, direct.high[:, 0] + plain.high
@@ -121,7 +121,7 @@ def _scale(network: Network, corners: Float[np.ndarray, "cell corner head hidden
     )
 
 
-def _divided(numbers: Bounds, scale: Bounds) -> Bounds:
+def _divide(numbers: Bounds, scale: Bounds) -> Bounds:
     return Bounds(
         numbers.low / np.where(numbers.low < 0, scale.low, scale.high),
         numbers.high / np.where(numbers.high < 0, scale.high, scale.low),
@@ -213,7 +213,7 @@ def sign_changes(
     pairs: list[np.ndarray] = []
     while len(low):
         short = high - low <= SHORT
-        pairs.append(_tried(network, start, step, low[short], high[short]))
+        pairs.append(_try_changes(network, start, step, low[short], high[short]))
         low, high = low[~short], high[~short]
         ends = head_outputs(network, _counts(start, step, np.concatenate([low, high])))
         bounds = logit_bounds(network, np.stack(np.split(ends, 2), axis=1))
@@ -250,7 +250,7 @@ def _whole(values: Float[np.ndarray, " value"]) -> Int64[np.ndarray, " value"]:
     return np.asarray(np.minimum(values, LARGEST), dtype=np.int64)
 
 
-def _tried(
+def _try_changes(
     network: Network,
     start: Int64[np.ndarray, " letter"],
     step: Int64[np.ndarray, " letter"],

@@ -213,7 +213,7 @@ def separations(
     features = [_features(task, tried) for tried in (test, short)]
     separations = []
     for kind in ("", "false positives", "false negatives"):
-        best = max(_found(kind, (test, short), features), key=lambda x: x[0], default=None)
+        best = max(_find_bounds(kind, (test, short), features), key=lambda x: x[0], default=None)
         if best is not None and (by_length or best[1] != LENGTH):
             _, name, bound = best
             errors = _sides(kind, test, features[0])[0].errors
@@ -225,7 +225,7 @@ def separations(
     return separations
 
 
-def _found(
+def _find_bounds(
     kind: str,
     tried: tuple[TriedStrings, TriedStrings],
     features: Sequence[Mapping[str, np.ndarray]],
@@ -357,14 +357,14 @@ class Dilution:
             changed = state.clone()
             for block, head in heads:
                 if block == names[name]:
-                    changed[0, head] = undiluted(state[0, head], attendable, others)
+                    changed[0, head] = undilute(state[0, head], attendable, others)
             return changed
 
         with torch.no_grad():
             return float(self._plain.run(ids, Changing(change), None))
 
 
-def undiluted(
+def undilute(
     scores: Float[Tensor, "query key"],
     attendable: Bool[Tensor, "#query key"],
     others: int,

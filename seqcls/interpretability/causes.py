@@ -26,9 +26,9 @@ from seqcls.interpretability.cause_evidence import (
 )
 from seqcls.interpretability.domains import (
     TriedStrings,
+    ask_tested,
     short_strings,
     shortest_short_error,
-    tested,
 )
 from seqcls.interpretability.interventions import mechanism_of_error
 from seqcls.interpretability.mechanisms import (
@@ -112,7 +112,7 @@ def behaviours(
         wrong: all test strings that it misclassifies.
         picked: those to attribute.
     """
-    test, texts = tested(model, wrong)
+    test, texts = ask_tested(model, wrong)
     short = short_strings(model)
     shortest = shortest_short_error(model, short, test)
     unseen = first_not_seen(model.problem, short)
@@ -124,7 +124,7 @@ def behaviours(
     places = {text: place for place, text in enumerate(texts)}
     causes = _not_seen(model, picked)
     if shortest is None:
-        causes |= _diluted(
+        causes |= _find_diluted(
             model, test, texts, [string for string in picked if string not in causes]
         )
     elif unseen is None and not _all_hold(groups, places, picked):
@@ -154,7 +154,7 @@ def _not_seen(model: TrainedModel, picked: Sequence[str]) -> dict[str, Attribute
     return {string: AttributedError(string, ORDER) for string, twin in twins if twin is not None}
 
 
-def _diluted(
+def _find_diluted(
     model: TrainedModel, test: TriedStrings, texts: Sequence[str], picked: Sequence[str]
 ) -> dict[str, AttributedError]:
     """The errors that are right once attention is not diluted, where that spares right answers."""

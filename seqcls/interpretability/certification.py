@@ -139,7 +139,7 @@ def divide(network: Network, support: tuple[int, ...], most_cls: float) -> Cells
         settled = (bounds.low > 0) | (bounds.high <= 0) | (bounds.high - bounds.low < RESOLVED)
         settled |= seen > MOST_CELLS or len(support) == 1
         done.append((corners[settled], volume[settled], *(x[settled] for x in bounds)))
-        corners, volume = _bisected(
+        corners, volume = _bisect(
             network, support, corners[~settled], volume[~settled], outputs[~settled]
         )
     return Cells(*(np.concatenate(parts) for parts in zip(*done, strict=True)))
@@ -163,7 +163,7 @@ def _outputs(
     return np.moveaxis(outputs.reshape(shape), 0, 2)
 
 
-def _bisected(
+def _bisect(
     network: Network,
     support: tuple[int, ...],
     corners: Float[np.ndarray, "cell corner letter"],
@@ -300,7 +300,7 @@ def certify(network: Network, *, least_length: int | None = None) -> Certificati
         length = 1
     letters = range(network.num_letters)
     small = [s for n in letters[:MOST_LETTERS] for s in combinations(letters, n + 1)]
-    names = [network.tokenizer.spelled(support) for support in small]
+    names = [network.tokenizer.spell(support) for support in small]
     proofs = [prove(network, support, length) for support in small[:MOST_SUPPORTS]]
     left_out = names[MOST_SUPPORTS:]
     if network.num_letters > MOST_LETTERS:
@@ -316,11 +316,11 @@ def prove(network: Network, support: tuple[int, ...], least_length: int) -> Supp
     cells = limits
     if not network.config.no_attend_cls:
         cells = divide(network, support, 1 / least_length)
-    right, wrong = _judged(cells, label)
+    right, wrong = _judge(cells, label)
     shares = _shares(cells, label)
     in_the_end = _shares(limits, label)
     return SupportProof(
-        letters=network.tokenizer.spelled(support),
+        letters=network.tokenizer.spell(support),
         label=label,
         claim=_claim(cells, limits, label),
         right=shares[0],
@@ -335,21 +335,21 @@ def prove(network: Network, support: tuple[int, ...], least_length: int) -> Supp
     )
 
 
-def _judged(cells: Cells, label: bool) -> tuple[np.ndarray, np.ndarray]:
+def _judge(cells: Cells, label: bool) -> tuple[np.ndarray, np.ndarray]:
     """Which cells are proved right, and which wrong."""
     positive, negative = cells.low > 0, cells.high <= 0
     return (positive, negative) if label else (negative, positive)
 
 
 def _shares(cells: Cells, label: bool) -> tuple[float, float, float]:
-    right, wrong = _judged(cells, label)
+    right, wrong = _judge(cells, label)
     proved = [float(cells.volume[part].sum()) for part in (right, wrong)]
     return proved[0], proved[1], float(cells.volume[~right & ~wrong].sum())
 
 
 def _claim(cells: Cells, limits: Cells, label: bool) -> Claim:
-    right, wrong = _judged(cells, label)
-    right_at_last, wrong_at_last = _judged(limits, label)
+    right, wrong = _judge(cells, label)
+    right_at_last, wrong_at_last = _judge(limits, label)
     if right.all():
         return "certified right"
     if wrong.all():

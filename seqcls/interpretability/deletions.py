@@ -160,7 +160,7 @@ def _indifferent(network: Network, counts: Counts, letters: list[int]) -> bool:
         other = bounds.high <= 0 if answer else bounds.low > 0
         if (other | ((low == high).all(axis=1) & ~same)).any():
             return False
-        low, high = _halved(low[~same], high[~same])
+        low, high = _halve(low[~same], high[~same])
     return not len(low)
 
 
@@ -181,7 +181,7 @@ def _box_bounds(
     return logit_bounds(network, np.stack(np.split(outputs, len(corners)), axis=1))
 
 
-def _halved(
+def _halve(
     low: Int64[np.ndarray, "box letter"], high: Int64[np.ndarray, "box letter"]
 ) -> tuple[Int64[np.ndarray, "half letter"], Int64[np.ndarray, "half letter"]]:
     """Each box in two, across its longest side on a logarithmic scale."""

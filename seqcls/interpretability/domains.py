@@ -8,7 +8,7 @@ from functools import lru_cache
 import numpy as np
 from jaxtyping import Bool, Int64, UInt8
 
-from seqcls.cancellation import checked
+from seqcls.cancellation import check_each
 from seqcls.counts import counts_suffice
 from seqcls.evaluation import DistinctStrings, distinct_test_strings, readable
 from seqcls.interpretability.trained_model import Letters, TrainedModel
@@ -44,7 +44,7 @@ def strings_of_length(num_letters: int, length: int) -> Iterator[TokenStrings]:
     """All strings of one length in the order of the alphabet, some thousands at a time."""
     total = num_letters**length
     powers = num_letters ** np.arange(length - 1, -1, -1, dtype=np.int64)
-    for start in checked(range(0, total, CHUNK)):
+    for start in check_each(range(0, total, CHUNK)):
         numbers = np.arange(start, min(start + CHUNK, total))
         letters: UInt8[np.ndarray, "string position"]
         letters = (numbers[:, None] // powers % num_letters).astype(np.uint8)
@@ -150,11 +150,11 @@ def all_multisets(
     num_letters: int, max_length: int, *, empty: bool = False
 ) -> Int64[np.ndarray, "multiset letter"]:
     """The letter counts of every multiset of 1 to `max_length` letters, and of none if `empty`."""
-    return _counted(num_letters, max_length)[0 if empty else 1 :]
+    return _all_counts(num_letters, max_length)[0 if empty else 1 :]
 
 
 @lru_cache(maxsize=2)
-def _counted(num_letters: int, max_length: int) -> Int64[np.ndarray, "multiset letter"]:
+def _all_counts(num_letters: int, max_length: int) -> Int64[np.ndarray, "multiset letter"]:
     counts = np.zeros((1, 0), dtype=np.int64)
     left = np.array([max_length])
     for _ in range(num_letters):
@@ -220,7 +220,7 @@ def sampled_strings(problem: Problem, sample: int) -> DistinctStrings:
     return test.take(rows)
 
 
-def tested(model: TrainedModel, wrong: Sequence[str]) -> tuple[TriedStrings, list[str]]:
+def ask_tested(model: TrainedModel, wrong: Sequence[str]) -> tuple[TriedStrings, list[str]]:
     """The strings that the model was tested on, and their texts.
 
     Args:
@@ -237,7 +237,7 @@ def short_strings(model: TrainedModel) -> TriedStrings:
 
     Where letter counts decide what is right and what the model answers, each multiset once.
     """
-    return _asked(model, _all_short(model))
+    return _ask(model, _all_short(model))
 
 
 def shortest_short_error(model: TrainedModel, *tried: TriedStrings) -> Letters | None:
@@ -250,7 +250,7 @@ def shortest_short_error(model: TrainedModel, *tried: TriedStrings) -> Letters |
     sampler = model.problem.train
     trained = stream(sampler).epoch(0).strings.take(slice(MAX_TRAINED))
     strings: list[Letters] = []
-    for sample in (*tried, _asked(model, trained)):
+    for sample in (*tried, _ask(model, trained)):
         wrong = np.flatnonzero(sample.wrong & (sample.strings.lengths <= sampler.lengths[-1]))
         if len(wrong):
             # The first of equals: that of all short strings is the first in alphabetical order.
@@ -260,7 +260,7 @@ def shortest_short_error(model: TrainedModel, *tried: TriedStrings) -> Letters |
     return min(strings, key=len, default=None)
 
 
-def _asked(model: TrainedModel, strings: TokenStrings) -> TriedStrings:
+def _ask(model: TrainedModel, strings: TokenStrings) -> TriedStrings:
     starts = range(0, len(strings), CHUNK)
     answers = [model.ask(strings.take(slice(start, start + CHUNK))) for start in starts]
     known = np.flatnonzero(np.concatenate([answered.known for answered in answers]))

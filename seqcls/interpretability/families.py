@@ -250,9 +250,9 @@ def output_curve(model: TrainedModel, family: Family, points: int = 30) -> Outpu
     tried = _Tried(model, family)
     tried.add([(n,) for n in _tried_first(_longest_input(model, family), points)])
     _check(tried, family)
-    for one, other in tried.written.changes:
+    for one, other in tried.result.changes:
         tried.halve(one, other)
-    return tried.written
+    return tried.result
 
 
 def output_map(model: TrainedModel, family: Family, points: int = 12) -> OutputFamily:
@@ -265,7 +265,7 @@ def output_map(model: TrainedModel, family: Family, points: int = 12) -> OutputF
     tried = _Tried(model, family)
     tried.add(list(product(values, values)))
     _check(tried, family)
-    return tried.written
+    return tried.result
 
 
 def _longest_input(model: TrainedModel, family: Family) -> int:
@@ -289,7 +289,7 @@ def _check(tried: "_Tried", family: Family) -> None:
     Raises:
         InvalidStringError: none of its strings is an input that the model has places for.
     """
-    written = tried.written
+    written = tried.result
     if written.outputs:
         return
     if written.no_places:
@@ -313,7 +313,7 @@ class _Tried:
         self._no_places = 0
 
     @property
-    def written(self) -> OutputFamily:
+    def result(self) -> OutputFamily:
         outputs = tuple(self._outputs[values] for values in sorted(self._outputs))
         return OutputFamily(self._family, outputs, len(self._no_inputs), self._no_places)
 

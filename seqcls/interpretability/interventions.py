@@ -117,7 +117,7 @@ class Counterfactuals:
         weights[1 + letter] = 0
         return self.with_head(head, weights)
 
-    def exchanged(self, head: int, letter: int, other: int) -> float:
+    def exchange_letters(self, head: int, letter: int, other: int) -> float:
         """The logit where one head scores two letters each as the other."""
         scores = self.network.scores[head, 0].copy()
         scores[[1 + letter, 1 + other]] = scores[[1 + other, 1 + letter]]
@@ -167,7 +167,7 @@ def mechanism_of(network: Network, counts: Counts) -> Mechanism:
     questions: tuple[Callable[[Counterfactuals], Iterator[Mechanism]], ...] = (
         (_on_one_letter_positive, _interference, _mixture, _saturation)
         if patching.wrong
-        else (_dilution, _on_one_letter_negative, _pushed, _saturation)
+        else (_dilution, _on_one_letter_negative, _find_interference, _saturation)
     )
     for ask in questions:
         reversing = [x for x in ask(patching) if (x.logit_with > 0) != patching.wrong]
@@ -235,7 +235,7 @@ def _on_one_letter_negative(patching: Counterfactuals) -> Iterator[Mechanism]:
                     "two heads on one letter",
                     f"head {head} scored {patching.name(other)} and {patching.name(letter)} each "
                     "as the other",
-                    patching.exchanged(head, letter, other),
+                    patching.exchange_letters(head, letter, other),
                     head=head,
                     letter=patching.name(letter),
                     by=patching.name(other),
@@ -251,7 +251,7 @@ def _interference(patching: Counterfactuals) -> Iterator[Mechanism]:
             )
             if letter is None or patching.with_value_of(head, letter, other) <= 0:
                 continue
-            yield _hidden(patching, head, letter, by=patching.name(other))
+            yield _hide(patching, head, letter, by=patching.name(other))
 
 
 def _mixture(patching: Counterfactuals) -> Iterator[Mechanism]:
@@ -271,16 +271,16 @@ def _mixture(patching: Counterfactuals) -> Iterator[Mechanism]:
                 )
 
 
-def _pushed(patching: Counterfactuals) -> Iterator[Mechanism]:
+def _find_interference(patching: Counterfactuals) -> Iterator[Mechanism]:
     if not patching.reference_fails:
         return
     for head in patching.heads:
         for letter in patching.present:
             if letter not in patching.network.problem.required_letters:
-                yield _hidden(patching, head, letter)
+                yield _hide(patching, head, letter)
 
 
-def _hidden(patching: Counterfactuals, head: int, letter: int, by: str | None = None) -> Mechanism:
+def _hide(patching: Counterfactuals, head: int, letter: int, by: str | None = None) -> Mechanism:
     name = patching.name(letter)
     return patching.mechanism(
         "value interference",

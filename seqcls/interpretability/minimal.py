@@ -82,11 +82,11 @@ def minimal_failing(model: TrainedModel, letters: Sequence[int]) -> Minimal:
         )
         return [wrong.get(string, False) and len(string) >= least for string in strings]
 
-    part = delta_debugged(tuple(letters), fail)
+    part = delta_debug(tuple(letters), fail)
     return Minimal(given, model.answer(part), tried)
 
 
-def delta_debugged(string: Letters, fail: Fail) -> Letters:
+def delta_debug(string: Letters, fail: Fail) -> Letters:
     """A part of a failing string that fails, while with any single token less it does not."""
     parts = 2
     while string:
@@ -246,7 +246,7 @@ def nearest_right(
     return Nearest(None, (), max_edits, tried, True)
 
 
-def edited(string: Letters, num_letters: int, same_length: bool = False) -> Iterator[Letters]:
+def edits_of(string: Letters, num_letters: int, same_length: bool = False) -> Iterator[Letters]:
     """Every string one edit away, each once: replacements, deletions, insertions."""
     replaced = (
         (*string[:place], letter, *string[place + 1 :])
@@ -274,7 +274,7 @@ def edited(string: Letters, num_letters: int, same_length: bool = False) -> Iter
 
 def _rings(string: Letters, num_letters: int, same_length: bool) -> Iterator[Iterator[Letters]]:
     """The strings one edit away, then those two edits away, none of them twice."""
-    yield edited(string, num_letters, same_length)
+    yield edits_of(string, num_letters, same_length)
     yield _twice(string, num_letters, same_length)
 
 
@@ -300,9 +300,9 @@ def _rings_among(
 
 
 def _twice(string: Letters, num_letters: int, same_length: bool) -> Iterator[Letters]:
-    seen = {string, *edited(string, num_letters, same_length)}
-    for once in edited(string, num_letters, same_length):
-        for twice in edited(once, num_letters, same_length):
+    seen = {string, *edits_of(string, num_letters, same_length)}
+    for once in edits_of(string, num_letters, same_length):
+        for twice in edits_of(once, num_letters, same_length):
             if twice not in seen:
                 seen.add(twice)
                 yield twice

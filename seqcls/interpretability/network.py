@@ -15,7 +15,7 @@ from typing import Literal
 import numpy as np
 from jaxtyping import Float, Int64
 
-from seqcls.cancellation import checked
+from seqcls.cancellation import check_each
 from seqcls.config import REPORT_TASK, NetworkConfig
 from seqcls.counts import counts_suffice
 from seqcls.errors import ConfigError
@@ -145,15 +145,15 @@ class Network(TrainedModel):
 
     @cached_property
     def query(self) -> Float[np.ndarray, "head token_type head_size"]:
-        return self._split("query")
+        return self._by_head("query")
 
     @cached_property
     def key(self) -> Float[np.ndarray, "head token_type head_size"]:
-        return self._split("key")
+        return self._by_head("key")
 
     @cached_property
     def value(self) -> Float[np.ndarray, "head token_type head_size"]:
-        return self._split("value")
+        return self._by_head("value")
 
     @cached_property
     def scores(self) -> Float[np.ndarray, "head token_type token_type"]:
@@ -280,7 +280,7 @@ class Network(TrainedModel):
         """The logits of strings given as letter counts; positive means in the language."""
         parts = [
             self.logits_of_occurrences(self.occurrences(counts[first : first + CHUNK]))
-            for first in checked(range(0, len(counts), CHUNK))
+            for first in check_each(range(0, len(counts), CHUNK))
         ]
         return np.concatenate(parts) if parts else np.zeros(0)
 
@@ -311,7 +311,7 @@ class Network(TrainedModel):
         rows = [self.tokenizer.counts(string) for string in strings]
         return np.array(rows, dtype=np.int64).reshape(len(rows), self.num_letters)
 
-    def _split(self, name: str) -> Float[np.ndarray, "head token_type head_size"]:
+    def _by_head(self, name: str) -> Float[np.ndarray, "head token_type head_size"]:
         heads, size = self.config.num_attention_heads, self.config.attention_head_size
         states = self.attention_norm @ self.weights[f"blocks.0.attention.{name}.weight"].T
         return states.reshape(len(states), heads, size).swapaxes(0, 1)

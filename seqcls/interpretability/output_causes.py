@@ -118,7 +118,7 @@ def _first_right(wrong: WrongOutputs) -> OutputStatement | None:
     return OutputStatement(FIRST_RIGHT, text, wrong.first_wrong >= first)
 
 
-def _one_place(wrong: WrongOutputs) -> OutputStatement | None:
+def _one_position(wrong: WrongOutputs) -> OutputStatement | None:
     places, times = np.unique(wrong.first_wrong, return_counts=True)
     place = int(places[times.argmax()])
     there = wrong.first_wrong == place
@@ -144,7 +144,7 @@ def _later(wrong: WrongOutputs) -> OutputStatement | None:
 
 
 _TRIED: tuple[Callable[[WrongOutputs], OutputStatement | None], ...] = (
-    *(_repeats, _first_right, _one_place, _later),
+    *(_repeats, _first_right, _one_position, _later),
 )
 
 

@@ -29,7 +29,7 @@ from seqcls.interpretability.readable_model import (
     target,
     token_ids,
     token_names,
-    written,
+    write_output,
 )
 from seqcls.interpretability.states_by_strings import check_length
 from seqcls.interpretability.trained_model import TrainedModel
@@ -121,7 +121,7 @@ def patch(model: TrainedModel, base: Sequence[int], source: Sequence[int]) -> Pa
         InvalidStringError: the strings have different lengths, or are too long.
         ConfigError: an architecture whose states are not known, or one that reads pictures.
     """
-    network, sites = _opened(model, base, source)
+    network, sites = _open(model, base, source)
     measured = (_of_output if network.config.head != "string" else _of_answer)(model, base)
     ids, others = (
         [ids_of(model, [letters], read and [read]) for read in measured.read]
@@ -144,7 +144,7 @@ def patch(model: TrainedModel, base: Sequence[int], source: Sequence[int]) -> Pa
             for each, states_of_source in zip(ids, kept, strict=True):
                 every = torch.eye(each.shape[1], dtype=torch.bool)[: measured.places][stream]
                 parts = [
-                    _replaced(
+                    _patch(
                         network,
                         each.expand(len(places), -1),
                         site,
@@ -208,7 +208,7 @@ def _of_answer(model: TrainedModel, base: Sequence[int]) -> _Asked:
 
 def _of_output(model: TrainedModel, base: Sequence[int]) -> _Asked:
     """How likely the base's target is, against what is written for the base."""
-    said = written(model, tuple(base))
+    said = write_output(model, tuple(base))
     right = target(model, base) if model.is_input(base) else said
     check_length(model, base, right)
     start = len(base) + 1
@@ -234,7 +234,7 @@ def _of_output(model: TrainedModel, base: Sequence[int]) -> _Asked:
     return _Asked(number, [right, said], start + 1, against_said)
 
 
-def _opened(
+def _open(
     model: TrainedModel, base: Sequence[int], source: Sequence[int]
 ) -> tuple[Classifier, Mapping[Site, tuple[str, ...]]]:
     """The readable model and its sites, where the strings fit each other."""
@@ -257,7 +257,7 @@ def _rows_at_once(network: Classifier, width: int) -> int:
     return max(PAIRS_AT_ONCE // max(width * width, 1) if network.attention() else width, 1)
 
 
-def _replaced(
+def _patch(
     model: Classifier,
     ids: Tensor,
     site: Site,

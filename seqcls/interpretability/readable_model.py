@@ -36,7 +36,7 @@ class Output(NamedTuple):
 
 
 @lru_cache(maxsize=256)
-def written(model: TrainedModel, letters: Letters) -> Output:
+def write_output(model: TrainedModel, letters: Letters) -> Output:
     """What a model writes for an input, by the decoding of its configuration.
 
     Raises:
@@ -155,7 +155,7 @@ def ids_of(
     batch = TokenStrings.of_lists(model.num_letters, strings)
     # What is read after a string is a question for models that answer token by token alone.
     if outputs is None and model.problem.writes:
-        outputs = [written(model, tuple(letters)) for letters in strings]
+        outputs = [write_output(model, tuple(letters)) for letters in strings]
     if outputs is not None:
         batch = with_outputs(model, batch, outputs)
     return torch.from_numpy(read_ids(batch, plain_network(model).readout)).long()

@@ -88,7 +88,7 @@ def _of_learned(problem: Problem) -> str | None:
     return "shifted" if problem.config.positions == "learned" else None
 
 
-def _learned(problem: Problem) -> str | None:
+def _learned_positions(problem: Problem) -> str | None:
     # Of learned places the draw alone is changed; coupled ones are moved already.
     return None if problem.config.positions in ("learned", *COUPLED) else "learned"
 
@@ -132,7 +132,7 @@ OUTPUT_REMEDIES = (
     Remedy(
         _OF_OUTPUTS,
         "positions",
-        _tested_longer(_learned),
+        _tested_longer(_learned_positions),
         "Places beyond those of training are trained too where they are learned and training "
         "shifts strings.",
         _HUANG,
@@ -202,12 +202,12 @@ def suggestions(problem: Problem, mechanisms: Sequence[str]) -> tuple[Suggestion
     for mechanism in mechanisms:
         for remedy in REMEDIES:
             if mechanism in remedy.mechanisms:
-                for applied in _applied(problem, mechanism, remedy):
+                for applied in _suggest(problem, mechanism, remedy):
                     named.setdefault((applied.field, applied.value), applied)
     return tuple(named.values())
 
 
-def changed(config: RunConfig, fields: Mapping[str, Any]) -> RunConfig:
+def change_fields(config: RunConfig, fields: Mapping[str, Any]) -> RunConfig:
     """A configuration with other values of these fields, checked as a whole.
 
     Raises:
@@ -223,7 +223,7 @@ def named_fields(config: RunConfig) -> dict[str, Any]:
     return {name: getattr(config, name) for name in sorted(named)}
 
 
-def _applied(problem: Problem, mechanism: str, remedy: Remedy) -> Iterator[Suggestion]:
+def _suggest(problem: Problem, mechanism: str, remedy: Remedy) -> Iterator[Suggestion]:
     config = problem.config
     value, before = remedy.value(problem), getattr(config, remedy.field)
     if value is None or value == before or remedy.field in fields_unread(config):
@@ -234,11 +234,11 @@ def _applied(problem: Problem, mechanism: str, remedy: Remedy) -> Iterator[Sugge
     yield Suggestion(mechanism, remedy.field, before, value, remedy.reason, remedy.source, others)
 
 
-def _doubled(field: str) -> Value:
+def _double(field: str) -> Value:
     return lambda problem: 2 * getattr(problem.config, field) or 2
 
 
-def _with_places(value: Value) -> Value:
+def _with_positions(value: Value) -> Value:
     """Only where tokens have places that a test can go beyond."""
     return lambda problem: value(problem) if problem.config.positions != "none" else None
 
@@ -291,8 +291,9 @@ def _without_bound(problem: Problem) -> str | None:
 
 def _of_near_negatives(problem: Problem) -> str | None:
     train = problem.train
-    drawn = isinstance(train, BalancedStrings) and train.negatives != "near"
-    return "near" if drawn and train.near_obstacle is None else None
+    if not isinstance(train, BalancedStrings) or train.negatives == "near":
+        return None
+    return "near" if train.near_obstacle is None else None
 
 
 def _negatives_of_test(problem: Problem) -> str:
@@ -331,21 +332,21 @@ REMEDIES = (
     Remedy(
         frozenset({"dilution"}),
         "attention_head_size",
-        in_a_transformer(_doubled("attention_head_size")),
+        in_a_transformer(_double("attention_head_size")),
         "Larger heads can score tokens further apart, so that more of another outweigh one.",
         _REPORT,
     ),
     Remedy(
         frozenset({"value interference"}),
         "attention_head_size",
-        in_a_transformer(_doubled("attention_head_size")),
+        in_a_transformer(_double("attention_head_size")),
         _WIDTH,
         _SUPERPOSITION,
     ),
     Remedy(
         frozenset({"value interference", "dilution", "no single mechanism"}),
         "hidden_size",
-        _doubled("hidden_size"),
+        _double("hidden_size"),
         "A wider residual stream holds the tokens further apart.",
         f"{_SUPERPOSITION}; {_REPORT}",
     ),
@@ -354,28 +355,28 @@ REMEDIES = (
             {"two heads on one letter", "value interference", "dilution", "no single mechanism"}
         ),
         "num_attention_heads",
-        in_a_transformer(_doubled("num_attention_heads")),
+        in_a_transformer(_double("num_attention_heads")),
         "With more heads than tokens to look for, some head is likelier to look for each.",
         _REPORT,
     ),
     Remedy(
         frozenset({"feed-forward saturation"}),
         "feed_forward_size",
-        _doubled("feed_forward_size"),
+        _double("feed_forward_size"),
         "With more units the answer hangs less on one that is closed.",
         "the mechanism itself",
     ),
     Remedy(
         _LENGTH,
         "positions",
-        in_a_transformer(_with_places(always("alibi"))),
+        in_a_transformer(_with_positions(always("alibi"))),
         "A bias by distance has a meaning at places that training never reached.",
         "Press, Smith & Lewis 2022, Train Short, Test Long",
     ),
     Remedy(
         _LENGTH,
         "position_range",
-        in_a_transformer(_with_places(_longest_tested)),
+        in_a_transformer(_with_positions(_longest_tested)),
         "Places drawn at random from a longer range are all trained before the test.",
         "Ruoss et al. 2023, Randomized Positional Encodings Boost Length Generalization",
     ),
@@ -427,14 +428,14 @@ REMEDIES = (
     Remedy(
         _LENGTH,
         "train_max_length",
-        _doubled("train_max_length"),
+        _double("train_max_length"),
         "Training on longer strings may push back the length at which errors begin.",
         "an assumption, which the training tests",
     ),
     Remedy(
         frozenset({FEATURE, ANOTHER, AS_SHORT}),
         "train_size",
-        _of_drawn_strings(_doubled("train_size")),
+        _of_drawn_strings(_double("train_size")),
         "Strings of a kind that training seldom shows are seen more often.",
         "an assumption, which the training tests",
     ),

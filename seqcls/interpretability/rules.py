@@ -159,7 +159,7 @@ def _ends(alphabet: Sequence[str]) -> Iterator[tuple[str, Holds]]:
             )
     for text, holds in (
         ("the first and the last token are the same", _same_ends),
-        ("two equal tokens stand beside one another", _doubled),
+        ("two equal tokens stand beside one another", _has_double),
     ):
         yield from _either(f"positive iff {text}", f"positive iff not: {text}", holds)
 
@@ -181,7 +181,7 @@ def _same_ends(strings: TokenStrings) -> Says:
     return np.asarray(_first(strings) == _last(strings))
 
 
-def _doubled(strings: TokenStrings) -> Says:
+def _has_double(strings: TokenStrings) -> Says:
     letters = strings.letters
     beside = (letters[:, 1:] == letters[:, :-1]) & (letters[:, 1:] != NO_LETTER)
     return np.asarray(beside.any(axis=1))

@@ -9,7 +9,14 @@ from seqcls.interpretability.explanations import Explanation, HeadReading
 from seqcls.interpretability.families import MAX_COUNT
 from seqcls.interpretability.family import Change, Curve, FamilyMap
 from seqcls.interpretability.mechanisms import Mechanism
-from seqcls.interpretability.wording import MOST_DIGITS, number, percent, rounded, sign, written
+from seqcls.interpretability.wording import (
+    MOST_DIGITS,
+    format_decimal,
+    number,
+    percent,
+    round_digits,
+    sign,
+)
 
 # What a model says of a family of strings, in plain sentences.
 
@@ -29,9 +36,10 @@ def _counted_curve(curve: Curve, limit: float) -> tuple[str, ...]:
     start, label = float(curve.logits[0]), bool(curve.labels[0])
     said = [
         f"{curve.family.text} is {sign(label)} for every {name} from 1 on.",
-        f"With {name} = 1 the model predicts {_judged(start > 0, label)} (logit {number(start)}).",
+        f"With {name} = 1 the model predicts {_describe_answer(start > 0, label)} (logit "
+        f"{number(start)}).",
         *(
-            f"From {name} = {change.n:,} on it predicts {_judged(change.answer, label)} "
+            f"From {name} = {change.n:,} on it predicts {_describe_answer(change.answer, label)} "
             f"(logit {number(change.logit_before)} before, {number(change.logit)} then)."
             for change in curve.changes
         ),
@@ -41,7 +49,7 @@ def _counted_curve(curve: Curve, limit: float) -> tuple[str, ...]:
     return (
         *said,
         f"As {name} grows without bound, the logit tends to {number(limit)}: "
-        f"{_judged(limit > 0, label)}.",
+        f"{_describe_answer(limit > 0, label)}.",
     )
 
 
@@ -69,7 +77,7 @@ def _counted_map(plane: FamilyMap) -> tuple[str, ...]:
     label = bool(plane.labels[0, 0])
     said = [f"{plane.family.text} is {sign(label)} for all {first} and {second} from 1 on."]
     for row in range(0, len(plane.first), max((len(plane.first) - 1) // 6, 1)):
-        start = _judged(float(plane.logits[row, 0]) > 0, label)
+        start = _describe_answer(float(plane.logits[row, 0]) > 0, label)
         changes = _changes(plane.changes[row], second)
         said.append(
             f"With {first} = {plane.first[row]:,}: {start} for {second} = 1; "
@@ -99,7 +107,7 @@ def _changes(changes: tuple[Change, ...], name: str) -> str:
     return ", ".join(f"{sign(change.answer)} from {name} = {change.n:,} on" for change in changes)
 
 
-def _judged(answer: bool, label: bool) -> str:
+def _describe_answer(answer: bool, label: bool) -> str:
     return f"{sign(answer)} ({'correct' if answer == label else 'wrong'})"
 
 
@@ -123,15 +131,17 @@ def certification_text(certification: Certification) -> tuple[str, ...]:
 def _proof(proof: SupportProof) -> str:
     said = f"strings of {' and '.join(proof.letters)} ({sign(proof.label)}): {proof.claim}"
     if proof.margin is not None:
-        least = written(rounded(proof.margin, up=False))
+        least = format_decimal(round_digits(proof.margin, up=False))
         return f"{said}, the logit at least {least} from zero"
     if proof.claim == "certified wrong":
         return said
     if len(proof.letters) > 1:
-        said += f"; {_proved(proof.right, proof.wrong)}, at most {_share(proof.open, up=True)} "
+        said += (
+            f"; {_describe_proof(proof.right, proof.wrong)}, at most {_share(proof.open, up=True)} "
+        )
         said += "not proved"
-        in_the_end = _proved(proof.right_in_the_end, proof.wrong_in_the_end)
-        if in_the_end != _proved(proof.right, proof.wrong):
+        in_the_end = _describe_proof(proof.right_in_the_end, proof.wrong_in_the_end)
+        if in_the_end != _describe_proof(proof.right, proof.wrong):
             said += f"; as they grow without bound, {in_the_end}"
     wrong = [x for x in proof.intervals if x.right is False]
     if wrong:
@@ -143,7 +153,7 @@ def _proof(proof: SupportProof) -> str:
     return said
 
 
-def _proved(right: float, wrong: float) -> str:
+def _describe_proof(right: float, wrong: float) -> str:
     return (
         f"right for at least {_share(right)} of all proportions, wrong for at least {_share(wrong)}"
     )
@@ -169,10 +179,10 @@ def _within(interval: ShareInterval) -> str:
 def _end(x: float, *, up: bool, digits: int = 3) -> tuple[Decimal, str]:
     """A share, rounded up or down, and how it is written."""
     if 0 < 1 - x < 1e-3:
-        rest = rounded(1 - x, up=not up, digits=digits)
-        return 1 - rest, f"1 - {written(rest)}"
-    share = rounded(x, up=up, digits=digits)
-    return share, written(share)
+        rest = round_digits(1 - x, up=not up, digits=digits)
+        return 1 - rest, f"1 - {format_decimal(rest)}"
+    share = round_digits(x, up=up, digits=digits)
+    return share, format_decimal(share)
 
 
 # An explanation in plain sentences, each with the numbers to check it by.
@@ -194,7 +204,8 @@ def explanation_text(explanation: Explanation) -> tuple[str, ...]:
     said += _no_part(explanation)
     if explanation.smallest is not None and explanation.smallest.string != explanation.string:
         said.append(
-            f"The smallest part that still fails is {_quoted(explanation.smallest.string)} (logit "
+            f"The smallest part that still fails is {_name_string(explanation.smallest.string)} "
+            "(logit "
             f"{number(explanation.smallest.logit)}): with fewer of any one letter it is right."
         )
     return tuple(said)
@@ -204,8 +215,8 @@ def _answer(explanation: Explanation) -> str:
     is_, said = sign(explanation.label), sign(explanation.logit > 0)
     numbers = f"(logit {number(explanation.logit)}, probability {explanation.probability:.3g})"
     if explanation.error is None:
-        return f"{_quoted(explanation.string)} is {is_}, and the model agrees {numbers}."
-    string = _quoted(explanation.string)
+        return f"{_name_string(explanation.string)} is {is_}, and the model agrees {numbers}."
+    string = _name_string(explanation.string)
     return f"{string} is {is_}, but the model predicts {said} {numbers}: a {explanation.error}."
 
 
@@ -350,5 +361,5 @@ def _values(value: tuple[float, ...]) -> str:
     return numbers if len(value) == 1 else f"({numbers})"
 
 
-def _quoted(string: str) -> str:
+def _name_string(string: str) -> str:
     return string or "The empty string"

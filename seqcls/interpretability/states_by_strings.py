@@ -10,7 +10,13 @@ from jaxtyping import Float
 from torch import Tensor
 
 from seqcls.errors import ConfigError, InvalidStringError
-from seqcls.interpretability.readable_model import Output, ids_of, plain_model, token_names, written
+from seqcls.interpretability.readable_model import (
+    Output,
+    ids_of,
+    plain_model,
+    token_names,
+    write_output,
+)
 from seqcls.interpretability.trained_model import TrainedModel
 from seqcls.models.base import Classifier
 from seqcls.models.pictures import memory_shape
@@ -281,7 +287,7 @@ def check_length(model: TrainedModel, letters: Sequence[int], output: Output | N
     prompt = model.problem.kind.prompt_length(len(letters))
     _check_tokens(model, letters, prompt, "")
     if prompt > len(letters):
-        read = (written(model, tuple(letters)) if output is None else output).read
+        read = (write_output(model, tuple(letters)) if output is None else output).read
         _check_tokens(model, letters, prompt + len(read), " with SEP and an output")
 
 

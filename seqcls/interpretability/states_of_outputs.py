@@ -19,7 +19,7 @@ from seqcls.interpretability.readable_model import (
     plain_model,
     target,
     token_ids,
-    written,
+    write_output,
 )
 from seqcls.interpretability.states_by_strings import (
     MAX_TOKENS,
@@ -67,7 +67,7 @@ def output_tokens(
     """
     require_writing(model)
     check_length(model, letters, output)
-    output = written(model, tuple(letters)) if output is None else output
+    output = write_output(model, tuple(letters)) if output is None else output
     said, start = token_ids(model, output), len(letters) + 1
     with torch.no_grad():
         outputs = plain_model(model)(ids_of(model, [letters], [output]))[0]
@@ -267,7 +267,7 @@ def read_picture(model: TrainedModel, picture: Ink) -> Read:
     plain = _seeing(model, torch.from_numpy(picture.astype(np.float64)))
     beginning = [CLS, separator_id(plain.config)]
     with torch.no_grad():
-        written = _written(model, plain, torch.tensor([beginning]))
+        written = _write_output(model, plain, torch.tensor([beginning]))
         said = [*written.tokens, *([end_id(plain.config)] if written.ended else [])]
         kept = plain.activations(torch.tensor([beginning + said[:-1]]))
     weights = over_picture(plain, kept) if attends_to_pictures(plain) else None
@@ -284,7 +284,7 @@ def _seeing(model: TrainedModel, picture: Tensor) -> Classifier:
     return plain
 
 
-def _written(model: TrainedModel, plain: Classifier, ids: Tensor) -> Written:
+def _write_output(model: TrainedModel, plain: Classifier, ids: Tensor) -> Written:
     config, page = model.config, page_of(plain.config)
     longest = page.max_lines * (page.line_length + 1) - 1
     places = longest_readable(plain.config)

@@ -57,7 +57,7 @@ class OutputVerdict:
     @property
     def error_kinds(self) -> dict[str, int]:
         """Inputs with a wrong output, by kind of error."""
-        return dict(_summed(self.by_length))
+        return dict(_sum_errors(self.by_length))
 
     @property
     def inputs(self) -> int:
@@ -111,7 +111,7 @@ def output_verdict_text(verdict: OutputVerdict) -> tuple[str, ...]:
 # An exhaustive check: all strings of a domain, the shortest first.
 
 
-def _tried(
+def _count_errors(
     problem: Problem, parts: Iterable[Answers], shown: int = 0
 ) -> tuple[tuple[OfLength, ...], list[str]]:
     """What answers to all strings of a domain come to.
@@ -137,15 +137,15 @@ def _tried(
     return tuple(counts), wrong
 
 
-def _summed(counts: Iterable[OfLength]) -> Counter[str]:
+def _sum_errors(counts: Iterable[OfLength]) -> Counter[str]:
     """Wrong strings of all lengths, by kind of error; a kind without any is left out."""
     return sum((Counter(each.wrong) for each in counts), Counter[str]())
 
 
 def _verdict(problem: Problem, max_length: int, unit: Unit, parts: Iterable[Answers]) -> Verdict:
     """What answers to all strings up to a length come to, given in parts, the shortest first."""
-    counts, wrong = _tried(problem, parts)
-    errors = _summed(counts)
+    counts, wrong = _count_errors(problem, parts)
+    errors = _sum_errors(counts)
     return Verdict(
         max_length=max_length,
         unit=unit,
@@ -263,7 +263,7 @@ def output_verdict(
     """
     problem = model.problem
     reached, parts = inputs_up_to(problem, problem.longest_tested, max_strings, max_inputs)
-    counts, wrong = _tried(problem, map(model.outputs, filter(len, parts)), MAX_SHOWN)
+    counts, wrong = _count_errors(problem, map(model.outputs, filter(len, parts)), MAX_SHOWN)
     shortest = tuple(map(model.answer, wrong[:MAX_SHOWN]))
     return OutputVerdict(reached, problem.longest_tested, counts, shortest)
 

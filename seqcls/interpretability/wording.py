@@ -31,13 +31,13 @@ LEAST_P = 0.0001
 """A smaller p-value is not told in digits, of which the test knows no more."""
 
 
-def rounded(x: float, *, up: bool, digits: int = 3) -> Decimal:
+def round_digits(x: float, *, up: bool, digits: int = 3) -> Decimal:
     """The nearest number of so many digits that is not below x, or not above it."""
     context = Context(prec=digits, rounding=ROUND_CEILING if up else ROUND_FLOOR)
     return context.create_decimal_from_float(x)
 
 
-def written(x: Decimal) -> str:
+def format_decimal(x: Decimal) -> str:
     """A rounded number, all its digits."""
     return f"{float(x):.{MOST_DIGITS - 2}g}"
 

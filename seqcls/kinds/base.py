@@ -109,7 +109,7 @@ class Scored:
     right_length_given: Bool[np.ndarray, " string"]
     log_probability: Float[np.ndarray, " string"]
 
-    def answered(self) -> "Scored":
+    def without_nan(self) -> "Scored":
         """The same, with nothing right where the log-probability is NaN: that is no answer."""
         known = ~np.isnan(self.log_probability)
         return Scored(self.right & known, self.right_length_given & known, self.log_probability)

@@ -129,7 +129,7 @@ class TransductionKind(Kind):
         predicted = examples.targets
         if network.head == "all":
             predicted = self.reading(task, examples).letters
-        return _ended(predicted, end_id(network))
+        return _append_end(predicted, end_id(network))
 
     def losses(
         self, outputs: "Tensor", targets: "Tensor", train_loss: str
@@ -186,7 +186,7 @@ class TransductionKind(Kind):
             written = models.write(member, examples.strings.take(rows))
             wrong: dict[int, WrongOutput] = {}
             for row, output in zip(rows.tolist(), written, strict=True):
-                said, target = _said(output), _tokens(examples.targets[row])
+                said, target = _letters_of(output), _tokens(examples.targets[row])
                 is_answer = output.ended and not math.isnan(output.log_probability)
                 if said != target or not is_answer:
                     wrong[int(known[row])] = WrongOutput(said, target, output.ended)
@@ -195,12 +195,12 @@ class TransductionKind(Kind):
 
     def margins(self, outputs: Outputs, targets: Targets) -> Float[np.ndarray, " string"]:
         """Implements `Kind.margins`: the log-probability of each target and `END`."""
-        given, encoded = _forced(outputs, targets)
+        given, encoded = _at_targets(outputs, targets)
         return -self.losses(given, encoded, "default").numpy()
 
     def are_wrong(self, outputs: Outputs, targets: Targets) -> Bool[np.ndarray, " string"]:
         """Implements `Kind.are_wrong`, as greedy decoding would write them."""
-        return ~self.are_right(*_forced(outputs, targets)).numpy()
+        return ~self.are_right(*_at_targets(outputs, targets)).numpy()
 
     def probability(self, score: float) -> float:
         """Implements `Kind.probability`: the output's own."""
@@ -291,19 +291,19 @@ def _per_string(
     return sums.index_add(-1, rows, values)
 
 
-def _ended(letters: np.ndarray, end: int) -> Int64[np.ndarray, "string position"]:
+def _append_end(letters: np.ndarray, end: int) -> Int64[np.ndarray, "string position"]:
     """Token ids with `END` after each row's."""
     ids = np.pad(_ids(letters), ((0, 0), (0, 1)), constant_values=NO_TARGET)
     ids[np.arange(len(ids)), target_lengths(letters)] = end
     return ids
 
 
-def _forced(outputs: Outputs, targets: Targets) -> "tuple[Tensor, Tensor]":
+def _at_targets(outputs: Outputs, targets: Targets) -> "tuple[Tensor, Tensor]":
     """Outputs at the tokens of targets and `END`, and the targets as `losses` takes them."""
     # PyTorch, which takes a second or two to load.
     import torch
 
-    return torch.from_numpy(outputs), torch.from_numpy(_ended(targets, outputs.shape[-1] - 1))
+    return torch.from_numpy(outputs), torch.from_numpy(_append_end(targets, outputs.shape[-1] - 1))
 
 
 class WrongOutput(NamedTuple):
@@ -374,7 +374,7 @@ def _tokens(target: np.ndarray) -> list[int]:
     return letters
 
 
-def _said(output: Written) -> list[int]:
+def _letters_of(output: Written) -> list[int]:
     return [token - FIRST_LETTER for token in output.tokens]
 
 
@@ -397,7 +397,7 @@ def _answers(
         written: the outputs for them.
     """
     outputs = letter_rows([each.output for each in wrong.values()])
-    others = letter_rows([_said(output) for output in written])
+    others = letter_rows([_letters_of(output) for output in written])
     targets, outputs, others = of_one_width(questions.targets, outputs, others)
     predicted = targets.copy()
     predicted[list(wrong)] = outputs

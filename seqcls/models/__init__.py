@@ -271,7 +271,7 @@ def check_network(config: NetworkConfig, longest: Mapping[str, int]) -> None:
     """
     parts = ((MODELS, config.architecture), (POSITIONS, config.positions))
     for registry, name in parts:
-        with registry.guarded(name):
+        with registry.wrap_errors(name):
             obstacle = registry[name].obstacle(config)
         if obstacle is not None:
             raise ConfigError(obstacle)

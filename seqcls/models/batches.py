@@ -29,8 +29,8 @@ class Batch:
         streams = split(self.config, self.ids)
         inputs, outputs = streams.inputs, streams.outputs
         return (
-            Batch(encoder_config(self.config), inputs, streams.places_of(self.places, inputs)),
-            Batch(decoder_config(self.config), outputs, streams.places_of(self.places, outputs)),
+            Batch(encoder_config(self.config), inputs, streams.positions_of(self.places, inputs)),
+            Batch(decoder_config(self.config), outputs, streams.positions_of(self.places, outputs)),
         )
 
     @cached_property
@@ -67,7 +67,7 @@ class Batch:
         """The places of those asked for among the tokens."""
         return self.is_asked[self.ids != PAD].nonzero()[:, 0]
 
-    def asked(self, outputs: Outputs) -> Float[Tensor, "asked ..."]:
+    def select_asked(self, outputs: Outputs) -> Float[Tensor, "asked ..."]:
         """Chooses from a model's outputs those that are asked for, where its head answers token
         by token.
         """

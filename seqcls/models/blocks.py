@@ -63,9 +63,9 @@ class Attention(nn.Module):
         scores = query @ key.transpose(-1, -2) * scale / math.sqrt(self.heads[1])
         bias = positions.bias(places, places)
         scores = record("scores", scores if bias is None else scores + bias)
-        return self.mixed(scores, value, attendable.unsqueeze(1), record)
+        return self.mix(scores, value, attendable.unsqueeze(1), record)
 
-    def mixed(
+    def mix(
         self,
         scores: Float[Tensor, "string head query key"],
         value: Float[Tensor, "string head key head_size"],
@@ -119,12 +119,12 @@ class Residual(nn.Module):
         self.feed_forward = FeedForward(config)
         self.dropout = Dropout(config.dropout_rate)
 
-    def fed(self, states: Hidden, record: Recorder) -> Hidden:
+    def apply_feed_forward(self, states: Hidden, record: Recorder) -> Hidden:
         """The states after the feed-forward."""
         part = partial(self.feed_forward, record=record.within("feed_forward"))
-        return self.added("feed_forward", self.feed_forward_norm, part, states, record)
+        return self.add_part("feed_forward", self.feed_forward_norm, part, states, record)
 
-    def added(
+    def add_part(
         self,
         name: str,
         norm: nn.Module,
@@ -148,13 +148,13 @@ class Block(Residual):
         self.add_feed_forward(config)
 
     def forward(self, states: Hidden, attending: Attending, record: Recorder) -> Hidden:
-        return self.fed(self.attended(states, attending, record), record)
+        return self.apply_feed_forward(self.attend(states, attending, record), record)
 
-    def attended(self, states: Hidden, attending: Attending, record: Recorder) -> Hidden:
+    def attend(self, states: Hidden, attending: Attending, record: Recorder) -> Hidden:
         """The states after attention."""
         inside = record.within("attention")
         part = partial(self.attention, attending=attending, record=inside)
-        return self.added("attention", self.attention_norm, part, states, record)
+        return self.add_part("attention", self.attention_norm, part, states, record)
 
     def adding(self) -> tuple[Linear, ...]:
         """The layers whose outputs are added to states."""
@@ -191,13 +191,13 @@ class ResidualStream(NamedTuple):
             parts += _head_parts(block.attention, states[f"{inside}attention.mixed_value"], number)
             if not block.norms_first:
                 before = states[f"{inside}after_attention"]
-                parts = _normalized(parts, block.attention_norm, before, number)
+                parts = _normalize(parts, block.attention_norm, before, number)
             parts += _feed_forward_parts(block, states[f"{inside}feed_forward.activation"], number)
             if not block.norms_first:
                 before = states[f"{inside}after_feed_forward"]
-                parts = _normalized(parts, block.feed_forward_norm, before, number)
+                parts = _normalize(parts, block.feed_forward_norm, before, number)
         if self.final_norm is not None:
-            parts = _normalized(parts, self.final_norm, states[self.last], None)
+            parts = _normalize(parts, self.final_norm, states[self.last], None)
         return parts
 
 
@@ -222,7 +222,7 @@ def _feed_forward_parts(block: Block, active: Tensor, number: int) -> list[Strea
     return parts
 
 
-def _normalized(
+def _normalize(
     parts: list[StreamPart], norm: nn.Module, before: Hidden, block: int | None
 ) -> list[StreamPart]:
     """The parts after a norm whose scale is what it is for their sum."""

@@ -52,7 +52,7 @@ class DeltaNetMixer(Mixer):
         What token t writes is u_t = b_t (v_t - S_{t-1} k_t), and S_t is the sum of u_s k_s^T up to
         it: one triangular system gives all u, as exactly as token after token.
         """
-        given = self._given(states)
+        given = self._project(states)
         if self.convolution is not None:
             given = self.convolution(given)
         query, key, value, strength = self._read(states, given)
@@ -75,11 +75,11 @@ class DeltaNetMixer(Mixer):
         memory = state.new_zeros(len(state), heads, size, size)
         if self.convolution is None:
             return (memory,)
-        return memory, self.convolution.none_kept(self._given(state))
+        return memory, self.convolution.none_kept(self._project(state))
 
     def step(self, state: State, kept: MixerMemory) -> tuple[State, MixerMemory]:
         """Implements `Mixer.step`."""
-        given, after = self._given(state), kept[1:]
+        given, after = self._project(state), kept[1:]
         if self.convolution is not None:
             given, window = self.convolution.step(given, kept[1])
             after = (window,)
@@ -95,7 +95,7 @@ class DeltaNetMixer(Mixer):
         """Implements `Mixer.units`."""
         return ("eigenvalue",)
 
-    def _given(self, states: Tensor) -> Tensor:
+    def _project(self, states: Tensor) -> Tensor:
         """Queries, keys and values beside one another."""
         return torch.cat([layer(states) for layer in (self.query, self.key, self.value)], dim=-1)
 

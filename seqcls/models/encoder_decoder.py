@@ -23,8 +23,8 @@ from seqcls.models.layers import Dropout, Embedding, Linear, make_norm
 from seqcls.models.parts import ONLY_SELF, Part, Site, block_parts, block_sites
 from seqcls.models.pictures import PictureEncoder
 from seqcls.models.positions.schemes import Positions
-from seqcls.models.shortest import Queries, attended, attention, fed
-from seqcls.models.transformer import NOTHING, Cache, Keys, Side, cached, step_through
+from seqcls.models.shortest import Queries, apply_feed_forward, attend, attention
+from seqcls.models.transformer import NOTHING, Cache, Keys, Side, cache_keys, step_through
 from seqcls.models.two_streams import (
     OfOutputs,
     Streams,
@@ -58,17 +58,17 @@ class DecoderBlock(Block):
         encoded: Float[Tensor, "string other hidden"] | None = None,
     ) -> Hidden:
         assert crossing is not None
-        states = self.attended(states, attending, record)
+        states = self.attend(states, attending, record)
         inside = record.within("cross_attention")
 
         def part(read: Hidden) -> Hidden:
             mixed: Hidden = self.cross_attention(read, crossing, inside, encoded)
             return mixed
 
-        crossed = self.added("cross_attention", self.cross_attention_norm, part, states, record)
-        return self.fed(crossed, record)
+        crossed = self.add_part("cross_attention", self.cross_attention_norm, part, states, record)
+        return self.apply_feed_forward(crossed, record)
 
-    def crossed(
+    def cross_attend(
         self,
         states: Float[Tensor, "token hidden"],
         encoded: Float[Tensor, "encoded hidden"],
@@ -96,7 +96,7 @@ class Crossing(NamedTuple):
     attendable: Bool[Tensor, "string 1 #position input_position"]
     scale: Scale
 
-    def crossed(self, number: int, block: Block, states: Hidden) -> Hidden:
+    def cross(self, number: int, block: Block, states: Hidden) -> Hidden:
         """The states after attention to the input."""
         assert isinstance(block, DecoderBlock)
         layer = block.cross_attention
@@ -104,9 +104,9 @@ class Crossing(NamedTuple):
         def part(read: Hidden) -> Hidden:
             factor = self.scale / math.sqrt(layer.heads[1])
             scores = layer.split(layer.query(read)) @ self.keys[number].mT * factor
-            return layer.mixed(scores, self.values[number], self.attendable, NOTHING)
+            return layer.mix(scores, self.values[number], self.attendable, NOTHING)
 
-        return block.added("cross_attention", block.cross_attention_norm, part, states, NOTHING)
+        return block.add_part("cross_attention", block.cross_attention_norm, part, states, NOTHING)
 
 
 class EncoderDecoder(TwoStreams):
@@ -127,9 +127,9 @@ class EncoderDecoder(TwoStreams):
         self.dropout = Dropout(config.dropout_rate)
         self.nowhere = Positions(config)
 
-    def written(self, streams: Streams, record: Recorder, places: Places | None) -> OfOutputs:
-        """Implements `TwoStreams.written`."""
-        encoded = self.encoded(streams, record, places)
+    def decode_states(self, streams: Streams, record: Recorder, places: Places | None) -> OfOutputs:
+        """Implements `TwoStreams.decode_states`."""
+        encoded = self.encode(streams, record, places)
         crossing = self.crossing(streams, places)
         writing = self._attending(self.decoder, streams.outputs, streams, places)
         embedded = self.embedding(streams.outputs)
@@ -142,8 +142,8 @@ class EncoderDecoder(TwoStreams):
         """Implements `Stepping.begin`."""
         kept, streams = self.activations(ids), split(self.config, ids)
         lengths = streams.written.sum(dim=1)
-        own = cached(self, kept, "decoder.blocks.{}.attention", most_tokens)
-        of_input = cached(self, kept, "decoder.blocks.{}.cross_attention")
+        own = cache_keys(self, kept, "decoder.blocks.{}.attention", most_tokens)
+        of_input = cache_keys(self, kept, "decoder.blocks.{}.cross_attention")
         crossing = self.crossing(streams, None)
         attendable = crossing.attendable.unsqueeze(1)
         return kept["decoder.logits"][torch.arange(len(ids)), lengths - 1], Crossing(
@@ -152,30 +152,30 @@ class EncoderDecoder(TwoStreams):
 
     def step(self, tokens: Int64[Tensor, " string"], kept: Crossing) -> tuple[Scores, Crossing]:
         """Implements `Stepping.step`; it costs one token of the output."""
-        outputs, own = step_through(self, self.decoder, tokens, kept.own, kept.crossed)
+        outputs, own = step_through(self, self.decoder, tokens, kept.own, kept.cross)
         return outputs, kept._replace(own=own)
 
     def shortest(self, batch: Batch) -> Outputs:
         """Computes `forward` of the outputs' tokens one after another, without dropout."""
         inputs, outputs = batch.sides
         assert isinstance(self.encoder, Side)
-        encoded = self._embedded(self.encoder, inputs)
+        encoded = self._embed(self.encoder, inputs)
         queries = Queries(inputs, self.encoder.positions)
         for block in self.encoder.blocks:
-            encoded = fed(block, attended(block, encoded, encoded, queries))
-        encoded = self.encoder.normed(encoded)
-        states = self._embedded(self.decoder, outputs)
+            encoded = apply_feed_forward(block, attend(block, encoded, encoded, queries))
+        encoded = self.encoder.normalize(encoded)
+        states = self._embed(self.decoder, outputs)
         queries = Queries(outputs, self.decoder.positions)
         crossing = Queries(outputs, self.nowhere, keys=inputs)
         for block in self.decoder.blocks:
-            states = attended(block, states, states, queries)
+            states = attend(block, states, states, queries)
             assert isinstance(block, DecoderBlock)
-            states = fed(block, block.crossed(states, encoded, crossing))
-        return self.head(self.decoder.normed(states))
+            states = apply_feed_forward(block, block.cross_attend(states, encoded, crossing))
+        return self.head(self.decoder.normalize(states))
 
     stacked = shortest
 
-    def _embedded(self, side: Side, batch: Batch) -> Float[Tensor, "token hidden"]:
+    def _embed(self, side: Side, batch: Batch) -> Float[Tensor, "token hidden"]:
         embedded = side.positions.embed(self.embedding(batch.ids), batch.places)
         return embedded.flatten(0, 1).index_select(0, batch.token_rows)
 
@@ -183,7 +183,7 @@ class EncoderDecoder(TwoStreams):
         """What reads inputs; made before the decoder: parameters are drawn in their order."""
         return Side(encoder_config(config), Block)
 
-    def encoded(self, streams: Streams, record: Recorder, places: Places | None) -> Encoded:
+    def encode(self, streams: Streams, record: Recorder, places: Places | None) -> Encoded:
         """What the decoder attends to."""
         attending = self._reading(streams, places)
         embedded = self.embedding(streams.inputs)
@@ -245,7 +245,7 @@ class EncoderDecoder(TwoStreams):
         streams: Streams,
         places: Places | None,
     ) -> Attending:
-        return attending_of(side.config, ids, side.positions, streams.places_of(places, ids))
+        return attending_of(side.config, ids, side.positions, streams.positions_of(places, ids))
 
 
 class ParagraphReader(EncoderDecoder):
@@ -260,8 +260,8 @@ class ParagraphReader(EncoderDecoder):
         """Implements `EncoderDecoder.made_encoder`."""
         return PictureEncoder(config)
 
-    def encoded(self, streams: Streams, record: Recorder, places: Places | None) -> Encoded:
-        """Implements `EncoderDecoder.encoded`."""
+    def encode(self, streams: Streams, record: Recorder, places: Places | None) -> Encoded:
+        """Implements `EncoderDecoder.encode`."""
         del places
         memory: Hidden = self.encoder(streams.inputs, record.within("encoder"))
         return memory
@@ -276,7 +276,7 @@ class ParagraphReader(EncoderDecoder):
         )
         scale = torch.ones((), dtype=weight.dtype, device=weight.device)
         # Between pictures and text no scheme of positions has a part.
-        places_of_output = streams.places_of(places, streams.outputs)
+        places_of_output = streams.positions_of(places, streams.outputs)
         return Attending(
             attendable, scale.expand(len(inputs), 1, 1, 1), self.nowhere, places_of_output
         )

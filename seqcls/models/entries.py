@@ -43,7 +43,7 @@ def _transformer_parameters(config: NetworkConfig) -> int:
 
 def _rows(config: NetworkConfig, attentions: int) -> int:
     """Rows of as many numbers as the hidden size in a block with so many attentions."""
-    rows = attentions * (4 * _mixed(config) + _norm(config))
+    rows = attentions * (4 * _attention_width(config) + _norm(config))
     return rows + 2 * config.feed_forward_size + _norm(config)
 
 
@@ -52,7 +52,7 @@ def _norm(config: NetworkConfig) -> int:
 
 
 def _transformer_products(config: NetworkConfig, tokens: float) -> float:
-    mixed, hidden = _mixed(config), config.hidden_size
+    mixed, hidden = _attention_width(config), config.hidden_size
     return 4 * mixed * hidden + 2 * config.feed_forward_size * hidden + 2 * mixed * tokens
 
 
@@ -71,7 +71,7 @@ def _encoder_decoder_parameters(config: NetworkConfig) -> int:
 def _encoder_decoder_products(config: NetworkConfig, tokens: float) -> float:
     # Half of the tokens pass the encoder, half the decoder; keys and values of the encoder's are
     # computed once for each of the decoder's blocks.
-    mixed, hidden = _mixed(config), config.hidden_size
+    mixed, hidden = _attention_width(config), config.hidden_size
     return 6 * mixed * hidden + 2 * config.feed_forward_size * hidden + 1.5 * mixed * tokens
 
 
@@ -101,7 +101,7 @@ def _recurrent_attention_scores(config: NetworkConfig, tokens: float) -> int:
     return int(0.25 * config.hidden_size * tokens) if config.attention == "additive" else 0
 
 
-def _fed(config: NetworkConfig) -> int:
+def _feed_forward_numbers(config: NetworkConfig) -> int:
     """Numbers of a block's feed-forward."""
     return 2 * config.feed_forward_size * config.hidden_size
 
@@ -114,15 +114,19 @@ def _mixing(
     gradients, in strings of so many tokens, each of which takes a few products.
     """
     return Sizes(
-        parameters=lambda config: int(config.num_blocks * (weights(config) + _fed(config))),
-        products=lambda config, tokens: weights(config) + _fed(config) + 3 * kept(config, tokens),
+        parameters=lambda config: int(
+            config.num_blocks * (weights(config) + _feed_forward_numbers(config))
+        ),
+        products=lambda config, tokens: (
+            weights(config) + _feed_forward_numbers(config) + 3 * kept(config, tokens)
+        ),
         scores=lambda config, tokens: int(config.num_blocks * kept(config, tokens)),
     )
 
 
 def _pairs(config: NetworkConfig, tokens: float) -> float:
     """Products of all pairs of tokens, and of what is asked and written."""
-    return 3 * config.num_attention_heads * tokens + 8 * _mixed(config)
+    return 3 * config.num_attention_heads * tokens + 8 * _attention_width(config)
 
 
 def _mamba_weights(config: NetworkConfig) -> float:
@@ -130,7 +134,7 @@ def _mamba_weights(config: NetworkConfig) -> float:
     return width * (3 * config.hidden_size + 3 * config.state_size)
 
 
-def _mixed(config: NetworkConfig) -> int:
+def _attention_width(config: NetworkConfig) -> int:
     return config.num_attention_heads * config.attention_head_size
 
 
@@ -169,7 +173,7 @@ RECURRENT_ATTENTION = Sizes(
 )
 
 DELTANET = LINEAR_ATTENTION = _mixing(
-    lambda config: 4 * _mixed(config) * config.hidden_size, _pairs
+    lambda config: 4 * _attention_width(config) * config.hidden_size, _pairs
 )
 
 MAMBA = _mixing(
@@ -177,8 +181,10 @@ MAMBA = _mixing(
 )
 
 SLSTM = _mixing(
-    lambda config: _mixed(config) * (5 * config.hidden_size + 4 * config.attention_head_size),
-    lambda config, _: 20 * _mixed(config),
+    lambda config: (
+        _attention_width(config) * (5 * config.hidden_size + 4 * config.attention_head_size)
+    ),
+    lambda config, _: 20 * _attention_width(config),
 )
 
 

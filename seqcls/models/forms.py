@@ -53,11 +53,11 @@ def form(model: nn.Module, name: str) -> Any:
     return None
 
 
-def mapped(change: Callable[..., Tensor], kept: Kept, *others: Kept) -> Kept:
+def map_kept(change: Callable[..., Tensor], kept: Kept, *others: Kept) -> Kept:
     """What is kept, with each of its tensors changed, beside those in the same place of others."""
     if kept is None or isinstance(kept, Tensor):
         return None if kept is None else change(kept, *others)
-    values = [mapped(change, *each) for each in zip(kept, *others, strict=True)]
+    values = [map_kept(change, *each) for each in zip(kept, *others, strict=True)]
     return type(kept)(*values) if hasattr(kept, "_fields") else type(kept)(values)
 
 
@@ -72,9 +72,9 @@ def read_on(
     for place in range(1, ids.shape[1]):
         goes_on = read[:, place]
 
-        def chosen(further: Tensor, before: Tensor, goes_on: Tensor = goes_on) -> Tensor:
+        def choose(further: Tensor, before: Tensor, goes_on: Tensor = goes_on) -> Tensor:
             return torch.where(goes_on.view(-1, *[1] * (further.ndim - 1)), further, before)
 
         further, after = step(ids[:, place], kept)
-        outputs, kept = chosen(further, outputs), mapped(chosen, after, kept)
+        outputs, kept = choose(further, outputs), map_kept(choose, after, kept)
     return outputs, kept

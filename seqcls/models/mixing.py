@@ -112,7 +112,9 @@ class MixerBlock(Residual):
 
     def forward(self, states: Hidden, record: Recorder) -> Hidden:
         part = partial(self.mixer, record=record.within("mixer"))
-        return self.fed(self.added("mixer", self.mixer_norm, part, states, record), record)
+        return self.apply_feed_forward(
+            self.add_part("mixer", self.mixer_norm, part, states, record), record
+        )
 
     def step(self, state: State, kept: MixerMemory) -> tuple[State, MixerMemory]:
         """One token, as `Mixer.step`."""
@@ -124,8 +126,8 @@ class MixerBlock(Residual):
             return given.unsqueeze(1)
 
         nowhere = Recorder()
-        mixed = self.added("mixer", self.mixer_norm, part, state.unsqueeze(1), nowhere)
-        return self.fed(mixed, nowhere)[:, 0], after[0]
+        mixed = self.add_part("mixer", self.mixer_norm, part, state.unsqueeze(1), nowhere)
+        return self.apply_feed_forward(mixed, nowhere)[:, 0], after[0]
 
 
 class Mixing(BodyAndHead):

@@ -113,16 +113,16 @@ class PictureEncoder(nn.Module):
         return memory_shape(self.config)
 
     def forward(self, inputs: Ids, record: Recorder) -> Memory:
-        return self.seen(self.drawn(inputs), record)
+        return self.see(self.draw(inputs), record)
 
-    def drawn(self, inputs: Ids) -> Picture:
+    def draw(self, inputs: Ids) -> Picture:
         """The pictures of strings, `CLS` before each."""
         if self.shown is not None:
             return self.shown.expand(len(inputs), 1, -1, -1)
-        pictures = _drawn(self.page, inputs)
+        pictures = _draw(self.page, inputs)
         return pictures.to(inputs.device, self.output.weight.dtype).unsqueeze(1)
 
-    def seen(self, pictures: Picture, record: Recorder) -> Memory:
+    def see(self, pictures: Picture, record: Recorder) -> Memory:
         """The memory of pictures, row by row."""
         states = self.stem_norm(self.stem(pictures)).relu()
         states = record("stem", functional.max_pool2d(states, 3, STRIDE // 2, 1))
@@ -164,7 +164,7 @@ _last: list[tuple[Page, bytes, Tensor]] = []
 """The batch that was drawn last: members read the same one after another."""
 
 
-def _drawn(page: Page, inputs: Ids) -> Float[Tensor, "string row column"]:
+def _draw(page: Page, inputs: Ids) -> Float[Tensor, "string row column"]:
     # Padding becomes NO_LETTER.
     letters = (inputs[:, 1:].cpu().numpy() - FIRST_LETTER).astype(np.uint8)
     key = letters.tobytes() + bytes(str(letters.shape), "ascii")

@@ -79,9 +79,9 @@ class Cell(nn.Module):
         self, states: Float[Tensor, "string position hidden"], record: Recorder
     ) -> Float[Tensor, "string position hidden"]:
         """The state after every token."""
-        return self.passed(states, record)[0]
+        return self.pass_over(states, record)[0]
 
-    def passed(
+    def pass_over(
         self, states: Float[Tensor, "string position hidden"], record: Recorder
     ) -> tuple[Hidden, Hidden]:
         """The state and the cell after every token; a cell that is none is zero."""
@@ -95,16 +95,16 @@ class Cell(nn.Module):
                 cell = record.step("cell", place, cell)
             steps.append(step._replace(state=state, cell=cell))
 
-        def stacked(values: Iterable[State]) -> Tensor:
+        def stack(values: Iterable[State]) -> Tensor:
             kept = list(values)
             return torch.stack(kept, dim=1) if kept else torch.zeros_like(states)
 
         for gate in self.gates:
-            record(gate, stacked(step.gates[gate] for step in steps))
+            record(gate, stack(step.gates[gate] for step in steps))
         cells = torch.zeros_like(states)
         if self.has_cell:
-            cells = record("cell", stacked(step.cell for step in steps))
-        return record("state", stacked(step.state for step in steps)), cells
+            cells = record("cell", stack(step.cell for step in steps))
+        return record("state", stack(step.state for step in steps)), cells
 
 
 class RNNCell(Cell):

@@ -88,10 +88,10 @@ class RecurrentAttention(TwoStreams):
         self.classifier = make_head(config)
         self.dropout = Dropout(config.dropout_rate)
 
-    def written(self, streams: Streams, record: Recorder, places: Places | None) -> OfOutputs:
-        """Implements `TwoStreams.written`; places mean nothing here."""
+    def decode_states(self, streams: Streams, record: Recorder, places: Places | None) -> OfOutputs:
+        """Implements `TwoStreams.decode_states`; places mean nothing here."""
         del places
-        encoded, kept = self.encoded(streams, record.within("encoder"))
+        encoded, kept = self.encode(streams, record.within("encoder"))
         inside = record.within("decoder")
         embedded = inside("embedding", self.dropout(self.embedding(streams.outputs)))
         states, weights, steps = [embedded[:, :0]], [], list[Recurrence]()
@@ -108,27 +108,27 @@ class RecurrentAttention(TwoStreams):
             of_layer("cell", torch.stack([after.cells[number] for after in steps], dim=1))
         return torch.cat(states, dim=1)
 
-    def encoded(self, streams: Streams, record: Recorder) -> tuple[Encoded, Recurrence]:
+    def encode(self, streams: Streams, record: Recorder) -> tuple[Encoded, Recurrence]:
         """What the encoder makes of the inputs, and from what the decoder's layers start."""
         if self.pictures is not None:
-            return self._seen(self.pictures(streams.inputs, record))
+            return self._encode_pictures(self.pictures(streams.inputs, record))
         last = torch.arange(len(streams.inputs)), streams.input_lengths - 1
         states = record("embedding", self.dropout(self.embedding(streams.inputs)))
         kept = Recurrence([], [])
         for number, layer in enumerate(self.encoder):
-            states, cells = layer.passed(states, record.within(f"layers.{number}"))
+            states, cells = layer.pass_over(states, record.within(f"layers.{number}"))
             kept.states.append(states[last])
             kept.cells.append(cells[last])
             states = self.dropout(states)
-        return self._keyed(states, streams.inputs != PAD), kept
+        return self._add_keys(states, streams.inputs != PAD), kept
 
-    def _seen(self, memory: Hidden) -> tuple[Encoded, Recurrence]:
+    def _encode_pictures(self, memory: Hidden) -> tuple[Encoded, Recurrence]:
         """Encodes pictures: all layers start from the mean of what is seen."""
         mean, size = memory.mean(dim=1), self.config.num_blocks
         kept = Recurrence([mean] * size, [torch.zeros_like(mean)] * size)
-        return self._keyed(memory, torch.ones_like(memory[..., 0], dtype=torch.bool)), kept
+        return self._add_keys(memory, torch.ones_like(memory[..., 0], dtype=torch.bool)), kept
 
-    def _keyed(self, states: Hidden, is_read: Bool[Tensor, "string input_position"]) -> Encoded:
+    def _add_keys(self, states: Hidden, is_read: Bool[Tensor, "string input_position"]) -> Encoded:
         keys = states if self.additive is None else self.additive.key(states)
         return Encoded(states, keys, is_read)
 
@@ -136,7 +136,7 @@ class RecurrentAttention(TwoStreams):
         """Implements `Stepping.begin`."""
         del most_tokens
         streams = split(self.config, ids)
-        encoded, started = self.encoded(streams, Recorder())
+        encoded, started = self.encode(streams, Recorder())
 
         def step(tokens: Tensor, kept: Recurrence) -> tuple[Scores, Recurrence]:
             outputs, (_, after) = self.step(tokens, (encoded, kept))

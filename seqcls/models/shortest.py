@@ -81,10 +81,10 @@ class Queries:
 
 def through(block: Block, query_states: Asking, states: Hidden, queries: Queries) -> Asking:
     """The block's output for the attending tokens, given their states and those of all."""
-    return fed(block, attended(block, query_states, states, queries))
+    return apply_feed_forward(block, attend(block, query_states, states, queries))
 
 
-def attended(block: Block, query_states: Asking, states: Hidden, queries: Queries) -> Asking:
+def attend(block: Block, query_states: Asking, states: Hidden, queries: Queries) -> Asking:
     """The attending tokens' states after the block's attention."""
     if block.norms_first:
         normalized = block.attention_norm(states)
@@ -96,7 +96,7 @@ def attended(block: Block, query_states: Asking, states: Hidden, queries: Querie
     return normed
 
 
-def fed(block: Block, states: Hidden) -> Hidden:
+def apply_feed_forward(block: Block, states: Hidden) -> Hidden:
     """The states after the block's feed-forward."""
     if block.norms_first:
         return states + _feed_forward(block, block.feed_forward_norm(states))

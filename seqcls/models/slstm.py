@@ -43,7 +43,7 @@ class SLSTMMixer(Mixer):
 
     def forward(self, states: Hidden, record: Recorder) -> Hidden:
         """Implements `Mixer.forward`: token after token."""
-        given, weights = self._given(states), self._weights()
+        given, weights = self._gate_inputs(states), self._weights()
         kept, steps = self.nothing(states), list[_SLSTMStep]()
         for place in range(states.shape[1]):
             step = self._step(given[:, place], kept, weights)
@@ -52,16 +52,16 @@ class SLSTMMixer(Mixer):
             )
             steps.append(_SLSTMStep(kept, step.gates))
 
-        def stacked(kind: int, number: int) -> Tensor:
+        def stack(kind: int, number: int) -> Tensor:
             values = [step[kind][number] for step in steps]
             none = states.new_zeros(len(states), 0, self.size)
             return torch.stack(values, dim=1) if values else none
 
         for number, name in enumerate(GATES):
-            record.aside(name, partial(stacked, 1, number))
+            record.aside(name, partial(stack, 1, number))
         for number, name in enumerate(KEPT[1:], 1):
-            record.aside(name, partial(stacked, 0, number))
-        output: Tensor = self.output(record("state", stacked(0, 0)))
+            record.aside(name, partial(stack, 0, number))
+        output: Tensor = self.output(record("state", stack(0, 0)))
         return record("output", output)
 
     def nothing(self, state: Float[Tensor, "string ..."]) -> MixerMemory:
@@ -71,7 +71,7 @@ class SLSTMMixer(Mixer):
 
     def step(self, state: State, kept: MixerMemory) -> tuple[State, MixerMemory]:
         """Implements `Mixer.step`."""
-        after = self._step(self._given(state), kept, self._weights()).kept
+        after = self._step(self._gate_inputs(state), kept, self._weights()).kept
         output: Tensor = self.output(after[0])
         return output, after
 
@@ -88,7 +88,7 @@ class SLSTMMixer(Mixer):
         """Implements `Mixer.units`."""
         return *GATES, "cell", "normalizer"
 
-    def _given(self, states: Tensor) -> Tensor:
+    def _gate_inputs(self, states: Tensor) -> Tensor:
         """What a token gives to each head's gates: (..., head, gate and head size)."""
         given: Tensor = self.input(states)
         by_head: Tensor = given.unflatten(-1, (self.heads[0], len(GATES) * self.heads[1]))

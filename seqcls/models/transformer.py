@@ -39,9 +39,9 @@ from seqcls.models.forms import Scores
 from seqcls.models.layers import Dropout, Embedding, make_norm, masked_mean
 from seqcls.models.parts import Part, Site, block_parts, block_sites
 from seqcls.models.positions import POSITIONS
-from seqcls.models.positions.places import places_of
+from seqcls.models.positions.places import positions_of
 from seqcls.models.positions.schemes import Positions
-from seqcls.models.shortest import Queries, attended, fed, spread, through
+from seqcls.models.shortest import Queries, apply_feed_forward, attend, spread, through
 from seqcls.strings.tokenizer import CLS, FIRST_LETTER, PAD
 
 
@@ -64,7 +64,7 @@ class Transformer(BodyAndHead):
     def states(self, ids: Ids, record: Recorder, places: Places | None) -> Hidden:
         """Implements `BodyAndHead.states`."""
         if places is None:
-            places = places_of(self.config, ids)
+            places = positions_of(self.config, ids)
         attending = attending_of(self.config, ids, self.positions, places)
         embedded = self.positions.embed(self.embedding(ids), places)
         states = record("embedding", self.dropout(embedded))
@@ -81,8 +81,8 @@ class Transformer(BodyAndHead):
             # A place depends on the input and on how many tokens are written, not on which.
             wide = functional.pad(ids, (0, most_tokens), value=PAD)
             after = torch.arange(wide.shape[1]) >= lengths[:, None]
-            places = places_of(self.config, wide.masked_fill(after, FIRST_LETTER))
-        own = cached(self, kept, "blocks.{}.attention", most_tokens)
+            places = positions_of(self.config, wide.masked_fill(after, FIRST_LETTER))
+        own = cache_keys(self, kept, "blocks.{}.attention", most_tokens)
         return kept["logits"][torch.arange(len(ids)), lengths - 1], Cache(lengths, *own, places)
 
     def step(self, tokens: Int64[Tensor, " string"], kept: "Cache") -> "tuple[Scores, Cache]":
@@ -98,20 +98,20 @@ class Transformer(BodyAndHead):
         for block in before:
             states = through(block, states, states, everywhere)
         if batch.config.head != "string":
-            states = attended(last, states, states, everywhere)
-            states = fed(last, states.index_select(0, batch.asked_tokens))
-            return self.head(self._normed(states))
+            states = attend(last, states, states, everywhere)
+            states = apply_feed_forward(last, states.index_select(0, batch.asked_tokens))
+            return self.head(self._normalize(states))
         if batch.config.readout == "mean":
-            states = self._normed(through(last, states, states, everywhere))
+            states = self._normalize(through(last, states, states, everywhere))
             read = masked_mean(spread(states, batch.token_rows, batch.ids.shape), batch.ids != PAD)
         else:
             read_states = states.index_select(0, batch.read_tokens)
-            read = self._normed(through(last, read_states, states, everywhere.only_read()))
+            read = self._normalize(through(last, read_states, states, everywhere.only_read()))
         return self.head(read)
 
     stacked = shortest
 
-    def _normed(self, states: Tensor) -> Tensor:
+    def _normalize(self, states: Tensor) -> Tensor:
         """The last block's output after the norm that may follow it."""
         return states if self.final_norm is None else self.final_norm(states)
 
@@ -165,9 +165,9 @@ class Side(nn.Module):
         states = record("embedding", self.dropout(states))
         for number, block in enumerate(self.blocks):
             states = block(states, attending, record.within(f"blocks.{number}"), *encoded)
-        return states if self.final_norm is None else record("final_norm", self.normed(states))
+        return states if self.final_norm is None else record("final_norm", self.normalize(states))
 
-    def normed(self, states: Tensor) -> Tensor:
+    def normalize(self, states: Tensor) -> Tensor:
         """The last block's output after the norm that may follow it."""
         return states if self.final_norm is None else self.final_norm(states)
 
@@ -228,10 +228,10 @@ def step_through(
             keys=kept.keys[number],
             values=kept.values[number],
         )
-        states = block.added("attention", block.attention_norm, part, states, NOTHING)
+        states = block.add_part("attention", block.attention_norm, part, states, NOTHING)
         if crossed is not None:
             states = crossed(number, block, states)
-        states = block.fed(states, NOTHING)
+        states = block.apply_feed_forward(states, NOTHING)
     if body.final_norm is not None:
         states = body.final_norm(states)
     return model.head(states[:, 0]), kept._replace(lengths=lengths + 1)
@@ -252,10 +252,10 @@ def _attended_once(
     scores = positions.rotate(query, places) @ keys[:, :, :width].mT * factor
     bias = positions.bias(places, torch.arange(width).unsqueeze(0))
     scores = scores if bias is None else scores + bias
-    return layer.mixed(scores, values[:, :, :width], attendable.unsqueeze(1), NOTHING)
+    return layer.mix(scores, values[:, :, :width], attendable.unsqueeze(1), NOTHING)
 
 
-def cached(
+def cache_keys(
     model: Classifier, kept: Mapping[str, Tensor], attention: str, most_tokens: int = 0
 ) -> tuple[list[Keys], list[Keys]]:
     """Keys and values of every block, with room for so many more tokens.

@@ -37,7 +37,7 @@ class Streams(NamedTuple):
         """Tokens that the encoder reads of each string."""
         return (self.inputs != PAD).sum(dim=1)
 
-    def places_of(
+    def positions_of(
         self, places: Places | None, stream: Integer[Tensor, "string stream_position"]
     ) -> Integer[Tensor, "#string stream_position"]:
         """The places of a stream's tokens: the first of the string's, so that both begin alike."""
@@ -88,7 +88,7 @@ class TwoStreams(BodyAndHead):
     """
 
     @abstractmethod
-    def written(self, streams: Streams, record: Recorder, places: Places | None) -> OfOutputs:
+    def decode_states(self, streams: Streams, record: Recorder, places: Places | None) -> OfOutputs:
         """The decoder's last states, at the places of the outputs."""
 
     def tokens_of(self, ids: Ids, state: str) -> Bool[Tensor, "string state_position"]:
@@ -99,10 +99,10 @@ class TwoStreams(BodyAndHead):
     def states(self, ids: Ids, record: Recorder, places: Places | None) -> Hidden:
         """Implements `BodyAndHead.states`."""
         streams = split(self.config, ids)
-        return streams.spread(self.written(streams, record, places))
+        return streams.spread(self.decode_states(streams, record, places))
 
     def run(self, ids: Ids, record: Recorder, places: Places | None) -> Outputs:
         """Implements `Classifier.run`."""
         streams = split(self.config, ids)
-        outputs = record("decoder.logits", self.head(self.written(streams, record, places)))
+        outputs = record("decoder.logits", self.head(self.decode_states(streams, record, places)))
         return record("logits", streams.spread(outputs))

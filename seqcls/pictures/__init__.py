@@ -161,7 +161,7 @@ class Page:
         rows, columns = self.shape
         # Four pixels a number: 16 bits each.
         numbers = np.arange(_OF_PIXELS, _OF_PIXELS + -(-rows * columns // 4), dtype=np.uint64)
-        mixed = _mixed(hashes[:, None] + _ODD * numbers)
+        mixed = _mix_bits(hashes[:, None] + _ODD * numbers)
         noise = mixed.view(np.uint16)[:, : rows * columns].astype(np.float32)
         noise *= 2 * NOISE * self.distortion / 65535
         return noise - np.float32(NOISE * self.distortion)
@@ -170,15 +170,15 @@ class Page:
 def _hashes(letters: UInt8[np.ndarray, "string position"]) -> Hashes:
     """A number for each string, whatever stands after its end."""
     places = np.arange(letters.shape[1], dtype=np.uint64) << np.uint64(8)
-    mixed = _mixed((letters.astype(np.uint64) + places) * _ODD)
-    return _mixed(np.where(letters == NO_LETTER, np.uint64(0), mixed).sum(axis=1))
+    mixed = _mix_bits((letters.astype(np.uint64) + places) * _ODD)
+    return _mix_bits(np.where(letters == NO_LETTER, np.uint64(0), mixed).sum(axis=1))
 
 
 def _uniform(numbers: UInt64[np.ndarray, "*shape"]) -> Float64[np.ndarray, "*shape"]:
-    return (_mixed(numbers) >> np.uint64(11)) * 2.0**-53
+    return (_mix_bits(numbers) >> np.uint64(11)) * 2.0**-53
 
 
-def _mixed(numbers: UInt64[np.ndarray, "*shape"]) -> UInt64[np.ndarray, "*shape"]:
+def _mix_bits(numbers: UInt64[np.ndarray, "*shape"]) -> UInt64[np.ndarray, "*shape"]:
     """The finalizer of SplitMix64 (Steele et al. 2014)."""
     numbers = (numbers ^ (numbers >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     numbers = (numbers ^ (numbers >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)

@@ -24,7 +24,7 @@ from seqcls.tasks.files import rows_only
 _INSERT, _REPLACE, _DELETE = range(3)
 
 
-def edited(
+def edit(
     rng: np.random.Generator,
     strings: TokenStrings,
     edits: Int64[np.ndarray, " string"],
@@ -184,7 +184,7 @@ class BalancedStrings(DrawnByLength):
         letters = np.full((len(labels), self.max_length), NO_LETTER, dtype=np.uint8)
         drawn = np.full(len(labels), _POSITIVE, dtype=np.uint8)
         positive, negative = np.flatnonzero(labels), np.flatnonzero(~labels)
-        _put(letters, positive, self._of_label(rng, len(positive), positive=True))
+        _put_rows(letters, positive, self._of_label(rng, len(positive), positive=True))
         wanted = self._ways_of_negatives(rng, len(negative))
         for way in _TRIED:
             rows = negative[wanted == way]
@@ -219,10 +219,10 @@ class BalancedStrings(DrawnByLength):
                 fits = candidates.lengths >= self.min_length
                 fits &= candidates.lengths <= self.max_length
                 kept = np.flatnonzero(fits & ~self.task.labels(candidates))[: len(rows)]
-                _put(letters, rows[: len(kept)], candidates.take(kept))
+                _put_rows(letters, rows[: len(kept)], candidates.take(kept))
                 drawn[rows[: len(kept)]] = way
                 rows = rows[len(kept) :]
-        _put(letters, rows, self._of_label(rng, len(rows), positive=False))
+        _put_rows(letters, rows, self._of_label(rng, len(rows), positive=False))
         drawn[rows] = _UNIFORM
 
     def _put_of_lengths(
@@ -237,10 +237,10 @@ class BalancedStrings(DrawnByLength):
                 tried, candidates = _CANDIDATES_OF[way](self, rng, lengths)
                 fits = (candidates.lengths == lengths[tried]) & ~self.task.labels(candidates)
                 kept = tried[fits]
-                _put(letters, rows[kept], candidates.take(np.flatnonzero(fits)))
+                _put_rows(letters, rows[kept], candidates.take(np.flatnonzero(fits)))
                 drawn[rows[kept]] = way
                 rows, lengths = np.delete(rows, kept), np.delete(lengths, kept)
-        _put(letters, rows, draw_many(self.task, rng, lengths, positive=False))
+        _put_rows(letters, rows, draw_many(self.task, rng, lengths, positive=False))
         drawn[rows] = _UNIFORM
 
     def _of_label(self, rng: np.random.Generator, size: int, *, positive: bool) -> TokenStrings:
@@ -256,9 +256,9 @@ class BalancedStrings(DrawnByLength):
         letters = rng.integers(num_letters, size=shape, dtype=np.uint8)
         return np.arange(len(lengths)), TokenStrings.of_letters(num_letters, letters, lengths)
 
-    def _edited(self, rng: np.random.Generator, size: int) -> TokenStrings:
+    def _draw_edited(self, rng: np.random.Generator, size: int) -> TokenStrings:
         edits = _numbers_of_edits(rng, size)
-        return edited(rng, self._of_label(rng, size, positive=True), edits)
+        return edit(rng, self._of_label(rng, size, positive=True), edits)
 
     def _edited_to(self, rng: np.random.Generator, lengths: Lengths) -> tuple[Rows, TokenStrings]:
         """Edited strings of these lengths, where a string of the length before is positive."""
@@ -268,7 +268,7 @@ class BalancedStrings(DrawnByLength):
         before = lengths - np.bincount(row, growth(kinds), len(lengths)).astype(np.int64)
         there = np.isin(before, self._lengths[True])
         positive = draw_many(self.task, rng, before[there], positive=True)
-        return np.flatnonzero(there), edited(rng, positive, edits[there], kinds[there[row]])
+        return np.flatnonzero(there), edit(rng, positive, edits[there], kinds[there[row]])
 
     def _near(self, rng: np.random.Generator, size: int) -> TokenStrings:
         return near.change(rng, self.task, self._of_label(rng, size, positive=True))[1]
@@ -288,7 +288,7 @@ near ones: of a single token, say."""
 
 _CANDIDATES = {
     _UNIFORM: BalancedStrings._uniform,
-    _EDITED: BalancedStrings._edited,
+    _EDITED: BalancedStrings._draw_edited,
     _NEAR: BalancedStrings._near,
 }
 _CANDIDATES_OF = {
@@ -321,7 +321,7 @@ def _strings(task: Task, letters: Letters) -> TokenStrings:
     return TokenStrings(len(task.alphabet), lengths, letters)
 
 
-def _put(letters: Letters, rows: Int64[np.ndarray, " row"], strings: TokenStrings) -> None:
+def _put_rows(letters: Letters, rows: Int64[np.ndarray, " row"], strings: TokenStrings) -> None:
     width = min(letters.shape[1], strings.letters.shape[1])
     letters[rows] = NO_LETTER
     letters[rows, :width] = strings.letters[:, :width]

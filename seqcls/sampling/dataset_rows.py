@@ -116,7 +116,7 @@ def _split_rows(
         if not len(given[part]) and len(left):
             # Shares are of all strings that splits are drawn from.
             strings = np.count_nonzero(_are_new(dataset, left))
-            drawn = _drawn(dataset, left, share * whole / strings, rng)
+            drawn = _draw_rows(dataset, left, share * whole / strings, rng)
             given[part], left = left[drawn], left[~drawn]
     return {**given, "train": left}
 
@@ -129,7 +129,7 @@ def _are_new(dataset: Dataset, rows: Rows) -> np.ndarray:
     return is_new
 
 
-def _drawn(dataset: Dataset, rows: Rows, share: float, rng: np.random.Generator) -> np.ndarray:
+def _draw_rows(dataset: Dataset, rows: Rows, share: float, rng: np.random.Generator) -> np.ndarray:
     """Which of the rows belong to a share: equal strings together, as many of each sort."""
     is_new = _are_new(dataset, rows)
     first = rows[is_new]

@@ -95,13 +95,13 @@ def _fits(
         # The letter at a place after both changes.
         own = padded[row, at + 1].astype(np.int64)
         own = np.where(at == places[1], others[1], own)
-        return np.where(at == places[0], others[0], own)
+        return np.asarray(np.where(at == places[0], others[0], own))
 
     fits = (others != padded[row, places + 1]).any(axis=0)
     for place in places:
         here = standing(place)
         fits &= occur[standing(place - 1), here] & occur[here, standing(place + 1)]
-    return fits
+    return np.asarray(fits)
 
 
 @lru_cache(maxsize=64)

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from pathlib import Path
 from threading import Lock
-from typing import ClassVar, Protocol, runtime_checkable
+from typing import Any, ClassVar, Protocol, runtime_checkable
 from uuid import uuid4
 
 import numpy as np
@@ -156,7 +156,8 @@ def _code(task: Task) -> str:
 
 def _write(path: Path, drawn: Examples) -> None:
     file = io.BytesIO()
-    strings, arrays = drawn.strings, {"labels": drawn.labels}
+    strings = drawn.strings
+    arrays: dict[str, Any] = {"labels": drawn.labels}
     if drawn.drawn is not None:
         arrays["drawn"] = drawn.drawn
     if strings.is_counted:

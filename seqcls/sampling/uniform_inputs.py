@@ -67,10 +67,10 @@ class UniformInputs(DrawnByLength):
         strings = self._draw(rng, self.size)
         if self.trained is not None:
             # As wide as any input: another that is drawn may be longer.
-            letters = _widened(strings.letters, self.max_length)
+            letters = _pad_width(strings.letters, self.max_length)
             self.trained.replace_known(
                 letters,
-                lambda rows: _widened(self._draw(rng, len(rows)).letters, self.max_length),
+                lambda rows: _pad_width(self._draw(rng, len(rows)).letters, self.max_length),
                 lambda _: "input",
                 self,
             )
@@ -84,7 +84,7 @@ class UniformInputs(DrawnByLength):
         return TokenStrings.of_lists(len(self.task.alphabet), rows)
 
 
-def _widened(letters: Letters, width: int) -> Letters:
+def _pad_width(letters: Letters, width: int) -> Letters:
     return np.pad(letters, ((0, 0), (0, width - letters.shape[1])), constant_values=NO_LETTER)
 
 

@@ -91,7 +91,7 @@ class Tokenizer:
         return any(character in NOTATION for token in self.alphabet for character in token)
 
     @cached_property
-    def _written(self) -> Sequence[str]:
+    def _token_texts(self) -> Sequence[str]:
         """Each token as a text has it."""
         if not self.has_notation:
             return self.alphabet
@@ -101,9 +101,9 @@ class Tokenizer:
     def _numbers(self) -> dict[str, int]:
         return {token: number for number, token in enumerate(self.alphabet)}
 
-    def spelled(self, letters: Iterable[int]) -> str:
+    def spell(self, letters: Iterable[int]) -> str:
         """The text of letters by their numbers, with every repetition spelled out."""
-        return self.separator.join([self._written[letter] for letter in letters])
+        return self.separator.join([self._token_texts[letter] for letter in letters])
 
     def display(self, text: str) -> str:
         """A text as it is shown, its repeated signs written out: `((` for `({2}`.
@@ -165,7 +165,7 @@ class Tokenizer:
         _add(counts, _parse(self, text), 1)
         if max(counts) > MAX_COUNT:
             raise InvalidStringError(
-                f"{_shown(text)} repeats a letter more than {MAX_COUNT:,} times"
+                f"{_shorten(text)} repeats a letter more than {MAX_COUNT:,} times"
             )
         return tuple(counts)
 
@@ -179,7 +179,7 @@ class Tokenizer:
         length = _length(parsed)
         if length > MAX_SPELLED_LENGTH:
             raise InvalidStringError(
-                f"{_shown(text)} has {length:,} letters, more than the {MAX_SPELLED_LENGTH:,} "
+                f"{_shorten(text)} has {length:,} letters, more than the {MAX_SPELLED_LENGTH:,} "
                 "that can be spelled out; shorten it, or work with its counts"
             )
         ids = [CLS]
@@ -211,7 +211,7 @@ class Tokenizer:
             return self.separator.join(texts)
         numbers: dict[tuple[int, int], int] = {}
         row = "".join([chr(_FIRST_RUN + numbers.setdefault(run, len(numbers))) for run in runs])
-        return _grouped(row, texts, self.separator)
+        return _group_runs(row, texts, self.separator)
 
     def text_of_counts(self, counts: Sequence[int]) -> str:
         """The text of the string that has these counts and its letters in order."""
@@ -220,7 +220,7 @@ class Tokenizer:
         )
 
     def _piece(self, letter: int, count: int) -> str:
-        return self._written[letter] + (f"{{{count}}}" if count > 1 else "")
+        return self._token_texts[letter] + (f"{{{count}}}" if count > 1 else "")
 
     def with_tokens_of(self, text: str) -> "Tokenizer":
         """The same that knows each token of a text, those that are not its own after the others."""
@@ -236,9 +236,9 @@ class Tokenizer:
         """
         number = self._numbers.get(letter)
         if number is None:
-            shown, what = _shown(letter, MAX_TOKEN), "token" if self.separator else "letter"
+            shown, what = _shorten(letter, MAX_TOKEN), "token" if self.separator else "letter"
             listed = listed_tokens(self.alphabet, letter)
-            raise InvalidStringError(f"unknown {what} {shown} in {_shown(text)}: {listed}")
+            raise InvalidStringError(f"unknown {what} {shown} in {_shorten(text)}: {listed}")
         return number
 
 
@@ -277,7 +277,7 @@ def _pieces(tokenizer: Tokenizer, text: str) -> list[_Piece]:
         if character == "<":
             if len(open_groups) > MAX_NESTING:
                 raise InvalidStringError(
-                    f"cannot read {_shown(text)} at character {place}: groups inside groups are "
+                    f"cannot read {_shorten(text)} at character {place}: groups inside groups are "
                     f"more than {MAX_NESTING} deep"
                 )
             open_groups.append((place, []))
@@ -331,7 +331,7 @@ def _written_out(pieces: list[_Piece], text: str) -> list[tuple[int, int]]:
             inner = _written_out(what.pieces, text)
             if len(written) + len(inner) * count > MAX_SPELLED_LENGTH:
                 raise InvalidStringError(
-                    f"{_shown(text)} has more than the {MAX_SPELLED_LENGTH:,} pieces that can be "
+                    f"{_shorten(text)} has more than the {MAX_SPELLED_LENGTH:,} pieces that can be "
                     "spelled out; shorten it, or work with its counts"
                 )
             written += inner * count
@@ -340,7 +340,7 @@ def _written_out(pieces: list[_Piece], text: str) -> list[tuple[int, int]]:
     return written
 
 
-def _grouped(row: str, texts: list[str], separator: str) -> str:
+def _group_runs(row: str, texts: list[str], separator: str) -> str:
     """A text of runs with their repetitions as groups; in the row a character is a run."""
     parts: list[str] = []
     done = 0
@@ -358,13 +358,13 @@ def _bad_brace(text: str, place: int) -> str:
     before = text[place - 1 : place]
     if text[place] == "{" and before and before != "}" and not before.isspace():
         following = "'{' is not closed: write a count as in a{3}"
-    return f"cannot read {_shown(text)} at character {place + 1}: {following}"
+    return f"cannot read {_shorten(text)} at character {place + 1}: {following}"
 
 
 def _bad_group(text: str, place: int) -> str:
     return (
-        f"cannot read {_shown(text)} at character {place}: a group has a '<', one or more letters "
-        "and a '>', as in <ab>{3}"
+        f"cannot read {_shorten(text)} at character {place}: a group has a '<', one or more "
+        "letters and a '>', as in <ab>{3}"
     )
 
 
@@ -372,15 +372,15 @@ def _count(text: str, count: str) -> int:
     # A count longer than MAX_COUNT is refused before int() would have to read it.
     if _COUNT.fullmatch(count) is None:
         raise InvalidStringError(
-            f"cannot read the count {_shown(count)} in {_shown(text)}: expected a whole number "
+            f"cannot read the count {_shorten(count)} in {_shorten(text)}: expected a whole number "
             "of at least 1 in plain digits, as in a{3}"
         )
     if len(count) > len(str(MAX_COUNT)) or int(count) > MAX_COUNT:
         raise InvalidStringError(
-            f"the count {_shown(count)} in {_shown(text)} is larger than {MAX_COUNT:,}"
+            f"the count {_shorten(count)} in {_shorten(text)} is larger than {MAX_COUNT:,}"
         )
     return int(count)
 
 
-def _shown(text: str, limit: int = 60) -> str:
+def _shorten(text: str, limit: int = 60) -> str:
     return repr(text if len(text) <= limit else text[:limit] + "…")

@@ -1,6 +1,6 @@
 """Deterministic automata: running them, counting what they accept, drawing uniformly from it.
 
-`explored` makes one from its first state and what each token makes of a state.
+`explore` makes one from its first state and what each token makes of a state.
 """
 
 from collections.abc import Callable, Hashable
@@ -193,7 +193,7 @@ MAX_STATES = 10_000
 State = TypeVar("State", bound=Hashable)
 
 
-def explored(
+def explore(
     num_letters: int,
     start: State,
     step: Callable[[State, int], State],

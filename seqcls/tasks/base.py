@@ -245,7 +245,7 @@ class Language(ABC):
         tokenizer = Tokenizer(self.alphabet)
         while True:
             letters = rng.integers(len(self.alphabet), size=length, dtype=np.uint8)
-            if not self.accepts(tokenizer.spelled(letters.tolist())):
+            if not self.accepts(tokenizer.spell(letters.tolist())):
                 return letters
 
     def features(self, strings: TokenStrings) -> Mapping[str, np.ndarray]:
@@ -258,7 +258,7 @@ def texts(alphabet: Sequence[str], strings: TokenStrings) -> list[str]:
     tokenizer = Tokenizer(alphabet)
     if tokenizer.separator:
         rows = zip(strings.letters.tolist(), strings.lengths.tolist(), strict=True)
-        return [tokenizer.spelled(row[:end]) for row, end in rows]
+        return [tokenizer.spell(row[:end]) for row, end in rows]
     characters = np.frombuffer("".join(alphabet).encode("utf-32-le"), dtype="<u4")
     padded = np.append(characters, np.zeros(256 - len(characters), dtype="<u4"))
     spelled = padded[strings.letters].tobytes().decode("utf-32-le")

@@ -45,7 +45,7 @@ class BinaryAddition(Language):
         while True:
             first, second = below(rng, 1 << min(x, z)), below(rng, 1 << min(y, z))
             if first + second < 1 << z:
-                return _written([(first, x), (second, y), (first + second, z)])
+                return _digits_of([(first, x), (second, y), (first + second, z)])
 
     def describe(self) -> str:
         return "Correct sums of binary numbers, least significant bit first, are positive."
@@ -81,7 +81,7 @@ class BinaryMultiplication(Language):
                 continue
             first, second = below(rng, 1 << x), below(rng, 1 << y)
             if (first * second).bit_length() <= z:
-                return _written([(first, x), (second, y), (first * second, z)])
+                return _digits_of([(first, x), (second, y), (first * second, z)])
 
     def describe(self) -> str:
         return "Correct products of binary numbers, least significant bit first, are positive."
@@ -110,7 +110,7 @@ class ComputeSqrt(Language):
         bits = [min(x, 2 * (length - 1 - x)) for x in sizes]
         x = sizes[choose(rng, _powers(bits))]
         number = below(rng, 1 << bits[x - 1])
-        return _written([(number, x), (math.isqrt(number), length - 1 - x)])
+        return _digits_of([(number, x), (math.isqrt(number), length - 1 - x)])
 
     def describe(self) -> str:
         return (
@@ -125,7 +125,7 @@ def _numbers(text: str, marks: str) -> list[int] | None:
     return None if parts is None else [value(part, 2, least_first=True) for part in parts]
 
 
-def _written(numbers: list[tuple[int, int]]) -> LetterRow:
+def _digits_of(numbers: list[tuple[int, int]]) -> LetterRow:
     """The letters of numbers of given lengths, with the marks 2, 3, ... between them.
 
     The last mark is always the alphabet's last letter.

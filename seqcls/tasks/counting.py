@@ -18,9 +18,9 @@ from seqcls.tasks.formulas import (
     MAX_VECTORS,
     Formula,
     Vectors,
+    draw_orders,
     number_of_vectors,
     running_weights,
-    shuffled,
     vectors,
 )
 
@@ -67,7 +67,7 @@ class Counting(OfCounts, DrawnInBulk):
 
     @property
     def _counted(self) -> "_Counted":
-        return _counted(self.alphabet, self.formula)
+        return _count_vectors(self.alphabet, self.formula)
 
     def labels_of_counts(
         self, counts: Int64[np.ndarray, "string letter"]
@@ -95,7 +95,7 @@ class Counting(OfCounts, DrawnInBulk):
     def describe(self) -> str:
         """The language in one sentence."""
         formula = " ".join(self.formula.split())
-        tokens = Tokenizer(self.alphabet).spelled(range(len(self.alphabet)))
+        tokens = Tokenizer(self.alphabet).spell(range(len(self.alphabet)))
         return (
             f"Strings of {tokens} with {formula} are positive, where a letter "
             "stands for how often it occurs."
@@ -103,7 +103,7 @@ class Counting(OfCounts, DrawnInBulk):
 
 
 @lru_cache(maxsize=128)
-def _counted(alphabet: Sequence[str], formula: str) -> "_Counted":
+def _count_vectors(alphabet: Sequence[str], formula: str) -> "_Counted":
     return _Counted(alphabet, formula)
 
 
@@ -131,7 +131,7 @@ class _Counted:
         matching, sums = self._matching(length, positive)
         numbers = np.minimum(rng.random(missing) * sums[-1], np.nextafter(sums[-1], 0))
         chosen = matching[np.searchsorted(sums, numbers, "right")]
-        return np.concatenate([drawn, shuffled(rng, chosen, self._classes)])
+        return np.concatenate([drawn, draw_orders(rng, chosen, self._classes)])
 
     def _by_chance(
         self, rng: np.random.Generator, length: int, positive: bool, size: int
@@ -153,7 +153,7 @@ class _Counted:
     def has(self, length: int, positive: bool) -> bool:
         if self._has_by_chance(length, positive) or self._has_shorter(length, positive):
             return True
-        matching = self._listed(length, positive)
+        matching = self._list_vectors(length, positive)
         if len(matching):
             self._last[positive] = matching[len(matching) // 2 :][:1]
         return len(matching) > 0
@@ -203,13 +203,13 @@ class _Counted:
         kept: tuple[Vectors, Float64[np.ndarray, " vector"]] | None = MEMORY.get(key)
         if kept is not None:
             return kept
-        counts = self._listed(length, positive)
+        counts = self._list_vectors(length, positive)
         sizes = tuple(len(members) for members in self._classes)
         sums = running_weights(counts, sizes) if len(counts) else np.zeros(0)
         MEMORY.keep(key, (counts, sums))
         return counts, sums
 
-    def _listed(self, length: int, positive: bool) -> Vectors:
+    def _list_vectors(self, length: int, positive: bool) -> Vectors:
         if not self._is_listed(length):
             raise ConfigError(
                 f"strings of {length:,} tokens have more than {MAX_VECTORS:,} different counts of "

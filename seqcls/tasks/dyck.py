@@ -9,7 +9,7 @@ from jaxtyping import Bool, Int64
 
 from seqcls.cache import remembered
 from seqcls.strings.token_strings import NO_LETTER, TokenStrings
-from seqcls.tasks.automaton import Automaton, explored
+from seqcls.tasks.automaton import Automaton, explore
 from seqcls.tasks.base import DEFECT, Language, LetterRow, NotRegular
 from seqcls.tasks.drawing import excursion
 
@@ -129,7 +129,7 @@ def _automaton(bracket_types: int, max_depth: int) -> Automaton:
             return (*opened, bracket)
         return opened[:-1] if opened and opened[-1] == bracket - 1 and bracket % 2 else broken
 
-    return explored(2 * bracket_types, start, step, lambda opened: not opened)
+    return explore(2 * bracket_types, start, step, lambda opened: not opened)
 
 
 def _depths(strings: TokenStrings) -> Int64[np.ndarray, "string position"]:

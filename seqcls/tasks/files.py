@@ -153,7 +153,7 @@ def refuse_unknown(
     """
     for number in np.flatnonzero(rows < 0)[:1]:
         row = strings.letters[number, : strings.lengths[number]].tolist()
-        text = Tokenizer(alphabet).spelled(row)
+        text = Tokenizer(alphabet).spell(row)
         raise InvalidStringError(
             f"string {text[:60]!r} is not in the file, so its {answer} is not known"
         )

@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import Bool
 
 from seqcls.strings.token_strings import TokenStrings
-from seqcls.tasks.automaton import Automaton, explored
+from seqcls.tasks.automaton import Automaton, explore
 from seqcls.tasks.base import DEFECT, Language, LetterRow, random_bits
 
 
@@ -61,7 +61,7 @@ class EvenPairs(Language):
             return (*ends[:1], letter) if ends else (letter, letter)
 
         start: tuple[int, ...] = ()
-        return explored(2, start, step, lambda ends: ends[:1] == ends[1:])
+        return explore(2, start, step, lambda ends: ends[:1] == ends[1:])
 
     def accepts(self, text: str) -> bool:
         return text[:1] == text[-1:]

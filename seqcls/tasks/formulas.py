@@ -63,7 +63,7 @@ class Formula:
         """The numbers of the letters that it names."""
         longest_first = "|".join(map(re.escape, sorted(alphabet, key=len, reverse=True)))
         self._source = re.sub(f"#(?:{longest_first})|{_NAME}", self._code, text).strip()
-        self._tree = self._parsed()
+        self._tree = self._parse()
         self._check_condition(self._tree, 0)
 
     def holds(self, counts: Sequence[np.ndarray]) -> np.ndarray:
@@ -84,7 +84,7 @@ class Formula:
         self._names[name] = written
         return f" {name} "
 
-    def _parsed(self) -> ast.expr:
+    def _parse(self) -> ast.expr:
         if re.search("['\"]", self._source):
             raise self._refusal("a text is no whole number or letter")
         try:
@@ -108,7 +108,7 @@ class Formula:
                 for value in (left, *others):
                     self._check_number(value, depth + 1)
             case _:
-                raise self._refusal(f"{self._shown(node)} is no comparison")
+                raise self._refusal(f"{self._source_of(node)} is no comparison")
 
     def _check_number(self, node: ast.expr, depth: int) -> None:
         self._check_depth(depth)
@@ -131,8 +131,8 @@ class Formula:
                 self._check_number(right, depth + 1)
             case _:
                 raise self._refusal(
-                    f"{self._shown(node)} is no whole number, letter, or sum, difference, product "
-                    "or remainder of such"
+                    f"{self._source_of(node)} is no whole number, letter, or sum, difference, "
+                    "product or remainder of such"
                 )
 
     def _check_depth(self, depth: int) -> None:
@@ -184,10 +184,10 @@ class Formula:
     def _is_large(self, bits: int) -> bool:
         """Whether a number on the way may be too large where counts have so many bits."""
         if bits not in self._large:
-            self._large[bits] = self._bound(self._tree, 2**bits) >= 2**62
+            self._large[bits] = self._check_bound(self._tree, 2**bits) >= 2**62
         return self._large[bits]
 
-    def _bound(self, node: ast.AST, most: int) -> int:
+    def _check_bound(self, node: ast.AST, most: int) -> int:
         """No number on the way is larger than this, of either sign."""
         match node:
             case ast.Constant(value=int(value)):
@@ -195,13 +195,13 @@ class Formula:
             case ast.Name():
                 return most
             case ast.BinOp(left=left, op=ast.Mult(), right=right):
-                one, other = self._bound(left, most), self._bound(right, most)
+                one, other = self._check_bound(left, most), self._check_bound(right, most)
                 return max(one, other, one * other)
             case ast.BinOp(left=left, right=right):
-                return self._bound(left, most) + self._bound(right, most)
-        return max((self._bound(x, most) for x in ast.iter_child_nodes(node)), default=0)
+                return self._check_bound(left, most) + self._check_bound(right, most)
+        return max((self._check_bound(x, most) for x in ast.iter_child_nodes(node)), default=0)
 
-    def _shown(self, node: ast.expr) -> str:
+    def _source_of(self, node: ast.expr) -> str:
         # As it is written: to write a tree anew takes a stack as deep as the tree.
         source = ast.get_source_segment(self._source, node) or ""
         shown = re.sub(r" ?\b(_\d+)\b ?", lambda name: self._names.get(name[1], name[0]), source)
@@ -258,7 +258,7 @@ def running_weights(counts: Vectors, sizes: tuple[int, ...]) -> Float64[np.ndarr
     return sums
 
 
-def shuffled(
+def draw_orders(
     rng: np.random.Generator, counts: Vectors, classes: list[list[int]]
 ) -> UInt8[np.ndarray, "string position"]:
     """A uniform string of each count vector; all vectors have one sum."""

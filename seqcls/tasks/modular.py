@@ -10,7 +10,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from seqcls.tasks.automaton import Automaton, explored
+from seqcls.tasks.automaton import Automaton, explore
 from seqcls.tasks.base import Language, LetterRow
 from seqcls.tasks.transductions import OfText
 
@@ -66,7 +66,7 @@ class CycleNavigation(Language):
                 return (place + place_after(MOVES[letter])) % MODULUS
             return _RIGHT_DIGIT if letter - len(MOVES) == place else _WRONG_DIGIT
 
-        return explored(len(self.alphabet), 0, step, lambda place: place == _RIGHT_DIGIT)
+        return explore(len(self.alphabet), 0, step, lambda place: place == _RIGHT_DIGIT)
 
     def accepts(self, text: str) -> bool:
         if _SHAPE.fullmatch(text) is None:
@@ -123,7 +123,7 @@ class ModularArithmetic(Language):
             return _TRUE_EQUATION if len(state) == 2 and digit == state[0] else ()
 
         start = tuple(range(MODULUS))
-        return explored(len(self.alphabet), start, step, lambda state: state == _TRUE_EQUATION)
+        return explore(len(self.alphabet), start, step, lambda state: state == _TRUE_EQUATION)
 
     def accepts(self, text: str) -> bool:
         left, mark, right = text.partition("=")

@@ -41,7 +41,7 @@ def value(number: str, base: int, *, least_first: bool) -> int:
     return int(number[::-1] if least_first else number, base)
 
 
-def written(number: int, base: int, *, least_first: bool) -> str:
+def write_number(number: int, base: int, *, least_first: bool) -> str:
     """A number in base 2 or 10, without zeros that change nothing."""
     digits = f"{number:b}" if base == 2 else str(number)
     return digits[::-1] if least_first else digits
@@ -50,7 +50,7 @@ def written(number: int, base: int, *, least_first: bool) -> str:
 def num_carries(x: int, y: int, base: int) -> int:
     """How often a sum carries: each carry takes `base` from the digits' sum and adds 1 to it."""
     x_digits, y_digits, sum_digits = (
-        sum(map(int, written(number, base, least_first=False))) for number in (x, y, x + y)
+        sum(map(int, write_number(number, base, least_first=False))) for number in (x, y, x + y)
     )
     return (x_digits + y_digits - sum_digits) // (base - 1)
 
@@ -107,7 +107,7 @@ class OfNumbers(OfText):
         if numbers is None:
             return None
         result = self.result(self._worth(numbers))
-        return written(result, self.base, least_first=self._least_first)
+        return write_number(result, self.base, least_first=self._least_first)
 
     def _worth(self, numbers: list[str]) -> list[int]:
         return [value(number, self.base, least_first=self._least_first) for number in numbers]
@@ -126,7 +126,7 @@ class OfNumbers(OfText):
     def has_input(self, length: int) -> bool:
         return 2 * len(self.marks) <= length <= LONGEST
 
-    def _drawn(self, rng: np.random.Generator, length: int) -> list[int]:
+    def _draw_digits(self, rng: np.random.Generator, length: int) -> list[int]:
         """The digits of a uniform number of so many, none of them a zero that changes nothing."""
         digits = rng.integers(self.base, size=length)
         if length > 1:
@@ -168,7 +168,7 @@ class OfOperands(OfNumbers):
             x, y = rng.integers(self.base, size=(2, length // 2 - 1)).tolist()
         else:
             size = int(rng.integers(1, length - 2))
-            x, y = self._drawn(rng, size), self._drawn(rng, length - 2 - size)
+            x, y = self._draw_digits(rng, size), self._draw_digits(rng, length - 2 - size)
         return np.array([*x, self.base, *y, self.base + 1], dtype=np.uint8)
 
     def features(self, strings: TokenStrings) -> Mapping[str, np.ndarray]:
@@ -260,7 +260,7 @@ class SquareRoot(OfNumbers):
         return math.isqrt(numbers[0])
 
     def draw_input(self, rng: np.random.Generator, length: int) -> LetterRow:
-        return np.array([*self._drawn(rng, length - 1), self.base], dtype=np.uint8)
+        return np.array([*self._draw_digits(rng, length - 1), self.base], dtype=np.uint8)
 
     def longest_target(self, length: int) -> int:
         return length // 2

@@ -62,7 +62,7 @@ def minimal_automaton(pattern: str, alphabet: str) -> Automaton:
         ConfigError: the pattern cannot be read, has tokens outside the alphabet, or is too large.
     """
     expression = _Expression(pattern, alphabet)
-    return minimized(*_deterministic(expression, pattern, alphabet), alphabet)
+    return minimize(*_deterministic(expression, pattern, alphabet), alphabet)
 
 
 class _Expression:
@@ -74,14 +74,14 @@ class _Expression:
         self._letters = frozenset(alphabet)
         self.states = [_State(None, ())]
         if not pattern:
-            raise self._refused("it is empty (the empty string alone is ())")
-        tree = parse_pattern(self._with_operators(), self._refused)
+            raise self._refuse("it is empty (the empty string alone is ())")
+        tree = parse_pattern(self._with_operators(), self._refuse)
         try:
             self.first = self._before(tree, 0, 0)
         except RecursionError:
-            raise self._refused("its groups are nested too deep") from None
+            raise self._refuse("its groups are nested too deep") from None
 
-    def _refused(self, reason: str) -> ConfigError:
+    def _refuse(self, reason: str) -> ConfigError:
         return _refusal(self._pattern, reason)
 
     def _with_operators(self) -> str:
@@ -91,15 +91,15 @@ class _Expression:
         if not self._has_both:
             return self._pattern
         if "&" in self._letters:
-            raise self._refused(r"a token & is written \&: & alone asks both of its sides to match")
+            raise self._refuse(r"a token & is written \&: & alone asks both of its sides to match")
         if edge := next((sign for sign in signs if sign in (r"\A", r"\Z")), None):
-            raise self._refused(f"leave out {edge}: the whole string is matched")
+            raise self._refuse(f"leave out {edge}: the whole string is matched")
         parsed = {"&": r"\A", "|": r"\Z"}
         return _OPERATORS.sub(lambda found: parsed.get(found[0], found[0]), self._pattern)
 
     def _add(self, letters: frozenset[str] | None, *following: int) -> int:
         if len(self.states) > MAX_PIECES:
-            raise self._refused(
+            raise self._refuse(
                 f"with its repetitions written out it has more than {MAX_PIECES:,} pieces"
             )
         self.states.append(_State(letters, following))
@@ -108,7 +108,7 @@ class _Expression:
     def _before(self, tree: Any, following: int, depth: int) -> int:
         """The first state of what is parsed; its last one leads on to the one that follows."""
         if depth > MAX_DEPTH:
-            raise self._refused(f"its groups are nested more than {MAX_DEPTH} deep")
+            raise self._refuse(f"its groups are nested more than {MAX_DEPTH} deep")
         pieces = [(operator.name, value) for operator, value in tree]
         operators = [
             place
@@ -129,7 +129,7 @@ class _Expression:
                 first = self._add(None, first, self._sequence(right, last, depth))
                 continue
             if not right or not sides[number]:
-                raise self._refused("nothing stands on one side of an &")
+                raise self._refuse("nothing stands on one side of an &")
             end = self._add(None)
             first, last = self._both((first, last), (self._sequence(right, end, depth), end))
         self.states[last] = _State(None, (following,))
@@ -160,7 +160,7 @@ class _Expression:
 
     def _sequence(self, pieces: list[tuple[str, Any]], following: int, depth: int) -> int:
         if any(name == "LITERAL" and chr(value) in "{}" for name, value in pieces):
-            raise self._refused("a { begins bounds such as {2,5}, and no token")
+            raise self._refuse("a { begins bounds such as {2,5}, and no token")
         for name, value in reversed(pieces):
             following = self._piece(name, value, following, depth)
         return following
@@ -176,15 +176,15 @@ class _Expression:
             # How many a repetition prefers does not matter where the whole string is matched.
             least, most, inner = value
             grouped = len(inner) == 1 and inner[0][0].name == "SUBPATTERN"
-            return self._repeated(least, most, inner, following, depth + (not grouped))
+            return self._repeat(least, most, inner, following, depth + (not grouped))
         if name == "SUBPATTERN" and not value[1] and not value[2]:
             return self._before(value[3], following, depth + 1)
         whole = ": the whole string is matched" if name == "AT" else ""
-        raise self._refused(obstacle(name, value) + whole)
+        raise self._refuse(obstacle(name, value) + whole)
 
-    def _repeated(self, least: int, most: Any, inner: Any, following: int, depth: int) -> int:
+    def _repeat(self, least: int, most: Any, inner: Any, following: int, depth: int) -> int:
         if most == 0:
-            raise self._refused("{0} repeats nothing: leave it out")
+            raise self._refuse("{0} repeats nothing: leave it out")
         if inner.getwidth()[1] == 0:
             # Nothing, however often.
             return self._before(inner, following, depth)
@@ -211,7 +211,7 @@ class _Expression:
                 span = map(chr, range(each[0], each[1] + 1))
                 outside |= {x for x in islice(span, MAX_RANGE) if x not in self._letters}
         if outside:
-            raise self._refused(f"{min(outside)!r} is outside the alphabet {self._alphabet!r}")
+            raise self._refuse(f"{min(outside)!r} is outside the alphabet {self._alphabet!r}")
         return members
 
 
@@ -275,7 +275,7 @@ def _members(states: int) -> list[int]:
     return [place for place, bit in enumerate(bits) if bit == "1"]
 
 
-def minimized(table: list[list[int]], accepting: list[bool], alphabet: Sequence[str]) -> Automaton:
+def minimize(table: list[list[int]], accepting: list[bool], alphabet: Sequence[str]) -> Automaton:
     """The minimal automaton of the same language, its states as they are met from the start, 0."""
     from automata.fa.dfa import DFA
 

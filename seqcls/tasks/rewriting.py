@@ -65,20 +65,20 @@ class Rewriter:
             for number, token in enumerate(alphabet)
         }
         self._tokens = {character: token for token, character in self._characters.items()}
-        tree = self._parsed()
+        tree = self._parse()
         self._least = int(tree.getwidth()[0])
         if self._least == 0:
-            raise self._refused("it matches the empty string, which is at every place")
+            raise self._refuse("it matches the empty string, which is at every place")
         self._widths = {0: int(tree.getwidth()[1])}
         self._steps: list[_Step] = []
         try:
             self._first = self._before(tree, self._add("match", None))
         except RecursionError:
-            raise self._refused("its groups are nested too deep") from None
+            raise self._refuse("its groups are nested too deep") from None
         self._pieces = self._template(tree.state.groupdict)
         self._check_growth()
 
-    def rewritten(self, tokens: Sequence[str]) -> list[str]:
+    def rewrite(self, tokens: Sequence[str]) -> list[str]:
         """The tokens with every match replaced."""
         text = "".join([self._characters[token] for token in tokens])
         parts: list[str] = []
@@ -116,7 +116,7 @@ class Rewriter:
         most = self._most(self._least)
         if most > MOST_GROWTH * self._least:
             raise ConfigError(
-                f"replacement={_cut(self._replacement)!r}: it may make {most} tokens of "
+                f"replacement={_truncate(self._replacement)!r}: it may make {most} tokens of "
                 f"{self._least}; expected at most {MOST_GROWTH} for each token of a match"
             )
 
@@ -159,7 +159,7 @@ class Rewriter:
                 waiting.append((following[0], place, marks))
         return None
 
-    def _encoded(self, text: str) -> str:
+    def _encode(self, text: str) -> str:
         """A pattern or a replacement with a character for each token that has a name."""
         names = sorted((name for name in self._characters if len(name) > 1), key=len, reverse=True)
         if not names:
@@ -167,19 +167,19 @@ class Rewriter:
         word = re.compile(f"({_KEPT})|({'|'.join(map(re.escape, names))})|\\s+", re.DOTALL)
         return word.sub(lambda match: match[1] or self._characters.get(match[2] or "", ""), text)
 
-    def _spelled(self, text: str) -> str:
+    def _spell(self, text: str) -> str:
         return "".join([self._tokens.get(character, character) for character in text])
 
-    def _parsed(self) -> Any:
+    def _parse(self) -> Any:
         if unknown := [x for x in self._pattern if self._tokens.get(x, x) != x]:
-            raise self._refused(f"{unknown[0]!r} is outside the alphabet")
+            raise self._refuse(f"{unknown[0]!r} is outside the alphabet")
         return parse_pattern(
-            self._encoded(self._pattern), lambda reason: self._refused(self._spelled(reason))
+            self._encode(self._pattern), lambda reason: self._refuse(self._spell(reason))
         )
 
     def _add(self, kind: str, value: Any, *following: int) -> int:
         if len(self._steps) >= MAX_STEPS:
-            raise self._refused(
+            raise self._refuse(
                 f"with its repetitions written out it has more than {MAX_STEPS} pieces"
             )
         self._steps.append(_Step(kind, value, following))
@@ -198,7 +198,7 @@ class Rewriter:
             return self._add("choice", None, *(self._before(x, following) for x in value[1]))
         if name in ("MAX_REPEAT", "MIN_REPEAT"):
             least, most, inner = value
-            return self._repeated(least, most, inner, following, lazy=name == "MIN_REPEAT")
+            return self._repeat(least, most, inner, following, lazy=name == "MIN_REPEAT")
         if name == "SUBPATTERN" and not value[1] and not value[2]:
             group, inner = value[0], value[3]
             if group is None:
@@ -208,11 +208,11 @@ class Rewriter:
             return self._add("mark", 2 * group, self._before(inner, end))
         if name == "AT" and value.name in _EDGES:
             return self._add(_EDGES[value.name], None, following)
-        raise self._refused(obstacle(name, value))
+        raise self._refuse(obstacle(name, value))
 
-    def _repeated(self, least: int, most: Any, inner: Any, following: int, *, lazy: bool) -> int:
+    def _repeat(self, least: int, most: Any, inner: Any, following: int, *, lazy: bool) -> int:
         if most > 1 and inner.getwidth()[0] == 0:
-            raise self._refused("it repeats what may be empty")
+            raise self._refuse("it repeats what may be empty")
 
         def choice(body: int, beyond: int) -> tuple[int, ...]:
             return (beyond, body) if lazy else (body, beyond)
@@ -232,11 +232,11 @@ class Rewriter:
     def _of_class(self, name: str, value: Any) -> frozenset[str]:
         """The characters that may stand there."""
         if name == "IN" and any(operator.name == "CATEGORY" for operator, _ in value):
-            raise self._refused("write the tokens themselves, not a class such as \\w")
+            raise self._refuse("write the tokens themselves, not a class such as \\w")
         members, named = class_members(name, value, self._tokens)
         for character in named:
             if character not in self._tokens:
-                raise self._refused(f"{character!r} is outside the alphabet")
+                raise self._refuse(f"{character!r} is outside the alphabet")
         return members
 
     def _template(self, names: dict[str, int]) -> list[str | int]:
@@ -244,7 +244,7 @@ class Rewriter:
         pieces: list[str | int] = []
         if unknown := [x for x in self._replacement if self._tokens.get(x, x) != x]:
             raise self._no_replacement(f"{unknown[0]!r} is outside the alphabet")
-        text = self._encoded(self._replacement)
+        text = self._encode(self._replacement)
         place = 0
         while place < len(text):
             reference = _REFERENCE.match(text, place)
@@ -262,15 +262,16 @@ class Rewriter:
             place = reference.end() if reference else place + 1
         return pieces
 
-    def _refused(self, reason: str) -> ConfigError:
+    def _refuse(self, reason: str) -> ConfigError:
         return ConfigError(
-            f"pattern={_cut(self._pattern)!r}: {reason}; expected a regular expression over the "
-            "alphabet that matches at least one token, such as 'ab*'"
+            f"pattern={_truncate(self._pattern)!r}: {reason}; expected a regular expression over "
+            "the alphabet that matches at least one token, such as 'ab*'"
         )
 
     def _no_replacement(self, reason: str) -> ConfigError:
         return ConfigError(
-            f"replacement={_cut(self._replacement)!r}: {reason}; expected tokens of the alphabet "
+            f"replacement={_truncate(self._replacement)!r}: {reason}; expected tokens of the "
+            "alphabet "
             "and groups such as \\1"
         )
 
@@ -279,7 +280,7 @@ def _with(marks: tuple[int, ...], number: int, place: int) -> tuple[int, ...]:
     return (*marks[:number], place, *marks[number + 1 :])
 
 
-def _cut(text: str) -> str:
+def _truncate(text: str) -> str:
     return text if len(text) <= 60 else text[:60] + "…"
 
 
@@ -307,14 +308,14 @@ class Rewrite(Transduction):
     def _rewriter(self) -> Rewriter:
         return Rewriter(self.alphabet, self.pattern, self.replacement)
 
-    def _spelled(self, letters: LetterRow) -> list[str]:
+    def _tokens_of(self, letters: LetterRow) -> list[str]:
         return [self.alphabet[letter] for letter in letters.tolist()]
 
     def target(self, letters: LetterRow) -> TargetRow:
         if not len(letters):
             raise InvalidStringError("expected at least one token")
         numbers = {token: number for number, token in enumerate(self.alphabet)}
-        tokens = self._rewriter.rewritten(self._spelled(letters))
+        tokens = self._rewriter.rewrite(self._tokens_of(letters))
         return np.array([numbers[token] for token in tokens], dtype=np.uint8)
 
     def has_input(self, length: int) -> bool:
@@ -329,7 +330,9 @@ class Rewrite(Transduction):
     def features(self, strings: TokenStrings) -> Mapping[str, np.ndarray]:
         """As of every task, and how many matches are replaced."""
         rows = zip(strings.letters, strings.lengths.tolist(), strict=True)
-        matches = [self._rewriter.num_matches(self._spelled(row[:length])) for row, length in rows]
+        matches = [
+            self._rewriter.num_matches(self._tokens_of(row[:length])) for row, length in rows
+        ]
         return {**super().features(strings), "matches": np.array(matches, dtype=np.int64)}
 
     def describe(self) -> str:

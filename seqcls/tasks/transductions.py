@@ -72,7 +72,7 @@ class Transduction(ABC):
             try:
                 targets.append(self.target(row[:length]).tolist())
             except InvalidStringError as error:
-                text = Tokenizer(self.alphabet).spelled(row[:length].tolist())
+                text = Tokenizer(self.alphabet).spell(row[:length].tolist())
                 raise InvalidStringError(f"input {text[:60]!r}: {error}") from None
         return TokenStrings.of_lists(len(self.alphabet), targets).letters
 

@@ -120,7 +120,7 @@ class Monoid:
         groups = [x for x in self._groups().values() if len(x) >= LEAST_UNSOLVABLE]
         known: set[bytes] = set()
         for group in groups:
-            permutations = _restricted(group)
+            permutations = _restrict(group)
             key = permutations.tobytes()
             if key not in known and not _is_solvable_group(permutations):
                 return False
@@ -211,7 +211,7 @@ def _with_identity(group: Maps) -> Maps:
     return np.concatenate([power[None], group])
 
 
-def _restricted(group: Maps) -> UInt16[np.ndarray, "element point"]:
+def _restrict(group: Maps) -> UInt16[np.ndarray, "element point"]:
     """Its permutations of its image, whose points are numbered; sorted."""
     image = np.unique(group[0])
     return np.unique(np.searchsorted(image, group[:, image]).astype(np.uint16), axis=0)
@@ -318,13 +318,13 @@ def class_of(task: Task) -> LanguageClass:
         return (
             Undecided("the task gives no automaton and states no class")
             if automaton is None
-            else _decided(automaton)
+            else _decide(automaton)
         )
     except ConfigError as error:
         return Undecided(str(error))
 
 
-def _decided(automaton: object) -> RegularClass:
+def _decide(automaton: object) -> RegularClass:
     from seqcls.tasks.automaton import Automaton
 
     assert isinstance(automaton, Automaton)

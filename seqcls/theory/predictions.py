@@ -93,18 +93,18 @@ def _theory(fields: tuple[tuple[str, Any], ...], network: tuple[Any, ...]) -> Th
         return Theory(missing, (TheoryPrediction("not known", missing.describe()),))
     known = class_of(task)
     made = NetworkConfig(**dict(zip(NETWORK_FIELDS, network, strict=True)))
-    applied = tuple(_said(row, task, made) for row in STATEMENTS if row.holds(known, made))
+    applied = tuple(_predict(row, task, made) for row in STATEMENTS if row.holds(known, made))
     if not applied:
         applied = (_by_order(task, known, made),)
     return Theory(known, applied)
 
 
-def _said(row: Statement, task: Task, network: NetworkConfig) -> TheoryPrediction:
+def _predict(row: Statement, task: Task, network: NetworkConfig) -> TheoryPrediction:
     because = row.because
     if network.readout == "mean" and row.of_mean:
         because += f"; {row.of_mean}"
     if row.name == "order_free" and (pair := order_pair(task)) is not None:
-        because += f": {_named(pair[0])} and {_named(pair[1])} get one answer"
+        because += f": {_name_string(pair[0])} and {_name_string(pair[1])} get one answer"
     return TheoryPrediction(row.verdict, because, row.condition, row.source)
 
 
@@ -115,7 +115,7 @@ def _by_order(task: Task, known: LanguageClass, network: NetworkConfig) -> Theor
     order_free = next(row for row in STATEMENTS if row.name == "order_free")
     counts = counts_suffice(network, training=False) is None
     if isinstance(known, Stated | Undecided) and counts and order_pair(task) is not None:
-        return _said(order_free, task, network)
+        return _predict(order_free, task, network)
     if isinstance(known, Undecided):
         return TheoryPrediction("not known", f"its class is {known.describe()}")
     if network.readout == "mean" and network.architecture in FINITE_STATE:
@@ -167,5 +167,5 @@ def _pair_among(task: LanguageTask, strings: TokenStrings) -> TokenStrings | Non
     return None
 
 
-def _named(text: str) -> str:
+def _name_string(text: str) -> str:
     return text or "the empty string"

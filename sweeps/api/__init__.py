@@ -133,9 +133,9 @@ def figures(
         InvalidStringError: a string that is not of this alphabet, or too long to be drawn.
         PluginError: the dashboard, whose charts these are, is not installed.
     """
-    from sweeps.store.reads.selection import listed
+    from sweeps.store.reads.selection import as_list
 
-    drawn = listed(strings)
+    drawn = as_list(strings)
     charts: list[Any] = _of_the_dashboard("figures")(store.reader(), run, drawn, epoch)
     return charts
 
@@ -147,9 +147,9 @@ def report(store: "Store", sweep: str | Sequence[str], *more: str) -> str:
         UnknownRunError: there is no such sweep, or none of their runs is finished.
         PluginError: the dashboard, whose charts these are, is not installed.
     """
-    from sweeps.store.reads.selection import listed
+    from sweeps.store.reads.selection import as_list
 
-    page: str = _of_the_dashboard("report")(store.reader(), *listed(sweep), *more)
+    page: str = _of_the_dashboard("report")(store.reader(), *as_list(sweep), *more)
     return page
 
 

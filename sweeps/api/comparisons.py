@@ -116,7 +116,9 @@ def compare_configs(store: Store, ids: tuple[int, int], names: tuple[str, str]) 
     """
     frame = queries.runs(store, View(config_ids=ids))
     frame = frame[frame["state"] == RunState.DONE]
-    sides = [_finished(frame, config_id, name) for config_id, name in zip(ids, names, strict=True)]
+    sides = [
+        _finished_runs(frame, config_id, name) for config_id, name in zip(ids, names, strict=True)
+    ]
     lengths = [_with_seeds(queries.length_scores(store, _ids(runs)), runs) for runs in sides]
     same_strings = len(queries.test_set_digests(store, ids)) == 1
     strings = None
@@ -148,7 +150,7 @@ def fields_apart(store: Store, runs: Sequence[pd.DataFrame]) -> dict[str, tuple[
     return {x: (each[0].get(x), each[1].get(x)) for x in differing_fields(pd.concat(runs))}
 
 
-def _finished(frame: pd.DataFrame, config_id: int, name: str) -> pd.DataFrame:
+def _finished_runs(frame: pd.DataFrame, config_id: int, name: str) -> pd.DataFrame:
     runs = frame[frame["config_id"] == config_id]
     if runs.empty:
         raise UnknownRunError(f"{name!r}: none of its runs is finished; nothing to compare yet")

@@ -118,7 +118,7 @@ def _with_values(configs: Configs, text: str, names: Sequence[str]) -> Configs:
             if following and not any(following.startswith(f"{x}=") for x in names):
                 continue
             try:
-                value = typed(name, rest[:end], f"{name}=")
+                value = read_setting(name, rest[:end], f"{name}=")
             except ConfigError:
                 continue
             found |= _with_values(queries.with_value(configs, name, value), following, names)
@@ -167,10 +167,10 @@ def condition(text: str, said: str | Parameter, foreign: Collection[str] = ()) -
         raise ConfigError(said, f": {nearest(name, list(default_fields()))}")
     if not equals:
         raise ConfigError(said, ": expected FIELD=VALUE, as in hidden_size=16")
-    return name, typed(name, value, said)
+    return name, read_setting(name, value, said)
 
 
-def typed(field: str, text: str, said: str | Parameter) -> Any:
+def read_setting(field: str, text: str, said: str | Parameter) -> Any:
     """Reads like `value_of`; a setting of models trained elsewhere, of no known type, as written.
 
     Raises:

@@ -14,7 +14,7 @@ from sweeps.store.reads import sweep_queries
 from sweeps.store.verification import Verification
 from sweeps.store.verification import verify as verify_all
 
-__all__ = ["described", "merge", "open_store", "pack", "upgrade", "verify"]
+__all__ = ["describe_database", "merge", "open_store", "pack", "upgrade", "verify"]
 
 
 def open_store(db: str | Path | None = None) -> Store:
@@ -63,7 +63,7 @@ def upgrade(db: Store | str | Path | None = None) -> tuple[Store, Upgraded | Non
     return store, upgrade_with_backup(store)
 
 
-def described(db: str | None = None) -> Iterator[tuple[str, str]]:
+def describe_database(db: str | None = None) -> Iterator[tuple[str, str]]:
     """What kind of database this is, what is in it and whether it can be written, name by name.
 
     Raises:

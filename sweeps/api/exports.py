@@ -20,7 +20,7 @@ from sweeps.store.databases.statements import chunks
 from sweeps.store.reads import queries, sweep_queries
 from sweeps.store.reads.errors import ERRORS, TestStrings
 from sweeps.store.reads.export import LENGTHS, answers_of, results_of
-from sweeps.store.reads.selection import View, listed
+from sweeps.store.reads.selection import View, as_list
 from sweeps.store.tables import RunState
 
 JSONL = "jsonl"
@@ -61,7 +61,7 @@ def export(
         ConfigError: the kind is unknown, or there is a file of that name.
         MachineError: the disk is full.
     """
-    store, sweeps = store.reader(), listed(sweeps)
+    store, sweeps = store.reader(), as_list(sweeps)
     for name in sweeps:
         sweep_queries.find_sweep(store, name)
     folder, wanted = Path(folder), View(sweeps=tuple(sweeps))
@@ -93,11 +93,11 @@ def arrow_table(frame: pd.DataFrame) -> pa.Table:
 
     Where no type holds all values of a column as they are, it has their text.
     """
-    typed = {str(name): _typed(frame[name]) for name in frame if frame[name].dtype == object}
+    typed = {str(name): _cast(frame[name]) for name in frame if frame[name].dtype == object}
     return pa.Table.from_pandas(frame.assign(**typed), preserve_index=False)
 
 
-def _typed(column: "pd.Series[Any]") -> "pd.Series[Any]":
+def _cast(column: "pd.Series[Any]") -> "pd.Series[Any]":
     kind: Any = exact_type(column)
     if kind != "object":
         return column.astype(kind)

@@ -97,11 +97,11 @@ def perturb(store: Store, run_ids: Sequence[int], times: int = TIMES) -> None:
     for run_id in run_ids:
         seed, engine = known[run_id]["model_seed"], known[run_id]["engine"]
         config = queries.run_config(reader, run_id)
-        outcomes = perturbed(config, int(seed), times, engine=str(engine))
+        outcomes = train_perturbed(config, int(seed), times, engine=str(engine))
         writer.record_perturbations(store, run_id, outcomes)
 
 
-def perturbed(
+def train_perturbed(
     config: RunConfig, model_seed: int, times: int = TIMES, *, engine: str = "auto"
 ) -> list[Confusion]:
     """What a run comes to with other rounding.
@@ -121,15 +121,15 @@ def perturbed(
 
     (initial,) = draw_initial([(resolve(config), model_seed)])
     moved = [moved_values(initial, np.random.default_rng([model_seed, i])) for i in range(times)]
-    trained = _trained(config, model_seed, moved, engine)
+    trained = _train_and_test(config, model_seed, moved, engine)
     if config.precision != DOUBLE:
         double = config.model_copy(update={"precision": DOUBLE})
         unmoved = {name: values.astype(DOUBLE) for name, values in initial.items()}
-        trained += _trained(double, model_seed, [unmoved], "auto")
+        trained += _train_and_test(double, model_seed, [unmoved], "auto")
     return trained
 
 
-def _trained(
+def _train_and_test(
     config: RunConfig, model_seed: int, initial: Sequence[Weights], engine: str
 ) -> list[Confusion]:
     from seqcls.evaluation import evaluate
@@ -148,10 +148,10 @@ def moved_values(weights: Weights, rng: np.random.Generator) -> Weights:
 
     A zero is what a constant is drawn as, such as the embedding of padding.
     """
-    return {name: _moved(values, rng) for name, values in weights.items()}
+    return {name: _move_to_neighbors(values, rng) for name, values in weights.items()}
 
 
-def _moved(values: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+def _move_to_neighbors(values: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     away = np.where(rng.random(values.shape) < 0.5, -np.inf, np.inf).astype(values.dtype)
     return np.where(values == 0, values, np.nextafter(values, away))
 
@@ -172,7 +172,7 @@ def attribute(store: Store, run_ids: Sequence[int], sample: int = SAMPLE) -> int
         ConfigError: the tasks of all of them are neither.
     """
     reader = store.reader()
-    waiting = list(_not_attributed(reader, _with_causes(reader, run_ids), sample))
+    waiting = list(_runs_without_causes(reader, _with_causes(reader, run_ids), sample))
     for run_id, wrong in waiting:
         writer.record_causes(store, run_id, causes_of(reader, run_id, wrong, sample))
     return len(waiting)
@@ -259,7 +259,7 @@ def _with_causes(store: Store, run_ids: Sequence[int]) -> list[int]:
     return known
 
 
-def _not_attributed(
+def _runs_without_causes(
     store: Store, run_ids: Sequence[int], sample: int
 ) -> Iterator[tuple[int, list[str]]]:
     """Runs without causes of so many errors, with their errors, the shortest first."""

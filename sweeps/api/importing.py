@@ -20,7 +20,7 @@ from seqcls.imported import imported_config, same_settings
 from seqcls.problem import resolve
 from seqcls.strings.datasets import SPLITS, Dataset, remember
 from seqcls.strings.tokenizer import FIRST_LETTER
-from sweeps.api.predictions import ImportedPrediction, TestedStrings, evaluated
+from sweeps.api.predictions import ImportedPrediction, TestedStrings, evaluate_predictions
 from sweeps.datasets import read_dataset
 from sweeps.datasets.predictions import read_predictions, seed_of
 from sweeps.grid.spec import with_digests
@@ -262,7 +262,7 @@ class ResultLog:
             seed = seed_of(seed)
         except DatasetError as error:
             raise ConfigError(str(error)) from None
-        stored = self._as_stored(imported_config(self._fields, model, config), seed, as_written)
+        stored = self._find_stored(imported_config(self._fields, model, config), seed, as_written)
         train, validation, diverged = _losses(losses)
         result = RunResult(
             train,
@@ -271,11 +271,11 @@ class ResultLog:
             engine="imported",
             engine_reason=diverged,
             best_epoch=int(np.argmin(validation)) + 1 if validation else None,
-            evaluation=evaluated(self._strings, given, by_id=by_id),
+            evaluation=evaluate_predictions(self._strings, given, by_id=by_id),
         )
-        return ImportedRun(stored, seed, result.sealed(stored.key, seed))
+        return ImportedRun(stored, seed, result.seal(stored.key, seed))
 
-    def _as_stored(self, config: RunConfig, seed: int, as_written: bool) -> RunConfig:
+    def _find_stored(self, config: RunConfig, seed: int, as_written: bool) -> RunConfig:
         """The stored configuration that has the same settings, whether as 64 or as 64.0.
 
         Where it has a run of this seed already, a new one is as it was written, if that is wanted.
@@ -383,7 +383,7 @@ def log_results(
     store = to_write(db) if isinstance(db, Store) else open_writer(None if db is None else str(db))
     if dataset is not None:
         content = dataset if isinstance(dataset, Dataset) else read_dataset(dataset)
-        content = _all_tested(content)
+        content = _as_test_strings(content)
         fields: Mapping[str, Any] = {"task": content.task, "dataset": remember(content)}
     else:
         given = {"task": task} if isinstance(task, str) else task
@@ -393,7 +393,7 @@ def log_results(
     return ResultLog(store, sweep, fields, replace=replace)
 
 
-def _all_tested(content: Dataset) -> Dataset:
+def _as_test_strings(content: Dataset) -> Dataset:
     """A file without splits as one of test strings alone."""
     if content.splits is not None:
         return content

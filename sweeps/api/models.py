@@ -21,7 +21,7 @@ from sweeps.store.databases.engine import Store
 from sweeps.store.opening import to_write
 from sweeps.store.reads import queries
 from sweeps.store.reads.queries import of_run, stored_model
-from sweeps.store.reads.selection import listed
+from sweeps.store.reads.selection import as_list
 
 if TYPE_CHECKING:
     from seqcls.interpretability.certification import Certification
@@ -134,7 +134,7 @@ def predict(
     reader, run_id = queries.open_run(store, run)
     problem = resolve(queries.run_config(reader, run_id))
     # A single string is one, too, and a list of tokens in a list of strings.
-    texts = [problem.tokenizer.notation(string) for string in listed(strings)]
+    texts = [problem.tokenizer.notation(string) for string in as_list(strings)]
     weights = queries.weights(reader, run_id, epoch)
     if beam is not None:
         with of_run(run_id):

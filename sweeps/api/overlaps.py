@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from itertools import takewhile
 
-from seqcls.cancellation import checked
+from seqcls.cancellation import check_each
 from seqcls.config import NetworkConfig, RunConfig
 from seqcls.errors import SeqclsError
 from seqcls.overlap import UNLIMITED, Effort, Overlap, overlap
@@ -53,7 +53,7 @@ def trained_on(
             if not problem.is_imported:
                 problems.setdefault((problem.train, problem.test, config.max_num_epochs), problem)
         found = [
-            (problem, overlap(problem, effort, epochs)) for problem in checked(problems.values())
+            (problem, overlap(problem, effort, epochs)) for problem in check_each(problems.values())
         ]
     if len(found) == 1:
         return _of_one(*found[0], epochs)

@@ -127,9 +127,9 @@ class TestedStrings:
         tokens = self._tokens("" if is_missing(value) else value, "tokens")
         if all(token in self._alphabet for token in tokens):
             return [self._alphabet[token] for token in tokens]
-        return self._encoded(self.tokenizer, value, tokens)
+        return self._encode(self.tokenizer, value, tokens)
 
-    def _encoded(self, tokenizer: Tokenizer, value: Any, tokens: Sequence[str]) -> list[int]:
+    def _encode(self, tokenizer: Tokenizer, value: Any, tokens: Sequence[str]) -> list[int]:
         """The letters of a text in the notation of strings, as `a{3}`."""
         try:
             ids = tokenizer.encode(str(value) if isinstance(value, str) else " ".join(tokens))
@@ -165,7 +165,7 @@ class TestedStrings:
         if not are_known and isinstance(value, str) and any(x in value for x in NOTATION):
             extended = self.tokenizer.with_tokens_of(value)
             with suppress(DatasetError):
-                letters = self._encoded(extended, value, tokens)
+                letters = self._encode(extended, value, tokens)
                 tokens = [extended.alphabet[letter] for letter in letters]
         return [self._number_of(token) for token in tokens]
 
@@ -202,7 +202,7 @@ def _score(value: Any) -> float:
     return score
 
 
-def evaluated(
+def evaluate_predictions(
     strings: TestedStrings, given: Iterable[ImportedPrediction], *, by_id: bool
 ) -> Evaluation:
     """Predictions for every test string, held against what is right.

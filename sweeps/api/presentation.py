@@ -36,7 +36,7 @@ def words_of(*configs: RunConfig) -> Words:
     return ANY_WORDS if len(known) > 1 else next(iter(known), MISCLASSIFIED)
 
 
-def displayed(frame: "pd.DataFrame", *configs: RunConfig) -> "pd.DataFrame":
+def display_strings(frame: "pd.DataFrame", *configs: RunConfig) -> "pd.DataFrame":
     """A table of strings as it is shown; what is looked up stays as it is stored.
 
     Args:
@@ -53,10 +53,10 @@ def displayed(frame: "pd.DataFrame", *configs: RunConfig) -> "pd.DataFrame":
 
 def said_of(answer: Answer) -> str:
     """One string's label and the model's answer."""
-    return f"{named(answer)}: {label_and_answer(answer)}"
+    return f"{name_string(answer)}: {label_and_answer(answer)}"
 
 
-def named(answer: Answer) -> str:
+def name_string(answer: Answer) -> str:
     """A string as it is shown; the empty one needs a name."""
     return answer.tokenizer.display(answer.string) or "the empty string"
 
@@ -67,14 +67,14 @@ def label_and_answer(answer: Answer) -> str:
     if answer.label is None:
         right = f"{'target' if writes else 'label'} not known"
     else:
-        right = f"is {_shown(answer, answer.label)}"
+        right = f"is {_show_answer(answer, answer.label)}"
     if not answer.is_answered:
         return f"{right}, and has no answer: what the model computes for it is NaN"
     number = f"{answer.number} {answer.logit:.4f}"
-    return f"{right}, predicted {_shown(answer, answer.predicted)} ({number})"
+    return f"{right}, predicted {_show_answer(answer, answer.predicted)} ({number})"
 
 
-def _shown(answer: Answer, said: bool | str) -> str:
+def _show_answer(answer: Answer, said: bool | str) -> str:
     """What is right, or what the model says: a sign of a language, else text."""
     if isinstance(said, str):
         return answer.tokenizer.display(said) or EMPTY
@@ -98,7 +98,7 @@ def shortest_sentences(shortest: Shortest, words: Words, whose: str = "") -> lis
         f"{shortest.count:,} of them ({shortest.tried:,} {words.plural('')} tried, all{whose} up "
         "to that length)"
     ]
-    said += [f"  {named(answer)}: {label_and_answer(answer)}" for answer in shortest.answers]
+    said += [f"  {name_string(answer)}: {label_and_answer(answer)}" for answer in shortest.answers]
     left = shortest.count - len(shortest.answers)
     return [*said, f"  and {left:,} more"] if left else said
 
@@ -116,7 +116,7 @@ def nearest_sentence(nearest: Nearest, given: Answer, words: Words, whose: str =
         )
     near = how_near(nearest.edits, nearest.answer, given)
     return (
-        f"nearest {words.hit} {words.string}{whose}: {named(nearest.answer)}, {near}: "
+        f"nearest {words.hit} {words.string}{whose}: {name_string(nearest.answer)}, {near}: "
         f"{label_and_answer(nearest.answer)}"
     )
 

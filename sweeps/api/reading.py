@@ -5,7 +5,7 @@ What belongs together stands in a file of its own in `sweeps.store.reads`.
 
 from sweeps.store.databases.engine import as_of_now, limit_reads, one_moment
 from sweeps.store.reads.curves import Measure, losses_in_training, median_curves, newest_losses
-from sweeps.store.reads.errors import error_kinds_by_length, first_wrong_places
+from sweeps.store.reads.errors import error_kinds_by_length, first_wrong_positions
 from sweeps.store.reads.explained import causes, sensitivity
 from sweeps.store.reads.overview import (
     configs_revision,
@@ -74,7 +74,7 @@ __all__ = [
     "as_of_now", "breaking_strings", "causes", "configs", "configs_revision", "configurations",
     "count_failing_models", "count_runs", "count_string_errors", "epochs",
     "error_kinds_by_length", "failing_models", "failures", "find_run", "find_sweep",
-    "first_wrong_places", "languages", "length_scores", "limit_reads", "losses_in_training",
+    "first_wrong_positions", "languages", "length_scores", "limit_reads", "losses_in_training",
     "median_curves", "members_revision", "memberships", "model", "model_seeds", "models",
     "newest_losses", "notes", "of_run", "one_moment", "output_shares", "predictions", "revision",
     "run_config", "run_status", "runs_named", "scores_by_length", "sensitivity", "settings",

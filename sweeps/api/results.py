@@ -25,7 +25,7 @@ from sweeps.results import differing_fields
 from sweeps.store.databases.engine import Store
 from sweeps.store.opening import to_write
 from sweeps.store.reads import explained, queries, string_queries, sweep_queries
-from sweeps.store.reads.selection import View, WrittenValue, is_value, listed
+from sweeps.store.reads.selection import View, WrittenValue, as_list, is_value
 from sweeps.store.tables import RunState
 
 FIRST = ["id", "sweeps", "model_seed", "state", "accuracy", "errors", "solved_length"]
@@ -60,7 +60,7 @@ def stored_runs(
     reader = store.reader()
     for name in sweeps:
         sweep_queries.find_sweep(reader, name)
-    seeds = tuple(map(_plain, [] if model_seeds is None else listed(model_seeds)))
+    seeds = tuple(map(_plain, [] if model_seeds is None else as_list(model_seeds)))
     for seed in seeds:
         check_model_seed(seed)
     view = View(tuple(sweeps), seeds, failing=failing)
@@ -160,7 +160,7 @@ def runs(
         UnknownRunError: there is no such sweep.
         ConfigError: there is no such field, or a seed is no seed.
     """
-    sweeps = [] if sweep is None else listed(sweep)
+    sweeps = [] if sweep is None else as_list(sweep)
     frame = stored_runs(store, sweeps, model_seeds, failing=failing, fields=fields)
     frame["finished_at"] = pd.to_datetime(frame["finished_at"], utc=True, format="ISO8601")
     first = [*FIRST, *differing_fields(frame)]
@@ -176,7 +176,7 @@ def _run_ids(store: Store, runs: Runs) -> list[int]:
         int(run)
         if isinstance(run, numbers.Integral) and not isinstance(run, bool)
         else queries.find_run(store, str(run))
-        for run in listed(runs)
+        for run in as_list(runs)
     ]
 
 
@@ -293,10 +293,10 @@ def sensitive(store: Store, runs: Runs = (), times: int = failures.TIMES) -> pd.
         UnknownRunError: there is neither such a sweep nor such a run, or the run is not finished.
     """
     reader = store.reader()
-    named = listed(runs)
+    named = as_list(runs)
     if not named:
         return explained.sensitivity(reader)
-    ids = list(dict.fromkeys(run_id for each in named for run_id in _finished(reader, each)))
+    ids = list(dict.fromkeys(run_id for each in named for run_id in _finished_runs(reader, each)))
     for run_id in ids:
         if reason := queries.why_no_weights(queries.run_config(reader, run_id)):
             raise ConfigError(f"run {run_id} cannot be trained again: {reason}")
@@ -313,7 +313,7 @@ def sensitive(store: Store, runs: Runs = (), times: int = failures.TIMES) -> pd.
     return explained.sensitivity(reader, ids)
 
 
-def _finished(store: Store, reference: int | str) -> Iterator[int]:
+def _finished_runs(store: Store, reference: int | str) -> Iterator[int]:
     """The finished runs of a sweep, or the one run of that reference; a number is a run's id."""
     if not isinstance(reference, str):
         yield queries.find_run(store, str(reference))

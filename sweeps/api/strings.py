@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Literal, get_args
 import numpy as np
 import pandas as pd
 
-from seqcls.cancellation import checked
+from seqcls.cancellation import check_each
 from seqcls.config import PARTS, RunConfig
 from seqcls.errors import ConfigError, Parameter
 from seqcls.evaluation import distinct_test_strings, texts_of
@@ -76,7 +76,7 @@ def shortcuts(spec: Spec, conditions: Sequence[str] = ()) -> list[TestReached]:
     varied = [name for name in _varied(tests) if name != "task"]
     return [
         reached(resolve(config), {name: getattr(config, name) for name in varied})
-        for config in checked(tests)
+        for config in check_each(tests)
     ]
 
 

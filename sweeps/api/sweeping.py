@@ -15,7 +15,7 @@ from sweeps.store import writer
 from sweeps.store.databases.engine import Store
 from sweeps.store.opening import to_write
 from sweeps.store.reads import sweep_queries
-from sweeps.store.reads.selection import listed
+from sweeps.store.reads.selection import as_list
 from sweeps.terminal import training_bar
 from sweeps.work import estimate as estimating
 from sweeps.work import machine
@@ -55,8 +55,8 @@ def read_specs(spec: Spec, precision: str | None = None) -> list[SweepSpec]:
     elif isinstance(spec, Mapping):
         specs = [Plan.expand(spec_as_written(spec))]
     else:
-        specs = [each for each in listed(spec) if isinstance(each, SweepSpec)]
-        if len(specs) < len(listed(spec)):
+        specs = [each for each in as_list(spec) if isinstance(each, SweepSpec)]
+        if len(specs) < len(as_list(spec)):
             raise SpecError(
                 f"{spec!r:.60} is no specification: expected a TOML file, a folder of them, the "
                 "name of one that is shipped, or a table with the same keys"
@@ -71,7 +71,7 @@ def sweep_ids(store: Store, sweeps: Sweeps) -> list[int]:
         UnknownRunError: there is no sweep of such a name or id.
     """
     ids = []
-    for each in listed(sweeps):
+    for each in as_list(sweeps):
         if isinstance(each, numbers.Integral) and not isinstance(each, bool):
             ids.append(sweep_queries.check_sweep_id(store, int(each)))
         else:

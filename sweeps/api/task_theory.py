@@ -65,12 +65,18 @@ def theory(task: str, **fields: Any) -> TheoryOfTask:
         name: value for name, value in fields.items() if name in NETWORK_FIELDS
     }
     decided = theory_of(settings).language
-    networks = _read(chosen) if chosen else [] if isinstance(decided, Undecided) else _networks()
+    networks = (
+        _networks_by_readout(chosen)
+        if chosen
+        else []
+        if isinstance(decided, Undecided)
+        else _networks()
+    )
     said = [PredictedNetwork(x, theory_of(settings | x).predictions) for x in networks]
     return TheoryOfTask(described, decided.describe(), tuple(said))
 
 
-def _read(network: dict[str, Any]) -> list[dict[str, Any]]:
+def _networks_by_readout(network: dict[str, Any]) -> list[dict[str, Any]]:
     """A network with the readout that is named, or with each that it can have if `CLS` is none.
 
     Raises:

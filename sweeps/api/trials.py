@@ -12,7 +12,7 @@ import pandas as pd
 from seqcls.config import RunConfig
 from seqcls.fields import fields_unread
 from seqcls.interpretability.mechanisms import ORDER
-from seqcls.interpretability.remedies import Suggestion, changed, named_fields, suggestions
+from seqcls.interpretability.remedies import Suggestion, change_fields, named_fields, suggestions
 from seqcls.interpretability.wording import p_value_text, percent
 from seqcls.problem import obstacle_of, resolve
 from seqcls.text import canonical_json
@@ -69,7 +69,7 @@ class Loop:
 
 def loops(store: Store) -> tuple[Loop, ...]:
     """What stored causes and trained remedies tell, the most telling first."""
-    explained_runs = _explained(store)
+    explained_runs = _main_mechanisms(store)
     if explained_runs.empty:
         return ()
     ids = [int(x) for x in explained_runs["config_id"].unique()]
@@ -99,7 +99,7 @@ def record(tried_loops: Iterable[Loop], suggestion: Suggestion) -> tuple[int, in
     return sum(each.mended for each in tried), sum(each.seeds for each in tried)
 
 
-def ranked(
+def rank(
     tried_loops: Iterable[Loop], suggested: Sequence[Suggestion]
 ) -> list[tuple[Suggestion, tuple[int, int]]]:
     """Suggestions with their records, those first that mended most; untried ones count as half."""
@@ -114,7 +114,7 @@ def _same(first: Suggestion, second: Suggestion) -> bool:
     return all(getattr(first, name) == getattr(second, name) for name in names)
 
 
-def _explained(store: Store) -> pd.DataFrame:
+def _main_mechanisms(store: Store) -> pd.DataFrame:
     """run_id, config_id and the main mechanism of failing runs whose causes are stored."""
     of = explained.failing_runs(store, MOST_CONFIGURATIONS, MOST_SEEDS)
     causes = explained.causes(store, of["run_id"].tolist())
@@ -129,7 +129,7 @@ def _others(
     """The stored configurations with one suggested change, by key."""
     pairs = explained_runs[["config_id", "mechanism"]].drop_duplicates()
     keys = {
-        changed(configs[config_id], each.fields).key
+        change_fields(configs[config_id], each.fields).key
         for config_id, mechanism in pairs.itertuples(index=False)
         if config_id in configs
         for each in suggestions(resolve(configs[config_id]), [mechanism])
@@ -148,7 +148,7 @@ def _loop(
     before = runs[runs["config_id"] == config_id]
     tried, untried = [], []
     for suggestion in suggestions(resolve(config), [mechanism]):
-        other = others.get(changed(config, suggestion.fields).key)
+        other = others.get(change_fields(config, suggestion.fields).key)
         trained = runs[runs["config_id"] == other] if other is not None else runs.head(0)
         came = _came_of_it(suggestion, before, trained, set(alike["run_id"]))
         if came is None:
@@ -239,8 +239,8 @@ def trials(store: Store, run_id: int, mechanisms: Sequence[str]) -> tuple[Remedy
     before = outcomes_of(alike)
     by_meaning = _by_meaning(queries.configs(store))
     trials = []
-    for suggestion, mended in ranked(loops(store), suggestions(resolve(config), mechanisms)):
-        other = changed(config, suggestion.fields)
+    for suggestion, mended in rank(loops(store), suggestions(resolve(config), mechanisms)):
+        other = change_fields(config, suggestion.fields)
         same = tuple(by_meaning.get(_meaning(other), []))
         tried = queries.runs(store, View(config_ids=same))
         spec = trial_spec(other, suggestion, seeds)
@@ -248,7 +248,7 @@ def trials(store: Store, run_id: int, mechanisms: Sequence[str]) -> tuple[Remedy
         waiting = int(states.get(RunState.QUEUED, 0) + states.get(RunState.RUNNING, 0))
         lost = int(states.get(RunState.FAILED, 0))
         trials.append(
-            RemedyTrial(suggestion, spec, _compared(tried, before), waiting, lost, mended)
+            RemedyTrial(suggestion, spec, _compare_trials(tried, before), waiting, lost, mended)
         )
     return tuple(trials)
 
@@ -304,7 +304,7 @@ def all_spec(config: RunConfig, tried: Sequence[RemedyTrial]) -> SweepSpec:
         config: that they change.
         tried: at least one.
     """
-    fields = [named_fields(changed(config, trial.suggestion.fields)) for trial in tried]
+    fields = [named_fields(change_fields(config, trial.suggestion.fields)) for trial in tried]
     shared = {
         name: value
         for name, value in fields[0].items()
@@ -357,6 +357,6 @@ def _comparison_sentence(comparison: Comparison) -> str:
     )
 
 
-def _compared(tried: pd.DataFrame, before: pd.DataFrame) -> Comparison | None:
+def _compare_trials(tried: pd.DataFrame, before: pd.DataFrame) -> Comparison | None:
     outcomes = outcomes_of(tried)
     return None if outcomes.empty or before.empty else compare(outcomes, before)

@@ -169,7 +169,7 @@ def comparison_sentences(compared: "Compared", words: "Words", *configs: "RunCon
         configs: the two, by which their strings are shown.
     """
     from seqcls.interpretability.wording import p_value_text, percent
-    from sweeps.api.presentation import displayed
+    from sweeps.api.presentation import display_strings
 
     comparison = compared.comparison
     said = [f"a: {compared.names[0]}", f"b: {compared.names[1]}"]
@@ -200,7 +200,7 @@ def comparison_sentences(compared: "Compared", words: "Words", *configs: "RunCon
     )
     said += [
         f"  {row['string'] or 'the empty string'}: by {row['wrong_a']} of a, {row['wrong_b']} of b"
-        for row in displayed(compared.strings.head(SHOWN), *configs).to_dict("records")
+        for row in display_strings(compared.strings.head(SHOWN), *configs).to_dict("records")
     ]
     return said
 

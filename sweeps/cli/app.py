@@ -37,7 +37,7 @@ from sweeps.cli import (
     sweeps,
 )
 from sweeps.cli.parameters import BAD_INPUT, UNAVAILABLE, AsJson, Db, option
-from sweeps.processes import end_without_collecting, heeded, repeated
+from sweeps.processes import end_without_collecting, ending_signals, retry_lost
 from sweeps.terminal import VisibleFormatter, name_database, say
 
 
@@ -50,7 +50,7 @@ class ShownWithoutDamage(TyperGroup):
     def main(self, args: Sequence[str] | None = None, *others: Any, **how: Any) -> Any:
         """Runs the command, more than once where that may help."""
         given = list(sys.argv[1:] if args is None else args)
-        run = partial(repeated, partial(super().main, given, *others, **how))
+        run = partial(retry_lost, partial(super().main, given, *others, **how))
         _forget_opened()
         try:
             return run()
@@ -63,7 +63,7 @@ class ShownWithoutDamage(TyperGroup):
 def _forget_opened() -> None:
     # Where no command has opened a database yet, nothing is loaded for it.
     if (trust := sys.modules.get("sweeps.store.trust")) is not None:
-        trust.forget_opened()
+        trust.forget_open_stores()
 
 
 def _can_be_tried_without(error: Exception) -> bool:
@@ -104,8 +104,8 @@ app.add_typer(strings.app)
 
 def main() -> None:
     """Runs the command; what goes wrong is told in one line and by the exit status."""
-    for end in (ends := heeded()):
-        signal.signal(end, _terminated)
+    for end in (ends := ending_signals()):
+        signal.signal(end, _terminate)
     _show_log()
     name_database(None)
     warnings.showwarning = _show_warning
@@ -126,13 +126,13 @@ def main() -> None:
         end_without_collecting()
 
 
-def _terminated(number: int, _: object) -> NoReturn:
+def _terminate(number: int, _: object) -> NoReturn:
     sys.exit(128 + number)
 
 
 def _fail(error: Exception, status: int) -> NoReturn:
-    said = error.worded(option) if isinstance(error, SeqclsError) else str(error)
-    if (reason := limits.reached(error)) is not None and reason not in said:
+    said = error.render(option) if isinstance(error, SeqclsError) else str(error)
+    if (reason := limits.limit_reached(error)) is not None and reason not in said:
         said = f"{said}: {reason}" if said else reason
         status = UNAVAILABLE
     say(f"seqcls: {' '.join(said.split())}", err=True)

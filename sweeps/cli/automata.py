@@ -48,7 +48,7 @@ def automaton(
     """Learn the minimal automaton of a model's answers, and where the language differs."""
     from rich.console import Console
 
-    from seqcls.interpretability.automaton import counted, inside_text, learned_text
+    from seqcls.interpretability.automaton import count_of, inside_text, learned_text
 
     bounds = {"states": states, "rounds": rounds, "strings": strings, "length": length}
     store, run_id = open_run(db, run)
@@ -75,7 +75,7 @@ def automaton(
     print_table(rounds_table(learned), "hypotheses, each with the string that refutes it")
     shown = learned.main_hypothesis
     if shown.states <= SHOWN:
-        print_table(transitions_table(learned, shown), counted(shown.states, "state", "states"))
+        print_table(transitions_table(learned, shown), count_of(shown.states, "state", "states"))
     if within is not None:
         say("\n".join(inside_text(within)))
 
@@ -119,7 +119,7 @@ def rounds_table(learned: "LearnedAutomaton") -> "pd.DataFrame":
     """A row a hypothesis."""
     import pandas as pd
 
-    from seqcls.interpretability.automaton import named
+    from seqcls.interpretability.automaton import name_string
     from seqcls.interpretability.wording import percent
 
     return pd.DataFrame(
@@ -131,7 +131,7 @@ def rounds_table(learned: "LearnedAutomaton") -> "pd.DataFrame":
                 f"{made.explained:,} of {learned.wrong:,}" for made in learned.rounds
             ],
             "refuted by": [
-                "" if made.counterexample is None else named(learned, made.counterexample)
+                "" if made.counterexample is None else name_string(learned, made.counterexample)
                 for made in learned.rounds
             ],
         }

@@ -52,7 +52,7 @@ def family(
     """
     from seqcls.interpretability.family import OutputFamily, output_family_text
     from seqcls.interpretability.sentences import family_text
-    from sweeps.api.presentation import displayed
+    from sweeps.api.presentation import display_strings
 
     store, run_id = open_run(db, run)
     tried = api.family(store, run_id, strings, epoch)
@@ -62,7 +62,7 @@ def family(
         return
     show(as_json, output_family_text(tried), record)
     if not as_json:
-        table = displayed(_outputs_table(tried), api.config(store, run_id))
+        table = display_strings(_outputs_table(tried), api.config(store, run_id))
         print_table(table, f"outputs of run {run_id}")
 
 

@@ -248,7 +248,7 @@ def errors(
     columns: Columns = None,
 ) -> None:
     """List the test strings that a run gets wrong, the shortest first."""
-    from sweeps.api.presentation import displayed, words_of
+    from sweeps.api.presentation import display_strings, words_of
 
     store = open_database(db)
     frame = api.errors_of_run(store, run, sort)
@@ -259,7 +259,7 @@ def errors(
         return
     run_id = api.find_run(store, run)
     of = api.config(store, run_id)
-    frame = _readable(displayed(frame, of))
+    frame = _readable(display_strings(frame, of))
     part = f"; the first {limit:,} by {sort}" if limit else ""
     words = words_of(of)
     strings = f"{number:,} {words.plural('distinct')}, {tested:,} in the test set"
@@ -290,7 +290,7 @@ def predict(
     as_json: AsJson = False,
 ) -> None:
     """Give a model's probability that each string is in its language, or its output for it."""
-    from sweeps.api.presentation import displayed
+    from sweeps.api.presentation import display_strings
 
     store, run_id = open_run(db, run)
     answers = api.predict(store, run_id, strings, epoch, partial=False, beam=beam)
@@ -299,7 +299,7 @@ def predict(
     if as_json:
         print_json(frame)
         return
-    print_table(_readable(displayed(frame, api.config(store, run_id))), f"run {run_id}")
+    print_table(_readable(display_strings(frame, api.config(store, run_id))), f"run {run_id}")
 
 
 COMMANDS: Mapping[Callable[..., None], str] = {

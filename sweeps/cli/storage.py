@@ -130,9 +130,9 @@ def upgrade(db: Db = None) -> None:
 @db_app.command(epilog="Example: seqcls db check --db runs.db")
 def check(db: Db = None) -> None:
     """Say what kind of database this is, what is in it and whether it can be written."""
-    from sweeps.api.databases import described
+    from sweeps.api.databases import describe_database
 
-    for name, value in described(db):
+    for name, value in describe_database(db):
         say(f"{name:10}{value}")
 
 

@@ -36,8 +36,8 @@ from sweeps.cli.printing import (
     print_table,
     table_of,
 )
-from sweeps.processes import repeated
-from sweeps.terminal import progress_bar, say, spoken
+from sweeps.processes import retry_lost
+from sweeps.terminal import format_duration, progress_bar, say
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -88,7 +88,7 @@ def sweep(
     check_training(how, specs)
     # Looked up read-only first: a complete database is not touched at all.
     if (there := api.existing(db)) is not None and missing_runs(there, specs) == 0:
-        say(f"{_named(specs)}: all runs are in {there.name}.")
+        say(f"{_name_sweeps(specs)}: all runs are in {there.name}.")
         return
     if how.dask is None:
         _warn_of_memory(specs, max(how.workers, 1))
@@ -96,7 +96,7 @@ def sweep(
     ids = sweep_ids(store, api.submit(store, specs))
     if told := _trained_on(specs):
         say(told, err=True)
-    _work(store, ids, how, _named(specs))
+    _work(store, ids, how, _name_sweeps(specs))
 
 
 @app.command(rich_help_panel=PANEL, epilog="Example: seqcls submit heads.toml")
@@ -109,10 +109,10 @@ def submit(spec: Spec, db: Db = None, precision: Precision = None) -> None:
     store = api.open_writer(db)
     names = api.submit(store, specs)
     # Asked again by itself: what is queued is queued.
-    queued = repeated(partial(runs_by_state, store, names)).get(api.RunState.QUEUED, 0)
+    queued = retry_lost(partial(runs_by_state, store, names)).get(api.RunState.QUEUED, 0)
     say(
-        f"{_named(specs)}: {count(queued, 'run')} queued in {store.name}; `seqcls work` trains "
-        "them."
+        f"{_name_sweeps(specs)}: {count(queued, 'run')} queued in {store.name}; `seqcls work` "
+        "trains them."
     )
 
 
@@ -174,7 +174,7 @@ def status(
                 raise typer.Exit(_exit_status(progress))
             time.sleep(STATUS_SECONDS)
             # One that is deleted meanwhile is no longer told of.
-            every = repeated(partial(api.status, store))
+            every = retry_lost(partial(api.status, store))
             progress = [x for x in every if not sweeps or x.name in sweeps]
 
 
@@ -185,7 +185,7 @@ def stop(sweeps: SweepNames, db: Db = None) -> None:
 
     store = open_database(db)
     api.stop(store, sweeps)
-    for sweep in repeated(partial(api.status, store, sweeps)):
+    for sweep in retry_lost(partial(api.status, store, sweeps)):
         if sweep.state == "done":
             say(f"{sweep.name} was done already.")
         else:
@@ -200,7 +200,7 @@ def resume(sweeps: SweepNames, db: Db = None) -> None:
     """Resume stopped sweeps."""
     store = open_database(db)
     api.resume(store, sweeps)
-    for sweep in repeated(partial(api.status, store, sweeps)):
+    for sweep in retry_lost(partial(api.status, store, sweeps)):
         say(f"{sweep.name}: {count(sweep.queued, 'run')} queued; `seqcls work` trains them.")
 
 
@@ -263,10 +263,10 @@ def estimate(
         return
     takes = ""
     if judged.seconds:
-        takes = f", about {spoken(judged.seconds)} for the rest with {processes} at a time"
+        takes = f", about {format_duration(judged.seconds)} for the rest with {processes} at a time"
     say(
-        f"{_named(specs)}: {count(judged.runs, 'run')}, {judged.there:,} there already{takes}. "
-        f"{judged.basis}"
+        f"{_name_sweeps(specs)}: {count(judged.runs, 'run')}, {judged.there:,} there "
+        f"already{takes}. {judged.basis}"
     )
     if told:
         say(told)
@@ -309,7 +309,10 @@ def _work(store: "Store", ids: list[int] | None, how: "WorkOptions", what: str) 
         say(f"{what}: ended at once; {_what_is_left(store, ids)}", err=True)
         raise typer.Exit(INTERRUPTED) from None
     seconds = time.perf_counter() - started
-    say(f"{what}: trained {count(worked.recorded, 'run')} in {spoken(seconds)}, in {store.name}.")
+    say(
+        f"{what}: trained {count(worked.recorded, 'run')} in {format_duration(seconds)}, in "
+        f"{store.name}."
+    )
     raise typer.Exit(_say_what_came_of_it(store, ids, worked))
 
 
@@ -379,5 +382,5 @@ def _say_orphaned(progress: "list[SweepProgress]") -> None:
             )
 
 
-def _named(specs: "list[SweepSpec]") -> str:
+def _name_sweeps(specs: "list[SweepSpec]") -> str:
     return specs[0].name if len(specs) == 1 else f"{len(specs)} sweeps"

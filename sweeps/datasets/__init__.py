@@ -69,7 +69,7 @@ def read_dataset(path: str | Path, name: str | None = None) -> Dataset:
     """
     content = read_content(path, name, most=1)
     if content.dataset is None:
-        raise DatasetError(f"{_shown(path)}: {content.problems[0]}")
+        raise DatasetError(f"{_display_path(path)}: {content.problems[0]}")
     return content.dataset
 
 
@@ -105,7 +105,7 @@ def _name(path: Path, name: str | None) -> str:
     return "".join(x if x.isprintable() else "?" for x in text)[:MAX_NAME]
 
 
-def _shown(path: str | Path) -> str:
+def _display_path(path: str | Path) -> str:
     return repr(str(path))[:200]
 
 
@@ -148,7 +148,7 @@ class _Texts:
                 f"{'a list' if items is not None else 'none'}; write all alike, and where brackets "
                 "are tokens a space around every token"
             )
-        tokens = None if items is None else _checked(value, items)
+        tokens = None if items is None else _check_tokens(value, items)
         if kind is None:
             self._undecided[len(self.texts)] = tokens or []
         elif self._kind is None:
@@ -190,7 +190,7 @@ class _Texts:
         return f"{self.name}: read as words, since {some}, first {first}{advice}"
 
 
-def _checked(value: Any, items: Sequence[Any]) -> list[str]:
+def _check_tokens(value: Any, items: Sequence[Any]) -> list[str]:
     """The tokens in a list.
 
     Raises:
@@ -262,7 +262,7 @@ class _Rows:
 
     def _add(self, row: RawRow) -> None:
         label = label_of(row.label) if "label" in self._columns else None
-        split = _split(row.split) if "split" in self._columns else None
+        split = _split_number(row.split) if "split" in self._columns else None
         row_id = self._id(row.id) if "id" in self._columns else None
         self._tokens.add(row.tokens)
         if label is None:
@@ -397,7 +397,7 @@ def label_of(value: Any, column: str = "label") -> bool:
     return label
 
 
-def _split(value: Any) -> int:
+def _split_number(value: Any) -> int:
     split = SPLIT_NAMES.get(value.strip().lower()) if isinstance(value, str) else None
     if split is None:
         raise DatasetError(f"split is {value!r:.60}, expected one of {', '.join(SPLITS)}")

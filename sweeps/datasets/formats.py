@@ -197,7 +197,7 @@ def is_index(name: str) -> bool:
     return _INDEX.fullmatch(name.strip().lower()) is not None
 
 
-def _separated(separator: str) -> Callable[[Path], FileTable]:
+def _reader_of_separated(separator: str) -> Callable[[Path], FileTable]:
     def read(path: Path) -> FileTable:
         lines = separated_lines(path, separator)
         heading, first = next(lines, ("line 1", []))
@@ -227,23 +227,23 @@ def _json_lines(path: Path) -> FileTable:
 
 def json_object(number: int, line: str) -> dict[str, Any]:
     """The object in a line of JSON Lines; its names in lowercase."""
-    record = _loaded(f"line {number}", line)
+    record = _load_json(f"line {number}", line)
     if not isinstance(record, dict):
         hint = "; end the name of a file that is one array in .json" * isinstance(record, list)
         raise DatasetError(
             f'line {number} is no JSON object, such as {{"tokens": "ab", ...}}{hint}'
         )
-    return _lowered(f"line {number}", record)
+    return _lower_names(f"line {number}", record)
 
 
-def _lowered(place: str, record: Mapping[str, Any]) -> dict[str, Any]:
+def _lower_names(place: str, record: Mapping[str, Any]) -> dict[str, Any]:
     lowered = {key.strip().lower(): value for key, value in record.items()}
     if len(lowered) < len(record):
         raise DatasetError(f"{place}: two names differ in nothing but capitals and spaces")
     return lowered
 
 
-def _loaded(what: str, text: str | bytes) -> Any:
+def _load_json(what: str, text: str | bytes) -> Any:
     try:
         return json.loads(text, object_pairs_hook=_unique)
     except (ValueError, RecursionError) as error:
@@ -274,7 +274,7 @@ def _json(path: Path) -> FileTable:
     if not first:
         raise DatasetError("no rows")
     try:
-        whole = _loaded("the file", whole_content(path, MAX_JSON).decode("utf-8-sig"))
+        whole = _load_json("the file", whole_content(path, MAX_JSON).decode("utf-8-sig"))
     except UnicodeDecodeError as error:
         raise DatasetError(f"no text in UTF-8 (byte {error.start + 1}); save it as UTF-8") from None
     if not isinstance(whole, list):
@@ -289,8 +289,10 @@ def _json(path: Path) -> FileTable:
             raise DatasetError(f'{place} is {record!r:.60}, expected {{"tokens": "ab", ...}}')
     if not whole:
         raise DatasetError("no rows")
-    rows = ((place, _lowered(place, row)) for place, row in zip(places, whole, strict=True))
-    return FileTable(list(_lowered(places[0], whole[0])), lambda _: rows, places[0], may_vary=True)
+    rows = ((place, _lower_names(place, row)) for place, row in zip(places, whole, strict=True))
+    return FileTable(
+        list(_lower_names(places[0], whole[0])), lambda _: rows, places[0], may_vary=True
+    )
 
 
 def _parquet(path: Path) -> FileTable:
@@ -305,9 +307,9 @@ def _parquet(path: Path) -> FileTable:
 
 
 READERS: dict[str, Callable[[Path], FileTable]] = {
-    ".csv": _separated(","),
-    ".tsv": _separated("\t"),
-    ".txt": _separated("\t"),
+    ".csv": _reader_of_separated(","),
+    ".tsv": _reader_of_separated("\t"),
+    ".txt": _reader_of_separated("\t"),
     ".jsonl": _json_lines,
     ".ndjson": _json_lines,
     ".json": _json,

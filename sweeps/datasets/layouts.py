@@ -70,7 +70,7 @@ def raw_rows(path: Path) -> RawRows:
         if path.is_dir():
             return _folder(path)
         if path.name.endswith("_src.txt") and path.is_file():
-            return _paired(path)
+            return _read_pairs(path)
     except OSError as error:
         raise DatasetError(f"cannot be read: {error.strerror or error}") from None
     return _known_columns(table_of(path))
@@ -150,7 +150,7 @@ def _check_columns(sources: Mapping[str, str], table: FileTable) -> None:
         )
 
 
-def _paired(path: Path) -> RawRows:
+def _read_pairs(path: Path) -> RawRows:
     """Inputs in `NAME_src.txt`, their targets line by line in `NAME_tgt.txt`."""
     other = path.with_name(path.name.removesuffix("_src.txt") + "_tgt.txt")
     if not other.is_file():
@@ -188,7 +188,7 @@ def _split_names(name: str) -> Iterator[str]:
 
 def _pairs_by_split(sources: Mapping[str, Path]) -> Iterator[RawRow]:
     for split, source in sources.items():
-        for row in _paired(source).rows:
+        for row in _read_pairs(source).rows:
             yield row._replace(split=split)
 
 

@@ -53,7 +53,7 @@ def compression_of(ending: str) -> str:
     return next((suffix for suffix in COMPRESSED if ending.endswith(suffix)), "")
 
 
-def _opened(path: Path) -> IO[bytes]:
+def _open(path: Path) -> IO[bytes]:
     suffix = compression_of(path.name.lower())
     opened: IO[bytes] = COMPRESSED[suffix](path, "rb") if suffix else path.open("rb")
     return opened
@@ -83,7 +83,7 @@ def lines_of(path: Path) -> Iterator[str]:
 
 def _byte_lines(path: Path) -> Iterator[bytes]:
     try:
-        with _opened(path) as file:
+        with _open(path) as file:
             line = file.readline(MAX_LINE + 1)
             for first, what in _FIRST_BYTES.items():
                 if line.startswith(first):
@@ -116,7 +116,7 @@ def _unreadable(path: Path, error: Exception) -> DatasetError:
 def whole_content(path: Path, most: int) -> bytes:
     """All bytes of a file, unpacked, of which there may be so many."""
     try:
-        with _opened(path) as file:
+        with _open(path) as file:
             content = file.read(most + 1)
     except (EOFError, lzma.LZMAError, zlib.error, OSError) as error:
         raise _unreadable(path, error) from None

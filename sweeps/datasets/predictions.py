@@ -53,7 +53,7 @@ def read_predictions(path: Path) -> tuple[bool, list[PredictionRow]]:
             checked.add(tuple(cells))
         if len(tested) == MAX_ROWS:
             raise DatasetError(f"{place}: expected at most {MAX_ROWS:,} rows")
-        with _named(place):
+        with _name_line(place):
             if tuple(cells) not in checked:
                 # Lines of JSON need not have the names of the first.
                 _check_columns([*cells, *(x for x in (*NEEDED, name) if x not in cells)])
@@ -63,16 +63,16 @@ def read_predictions(path: Path) -> tuple[bool, list[PredictionRow]]:
     if not tested:
         raise DatasetError("no predictions for test strings")
     if _is_text(path):
-        tested = _typed(tested)
+        tested = _read_numbers(tested)
     predictions = []
     for place, cells in tested:
-        with _named(place):
+        with _name_line(place):
             predictions.append(_row(place, cells, name))
     return name == "id", predictions
 
 
 @contextmanager
-def _named(place: str) -> Iterator[None]:
+def _name_line(place: str) -> Iterator[None]:
     """What is refused within is named with its line."""
     try:
         yield
@@ -183,7 +183,7 @@ def _is_text(path: Path) -> bool:
 PACKED = (".gz", ".bz2", ".xz")
 
 
-def _typed(rows: Sequence[Row]) -> list[Row]:
+def _read_numbers(rows: Sequence[Row]) -> list[Row]:
     """Rows of text whose settings are numbers in the columns in which all are.
 
     A cell is a number where the number is written as the cell is: 1.10, 007, 1_000 and 5500e03 are

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from seqcls.cancellation import checked
+from seqcls.cancellation import check_each
 from seqcls.config import RunConfig
 from seqcls.errors import ConfigError, DatasetError, Parameter, PluginError, SpecError
 from seqcls.problem import configuration
@@ -72,16 +72,16 @@ def with_digests(data: Mapping[str, Any], folder: Path | None = None) -> Mapping
     settings = dict(data)
     for key in ("fixed", "axes"):
         if isinstance(fields := settings.get(key), Mapping):
-            settings[key] = _replaced(fields, folder)
+            settings[key] = _replace_path(fields, folder)
     if isinstance(listed := settings.get("configurations"), list | tuple):
         settings["configurations"] = [
-            _replaced(fields, folder) if isinstance(fields, Mapping) else fields
+            _replace_path(fields, folder) if isinstance(fields, Mapping) else fields
             for fields in listed
         ]
     return settings
 
 
-def _replaced(fields: Mapping[str, Any], folder: Path | None) -> Mapping[str, Any]:
+def _replace_path(fields: Mapping[str, Any], folder: Path | None) -> Mapping[str, Any]:
     if "path" not in fields:
         return fields
     if "dataset" in fields:
@@ -138,7 +138,7 @@ class SweepSpec(WrittenSpec):
         """
         seen: set[str] = set()
         for entry in self.configurations:
-            for values in checked(itertools.product(*self.axes.values())):
+            for values in check_each(itertools.product(*self.axes.values())):
                 fields = {**self.fixed, **entry, **dict(zip(self.axes, values, strict=True))}
                 try:
                     config = configuration(fields)
@@ -169,7 +169,7 @@ class Plan(SweepSpec):
 
     def configs(self) -> Iterator[RunConfig]:
         """Every configuration of the grid."""
-        return checked(self._configs)
+        return check_each(self._configs)
 
 
 def load_specs(reference: str) -> list[SweepSpec]:

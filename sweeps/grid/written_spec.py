@@ -85,7 +85,7 @@ def _model_seeds(value: Any) -> Seeds:
     return seeds
 
 
-def _known(fields: dict[str, Any]) -> dict[str, Any]:
+def _check_names(fields: dict[str, Any]) -> dict[str, Any]:
     for name in fields:
         if name == "model_seeds" or OTHER_NAMES.get(name) == "model_seeds":
             raise SpecError(
@@ -99,8 +99,8 @@ def _known(fields: dict[str, Any]) -> dict[str, Any]:
     return fields
 
 
-Fields = Annotated[dict[str, Any], AfterValidator(_known)]
-Axes = Annotated[dict[str, Annotated[list[Any], Field(min_length=1)]], AfterValidator(_known)]
+Fields = Annotated[dict[str, Any], AfterValidator(_check_names)]
+Axes = Annotated[dict[str, Annotated[list[Any], Field(min_length=1)]], AfterValidator(_check_names)]
 
 
 class WrittenSpec(BaseModel):

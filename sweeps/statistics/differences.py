@@ -84,7 +84,7 @@ def failing_difference(
     if paired:
         pairs = [table_of(*pair) for pair in zip(a, b, strict=True)]
         return paired_newcombe(_pooled_table(pairs))
-    return newcombe(_counted(a), _counted(b))
+    return newcombe(_weigh(a), _weigh(b))
 
 
 def median_difference(a: Sequence[Outcomes], b: Sequence[Outcomes]) -> ConfidenceInterval:
@@ -124,7 +124,7 @@ def _pooled_table(tables: Sequence[PairTable]) -> PairTable:
     )
 
 
-def _counted(outcomes: Sequence[Outcomes]) -> tuple[float, float]:
+def _weigh(outcomes: Sequence[Outcomes]) -> tuple[float, float]:
     n = _seeds_worth([len(x.seeds) for x in outcomes])
     return n * float(np.mean([x.share for x in outcomes])), n
 

@@ -99,12 +99,12 @@ def _hybrid(
 ) -> ConfidenceInterval:
     """Square-and-add of the two shares' own limits."""
     difference = first.value - second.value
-    below = _added(first.value - first.low, second.high - second.value, phi)
-    above = _added(first.high - first.value, second.value - second.low, phi)
+    below = _combine(first.value - first.low, second.high - second.value, phi)
+    above = _combine(first.high - first.value, second.value - second.low, phi)
     return ConfidenceInterval(difference, difference - below, difference + above)
 
 
-def _added(first: float, second: float, phi: float) -> float:
+def _combine(first: float, second: float, phi: float) -> float:
     return math.sqrt(max(first**2 - 2 * phi * first * second + second**2, 0.0))
 
 

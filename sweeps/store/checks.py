@@ -55,7 +55,7 @@ def _some_are_missing(names: tuple[str, ...]) -> str:
     return f"{missing} NOT IN (0, {len(names)})"
 
 
-def _known(values: Any) -> set[Any]:
+def _is_known(values: Any) -> set[Any]:
     """The values that are there."""
     return {*np.ravel(values).tolist()} - {None}
 
@@ -68,7 +68,7 @@ def _has_outputs(row: Row) -> bool:
 def _differs_from_confusion(row: Row) -> bool:
     tn, fp, fn, tp = cells = [row[name] for name in Confusion._fields]
     if any(None in np.ravel(cell).tolist() for cell in cells):
-        return any(map(_known, cells))
+        return any(map(_is_known, cells))
     return bool(np.any((tn + fp + fn + tp != row["tested"]) | (fp + fn != row["wrong"])))
 
 
@@ -96,7 +96,7 @@ CONTRADICTIONS = (
         ("length_score",),
         SOME_OUTPUTS,
         _some_are_missing(OUTPUT_COUNTS),
-        lambda row: not _has_outputs(row) and any(_known(row[name]) for name in OUTPUT_COUNTS),
+        lambda row: not _has_outputs(row) and any(_is_known(row[name]) for name in OUTPUT_COUNTS),
     ),
     Contradiction(
         ("test_string",),

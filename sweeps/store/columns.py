@@ -157,14 +157,14 @@ class Checked(TypeDecorator[Any]):
         made = self.impl_instance.result_processor(dialect, coltype)
         fits = self.kind.fits
 
-        def checked(value: Any) -> Any:
+        def check(value: Any) -> Any:
             if value is None:
                 return None
             if not fits(value):
-                raise self._damaged(value)
+                raise self._damage_error(value)
             return value if made is None else made(value)
 
-        return checked
+        return check
 
     def check_all(self, values: Collection[Any]) -> None:
         """The same of a whole column as the driver gives it, in a fraction of the time.
@@ -180,14 +180,14 @@ class Checked(TypeDecorator[Any]):
             there = (min(values), max(values))
         for value in there:
             if not self.kind.fits(value):
-                raise self._damaged(value)
+                raise self._damage_error(value)
 
-    def _damaged(self, value: object) -> StoreDamagedError:
-        said = damaged(self.table, self.column, value, self.kind)
+    def _damage_error(self, value: object) -> StoreDamagedError:
+        said = describe_damage(self.table, self.column, value, self.kind)
         return StoreDamagedError(said, table=self.table, column=self.column)
 
 
-def damaged(what: str, column: str, value: object, kind: ValueKind) -> str:
+def describe_damage(what: str, column: str, value: object, kind: ValueKind) -> str:
     """What is wrong with a value, without what to do about it."""
     shown = " ".join(repr(value).split())
     shown = f"{shown[:SHOWN]}…" if len(shown) > SHOWN else shown
@@ -240,7 +240,7 @@ NUMBER_BYTES = 3
 """Enough for the strings of any test set: a configuration has at most a million."""
 
 
-def packed(errors: StringErrors) -> tuple[bytes, bytes]:
+def pack_errors(errors: StringErrors) -> tuple[bytes, bytes]:
     """Numbers and logits, the highest byte first; logits in the precision that they have."""
     numbers = errors.numbers.astype(">u4").view(np.uint8).reshape(-1, 4)[:, 1:]
     with np.errstate(over="ignore", under="ignore"):
@@ -250,8 +250,8 @@ def packed(errors: StringErrors) -> tuple[bytes, bytes]:
     return numbers.tobytes(), logits.tobytes()
 
 
-def unpacked(numbers: bytes, logits: bytes) -> StringErrors:
-    """What `packed` made bytes of.
+def unpack_errors(numbers: bytes, logits: bytes) -> StringErrors:
+    """What `pack_errors` made bytes of.
 
     Raises:
         ValueError: the two are not of equally many strings.

@@ -46,7 +46,7 @@ from sweeps.store.tables import (
     TestSetRow,
     VerdictRow,
 )
-from sweeps.store.writes.explained import copy_explained
+from sweeps.store.writes.explained import copy_causes
 from sweeps.store.writes.recording import raise_sums
 from sweeps.store.writes.test_sets import copy_datasets, insert_test_strings
 
@@ -255,7 +255,7 @@ class _RunsPart:
 
     def _is_whole(self, theirs: StoredRun, test_set: str | None) -> bool:
         """Whether results are as they were written, on the strings that are tested here."""
-        if theirs.misfit() is None and theirs.test_set == test_set:
+        if theirs.inconsistency() is None and theirs.test_set == test_set:
             return True
         run = theirs.run
         self._merged.damaged.append(f"run {run['id']} (model seed {run['model_seed']})")
@@ -286,7 +286,7 @@ class _RunsPart:
             ]
         )
         self._copy_verdicts(runs)
-        self._copy_explained(runs)
+        self._copy_causes(runs)
         raise_sums(self._target, runs)
         self._merged.results += len(runs)
 
@@ -304,9 +304,9 @@ class _RunsPart:
         rows = self._target.execute(kept).all()
         self._update([(run_id, {"verdict_digest": digest}) for run_id, digest in rows])
 
-    def _copy_explained(self, runs: Mapping[int, StoredRun]) -> None:
+    def _copy_causes(self, runs: Mapping[int, StoredRun]) -> None:
         our_ids = {stored.run["id"]: our_id for our_id, stored in runs.items()}
-        copy_explained(self._source, self._target, our_ids)
+        copy_causes(self._source, self._target, our_ids)
 
     def _update(self, changes: Sequence[tuple[int, Mapping[str, Any]]]) -> None:
         """Changes the same columns of several runs."""
@@ -335,7 +335,7 @@ class _RunsPart:
             )
         self._merged.same += len(same)
         self._copy_verdicts(same)
-        self._copy_explained(same)
+        self._copy_causes(same)
 
 
 def _differences(ours: StoredRun, theirs: StoredRun) -> Iterator[str]:

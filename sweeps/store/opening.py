@@ -85,7 +85,7 @@ def open_reader(db: str | None = None, *, any_version: bool = False) -> Store:
     # Imported where it is used: it needs the tables, which a store that is made does not.
     from sweeps.store import trust
 
-    store = _opened(locate(db), read_only=True)
+    store = _open(locate(db), read_only=True)
     # A page opens the database dozens of times, mostly as it was the time before.
     if store.path is not None and not any_version and trust.is_still_sound(store.path):
         return store
@@ -96,7 +96,7 @@ def open_reader(db: str | None = None, *, any_version: bool = False) -> Store:
     if any_version:
         return store
     _refuse_older(store, version)
-    trusted = store.trusted()
+    trusted = store.without_damage()
     if trusted is store and store.path is not None:
         trust.mark_sound(store.path, before)
     return trusted
@@ -113,7 +113,7 @@ def open_writer(db: str | None = None, *, any_version: bool = False) -> Store:
         StoreVersionError: it was made by another version.
         StoreError: it cannot be opened or is no database of this program.
     """
-    store = _opened(locate(db), read_only=False)
+    store = _open(locate(db), read_only=False)
     writable = store
     if store.path is not None:
         undo_unfinished(store.path.parent)
@@ -191,7 +191,7 @@ def pack(db: Store | str | Path | None = None) -> Path:
     return located
 
 
-def _opened(located: Path | URL, *, read_only: bool) -> Store:
+def _open(located: Path | URL, *, read_only: bool) -> Store:
     store = _opened_as_it_is(located, read_only=read_only)
     # Configurations name datasets by their digest, wherever they are resolved.
     datasets.add_source(store.location, partial(_dataset_in, store))

@@ -28,7 +28,13 @@ from sweeps.store.checks import (
     read_config_of_key,
     read_spec,
 )
-from sweeps.store.columns import Checked, ValueKind, damaged, unpacked, unpacked_outputs
+from sweeps.store.columns import (
+    Checked,
+    ValueKind,
+    describe_damage,
+    unpack_errors,
+    unpacked_outputs,
+)
 from sweeps.store.tables import Base, RunState
 
 TABLES: dict[str, Table] = dict(Base.metadata.tables)
@@ -67,7 +73,7 @@ def keys_of(table: Table) -> str:
     return ", ".join(column.name for column in table.primary_key)
 
 
-def named(table: Table, values: dict[str, Any]) -> str:
+def name_row(table: Table, values: dict[str, Any]) -> str:
     """What the row with these values is called."""
     return row_name(table, [values[column.name] for column in table.primary_key])
 
@@ -198,12 +204,12 @@ def _values(connection: sqlite3.Connection, table: Table, survey: Survey) -> Non
     for number, *row in connection.execute(query):
         values = dict(zip(checked, row, strict=True))
         name = checked[number]
-        line = damaged(named(table, values), name, values[name], kind_of(table, name))
+        line = describe_damage(name_row(table, values), name, values[name], kind_of(table, name))
         _leave_out(survey, table, values, line)
     if table.name == "run":
         _unfinished_results(connection, survey)
     if checks := [each for each in CONTRADICTIONS if table.name in each.tables]:
-        _contradicted(connection, table, checks, survey)
+        _find_contradictions(connection, table, checks, survey)
 
 
 def _unfinished_results(connection: sqlite3.Connection, survey: Survey) -> None:
@@ -218,7 +224,7 @@ def _unfinished_results(connection: sqlite3.Connection, survey: Survey) -> None:
         survey.add("run", run_id, f"run {run_id}: {NO_RESULTS}")
 
 
-def _contradicted(
+def _find_contradictions(
     connection: sqlite3.Connection, table: Table, checks: list[Contradiction], survey: Survey
 ) -> None:
     """Rows whose values contradict each other."""
@@ -233,7 +239,7 @@ def _contradicted(
     for number, *row in connection.execute(query):
         if row[0] not in known:
             values = dict(zip(keys, row, strict=True))
-            line = f"{named(table, values)}: {checks[number].said}"
+            line = f"{name_row(table, values)}: {checks[number].said}"
             _leave_out(survey, table, values, line)
 
 
@@ -250,7 +256,7 @@ def _twice(connection: sqlite3.Connection, table: Table, survey: Survey) -> None
         )
         for row in connection.execute(query):
             values = dict(zip(names, row, strict=True))
-            line = f"{named(table, values)}: not the only row with this {keys}"
+            line = f"{name_row(table, values)}: not the only row with this {keys}"
             _leave_out(survey, table, values, line)
 
 
@@ -331,7 +337,7 @@ def _errors_of_no_string(connection: sqlite3.Connection, survey: Survey) -> None
             query = "SELECT number FROM main.test_string WHERE test_set_id = ?"
             sizes[test_set_id] = {number for (number,) in connection.execute(query, (test_set_id,))}
         try:
-            wrong_numbers = unpacked(numbers, logits).numbers.tolist()
+            wrong_numbers = unpack_errors(numbers, logits).numbers.tolist()
         except ValueError as error:
             survey.add("run", run_id, f"run {run_id} (error_pack): {error}")
             continue

@@ -49,8 +49,10 @@ class DatasetTask(StrEnum):
     PAIRS = "pairs"
 
 
-Drawn = StrEnum("Drawn", {way.upper(): way for way in DRAWN})
-"""How a test string of a language was drawn."""
+class Drawn(StrEnum):
+    """How a test string of a language was drawn."""
+
+    POSITIVE, UNIFORM, EDITED, NEAR = DRAWN
 
 
 class Unit(StrEnum):

@@ -238,7 +238,7 @@ def known_damage() -> str | None:
     return None
 
 
-def forget_opened() -> None:
+def forget_open_stores() -> None:
     """Begins anew with what was read: another command, say."""
     _opened.clear()
     _unreadable.clear()

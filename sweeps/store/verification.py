@@ -21,7 +21,7 @@ from sweeps.store.checks import IMPORTED_JSON, read_config_of_key, read_spec
 from sweeps.store.databases import sqlite
 from sweeps.store.databases.engine import Store, schema_version
 from sweeps.store.databases.statements import chunks, one_of
-from sweeps.store.reads.explained import misfits
+from sweeps.store.reads.explained import inconsistencies
 from sweeps.store.reads.stored import RESULT_TABLES, StoredRun, read_runs
 from sweeps.store.reads.test_sets import damaged_datasets, stored_test_set
 from sweeps.store.tables import (
@@ -90,9 +90,9 @@ def verify(store: Store, on_progress: OnProgress | None = None, processes: int =
     """
     store = store.as_it_is()
     damages: list[Damage] = []
-    runs = _guarded(damages, "the table of runs", partial(_run_rows, store))
-    damages += _guarded(damages, "the file", partial(_file, store))
-    damages += _guarded(damages, "the schema", partial(_schema, store))
+    runs = _run_check(damages, "the table of runs", partial(_run_rows, store))
+    damages += _run_check(damages, "the file", partial(_file, store))
+    damages += _run_check(damages, "the schema", partial(_schema, store))
     checks = {
         "the configurations": _configs,
         "the datasets": _datasets,
@@ -100,10 +100,10 @@ def verify(store: Store, on_progress: OnProgress | None = None, processes: int =
         "the sweeps": _sweeps,
         "rows of results": _rows_without_run,
         "the sums by length": _sums,
-        "causes and perturbations": _explained,
+        "causes and perturbations": _check_causes,
     }
     for what, check in checks.items():
-        damages += _guarded(damages, what, partial(_in_a_transaction, store, check))
+        damages += _run_check(damages, what, partial(_in_a_transaction, store, check))
     parts = list(chunks(runs))
     checked = 0
     for some, damage in zip(parts, _of_parts(store, parts, processes), strict=True):
@@ -111,7 +111,7 @@ def verify(store: Store, on_progress: OnProgress | None = None, processes: int =
         checked += len(some)
         if on_progress is not None:
             on_progress(checked, len(runs))
-    imported = _guarded(damages, "the imported runs", partial(_imported, store))
+    imported = _run_check(damages, "the imported runs", partial(_count_imported, store))
     unchecked = [damage for damage in damages if isinstance(damage, Unchecked)]
     damages = [damage for damage in damages if not isinstance(damage, Unchecked)]
     return Verification(len(runs), damages, unchecked, sum(imported))
@@ -124,7 +124,7 @@ def _in_a_transaction(
         yield from check(connection)
 
 
-def _imported(store: Store) -> Iterator[int]:
+def _count_imported(store: Store) -> Iterator[int]:
     query = select(func.count()).select_from(Run).join(Config, Config.id == Run.config_id)
     with store.begin() as connection:
         number = connection.scalar(query.where(Config.json.contains(IMPORTED_JSON)))
@@ -157,11 +157,11 @@ def _runs(store: Store, rows: list[RunToCheck]) -> list[Damage]:
     except Exception:
         damages: list[Damage] = []
         for row in rows:
-            damages += _guarded(damages, f"run {row.id}", partial(_some_runs, store, [row]))
+            damages += _run_check(damages, f"run {row.id}", partial(_some_runs, store, [row]))
         return damages
 
 
-def _guarded(damages: list[Damage], what: str, check: Callable[[], Iterator[Any]]) -> list[Any]:
+def _run_check(damages: list[Damage], what: str, check: Callable[[], Iterator[Any]]) -> list[Any]:
     """All that a check finds; nothing, and a damage more, where it cannot be made."""
     try:
         return list(check())
@@ -266,17 +266,17 @@ def _some_runs(store: Store, rows: list[RunToCheck]) -> Iterator[Damage]:
     by_id = {row.id: row for row in rows}
     for stored in runs:
         run_id = stored.run["id"]
-        yield from _run(_name(by_id[run_id]), stored, reasons.get(run_id))
+        yield from _check_run(_name(by_id[run_id]), stored, reasons.get(run_id))
 
 
 def _name(row: RunToCheck) -> str:
     return f"run {row.id} (model seed {row.model_seed})"
 
 
-def _run(what: str, stored: StoredRun, reason: str | None) -> Iterator[Damage]:
+def _check_run(what: str, stored: StoredRun, reason: str | None) -> Iterator[Damage]:
     state = stored.run["state"]
     if state == RunState.DONE:
-        if (misfit := stored.misfit()) is not None:
+        if (misfit := stored.inconsistency()) is not None:
             yield Damage(what, misfit)
         if stored.verdict is not None and stored.verdict_digest() != stored.verdict["digest"]:
             yield Damage(what, "its exhaustive check does not fit its digest")
@@ -301,8 +301,8 @@ def _sums(connection: Connection) -> Iterator[Damage]:
         yield Damage(f"configuration {config_id}", "its sums by length are wrong")
 
 
-def _explained(connection: Connection) -> Iterator[Damage]:
-    yield from (Damage(what, how) for what, how in misfits(connection))
+def _check_causes(connection: Connection) -> Iterator[Damage]:
+    yield from (Damage(what, how) for what, how in inconsistencies(connection))
 
 
 def _sweeps(connection: Connection) -> Iterator[Damage]:

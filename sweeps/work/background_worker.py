@@ -87,7 +87,7 @@ def start_worker(store: Store, sweeps: Mapping[int, str], *, anyway: bool = Fals
             return False
         record = _start(store, folder, list(waiting.values()))
         for sweep_id in waiting:
-            _put(_record_path(folder, sweep_id), json.dumps(asdict(record)))
+            _replace_file(_record_path(folder, sweep_id), json.dumps(asdict(record)))
     return True
 
 
@@ -112,7 +112,7 @@ def forget(store: Store, sweep_id: int) -> None:
     """Removes what is known of a deleted sweep's worker; the log itself stays."""
     refuse_writes("removing a record")
     path = _record_path(log_folder(store), sweep_id)
-    with suppress(OSError), _opened(path.parent) as folder:
+    with suppress(OSError), _open_folder(path.parent) as folder:
         os.unlink(path.name, dir_fd=folder)
 
 
@@ -141,7 +141,7 @@ def _start(store: Store, folder: Path, names: list[str]) -> _Record:
     return _Record(process.pid, psutil.Process(process.pid).create_time(), log.name)
 
 
-def _put(path: Path, content: str) -> None:
+def _replace_file(path: Path, content: str) -> None:
     """Writes a file anew: one that a link of this name leads to stays as it is."""
     new = path.with_name(f"{path.name}.{os.getpid()}")
     new.unlink(missing_ok=True)
@@ -156,7 +156,7 @@ def _end_of(path: Path, max_bytes: int) -> bytes:
     Raises:
         OSError: there is no such file, or it is not a regular one.
     """
-    with _opened(path.parent) as folder:
+    with _open_folder(path.parent) as folder:
         file = os.open(path.name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=folder)
     try:
         status = os.fstat(file)
@@ -169,7 +169,7 @@ def _end_of(path: Path, max_bytes: int) -> bytes:
 
 
 @contextmanager
-def _opened(folder: Path) -> Iterator[int]:
+def _open_folder(folder: Path) -> Iterator[int]:
     """A folder as a file descriptor; a link in its place is not followed.
 
     Raises:

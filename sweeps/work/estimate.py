@@ -7,14 +7,14 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from math import ceil, sqrt
 
-from seqcls.cancellation import checked
+from seqcls.cancellation import check_each
 from seqcls.config import RunConfig
 from seqcls.problem import Problem, obstacle_of, resolve
 from seqcls.sampling.streams import stream
 from sweeps.grid.grouping import PlannedRun, RunGroup, cost_of_training, engine_of, make_groups
 from sweeps.grid.spec import SweepSpec
 from sweeps.store.databases.engine import Store
-from sweeps.store.reads.workers import Timing, finished, timings
+from sweeps.store.reads.workers import Timing, finished_runs, timings
 from sweeps.work.machine import shortage
 
 MOST_TIMED = 8
@@ -116,8 +116,8 @@ def estimate(
         workers: processes that train at once.
         timer: what times groups.
     """
-    planned = _planned(specs)
-    there = finished(store, {key for key, _ in planned}) & set(planned) if store else set()
+    planned = _plan_runs(specs)
+    there = finished_runs(store, {key for key, _ in planned}) & set(planned) if store else set()
     missing = [run for key, run in planned.items() if key not in there]
     if not missing:
         return Estimate(len(planned), len(there), 0.0, "All runs are there.")
@@ -137,7 +137,7 @@ def estimate(
     return Estimate(len(planned), len(there), seconds, said)
 
 
-def _planned(specs: Iterable[SweepSpec]) -> dict[tuple[str, int], PlannedRun]:
+def _plan_runs(specs: Iterable[SweepSpec]) -> dict[tuple[str, int], PlannedRun]:
     """The runs that are asked for, by the key of their configuration and their model seed."""
     planned: dict[tuple[str, int], PlannedRun] = {}
     for spec in specs:
@@ -154,7 +154,7 @@ class _Judge:
     def __init__(self, store: Store | None, groups: list[RunGroup], timer: Timer | None) -> None:
         self._groups, self._timer = groups, timer
         keys = {run.config.key for group in groups for run in group}
-        self._measured = _measured(store, keys) if store is not None else None
+        self._measured = _measure(store, keys) if store is not None else None
         to_time = [] if timer is None else self._to_time()
         self._times = timer(to_time) if timer is not None and to_time else Times()
         self._rates = self._timed_rates()
@@ -169,7 +169,7 @@ class _Judge:
     def seconds(self, workers: int) -> float | None:
         """Seconds of all groups, by so many processes; None where nothing tells it."""
         loads = [0.0] * max(1, min(workers, len(self._groups)))
-        taken = [self._of_group(group) for group in checked(self._groups)]
+        taken = [self._of_group(group) for group in check_each(self._groups)]
         if any(seconds is None for seconds in taken):
             return None
         for seconds in sorted(filter(None, taken), reverse=True):
@@ -232,12 +232,12 @@ class _Judge:
         config, measured = group[0].config, self._measured
         if measured is not None and self._is_measured_here(group):
             return sum(measured.by_key[x.config.key] + measured.beside for x in group)
-        if timed := self._timed(config):
+        if timed := self._timing_of(config):
             scale, time = timed
             return scale * time.seconds(len(group), self._epochs(config))
         return self._of_finished(group)
 
-    def _timed(self, config: RunConfig) -> tuple[float, GroupTime] | None:
+    def _timing_of(self, config: RunConfig) -> tuple[float, GroupTime] | None:
         """What was timed of a group, or of one like it and how much more costly this one is."""
         if config.group_key in self._times.groups:
             return 1.0, self._times.groups[config.group_key]
@@ -337,7 +337,7 @@ def _stopping(config: RunConfig) -> str:
     return repr([getattr(config, name) for name in names])
 
 
-def _measured(store: Store, keys: Collection[str]) -> _MeasuredTimes | None:
+def _measure(store: Store, keys: Collection[str]) -> _MeasuredTimes | None:
     measured, known = timings(store, keys)
     name = socket.gethostname()
     here = [run for run in measured if (run.host or "").partition(" ")[0] == name]

@@ -8,7 +8,7 @@ from threading import Lock
 
 from seqcls.engines.base import Progress
 from seqcls.engines.choice import Choice, choose_engine, engine_named
-from seqcls.errors import named
+from seqcls.errors import describe_error
 from seqcls.results import Evaluation, TrainedMember, Verdict, Weights
 from seqcls.strings.datasets import Dataset, dataset_of, is_known, remember
 from seqcls.training import train_group
@@ -46,13 +46,13 @@ def make_job(group: RunGroup, engine: str, device: str) -> Job:
     """
     choice = choose_engine(group[0].problem, engine, device)
     small = parameter_bytes(group[0].problem) <= MAX_DRAWN_BYTES
-    initial = _drawn(group) if engine_named(choice.name).wants_initial and small else None
+    initial = _draw_initial(group) if engine_named(choice.name).wants_initial and small else None
     digest = group[0].config.dataset
     dataset = dataset_of(digest).to_bytes() if digest else None
     return Job(next(_numbers), group, choice, device, initial, dataset)
 
 
-def _drawn(group: RunGroup) -> list[Weights] | None:
+def _draw_initial(group: RunGroup) -> list[Weights] | None:
     # Imported where it is used: it loads PyTorch.
     from seqcls.engines.member import draw_initial
 
@@ -77,7 +77,7 @@ def run_job(job: Job, report: Progress) -> list[RunResult]:
         return _run_job(job, report)
     except SystemExit as error:
         # Raised by a plug-in; nothing of this program's ends a process in a group's training.
-        raise RuntimeError(named(error)) from None
+        raise RuntimeError(describe_error(error)) from None
 
 
 def _run_job(job: Job, report: Progress) -> list[RunResult]:
@@ -93,11 +93,11 @@ def _run_job(job: Job, report: Progress) -> list[RunResult]:
             progress=report,
             initial=job.initial,
         )
-        results = _tested(job, [member for member in trained if member.failure is None])
+        results = _evaluate_members(job, [member for member in trained if member.failure is None])
     return [_outcome(job, member, *results.get(id(member), (None, None))) for member in trained]
 
 
-def _tested(
+def _evaluate_members(
     job: Job, complete: list[TrainedMember]
 ) -> dict[int, tuple[Evaluation, Verdict | None]]:
     if not complete:
@@ -133,7 +133,7 @@ def _outcome(
     )
     # Here, where the results are made, and not where they are stored: nothing that happens to them
     # on the way goes unnoticed, and this process has a core to itself.
-    return outcome.sealed(member.config.key, member.model_seed)
+    return outcome.seal(member.config.key, member.model_seed)
 
 
 _alone = Lock()

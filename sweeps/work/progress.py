@@ -62,7 +62,7 @@ def progress(store: Store, counted: Sequence[SweepProgress] | None = None) -> li
     if not any(sweep.running for sweep in progress):
         # Idle sweeps have no rate and no worker, so no row of perhaps 100,000 runs is read.
         return progress
-    return _with_orphaned(store, _with_rates(store, progress))
+    return _add_orphaned(store, _with_rates(store, progress))
 
 
 def counts(store: Store, sweep_ids: Sequence[int] | None = None) -> list[SweepProgress]:
@@ -105,9 +105,9 @@ def _rate(recent: Recent | None) -> float | None:
     return recent.ended / busy if recent is not None and recent.ended and busy > 0 else None
 
 
-def _with_orphaned(store: Store, sweeps: list[SweepProgress]) -> list[SweepProgress]:
+def _add_orphaned(store: Store, sweeps: list[SweepProgress]) -> list[SweepProgress]:
     """The same, with the runs whose worker is dead."""
-    orphaned = sweep_queries.orphaned(store)
+    orphaned = sweep_queries.count_orphaned(store)
     return [
         replace(x, orphaned=orphaned[x.id], runs_per_second=None) if x.id in orphaned else x
         for x in sweeps

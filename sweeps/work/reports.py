@@ -104,7 +104,7 @@ class LiveLosses:
     """
 
     def __init__(self, store: Store) -> None:
-        self._store = store.hurried()
+        self._store = store.without_waiting()
         self._new: dict[int, list[EpochLosses]] = {}
         self._due = time.monotonic() + STORE_SECONDS
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from threading import Lock
 
-from seqcls.cancellation import checked
+from seqcls.cancellation import check_each
 from seqcls.errors import SeqclsError
 from sweeps.work.estimate import GroupTime, GroupToTime, Times
 
@@ -46,7 +46,7 @@ def time_groups(groups: Sequence[GroupToTime]) -> Times:
     """
     spent = 0.0
     with _alone:
-        for group in checked(groups):
+        for group in check_each(groups):
             if group in _known:
                 continue
             if spent > MOST_SECONDS:

@@ -28,7 +28,7 @@ from sweeps.work.estimate import GroupTime, GroupToTime
 from sweeps.work.jobs import on_one_thread
 
 
-def shortened(whole: Problem, part: str, strings: int, epochs: int = 1) -> Problem:
+def shorten(whole: Problem, part: str, strings: int, epochs: int = 1) -> Problem:
     """The same problem with fewer strings of a part, and fewer epochs."""
     config = whole.config
     share = strings / whole.sampler(part).epoch_size
@@ -148,10 +148,10 @@ class GroupTrial:
             Cancelled: whoever waits has left.
         """
         whole = self._whole
-        epoch, epoch_once = _extrapolated(whole, "train", self._train)
+        epoch, epoch_once = _extrapolate(whole, "train", self._train)
         if not self.weights:
             return None
-        tested, _ = _extrapolated(whole, "test", self._test)
+        tested, _ = _extrapolate(whole, "test", self._test)
         checking = 0.0
         if self._verdict:
             checking = _check_seconds(whole, self.weights[0], self.engine.name)
@@ -173,7 +173,7 @@ class GroupTrial:
         """
         alone = self.engine.one_thread
         epochs = 1 if alone else rounds
-        problem = shortened(self._whole, "train", strings, epochs)
+        problem = shorten(self._whole, "train", strings, epochs)
         # Drawing has a time of its own.
         for index in range(epochs):
             stream(problem.train).epoch(index)
@@ -196,7 +196,7 @@ class GroupTrial:
 
     def _test(self, strings: int, rounds: int) -> Spent:
         """The seconds of testing once, and again."""
-        problem = shortened(self._whole, "test", strings)
+        problem = shorten(self._whole, "test", strings)
         # As what is made once for all members.
         distinct_test_strings(problem.test)
         test = partial(evaluate, problem, self.weights, engine=self.engine.name)
@@ -232,7 +232,7 @@ def _times_as_fast(chosen: str, ready: Engine, hidden_size: int) -> float:
     return max(1.0, 150.0 / hidden_size)
 
 
-def _extrapolated(whole: Problem, part: str, spend: Spend) -> tuple[float, float]:
+def _extrapolate(whole: Problem, part: str, spend: Spend) -> tuple[float, float]:
     """Seconds that all strings of a part take: again, and the first time besides."""
     size = whole.sampler(part).epoch_size
     batch = min(size, whole.sampler(part).batch_size)
@@ -277,7 +277,7 @@ def _part_seconds(whole: Problem, part: str, do: Callable[[Problem], object]) ->
     """What takes as long for each string of a part, judged by some of them."""
     size = whole.sampler(part).epoch_size
     few = min(size, SOME)
-    return _seconds(partial(do, shortened(whole, part, few))) * size / few
+    return _seconds(partial(do, shorten(whole, part, few))) * size / few
 
 
 def _check_seconds(whole: Problem, weights: Weights, engine: str) -> float:

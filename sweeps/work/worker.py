@@ -128,7 +128,7 @@ def _patiently(write: Callable[[], Written], interruption: Interruption) -> Writ
 def _end_quietly(store: Store, worker_id: int) -> None:
     """Gives back what is claimed, where that can be done at once; else the next worker finds it."""
     try:
-        writer.end_worker(store.hurried(), worker_id)
+        writer.end_worker(store.without_waiting(), worker_id)
     except Exception as error:
         _log.debug("worker %s could not give its runs back: %s", worker_id, error)
 
@@ -258,7 +258,7 @@ class _Worker:
         return writer.claim(self._store, self._worker_id, group)
 
     def _end_some(self) -> None:
-        for ended in self._executor.ended():
+        for ended in self._executor.take_ended():
             held = self._held.pop(ended.job.number)
             if ended.lost is not None and self._interruption.signal is not None:
                 # The signal that ends this program may have ended the process too: the runs are

@@ -102,7 +102,7 @@ def test_the_death_of_a_worker_is_seen_without_another(tmp_path: Path, elsewhere
         connection.execute(text(f"UPDATE worker SET {change}"))
     (seen,) = progress(store.reader())
     assert (seen.running, seen.orphaned) == (6, 6)
-    assert "the worker of 6 died" in running.said(seen, attended=False)
+    assert "the worker of 6 died" in running.describe_progress(seen, attended=False)
     path = str(tmp_path / "x.db")
     said = subprocess.run(
         [sys.executable, "-m", "sweeps", "status", "--db", path],

@@ -102,7 +102,7 @@ def test_processes_start_before_their_groups_come_and_one_killed_meanwhile_is_re
         assert expected[0] in training_processes(psutil.Process())
         ended: list[GroupEnded] = []
         while len(ended) < 2:
-            ended += pool.ended()
+            ended += pool.take_ended()
     finally:
         pool.close()
     assert [own.lost for own in ended] == [None, None]

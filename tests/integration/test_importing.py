@@ -20,7 +20,7 @@ from dashboard.views.error_places import align
 from dashboard.words.names import told_apart
 from seqcls.config import RunConfig
 from seqcls.errors import ConfigError, DatasetError, UnknownRunError
-from seqcls.imported import imported_config, unfolded
+from seqcls.imported import imported_config, unfold
 from seqcls.problem import configuration, resolve
 from sweeps import api
 from sweeps.api.importing import ResultLog
@@ -268,7 +268,7 @@ def test_no_two_configurations_are_called_the_same(
 
 def test_configurations_of_others_are_not_trained() -> None:
     config = imported_config({"task": "parity"}, "m", {"d": 1, "l": [1]})
-    assert unfolded(dict(config)) == {"config.model": "m", "config.d": 1, "config.l": "[1]"}
+    assert unfold(dict(config)) == {"config.model": "m", "config.d": 1, "config.l": "[1]"}
     with pytest.raises(ConfigError, match="cannot be trained here"):
         configuration({"task": "parity", "architecture": "imported", "imported": config.imported})
     with pytest.raises(ConfigError, match="not read by"):
@@ -528,7 +528,7 @@ class Size(enum.Enum):
     ],
 )  # fmt: skip
 def test_settings_of_other_libraries_are_taken_as_what_they_are(given: Any, stored: Any) -> None:
-    settings = unfolded(dict(imported_config({"task": "parity"}, "m", {"d": given})))
+    settings = unfold(dict(imported_config({"task": "parity"}, "m", {"d": given})))
     assert settings.get("config.d") == stored
     assert type(settings.get("config.d")) is type(stored)
 

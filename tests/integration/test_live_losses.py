@@ -165,8 +165,8 @@ def locked(store: Store) -> Iterator[None]:
 def test_losses_wait_for_no_busy_database(store: Store, told: writer.Claim) -> None:
     new = [EpochLosses(1, 1, 4.0, 2.0)]
     with locked(store), pytest.raises(StoreBusyError):
-        writer.record_losses(store.hurried(), [(told, new)])
-    writer.record_losses(store.hurried(), [(told, new)])
+        writer.record_losses(store.without_waiting(), [(told, new)])
+    writer.record_losses(store.without_waiting(), [(told, new)])
     assert len(rows(store, EPOCHS)) == len(STORED) + 1
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from dashboard import links
 from dashboard.views.scores import limits
-from dashboard.words.names import colored
+from dashboard.words.names import assign_colors
 from seqcls.config import default_fields
 from sweeps.grid.spec import parse_spec
 from sweeps.store import writer
@@ -403,15 +403,15 @@ def test_a_configuration_keeps_its_color_while_filters_change(
 
 def test_colors_are_those_that_were_seen_before_and_never_shared() -> None:
     known = list(range(20))
-    few = colored([3, 11], known, {})
+    few = assign_colors([3, 11], known, {})
     assert len({*few.values()}) == 2, "the color of their places is the same"
     # Others come, whose places have these colors; those that were there keep theirs.
-    more = colored([2, 3, 10, 11, 12], known, few)
+    more = assign_colors([2, 3, 10, 11, 12], known, few)
     assert {key: more[key] for key in few} == few
     assert len({*more.values()}) == 5
     # They go again, and one comes back after the first has taken its color.
-    assert colored([11], known, more) == {11: few[11]}
-    eight = colored(list(range(4, 12)), known, {4: few[3], 5: few[3]})
+    assert assign_colors([11], known, more) == {11: few[11]}
+    eight = assign_colors(list(range(4, 12)), known, {4: few[3], 5: few[3]})
     assert len({*eight.values()}) == 8
 
 

@@ -172,7 +172,7 @@ def test_the_measures_by_lines_are_those_of_all_lengths_together(
 ) -> None:
     monkeypatch.setenv("SEQCLS_DB", str(db))
     config = configuration({**TINY, **READER})
-    found = output_errors._measured(int(READER_RUN), config)
+    found = output_errors._measure_features(int(READER_RUN), config)
     with closing(sqlite3.connect(db)) as connection:
         query = "SELECT tested, wrong FROM run WHERE id = ?"
         ((tested, wrong),) = connection.execute(query, READER_RUN).fetchall()

@@ -59,7 +59,7 @@ def test_nothing_opens_the_database_for_writing(db: Path, before: bytes, tmp_pat
         open_writer,
         lambda: open_writer(str(tmp_path / "new.db")),
         lambda: to_write(store),
-        store.hurried,
+        store.without_waiting,
         pack,
         lambda: api.delete(store, "all_initializations"),
         lambda: api.stop(store, ["all_initializations"]),
@@ -122,7 +122,7 @@ def test_the_pages_actions_say_so_and_change_nothing(db: Path, before: bytes) ->
         lambda: annotating._write(1),
         lambda: annotating._save("", ""),
         lambda: causes._start((1,)),
-        lambda: language._read("launch dataset"),
+        lambda: language._read_upload("launch dataset"),
     )
     st.session_state.update({"title 1": "t", "note_text 1": "n", "tags 1": [], "view_name": "v"})
     for act in writing:

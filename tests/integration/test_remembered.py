@@ -84,10 +84,10 @@ def test_a_chart_is_built_once_of_the_same_data(monkeypatch: pytest.MonkeyPatch)
         return drawn
 
     few, many = (pd.DataFrame({"x": range(n), "y": range(n)}) for n in (3, 2_000))
-    specs = [placement.built(chart, frame, "y") for frame in (few, few.copy(), many)]
+    specs = [placement.build(chart, frame, "y") for frame in (few, few.copy(), many)]
     assert built == ["y", "y"]
     assert specs[0] == specs[1]
-    renamed = placement.built(chart, few.rename(columns={"y": "z"}), "z")
+    renamed = placement.build(chart, few.rename(columns={"y": "z"}), "z")
     assert renamed["encoding"]["y"]["field"] == "z"
     assert "usermeta" not in specs[0], "a small chart can be read mark by mark"
     assert specs[2]["usermeta"]["embedOptions"]["renderer"] == "canvas"

@@ -10,7 +10,7 @@ from seqcls.errors import StoreVersionError
 from seqcls.results import StringErrors
 from sweeps.api.databases import upgrade
 from sweeps.api.exports import export
-from sweeps.store.columns import packed
+from sweeps.store.columns import pack_errors
 from sweeps.store.databases.engine import schema_version
 from sweeps.store.migrate import upgrade_with_backup
 from sweeps.store.opening import open_reader, open_writer
@@ -68,7 +68,7 @@ def test_a_misclassified_string_of_ten_thousand_letters_is_stored_and_read(
 ) -> None:
     store = filled(open_writer(any_db))
     long = "".join("ab"[n % 2] for n in range(10_000))
-    numbers, logits = packed(StringErrors(np.array([16_000_000]), np.array([-1.5])))
+    numbers, logits = pack_errors(StringErrors(np.array([16_000_000]), np.array([-1.5])))
     literal = "X'{}'" if store.path else "'\\x{}'"
     with store.begin() as connection:
         connection.exec_driver_sql(

@@ -53,7 +53,7 @@ def outcome(number: int, run: PlannedRun | None = None) -> RunResult:
         ),
         checkpoints={2: b"weights"},
     )
-    return made.sealed(run.config.key, run.model_seed) if run else made
+    return made.seal(run.config.key, run.model_seed) if run else made
 
 
 def outcomes(claim: writer.Claim, first: int = 0) -> list[RunResult]:

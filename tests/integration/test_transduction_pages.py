@@ -249,13 +249,13 @@ def test_measures_of_outputs_are_drawn_by_length(
     monkeypatch: pytest.MonkeyPatch, db: Path, measure: str, column: str
 ) -> None:
     from dashboard import data
-    from dashboard.views.scores import offered, points
+    from dashboard.views.scores import offered_measures, points
 
     app = open_app(monkeypatch, db, "compare", measure=measure)
     assert f"{measure} by string length" in charts(app)
     assert "false_positives" not in app.dataframe[0].value
     assert "mostly false" not in charts(app)
-    measures = offered([1])
+    measures = offered_measures([1])
     scores = data.scores_by_length((int(RUN),), 1)
     drawn = points(scores, measures[measure].name).set_index("middle")["value"]
     query = f"SELECT length, {column} FROM length_score WHERE run_id = ? AND length > 0"

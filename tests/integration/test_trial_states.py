@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from seqcls.config import RunConfig
-from seqcls.interpretability.remedies import REMEDIES, changed, named_fields, suggestions
+from seqcls.interpretability.remedies import REMEDIES, change_fields, named_fields, suggestions
 from seqcls.problem import configuration, resolve
 from sweeps.api import trials as remedy_trials
 from sweeps.grid.spec import parse_spec
@@ -74,11 +74,11 @@ def test_every_remedy_is_untrained_then_in_training_then_compared(
         store = open_writer(str(copy))
         field = (own.field, own.value, own.mechanism)
         # What differs in another field too is no trial of this one.
-        other = changed(config, {**own.fields, "weight_decay": 0.5})
+        other = change_fields(config, {**own.fields, "weight_decay": 0.5})
         submit(store, other, "0..2", "another")
         set_state(store, "done", "true")
         assert said(store, *field) == "not tried yet"
-        submit(store, changed(config, own.fields), "0..2", "trial")
+        submit(store, change_fields(config, own.fields), "0..2", "trial")
         assert said(store, *field) == "in training: none of 3 seeds is done yet"
         set_state(store, "done", "id = 7")
         assert said(store, *field).startswith("trained: 1 of 1 seeds fail, against 3 of 3")
@@ -95,7 +95,9 @@ def test_a_field_that_the_changed_model_does_not_read_may_differ(tmp_path: Path)
     config = configuration({"task": "even_pairs"})
     store = open_writer(str(tmp_path / "any.db"))
     submit(store, config, "0..2", "own")
-    lstm = changed(config, {"architecture": "lstm", "readout": "last", "num_attention_heads": 5})
+    lstm = change_fields(
+        config, {"architecture": "lstm", "readout": "last", "num_attention_heads": 5}
+    )
     submit(store, lstm, "0..2", "an LSTM, whatever its number of heads")
     set_state(store, "done", "true")
     lstm_said = all_said(store)["architecture", "lstm"]
@@ -103,6 +105,6 @@ def test_a_field_that_the_changed_model_does_not_read_may_differ(tmp_path: Path)
     biased = {"architecture": "lstm", "readout": "last", "biases": True}
     another = open_writer(str(tmp_path / "another.db"))
     submit(another, config, "0..2", "own")
-    submit(another, changed(config, biased), "0..2", "an LSTM with biases")
+    submit(another, change_fields(config, biased), "0..2", "an LSTM with biases")
     set_state(another, "done", "true")
     assert all_said(another)["architecture", "lstm"] == "not tried yet"

@@ -462,7 +462,7 @@ def visits(visit: VisitorBudget, monkeypatch: pytest.MonkeyPatch) -> _Runtime:
 
 def _left_in_the_middle(visits: _Runtime, pieces: list[int]) -> Callable[[], str]:
     def make() -> str:
-        for piece in cancellation.checked(range(1_000)):
+        for piece in cancellation.check_each(range(1_000)):
             pieces.append(piece)
             if piece == 3:
                 visits.left.add(_Visit.session_id)

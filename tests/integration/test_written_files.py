@@ -54,7 +54,7 @@ def test_what_a_command_writes_it_replaces_by_force_and_nothing_else(
     folder: Path, command: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # All charts of a model or a sweep take half a minute to draw.
-    monkeypatch.setattr("dashboard.figures.command.drawn", lambda *_: one_figure())
+    monkeypatch.setattr("dashboard.figures.command.draw_figures", lambda *_: one_figure())
     monkeypatch.setattr("dashboard.report.sweep_report.report", lambda *_, **__: "<p>A report.</p>")
     arguments = WRITING[command]
     assert run_main(*arguments).returncode == 0

@@ -29,7 +29,7 @@ from sweeps.store.migrate import upgrade_with_backup
 from sweeps.store.opening import open_reader, open_writer, pack
 from sweeps.store.reads import overview, queries, string_queries, sweep_queries
 from sweeps.store.reads.curves import Measure, median_curves
-from sweeps.store.reads.errors import error_kinds_by_length, first_wrong_places
+from sweeps.store.reads.errors import error_kinds_by_length, first_wrong_positions
 from sweeps.store.reads.selection import View
 from sweeps.store.verification import verify
 from tests import transductions
@@ -233,7 +233,7 @@ def test_results_that_contradict_themselves_are_damage(
             if len(new):
                 new[0] = value
         object.__setattr__(outputs, field, new)
-        return result.sealed(run.config.key, run.model_seed)
+        return result.seal(run.config.key, run.model_seed)
 
     monkeypatch.setattr(transductions, "outcome", contradicting)
     if field == "texts":
@@ -360,11 +360,11 @@ def test_kinds_of_errors_and_first_wrong_places_are_counted_by_length(
         places[first, last, place] += occurrences
     of_kinds = error_kinds_by_length(store, 3, width).itertuples(index=False, name=None)
     assert Counter({tuple(row[:3]): row[3] for row in of_kinds}) == kinds
-    of_places = first_wrong_places(store, 3, width).itertuples(index=False, name=None)
+    of_places = first_wrong_positions(store, 3, width).itertuples(index=False, name=None)
     assert Counter({tuple(row[:3]): row[3] for row in of_places}) == places
     assert error_kinds_by_length(store, 1, width).empty
     filled_with_languages(store)
-    assert first_wrong_places(store, 5, width).empty
+    assert first_wrong_positions(store, 5, width).empty
 
 
 @pytest.mark.parametrize("width", [1, 6])

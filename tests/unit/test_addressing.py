@@ -129,12 +129,12 @@ def test_a_value_may_have_commas_and_what_looks_like_another_field() -> None:
 
 
 def test_a_written_value_is_the_one_whose_json_it_is_before_others() -> None:
-    assert WrittenValue("64").meant([64, "64", 64.5]) == [64]
-    assert WrittenValue("64").meant(["64"]) == ["64"]
-    assert WrittenValue("1e-3").meant([0.001, 1]) == [0.001]
-    assert WrittenValue("true").meant([True, 1, "true"]) == [True]
-    assert WrittenValue("1").meant([True, 1]) == [1]
-    assert WrittenValue("1.10").meant([1.1, "1.10"]) == ["1.10"]
+    assert WrittenValue("64").matching([64, "64", 64.5]) == [64]
+    assert WrittenValue("64").matching(["64"]) == ["64"]
+    assert WrittenValue("1e-3").matching([0.001, 1]) == [0.001]
+    assert WrittenValue("true").matching([True, 1, "true"]) == [True]
+    assert WrittenValue("1").matching([True, 1]) == [1]
+    assert WrittenValue("1.10").matching([1.1, "1.10"]) == ["1.10"]
 
 
 def test_a_column_may_have_a_comma_in_its_name() -> None:

@@ -11,7 +11,7 @@ from seqcls.errors import ConfigError
 from seqcls.kinds import Examples, examples_of
 from seqcls.problem import configuration, resolve
 from seqcls.sampling import Sampler
-from seqcls.sampling.balanced import edited
+from seqcls.sampling.balanced import edit
 from seqcls.sampling.distinct import fingerprints
 from seqcls.strings.token_strings import TokenStrings
 from seqcls.tasks.base import texts
@@ -285,7 +285,7 @@ def test_a_setting_that_changes_nothing_is_refused(fields: dict[str, Any]) -> No
 
 def test_edits_change_lengths_and_tokens_alike_often() -> None:
     strings = TokenStrings.of_letters(3, np.zeros((6_000, 10), dtype=np.uint8))
-    once = edited(np.random.default_rng(1), strings, np.ones(6_000, dtype=np.int64))
+    once = edit(np.random.default_rng(1), strings, np.ones(6_000, dtype=np.int64))
     sizes = np.bincount(once.lengths, minlength=12)
     assert sizes[[9, 10, 11]].sum() == 6_000
     assert (np.abs(sizes[[9, 10, 11]] - 2_000) < 200).all()
@@ -297,7 +297,7 @@ def test_edits_change_lengths_and_tokens_alike_often() -> None:
 
 def test_the_empty_string_grows_by_insertions_alone() -> None:
     empty = TokenStrings.of_lists(2, [[]] * 300)
-    once = edited(np.random.default_rng(1), empty, np.ones(300, dtype=np.int64))
+    once = edit(np.random.default_rng(1), empty, np.ones(300, dtype=np.int64))
     assert set(once.lengths.tolist()) == {0, 1}
 
 

@@ -28,7 +28,7 @@ from dashboard.views.error_places import feature_plane
 from dashboard.views.heat_map import heat_map
 from dashboard.views.losses import DIED, FINISHED, IN_TRAINING, loss_curves
 from dashboard.views.output_errors import errors_by_length
-from dashboard.views.scores import named
+from dashboard.views.scores import name_bins
 from dashboard.views.seeds import CLICKED_CELL, CLICKED_POINT, every_seed, seed_grid
 
 MODELS = pd.DataFrame(
@@ -415,4 +415,4 @@ def test_the_last_change_of_sign_along_a_string_is_found(
 
 def test_the_first_of_several_lengths_is_said_to_hold_the_empty_string_too() -> None:
     bins = pd.DataFrame({"first_length": [0, 1, 0, 11], "last_length": [0, 1, 10, 20]})
-    assert named(bins) == ["0", "1", "0 to 10", "11 to 20"]
+    assert name_bins(bins) == ["0", "1", "0 to 10", "11 to 20"]

@@ -10,7 +10,7 @@ import pytest
 from dashboard.charts import colors
 from dashboard.charts.readout import DIRECTIONS, waterfall
 from dashboard.charts.scales import OUTCOME_COLORS
-from dashboard.charts.themes import DARK, LIGHT, Ground, themed
+from dashboard.charts.themes import DARK, LIGHT, Ground, apply_theme
 from dashboard.figures.whole_model import matrix
 from dashboard.views.heat_map import heat_map
 from tests.conftest import ROOT
@@ -120,7 +120,7 @@ def specs() -> list[dict[str, Any]]:
 def test_text_on_charts_is_in_ink_or_chosen_for_the_cell_that_it_stands_on(ground: Ground) -> None:
     ink = ground.colors.get(colors.INK, colors.INK)
     for spec in specs():
-        found = list(text_marks(themed(spec, ground)))
+        found = list(text_marks(apply_theme(spec, ground)))
         assert found
         for mark in found:
             color = mark.get("color", ink)
@@ -131,7 +131,7 @@ def test_text_on_charts_is_in_ink_or_chosen_for_the_cell_that_it_stands_on(groun
 def test_axes_legends_and_titles_are_in_ink_and_a_chart_has_words(ground: Ground) -> None:
     ink = ground.colors.get(colors.INK, colors.INK)
     for spec in specs():
-        drawn = themed(spec, ground)
+        drawn = apply_theme(spec, ground)
         config = drawn["config"]
         assert {config["axis"]["labelColor"], config["legend"]["titleColor"]} == {ink}
         assert config["legend"]["symbolBaseFillColor"] == ink, "of opacity they would be black"

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from seqcls.config import RunConfig
 from seqcls.errors import ConfigError
 from seqcls.problem import configuration, resolve
-from seqcls.sampling.balanced import draw_many
 from seqcls.strings.token_strings import TokenStrings
 from seqcls.tasks.base import texts
 from seqcls.tasks.counting import Counting
+from seqcls.tasks.drawing import draw_many
 from tests.unit.test_languages import every_string, refusal, strings_of
 
 FORMULAS = [

@@ -8,7 +8,7 @@ from seqcls.config import COUPLED
 from seqcls.errors import ConfigError
 from seqcls.kinds import examples_of
 from seqcls.models.positions import read_ids, table_size
-from seqcls.models.positions.places import TrainingPlaces, coupled_places, places_of
+from seqcls.models.positions.places import TrainingPlaces, coupled_positions, positions_of
 from seqcls.problem import Problem, configuration, resolve
 from seqcls.strings.token_strings import TokenStrings
 from seqcls.strings.tokenizer import PAD
@@ -26,7 +26,7 @@ def problem_of(task: str, positions: str = "coupled", **fields: object) -> Probl
 
 def places_of_text(problem: Problem, text: str) -> list[int]:
     """Before training or tests move them."""
-    (row,) = coupled_places(problem.network.coupling, ids_of(problem, text)).tolist()
+    (row,) = coupled_positions(problem.network.coupling, ids_of(problem, text)).tolist()
     return list(row)
 
 
@@ -39,11 +39,11 @@ def ids_of(problem: Problem, *inputs: str) -> torch.Tensor:
 
 
 def test_an_input_token_and_its_copy_share_a_place() -> None:
-    places = places_of((problem := problem_of("copy")).network, ids_of(problem, "abb", "a"))
+    places = positions_of((problem := problem_of("copy")).network, ids_of(problem, "abb", "a"))
     # CLS a b b SEP a b b
     assert places.tolist() == [[0, 1, 2, 3, 0, 1, 2, 3], [0, 1, 0, 1, 0, 0, 0, 0]]
     backwards = problem_of("reverse")
-    assert places_of(backwards.network, ids_of(backwards, "abb")).tolist() == [
+    assert positions_of(backwards.network, ids_of(backwards, "abb")).tolist() == [
         [0, 1, 2, 3, 0, 3, 2, 1]
     ]
 
@@ -51,7 +51,7 @@ def test_an_input_token_and_its_copy_share_a_place() -> None:
 def test_digits_of_one_weight_share_a_place() -> None:
     problem = problem_of("addition", digit_order="least_first", base=10)
     # 321 + 9 = 330, least digit first.
-    places = places_of(problem.network, ids_of(problem, "123+9="))
+    places = positions_of(problem.network, ids_of(problem, "123+9="))
     assert places.tolist() == [[0, 1, 2, 3, 0, 1, 0, 0, 1, 2, 3]]
 
 
@@ -80,13 +80,13 @@ def test_an_output_begins_one_step_from_its_separator(task: str, output: list[in
 def test_what_is_written_beyond_a_target_has_no_place(positions: str) -> None:
     problem = problem_of("copy", positions)
     longer = torch.cat([ids_of(problem, "ab"), torch.tensor([[2, 3]])], dim=1)
-    assert places_of(problem.network, longer)[0, -2:].tolist() == [0, 0]
+    assert positions_of(problem.network, longer)[0, -2:].tolist() == [0, 0]
 
 
 def test_marks_are_moved_along_to_every_offset_and_cls_is_not() -> None:
     problem = problem_of("addition", "coupled_marks", digit_order="least_first")
     ids = ids_of(problem, *["11+1="] * 4000)
-    alone = coupled_places(problem.network.coupling, ids)
+    alone = coupled_positions(problem.network.coupling, ids)
     offsets = TrainingPlaces(problem.network, 0).draw(ids) - alone
     assert (offsets[:, 0] == 0).all()
     assert (offsets[:, 1:] == offsets[:, 1:2]).all()
@@ -114,8 +114,8 @@ def test_tests_stand_where_training_has_seen_every_place_in_every_role(
     size = table_size(problem.network)
     assert size is not None
     text = text.replace("+=", "+1=")[-11:]
-    (tested,) = places_of(problem.network, ids_of(problem, text)).numpy()
-    (alone,) = coupled_places(problem.network.coupling, ids_of(problem, text)).numpy()
+    (tested,) = positions_of(problem.network, ids_of(problem, text)).numpy()
+    (alone,) = coupled_positions(problem.network.coupling, ids_of(problem, text)).numpy()
     (offset,) = set((tested - alone)[1:].tolist())
     assert tested[0] == 0
     # Of the longest strings, with as much room before them as behind; 1 is the least place.
@@ -123,15 +123,19 @@ def test_tests_stand_where_training_has_seen_every_place_in_every_role(
     assert before >= offset > 0
     assert behind >= before - 1
     # A shorter string is moved by as much: its places do not depend on who is tested with it.
-    shorter = places_of(problem.network, ids_of(problem, text, text[-4:]))[1].numpy()
-    unmoved = coupled_places(problem.network.coupling, ids_of(problem, text, text[-4:]))[1].numpy()
+    shorter = positions_of(problem.network, ids_of(problem, text, text[-4:]))[1].numpy()
+    unmoved = coupled_positions(problem.network.coupling, ids_of(problem, text, text[-4:]))[
+        1
+    ].numpy()
     assert set((shorter - unmoved)[unmoved > 0].tolist()) == {offset}
 
 
 def test_tests_of_places_without_marks_move_none() -> None:
     problem = problem_of("copy")
     ids = ids_of(problem, "abab")
-    assert (places_of(problem.network, ids) == coupled_places(problem.network.coupling, ids)).all()
+    assert (
+        positions_of(problem.network, ids) == coupled_positions(problem.network.coupling, ids)
+    ).all()
     # As it always was, so that stored runs mean what they meant.
     assert problem.network.coupling == '{"distinct":false,"num_tokens":2,"task":"copy"}'
 
@@ -151,7 +155,7 @@ def test_training_moves_all_that_share_by_one_offset() -> None:
     size = table_size(problem.network)
     assert size is not None
     drawn = TrainingPlaces(problem.network, 0).draw(ids).numpy()
-    alone = places_of(problem.network, ids).numpy()
+    alone = positions_of(problem.network, ids).numpy()
     assert (drawn[alone == 0] == 0).all()
     offsets = (drawn - alone)[:, 1]
     assert ((drawn - alone)[:, 1:5] == offsets[:, None]).all()

@@ -16,7 +16,7 @@ from seqcls.interpretability.readable_model import (
     log_probabilities,
     plain_model,
     target,
-    written,
+    write_output,
 )
 from seqcls.interpretability.states_by_strings import recurrent_units
 from seqcls.interpretability.trained_model import TrainedModel
@@ -168,7 +168,7 @@ def test_a_units_ablation_is_that_of_the_transcribed_equations(side: str, attent
 @pytest.mark.parametrize("attention", ["additive", "none"])
 def test_what_is_carried_over_is_that_of_the_transcribed_equations(attention: str) -> None:
     model = copying(**LAYERS, attention=attention)
-    outputs = target(model, BASE), written(model, BASE)
+    outputs = target(model, BASE), write_output(model, BASE)
     assert outputs[0] != outputs[1]
     of_source: dict[tuple[str, int, int], Kept] = {}
 
@@ -237,7 +237,7 @@ def test_all_that_an_encoder_gives_carries_the_whole_difference() -> None:
 
 def test_the_last_states_at_sep_decide_the_first_token_alone() -> None:
     model = copying(biases=True, num_tokens=3, norm_placement="post")
-    outputs = target(model, BASE), written(model, BASE)
+    outputs = target(model, BASE), write_output(model, BASE)
     assert outputs[0] != outputs[1]
     with torch.no_grad():
         plain = plain_model(model)

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from seqcls.config import RunConfig
-from seqcls.interpretability.cause_evidence import Dilution, undiluted
+from seqcls.interpretability.cause_evidence import Dilution, undilute
 from seqcls.interpretability.causes import attributions
 from seqcls.interpretability.trained_model import TrainedModel
 from seqcls.kinds.base import Answers
@@ -111,7 +111,7 @@ def test_odds_are_those_beside_fewer_others() -> None:
     scores[0, 4] = 3.0
     scores[1, :6] = 3.0
     seen = torch.ones(3, 9, dtype=torch.bool)
-    found = undiluted(scores, seen, 4).softmax(dim=1)
+    found = undilute(scores, seen, 4).softmax(dim=1)
     beside_four = torch.tensor([3.0, 0, 0, 0, 0], dtype=torch.float64).softmax(dim=0)
     assert found[0, 4] == pytest.approx(float(beside_four[0]))
     for row in (1, 2):

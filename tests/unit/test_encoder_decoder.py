@@ -19,7 +19,7 @@ from seqcls.models.encoder_decoder import EncoderDecoder
 from seqcls.models.entries import ENCODER_DECODER
 from seqcls.models.initialization import initial_parameters
 from seqcls.models.positions import POSITIONS
-from seqcls.models.positions.places import places_of
+from seqcls.models.positions.places import positions_of
 from seqcls.problem import configuration, resolve
 from seqcls.strings.tokenizer import CLS, PAD
 from seqcls.training import train_group
@@ -146,7 +146,7 @@ def test_the_readable_model_and_its_gradients_are_those_of_pytorchs_transformer(
     model, ids = drawn(config), example_ids()
     theirs = PyTorchs(model, config)
     outputs = torch.cat(theirs(ids))
-    asked = Batch(config, ids, places_of(config, ids)).is_asked
+    asked = Batch(config, ids, positions_of(config, ids)).is_asked
     found = model(ids)
     torch.testing.assert_close(found[asked], outputs, rtol=1e-12, atol=1e-12)
     assert not found[~asked].any()
@@ -165,7 +165,7 @@ def test_the_engine_of_strings_gives_the_readable_models_outputs_and_gradients(
 ) -> None:
     config = network(**fields)
     ids = example_ids()
-    places = places_of(config, ids)
+    places = positions_of(config, ids)
     if config.position_draw == "shifted":
         places = places + torch.arange(len(ids)).unsqueeze(1)
     batch = Batch(config, ids, places)

@@ -37,7 +37,7 @@ def test_every_error_of_the_module_is_in_the_tree() -> None:
 def test_an_error_names_a_parameter_as_each_surface_writes_it() -> None:
     error = ConfigError("expected no ", Parameter("sort", "size"), ", or ", Parameter("force"))
     assert str(error) == "expected no sort='size', or force"
-    assert error.worded(option) == "expected no --sort size, or --force"
+    assert error.render(option) == "expected no --sort size, or --force"
     assert str(pickle.loads(pickle.dumps(error))) == str(error)
 
 

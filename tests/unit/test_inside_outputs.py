@@ -20,7 +20,7 @@ from seqcls.interpretability.readable_model import (
     target,
     token_ids,
     token_names,
-    written,
+    write_output,
 )
 from seqcls.interpretability.states_by_strings import (
     Kind,
@@ -141,7 +141,7 @@ def forced(model: TrainedModel, letters: tuple[int, ...], output: Output) -> flo
 
 
 def test_a_model_reads_the_input_sep_and_what_it_writes(model: TrainedModel) -> None:
-    said = written(model, INPUT)
+    said = write_output(model, INPUT)
     names = [model.tokenizer.alphabet[letter] for letter in INPUT]
     given = [model.tokenizer.alphabet[letter] for letter in said.read]
     assert token_names(model, INPUT) == ["CLS", *names, "SEP", *given]
@@ -170,7 +170,7 @@ def test_states_are_those_of_what_is_read(model: TrainedModel) -> None:
 
 
 def test_the_tokens_of_an_output_multiply_to_its_probability(model: TrainedModel) -> None:
-    for output in (written(model, INPUT), target(model, INPUT), Output(())):
+    for output in (write_output(model, INPUT), target(model, INPUT), Output(())):
         tokens = output_tokens(model, INPUT, output)
         assert len(tokens) == len(token_ids(model, output))
         together = np.log([token.probability for token in tokens]).sum()
@@ -179,7 +179,7 @@ def test_the_tokens_of_an_output_multiply_to_its_probability(model: TrainedModel
         assert all(x.runner_up not in (x.token, "SEP") for x in tokens)
     greedy = output_tokens(model, INPUT)
     assert all(x.probability >= x.runner_up_probability for x in greedy)
-    if written(model, INPUT).ended:
+    if write_output(model, INPUT).ended:
         assert greedy[-1].token == "END"
     best = likeliest_outputs(model, INPUT, 5)
     assert 1 <= len(best) <= 5
@@ -230,7 +230,7 @@ def test_a_decoder_without_attention_says_so() -> None:
 
 
 def test_what_is_moved_is_a_difference_of_log_probabilities(model: TrainedModel) -> None:
-    right, said = target(model, INPUT), written(model, INPUT)
+    right, said = target(model, INPUT), write_output(model, INPUT)
     found = patch(model, INPUT, SOURCE)
     assert found.base_tokens == ("CLS", "a", "c", "b", "SEP")
     assert found.source_tokens == ("CLS", "a", "b", "b", "SEP")
@@ -321,7 +321,7 @@ def test_strings_that_are_no_inputs_are_not_tried() -> None:
     # Of three tokens there are 3 + 6 + 6 inputs.
     assert shortest_failing(model).tried in (3, 9, 15)
     with pytest.raises(InvalidStringError, match="expected no token twice"):
-        written(model, (0, 0))
+        write_output(model, (0, 0))
     assert untrained(**TWO_BLOCKS).is_input((0, 0))
 
 

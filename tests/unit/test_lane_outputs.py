@@ -11,7 +11,7 @@ from seqcls.decode import best_written, output_limits, score
 from seqcls.engines.choice import choose_engine
 from seqcls.engines.compiled.arithmetic import BETA_1
 from seqcls.engines.compiled.engine import Program, Update
-from seqcls.engines.lanes.batches import make_lesson
+from seqcls.engines.lanes.batches import make_batch
 from seqcls.engines.lanes.engine import Lanes, program_of
 from seqcls.engines.lanes.program import OutputProgram, Steps
 from seqcls.engines.pytorch.computations import OneByOne
@@ -141,7 +141,7 @@ def test_gradients_are_those_of_autograd(name: str) -> None:
     problem = problem_of(name)
     weights = {k: v.numpy() for k, v in initial_parameters(problem.network, 3).items()}
     examples = stream(problem.train).epoch(0).take(np.arange(32))
-    lesson = make_lesson(problem.network, problem.task, examples, [np.arange(32)])
+    lesson = make_batch(problem.network, problem.task, examples, [np.arange(32)])
     made = program(problem)
     flat = made.pack(weights)
     moments = np.zeros((2, len(flat)), np.float32)

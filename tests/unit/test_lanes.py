@@ -23,7 +23,7 @@ from seqcls.engines.lanes.batches import Groups, make_groups
 from seqcls.engines.lanes.engine import cell_of, lane_logits
 from seqcls.engines.lanes.packing import pack, shapes, unpack
 from seqcls.engines.lanes.program import Steps
-from seqcls.engines.lanes.transformer_cell import make_places
+from seqcls.engines.lanes.transformer_cell import make_positions
 from seqcls.engines.lanes.vector import lanes
 from seqcls.kinds.membership import sigmoid_scaled
 from seqcls.models.initialization import initial_parameters
@@ -89,7 +89,7 @@ def test_gradients_are_those_of_autograd_in_double_precision(case: Case) -> None
     rows = np.zeros(count, np.int64)
     tables: tuple[Any, ...] = ()
     if config.architecture == "transformer":
-        tables = (make_places(config, rows, [places[0].numpy()], tokens),)
+        tables = (make_positions(config, rows, [places[0].numpy()], tokens),)
     loss, found = gradients(config, weights, groups, scaled, tables)
 
     model = plain_model(case.config, case.members[0])

@@ -14,10 +14,10 @@ import pytest
 from seqcls.config import RunConfig
 from seqcls.errors import ConfigError
 from seqcls.problem import resolve
-from seqcls.sampling.balanced import draw_many
 from seqcls.strings.token_strings import TokenStrings
 from seqcls.tasks import CountTask, LanguageTask
 from seqcls.tasks.base import texts
+from seqcls.tasks.drawing import draw_many
 from tests.tasks import LANGUAGES
 
 LABELLED = Path(__file__).parents[1] / "assets" / "languages"

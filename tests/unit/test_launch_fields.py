@@ -4,7 +4,15 @@ from typing import Any
 
 import pytest
 
-from dashboard.launch.fields import GROUPS, default_value, meanings, offered, options, typed, usual
+from dashboard.launch.fields import (
+    GROUPS,
+    default_value,
+    meanings,
+    offered_fields,
+    options,
+    parse_typed,
+    usual,
+)
 from dashboard.launch.starting_point import Start, seeds_of
 from dashboard.words.languages import shortest_strings
 from seqcls.config import ABOUT, RunConfig
@@ -21,7 +29,7 @@ def chosen(**fields: Any) -> set[str]:
     """The fields that are offered where these are chosen."""
     values = {name: value if isinstance(value, list) else [value] for name, value in fields.items()}
     task = values.get("task", [None])[0] or "contains_all"
-    groups = offered(lambda name: values.get(name, [default_value(name, task)]))
+    groups = offered_fields(lambda name: values.get(name, [default_value(name, task)]))
     return {name for names in groups.values() for name in names}
 
 
@@ -111,9 +119,9 @@ def test_seeds_are_understood_as_people_write_them(text: str, seeds: Any) -> Non
 
 
 def test_several_values_are_typed_at_once() -> None:
-    assert typed("hidden_size", "2, 4,8") == ([2, 4, 8], None)
-    assert typed("base", "10, 2") == ([10, 2], None)
-    _, reason = typed("hidden_size", "2, x")
+    assert parse_typed("hidden_size", "2, 4,8") == ([2, 4, 8], None)
+    assert parse_typed("base", "10, 2") == ([10, 2], None)
+    _, reason = parse_typed("hidden_size", "2, x")
     assert reason
     assert reason.startswith("hidden_size='x': expected")
 
@@ -139,8 +147,8 @@ def test_a_sweep_starts_from_another_and_says_what_is_changed() -> None:
 def test_new_sweeps_draw_negatives_of_uniform_lengths_and_old_ones_as_they_were() -> None:
     report = Start({"fixed": {"hidden_size": 2}})
     of_parity = chosen(task="parity")
-    assert report.recommended(of_parity, "parity") == {"negative_lengths": ["uniform"]}
-    assert report.recommended(chosen(), "contains_all") == {}
+    assert report.recommend(of_parity, "parity") == {"negative_lengths": ["uniform"]}
+    assert report.recommend(chosen(), "contains_all") == {}
     tables: list[dict[str, Any]] = [
         {"fixed": {"task": "parity"}},
         {"axes": {"task": ["parity", "first"]}},
@@ -149,7 +157,7 @@ def test_new_sweeps_draw_negatives_of_uniform_lengths_and_old_ones_as_they_were(
         {"fixed": {"task": "parity", "negative_lengths": "redrawn"}},
     ]
     for table in tables:
-        assert Start(table).recommended(of_parity, "parity") == {}, table
+        assert Start(table).recommend(of_parity, "parity") == {}, table
 
 
 def test_the_shortest_strings_of_a_language_are_shown_with_the_right_label() -> None:
@@ -175,13 +183,13 @@ def test_a_setting_that_nothing_reads_would_be_refused() -> None:
 
 def test_a_transduction_that_starts_from_a_language_begins_with_a_model_that_can_write() -> None:
     report, copying = Start({}), Start({"fixed": {"task": "copy"}})
-    transformer = report.recommended(chosen(task="copy"), "copy")
+    transformer = report.recommend(chosen(task="copy"), "copy")
     assert transformer["positions"] == ["alibi"]
     assert transformer["test_max_length"] == [40]
-    recurrent = report.recommended(chosen(task="copy", architecture="lstm"), "copy")
+    recurrent = report.recommend(chosen(task="copy", architecture="lstm"), "copy")
     assert "positions" not in recurrent
     assert recurrent["hidden_size"] == transformer["hidden_size"]
-    assert copying.recommended(chosen(task="reverse"), "reverse") == {}
+    assert copying.recommend(chosen(task="reverse"), "reverse") == {}
     configuration({"task": "copy", **{name: x for name, (x,) in transformer.items()}})
     configuration(
         {"task": "copy", "architecture": "lstm", **{name: x for name, (x,) in recurrent.items()}}

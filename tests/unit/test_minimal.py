@@ -9,8 +9,8 @@ import pytest
 from seqcls.errors import InvalidStringError
 from seqcls.interpretability.domains import affordable_length, all_strings, num_strings
 from seqcls.interpretability.minimal import (
-    delta_debugged,
-    edited,
+    delta_debug,
+    edits_of,
     minimal_failing,
     nearest_right,
     shortest_failing,
@@ -41,7 +41,7 @@ def test_delta_debugging_finds_what_is_needed_and_nothing_else() -> None:
         return 3 in string and string.count(7) >= 2
 
     string = (1, 7, 2, 3, 4, 7, 7, 5, 3)
-    found = delta_debugged(string, lambda strings: [fails(own) for own in strings])
+    found = delta_debug(string, lambda strings: [fails(own) for own in strings])
     assert sorted(found) == [3, 7, 7]
 
 
@@ -102,7 +102,7 @@ def test_as_many_are_tried_as_fit() -> None:
 
 def test_every_string_one_edit_away_is_there_once() -> None:
     string = (0, 1, 1)
-    found = list(edited(string, 2))
+    found = list(edits_of(string, 2))
     expected = set()
     for place in range(4):
         for letter in range(2):
@@ -123,7 +123,7 @@ def test_the_nearest_right_string_is_right_and_none_is_nearer(
     assert failing, "an untrained model misclassifies something"
     for string in failing[:3]:
         found = nearest_right(model, string, other_answer=other_answer)
-        once = list(edited(string, 2))
+        once = list(edits_of(string, 2))
         answers = model.ask_all(once)
         meant = answers.right
         if other_answer:
@@ -147,7 +147,7 @@ def test_of_strings_as_near_one_with_the_failing_strings_label_is_preferred(
         found = nearest_right(model, string, prefer_other_answer=True)
         assert found.edits == nearest_right(model, string).edits
         assert found.answer is not None
-        once = model.ask_all(list(edited(string, 2)))
+        once = model.ask_all(list(edits_of(string, 2)))
         flips = bool((once.right & (once.targets == given.label)).any())
         if found.edits == 1:
             assert (found.answer.label == given.label) == flips

@@ -23,7 +23,7 @@ from seqcls.models.base import Recorder
 from seqcls.models.batches import Batch
 from seqcls.models.initialization import initial_parameters
 from seqcls.models.mixing import Mixer, Mixing
-from seqcls.models.positions.places import places_of
+from seqcls.models.positions.places import positions_of
 from seqcls.problem import configuration, resolve
 from seqcls.results import TrainedMember
 from seqcls.strings.token_strings import TokenStrings
@@ -310,7 +310,7 @@ def test_members_beside_each_other_are_as_alone(name: str) -> None:
     ]
     strings = TokenStrings.of_lists(3, [[0, 1, 2, 2], [1], [], [2, 0, 0, 1, 1]])
     ids = trimmed_ids(config, strings, slice(None))
-    batch = Batch(config, ids, places_of(config, ids))
+    batch = Batch(config, ids, positions_of(config, ids))
     losses = Losses(lambda logits: logits.square(), 4)
     cpu = torch.device("cpu")
     stacked, flat = StackedGroup(members, cpu), FlatGroup(members, cpu)

@@ -16,7 +16,7 @@ from seqcls.config import RunConfig
 from seqcls.errors import ConfigError
 from seqcls.imported import fields_known, imported_config, in_columns, same_settings
 from seqcls.text import canonical_json
-from sweeps.terminal import spoken
+from sweeps.terminal import format_duration
 
 SETTINGS = pd.DataFrame(
     {"hidden_size": [2, 2, 4], "heads": [1, 2, 1]}, index=pd.Index([1, 2, 3], name="config_id")
@@ -143,9 +143,9 @@ def test_a_share_by_length_is_of_the_strings_that_it_is_about(
 
 def test_durations_are_said_in_their_largest_sensible_unit() -> None:
     said = ["under a second", "1 second", "40 seconds", "2 minutes", "1 hour and 30 minutes"]
-    assert [spoken(x) for x in (0.2, 1, 40, 120, 5400)] == said
+    assert [format_duration(x) for x in (0.2, 1, 40, 120, 5400)] == said
     # A damaged database may name any number.
-    assert [spoken(x) for x in (2.0**63, float("inf"))] == ["over a century"] * 2
+    assert [format_duration(x) for x in (2.0**63, float("inf"))] == ["over a century"] * 2
 
 
 def test_times_are_shown_in_utc() -> None:
@@ -168,7 +168,7 @@ TEXTS = st.sampled_from(["a", "b, c", "2", "1", "1.0", "10", "10.0", "0.1", "tru
     )
 )
 def test_what_a_link_says_is_chosen_or_refused_by_name(given: dict[str, list[str]]) -> None:
-    asked = links.asked(given, OFFERED, {"below": links.percentage}, ["pattern"])
+    asked = links.read_filters(given, OFFERED, {"below": links.percentage}, ["pattern"])
     for name, texts in given.items():
         wanted = {text for text in texts if text}
         chosen, refused = asked.known.get(name, []), {*asked.unknown.get(name, [])}

@@ -7,7 +7,7 @@ import pytest
 from sqlalchemy import text
 
 from seqcls.results import StringErrors
-from sweeps.store.columns import packed, unpacked
+from sweeps.store.columns import pack_errors, unpack_errors
 from sweeps.store.opening import open_writer
 from tests.databases import rows
 
@@ -24,9 +24,9 @@ def test_what_is_packed_comes_back_to_the_last_bit(kind: str) -> None:
     logits = SIZES[kind][~np.isnan(SIZES[kind])]
     numbers = np.array([0, 1, 255, 256, 257, 65_535, 65_536, 10**6, 2**23, 2**24 - 2, 2**24 - 1])
     numbers = numbers[: len(logits)]
-    numbers_packed, logits_packed = packed(StringErrors(numbers, logits))
+    numbers_packed, logits_packed = pack_errors(StringErrors(numbers, logits))
     assert len(logits_packed) == logits.itemsize * len(logits)
-    found = unpacked(numbers_packed, logits_packed)
+    found = unpack_errors(numbers_packed, logits_packed)
     assert found.numbers.tolist() == numbers.tolist()
     assert found.logits.tolist() == logits.astype(np.float64).tolist()
 
@@ -36,9 +36,9 @@ def test_plain_sql_reads_the_same(any_db: str, kind: str) -> None:
     logits = SIZES[kind]
     numbers = np.arange(len(logits)) * 3
     store = open_writer(any_db)
-    numbers_packed, logits_packed = packed(StringErrors(numbers, logits))
+    numbers_packed, logits_packed = pack_errors(StringErrors(numbers, logits))
     if kind == "single":
-        # `packed` gives doubles where there is NaN, which need not be how others wrote them.
+        # `pack_errors` gives doubles where there is NaN, which need not be how others wrote them.
         logits_packed = logits.astype(">f4").tobytes()
     with store.begin() as connection:
         for statement, values in (

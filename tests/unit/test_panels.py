@@ -6,9 +6,9 @@ import pandas as pd
 import vl_convert
 
 from dashboard.charts.legend import split_panels
-from dashboard.charts.scales import titled
+from dashboard.charts.scales import title_params
 from dashboard.charts.state_points import with_places
-from dashboard.charts.themes import described
+from dashboard.charts.themes import describe_chart
 from dashboard.figures.whole_model import matrix
 
 PAIRS = pd.DataFrame(
@@ -43,8 +43,11 @@ def test_other_charts_are_left_whole() -> None:
 
 
 def test_what_a_chart_shows_is_said_in_one_sentence_however_its_title_is_broken() -> None:
-    titles = [titled("A narrow panel: head 0", letters=10), titled("Losses", subtitle="One. " * 30)]
-    narrow, long = (described({"title": title.to_dict()}) for title in titles)
+    titles = [
+        title_params("A narrow panel: head 0", letters=10),
+        title_params("Losses", subtitle="One. " * 30),
+    ]
+    narrow, long = (describe_chart({"title": title.to_dict()}) for title in titles)
     assert narrow == "A narrow panel: head 0"
     assert long == f"Losses. {'One. ' * 30}".strip().rstrip(".")
 

@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from dashboard.elements import colored, heated
+from dashboard.elements import color_picture, overlay_heat
 from seqcls.decode import RecomputeStepper, start
 from seqcls.engines.pytorch import computations
 from seqcls.engines.pytorch.computations import plain_logits
@@ -20,7 +20,7 @@ from seqcls.models.base import Classifier
 from seqcls.models.batches import Batch
 from seqcls.models.initialization import initial_parameters, make_model
 from seqcls.models.pictures import Convolution, memory_shape, page_of
-from seqcls.models.positions.places import places_of
+from seqcls.models.positions.places import positions_of
 from seqcls.pictures import Page, glyphs_of
 from seqcls.problem import Problem, configuration, obstacle_of, resolve
 from seqcls.strings.token_strings import TokenStrings
@@ -121,7 +121,7 @@ def test_every_way_to_an_output_agrees(fields: dict[str, Any]) -> None:
     problem, model = drawn(fields)
     read = example_ids(problem)
     whole: Tensor = model(read)
-    batch = Batch(problem.network, read, places_of(problem.network, read))
+    batch = Batch(problem.network, read, positions_of(problem.network, read))
     torch.testing.assert_close(plain_logits(model, batch), whole[batch.is_asked])
     torch.testing.assert_close(model(read[1:, :8])[:, 4:], whole[1:, 4:8])
     begun = read[:, :6].clone()
@@ -218,11 +218,11 @@ def test_attention_lies_over_the_picture() -> None:
 
 
 def test_a_colored_picture_has_a_frame_and_heat() -> None:
-    plain = colored(PAGE, letters("12/3")[0].tolist())
-    framed = colored(PAGE, letters("12/3")[0].tolist(), marked=3)
+    plain = color_picture(PAGE, letters("12/3")[0].tolist())
+    framed = color_picture(PAGE, letters("12/3")[0].tolist(), marked=3)
     heat = np.zeros((12, 6))
     heat[1, 2] = 1
-    warm = heated(PAGE.draw(letters("12/3"))[0], heat)
+    warm = overlay_heat(PAGE.draw(letters("12/3"))[0], heat)
     (rows, columns) = np.nonzero((plain != framed).any(axis=2))
     assert (rows.min() // 80, rows.max() // 80) == (1, 1)
     assert columns.max() < 40

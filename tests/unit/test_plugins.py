@@ -8,10 +8,10 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from dashboard.launch.fields import default_value, offered, options
+from dashboard.launch.fields import default_value, offered_fields, options
 from seqcls import fields as fields_read
 from seqcls.config import RunConfig
-from seqcls.errors import ConfigError, PluginError, named
+from seqcls.errors import ConfigError, PluginError, describe_error
 from seqcls.interpretability.remedies import suggestions
 from seqcls.kinds import Examples
 from seqcls.problem import configuration, resolve
@@ -267,7 +267,10 @@ def test_what_is_no_language_is_one_line_and_spoils_no_other(
     # What is asked of all parts there are leaves it out.
     assert "bracket_types" in fields_read.fields_unread(configuration({"task": "parity"}))
     chosen = {"task": "odd"}
-    assert "task" in offered(lambda field: [chosen.get(field, default_value(field, "odd"))])["Task"]
+    assert (
+        "task"
+        in offered_fields(lambda field: [chosen.get(field, default_value(field, "odd"))])["Task"]
+    )
     assert options("train_sampler", lambda field: [chosen.get(field)])
 
 
@@ -310,8 +313,8 @@ def test_an_architecture_from_outside_reads_what_it_names(install: Install) -> N
     def panel(field: str) -> list[Any]:
         return [{"architecture": "silent"}.get(field, default_value(field, "parity"))]
 
-    assert not HEADS & set(offered(panel)["Network"])
-    assert "hidden_size" in offered(panel)["Network"]
+    assert not HEADS & set(offered_fields(panel)["Network"])
+    assert "hidden_size" in offered_fields(panel)["Network"]
     settings = pd.DataFrame({"num_attention_heads": [2], "hidden_size": [2]}, index=[1])
     read = without_unread(settings, {1: silent})
     assert read["num_attention_heads"].tolist() == [None]
@@ -347,4 +350,4 @@ def test_an_error_that_cannot_be_told_is_named() -> None:
         def __str__(self) -> str:
             raise RuntimeError
 
-    assert named(SilentError()).startswith("SilentError")
+    assert describe_error(SilentError()).startswith("SilentError")

@@ -15,7 +15,7 @@ from seqcls.evaluation import drawn_test_set, evaluate
 from seqcls.models.initialization import initial_parameters
 from seqcls.models.positions import POSITIONS, read_ids
 from seqcls.models.positions.numbers import slopes
-from seqcls.models.positions.places import TrainingPlaces, places_of
+from seqcls.models.positions.places import TrainingPlaces, positions_of
 from seqcls.models.positions.schemes import Positions, buckets
 from seqcls.models.transformer import Transformer
 from seqcls.prediction import predict
@@ -116,7 +116,7 @@ def test_fire_is_a_function_of_the_share_of_what_is_read(mask: Any) -> None:
     ids = torch.full((3, 9), PAD)
     for row, length in zip(ids, lengths, strict=True):
         row[:length] = CLS
-    places = places_of(config, ids)
+    places = positions_of(config, ids)
     assert isinstance(model, Transformer)
     bias = model.positions.bias(places, places)
     assert bias is not None
@@ -193,12 +193,12 @@ def test_training_draws_new_places_for_every_batch_and_the_same_for_the_same_see
 def test_tested_places_depend_on_the_length_and_the_seed_of_testing_alone() -> None:
     config = NetworkConfig(positions="alibi", position_range=50, place_seed=3)
     ids = torch.tensor([[CLS, 2, PAD, PAD, PAD], [CLS, 2, 3, 4, 2], [CLS, 3, PAD, PAD, PAD]])
-    places = places_of(config, ids)
+    places = positions_of(config, ids)
     assert torch.equal(places[0], places[2])
-    assert torch.equal(places[0, :2], places_of(config, ids[:1, :2])[0])
+    assert torch.equal(places[0, :2], positions_of(config, ids[:1, :2])[0])
     assert len(places[1].unique()) == 5
     elsewhere = config.model_copy(update={"place_seed": 4})
-    assert not torch.equal(places, places_of(elsewhere, ids))
+    assert not torch.equal(places, positions_of(elsewhere, ids))
     tests = [{"test_seed": 3, "positions": "alibi", "position_range": x} for x in (0, 500)]
     assert [resolve(configuration(own)).network.place_seed for own in tests] == [0, 3]
 

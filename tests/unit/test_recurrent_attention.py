@@ -16,7 +16,7 @@ from seqcls.models.base import Classifier
 from seqcls.models.batches import Batch
 from seqcls.models.entries import RECURRENT_ATTENTION
 from seqcls.models.initialization import initial_parameters
-from seqcls.models.positions.places import places_of
+from seqcls.models.positions.places import positions_of
 from seqcls.problem import configuration, resolve
 from seqcls.strings.tokenizer import CLS, PAD
 from seqcls.training import train_group
@@ -144,7 +144,7 @@ def test_the_engine_of_strings_gives_the_readable_models_outputs_and_gradients(
     fields: dict[str, Any],
 ) -> None:
     config, ids = network(**fields), example_ids()
-    batch = Batch(config, ids, places_of(config, ids))
+    batch = Batch(config, ids, positions_of(config, ids))
     of_all = []
     for outputs_of in (
         lambda model: plain_logits(model, batch),

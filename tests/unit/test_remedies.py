@@ -6,7 +6,7 @@ import pytest
 
 from seqcls.config import RunConfig
 from seqcls.interpretability.mechanisms import BEHAVIOURS, OUTPUT_BEHAVIOURS
-from seqcls.interpretability.remedies import REMEDIES, changed, suggestions
+from seqcls.interpretability.remedies import REMEDIES, change_fields, suggestions
 from seqcls.problem import configuration, resolve
 from seqcls.results import ErrorKind
 
@@ -35,7 +35,7 @@ def test_what_is_suggested_can_be_trained_and_changes_that_field(
     config: RunConfig, mechanism: str
 ) -> None:
     for own in suggestions(resolve(config), [mechanism]):
-        other = changed(config, own.fields)
+        other = change_fields(config, own.fields)
         assert getattr(other, own.field) == own.value != own.before == getattr(config, own.field)
         same = {name for name in RunConfig.model_fields if name not in own.fields}
         assert all(getattr(other, name) == getattr(config, name) for name in same)

@@ -14,12 +14,12 @@ from seqcls.interpretability.rules import bounds
 from seqcls.interpretability.sentences import certification_text
 from seqcls.interpretability.wording import (
     between,
+    format_decimal,
     length_text,
     p_value_text,
     percent,
     percents,
-    rounded,
-    written,
+    round_digits,
 )
 from tests.unit.explained import random_network
 
@@ -36,9 +36,9 @@ def read(text: str) -> Decimal:
 
 @given(POSITIVE, st.integers(1, 15))
 def test_a_rounded_number_is_on_its_side_and_written_as_it_is(x: float, digits: int) -> None:
-    low, high = (rounded(x, up=up, digits=digits) for up in (False, True))
+    low, high = (round_digits(x, up=up, digits=digits) for up in (False, True))
     assert low <= Decimal(x) <= high
-    assert [Decimal(written(low)), Decimal(written(high))] == [low, high]
+    assert [Decimal(format_decimal(low)), Decimal(format_decimal(high))] == [low, high]
 
 
 @given(st.floats(0, 1e6), st.floats(0, 1e6))

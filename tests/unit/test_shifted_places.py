@@ -10,7 +10,7 @@ from seqcls.engines.choice import choose_engine
 from seqcls.errors import InvalidStringError
 from seqcls.models.initialization import initial_parameters
 from seqcls.models.positions import longest_readable, table_size
-from seqcls.models.positions.places import TrainingPlaces, places_of
+from seqcls.models.positions.places import TrainingPlaces, positions_of
 from seqcls.prediction import predict
 from seqcls.problem import configuration, resolve
 from seqcls.strings.tokenizer import CLS, PAD
@@ -58,7 +58,7 @@ def test_shifted_places_take_every_offset_with_which_a_string_fits_the_table() -
 def test_shifted_places_are_those_of_offset_zero_when_nothing_is_learned() -> None:
     network = resolve(configuration(table_for())).network
     ids = torch.tensor([[CLS, 2, PAD], [CLS, 2, 3]])
-    assert places_of(network, ids).tolist() == [[0, 1, 2]]
+    assert positions_of(network, ids).tolist() == [[0, 1, 2]]
     model = plain_model(network, initial_parameters(network, 0))
     assert torch.equal(model(ids), model(ids, torch.arange(3).unsqueeze(0)))
     assert not torch.equal(model(ids), model(ids, torch.arange(1, 4).unsqueeze(0)))

@@ -108,7 +108,7 @@ def test_threads_that_look_at_other_pictures_get_their_own() -> None:
         inputs = torch.full((1, 3), FIRST_LETTER + thread)
         for _ in range(300):
             page = Blank("ab", 1, 1, "", 0.0)
-            assert float(pictures._drawn(page, inputs).max()) == thread
+            assert float(pictures._draw(page, inputs).max()) == thread
 
     in_threads(look)
 

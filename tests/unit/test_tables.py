@@ -14,8 +14,15 @@ from seqcls.engines.choice import choose_engine
 from seqcls.engines.compiled.arithmetic import BETA_1
 from seqcls.engines.compiled.engine import Update
 from seqcls.engines.fused.buffers import TILE
-from seqcls.engines.fused.packing import ADDED, SCHEMES, fixed_places, pack, places_of, unpack
-from seqcls.engines.fused.packing import testing_places as places_in_testing
+from seqcls.engines.fused.packing import (
+    ADDED,
+    SCHEMES,
+    fixed_positions,
+    pack,
+    position_terms,
+    unpack,
+)
+from seqcls.engines.fused.packing import testing_positions as places_in_testing
 from seqcls.engines.fused.table_kernel import train_table_epoch
 from seqcls.engines.fused.tables import make_letter_tiles, rows_shape, table_logits
 from seqcls.engines.fused.tiles import shape_of
@@ -122,7 +129,7 @@ def first_step(
         rows_shape(config, shape, most),
         SCHEMES[config.positions],
         np.empty(TILE, np.int64),
-        places_of(config, fixed_places(config, most)),
+        position_terms(config, fixed_positions(config, most)),
         tiles,
     )
     return loss, moments[0] / (1 - BETA_1)

@@ -204,10 +204,10 @@ def test_tokens_with_names_are_written_with_one_space_between() -> None:
     assert NAMED.decode(NAMED.encode("push pop pop a " * 9)) == "<push pop{2} a>{9}"
     assert NAMED.counts("push{100} pop") == (100, 1, 0)
     assert NAMED.text_of_counts((100, 1, 0)) == "push{100} pop"
-    assert NAMED.spelled([0, 0, 1]) == "push push pop"
+    assert NAMED.spell([0, 0, 1]) == "push push pop"
     assert NAMED.pieces("<push a>{2}") == [(0, 1), (2, 1)] * 2
     assert NAMED.encode("") == [CLS]
-    assert NAMED.decode([CLS]) == NAMED.text_of_counts((0, 0, 0)) == NAMED.spelled([]) == ""
+    assert NAMED.decode([CLS]) == NAMED.text_of_counts((0, 0, 0)) == NAMED.spell([]) == ""
 
 
 @pytest.mark.parametrize(
@@ -244,7 +244,7 @@ def test_names_ids_and_text_are_the_same_string(
     letters = [letter for part, times in units for letter in part * times]
     ids = [CLS, *(letter + 2 for letter in letters)]
     counts = tuple(letters.count(number) for number in range(len(tokens)))
-    for text in (tokenizer.decode(ids), tokenizer.spelled(letters)):
+    for text in (tokenizer.decode(ids), tokenizer.spell(letters)):
         assert tokenizer.encode(text) == ids
         assert tokenizer.counts(text) == counts
         assert text == tokenizer.separator.join(text.split())
@@ -384,7 +384,7 @@ def written(draw: st.DrawFn) -> tuple[Tokenizer, str]:
 
 def spelled_by(tokenizer: Tokenizer) -> Callable[[str], str]:
     numbers = {token: number for number, token in enumerate(tokenizer.alphabet)}
-    return lambda token: tokenizer.spelled([numbers[token]])
+    return lambda token: tokenizer.spell([numbers[token]])
 
 
 @given(written())

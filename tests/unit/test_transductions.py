@@ -124,7 +124,7 @@ def encoded(task: Any, text: str) -> np.ndarray:
 
 
 def answer(task: Transduction, text: str) -> str:
-    return Tokenizer(task.alphabet).spelled(task.target(encoded(task, text)).tolist())
+    return Tokenizer(task.alphabet).spell(task.target(encoded(task, text)).tolist())
 
 
 def is_input(task: Transduction, letters: np.ndarray) -> bool:
@@ -449,7 +449,7 @@ def test_tokens_with_names_are_rewritten() -> None:
     task = task_of("rewrite", fields)
     tokenizer = Tokenizer(task.alphabet)
     letters = [task.alphabet.index(token) for token in ["pop", "push", "a", "a1", "pop", "push"]]
-    found = tokenizer.spelled(task.target(np.array(letters, dtype=np.uint8)).tolist())
+    found = tokenizer.spell(task.target(np.array(letters, dtype=np.uint8)).tolist())
     assert found == "pop pop a1 a push"
 
 

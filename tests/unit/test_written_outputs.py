@@ -23,7 +23,7 @@ from seqcls.engines.choice import choose_engine
 from seqcls.engines.member import Unfinished, draw_initial
 from seqcls.engines.pytorch.computations import OneByOne, Stacked, plain_logits, trimmed_ids
 from seqcls.engines.pytorch.groups import FlatGroup, StackedGroup
-from seqcls.engines.pytorch.training import GroupTraining, optimized
+from seqcls.engines.pytorch.training import GroupTraining, optimizer_of
 from seqcls.errors import ConfigError, InvalidStringError
 from seqcls.evaluation import evaluate
 from seqcls.interpretability.trained_model import TrainedModel
@@ -40,7 +40,7 @@ from seqcls.kinds.transduction import (
 from seqcls.models.base import Classifier
 from seqcls.models.batches import Batch
 from seqcls.models.initialization import initial_parameters, make_model
-from seqcls.models.positions.places import places_of
+from seqcls.models.positions.places import positions_of
 from seqcls.prediction import outputs as written_outputs
 from seqcls.prediction import predict
 from seqcls.problem import Problem, configuration, resolve
@@ -215,7 +215,7 @@ def test_losses_are_cross_entropies_of_target_and_end(problem: Problem) -> None:
     model = model_of(problem, random_weights(problem))
     read = kind.reading(problem.task, examples)
     ids = trimmed_ids(problem.network, read, slice(0, 12))
-    batch = Batch(problem.network, ids, places_of(problem.network, ids))
+    batch = Batch(problem.network, ids, positions_of(problem.network, ids))
     targets = torch.from_numpy(kind.encoded(problem.task, examples, problem.network))
     losses = kind.losses(plain_logits(model, batch), targets, "default")
     separator, end = separator_id(problem.network), end_id(problem.network)
@@ -240,7 +240,7 @@ def test_a_group_that_writes_trains_stacked_as_one_by_one(problem: Problem) -> N
     device, weights = torch.device("cpu"), draw_initial(members)
     settings = (problem.network, problem.config.train_batch_size, device)
     stacked, flat = (
-        kind(weights, device, **optimized(problem)) for kind in (StackedGroup, FlatGroup)
+        kind(weights, device, **optimizer_of(problem)) for kind in (StackedGroup, FlatGroup)
     )
     assert isinstance(flat, FlatGroup)
     assert isinstance(stacked, StackedGroup)

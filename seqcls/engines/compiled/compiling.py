@@ -45,7 +45,7 @@ class CheckedFiles(IndexDataCacheFile):
 
 
 @contextmanager
-def _hidden(module: str) -> Iterator[None]:
+def _hide(module: str) -> Iterator[None]:
     """Has imports of a module fail as if it were not installed, where it is not loaded yet."""
     if module in sys.modules:
         yield
@@ -59,7 +59,7 @@ def _hidden(module: str) -> Iterator[None]:
 
 # Numba loads this before it compiles or loads anything, and SciPy's linear algebra to see whether
 # it is there: 0.2 s of each process that trains, and nothing here is made of it.
-with suppress(ImportError), _hidden("scipy.linalg.cython_blas"):
+with suppress(ImportError), _hide("scipy.linalg.cython_blas"):
     import numba.np.arraymath
 
 # What the compiler may do to sums, so that they become vectors. Not assumed: that no number is NaN

@@ -33,7 +33,7 @@ class Fused(CompiledEngine):
     compiling = "compiling for this machine ({precision}), once: about a minute"
 
     def _obstacle(self, problem: Problem) -> str | None:
-        return problem.lacks("labels") or _not_compiled(problem.network)
+        return problem.lacks("labels") or _why_not_compiled(problem.network)
 
     def part_of(self, config: NetworkConfig) -> str:
         """Implements `CompiledEngine.part_of`."""
@@ -75,7 +75,7 @@ class Fused(CompiledEngine):
         return table_logits(network, [pack(network, member) for member in weights], strings)
 
 
-def _not_compiled(config: NetworkConfig) -> str | None:
+def _why_not_compiled(config: NetworkConfig) -> str | None:
     if compiled_program(config) != "transformer":
         return f"architecture={config.architecture!r} is not compiled"
     if config.num_blocks > 1:
@@ -93,10 +93,10 @@ def _not_compiled(config: NetworkConfig) -> str | None:
     if config.norm_placement == "post" and config.has_norms:
         return "norm_placement='post' is not compiled"
     # At the end, where it is read, one block with a causal mask has seen all, as without one.
-    return None if config.positions == "none" else _places_not_compiled(config)
+    return None if config.positions == "none" else _why_positions_not_compiled(config)
 
 
-def _places_not_compiled(config: NetworkConfig) -> str | None:
+def _why_positions_not_compiled(config: NetworkConfig) -> str | None:
     if config.readout == "mean":
         return f"readout='mean' with positions={config.positions!r} is not compiled"
     if config.positions not in SCHEMES:

@@ -58,7 +58,7 @@ def _exp_row(x: Any, powers: Any, exponents: Any) -> Any:  # noqa: ARG001
     per_log_2, half, least = number(1 / math.log(2)), number(0.5), number(-bias)
     offset, shift = integer(bias), integer(mantissa)
 
-    def compiled(x: Any, powers: Any, exponents: Any) -> None:
+    def compute(x: Any, powers: Any, exponents: Any) -> None:
         for s in range(x.size):
             # With k = -bias the bits of 2^k are those of zero.
             k = max(math.floor(x[s] * per_log_2 + half), least)
@@ -70,7 +70,7 @@ def _exp_row(x: Any, powers: Any, exponents: Any) -> Any:  # noqa: ARG001
                 value = value * x[s] + coefficients[terms - term]
             x[s] = value * powers[s]
 
-    return compiled
+    return compute
 
 
 def cross_entropy_row(logit: Any, small: Any, target: Any, out: Any) -> None:
@@ -99,7 +99,7 @@ def _cross_entropy_row(
     coefficients = tuple(number(2 / (2 * k + 1)) for k in range(terms))
     zero, one, two = map(number, (0, 1, 2))
 
-    def compiled(logit: Any, small: Any, target: Any, out: Any) -> None:
+    def compute(logit: Any, small: Any, target: Any, out: Any) -> None:
         for s in range(logit.size):
             ratio = small[s] / (two + small[s])
             square = ratio * ratio
@@ -111,7 +111,7 @@ def _cross_entropy_row(
             log_sigmoid = min(logit[s], zero) - out[s]
             out[s] = (one - target[s]) * logit[s] - log_sigmoid
 
-    return compiled
+    return compute
 
 
 def normal_rows(x: Any, below: Any, density: Any, powers: Any, exponents: Any) -> None:
@@ -141,7 +141,7 @@ def _normal_rows(
     zero, half, one, two = map(number, (0, 0.5, 1, 2))
     per_root_2, per_root_2_pi = number(math.sqrt(0.5)), number(1 / math.sqrt(2 * math.pi))
 
-    def compiled(x: Any, below: Any, density: Any, powers: Any, exponents: Any) -> None:
+    def compute(x: Any, below: Any, density: Any, powers: Any, exponents: Any) -> None:
         for s in range(x.size):
             density[s] = -half * x[s] * x[s]
         exp_row(density, powers, exponents)
@@ -154,7 +154,7 @@ def _normal_rows(
             below[s] = tail if x[s] < zero else one - tail
             density[s] *= per_root_2_pi
 
-    return compiled
+    return compute
 
 
 @inlined

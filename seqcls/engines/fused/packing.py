@@ -12,9 +12,9 @@ from seqcls.models.positions.numbers import (
     BUCKETS,
     angles,
     buckets,
-    drawn_places,
+    draw_positions,
     slopes,
-    tested_places,
+    tested_positions,
     waves,
 )
 from seqcls.results import Weights
@@ -26,7 +26,7 @@ from seqcls.strings.tokenizer import PAD
 LEARNED = ("learned", "relative")
 
 
-def learned_places(config: NetworkConfig) -> tuple[int, int]:
+def learned_positions(config: NetworkConfig) -> tuple[int, int]:
     """The shape of the learned table of places; no rows where none is learned."""
     if config.positions == "learned":
         return config.position_range or config.trained_length + 1, config.hidden_size
@@ -96,7 +96,7 @@ def _slots(config: NetworkConfig) -> Iterator[tuple[str, tuple[int, ...]]]:
         yield "blocks.0.feed_forward.output.bias", (hidden,)
         yield "classifier.bias", (1,)
     if config.positions in LEARNED:
-        yield "positions.table.weight", learned_places(config)
+        yield "positions.table.weight", learned_positions(config)
 
 
 def _has(config: NetworkConfig, name: str) -> bool:
@@ -154,14 +154,16 @@ class PositionTerms(NamedTuple):
     """`learned`, `relative`: the row of the learned table."""
 
 
-def places_of(config: NetworkConfig, places: Int64[np.ndarray, "batch place"]) -> PositionTerms:
+def position_terms(
+    config: NetworkConfig, places: Int64[np.ndarray, "batch place"]
+) -> PositionTerms:
     """What tokens at these places do, the reader's place first."""
     no_numbers = np.zeros((len(places), 0, places.shape[1]), config.precision)
     no_rows = np.zeros((len(places), 0), np.int64)
     distances = places - places[:, :1]
     if config.positions == "learned":
         # Beyond the table there is only padding: strings that are longer are not asked about.
-        return PositionTerms(no_numbers, np.minimum(places, learned_places(config)[0] - 1))
+        return PositionTerms(no_numbers, np.minimum(places, learned_positions(config)[0] - 1))
     if config.positions == "relative":
         both = config.attention_mask == "full"
         return PositionTerms(no_numbers, buckets(distances, both_directions=both))
@@ -171,25 +173,25 @@ def places_of(config: NetworkConfig, places: Int64[np.ndarray, "batch place"]) -
     return PositionTerms(np.ascontiguousarray(numbers, config.precision), no_rows)
 
 
-def fixed_places(config: NetworkConfig, letters: int) -> Int64[np.ndarray, "1 place"]:
+def fixed_positions(config: NetworkConfig, letters: int) -> Int64[np.ndarray, "1 place"]:
     """One place after another; read at the end, distances from there."""
     sign = -1 if config.readout == "last" else 1
     return sign * np.arange(letters + 1)[None]
 
 
-def training_places(
+def training_positions(
     config: NetworkConfig, rng: np.random.Generator, letters: list[int], most: int
 ) -> Int64[np.ndarray, "batch place"]:
     """The places of batches whose longest strings have so many letters, drawn one by one."""
     places = np.zeros((len(letters), most + 1), np.int64)
     for row, length in zip(places, letters, strict=True):
-        row[: length + 1] = drawn_places(rng, config.position_range, length + 1)
+        row[: length + 1] = draw_positions(rng, config.position_range, length + 1)
     return places
 
 
-def testing_places(config: NetworkConfig, letters: int) -> Int64[np.ndarray, "1 place"]:
+def testing_positions(config: NetworkConfig, letters: int) -> Int64[np.ndarray, "1 place"]:
     """The places of every string of so many letters when nothing is learned."""
-    return tested_places(config.position_range, config.place_seed, letters + 1)[None]
+    return tested_positions(config.position_range, config.place_seed, letters + 1)[None]
 
 
 def _waves(config: NetworkConfig, places: np.ndarray) -> np.ndarray:

@@ -15,11 +15,11 @@ from seqcls.engines.fused.packing import (
     SCHEMES,
     Packed,
     PositionTerms,
-    fixed_places,
-    learned_places,
-    places_of,
-    testing_places,
-    training_places,
+    fixed_positions,
+    learned_positions,
+    position_terms,
+    testing_positions,
+    training_positions,
 )
 from seqcls.engines.fused.table_kernel import evaluate_table, train_table_epoch
 from seqcls.engines.fused.tiles import integers, shape_of, training_shape
@@ -130,12 +130,12 @@ def questions(
     everything = np.arange(len(strings))
     if not config.position_range:
         longest = int(strings.lengths.max())
-        places = fixed_places(config, longest)
+        places = fixed_positions(config, longest)
         return [_question(config, strings, labels, everything, places)]
     by_length = []
     for length in np.unique(strings.lengths).tolist():
         rows = everything[strings.lengths == length]
-        places = testing_places(config, length)
+        places = testing_positions(config, length)
         by_length.append(_question(config, strings.take(rows), labels[rows], rows, places))
     return by_length
 
@@ -150,7 +150,7 @@ def _question(
     tiles, at = make_letter_tiles(config, strings, labels, max(len(strings), 1))
     # No wider than the places: strings that were taken out may be shorter than their array.
     narrow = np.ascontiguousarray(tiles.letters[:, : places.shape[1] - 1])
-    return Question(tiles._replace(letters=narrow), places_of(config, places), rows, at)
+    return Question(tiles._replace(letters=narrow), position_terms(config, places), rows, at)
 
 
 # Training and answering with tables of (token, place) rows.
@@ -184,7 +184,7 @@ class TableProgram(Packed):
             rows_shape(self._network, self._shape, tiles.letters.shape[1]),
             SCHEMES[self._network.positions],
             self._scratch,
-            self._places(tiles),
+            self._positions(tiles),
             tiles,
         )
         return loss, len(tiles.ends)
@@ -195,15 +195,15 @@ class TableProgram(Packed):
         losses = (answer(self._network, self._shape, flat, x, logits) for x in self._validation)
         return sum(losses), False
 
-    def _places(self, tiles: LetterTiles) -> PositionTerms:
+    def _positions(self, tiles: LetterTiles) -> PositionTerms:
         most = tiles.letters.shape[1]
         if not self._network.position_range:
-            return places_of(self._network, fixed_places(self._network, most))
+            return position_terms(self._network, fixed_positions(self._network, most))
         starts = np.concatenate([[0], tiles.ends[:-1]])
         longest = tiles.slots[starts].tolist()
         assert self.rng is not None
-        drawn = training_places(self._network, self.rng, longest, most)
-        return places_of(self._network, drawn)
+        drawn = training_positions(self._network, self.rng, longest, most)
+        return position_terms(self._network, drawn)
 
 
 def rows_shape(config: NetworkConfig, shape: Shape, places: int) -> Shape:
@@ -240,7 +240,7 @@ def table_logits(
     shape = shape_of(config)
     known = np.arange(len(strings))
     if config.positions == "learned" or config.position_range:
-        places = config.position_range or learned_places(config)[0]
+        places = config.position_range or learned_positions(config)[0]
         known = np.flatnonzero(strings.lengths + 1 <= places)
     questions_of_known = questions(config, strings.take(known), np.zeros(len(known), bool))
     logits = np.full((len(flats), len(strings)), np.nan, config.precision)

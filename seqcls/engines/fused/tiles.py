@@ -9,7 +9,7 @@ from jaxtyping import Bool, Float, Int64
 from seqcls.cache import remembered
 from seqcls.config import NetworkConfig
 from seqcls.engines.fused.buffers import NORMS, TILE, Shape
-from seqcls.engines.fused.packing import learned_places
+from seqcls.engines.fused.packing import learned_positions
 from seqcls.problem import Problem
 from seqcls.sampling import Sampler
 from seqcls.sampling.streams import stream
@@ -26,7 +26,7 @@ def training_shape(problem: Problem) -> Shape:
 
 def shape_of(config: NetworkConfig, *, scaled_loss: bool = False) -> Shape:
     """The sizes and switches of a network."""
-    places, per_place = learned_places(config)
+    places, per_place = learned_positions(config)
     return Shape(
         token_types=config.num_letters + 1,
         hidden=config.hidden_size,

@@ -37,7 +37,7 @@ def tile_logits(
 ) -> Float[np.ndarray, " string"]:
     """One model's logits for the strings of one batch in tiles, its padding included."""
     logits = np.empty_like(tiles.targets)
-    _, evaluate_tiles = _compiled(config)
+    _, evaluate_tiles = _compile(config)
     evaluate_tiles(
         pack(config, weights),
         shape_of(config),
@@ -60,7 +60,7 @@ def program_of(problem: Problem) -> Program:
     return TableProgram(problem)
 
 
-def _compiled(config: NetworkConfig) -> tuple[Callable[..., float], Callable[..., float]]:
+def _compile(config: NetworkConfig) -> tuple[Callable[..., float], Callable[..., float]]:
     """What trains and what evaluates, compiled, for one way of reading the logit."""
     # Each part's machine code is loaded, or made, only where it is used.
     if config.readout == "mean":
@@ -83,7 +83,7 @@ class CountsProgram(Packed):
         self._scratch = np.empty(TILE, integers(network))
         self._train = problem.train
         self._special = network.readout != "mean"
-        self._train_epoch, self._evaluate = _compiled(network)
+        self._train_epoch, self._evaluate = _compile(network)
         self._validation = epoch_tiles(
             problem.validation, 0, network.precision, special=self._special
         )

@@ -10,7 +10,7 @@ from seqcls.cache import remembered
 from seqcls.config import NetworkConfig
 from seqcls.engines.compiled.engine import Flat, Update
 from seqcls.engines.lanes.loss import KEPT, OutputBuffers
-from seqcls.engines.lanes.packing import filled, head_rows
+from seqcls.engines.lanes.packing import head_rows, padded_size
 from seqcls.engines.lanes.vector import lanes
 from seqcls.kinds import Examples
 from seqcls.kinds.transduction import NO_TARGET, TransductionKind, separator_id
@@ -75,21 +75,21 @@ def make_groups(
         places[longest_first] = (end - size) * width + np.arange(len(rows))
         shares[rows] = 1 / len(rows)
     groups = int(sizes.sum())
-    tokens = filled(int(lengths.max(initial=1)))
+    tokens = padded_size(int(lengths.max(initial=1)))
     ids = np.full((groups * width, tokens), PAD, np.uint8)
     read = read_ids(strings, readout)
     ids[places, : read.shape[1]] = read[:, :tokens]
     read_of_each = LaneStrings(
         np.ascontiguousarray(ids.reshape(groups, width, tokens).transpose(0, 2, 1)),
-        _placed(lengths, places, groups, np.int64),
-        _placed(targets, places, groups, np.float32),
-        _placed(shares, places, groups, np.float32),
+        _place_in_lanes(lengths, places, groups, np.int64),
+        _place_in_lanes(targets, places, groups, np.float32),
+        _place_in_lanes(shares, places, groups, np.float32),
         ends,
     )
     return Groups(read_of_each, places)
 
 
-def _placed(values: np.ndarray, places: np.ndarray, groups: int, dtype: type) -> np.ndarray:
+def _place_in_lanes(values: np.ndarray, places: np.ndarray, groups: int, dtype: type) -> np.ndarray:
     placed: np.ndarray = np.zeros(groups * lanes(), dtype)
     placed[places] = values
     return placed.reshape(groups, lanes())
@@ -117,17 +117,17 @@ def validation_groups(
         alike: whether all strings of a group are of one length.
     """
     drawn = stream(sampler).epoch(0)
-    return _grouped(readout, drawn.strings, drawn.labels, most, alike)
+    return _group(readout, drawn.strings, drawn.labels, most, alike)
 
 
 def answering_groups(
     readout: Readout, strings: TokenStrings, most: int, *, alike: bool = False
 ) -> Groups:
     """Strings without labels in groups; the arguments are those of `validation_groups`."""
-    return _grouped(readout, strings, np.zeros(len(strings)), most, alike)
+    return _group(readout, strings, np.zeros(len(strings)), most, alike)
 
 
-def _grouped(
+def _group(
     readout: Readout, strings: TokenStrings, targets: np.ndarray, most: int, alike: bool
 ) -> Groups:
     lengths = strings.lengths
@@ -193,7 +193,7 @@ class Lesson(NamedTuple):
         return self.groups.places, len(self.taught.wanted)
 
 
-def make_lesson(
+def make_batch(
     network: NetworkConfig,
     task: Task,
     examples: Examples,
@@ -251,33 +251,33 @@ def coupled_of(
     # Only here is PyTorch loaded.
     import torch
 
-    from seqcls.models.positions.places import coupled_places
+    from seqcls.models.positions.places import coupled_positions
 
-    places = coupled_places(network.coupling, torch.from_numpy(ids.astype(np.int64)))
+    places = coupled_positions(network.coupling, torch.from_numpy(ids.astype(np.int64)))
     return np.asarray(places.numpy())
 
 
 @remembered
-def epoch_lesson(network: NetworkConfig, sampler: Sampler, epoch: int) -> Lesson:
+def epoch_batch(network: NetworkConfig, sampler: Sampler, epoch: int) -> Lesson:
     """An epoch's strings, made once for all members that are taught them."""
     drawn = stream(sampler).epoch(epoch)
     rows, size = np.arange(len(drawn)), sampler.batch_size
     batches = [rows[start : start + size] for start in range(0, len(rows), size)]
-    return make_lesson(network, sampler.task, drawn, batches)
+    return make_batch(network, sampler.task, drawn, batches)
 
 
-def scored_lesson(network: NetworkConfig, task: Task, examples: Examples, most: int) -> Lesson:
+def scored_batch(network: NetworkConfig, task: Task, examples: Examples, most: int) -> Lesson:
     """Strings that are only scored, in batches of so many groups at most."""
     longest_first = np.argsort(-KIND.reading(task, examples).lengths, kind="stable")
     size = most * lanes()
     rows = [longest_first[x : x + size] for x in range(0, len(examples), size)]
-    return make_lesson(network, task, examples, rows)
+    return make_batch(network, task, examples, rows)
 
 
 @remembered
-def validation_lesson(network: NetworkConfig, sampler: Sampler, most: int) -> Lesson:
+def validation_batch(network: NetworkConfig, sampler: Sampler, most: int) -> Lesson:
     """The strings of a validation, made once for all members."""
-    return scored_lesson(network, sampler.task, stream(sampler).epoch(0), most)
+    return scored_batch(network, sampler.task, stream(sampler).epoch(0), most)
 
 
 class Blank(NamedTuple):
@@ -292,7 +292,7 @@ class Blank(NamedTuple):
     @property
     def tokens(self) -> int:
         """Places that are read at most, filled up."""
-        return filled(int((self.begins + self.limits).max(initial=1)))
+        return padded_size(int((self.begins + self.limits).max(initial=1)))
 
 
 class WrittenOutputs(NamedTuple):

@@ -96,7 +96,7 @@ class Lanes(CompiledEngine):
     def _obstacle(self, problem: Problem) -> str | None:
         if problem.lacks("outputs") and (reason := problem.lacks("labels")):
             return reason
-        return _not_compiled(problem.network)
+        return _why_not_compiled(problem.network)
 
     def part_of(self, config: NetworkConfig) -> str:
         """Implements `CompiledEngine.part_of`."""
@@ -145,7 +145,7 @@ class Lanes(CompiledEngine):
             values.reshape(-1)[lesson.groups.places]
             for values in (results.losses, results.missed, results.missed_inside)
         )
-        return Scored(missed == 0, inside == 0, -losses).answered()
+        return Scored(missed == 0, inside == 0, -losses).without_nan()
 
     def write(
         self,
@@ -171,7 +171,7 @@ class Lanes(CompiledEngine):
         return [Written(tokens[:count], ended, score) for tokens, count, ended, score in rows]
 
 
-def _not_compiled(config: NetworkConfig) -> str | None:
+def _why_not_compiled(config: NetworkConfig) -> str | None:
     if (program := compiled_program(config)) is None:
         return f"architecture={config.architecture!r} is not compiled"
     if config.positions not in POSITIONS:

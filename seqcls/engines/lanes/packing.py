@@ -20,7 +20,7 @@ COLUMNS = 4
 """All widths are filled up to a multiple of it."""
 
 
-def filled(size: int) -> int:
+def padded_size(size: int) -> int:
     """A size filled up to a multiple of `COLUMNS`."""
     return -(-size // COLUMNS) * COLUMNS
 

@@ -18,12 +18,12 @@ from seqcls.engines.lanes.batches import (
     WrittenOutputs,
     answering_groups,
     empty_outputs,
+    epoch_batch,
     epoch_groups,
-    epoch_lesson,
     make_blank,
-    scored_lesson,
+    scored_batch,
+    validation_batch,
     validation_groups,
-    validation_lesson,
     written_of,
 )
 from seqcls.engines.lanes.loss import OutputBuffers
@@ -103,12 +103,12 @@ class LaneCell(ABC):
         del seed
         return None
 
-    def places(self, groups: Groups, rng: np.random.Generator | None = None) -> tuple[Any, ...]:
+    def positions(self, groups: Groups, rng: np.random.Generator | None = None) -> tuple[Any, ...]:
         """The places of strings, as `run` takes them; with a generator, those of training."""
         del groups, rng
         return ()
 
-    def output_places(
+    def output_positions(
         self, lesson: Lesson, batch_size: int = 0, rng: np.random.Generator | None = None
     ) -> tuple[Any, ...]:
         """The places of strings, as `run_outputs` takes them; with a generator, those of training
@@ -168,14 +168,14 @@ class LaneCell(ABC):
     ) -> Float[np.ndarray, "member string"]:
         """Logits of models of this shape."""
         groups = answering_groups(self.network.readout, strings, self.groups, alike=self.alike)
-        places = self.places(groups)
+        places = self.positions(groups)
         rows = [self.answer(self.pack(member), groups.strings, places)[1] for member in weights]
         return np.stack([logits.reshape(-1)[groups.places] for logits in rows])
 
     def scores(self, weights: Weights, task: Task, examples: Examples) -> tuple[Results, Lesson]:
         """What a model makes of inputs with their targets, and where each stands."""
-        lesson = scored_lesson(self.network, task, examples, self.groups)
-        return self.teach(self.pack(weights), lesson, self.output_places(lesson)), lesson
+        lesson = scored_batch(self.network, task, examples, self.groups)
+        return self.teach(self.pack(weights), lesson, self.output_positions(lesson)), lesson
 
     def outputs(
         self, weights: Weights, inputs: TokenStrings, limits: Int64[np.ndarray, " string"]
@@ -222,14 +222,14 @@ class AnswerProgram(LaneProgram):
         self._validation = validation_groups(
             self._readout, problem.validation, cell.groups, alike=cell.alike
         )
-        self._places = cell.places(self._validation)
+        self._places = cell.positions(self._validation)
 
     def epoch(
         self, flat: Flat, moments: np.ndarray, steps: int, update: Update, number: int
     ) -> tuple[float, int]:
         """Implements `Program.epoch`."""
         groups = epoch_groups(self._readout, self._train, number)
-        places, done = self._cell.places(groups, self.rng), Steps(moments, steps, update)
+        places, done = self._cell.positions(groups, self.rng), Steps(moments, steps, update)
         loss, _ = self._cell.answer(flat, groups.strings, places, done, scaled=self._scaled)
         return loss, len(groups.strings.ends)
 
@@ -244,23 +244,23 @@ class OutputProgram(LaneProgram):
 
     def __init__(self, problem: Problem, cell: LaneCell) -> None:
         super().__init__(problem, cell)
-        self._validation = validation_lesson(problem.network, problem.validation, cell.groups)
+        self._validation = validation_batch(problem.network, problem.validation, cell.groups)
 
     def teach(self, flat: Flat, lesson: Lesson, steps: Steps) -> Results:
         """Trains on strings, in place."""
-        places = self._cell.output_places(lesson, self._train.batch_size, self.rng)
+        places = self._cell.output_positions(lesson, self._train.batch_size, self.rng)
         return self._cell.teach(flat, lesson, places, steps)
 
     def epoch(
         self, flat: Flat, moments: np.ndarray, steps: int, update: Update, number: int
     ) -> tuple[float, int]:
         """Implements `Program.epoch`."""
-        lesson = epoch_lesson(self._cell.network, self._train, number)
+        lesson = epoch_batch(self._cell.network, self._train, number)
         results = self.teach(flat, lesson, Steps(moments, steps, update))
         return results.loss, len(lesson.taught.shares)
 
     def validation(self, flat: Flat) -> tuple[float, bool]:
         """Implements `Program.validation`."""
-        places = self._cell.output_places(self._validation)
+        places = self._cell.output_positions(self._validation)
         results = self._cell.teach(flat, self._validation, places)
         return results.loss, not results.missed.any()

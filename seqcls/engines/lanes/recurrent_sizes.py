@@ -15,9 +15,9 @@ from seqcls.engines.lanes.packing import (
     COLUMNS,
     Slots,
     embedded_rows,
-    filled,
     head_rows,
     one_after_another,
+    padded_size,
 )
 
 RNN, GRU, LSTM = range(3)
@@ -102,11 +102,11 @@ class RecurrentStates(NamedTuple):
 
 def sizes_of(config: NetworkConfig, *, scaled_loss: bool = False) -> RecurrentSizes:
     """A network's sizes and switches."""
-    width = filled(config.hidden_size)
+    width = padded_size(config.hidden_size)
     return RecurrentSizes(
         cell=CELLS[config.architecture],
         types=config.num_letters + 1,
-        type_width=filled(embedded_rows(config)),
+        type_width=padded_size(embedded_rows(config)),
         outputs=config.num_outputs,
         tied=config.tied_embeddings,
         hidden=config.hidden_size,
@@ -131,7 +131,7 @@ def parameters_of(config: NetworkConfig) -> RecurrentParameters:
     }
     size, embedding = sum(layer.values()), s.type_width * s.width
     classifier = embedding + s.layers * size
-    classified = 0 if s.tied else filled(s.outputs)
+    classified = 0 if s.tied else padded_size(s.outputs)
     bias = classifier + (1 if s.outputs == 1 else classified) * s.width
     return RecurrentParameters(
         embedding=0,
@@ -211,7 +211,7 @@ def states_of(
     if not gru:
         starts["state_gates_gradient"] = starts["input_gates_gradient"]
     layers, end = one_after_another(layer, first), first + s.layers * size
-    outputs = (rows if training else COLUMNS) * (filled(s.outputs) + 1) * (s.outputs > 1)
+    outputs = (rows if training else COLUMNS) * (padded_size(s.outputs) + 1) * (s.outputs > 1)
     return RecurrentStates(
         rows=rows, **starts, layer_size=size, **layers, outputs=end, size=end + outputs
     )

@@ -72,7 +72,7 @@ def _place(builder: Any, start: Any, *moves: tuple[Any, Any]) -> Any:
     return start
 
 
-def _shuffled(builder: Any, one: Any, other: Any, lanes: Iterable[int]) -> Any:
+def _shuffle(builder: Any, one: Any, other: Any, lanes: Iterable[int]) -> Any:
     """A vector of some lanes of two; those of the second are counted from LANES on."""
     numbers = list(lanes)
     kind = ir.VectorType(ir.IntType(32), len(numbers))
@@ -90,7 +90,7 @@ def _totals(builder: Any, vectors: list[Any]) -> Any:
         low = [x if not x & bit else LANES + (x ^ bit) for x in range(LANES)]
         high = [x | bit if not x & bit else LANES + x for x in range(LANES)]
         vectors = [
-            builder.fadd(_shuffled(builder, one, other, low), _shuffled(builder, one, other, high))
+            builder.fadd(_shuffle(builder, one, other, low), _shuffle(builder, one, other, high))
             for one, other in zip(vectors[::2], vectors[1::2], strict=True)
         ]
         bit *= 2
@@ -235,7 +235,7 @@ def _gradient_block(
             totals = _totals(builder, flat[first : first + LANES])
             for quarter in range(LANES // COLUMNS):
                 lanes = range(quarter * COLUMNS, (quarter + 1) * COLUMNS)
-                part = _shuffled(builder, totals, totals, lanes)
+                part = _shuffle(builder, totals, totals, lanes)
                 index = _place(builder, start, (first // COLUMNS + quarter, row))
                 place = pointer(context, builder, sig.args[6], gradient, index)
                 place = builder.bitcast(place, part.type.as_pointer())

@@ -42,7 +42,7 @@ from seqcls.models.positions.numbers import BUCKETS
 
 
 @kernel
-def add_places(tokens, width, hidden, a, x0, row, added, start0, places):
+def add_positions(tokens, width, hidden, a, x0, row, added, start0, places):
     """Adds to x what is added at each place: numbers, those of place 0 in `added` from `start0` on,
     `width` from place to place.
     """
@@ -54,7 +54,7 @@ def add_places(tokens, width, hidden, a, x0, row, added, start0, places):
 
 
 @kernel
-def add_places_gradient(tokens, width, hidden, a, dx0, row, is_token0, gradient, table, rows):
+def add_positions_gradient(tokens, width, hidden, a, dx0, row, is_token0, gradient, table, rows):
     """Adds D x at each token to the gradient of its place's row in the learned table."""
     for token in range(tokens):
         here = load(a, is_token0 + token)

@@ -11,7 +11,7 @@ from seqcls.config import NetworkConfig
 from seqcls.engines.compiled.engine import Flat
 from seqcls.engines.lanes.batches import Blank, Groups, LaneStrings, Lesson, coupled_of
 from seqcls.engines.lanes.loss import OutputBuffers
-from seqcls.engines.lanes.packing import filled, vectors
+from seqcls.engines.lanes.packing import padded_size, vectors
 from seqcls.engines.lanes.program import LaneCell
 from seqcls.engines.lanes.transformer_kernel import PositionArrays, run
 from seqcls.engines.lanes.transformer_outputs import run_outputs, write, written_states_of
@@ -30,9 +30,9 @@ from seqcls.models.positions import table_size
 from seqcls.models.positions.numbers import (
     angles,
     buckets,
-    drawn_places,
+    draw_positions,
     slopes,
-    tested_places,
+    tested_positions,
     training_generator,
     waves,
 )
@@ -44,7 +44,7 @@ from seqcls.strings.tokenizer import CLS, FIRST_LETTER
 # The definitions are those of `seqcls.models.positions`, and tested so.
 
 
-def make_places(
+def make_positions(
     config: NetworkConfig,
     rows: Int64[np.ndarray, " group"],
     places: Sequence[Int64[np.ndarray, " _"]],
@@ -54,7 +54,7 @@ def make_places(
 
     Args:
         config: the network.
-        rows: of each group, which of `places` are its tokens'.
+        rows: of each group, which of `positions` are its tokens'.
         places: one after another, or drawn at random.
         tokens: of the longest string, filled up.
     """
@@ -65,7 +65,7 @@ def make_places(
     added = cosines = sines = np.zeros((1, 1, 1), np.float32)
     distances, slope = np.zeros(1, np.int64), np.zeros(1, np.float32)
     if scheme == "sinusoidal":
-        added = np.zeros((*numbers.shape, filled(config.hidden_size)), np.float32)
+        added = np.zeros((*numbers.shape, padded_size(config.hidden_size)), np.float32)
         added[:, :, : config.hidden_size] = waves(numbers, config.hidden_size)
     elif scheme == "learned":
         # Beyond the table there is only padding: strings that are longer are not asked about.
@@ -82,31 +82,31 @@ def make_places(
 
 
 @remembered
-def fixed_places(network: NetworkConfig, groups: int, tokens: int) -> PositionArrays:
+def fixed_positions(network: NetworkConfig, groups: int, tokens: int) -> PositionArrays:
     """The places of tokens one after another, the same for all groups."""
-    return make_places(network, np.zeros(groups, np.int64), [np.arange(tokens)], tokens)
+    return make_positions(network, np.zeros(groups, np.int64), [np.arange(tokens)], tokens)
 
 
-def places_of(
+def positions_of(
     network: NetworkConfig, groups: Groups, rng: np.random.Generator | None = None
 ) -> PositionArrays:
     """The places of strings; with a generator, those of training."""
     strings, drawn_from = groups.strings, network.position_range
     count, tokens, _ = strings.ids.shape
     if not drawn_from:
-        return fixed_places(network, count, tokens)
+        return fixed_positions(network, count, tokens)
     if rng is None:
         # All strings of a group have the same length.
         known, rows = np.unique(strings.lengths.max(axis=1), return_inverse=True)
         seed = network.place_seed
-        drawn = [tested_places(drawn_from, seed, length) for length in known.tolist()]
+        drawn = [tested_positions(drawn_from, seed, length) for length in known.tolist()]
     else:
         starts = np.concatenate([[0], strings.ends[:-1]])
         # The longest strings of a batch stand in its first group.
         longest = strings.lengths[starts].max(axis=1).tolist()
-        drawn = [drawn_places(rng, drawn_from, length) for length in longest]
+        drawn = [draw_positions(rng, drawn_from, length) for length in longest]
         rows = np.repeat(np.arange(len(drawn)), np.diff(strings.ends, prepend=0))
-    return make_places(network, rows.astype(np.int64), drawn, tokens)
+    return make_positions(network, rows.astype(np.int64), drawn, tokens)
 
 
 # Places in a learned table that differ from string to string.
@@ -125,7 +125,7 @@ def needs_lanes(network: NetworkConfig) -> bool:
     return table_size(network) is not None
 
 
-def places_without_draws(
+def positions_without_draws(
     network: NetworkConfig, lesson: Lesson, *, drawn: bool = False
 ) -> StringPlaces:
     """The places of each string's tokens when nothing is learned; 0 after its end.
@@ -133,7 +133,7 @@ def places_without_draws(
     With `drawn`, those from which training moves them.
     """
     if lesson.coupled is not None:
-        return lesson.coupled if drawn else tested(network, lesson.coupled)
+        return lesson.coupled if drawn else positions_in_test(network, lesson.coupled)
     tokens = lesson.taught.strings.ids.shape[1]
     return np.broadcast_to(np.arange(tokens), (len(lesson.groups.places), tokens))
 
@@ -160,7 +160,7 @@ def drawn_offsets(
     )
 
 
-def shifted(
+def shift_positions(
     network: NetworkConfig, places: StringPlaces, offsets: Int64[np.ndarray, " string"]
 ) -> StringPlaces:
     """Places moved by an offset each; those that tokens share with none stay at 0."""
@@ -176,15 +176,15 @@ def coupled_with_outputs(network: NetworkConfig, inputs: TokenStrings, tokens: i
     ids = np.where(after, FIRST_LETTER, ids).astype(np.int64)
     ids[:, 0] = CLS
     ids[np.arange(len(ids)), inputs.lengths + 1] = separator_id(network)
-    return tested(network, coupled_of(network, ids))
+    return positions_in_test(network, coupled_of(network, ids))
 
 
-def tested(network: NetworkConfig, places: StringPlaces) -> StringPlaces:
+def positions_in_test(network: NetworkConfig, places: StringPlaces) -> StringPlaces:
     """Places that tokens share, moved as in tests."""
     # PyTorch is loaded where places are shared.
     from seqcls.models.positions.places import tested_offset
 
-    return shifted(network, places, np.full(len(places), tested_offset(network.coupling)))
+    return shift_positions(network, places, np.full(len(places), tested_offset(network.coupling)))
 
 
 def in_lanes(
@@ -209,7 +209,7 @@ def in_lanes(
     return np.ascontiguousarray(rows.reshape(groups, lanes(), tokens).transpose(0, 2, 1))
 
 
-def _places_written(network: NetworkConfig, blank: Blank, inputs: TokenStrings) -> LanePlaces:
+def _written_positions(network: NetworkConfig, blank: Blank, inputs: TokenStrings) -> LanePlaces:
     """The places of inputs and of all tokens that may be written."""
     if not needs_lanes(network):
         return NO_PLACES
@@ -246,25 +246,25 @@ class TransformerCell(LaneCell):
         """Implements `LaneCell.states`."""
         return states_of(sizes, strings.ids.shape[1], training=training)
 
-    def places(
+    def positions(
         self, groups: Groups, rng: np.random.Generator | None = None
     ) -> tuple[PositionArrays]:
-        """Implements `LaneCell.places`."""
-        return (places_of(self.network, groups, rng),)
+        """Implements `LaneCell.positions`."""
+        return (positions_of(self.network, groups, rng),)
 
-    def output_places(
+    def output_positions(
         self, lesson: Lesson, batch_size: int = 0, rng: np.random.Generator | None = None
     ) -> tuple[PositionArrays, LanePlaces]:
-        """Implements `LaneCell.output_places`."""
+        """Implements `LaneCell.output_positions`."""
         network = self.network
         count, tokens, _ = lesson.taught.strings.ids.shape
-        fixed = fixed_places(network, count, tokens)
+        fixed = fixed_positions(network, count, tokens)
         if not needs_lanes(network):
             return fixed, NO_PLACES
-        places = places_without_draws(network, lesson, drawn=rng is not None)
+        places = positions_without_draws(network, lesson, drawn=rng is not None)
         if rng is not None:
             offsets = drawn_offsets(network, rng, places, lesson, batch_size)
-            places = shifted(network, places, offsets)
+            places = shift_positions(network, places, offsets)
         return fixed, in_lanes(network, places, *lesson.lanes_of_strings)
 
     def own_arguments(self) -> tuple[Any, ...]:
@@ -292,8 +292,8 @@ class TransformerCell(LaneCell):
             at,
             vectors(at.size, lanes()),
             outputs,
-            fixed_places(self.network, 1, tokens),
-            _places_written(self.network, blank, inputs),
+            fixed_positions(self.network, 1, tokens),
+            _written_positions(self.network, blank, inputs),
             factors.astype(np.float32),
         )
 

@@ -14,8 +14,8 @@ from seqcls.engines.lanes.loss import classify, classify_gradient, group_loss, m
 from seqcls.engines.lanes.tiles import Matrix, Rows, linear, weight_gradient
 from seqcls.engines.lanes.transformer_attention import (
     MASKED,
-    add_places,
-    add_places_gradient,
+    add_positions,
+    add_positions_gradient,
     end_distance_gradient,
     fill_read_turns,
     fill_turns,
@@ -128,7 +128,7 @@ def embed(tokens, number, sizes, parameters, at, a, w, strings, places, factor, 
         Matrix(parameters.embedding, 1, sizes.width), Rows(at.state, sizes.width + 1), w, -1, False,
     )  # fmt: skip
     if sizes.scheme == ADDED:
-        add_places(
+        add_positions(
             tokens, sizes.width, sizes.hidden, a, at.state, sizes.width + 1,
             places.added[here].reshape(-1), 0, order,
         )  # fmt: skip
@@ -179,7 +179,7 @@ def run(model, strings, places, factor, logits):
             group = Group(places.numbers[here], places.slopes, places.buckets, read, np.float32(1))
             embed(tokens, number, sizes, parameters, at, a, w, strings, places, factor, order, read)
             if sizes.scheme == LEARNED:
-                add_places(
+                add_positions(
                     tokens, sizes.width, sizes.hidden, a, at.state, row, w, parameters.table,
                     group.places,
                 )  # fmt: skip
@@ -207,7 +207,7 @@ def run(model, strings, places, factor, logits):
                 backward(block, last, tokens, sizes, parameters, at, w, gradient, a, group)
             embed_gradient(tokens, sizes, parameters, at, a, gradient)
             if sizes.scheme == LEARNED:
-                add_places_gradient(
+                add_positions_gradient(
                     tokens, sizes.width, sizes.hidden, a, at.gradient, row, at.is_token, gradient,
                     parameters.table, group.places,
                 )  # fmt: skip

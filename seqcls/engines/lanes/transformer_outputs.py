@@ -19,7 +19,7 @@ from seqcls.engines.lanes.loss import (
     teach_tokens,
     write_next,
 )
-from seqcls.engines.lanes.packing import filled, one_after_another
+from seqcls.engines.lanes.packing import one_after_another, padded_size
 from seqcls.engines.lanes.tiles import Rows, apply
 from seqcls.engines.lanes.transformer_attention import (
     MASKED,
@@ -209,7 +209,7 @@ def written_states_of(sizes: TransformerSizes, tokens: int, groups: int) -> Writ
         "factor": groups,
         "mask": tokens,
         "scores": tokens + 1,
-        "outputs": groups * (filled(sizes.outputs) + 1),
+        "outputs": groups * (padded_size(sizes.outputs) + 1),
         "heads": sizes.blocks * groups * apart,
     }
     return WrittenStates(
@@ -222,7 +222,7 @@ def written_states_of(sizes: TransformerSizes, tokens: int, groups: int) -> Writ
 
 
 @kernel
-def read_place(place, first, groups, sizes, parameters, at, a, w, outputs, added, by_lane):
+def read_position(place, first, groups, sizes, parameters, at, a, w, outputs, added, by_lane):
     """Writes the embeddings of the tokens at a place, and what is added there."""
     width = sizes.width
     for group in range(groups):
@@ -243,7 +243,7 @@ def read_place(place, first, groups, sizes, parameters, at, a, w, outputs, added
 
 
 @kernel
-def attend_to_places(place, groups, sizes, parameters, at, a, w, layers, heads, x, group):
+def attend_to_positions(place, groups, sizes, parameters, at, a, w, layers, heads, x, group):
     """Writes what the heads of a block mix of the values up to a place, `x` being what is read."""
     row = 3 * sizes.joined + 1
     keys = Rows(heads.first + place * row + sizes.joined, at.apart)
@@ -302,7 +302,9 @@ def write(w, sizes, parameters, at, a, outputs, places, by_lane, factors):
             hidden = sizes.no_attend_cls and place == 0
             store(a, at.mask + place, spread(MASKED if hidden else ZERO))
             read[:] = place
-            read_place(place, first, groups, sizes, parameters, at, a, w, outputs, added, by_lane)
+            read_position(
+                place, first, groups, sizes, parameters, at, a, w, outputs, added, by_lane
+            )
             for number in range(groups):
                 store(a, at.factor + number, spread(factors[place]))
                 if sizes.scheme == ROTARY:
@@ -315,7 +317,7 @@ def write(w, sizes, parameters, at, a, outputs, places, by_lane, factors):
                 heads = Rows(at.heads + block * at.block_size, at.apart)
                 if layers.before:
                     norm(groups, layers.attention_norm, a, x, normed, kept, w)
-                attend_to_places(
+                attend_to_positions(
                     place, groups, sizes, parameters, at, a, w, layers, heads,
                     normed if layers.before else x, group,
                 )  # fmt: skip

@@ -17,9 +17,9 @@ from seqcls.engines.lanes.packing import (
     COLUMNS,
     Slots,
     embedded_rows,
-    filled,
     head_rows,
     one_after_another,
+    padded_size,
 )
 from seqcls.models.positions import table_size
 from seqcls.models.positions.numbers import BUCKETS
@@ -161,18 +161,18 @@ class TransformerStates(NamedTuple):
 
 def sizes_of(config: NetworkConfig, *, scaled_loss: bool = False) -> TransformerSizes:
     """A network's sizes and switches."""
-    heads, head_width = config.num_attention_heads, filled(config.attention_head_size)
+    heads, head_width = config.num_attention_heads, padded_size(config.attention_head_size)
     return TransformerSizes(
         types=config.num_letters + 1,
-        type_width=filled(embedded_rows(config)),
+        type_width=padded_size(embedded_rows(config)),
         outputs=config.num_outputs,
         hidden=config.hidden_size,
-        width=filled(config.hidden_size),
+        width=padded_size(config.hidden_size),
         heads=heads,
         head_size=config.attention_head_size,
         head_width=head_width,
         joined=heads * head_width,
-        inner=filled(config.feed_forward_size),
+        inner=padded_size(config.feed_forward_size),
         blocks=config.num_blocks,
         norm=NORMS[config.layer_norm if config.has_norms else "none"],
         eps=config.layer_norm_eps,
@@ -219,7 +219,7 @@ def parameters_of(config: NetworkConfig) -> TransformerParameters:
     }
     block_size, embedding = sum(block.values()), s.type_width * s.width
     rows, columns = table_shape(config)
-    classified = 0 if s.tied else filled(s.outputs)
+    classified = 0 if s.tied else padded_size(s.outputs)
     after = {
         "final_norm": s.width * s.final_norm,
         "final_norm_bias": s.width * s.final_norm,
@@ -297,7 +297,7 @@ def states_of(s: TransformerSizes, tokens: int, *, training: bool) -> Transforme
         tokens: of the longest string; filled up here.
         training: whether what the gradients need is kept.
     """
-    tokens = filled(tokens)
+    tokens = padded_size(tokens)
     # One vector more in every row: rows that are a power of two apart share lines of the cache.
     width, heads, joined, inner = s.width + 1, 3 * s.joined + 1, s.joined + 1, s.inner + 1
     queries, tile = tokens if training else min(tokens, QUERIES), min(tokens, QUERIES)
@@ -322,7 +322,9 @@ def states_of(s: TransformerSizes, tokens: int, *, training: bool) -> Transforme
         "final_normed": tokens * width * s.final_norm,
         "final_units": tokens * width * s.final_norm,
         "final_scales": tokens * s.final_norm,
-        "outputs": (tokens if training else COLUMNS) * (filled(s.outputs) + 1) * (s.outputs > 1),
+        "outputs": (tokens if training else COLUMNS)
+        * (padded_size(s.outputs) + 1)
+        * (s.outputs > 1),
     }
     block = {
         "state": tokens * width,

@@ -18,7 +18,7 @@ from seqcls.models.forms import form
 from seqcls.models.initialization import make_model
 from seqcls.models.pictures import pictures_at_once
 from seqcls.models.positions import read_ids, special_tokens
-from seqcls.models.positions.places import TrainingPlaces, places_of
+from seqcls.models.positions.places import TrainingPlaces, positions_of
 from seqcls.strings.token_strings import TokenStrings
 from seqcls.strings.tokenizer import PAD
 
@@ -58,7 +58,7 @@ def testing_pieces(
             end += 1
         rows = order[start:end]
         ids = trimmed_ids(config, strings, rows)
-        yield rows, Batch(config, ids.to(device), places_of(config, ids).to(device))
+        yield rows, Batch(config, ids.to(device), positions_of(config, ids).to(device))
         start = end
 
 
@@ -103,7 +103,7 @@ class ByCounts:
 
     def batches(self, strings: TokenStrings) -> Iterator[Tensor]:
         """An epoch's batches, in order, as logarithms of counts."""
-        yield from self._encoded(strings).split(self._batch_size)
+        yield from self._encode(strings).split(self._batch_size)
 
     def backward(self, batch: Tensor, losses: Losses) -> Float[Tensor, " member"]:
         """Each member's mean loss, its gradients left with the group's parameters."""
@@ -116,7 +116,7 @@ class ByCounts:
 
     def pieces(self, strings: TokenStrings) -> Iterator[tuple[Int64[np.ndarray, " row"], Tensor]]:
         """All of the strings in pieces that fit in memory, with their rows."""
-        encoded = self._encoded(strings)
+        encoded = self._encode(strings)
         # With one block all strings share the states of their token types.
         types = 1 if self._config.num_blocks == 1 else encoded.shape[1] + 1
         size = max(TYPES_AT_ONCE // types, 1)
@@ -132,7 +132,7 @@ class ByCounts:
     def keep(self, rows: Sequence[int]) -> None:
         """Holds nothing of any member but what the group holds."""
 
-    def _encoded(self, strings: TokenStrings) -> Float[Tensor, "string token_type"]:
+    def _encode(self, strings: TokenStrings) -> Float[Tensor, "string token_type"]:
         return log_counts(self._config, strings.counts).to(self._device)
 
 
@@ -167,7 +167,7 @@ class _Shortest(nn.Module):
         self.model = make_model(config).to(device, getattr(torch, config.precision))
 
     def forward(self, batch: Batch) -> Outputs:
-        return _answered(self.model, "stacked", batch)
+        return _run_form(self.model, "stacked", batch)
 
 
 class Stacked(_OnStrings):
@@ -225,14 +225,14 @@ class Stacked(_OnStrings):
 
 def plain_logits(model: Classifier, batch: Batch) -> Outputs:
     """The model's logits on the shortest way to them; dropout is off."""
-    return _answered(model, "shortest", batch)
+    return _run_form(model, "shortest", batch)
 
 
-def _answered(model: Classifier, name: str, batch: Batch) -> Outputs:
+def _run_form(model: Classifier, name: str, batch: Batch) -> Outputs:
     """What a form of the model gives of a batch, or the model itself where it has none."""
     shorter: Callable[[Batch], Outputs | None] | None = form(model, name)
     outputs = None if shorter is None else shorter(batch)
-    return batch.asked(model(batch.ids, batch.places)) if outputs is None else outputs
+    return batch.select_asked(model(batch.ids, batch.places)) if outputs is None else outputs
 
 
 class OneByOne(_OnStrings):
@@ -265,7 +265,7 @@ class OneByOne(_OnStrings):
             return batches
         # What dropout draws depends on the width: as in the report's program that of the epoch.
         width = strings.lengths.max(initial=0) + (self._config.readout != "mean")
-        return (_widened(batch, int(width)) for batch in batches)
+        return (_pad_batch(batch, int(width)) for batch in batches)
 
     def backward(self, batch: Batch, losses: Losses) -> Float[Tensor, " member"]:
         """Each member's mean loss, its gradients left with the group's parameters."""
@@ -273,7 +273,7 @@ class OneByOne(_OnStrings):
         self._flat.forget_gradients()
         for model in self.models:
             if self._config.dropout_rate > 0:
-                logits = batch.asked(model.train()(batch.ids, batch.places))
+                logits = batch.select_asked(model.train()(batch.ids, batch.places))
             else:
                 logits = plain_logits(model, batch)
             mean = losses(logits).sum() / losses.units
@@ -293,7 +293,7 @@ class OneByOne(_OnStrings):
             self._flat.bind(row, model)
 
 
-def _widened(batch: Batch, width: int) -> Batch:
+def _pad_batch(batch: Batch, width: int) -> Batch:
     more = (0, width - batch.ids.shape[1])
     ids = functional.pad(batch.ids, more, value=PAD)
     return Batch(batch.config, ids, functional.pad(batch.places, more))

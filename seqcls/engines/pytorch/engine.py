@@ -68,7 +68,7 @@ class _TorchEngine(ABC):
         where = f"{self.name} {torch_device}"
         unfinished = Unfinished(where, members, weights, every_epoch=every_epoch)
         if content := unfinished.read():
-            return GroupTraining.unpacked(content).run(progress, unfinished)
+            return GroupTraining.unpack(content).run(progress, unfinished)
         group, computation = self._training(members[0][0], weights, torch_device)
         training = GroupTraining(members, group, computation, torch_device, every_epoch=every_epoch)
         return training.run(progress, unfinished)
@@ -117,9 +117,9 @@ class PyTorchCounts(_TorchEngine):
     ) -> "tuple[Members, Computation]":
         from seqcls.engines.pytorch.computations import ByCounts
         from seqcls.engines.pytorch.groups import StackedGroup
-        from seqcls.engines.pytorch.training import optimized
+        from seqcls.engines.pytorch.training import optimizer_of
 
-        group = StackedGroup(weights, device, **optimized(problem))
+        group = StackedGroup(weights, device, **optimizer_of(problem))
         return group, ByCounts(problem.network, group, problem.config.train_batch_size, device)
 
     def _answering(
@@ -147,15 +147,15 @@ class PyTorchStrings(_TorchEngine):
     ) -> "tuple[Members, Computation]":
         from seqcls.engines.pytorch.computations import OneByOne, Stacked
         from seqcls.engines.pytorch.groups import FlatGroup, StackedGroup
-        from seqcls.engines.pytorch.training import optimized
+        from seqcls.engines.pytorch.training import optimizer_of
 
         config = problem.config
         settings = (problem.network, config.train_batch_size, device, config.train_seed)
         network = problem.network
         if device.type == "cuda" and network.dropout_rate == 0 and not network.picture:
-            stacked = StackedGroup(weights, device, **optimized(problem))
+            stacked = StackedGroup(weights, device, **optimizer_of(problem))
             return stacked, Stacked(stacked, *settings)
-        flat = FlatGroup(weights, device, **optimized(problem))
+        flat = FlatGroup(weights, device, **optimizer_of(problem))
         return flat, OneByOne(flat, *settings)
 
     def _answering(

@@ -10,7 +10,7 @@ from jaxtyping import Float, Int64
 from torch import Tensor, nn
 from torch.optim.adamw import adamw
 
-from seqcls.cancellation import checked
+from seqcls.cancellation import check_each
 from seqcls.results import Weights
 from seqcls.strings.token_strings import TokenStrings
 
@@ -137,7 +137,7 @@ def all_logits(
 ) -> Float[np.ndarray, "member string *output"]:
     """Every member's logits for every string, piece by piece."""
     logits: np.ndarray | None = None
-    for rows, piece in checked(computation.pieces(strings)):
+    for rows, piece in check_each(computation.pieces(strings)):
         piece_logits = computation.logits(piece).cpu().numpy()
         if logits is None:
             logits = np.empty(
@@ -251,12 +251,12 @@ class FlatGroup:
     @property
     def parameters(self) -> dict[str, Tensor]:
         """Every parameter, with a leading member axis."""
-        return {name: self._cut(self._values, name) for name in self._places}
+        return {name: self._slice(self._values, name) for name in self._places}
 
     def member(self, row: int) -> Iterator[tuple[str, Tensor]]:
         """One member's parameters by name, as parts of the block."""
         for name in self._places:
-            yield name, self._cut(self._values, name)[row]
+            yield name, self._slice(self._values, name)[row]
 
     def bind(self, row: int, model: nn.Module) -> None:
         """Makes a model's parameters and gradients one member's parts of the block."""
@@ -264,7 +264,7 @@ class FlatGroup:
             parameter = model.get_parameter(name)
             parameter.data = values
             # What has no values has no gradient either.
-            parameter.grad = self._cut(self._gradients, name)[row] if values.numel() else None
+            parameter.grad = self._slice(self._gradients, name)[row] if values.numel() else None
 
     def forget_gradients(self) -> None:
         """Makes all gradients zero, from where they add up."""
@@ -288,7 +288,7 @@ class FlatGroup:
         self._forget()
         self._optimizer.keep([self._values], rows)
 
-    def _cut(self, block: Tensor, name: str) -> Tensor:
+    def _slice(self, block: Tensor, name: str) -> Tensor:
         start, shape = self._places[name]
         part = block.detach()[:, start : start + math.prod(shape)]
         return part.view(len(block), *shape)

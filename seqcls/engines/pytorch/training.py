@@ -69,14 +69,14 @@ class GroupTraining:
         # Gradients are not kept, nor what shares memory with them.
         self._keep(range(len(self.rows)))
 
-    def packed(self) -> bytes:
+    def pack(self) -> bytes:
         """All that training goes on from."""
         file = io.BytesIO()
         torch.save(self, file)
         return file.getvalue()
 
     @staticmethod
-    def unpacked(content: bytes) -> "GroupTraining":
+    def unpack(content: bytes) -> "GroupTraining":
         """The training of which this was kept."""
         training: GroupTraining = torch.load(io.BytesIO(content), weights_only=False)
         return training
@@ -84,20 +84,20 @@ class GroupTraining:
     def run(self, progress: Progress, unfinished: Unfinished) -> list[TrainedMember]:
         """Trains to the end of every member, and keeps what is not finished."""
         if before := [epoch for member in self.members for epoch in member.epochs()]:
-            progress(self._done(), before)
+            progress(self._members_trained(), before)
         while self.rows:
             started = time.perf_counter()
             epoch = self.rows[0].result.epochs + 1
             self.group.set_learning_rate(learning_rate(self.problem, epoch))
             train_losses = self._train_epoch(stream(self.problem.train).epoch(epoch - 1), epoch)
             ended = self._end_epoch(train_losses, *self._validate(), started)
-            progress(self._done(), ended)
+            progress(self._members_trained(), ended)
             if self.rows:
-                unfinished.keep(self.packed)
+                unfinished.keep(self.pack)
         unfinished.forget()
         return [member.result for member in self.members]
 
-    def _done(self) -> float:
+    def _members_trained(self) -> float:
         """How many members' worth of training is done."""
         trained = sum(member.result.epochs for member in self.rows)
         return len(self.members) - len(self.rows) + trained / self.config.max_num_epochs
@@ -160,7 +160,7 @@ class GroupTraining:
         for row, member in enumerate(self.rows):
             member.result.train_seconds += seconds
             member_values = {name: value[row] for name, value in values.items()}
-            weights = partial(_copied, member_values)
+            weights = partial(_copy, member_values)
             losses = (train_losses[row], validation_losses[row])
             if member.goes_on_after(*losses, weights, all_right=all_right[row]):
                 going_on.append(row)
@@ -188,7 +188,7 @@ class Optimized(TypedDict):
     gradient_clip: float
 
 
-def optimized(problem: Problem) -> Optimized:
+def optimizer_of(problem: Problem) -> Optimized:
     """How the members of a group are moved."""
     config = problem.config
     return Optimized(
@@ -198,5 +198,5 @@ def optimized(problem: Problem) -> Optimized:
     )
 
 
-def _copied(weights: Weights) -> Weights:
+def _copy(weights: Weights) -> Weights:
     return {name: value.copy() for name, value in weights.items()}

@@ -93,7 +93,7 @@ def table_size(config: NetworkConfig) -> int | None:
     """How many places a network's tokens may have; None where there is no end to them."""
     if config.position_range:
         return config.position_range
-    with POSITIONS.guarded(config.positions):
+    with POSITIONS.wrap_errors(config.positions):
         size = POSITIONS[config.positions].table_size(config)
         if not isinstance(size, int | None):
             raise UnfitError(f"has table_size {size!r:.60}, expected a whole number or None")

@@ -22,14 +22,14 @@ def training_generator(seed: int) -> np.random.Generator:
     return np.random.default_rng((seed, TRAINING))
 
 
-def drawn_places(
+def draw_positions(
     rng: np.random.Generator, position_range: int, tokens: int
 ) -> Int64[np.ndarray, " token"]:
     """The places of so many tokens in training: a sorted sample, without replacement."""
     return np.sort(rng.choice(position_range, tokens, replace=False))
 
 
-def tested_places(position_range: int, seed: int, tokens: int) -> Int64[np.ndarray, " token"]:
+def tested_positions(position_range: int, seed: int, tokens: int) -> Int64[np.ndarray, " token"]:
     """The places of every string of so many tokens when nothing is learned."""
     return np.sort(_order(position_range, seed)[:tokens])
 

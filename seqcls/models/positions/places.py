@@ -31,7 +31,7 @@ from torch import Tensor
 
 from seqcls.config import NetworkConfig
 from seqcls.models.positions import table_size
-from seqcls.models.positions.numbers import drawn_places, tested_places, training_generator
+from seqcls.models.positions.numbers import draw_positions, tested_positions, training_generator
 from seqcls.models.positions.schemes import Learned
 from seqcls.strings.tokenizer import FIRST_LETTER, PAD
 from seqcls.tasks import TASKS
@@ -46,14 +46,14 @@ def tested_offset(coupling: str) -> int:
     return _task(coupling).tested_offset
 
 
-def moved_places(
+def move_positions(
     places: Int64[Tensor, "string position"], offsets: Int64[Tensor, "*string"]
 ) -> Int64[Tensor, "string position"]:
     """Places moved by an offset each; tokens that stand alone stay at 0."""
     return places + offsets.unsqueeze(-1) * (places > 0)
 
 
-def coupled_places(
+def coupled_positions(
     coupling: str, ids: Integer[Tensor, "string position"]
 ) -> Int64[Tensor, "string position"]:
     """The tokens' places, moved by nothing; 0 for those that stand alone and for padding.
@@ -72,13 +72,13 @@ def coupled_places(
         of_input, of_output = task.couples(letters[1:middle], letters[middle + 1 : end])
         if moves_marks:
             # Places from 1 on are those of marks too; output beyond any target still has none.
-            row[middle] = _separator_place(task, letters[1:middle]) + 1
+            row[middle] = _separator_position(task, letters[1:middle]) + 1
             of_input, of_output = of_input + 1, of_output + (of_output > 0)
         row[1:middle], row[middle + 1 : end] = of_input, of_output
     return torch.from_numpy(places).to(ids.device)
 
 
-def _separator_place(task: Any, input_letters: Any) -> int:
+def _separator_position(task: Any, input_letters: Any) -> int:
     # A task from outside may say only what belongs together.
     place = getattr(task, "separator_place", None)
     return 0 if place is None else int(place(input_letters))
@@ -111,16 +111,16 @@ class TrainingPlaces:
         """The places of the next batch, no wider than the longest of its strings as it is read."""
         config = self._config
         if config.position_range:
-            drawn = drawn_places(self._rng, config.position_range, ids.shape[1])
+            drawn = draw_positions(self._rng, config.position_range, ids.shape[1])
             return torch.from_numpy(drawn).unsqueeze(0)
         size = table_size(config)
         if config.coupling:
             assert size is not None
-            places = coupled_places(config.coupling, ids)
+            places = coupled_positions(config.coupling, ids)
             left = size - 1 - places.max(dim=1).values.numpy()
             offsets = self._rng.integers(0, left, endpoint=True)
-            return moved_places(places, torch.from_numpy(offsets))
-        places = places_of(config, ids)
+            return move_positions(places, torch.from_numpy(offsets))
+        places = positions_of(config, ids)
         if config.position_draw == "sorted":
             return places
         assert size is not None
@@ -129,13 +129,13 @@ class TrainingPlaces:
         return places + torch.from_numpy(offsets).unsqueeze(1)
 
 
-def places_of(
+def positions_of(
     config: NetworkConfig, ids: Integer[Tensor, "string position"]
 ) -> Int64[Tensor, "#string position"]:
     """The tokens' places when nothing is learned; nothing reads those of padding."""
     if config.coupling:
         offset = torch.tensor(tested_offset(config.coupling), device=ids.device)
-        return moved_places(coupled_places(config.coupling, ids), offset)
+        return move_positions(coupled_positions(config.coupling, ids), offset)
     if not config.position_range:
         counted = torch.arange(ids.shape[1], device=ids.device).unsqueeze(0)
         # The largest place of a string says how long it is.
@@ -145,6 +145,6 @@ def places_of(
     known, rows = lengths.unique(return_inverse=True)
     places = np.zeros((len(known), ids.shape[1]), dtype=np.int64)
     for row, length in zip(places, known.tolist(), strict=True):
-        drawn = tested_places(config.position_range, config.place_seed, length)
+        drawn = tested_positions(config.position_range, config.place_seed, length)
         row[: len(drawn)] = drawn
     return torch.from_numpy(places).to(ids.device)[rows]

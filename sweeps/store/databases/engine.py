@@ -77,10 +77,12 @@ class Store:
     def reader(self) -> "Store":
         """The same database, read-only: it waits for no writer and holds none up."""
         if self.path is not None:
-            return Store(self.name, sqlite.connect(self.path, mode="ro"), self.path).trusted()
+            return Store(
+                self.name, sqlite.connect(self.path, mode="ro"), self.path
+            ).without_damage()
         return Store(self.name, postgres.connect(self.engine.url, read_only=True), None)
 
-    def hurried(self) -> "Store":
+    def without_waiting(self) -> "Store":
         """The same database for writes that are not worth a wait for others' locks."""
         if self.path is not None:
             engine = sqlite.connect(
@@ -112,7 +114,7 @@ class Store:
         what = str(error) if row is None else f"{row}: {str(error).partition(': ')[2]}"
         return StoreDamagedError(f"{self.name!r}: {what}; {trust.ADVICE}")
 
-    def trusted(self) -> "Store":
+    def without_damage(self) -> "Store":
         """As a reader that sees nothing of what is damaged, where that has to be known."""
         # Imported where it is used: it needs the tables, which a store that is made does not.
         from sweeps.store import trust
@@ -130,7 +132,7 @@ class Store:
         """
         return (_moments.get() or {}).get(self.engine) is not None
 
-    def _held(self) -> Connection | None:
+    def _held_connection(self) -> Connection | None:
         """The transaction of the moment that is read; None where each block has its own."""
         moments = _moments.get()
         if moments is None or not self.engine.get_execution_options().get(sqlite.READS_ONLY):
@@ -167,7 +169,7 @@ class Store:
         cancellation.check()
         may_be_kept = False
         try:
-            if (held := self._held()) is not None:
+            if (held := self._held_connection()) is not None:
                 yield held
             else:
                 with self.engine.begin() as connection:
@@ -181,8 +183,8 @@ class Store:
             # It was interrupted because nobody waits for it.
             cancellation.check()
             if self.path is not None:
-                raise sqlite.explained(self.name, error) from error
-            told = postgres.explained(self.name, error, self.engine)
+                raise sqlite.explain_error(self.name, error) from error
+            told = postgres.explain_error(self.name, error, self.engine)
             if getattr(error, "connection_invalidated", False):
                 lost = (
                     StoreBusyError(f"{told}; {LOST}") if may_be_kept else StoreLostError(f"{told}")
@@ -223,7 +225,7 @@ class Store:
                 try:
                     held.enter_context(self.engine.connect())
                 except SQLAlchemyError as error:
-                    raise sqlite.explained(self.name, error) from error
+                    raise sqlite.explain_error(self.name, error) from error
             yield
 
 

@@ -254,7 +254,7 @@ def holder(engine: Engine) -> str | None:
     return None
 
 
-def explained(name: str, error: SQLAlchemyError, engine: Engine | None = None) -> StoreError:
+def explain_error(name: str, error: SQLAlchemyError, engine: Engine | None = None) -> StoreError:
     """What an error of the server means for the one who uses it, in one line.
 
     Args:

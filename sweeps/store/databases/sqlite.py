@@ -233,7 +233,7 @@ def begin_reading(connection: sqlite3.Connection) -> None:
         )
 
 
-def explained(name: str, error: SQLAlchemyError | sqlite3.Error) -> StoreError:
+def explain_error(name: str, error: SQLAlchemyError | sqlite3.Error) -> StoreError:
     """What an error of SQLite means for the one who uses the file, in one line."""
     original = getattr(error, "orig", None) or error
     cause = str(original)
@@ -250,7 +250,7 @@ def explained(name: str, error: SQLAlchemyError | sqlite3.Error) -> StoreError:
         return StoreDamagedError(f"{name!r}: a text in it is no UTF-8; {DAMAGED}")
     if cause.startswith("no such table"):
         return StoreUnavailableError(f"{name!r}: {_EMPTIED}")
-    if cause.startswith("unable to open") and (limit := limits.files_reached()) is not None:
+    if cause.startswith("unable to open") and (limit := limits.files_limit_reached()) is not None:
         return StoreUnavailableError(f"{name!r}: {limit}")
     if cause.startswith("disk I/O error") and (limit := limits.file_size()) is not None:
         return StoreUnavailableError(f"{name!r}: the disk cannot be written, or {limit}")
@@ -276,7 +276,7 @@ def pack(engine: Engine, name: str) -> None:
             cursor.execute(f"PRAGMA page_size={PACKED_PAGE_BYTES}")
             cursor.execute("VACUUM")
     except sqlite3.Error as error:
-        raise explained(name, error) from error
+        raise explain_error(name, error) from error
     if mode != "delete":
         raise StoreUnavailableError(f"cannot pack {name!r}: another process has it open")
 
@@ -334,7 +334,7 @@ def why_not_writable(path: Path) -> str | None:
             connection.execute("BEGIN IMMEDIATE")
             connection.rollback()
     except sqlite3.Error as error:
-        return str(explained(str(path), error)).partition(": ")[2]
+        return str(explain_error(str(path), error)).partition(": ")[2]
     return None
 
 

@@ -88,11 +88,11 @@ def plain_rows(
             cursor.execute(statement)
             rows = list(cursor.fetchall())
         except connection.dialect.loaded_dbapi.Error as error:
-            raise _wrapped(statement, error, connection) from error
+            raise _wrap_error(statement, error, connection) from error
     return rows
 
 
-def fetched(
+def fetch(
     connection: Connection, query: Select[*tuple[Any, ...]]
 ) -> tuple[list[str], list[tuple[Any, ...]]]:
     """The names of a query's columns, and its rows as the driver's own tuples.
@@ -105,14 +105,14 @@ def fetched(
     try:
         rows = [] if result.cursor is None else list(result.cursor.fetchall())
     except connection.dialect.loaded_dbapi.Error as error:
-        raise _wrapped(str(query), error, connection) from error
+        raise _wrap_error(str(query), error, connection) from error
     for column, values in zip(query.selected_columns, zip(*rows, strict=True), strict=False):
         if isinstance(column.type, Checked):
             column.type.check_all(values)
     return names, rows
 
 
-def _wrapped(statement: str, error: Exception, connection: Connection) -> Exception:
+def _wrap_error(statement: str, error: Exception, connection: Connection) -> Exception:
     """A driver's error as SQLAlchemy's, by which `Store.begin` knows it."""
     base = connection.dialect.loaded_dbapi.Error
     return DBAPIError.instance(statement, None, error, base, dialect=connection.dialect)
@@ -125,7 +125,7 @@ def _copy(connection: Connection, statement: str, rows: Iterable[Sequence[Any]])
             for row in rows:
                 copy.write_row(row)
     except connection.dialect.loaded_dbapi.Error as error:
-        raise _wrapped(statement, error, connection) from error
+        raise _wrap_error(statement, error, connection) from error
 
 
 # The rows of a query as a data frame.
@@ -145,7 +145,7 @@ def read(connection: Connection, query: Select[*tuple[Any, ...]]) -> "pd.DataFra
     import pandas as pd
 
     # Not pandas.read_sql_query, whose own error would hide that of the database.
-    names, rows = fetched(connection, query)
+    names, rows = fetch(connection, query)
     frame = pd.DataFrame(rows, columns=names)
     for place, name in enumerate(names):
         # Pandas makes fractions of them; rounded ones, of great numbers.

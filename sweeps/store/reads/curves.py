@@ -14,7 +14,7 @@ from sqlalchemy import BigInteger, ColumnElement, Connection, Select, case, cast
 
 from sweeps.statistics.intervals import intervals_of
 from sweeps.store.databases.engine import Store
-from sweeps.store.databases.statements import fetched, one_of, read
+from sweeps.store.databases.statements import fetch, one_of, read
 from sweeps.store.reads import overview
 from sweeps.store.reads.selection import View
 from sweeps.store.reads.workers import dead_workers
@@ -60,7 +60,7 @@ def median_curves(
         (missing where there is none); no row where there is no string to take a share of.
     """
     models = overview.models(store, replace(view, config_ids=config_ids))
-    tested = _tested(store, config_ids, width, measure)
+    tested = _tested_counts(store, config_ids, width, measure)
     wrong = _wrong(store, models, width, measure)
     parts = [
         _curve(models[models["config_id"] == config_id], tested[config_id], wrong, measure).assign(
@@ -75,7 +75,7 @@ def median_curves(
     return curves.assign(last_length=overview.last_lengths(curves["first_length"], width))[columns]
 
 
-def _tested(
+def _tested_counts(
     store: Store, config_ids: tuple[int, ...], width: int, measure: Measure
 ) -> dict[int, _Tested]:
     first = overview.first_length(LengthSum.length, width)
@@ -99,7 +99,7 @@ def _tested(
         .order_by(LengthSum.config_id, first)
     )
     with store.begin() as connection:
-        _, rows = fetched(connection, query)
+        _, rows = fetch(connection, query)
     table = np.array(rows, dtype=np.int64).reshape(-1, 3)
     return {
         int(config_id): _Tested(*table[table[:, 0] == config_id, 1:].T)
@@ -128,7 +128,7 @@ def _wrong(
         .group_by(LengthScore.run_id, first)
     )
     with store.begin() as connection:
-        _, rows = fetched(connection, query)
+        _, rows = fetch(connection, query)
     return np.array(rows, dtype=np.int64).reshape(-1, 3)
 
 
@@ -190,7 +190,7 @@ def newest_losses(store: Store, sweep_id: int, configs: int, models: int) -> pd.
         .limit(LOOKED_AT)
     )
     with store.begin() as connection:
-        losses = _chosen(read(connection, newest), configs, models)
+        losses = _first_models(read(connection, newest), configs, models)
         return _with_losses(connection, losses)
 
 
@@ -216,7 +216,7 @@ def losses_in_training(store: Store, sweep_id: int, configs: int, models: int) -
     )
     dead = dead_workers(store)
     with store.begin() as connection:
-        runs = _chosen(read(connection, training), configs, models)
+        runs = _first_models(read(connection, training), configs, models)
         orphaned = select(Run.id).where(Run.worker_id.in_(dead), one_of(Run.id, runs["run_id"]))
         left = set(connection.scalars(orphaned)) if dead else set()
         losses = _with_losses(connection, runs)
@@ -239,7 +239,7 @@ def _last_epoch() -> ColumnElement[int | None]:
     return last.correlate(Run).scalar_subquery()
 
 
-def _chosen(runs: pd.DataFrame, configs: int, models: int) -> pd.DataFrame:
+def _first_models(runs: pd.DataFrame, configs: int, models: int) -> pd.DataFrame:
     chosen = runs["config_id"].drop_duplicates().head(configs)
     rows = runs[runs["config_id"].isin(chosen)]
     return rows.groupby("config_id").head(max(1, models // max(1, len(chosen))))

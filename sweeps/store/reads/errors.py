@@ -13,9 +13,9 @@ from seqcls.errors import StoreDamagedError
 from seqcls.results import StringErrors
 from sweeps.results import Output
 from sweeps.store.checks import outputs_misfit
-from sweeps.store.columns import ERROR_KINDS, unpacked, unpacked_outputs
+from sweeps.store.columns import ERROR_KINDS, unpack_errors, unpacked_outputs
 from sweeps.store.databases.engine import Store
-from sweeps.store.databases.statements import fetched, one_of
+from sweeps.store.databases.statements import fetch, one_of
 from sweeps.store.reads.overview import last_lengths
 from sweeps.store.tables import Config, ErrorPack, OutputPack, Run, TestString
 
@@ -61,7 +61,7 @@ class TestStrings:
             StoreDamagedError: the test set has no such string.
         """
         if test_set_id not in self._known:
-            self._known[test_set_id] = _read(connection, test_set_id)
+            self._known[test_set_id] = _read_strings(connection, test_set_id)
         known, table = self._known[test_set_id]
         places = np.searchsorted(known, numbers)
         if len(numbers) and (places.max() >= len(known) or (known[places] != numbers).any()):
@@ -72,12 +72,12 @@ class TestStrings:
         return table.take(pa.array(places))
 
 
-def _read(
+def _read_strings(
     connection: Connection, test_set_id: int
 ) -> tuple[Int64[np.ndarray, " number"], pa.Table]:
     columns = [getattr(TestString, name) for name in _STRINGS.names]
     query = select(TestString.number, *columns).where(TestString.test_set_id == test_set_id)
-    _, rows = fetched(connection, query.order_by(TestString.number))
+    _, rows = fetch(connection, query.order_by(TestString.number))
     numbers, *values = zip(*rows, strict=True) if rows else ((),) * (1 + len(columns))
     arrays = [
         pa.array(column, type=kind) for column, kind in zip(values, _STRINGS.types, strict=True)
@@ -129,7 +129,7 @@ def _of_one_set(
     errors: dict[int, StringErrors] = {}
     for run_id, _, packed_numbers, logits in rows:
         try:
-            errors[run_id] = unpacked(bytes(packed_numbers), bytes(logits))
+            errors[run_id] = unpack_errors(bytes(packed_numbers), bytes(logits))
         except ValueError as error:
             raise StoreDamagedError(f"run {run_id} (error_pack): {error}") from None
     numbers = np.concatenate([run_errors.numbers for run_errors in errors.values()])
@@ -209,22 +209,22 @@ def error_kinds_by_length(store: Store, run_id: int, width: int) -> pd.DataFrame
         first_length, last_length, error_kind, strings (each as often as it occurs in the test
         set), kinds in the order of `ERROR_KINDS`; no row where there is no such error.
     """
-    table = _summed(store, run_id, width, "error_kind")
+    table = _sum_errors(store, run_id, width, "error_kind")
     table["error_kind"] = pd.Categorical(table["error_kind"], ERROR_KINDS)
     table = table.sort_values(["first_length", "error_kind"], ignore_index=True)
     return table.astype({"error_kind": object})
 
 
-def first_wrong_places(store: Store, run_id: int, width: int) -> pd.DataFrame:
+def first_wrong_positions(store: Store, run_id: int, width: int) -> pd.DataFrame:
     """How often a run's outputs part from their targets at each place, on strings as above.
 
     Returns:
         first_length, last_length, first_wrong (tokens that are right before), strings.
     """
-    return _summed(store, run_id, width, "first_wrong")
+    return _sum_errors(store, run_id, width, "first_wrong")
 
 
-def _summed(store: Store, run_id: int, width: int, what: str) -> pd.DataFrame:
+def _sum_errors(store: Store, run_id: int, width: int, what: str) -> pd.DataFrame:
     """The test strings that a run got wrong, by length and what their outputs say."""
     with store.begin() as connection:
         errors = errors_of_runs(connection, [run_id])

@@ -30,7 +30,7 @@ def causes(store: Store, run_ids: Sequence[int] | None = None) -> "pd.DataFrame"
 
     Without those of runs to which causes were attributed in an older way.
     """
-    stored = _stored(store, CauseRow, run_ids).replace({"mechanism": FORMER_NAMES})
+    stored = _read_rows(store, CauseRow, run_ids).replace({"mechanism": FORMER_NAMES})
     older = {
         run_id
         for run_id, name, tokens in zip(
@@ -77,7 +77,7 @@ def failing_runs(store: Store, configurations: int, seeds: int) -> "pd.DataFrame
 
 def perturbations(store: Store, run_ids: Sequence[int] | None = None) -> "pd.DataFrame":
     """The stored outcomes with other rounding: run_id, number, tn, fp, fn, tp (strings)."""
-    return _stored(store, Perturbation, run_ids)
+    return _read_rows(store, Perturbation, run_ids)
 
 
 def sensitivity(store: Store, run_ids: Sequence[int] | None = None) -> "pd.DataFrame":
@@ -110,7 +110,7 @@ def sensitivity(store: Store, run_ids: Sequence[int] | None = None) -> "pd.DataF
     return summary.reset_index()
 
 
-def misfits(connection: Connection) -> Iterator[tuple[str, str]]:
+def inconsistencies(connection: Connection) -> Iterator[tuple[str, str]]:
     """What does not fit the runs that it is about: what, and how that shows."""
     for table in (CauseRow, Perturbation):
         is_done = exists().where(Run.id == table.run_id, Run.state == RunState.DONE)
@@ -131,7 +131,7 @@ def _of_other_tests() -> Select[int]:
     return query.where(Run.state == RunState.DONE, or_(positives, negatives)).distinct()
 
 
-def _stored(
+def _read_rows(
     store: Store, table: type[CauseRow | Perturbation], run_ids: Sequence[int] | None
 ) -> "pd.DataFrame":
     query = select(table.__table__).order_by(table.run_id, table.number)

@@ -36,7 +36,7 @@ def answers_of(store: Store, run_id: int) -> Iterator[dict[str, Any]]:
     wrong = {number: place for place, number in enumerate(errors.numbers.tolist())}
     # Those who import answers need not know how sure of them the model was.
     unanswered = np.isnan(errors.logits) & (not run_config(store, run_id).imported)
-    tested = set(_tested(store, run_id, test, run).tolist()) | set(wrong)
+    tested = set(_tested_rows(store, run_id, test, run).tolist()) | set(wrong)
     for number, text in enumerate(test.texts):
         if number not in tested:
             continue
@@ -60,7 +60,9 @@ def answers_of(store: Store, run_id: int) -> Iterator[dict[str, Any]]:
         }
 
 
-def _tested(store: Store, run_id: int, test: TestSet, run: StoredRun) -> Int64[np.ndarray, " row"]:
+def _tested_rows(
+    store: Store, run_id: int, test: TestSet, run: StoredRun
+) -> Int64[np.ndarray, " row"]:
     """The numbers of the strings that a run was tested on."""
     scores = run.columns["length_score"]
     count = dict(zip(scores["length"].tolist(), scores["tested"].tolist(), strict=True))

@@ -17,7 +17,14 @@ from sweeps.results import OUTPUT_COUNTS, differing_fields, exact_type, solved_o
 from sweeps.store.databases.engine import Store
 from sweeps.store.databases.statements import frame, one_of
 from sweeps.store.reads.queries import config_texts, with_outputs
-from sweeps.store.reads.selection import View, errors_made, fails, in_scope, model_columns, picked
+from sweeps.store.reads.selection import (
+    View,
+    condition_of,
+    errors_made,
+    fails,
+    in_scope,
+    model_columns,
+)
 from sweeps.store.reads.stored import config_of
 from sweeps.store.tables import LENGTH_COUNTS, LengthScore, LengthSum, Revision, Run, RunState
 
@@ -78,7 +85,7 @@ def model_seeds(store: Store) -> list[int]:
 
 def count_runs(store: Store, view: View) -> int:
     """How many runs a view leaves."""
-    query = select(func.count()).select_from(Run).where(in_scope(view), picked(view))
+    query = select(func.count()).select_from(Run).where(in_scope(view), condition_of(view))
     with store.begin() as connection:
         return connection.scalars(query).one()
 
@@ -100,7 +107,7 @@ def configurations(store: Store, view: View) -> pd.DataFrame:
             count.filter(Run.state.in_([RunState.QUEUED, RunState.RUNNING])).label("unfinished"),
             count.filter(Run.state == RunState.FAILED).label("failed"),
             count.filter(fails(view)).label("failing"),
-            count.filter(picked(view)).label("picked"),
+            count.filter(condition_of(view)).label("picked"),
             cast(func.sum(Run.fp).filter(done), BigInteger).label("false_positives"),
             cast(func.sum(Run.fn).filter(done), BigInteger).label("false_negatives"),
         )
@@ -126,7 +133,7 @@ def models(store: Store, view: View) -> pd.DataFrame:
         .where(in_scope(view), Run.state == RunState.DONE)
         .order_by(Run.config_id, Run.model_seed)
     )
-    return _with_solved(store, frame(store, query))
+    return _correct_solved_length(store, frame(store, query))
 
 
 def failing_models(store: Store, view: View, limit: int, offset: int = 0) -> pd.DataFrame:
@@ -134,19 +141,19 @@ def failing_models(store: Store, view: View, limit: int, offset: int = 0) -> pd.
 
     If the view is about errors of one kind, only these count.
     """
-    query = _worst_first(view).where(picked(view), errors_made(view) > 0)
-    return _with_solved(store, frame(store, query.limit(limit).offset(offset)))
+    query = _worst_first(view).where(condition_of(view), errors_made(view) > 0)
+    return _correct_solved_length(store, frame(store, query.limit(limit).offset(offset)))
 
 
 def worst_models(store: Store, view: View, limit: int) -> pd.DataFrame:
     """Finished runs in scope, as `models`, the least accurate first."""
-    return _with_solved(store, frame(store, _worst_first(view).limit(limit)))
+    return _correct_solved_length(store, frame(store, _worst_first(view).limit(limit)))
 
 
 def count_failing_models(store: Store, view: View) -> int:
     """How many runs `failing_models` has on all its pages."""
     query = select(func.count()).where(
-        in_scope(view), picked(view), Run.state == RunState.DONE, Run.wrong > 0
+        in_scope(view), condition_of(view), Run.state == RunState.DONE, Run.wrong > 0
     )
     with store.begin() as connection:
         return connection.scalars(query).one()
@@ -155,7 +162,7 @@ def count_failing_models(store: Store, view: View) -> int:
 def model(store: Store, run_id: int) -> pd.DataFrame:
     """The row that `models` has of a run; no row where it is not done or does not exist."""
     query = select(*model_columns(View())).where(Run.id == run_id, Run.state == RunState.DONE)
-    return _with_solved(store, frame(store, query))
+    return _correct_solved_length(store, frame(store, query))
 
 
 def shortest_tested(store: Store, config_ids: Collection[int]) -> dict[int, int]:
@@ -166,7 +173,7 @@ def shortest_tested(store: Store, config_ids: Collection[int]) -> dict[int, int]
         return {row[0]: row[1] for row in connection.execute(query)}
 
 
-def _with_solved(store: Store, models: pd.DataFrame) -> pd.DataFrame:
+def _correct_solved_length(store: Store, models: pd.DataFrame) -> pd.DataFrame:
     """Models without a solved length where they get one of the shortest test strings wrong.
 
     Up to the length that is stored then there is no test string at all.

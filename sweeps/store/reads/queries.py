@@ -16,7 +16,7 @@ from sweeps.results import OUTPUT_COUNTS, accuracy, exact_type
 from sweeps.store.checks import IMPORTED_JSON
 from sweeps.store.databases.engine import Store
 from sweeps.store.databases.statements import frame, one_of, read
-from sweeps.store.reads.selection import View, WrittenValue, in_scope, is_value, picked
+from sweeps.store.reads.selection import View, WrittenValue, condition_of, in_scope, is_value
 from sweeps.store.reads.stored import config_of
 from sweeps.store.reads.sweep_queries import find_sweep
 from sweeps.store.tables import (
@@ -349,7 +349,7 @@ def _runs_query(
     view: View, fields: Mapping[str, Any], configs: Mapping[int, Mapping[str, Any]]
 ) -> Select[*tuple[Any, ...]]:
     columns = [c for c in _columns(Run) if c.key not in ("worker_id", "started_at")]
-    query = select(*columns).where(in_scope(view), picked(view))
+    query = select(*columns).where(in_scope(view), condition_of(view))
     alike = configs
     for name, value in fields.items():
         alike = with_value(alike, name, value)
@@ -362,7 +362,7 @@ def with_value(
     """Those of these configurations, given by their fields, of which a field has this value."""
     wanted = [value]
     if isinstance(value, WrittenValue):
-        wanted = value.meant(stored.get(name) for stored in configs.values())
+        wanted = value.matching(stored.get(name) for stored in configs.values())
     return {
         config_id: stored
         for config_id, stored in configs.items()
@@ -398,7 +398,7 @@ def config_id_of(store: Store, run_id: int) -> int:
 
 
 def _config_ids(connection: Connection, view: View) -> list[int]:
-    query = select(Run.config_id).where(in_scope(view), picked(view)).distinct()
+    query = select(Run.config_id).where(in_scope(view), condition_of(view)).distinct()
     return list(connection.scalars(query))
 
 

@@ -44,7 +44,7 @@ class View:
         return self.failing or self.kind is not None
 
 
-def listed(given: Any) -> list[Any]:
+def as_list(given: Any) -> list[Any]:
     """What a user gives as one or as several: a name, a number, or any collection of these."""
     several = isinstance(given, Iterable) and not isinstance(given, str | bytes)
     return list(given) if several else [given]
@@ -56,7 +56,7 @@ class WrittenValue:
 
     text: str
 
-    def meant(self, values: Iterable[Any]) -> list[Any]:
+    def matching(self, values: Iterable[Any]) -> list[Any]:
         """Those of these values that are written like this.
 
         Before others those whose JSON it is, so that `64` is the number and `"64"` the text
@@ -97,7 +97,7 @@ def model_columns(view: View) -> list[ColumnElement[Any]]:
         Run.fn.label("false_negatives"),
         Run.solved_length.label("solved_length"),
         case((fails(view), 1), else_=0).label("failing"),
-        case((picked(view), 1), else_=0).label("picked"),
+        case((condition_of(view), 1), else_=0).label("picked"),
     ]
 
 
@@ -140,7 +140,7 @@ def in_scope(view: View) -> ColumnElement[bool]:
     return and_(true(), *conditions)
 
 
-def picked(view: View) -> ColumnElement[bool]:
+def condition_of(view: View) -> ColumnElement[bool]:
     conditions: list[ColumnElement[bool]] = []
     if view.failing:
         conditions.append(fails(view))

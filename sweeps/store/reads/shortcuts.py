@@ -25,7 +25,7 @@ class Unread:
     """A test set that no readers were asked about that are fitted on one training."""
 
     test_set_id: int
-    digest: str
+    digest: str | None
     """That of its strings."""
     problem: Problem
     """One of those that are trained and tested so."""

@@ -21,7 +21,7 @@ from sweeps.store.checks import (
     outputs_misfit,
     read_config,
 )
-from sweeps.store.columns import NO_ERRORS, is_beyond, unpacked, unpacked_outputs
+from sweeps.store.columns import NO_ERRORS, is_beyond, unpack_errors, unpacked_outputs
 from sweeps.store.databases.statements import one_of, plain_rows, rows_of_run
 from sweeps.store.tables import (
     Base,
@@ -86,7 +86,7 @@ class StoredRun:
 
     def errors(self) -> StringErrors:
         """The misclassified strings."""
-        return unpacked(*self.pack) if self.pack else NO_ERRORS
+        return unpack_errors(*self.pack) if self.pack else NO_ERRORS
 
     def outputs(self) -> list[Output] | None:
         """What a transduction gave for the misclassified strings; None of other kinds."""
@@ -114,7 +114,7 @@ class StoredRun:
             self.outputs(),
         )
 
-    def misfit(self) -> str | None:
+    def inconsistency(self) -> str | None:
         """How a finished run's results are not as they were written; None where they are."""
         if any(self.run[name] is None for name in OF_DONE):
             return NO_RESULTS
@@ -124,9 +124,9 @@ class StoredRun:
         scores = self.columns[LengthScore.__tablename__]
         if any(self.run[name] != scores[name].sum() for name in ("tested", "wrong")):
             return "its tested and wrong are not the sums of those of its lengths"
-        return contradiction_of(self.run, scores) or self._misfit_of_outputs(scores)
+        return contradiction_of(self.run, scores) or self._inconsistency_of_outputs(scores)
 
-    def _misfit_of_outputs(self, scores: Columns) -> str | None:
+    def _inconsistency_of_outputs(self, scores: Columns) -> str | None:
         """What a transduction's counts and outputs contradict, or those of another kind."""
         outputs = self.outputs()
         if outputs is None:

@@ -19,7 +19,7 @@ from sweeps.store.databases.engine import Store
 from sweeps.store.databases.statements import one_of
 from sweeps.store.reads import queries
 from sweeps.store.reads.errors import OUTPUT_COLUMNS, TestStrings, errors_of_runs
-from sweeps.store.reads.selection import KINDS, Kind, View, in_scope, picked
+from sweeps.store.reads.selection import KINDS, Kind, View, condition_of, in_scope
 from sweeps.store.reads.test_sets import are_tested, stored_test_set
 from sweeps.store.tables import Config, ErrorPack, LengthSum, Run, RunState, TestSetRow, TestString
 
@@ -109,7 +109,7 @@ def breaking_strings(store: Store, view: View, limit: int) -> BreakingStrings:
         limit: how many strings of each language.
     """
     failing: tuple[ColumnElement[bool], ...]
-    failing = (in_scope(view), picked(view), Run.state == RunState.DONE, Run.wrong > 0)
+    failing = (in_scope(view), condition_of(view), Run.state == RunState.DONE, Run.wrong > 0)
     with store.begin() as connection:
         totals = select(func.count(), func.sum(Run.wrong)).where(*failing)
         models, errors = connection.execute(totals).one()
@@ -144,7 +144,7 @@ def _wrong_by_set(
             runs[test_set_id, config_id] += 1
         for test_set_id, packed in by_set.items():
             counts = np.bincount(unpacked_numbers(b"".join(packed)))
-            models[test_set_id] = _added(models.get(test_set_id), counts)
+            models[test_set_id] = _add_counts(models.get(test_set_id), counts)
     return models, runs
 
 
@@ -158,7 +158,7 @@ def _most_broken(
         of[languages[test_set_id]] += number
     readers = _readers(connection, runs)
     parts = [
-        _counted(connection, set_id, counts, view).assign(language=languages[set_id])
+        _count_errors(connection, set_id, counts, view).assign(language=languages[set_id])
         for set_id, counts in models.items()
     ]
     columns = ["language", "string", "kind", "length", "models", "of"]
@@ -175,7 +175,7 @@ def _most_broken(
     )
     first = summed.groupby("language", sort=False).head(limit).reset_index(drop=True)
     tested = {
-        str(language): _tested(
+        str(language): _count_tested(
             connection,
             {x: by for x, by in readers.items() if languages[x] == language},
             rows["string"],
@@ -201,7 +201,7 @@ def _readers(
     return readers
 
 
-def _tested(
+def _count_tested(
     connection: Connection, readers: Mapping[Any, Counter[int]], strings: "pd.Series[str]"
 ) -> Counter[str]:
     """How many runs were tested on each string: those of one language may differ."""
@@ -219,7 +219,7 @@ def _language(connection: Connection, test_set_id: int) -> str:
     return language_of(json.loads(connection.scalars(query).one()))
 
 
-def _added(
+def _add_counts(
     first: Int64[np.ndarray, " string"] | None, second: Int64[np.ndarray, " strings"]
 ) -> Int64[np.ndarray, " string"]:
     """The sum of counts, of which either may know more strings."""
@@ -230,7 +230,7 @@ def _added(
     return longer
 
 
-def _counted(
+def _count_errors(
     connection: Connection, test_set_id: int, models: Int64[np.ndarray, " string"], view: View
 ) -> pd.DataFrame:
     """How many runs got each string of a test set wrong: string, label, length, models."""

@@ -11,7 +11,7 @@ from seqcls.errors import UnknownRunError
 from seqcls.text import nearest
 from sweeps.grid.spec import SweepSpec
 from sweeps.store.databases.engine import Store
-from sweeps.store.databases.statements import fetched, frame, in_another_sweep, one_of
+from sweeps.store.databases.statements import fetch, frame, in_another_sweep, one_of
 from sweeps.store.reads.selection import accuracy
 from sweeps.store.reads.stored import config_of
 from sweeps.store.reads.workers import dead_workers
@@ -246,7 +246,7 @@ def sweep_outcomes(store: Store) -> dict[int, SweepOutcome]:
         .where(Run.state == RunState.DONE)
     )
     with store.begin() as connection:
-        _, rows = fetched(connection, query)
+        _, rows = fetch(connection, query)
     table = np.array(rows, dtype=np.float64).reshape(-1, 3)
     groups = ((sweep_id, table[table[:, 0] == sweep_id]) for sweep_id in np.unique(table[:, 0]))
     return {
@@ -352,7 +352,7 @@ def epochs_in_training(store: Store) -> list[tuple[int, int, int]]:
         ]
 
 
-def orphaned(store: Store) -> dict[int, int]:
+def count_orphaned(store: Store) -> dict[int, int]:
     """How many runs in training have a dead worker, by sweep."""
     dead = dead_workers(store)
     if not dead:

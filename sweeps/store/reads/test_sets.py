@@ -14,7 +14,7 @@ from seqcls.problem import resolve, tokenizer_of
 from seqcls.strings.datasets import Dataset
 from sweeps.store import tables
 from sweeps.store.databases.engine import Store
-from sweeps.store.databases.statements import fetched
+from sweeps.store.databases.statements import fetch
 
 
 def load_dataset(connection: Connection, digest: str) -> Dataset | None:
@@ -75,7 +75,7 @@ def stored_test_set(connection: Connection, test_set_id: int) -> TestSet:
         test_string.drawn,
     )
     ordered = query.where(test_string.test_set_id == test_set_id).order_by(test_string.number)
-    _, rows = fetched(connection, ordered)
+    _, rows = fetch(connection, ordered)
     texts, lengths, labels, occurrences, targets, drawn = (
         zip(*rows, strict=True) if rows else ((), (), (), (), (), ())
     )

@@ -159,7 +159,7 @@ class Timing:
     host: str | None
 
 
-def finished(store: Store, keys: Collection[str]) -> set[tuple[str, int]]:
+def finished_runs(store: Store, keys: Collection[str]) -> set[tuple[str, int]]:
     """Finished runs of these configurations, by the configuration's key and the model seed."""
     known: set[tuple[str, int]] = set()
     query = select(Config.key, Run.model_seed).join(Run, Run.config_id == Config.id)

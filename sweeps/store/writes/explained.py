@@ -57,7 +57,7 @@ def record_perturbations(store: Store, run_id: int, perturbations: Sequence[Conf
     _replace(store, Perturbation, run_id, rows)
 
 
-def copy_explained(source: Connection, target: Connection, target_ids: Mapping[int, int]) -> None:
+def copy_causes(source: Connection, target: Connection, target_ids: Mapping[int, int]) -> None:
     """Copies causes and perturbations of runs that have the same results in both databases.
 
     Args:

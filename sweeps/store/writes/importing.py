@@ -37,7 +37,7 @@ def check_sweep(store: Store, name: str) -> None:
         _known_sweep(connection, name)
 
 
-def _known(config: RunConfig, model_seed: int, run_id: int) -> ConfigError:
+def _already_stored(config: RunConfig, model_seed: int, run_id: int) -> ConfigError:
     return ConfigError(
         f"model {json.loads(config.imported)['model']!r:.60} with seed {model_seed} is there "
         f"already, as run {run_id}; use ",
@@ -80,7 +80,7 @@ def _record(
     same = same_run(run.config, run.seed)
     if (known := connection.scalar(same)) is not None:
         if not replace:
-            raise _known(run.config, run.seed, known)
+            raise _already_stored(run.config, run.seed, known)
         sweep_ids |= set(sweeps_of(connection, [known]))
         connection.execute(delete(SweepRun).where(SweepRun.run_id == known))
         delete_runs(connection, [known])

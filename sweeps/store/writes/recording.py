@@ -25,7 +25,7 @@ from seqcls.errors import MachineError, in_short
 from seqcls.results import EpochLosses
 from sweeps.grid.grouping import MAX_FAILURES, PlannedRun
 from sweeps.results import RunResult, verdict_digest
-from sweeps.store.columns import packed, packed_outputs
+from sweeps.store.columns import pack_errors, packed_outputs
 from sweeps.store.databases.engine import Store
 from sweeps.store.databases.statements import (
     chunks,
@@ -139,7 +139,7 @@ def record(store: Store, claimed: Claim, outcomes: Sequence[RunResult]) -> int:
     tested = [outcome for outcome in outcomes if outcome.evaluation is not None]
     drawn = missing_test_set(store, config) if tested else None
     with store.change() as connection:
-        held = _held(connection, claimed)
+        held = _held_runs(connection, claimed)
         forget_losses(connection, held)
         if tested and held:
             _check_test_sets(tested, store_test_set(connection, config, drawn))
@@ -173,7 +173,7 @@ def _check_test_sets(tested: Sequence[RunResult], stored: str | None) -> None:
 def record_lost(store: Store, claimed: Claim, reason: str) -> None:
     """Stores that an attempt ended without a result; queues its runs again, but not for ever."""
     with store.change() as connection:
-        held = _held(connection, claimed)
+        held = _held_runs(connection, claimed)
         forget_losses(connection, held)
         for run_id, failures in held.items():
             final = failures + 1 >= MAX_FAILURES
@@ -188,7 +188,7 @@ def record_losses(store: Store, losses: Sequence[ClaimLosses]) -> None:
     pages would read everything anew while anything trains.
     """
     with store.begin() as connection:
-        held = _held(connection, *(claimed for claimed, _ in losses))
+        held = _held_runs(connection, *(claimed for claimed, _ in losses))
         rows = [
             {
                 "run_id": claimed.runs[epoch.member].id,
@@ -212,7 +212,7 @@ def record_verdict(store: Store, run_id: int, verdict: results.Verdict) -> None:
         _insert_verdict(connection, run_id, key, model_seed, verdict)
 
 
-def _held(connection: Connection, *claims: Claim) -> dict[int, int]:
+def _held_runs(connection: Connection, *claims: Claim) -> dict[int, int]:
     """Those runs of a worker's claims that are still its own, with the failures of each."""
     # The id may belong to another run by now, if a sweep was deleted and another submitted.
     planned = {
@@ -249,7 +249,7 @@ def result_rows(run_id: int, outcome: RunResult) -> dict[type[Base], list[tuple[
             table: rows_of_run(table, run_id, columns[table.__tablename__])
             for table in (Epoch, LengthScore)
         },
-        ErrorPack: [(run_id, *packed(evaluation.errors))] if len(evaluation.errors) else [],
+        ErrorPack: [(run_id, *pack_errors(evaluation.errors))] if len(evaluation.errors) else [],
         OutputPack: [(run_id, packed_outputs(outputs))] if outputs else [],
         Checkpoint: [(run_id, *checkpoint) for checkpoint in outcome.checkpoints.items()],
     }
@@ -264,14 +264,14 @@ def insert_results(connection: Connection, done: Sequence[tuple[PlannedRun, RunR
     for table, table_rows in rows.items():
         insert_rows(connection, table, table_rows)
     if done:
-        changes = [_done(run.id, outcome) for run, outcome in done]
+        changes = [_done_values(run.id, outcome) for run, outcome in done]
         connection.execute(_update_of(tuple(changes[0])), changes)
     for run, outcome in done:
         if outcome.verdict is not None:
             _insert_verdict(connection, run.id, run.config.key, run.model_seed, outcome.verdict)
 
 
-def _done(run_id: int, outcome: RunResult) -> dict[str, Any]:
+def _done_values(run_id: int, outcome: RunResult) -> dict[str, Any]:
     return {
         "updated_id": run_id,
         "state": RunState.DONE,

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from seqcls.errors import MachineError, named
+from seqcls.errors import MachineError, describe_error
 from seqcls.results import EpochLosses
 from sweeps.results import RunResult
 from sweeps.work.jobs import Job, run_job
@@ -13,7 +13,7 @@ from sweeps.work.jobs import Job, run_job
 __all__ = ["Executor", "GroupEnded", "OnJobProgress", "start"]
 
 POLL_SECONDS = 0.1
-"""How long a call of `ended` waits for something to end."""
+"""How long a call of `take_ended` waits for something to end."""
 
 OnJobProgress = Callable[[Job, float, Sequence[EpochLosses]], None]
 """Told a job, how many members' worth of its training is done, parts included, and losses of epochs
@@ -47,7 +47,7 @@ class Executor(Protocol):
         """Takes a group to train."""
         ...
 
-    def ended(self) -> list[GroupEnded]:
+    def take_ended(self) -> list[GroupEnded]:
         """The groups that have ended since the last call; it may wait a while for one.
 
         Raises:
@@ -100,7 +100,7 @@ class InThisProcess:
     def begin(self, job: Job) -> None:
         self._waiting.append(job)
 
-    def ended(self) -> list[GroupEnded]:
+    def take_ended(self) -> list[GroupEnded]:
         if not self._waiting:
             return []
         job = self._waiting.pop()
@@ -123,14 +123,14 @@ class InThisProcess:
             raise led_out.reason from None
         except Exception as error:
             # As in a pool: what one group dies of does not end the others.
-            return [GroupEnded(job, [], named(error), is_of_machine(error))]
+            return [GroupEnded(job, [], describe_error(error), is_of_machine(error))]
 
     def abandon(self, job: Job) -> None:
         self._abandoned.add(job.number)
         self._waiting = [waiting for waiting in self._waiting if waiting.number != job.number]
 
     def close(self) -> None:
-        """Nothing is left running: training is over when `ended` returns."""
+        """Nothing is left running: training is over when `take_ended` returns."""
 
 
 # Which executor trains: this process, processes of this machine, or a Dask cluster.

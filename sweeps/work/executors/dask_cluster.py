@@ -8,7 +8,7 @@ from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, wait
 from typing import TYPE_CHECKING
 
 from seqcls import __version__
-from seqcls.errors import ClusterError, ConfigError, named
+from seqcls.errors import ClusterError, ConfigError, describe_error
 from sweeps.results import RunResult
 from sweeps.work.executors import POLL_SECONDS, GroupEnded
 from sweeps.work.jobs import Job, run_job
@@ -32,7 +32,7 @@ class DaskCluster:
 
     def __init__(self, address: str) -> None:
         self._address = address
-        self._client = _connected(address)
+        self._client = _connect(address)
         # pure=False: equal jobs are jobs of their own, never answered from the cluster's memory.
         self._executor = self._client.get_executor(pure=False)
         self._running: dict[Future[list[RunResult]], Job] = {}
@@ -55,12 +55,12 @@ class DaskCluster:
         try:
             self._running[self._executor.submit(_on_cluster, job)] = job
         except Exception as error:
-            raise self._lost() from error
+            raise self._lost_error() from error
 
-    def ended(self) -> list[GroupEnded]:
+    def take_ended(self) -> list[GroupEnded]:
         done = wait(self._running, POLL_SECONDS, FIRST_COMPLETED).done
         if self._client.status not in ("running", "connecting"):
-            raise self._lost()
+            raise self._lost_error()
         return [self._end(future) for future in done]
 
     def abandon(self, job: Job) -> None:
@@ -81,9 +81,9 @@ class DaskCluster:
             return GroupEnded(job, future.result())
         except (CancelledError, OSError):
             # The scheduler has forgotten it, as a new one at the same address would.
-            raise self._lost() from None
+            raise self._lost_error() from None
         except Exception as error:
-            return GroupEnded(job, [], named(error))
+            return GroupEnded(job, [], describe_error(error))
 
     def _say_whether_it_has_workers(self) -> None:
         if self._threads == 0 and not self._said_empty:
@@ -97,7 +97,7 @@ class DaskCluster:
             # The connection is lost; whether for good, the client is finding out.
             return 0
 
-    def _lost(self) -> ClusterError:
+    def _lost_error(self) -> ClusterError:
         return ClusterError(
             f"the Dask scheduler at {self._address} is gone; what was trained is stored, and the "
             "same command continues with the rest"
@@ -125,7 +125,7 @@ def check_address(address: str) -> None:
         )
 
 
-def _connected(address: str) -> "Client":
+def _connect(address: str) -> "Client":
     check_address(address)
     try:
         import dask.config
@@ -141,7 +141,7 @@ def _connected(address: str) -> "Client":
         client = Client(address, timeout=CONNECT_SECONDS, set_as_default=False)
     except (OSError, ValueError, TypeError) as error:
         raise ClusterError(
-            f"no Dask scheduler answers at {address!r}; is it started? ({named(error)})"
+            f"no Dask scheduler answers at {address!r}; is it started? ({describe_error(error)})"
         ) from None
     _check_versions(client)
     return client
@@ -155,7 +155,7 @@ def _check_versions(client: "Client") -> None:
         client.close()
         raise ClusterError(
             f"the cluster's workers cannot load seqcls {__version__}; install it there "
-            f"({named(error)})"
+            f"({describe_error(error)})"
         ) from None
     for worker, version in versions.items():
         if version != __version__:

@@ -159,7 +159,7 @@ class ProgressReporter:
         return True
 
 
-def reported(piece: bytes) -> tuple[float, list[EpochLosses]]:
+def read_report(piece: bytes) -> tuple[float, list[EpochLosses]]:
     """What a piece that came through the pipe says: the share at its end, and its losses."""
     records = list(_RECORD.iter_unpack(piece))
     return records[-1][0], [EpochLosses(*fields) for _, *fields in records if fields[0] != _NOBODY]

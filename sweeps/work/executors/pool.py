@@ -19,7 +19,7 @@ from seqcls.results import EpochLosses
 from sweeps.processes import SIGNALS, python
 from sweeps.results import RunResult
 from sweeps.work.executors import POLL_SECONDS, GroupEnded, OnJobProgress
-from sweeps.work.executors.messages import CHUNK_BYTES, READY, Channel, ClosedError, reported
+from sweeps.work.executors.messages import CHUNK_BYTES, READY, Channel, ClosedError, read_report
 from sweeps.work.jobs import Job
 
 _TRAIN_HERE = "sweeps.work.executors.train_here"
@@ -50,7 +50,7 @@ class TrainingProcess:
         # Output before it is ready is a traceback, of which one line is shown.
         self._last_words = tempfile.TemporaryFile()  # noqa: SIM115 (closed with the others)
         try:
-            self._process = _started(theirs.fileno(), progress, self._last_words.fileno(), engine)
+            self._process = _start(theirs.fileno(), progress, self._last_words.fileno(), engine)
         except BaseException:
             self._close()
             raise
@@ -137,7 +137,7 @@ class TrainingProcess:
         epochs: list[EpochLosses] = []
         with suppress(BlockingIOError):
             while piece := os.read(self._progress, CHUNK_BYTES):
-                self._done, losses = reported(piece)
+                self._done, losses = read_report(piece)
                 epochs += losses
         return self._done, epochs
 
@@ -155,9 +155,7 @@ class TrainingProcess:
         os.close(self._progress)
 
 
-def _started(
-    channel: int, progress: int, last_words: int, engine: str
-) -> "subprocess.Popen[bytes]":
+def _start(channel: int, progress: int, last_words: int, engine: str) -> "subprocess.Popen[bytes]":
     # Signals reach every process of a terminal; the one that hands out groups decides. A process
     # inherits what is blocked while it is made, and never unblocks it.
     blocked = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
@@ -219,7 +217,7 @@ class ProcessPool:
         self._busy[job.number] = (job, process)
         process.begin(job)
 
-    def ended(self) -> list[GroupEnded]:
+    def take_ended(self) -> list[GroupEnded]:
         ready = self._ready()
         for number, (job, process) in list(self._busy.items()):
             # The reports of progress may have led to groups being abandoned.

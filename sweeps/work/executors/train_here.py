@@ -14,7 +14,7 @@ import threading
 from queue import SimpleQueue
 
 from seqcls.engines.choice import engine_named
-from seqcls.errors import named
+from seqcls.errors import describe_error
 from sweeps.processes import collect_seldom
 from sweeps.work.executors import is_of_machine
 from sweeps.work.executors.messages import READY, Channel, ClosedError, ProgressReporter
@@ -52,7 +52,7 @@ def _answer(job: Job, progress: int) -> Answer:
     try:
         return run_job(job, ProgressReporter(progress)), None, False
     except Exception as error:
-        return [], named(error), is_of_machine(error)
+        return [], describe_error(error), is_of_machine(error)
 
 
 if __name__ == "__main__":
