@@ -320,7 +320,7 @@ def _ends(strings: TokenStrings) -> Int64[np.ndarray, " string"]:
     there = strings.with_a_place()
     row = np.arange(len(strings))
     last = there.letters[row, np.maximum(there.lengths - 1, 0)].astype(np.int64)
-    return 256 * there.letters[:, 0].astype(np.int64) + last
+    return np.asarray(256 * there.letters[:, 0].astype(np.int64) + last)
 
 
 def _identity(reading: _Reading) -> np.ndarray:
