@@ -67,13 +67,13 @@ def shortcuts(spec: Spec, conditions: Sequence[str] = ()) -> list[TestReached]:
     Raises:
         SpecError, ConfigError: the specification is refused, or no configuration has these values.
     """
-    configs = _chosen(spec, conditions)
+    configs = _choose(spec, conditions)
     distinct: dict[tuple[Any, ...], RunConfig] = {}
     for config in configs:
         problem = resolve(config)
         distinct.setdefault((problem.train, problem.test), config)
     tests = list(distinct.values())
-    varied = [name for name in _varied(tests) if name != "task"]
+    varied = [name for name in _find_varied(tests) if name != "task"]
     return [
         reached(resolve(config), {name: getattr(config, name) for name in varied})
         for config in check_each(tests)
@@ -151,7 +151,7 @@ def draw(
         raise ConfigError(Parameter("label", label), ": expected positive or negative")
     if number is not None and number < 1:
         raise ConfigError(Parameter("number", number), ": expected at least 1")
-    problem = _one_way(_chosen(spec, conditions), part)
+    problem = _one_way(_choose(spec, conditions), part)
     if label is not None:
         problem.require_language(f"label={label}: only strings of languages have labels")
     return drawn_strings(problem, part, number, label)
@@ -184,7 +184,7 @@ def _kinds(examples: Examples) -> list[str]:
     return [DRAWN[x] for x in examples.drawn.tolist()]
 
 
-def _chosen(spec: Spec, conditions: Sequence[str]) -> list[RunConfig]:
+def _choose(spec: Spec, conditions: Sequence[str]) -> list[RunConfig]:
     """The configurations of a specification that have these values."""
     wanted = [condition(text, Parameter("conditions", text)) for text in conditions]
     every = [config for one in read_specs(spec) for config in one.configs()]
@@ -197,7 +197,7 @@ def _chosen(spec: Spec, conditions: Sequence[str]) -> list[RunConfig]:
     return chosen
 
 
-def _varied(configs: Sequence[RunConfig]) -> list[str]:
+def _find_varied(configs: Sequence[RunConfig]) -> list[str]:
     """The fields in which configurations differ."""
     first = configs[0]
     names = {name for config in configs for name in config.changed} | set(first.changed)
@@ -212,7 +212,7 @@ def _one_way(configs: Sequence[RunConfig], part: str) -> Problem:
     if len(problems) == 1:
         return resolve(configs[0])
     read = {name for config in configs for name in strings_read(config, part)}
-    varied = [name for name in _varied(configs) if name in read]
+    varied = [name for name in _find_varied(configs) if name in read]
     name = varied[0]
     values = sorted({str(getattr(config, name)) for config in configs})
     raise ConfigError(
