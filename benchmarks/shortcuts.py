@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from benchmarks.atlas import _model
+from benchmarks.atlas import name_model
 from seqcls.config import PARTS
 from seqcls.evaluation import distinct_test_strings
 from seqcls.interpretability.mechanisms import FORM
@@ -24,6 +24,7 @@ from seqcls.problem import Problem, configuration, resolve
 from seqcls.results import DRAWN
 from seqcls.shortcuts import decided_by, read_test
 from seqcls.tasks import TASKS
+from seqcls.tasks.base import texts
 from sweeps.api import causes, config, errors_of_run, open_store, runs
 from sweeps.api.strings import are_within
 from sweeps.store.databases.engine import Store
@@ -106,7 +107,12 @@ def _share(right: np.ndarray, times: np.ndarray) -> float:
     return float((right * times).sum() / times.sum())
 
 
-def languages_table(found: pd.DataFrame) -> str:
+def readers_tables(found: pd.DataFrame) -> dict[str, str]:
+    """The tables of `outcomes`, by the names of their marks."""
+    return {"languages": _of_languages(found), "transductions": _of_transductions(found)}
+
+
+def _of_languages(found: pd.DataFrame) -> str:
     """A Markdown table: a row a language, the best linear reader of pairs and all others."""
     rows = []
     for name in LANGUAGES:
@@ -133,7 +139,7 @@ def languages_table(found: pd.DataFrame) -> str:
     return "\n".join([head, "|---" * 10 + "|", *rows])
 
 
-def transductions_table(found: pd.DataFrame) -> str:
+def _of_transductions(found: pd.DataFrame) -> str:
     """A Markdown table: a row a transduction, a column a reader."""
     names = ("identity", "most_frequent", "aligned")
     rows = []
@@ -151,11 +157,15 @@ def _both(readers: pd.DataFrame, names: Iterable[str], prefix: str = "") -> str:
 
 
 def above_aim(found: pd.DataFrame) -> list[str]:
-    """The languages without near negatives of which pairs of neighbors say too little, by name."""
+    """Languages that neither pairs nor counts decide, and a reader of pairs knows too well."""
     own = found[(found["negatives"] == "near") & (found["reader"] == "bigrams")]
     own = own[own["decided_by"] == ""]
     high = (own["near_within"] > AIM["within"]) | (own["near_beyond"] > AIM["beyond"])
     return [*own["task"][high]]
+
+
+EQUATION = re.compile(r"[0-4]([-+*][0-4])*=[0-4]")
+WRONG_EQUATION = "of these, equations"
 
 
 def models(db: str) -> pd.DataFrame:
@@ -170,24 +180,29 @@ def models(db: str) -> pd.DataFrame:
     rows = []
     for run in found.to_dict("records"):
         row = {name: run[name] for name in ("negatives", "test_negatives", "model_seed")}
-        row = {"model": _model(run), **row, **_kinds_of_strings(store, int(run["id"]))}
+        row = {"model": name_model(run), **row, **_kinds_of_strings(store, int(run["id"]))}
         rows.append({**row, "by_form": run["id"] in formal})
     return pd.DataFrame(rows)
 
 
 def _kinds_of_strings(store: Store, run: int) -> dict[str, float]:
     problem = resolve(config(store, run))
-    test = distinct_test_strings(problem.test).test_set
+    strings = distinct_test_strings(problem.test)
+    test = strings.test_set
     assert test.drawn is not None
     wrong = set(errors_of_run(store, run)["string"])
     right = np.array([text not in wrong for text in test.texts])
-    within, drawn = are_within(problem, test.lengths), np.array(test.drawn)
-    row = {}
+    kinds = {way: np.array(test.drawn) == way for way in DRAWN}
+    looks = [
+        EQUATION.fullmatch(x) is not None for x in texts(problem.task.alphabet, strings.strings)
+    ]
+    kinds[WRONG_EQUATION] = kinds["near"] & np.array(looks)[np.argsort(strings.numbers)]
+    within, row = are_within(problem, test.lengths), {}
     for part, chosen in (("within", within), ("beyond", ~within)):
         row[part] = _share(right, test.occurrences * chosen)
-        for way in DRAWN:
-            times = test.occurrences * (chosen & (drawn == way))
-            row[f"{way}_{part}"] = _share(right, times) if times.any() else np.nan
+        for kind, those in kinds.items():
+            times = test.occurrences * (chosen & those)
+            row[f"{kind}_{part}"] = _share(right, times) if times.any() else np.nan
     return row
 
 
@@ -201,13 +216,14 @@ def models_table(found: pd.DataFrame) -> str:
             " / ".join("—" if np.isnan(x) else f"{x:.1%}" for x in (median[a], median[b]))
             for a, b in (
                 ("within", "beyond"),
-                *((f"{way}_within", f"{way}_beyond") for way in DRAWN),
+                *((f"{kind}_within", f"{kind}_beyond") for kind in (*DRAWN, WRONG_EQUATION)),
             )
         ]
         by_form = f"{int(own['by_form'].sum())} of {len(own)}"
-        rows.append(f"| {' | '.join([*map(str, key), *cells, by_form])} |")  # type: ignore[arg-type]
-    head = f"| model | trained with | tested with | all | {' | '.join(DRAWN)} | answers by form |"
-    return "\n".join([head, "|---" * 9 + "|", *rows])
+        rows.append(f"| {' | '.join([*map(str, key), *cells, by_form])} |")
+    kinds = " | ".join([*DRAWN, WRONG_EQUATION])
+    head = f"| model | trained with | tested with | all | {kinds} | answers by form |"
+    return "\n".join([head, "|---" * 10 + "|", *rows])
 
 
 def put(page: Path, tables: Mapping[str, str]) -> None:
@@ -226,10 +242,9 @@ def main(arguments: Sequence[str]) -> None:
     if len(arguments) > 1:
         put(folder / "shortcuts.md", {"models": models_table(models(arguments[1]))})
         return
-    found = outcomes()
-    found.round(4).to_csv(folder / "shortcuts.csv", index=False)
-    tables = {"languages": languages_table(found), "transductions": transductions_table(found)}
-    put(folder / "shortcuts.md", tables)
+    found = outcomes().round(4)
+    found.to_csv(folder / "shortcuts.csv", index=False)
+    put(folder / "shortcuts.md", readers_tables(found))
     print("above the aim:", *above_aim(found))
 
 

@@ -15,6 +15,7 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from importlib import import_module
 from threading import Lock
 from typing import Any
 
@@ -98,7 +99,9 @@ _READING = Lock()
 def _read(
     train: Sampler, test: Sampler, epochs: int, readers: tuple[str, ...]
 ) -> Sequence[Shortcut]:
-    # Imported where it is used: it takes a second to load.
+    # Imported where they are used: they take a second to load. The limit is one of what is loaded.
+    import_module("sklearn.ensemble")
+    import_module("sklearn.linear_model")
     from threadpoolctl import threadpool_limits
 
     drawn = distinct_test_strings(test)

@@ -514,6 +514,8 @@ def test_near_negatives_come_from_their_seed() -> None:
     once, again = epochs(drawn, 2), epochs(near_sampler(task="dyck", train_size=200), 2)
     for one, other in zip(once, again, strict=True):
         assert np.array_equal(one.strings.letters, other.strings.letters)
+        assert one.drawn is not None
+        assert other.drawn is not None
         assert np.array_equal(one.drawn, other.drawn)
     assert spelled(once[0]) != spelled(once[1])
     other_seed = near_sampler(task="dyck", train_size=200, train_seed=5)
@@ -546,7 +548,9 @@ def test_a_language_without_near_negatives_is_drawn_as_mixed_and_says_why(
 
 def test_nothing_is_near_to_empty_strings_or_to_none() -> None:
     task = near_sampler(task="dyck").task
-    for rows in ([], [[], []]):
+    none: list[list[int]] = []
+    empty: list[list[int]] = [[], []]
+    for rows in (none, empty):
         found, strings = near.change(np.random.default_rng(0), task, TokenStrings.of_lists(2, rows))
         assert len(found) == len(strings) == 0
 

@@ -7,10 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from seqcls.config import RunConfig, default_fields
+from seqcls.config import PARTS, RunConfig, default_fields
 from seqcls.errors import ConfigError
+from seqcls.fields import fields_unread, strings_read
 from seqcls.fields import test_set_key as key_of_test
-from seqcls.problem import configuration
+from seqcls.problem import configuration, resolve
 
 # Keys are stored in databases: a change of these orphans every run that anybody has trained.
 KEY_OF_THE_DEFAULTS = "44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a"
@@ -83,6 +84,18 @@ def test_the_key_hashes_only_what_differs_from_the_defaults() -> None:
     assert RunConfig(layer_norm_eps=0).key == RunConfig(layer_norm_eps=0.0).key
     assert RunConfig(layer_norm_eps=-0.0).key == RunConfig(layer_norm_eps=0.0).key
     assert RunConfig(required_letters="ba").key == RunConfig(required_letters="ab").key
+
+
+def test_tests_of_languages_alone_read_how_their_own_negatives_are_drawn() -> None:
+    parity, copy = (configuration({"task": task}) for task in ("parity", "copy"))
+    assert {"negatives", "test_negatives"} <= {*strings_read(parity, "test")}
+    for part in ("train", "validation"):
+        assert "negatives" in strings_read(parity, part)
+        assert "test_negatives" not in strings_read(parity, part)
+    for other in (copy, RunConfig()):
+        assert {"negatives", "test_negatives"} <= fields_unread(other)
+    near = configuration({"task": "parity", "test_negatives": "near"})
+    assert [resolve(near).sampler(part).negatives for part in PARTS] == ["mixed", "mixed", "near"]  # type: ignore[attr-defined]
 
 
 TEST_SETS: list[tuple[dict[str, Any], str]] = [
