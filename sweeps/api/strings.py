@@ -12,12 +12,15 @@ from seqcls.config import PARTS, RunConfig
 from seqcls.errors import ConfigError, Parameter
 from seqcls.evaluation import distinct_test_strings, texts_of
 from seqcls.fields import strings_read
+from seqcls.kinds import kind_name
 from seqcls.kinds.base import Examples
 from seqcls.problem import Problem, resolve
 from seqcls.results import DRAWN
 from seqcls.sampling.balanced import BalancedStrings
 from seqcls.sampling.streams import stream
 from seqcls.shortcuts import READERS, Shortcut, decided_by, read_test
+from seqcls.strings.token_strings import NO_LETTER
+from seqcls.strings.tokenizer import Tokenizer
 from sweeps.api.configurations import condition
 from sweeps.api.sweeping import Spec, read_specs
 
@@ -126,15 +129,19 @@ def draw(
     number: int | None = 20,
     label: Label | None = None,
     conditions: Sequence[str] = (),
+    *,
+    in_notation: bool = False,
 ) -> pd.DataFrame:
     """The first strings that a specification's models are trained, validated or tested on.
 
     Args:
         spec: as `submit` takes it.
         part: `train`, `validation` or `test`.
-        number: of strings; None for a whole epoch.
+        number: of strings, of the first epoch at most; None for all of it.
         label: only strings of this label, of languages.
         conditions: values of one configuration, such as `task=dyck`, where there are several.
+        in_notation: whether repetitions are written as counts, as in `a{3}`; else strings are
+            spelled out, tokens that have names with spaces between.
 
     Returns:
         Of languages the columns string, label (0 or 1), length and kind: positive, or how a
@@ -154,28 +161,57 @@ def draw(
     problem = _one_way(_choose(spec, conditions), part)
     if label is not None:
         problem.require_language(f"label={label}: only strings of languages have labels")
-    return drawn_strings(problem, part, number, label)
+    return drawn_strings(problem, part, number, label, in_notation=in_notation)
 
 
 def drawn_strings(
-    problem: Problem, part: str, number: int | None = None, label: Label | None = None
+    problem: Problem,
+    part: str,
+    number: int | None = None,
+    label: Label | None = None,
+    *,
+    in_notation: bool = False,
 ) -> pd.DataFrame:
-    """The first strings of one part, as `draw` gives them: spelled out."""
-    examples = stream(problem.sampler(part)).epoch(0)
+    """The first strings of one part, as `draw` gives them."""
+    examples = first_examples(problem, part)
     if label is not None:
         examples = examples.take(np.flatnonzero(examples.labels == (label == "positive")))
-    examples = examples.take(slice(0, number))
-    strings = examples.strings
-    columns: dict[str, Any] = {"string": texts_of(problem.tokenizer, strings)}
+    return _written(problem, examples.take(slice(0, number)), in_notation)
+
+
+def first_examples(problem: Problem, part: str) -> Examples:
+    """The first epoch of one part."""
+    return stream(problem.sampler(part)).epoch(0)
+
+
+def _written(problem: Problem, examples: Examples, in_notation: bool) -> pd.DataFrame:
+    strings, tokenizer = examples.strings, problem.tokenizer
+    columns: dict[str, Any] = {
+        "string": texts_of(tokenizer, strings)
+        if in_notation
+        else _spelled(tokenizer, strings.letters)
+    }
     targets = problem.kind.texts(problem.task, examples.targets)
     if targets is None:
         columns["label"] = examples.labels.astype(int)
-    else:
+    elif in_notation or kind_name(problem.task) != "transduction":
+        # What answers of a package's own kind are made of is not known.
         columns["target"] = list(targets)
+    else:
+        columns["target"] = _spelled(tokenizer, examples.targets)
     columns["length"] = strings.lengths
     if targets is None:
         columns["kind"] = _kinds(examples)
     return pd.DataFrame(columns)
+
+
+def _spelled(tokenizer: Tokenizer, letters: np.ndarray) -> list[str]:
+    """Rows of tokens as other programs read them: nothing in them is counted or escaped."""
+    tokens, lengths = tokenizer.alphabet, (letters != NO_LETTER).sum(axis=1).tolist()
+    return [
+        tokenizer.separator.join([tokens[letter] for letter in row[:length]])
+        for row, length in zip(letters.tolist(), lengths, strict=True)
+    ]
 
 
 def _kinds(examples: Examples) -> list[str]:
