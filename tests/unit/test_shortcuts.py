@@ -5,6 +5,7 @@ import subprocess
 import sys
 from collections import Counter
 from itertools import pairwise, product
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ import pytest
 from sklearn.metrics import cohen_kappa_score
 
 from seqcls import shortcuts
+from seqcls.errors import ConfigError
 from seqcls.evaluation import distinct_test_strings
 from seqcls.kinds import KINDS
 from seqcls.problem import Problem, configuration, resolve
@@ -26,10 +28,12 @@ from seqcls.shortcuts import (
     read_test,
     training_key,
 )
+from seqcls.strings.datasets import remember
 from seqcls.strings.token_strings import TokenStrings
 from seqcls.tasks.automaton import Automaton, language_automaton
 from seqcls.tasks.base import texts
 from seqcls.tasks.regular import Regular
+from sweeps.datasets import read_dataset
 from tests.conftest import ROOT
 from tests.unit.asked import LSTM
 
@@ -183,6 +187,27 @@ def test_strings_that_are_counted_have_no_neighbors() -> None:
         assert found[reader].right is None
         assert "have no order" in str(found[reader].obstacle)
     assert found["counts"].right is not None
+
+
+def test_readers_of_a_file_are_fitted_on_its_training_strings(tmp_path: Path) -> None:
+    def problem(name: str, trained: int) -> Problem:
+        rows = [
+            f"{''.join(letters)},{int('aa' in ''.join(letters)) & trained},{split}"
+            for number, letters in enumerate(product("ab", repeat=6))
+            for split in [("train", "train", "validation", "test")[number % 4]]
+        ]
+        (tmp_path / name).write_text("\n".join(["tokens,label,split", *rows]))
+        digest = remember(read_dataset(tmp_path / name))
+        return resolve(configuration({"task": "file", "dataset": digest}))
+
+    own = problem("own.csv", trained=1)
+    assert right(own, "bigrams").all()
+    assert not right(own, "length").all()
+    one = problem("one.csv", trained=0)
+    assert readers_of(one)["bigrams"].obstacle == "the training strings all have one label"
+    for field in ("negatives", "test_negatives"):
+        with pytest.raises(ConfigError, match=f"^{field}='near': not read by"):
+            configuration({**own.config.changed, field: "near"})
 
 
 @pytest.mark.parametrize("fields", [{"task": "dyck"}, {"task": "reverse"}])
