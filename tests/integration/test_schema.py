@@ -28,6 +28,11 @@ def store(any_db: str) -> Store:
         "UPDATE length_score SET tested = NULL",
         "UPDATE length_sum SET wrong = 'many'",
         "UPDATE test_string SET label = 2",
+        "UPDATE test_string SET drawn = 'far'",
+        f"INSERT INTO shortcut VALUES (1, '{'0' * 64}', 'length', '[]', NULL, NULL)",
+        f"INSERT INTO shortcut VALUES (1, '{'0' * 64}', 'length', NULL, NULL, NULL)",
+        f"INSERT INTO shortcut VALUES (99, '{'0' * 64}', 'length', NULL, NULL, 'no labels')",
+        "INSERT INTO shortcut VALUES (1, 'none', 'length', NULL, NULL, 'no labels')",
         "UPDATE sweep SET spec = 'no object'",
         "UPDATE sweep SET spec = '[1]'",
         "UPDATE config SET json = '[1]'",
@@ -117,6 +122,6 @@ def test_a_string_of_ten_thousand_letters_is_stored(store: Store) -> None:
     long = "".join("ab"[n % 2] for n in range(10_000))
     with store.begin() as connection:
         connection.exec_driver_sql(
-            f"INSERT INTO test_string VALUES (1, 9999999, '{long}', 10000, 1, 1, NULL)"
+            f"INSERT INTO test_string VALUES (1, 9999999, '{long}', 10000, 1, 1, NULL, NULL)"
         )
     assert rows(store, "SELECT string FROM test_string WHERE number = 9999999") == [(long,)]
