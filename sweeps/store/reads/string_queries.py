@@ -65,8 +65,8 @@ def string_errors(
 
     Returns:
         string, kind (`NO_ANSWER` where the model computed NaN), length (letters), label (1: in
-        the language), logit, occurrences (in the test set); of other tasks target, and of
-        transductions `OUTPUT_COLUMNS`.
+        the language), logit, occurrences (in the test set); drawn, where it is known how; of other
+        tasks target, and of transductions `OUTPUT_COLUMNS`.
     """
     errors = _matching(store, run_id, search)
     # Numbers sort strings as text, in every database alike.
@@ -77,7 +77,7 @@ def string_errors(
     if unanswered.any() and not queries.run_config(store, run_id).imported:
         errors["kind"] = errors["kind"].mask(unanswered, NO_ANSWER)
     columns = ["string", "kind", "length", "label", "logit", "occurrences"]
-    columns += [name for name in ("target", *OUTPUT_COLUMNS) if name in errors]
+    columns += [name for name in ("drawn", "target", *OUTPUT_COLUMNS) if name in errors]
     end = None if limit is None else offset + limit
     return errors.iloc[offset:end][columns].reset_index(drop=True)
 
