@@ -15,6 +15,7 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from importlib import import_module
 from threading import Lock
 from typing import Any
 
@@ -97,7 +98,9 @@ _READING = Lock()
 def _read(
     train: Sampler, test: Sampler, epochs: int, readers: tuple[str, ...]
 ) -> Sequence[Shortcut]:
-    # Imported where it is used: it takes a second to load.
+    # Imported where they are used: they take a second to load. The limit is one of what is loaded.
+    import_module("sklearn.ensemble")
+    import_module("sklearn.linear_model")
     from threadpoolctl import threadpool_limits
 
     drawn = distinct_test_strings(test)
@@ -119,7 +122,7 @@ class Agreement:
     """How far a model's answers are those of a reader, on strings of one kind."""
 
     share: float
-    """Of the strings, those on which both say the same."""
+    """The strings on which both say the same, as a share of all."""
     kappa: float
     """How much of the agreement that could be beyond what both being right explains is there: 1
     where they always say the same, 0 where their errors have nothing to do with each other
@@ -148,10 +151,12 @@ def agreement_of(
 
 
 def _kappas(counts: np.ndarray) -> np.ndarray:
-    """Of tables of counts: a row each, by label, model and reader."""
+    """Kappas of tables of counts: a row each, by label, model and reader."""
     tables = counts.reshape(-1, 2, 2, 2).astype(np.float64)
-    of_label = np.maximum(tables.sum(axis=(2, 3)), 1)
-    model, reader = tables.sum(axis=3)[:, :, 1] / of_label, tables.sum(axis=2)[:, :, 1] / of_label
+    of_label = tables.sum(axis=(2, 3))
+    # There may be no string of a label: nothing is expected of those.
+    each = np.maximum(of_label, 1)
+    model, reader = tables.sum(axis=3)[:, :, 1] / each, tables.sum(axis=2)[:, :, 1] / each
     expected = (of_label * (model * reader + (1 - model) * (1 - reader))).sum(axis=1)
     same = (tables[:, :, 0, 0] + tables[:, :, 1, 1]).sum(axis=1)
     possible = tables.sum(axis=(1, 2, 3)) - expected
@@ -353,7 +358,7 @@ def _most_frequent(reading: _Reading) -> np.ndarray:
     return np.asarray((targets == outputs[times.argmax()]).all(axis=1))
 
 
-def _aligned(reading: _Reading) -> np.ndarray:
+def _write_aligned(reading: _Reading) -> np.ndarray:
     """Where logistic regression writes the target, place by place, from the tokens around it."""
     from sklearn.linear_model import LogisticRegression
 
@@ -415,5 +420,5 @@ _READ: Mapping[str, Callable[[_Reading], np.ndarray]] = {
     "trigrams": lambda reading: reading.grams(3),
     "identity": _identity,
     "most_frequent": _most_frequent,
-    "aligned": _aligned,
+    "aligned": _write_aligned,
 }

@@ -102,7 +102,7 @@ def _name(test: Test) -> str:
     return ", ".join([config.task, *(f"{name} = {value}" for name, value in fields.items())])
 
 
-def _named(tests: Sequence[Test]) -> Mapping[str, Test]:
+def _by_name(tests: Sequence[Test]) -> Mapping[str, Test]:
     return {_name(test): test for test in tests}
 
 
@@ -114,7 +114,7 @@ def _show_strings(tests: Sequence[Test]) -> None:
     if not folded.open:
         return
     with folded:
-        named = _named(tests)
+        named = _by_name(tests)
         name = next(iter(named))
         if len(named) > 1:
             name = st.selectbox("Strings of", list(named), key="launch_strings_of")
@@ -211,7 +211,7 @@ WANTED = "launch tests to be read"
 def _show_readers(tests: Sequence[Test], take: Take | None) -> None:
     asked = {test_key(config): (config, fields) for config, fields in tests if _is_small(config)}
     asked = dict(list(asked.items())[:MOST_READ])
-    known = {key: READ.made(key) for key in asked if READ.is_done(key)}
+    known = {key: READ.answer(key) for key in asked if READ.is_done(key)}
     remedy: dict[str, Any] = {}
     for key, made in known.items():
         _show_reached(made, _name(asked[key]) if len(tests) > 1 else "")

@@ -242,7 +242,7 @@ class Beside(Generic[Answer]):
                 del self._begun[oldest]
             return self._begun[key]
 
-    def made(self, key: Hashable) -> Answer:
+    def answer(self, key: Hashable) -> Answer:
         """What was made; to be asked where `is_done`."""
         return self._begun[key].result()
 

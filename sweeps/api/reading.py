@@ -5,7 +5,11 @@ What belongs together stands in a file of its own in `sweeps.store.reads`.
 
 from sweeps.store.databases.engine import as_of_now, limit_reads, one_moment
 from sweeps.store.reads.curves import Measure, losses_in_training, median_curves, newest_losses
-from sweeps.store.reads.errors import error_kinds_by_length, first_wrong_positions
+from sweeps.store.reads.errors import (
+    accuracy_by_drawn,
+    error_kinds_by_length,
+    first_wrong_positions,
+)
 from sweeps.store.reads.explained import causes, sensitivity
 from sweeps.store.reads.overview import (
     configs_revision,
@@ -40,6 +44,12 @@ from sweeps.store.reads.queries import (
     why_no_weights,
 )
 from sweeps.store.reads.selection import KINDS, View, WrittenValue
+from sweeps.store.reads.shortcuts import (
+    best_shortcut,
+    read_rightly,
+    shortcut_scores,
+    shortcut_shares,
+)
 from sweeps.store.reads.string_queries import (
     EVERY_ERROR,
     NO_ANSWER,
@@ -71,13 +81,14 @@ from sweeps.store.tables import SweepState
 __all__ = [
     "EVERY_ERROR", "KINDS", "NO_ANSWER", "NO_WEIGHTS", "ErrorSearch", "Measure", "NamedView",
     "Note", "StoredModel", "SweepOutcome", "SweepRecord", "SweepState", "View", "WrittenValue",
-    "as_of_now", "breaking_strings", "causes", "configs", "configs_revision", "configurations",
-    "count_failing_models", "count_runs", "count_string_errors", "epochs",
-    "error_kinds_by_length", "failing_models", "failures", "find_run", "find_sweep",
-    "first_wrong_positions", "languages", "length_scores", "limit_reads", "losses_in_training",
-    "median_curves", "members_revision", "memberships", "model", "model_seeds", "models",
-    "newest_losses", "notes", "of_run", "one_moment", "output_shares", "predictions", "revision",
-    "run_config", "run_status", "runs_named", "scores_by_length", "sensitivity", "settings",
+    "accuracy_by_drawn", "as_of_now", "best_shortcut", "breaking_strings", "causes", "configs",
+    "configs_revision", "configurations", "count_failing_models", "count_runs",
+    "count_string_errors", "epochs", "error_kinds_by_length", "failing_models", "failures",
+    "find_run", "find_sweep", "first_wrong_positions", "languages", "length_scores", "limit_reads",
+    "losses_in_training", "median_curves", "members_revision", "memberships", "model",
+    "model_seeds", "models", "newest_losses", "notes", "of_run", "one_moment", "output_shares",
+    "predictions", "read_rightly", "revision", "run_config", "run_status", "runs_named",
+    "scores_by_length", "sensitivity", "settings", "shortcut_scores", "shortcut_shares",
     "specifications", "stored_datasets", "stored_epochs", "stored_model", "string_errors",
     "sweep_names", "sweep_outcomes", "sweep_record", "sweeps_of_run", "views", "why_no_weights",
     "worst_models",

@@ -78,7 +78,7 @@ def shortcuts(spec: Spec, conditions: Sequence[str] = ()) -> list[TestReached]:
     Raises:
         SpecError, ConfigError: the specification is refused, or no configuration has these values.
     """
-    tests = distinct_tests(_chosen(spec, conditions))
+    tests = distinct_tests(_choose(spec, conditions))
     return [reached(resolve(config), fields) for config, fields in check_each(tests)]
 
 
@@ -93,7 +93,7 @@ def distinct_tests(configs: Iterable[RunConfig]) -> list[tuple[RunConfig, dict[s
         distinct.setdefault((problem.train, problem.test), config)
     tests = list(distinct.values())
     read = {x for config in tests for part in PARTS for x in strings_read(config, part)}
-    varied = [name for name in _varied(tests) if name in read - {"task"}]
+    varied = [name for name in _find_varied(tests) if name in read - {"task"}]
     return [(config, {name: getattr(config, name) for name in varied}) for config in tests]
 
 
@@ -186,7 +186,7 @@ def draw(
         raise ConfigError(Parameter("label", label), ": expected positive or negative")
     if number is not None and number < 1:
         raise ConfigError(Parameter("number", number), ": expected at least 1")
-    problem = _one_way(_chosen(spec, conditions), part)
+    problem = _one_way(_choose(spec, conditions), part)
     if label is not None:
         problem.require_language(f"label={label}: only strings of languages have labels")
     return drawn_strings(problem, part, number, label, in_notation=in_notation)
@@ -204,7 +204,7 @@ def drawn_strings(
     examples = stream(problem.sampler(part)).epoch(0)
     if label is not None:
         examples = examples.take(np.flatnonzero(examples.labels == (label == "positive")))
-    return _written(problem, examples.take(slice(0, number)), in_notation)
+    return _write_rows(problem, examples.take(slice(0, number)), in_notation)
 
 
 @dataclass(frozen=True)
@@ -243,7 +243,7 @@ def first_strings(problem: Problem, part: str, number: int = 10) -> FirstStrings
         number: of strings of each kind.
     """
     sampler = problem.sampler(part)
-    small = _smaller(sampler)
+    small = _make_smaller(sampler)
     examples = stream(small).epoch(0)
     lengths = examples.strings.lengths
     span = range(int(lengths.min()), int(lengths.max()) + 1)
@@ -257,12 +257,12 @@ def first_strings(problem: Problem, part: str, number: int = 10) -> FirstStrings
         rows = np.flatnonzero(kinds == kind)
         if len(rows):
             by_length = np.bincount(lengths[rows] - span.start, minlength=len(span)).tolist()
-            first = _written(problem, examples.take(rows[:number]), in_notation=True)
+            first = _write_rows(problem, examples.take(rows[:number]), in_notation=True)
             of_each.append(StringsOfKind(kind, by_length, first))
     return FirstStrings(of_each, span, len(examples), small != sampler)
 
 
-def _smaller(sampler: Sampler) -> Sampler:
+def _make_smaller(sampler: Sampler) -> Sampler:
     """A sampler of fewer strings, where drawing an epoch takes long and none was drawn before."""
     longest = max(1, sampler.lengths[-1])
     is_small = sampler.epoch_size * longest <= MOST_TOKENS
@@ -277,12 +277,12 @@ def _smaller(sampler: Sampler) -> Sampler:
     return smaller
 
 
-def _written(problem: Problem, examples: Examples, in_notation: bool) -> pd.DataFrame:
+def _write_rows(problem: Problem, examples: Examples, in_notation: bool) -> pd.DataFrame:
     strings, tokenizer = examples.strings, problem.tokenizer
     columns: dict[str, Any] = {
         "string": texts_of(tokenizer, strings)
         if in_notation
-        else _spelled(tokenizer, strings.letters)
+        else _spell_out(tokenizer, strings.letters)
     }
     targets = problem.kind.texts(problem.task, examples.targets)
     if targets is None:
@@ -291,14 +291,14 @@ def _written(problem: Problem, examples: Examples, in_notation: bool) -> pd.Data
         # What answers of a package's own kind are made of is not known.
         columns["target"] = list(targets)
     else:
-        columns["target"] = _spelled(tokenizer, examples.targets)
+        columns["target"] = _spell_out(tokenizer, examples.targets)
     columns["length"] = strings.lengths
     if targets is None:
         columns["kind"] = _kinds(examples)
     return pd.DataFrame(columns)
 
 
-def _spelled(tokenizer: Tokenizer, letters: np.ndarray) -> list[str]:
+def _spell_out(tokenizer: Tokenizer, letters: np.ndarray) -> list[str]:
     """Rows of tokens as other programs read them: nothing in them is counted or escaped."""
     tokens, lengths = tokenizer.alphabet, (letters != NO_LETTER).sum(axis=1).tolist()
     return [
@@ -313,7 +313,7 @@ def _kinds(examples: Examples) -> list[str]:
     return [DRAWN[x] for x in examples.drawn.tolist()]
 
 
-def _chosen(spec: Spec, conditions: Sequence[str]) -> list[RunConfig]:
+def _choose(spec: Spec, conditions: Sequence[str]) -> list[RunConfig]:
     """The configurations of a specification that have these values."""
     wanted = [condition(text, Parameter("conditions", text)) for text in conditions]
     every = [config for one in read_specs(spec) for config in one.configs()]
@@ -326,7 +326,7 @@ def _chosen(spec: Spec, conditions: Sequence[str]) -> list[RunConfig]:
     return chosen
 
 
-def _varied(configs: Sequence[RunConfig]) -> list[str]:
+def _find_varied(configs: Sequence[RunConfig]) -> list[str]:
     """The fields in which configurations differ."""
     first = configs[0]
     names = {name for config in configs for name in config.changed} | set(first.changed)
@@ -341,7 +341,7 @@ def _one_way(configs: Sequence[RunConfig], part: str) -> Problem:
     if len(problems) == 1:
         return resolve(configs[0])
     read = {name for config in configs for name in strings_read(config, part)}
-    varied = [name for name in _varied(configs) if name in read]
+    varied = [name for name in _find_varied(configs) if name in read]
     name = varied[0]
     values = sorted({str(getattr(config, name)) for config in configs})
     raise ConfigError(

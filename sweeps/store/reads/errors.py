@@ -1,23 +1,37 @@
 """Misclassified strings, from their packs and the strings of test sets; kinds of errors."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 from jaxtyping import Int64
-from sqlalchemy import Connection, Row, select
+from sqlalchemy import Connection, Row, func, select
 
 from seqcls.errors import StoreDamagedError
-from seqcls.results import StringErrors
+from seqcls.results import DRAWN, StringErrors
 from sweeps.results import Output
 from sweeps.store.checks import outputs_misfit
-from sweeps.store.columns import ERROR_KINDS, unpack_errors, unpacked_outputs
+from sweeps.store.columns import (
+    ERROR_KINDS,
+    unpack_errors,
+    unpacked_numbers,
+    unpacked_outputs,
+)
 from sweeps.store.databases.engine import Store
 from sweeps.store.databases.statements import fetch, one_of
 from sweeps.store.reads.overview import last_lengths
-from sweeps.store.tables import Config, ErrorPack, OutputPack, Run, TestString
+from sweeps.store.tables import (
+    Config,
+    ErrorPack,
+    LengthScore,
+    OutputPack,
+    Run,
+    RunState,
+    TestString,
+)
 
 STRING_COLUMNS = ("string", "length", "label", "occurrences", "target")
 
@@ -237,3 +251,74 @@ def _sum_errors(store: Store, run_id: int, width: int, what: str) -> pd.DataFram
     table = counted.rename("strings").reset_index()
     table.insert(1, "last_length", last_lengths(table["first_length"], width))
     return table
+
+
+# Reads of how a language's test strings were drawn.
+
+
+def accuracy_by_drawn(store: Store, run_ids: Collection[int]) -> pd.DataFrame:
+    """How many test strings drawn in each way runs were tested on, and how many they got wrong.
+
+    Returns:
+        run_id, drawn (one of `seqcls.results.DRAWN`, in their order), tested, wrong (strings, each
+        as often as it occurs); no row of runs of whose test strings that is not known.
+    """
+    lengths = select(LengthScore.run_id, func.max(LengthScore.length).label("longest"))
+    lengths = lengths.where(one_of(LengthScore.run_id, run_ids))
+    longest = lengths.group_by(LengthScore.run_id).subquery()
+    query = (
+        select(Run.id, Run.tested, Config.test_set_id, longest.c.longest, ErrorPack.numbers)
+        .join(Config, Config.id == Run.config_id)
+        .join(longest, longest.c.run_id == Run.id)
+        .outerjoin(ErrorPack, ErrorPack.run_id == Run.id)
+        .where(one_of(Run.id, run_ids), Run.state == RunState.DONE)
+        .order_by(Run.id)
+    )
+    rows: list[tuple[int, str, int, int]] = []
+    sets: dict[int | None, _DrawnStrings] = {}
+    with store.begin() as connection:
+        for run_id, tested, test_set_id, end, numbers in connection.execute(query).all():
+            if test_set_id not in sets:
+                sets[test_set_id] = _DrawnStrings.read(connection, test_set_id)
+            of_run = sets[test_set_id].count(bytes(numbers or b""), end, tested)
+            rows += [(run_id, *counts) for counts in of_run]
+    return pd.DataFrame(rows, columns=["run_id", "drawn", "tested", "wrong"])
+
+
+@dataclass(frozen=True)
+class _DrawnStrings:
+    """The strings of a test set by how they were drawn, in the order of their numbers."""
+
+    numbers: Int64[np.ndarray, " string"]
+    lengths: Int64[np.ndarray, " string"]
+    occurrences: Int64[np.ndarray, " string"]
+    ways: Int64[np.ndarray, " string"]
+    """Places in `DRAWN`; -1 where that is not known."""
+
+    @classmethod
+    def read(cls, connection: Connection, test_set_id: int | None) -> "_DrawnStrings":
+        """Those of a test set."""
+        table = TestString
+        query = select(table.number, table.length, table.occurrences, table.drawn)
+        ordered = query.where(table.test_set_id == test_set_id).order_by(table.number)
+        _, rows = fetch(connection, ordered)
+        numbers, lengths, occurrences, drawn = zip(*rows, strict=True) if rows else ((),) * 4
+        ways = [-1 if way is None else DRAWN.index(way) for way in drawn]
+        return cls(*(np.array(x, dtype=np.int64) for x in (numbers, lengths, occurrences, ways)))
+
+    def count(self, packed: bytes, longest: int, tested: int) -> list[tuple[str, int, int]]:
+        """Ways, the strings of each up to a length, and those with these numbers.
+
+        Nothing where these are not all that a run was tested on: nobody knows which those were.
+        """
+        read = self.lengths <= longest
+        if int(self.occurrences[read].sum()) != tested:
+            return []
+        wrong = read & np.isin(self.numbers, unpacked_numbers(packed))
+        counts = [
+            np.bincount(self.ways[chosen & (self.ways >= 0)], times, len(DRAWN)).astype(int)
+            for chosen in (read, wrong)
+            for times in [self.occurrences[chosen & (self.ways >= 0)]]
+        ]
+        rows = zip(DRAWN, *(x.tolist() for x in counts), strict=True)
+        return [row for row in rows if row[1]]

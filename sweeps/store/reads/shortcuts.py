@@ -1,6 +1,6 @@
 """What shortcut readers make of test sets, as it is stored; and which have not been asked yet."""
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -12,7 +12,7 @@ from sqlalchemy import exists, select
 
 from seqcls.errors import SeqclsError
 from seqcls.problem import Problem, resolve
-from seqcls.shortcuts import training_key
+from seqcls.shortcuts import READERS, training_key
 from sweeps.store.checks import read_config
 from sweeps.store.columns import unpacked_lengths
 from sweeps.store.databases.engine import Store
@@ -69,19 +69,68 @@ def shortcut_scores(store: Store, config_ids: Collection[int]) -> pd.DataFrame:
     """What readers make of the tests of configurations, by length.
 
     Returns:
-        The columns config_id, reader, reason, length, tested and right; a reader that cannot be
-        fitted has one row without a length. Of tests that no readers were asked about there are
-        no rows.
+        config_id, reader, in the order of `seqcls.shortcuts.READERS`, reason (why it cannot be
+        fitted), length, within (whether training
+        strings have such a length), tested and right (strings, each as often as it occurs); a
+        reader that cannot be fitted has one row without a length. Of tests that no readers were
+        asked about there are no rows.
     """
-    columns = ["config_id", "reader", "reason", "length", "tested", "right"]
     found: list[tuple[Any, ...]] = []
-    for ids, rows in _rows(store, config_ids):
-        for row in rows:
-            lengths: list[tuple[Any, ...]] = [(None, 0, 0)]
-            if row.lengths is not None:
-                lengths = [*unpacked_lengths(row.lengths)]
-            found += [(i, row.reader, row.reason, *each) for i in ids for each in lengths]
-    return pd.DataFrame(found, columns=columns)
+    names = ("reader", "reason", "lengths")
+    for trained, ids, rows in _rows(store, config_ids, names):
+        for reader, reason, lengths in rows:
+            each: list[tuple[Any, ...]] = [(None, None, 0, 0)]
+            if lengths is not None:
+                each = [(x, x in trained, *counts) for x, *counts in unpacked_lengths(lengths)]
+            found += [(config_id, reader, reason, *row) for config_id in ids for row in each]
+    found.sort(key=lambda row: (row[0], _place(row[1])))
+    columns = ["config_id", "reader", "reason", "length", "within", "tested", "right"]
+    types = {"config_id": int, "length": "Int64", "within": "boolean", "tested": int, "right": int}
+    return pd.DataFrame(found, columns=columns, dtype=object).astype(types)
+
+
+def best_shortcut(scores: pd.DataFrame) -> pd.DataFrame:
+    """The rows of the reader of each configuration that is right on most of its test strings.
+
+    Of readers that are right on as many, those of the first in `seqcls.shortcuts.READERS`. There is
+    none where no reader could be fitted.
+
+    Args:
+        scores: as `shortcut_scores` gives them.
+    """
+    fitted = scores[scores["length"].notna()]
+    best = fitted.groupby(["config_id", "reader"])["right"].sum().reset_index()
+    best["place"] = best["reader"].map(_place)
+    best = best.sort_values("place").sort_values("right", ascending=False, kind="stable")
+    best = best.drop_duplicates("config_id")[["config_id", "reader"]]
+    return fitted.merge(best, on=["config_id", "reader"])
+
+
+def _place(reader: str) -> int:
+    """Its place in `READERS`; a later version may have stored others, which come last."""
+    return list(READERS).index(reader) if reader in READERS else len(READERS)
+
+
+def shortcut_shares(scores: pd.DataFrame) -> pd.DataFrame:
+    """What readers reach: config_id, reader, within, beyond, whole.
+
+    Shares of the test strings that they are right on: of those of trained lengths, of those of
+    others, of all; missing where there is none.
+
+    Args:
+        scores: as `shortcut_scores` gives them, or the best of them.
+    """
+    fitted = scores[scores["length"].notna()]
+    sums = {}
+    for name, chosen in (
+        ("within", fitted["within"].astype(bool)),
+        ("beyond", ~fitted["within"].astype(bool)),
+        ("whole", fitted["length"].notna()),
+    ):
+        counts = fitted[["tested", "right"]].where(chosen, 0)
+        both = counts.groupby([fitted["config_id"], fitted["reader"]], sort=False).sum()
+        sums[name] = (both["right"] / both["tested"].where(both["tested"] > 0)).astype(float)
+    return pd.DataFrame(sums).reset_index()
 
 
 def read_rightly(store: Store, config_id: int) -> Mapping[str, Bool[np.ndarray, " string"]]:
@@ -90,28 +139,40 @@ def read_rightly(store: Store, config_id: int) -> Mapping[str, Bool[np.ndarray, 
     Padded to whole bytes: there may be up to seven more than there are strings.
     """
     return {
-        row.reader: np.unpackbits(np.frombuffer(row.correct, dtype=np.uint8)).astype(bool)
-        for _, rows in _rows(store, [config_id])
-        for row in rows
-        if row.correct is not None
+        reader: np.unpackbits(np.frombuffer(correct, dtype=np.uint8)).astype(bool)
+        for _, _, rows in _rows(store, [config_id], ("reader", "correct"))
+        for reader, correct in rows
+        if correct is not None
     }
 
 
-def _rows(store: Store, config_ids: Collection[int]) -> Iterator[tuple[list[int], list[Any]]]:
-    """The rows of each test and training that these configurations have, with their ids."""
-    query = select(Config.id, Config.json, Config.test_set_id).where(one_of(Config.id, config_ids))
+def _rows(
+    store: Store, config_ids: Collection[int], names: Sequence[str]
+) -> Iterator[tuple[range, list[int], list[Any]]]:
+    """Columns of the rows of each test and training that these configurations have.
+
+    Each with the lengths of the training strings and the ids of its configurations.
+    """
+    columns = [getattr(ShortcutRow, name) for name in names]
     with store.begin() as connection:
-        tests: dict[tuple[int, str], list[int]] = {}
-        for config_id, text, test_set_id in connection.execute(query):
+        known = set(connection.scalars(select(ShortcutRow.test_set_id).distinct()))
+        if not known:
+            return
+        query = select(Config.id, Config.json, Config.test_set_id)
+        query = query.where(one_of(Config.id, config_ids), one_of(Config.test_set_id, known))
+        tests: dict[tuple[int, str], tuple[range, list[int]]] = {}
+        for config_id, text, test_set_id in connection.execute(query.order_by(Config.id)):
             problem = _problem(text)
             if problem is not None and test_set_id is not None and not problem.is_imported:
-                tests.setdefault((test_set_id, training_key(problem)), []).append(config_id)
-        for (test_set_id, training), ids in tests.items():
-            own = select(
-                ShortcutRow.reader, ShortcutRow.reason, ShortcutRow.lengths, ShortcutRow.correct
+                key = (test_set_id, training_key(problem))
+                tests.setdefault(key, (problem.train.lengths, []))[1].append(config_id)
+        for (test_set_id, training), (trained, ids) in tests.items():
+            own = select(*columns).where(ShortcutRow.test_set_id == test_set_id)
+            yield (
+                trained,
+                ids,
+                list(connection.execute(own.where(ShortcutRow.training == training))),
             )
-            own = own.where(ShortcutRow.test_set_id == test_set_id)
-            yield ids, list(connection.execute(own.where(ShortcutRow.training == training)))
 
 
 @lru_cache(maxsize=4096)

@@ -13,6 +13,7 @@ from sweeps.store.databases.engine import Store
 from sweeps.store.databases.statements import insert_new
 from sweeps.store.reads.shortcuts import Unread
 from sweeps.store.tables import ShortcutRow
+from sweeps.store.writes.test_sets import fill_drawn
 
 
 def fit_shortcuts(store: Store, unread: Unread) -> bool:
@@ -36,7 +37,10 @@ def fit_shortcuts(store: Store, unread: Unread) -> bool:
 def store_shortcuts(
     store: Store, test_set_id: int, problem: Problem, test: TestSet, shortcuts: Sequence[Shortcut]
 ) -> None:
-    """Stores what readers make of a test set, unless it is stored already."""
+    """Stores what readers make of a test set, and how its strings were drawn.
+
+    What is stored already stays.
+    """
     key = training_key(problem)
     rows = [
         {
@@ -51,6 +55,8 @@ def store_shortcuts(
     ]
     with store.change() as connection:
         insert_new(connection, ShortcutRow, rows)
+        if test.drawn is not None:
+            fill_drawn(connection, test_set_id, test.drawn)
 
 
 def _by_length(test: TestSet, right: np.ndarray) -> list[tuple[int, int, int]]:

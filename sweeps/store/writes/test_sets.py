@@ -1,6 +1,8 @@
 """Stores strings once: datasets of one's own, and the strings of test sets."""
 
-from sqlalchemy import Connection, delete, exists, select, update
+from collections.abc import Sequence
+
+from sqlalchemy import Connection, bindparam, delete, exists, select, update
 
 from seqcls.config import RunConfig
 from seqcls.errors import StoreDamagedError
@@ -107,6 +109,17 @@ def insert_test_strings(connection: Connection, test_set_id: int, drawn: TestSet
     )
     numbered = [(test_set_id, number, *row) for number, row in enumerate(rows)]
     insert_rows(connection, tables.TestString, numbered)
+
+
+def fill_drawn(connection: Connection, test_set_id: int, drawn: Sequence[str | None]) -> None:
+    """Stores how test strings were drawn where that is missing, as it was before migration 0005."""
+    table = tables.TestString
+    known = select(table.number).where(table.test_set_id == test_set_id, table.drawn.is_not(None))
+    rows = [{"of": number, "way": way} for number, way in enumerate(drawn) if way is not None]
+    if not rows or connection.execute(known.limit(1)).first() is not None:
+        return
+    this = (table.test_set_id == test_set_id, table.number == bindparam("of"))
+    connection.execute(update(table).where(*this).values(drawn=bindparam("way")), rows)
 
 
 def _digest(connection: Connection, config: RunConfig) -> str | None:

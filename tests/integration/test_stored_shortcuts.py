@@ -1,0 +1,133 @@
+"""What shortcut readers make of test sets and how test strings were drawn, as it is stored."""
+
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from sweeps import api
+from sweeps.api import reading
+from sweeps.store.databases.engine import Store
+from sweeps.store.opening import open_writer
+from sweeps.store.reads.shortcuts import unread_tests
+from sweeps.store.writes.shortcuts import fit_shortcuts
+from tests.databases import file_of, rows
+
+SPEC = {
+    "name": "forms",
+    "model_seeds": [0],
+    "fixed": {
+        "task": "modular_arithmetic",
+        "architecture": "lstm",
+        "readout": "last",
+        "hidden_size": 4,
+        "train_min_length": 1,
+        "train_max_length": 8,
+        "train_size": 256,
+        "validation_min_length": 1,
+        "validation_max_length": 8,
+        "validation_size": 32,
+        "test_min_length": 1,
+        "test_max_length": 16,
+        "test_size": 300,
+        "max_num_epochs": 2,
+        "min_num_epochs": 2,
+    },
+    "axes": {"negatives": ["mixed", "near"]},
+}
+
+
+@pytest.fixture(scope="module")
+def trained_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two runs, trained and tested with and without near negatives; no reader was asked."""
+    store = open_writer(str(tmp_path_factory.mktemp("forms") / "forms.db"))
+    api.submit(store, SPEC)
+    api.work(store)
+    return file_of(store)
+
+
+@pytest.fixture(scope="module")
+def read_file(trained_file: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same, where all readers were asked."""
+    path = shutil.copy(trained_file, tmp_path_factory.mktemp("read") / "read.db")
+    store = open_writer(str(path))
+    for unread in unread_tests(store):
+        assert fit_shortcuts(store, unread)
+    return Path(path)
+
+
+@pytest.fixture
+def store(read_file: Path, tmp_path: Path) -> Store:
+    return open_writer(str(shutil.copy(read_file, tmp_path / "test.db")))
+
+
+def test_readers_are_asked_about_each_test_once(trained_file: Path, store: Store) -> None:
+    assert len(unread_tests(open_writer(str(trained_file)))) == 2
+    assert not unread_tests(store)
+
+
+def test_shares_of_readers_are_those_of_the_strings_that_they_are_right_on(store: Store) -> None:
+    scores = reading.shortcut_scores(store, [1, 2])
+    shares = reading.shortcut_shares(scores).set_index(["config_id", "reader"])
+    for config_id in (1, 2):
+        (test_set_id,) = rows(store, f"SELECT test_set_id FROM config WHERE id = {config_id}")[0]
+        query = f"SELECT length, occurrences FROM test_string WHERE test_set_id = {test_set_id}"
+        lengths, times = np.array(rows(store, f"{query} ORDER BY number")).T
+        for reader, right in reading.read_rightly(store, config_id).items():
+            for name, chosen in (
+                ("within", lengths <= 8),
+                ("beyond", lengths > 8),
+                ("whole", lengths > 0),
+            ):
+                expected = (times * right[: len(times)])[chosen].sum() / times[chosen].sum()
+                assert shares.loc[(config_id, reader), name] == pytest.approx(expected)
+
+
+def test_the_best_reader_is_right_on_most_strings_of_the_whole_test(store: Store) -> None:
+    scores = reading.shortcut_scores(store, [1, 2])
+    best = reading.best_shortcut(scores)
+    right = scores.groupby(["config_id", "reader"])["right"].sum()
+    for config_id, some in best.groupby("config_id"):
+        assert some["reader"].nunique() == 1
+        assert some["right"].sum() == right[config_id].max()
+    # Of equals the first that is listed.
+    same = scores.assign(right=scores["tested"])
+    assert set(reading.best_shortcut(same)["reader"]) == {"length"}
+
+
+def test_of_tests_that_no_reader_was_asked_about_nothing_is_said(trained_file: Path) -> None:
+    store = open_writer(str(trained_file))
+    scores = reading.shortcut_scores(store, [1, 2])
+    assert scores.empty
+    assert reading.best_shortcut(scores).empty
+    assert reading.shortcut_shares(scores).empty
+
+
+def test_accuracy_is_known_of_each_way_of_drawing(store: Store) -> None:
+    found = reading.accuracy_by_drawn(store, [1, 2])
+    said = {(row.run_id, row.drawn): (row.tested, row.wrong) for row in found.itertuples()}
+    expected = rows(
+        store,
+        "SELECT run.id, own.drawn, sum(own.occurrences), sum(CASE WHEN wrong.number IS NULL "
+        "THEN 0 ELSE own.occurrences END) FROM run JOIN config ON config.id = run.config_id "
+        "JOIN test_string AS own ON own.test_set_id = config.test_set_id "
+        "LEFT JOIN string_error AS wrong ON wrong.run_id = run.id AND wrong.number = own.number "
+        "GROUP BY run.id, own.drawn",
+    )
+    assert said == {(run_id, drawn): tuple(counts) for run_id, drawn, *counts in expected}
+    assert {drawn for run_id, drawn in said if run_id == 2} == {
+        *("positive", "uniform", "edited", "near")
+    }
+
+
+def test_readers_fill_in_how_old_test_sets_were_drawn(trained_file: Path, tmp_path: Path) -> None:
+    store = open_writer(str(shutil.copy(trained_file, tmp_path / "old.db")))
+    ways = "SELECT test_set_id, number, drawn FROM test_string ORDER BY test_set_id, number"
+    before = rows(store, ways)
+    with store.change() as connection:
+        connection.exec_driver_sql("UPDATE test_string SET drawn = NULL")
+    assert reading.accuracy_by_drawn(store, [1, 2]).empty
+    for unread in unread_tests(store):
+        fit_shortcuts(store, unread)
+    assert rows(store, ways) == before
