@@ -162,7 +162,7 @@ def _show_kinds(problem: Problem, part: str, looked: FirstStrings) -> None:
             "kind": st.column_config.TextColumn("Kind", width="small"),
             "strings": st.column_config.NumberColumn("Strings", width="small", format="localized"),
             "lengths": st.column_config.BarChartColumn(
-                f"Lengths, {first} to {last}", width="medium", y_min=0
+                f"Lengths, {first} to {last}", width=140, y_min=0
             ),
         },
     )
@@ -293,9 +293,9 @@ def _show_reached(made: TestReached | SeqclsError, name: str) -> None:
             hide_index=True,
             height="content",
             column_config={
-                "reader": st.column_config.TextColumn("Right by", width="medium"),
-                "within": st.column_config.NumberColumn("Within, %", format="%.1f"),
-                "beyond": st.column_config.NumberColumn("Beyond, %", format="%.1f"),
+                "reader": st.column_config.TextColumn("Right by", width=140),
+                "within": st.column_config.NumberColumn("Within, %", width="small", format="%.1f"),
+                "beyond": st.column_config.NumberColumn("Beyond, %", width="small", format="%.1f"),
                 "reason": st.column_config.TextColumn("Not fitted because"),
             },
         )

@@ -12,6 +12,7 @@ import pytest
 from seqcls.problem import configuration, resolve
 from sweeps import api
 from sweeps.api.strings import drawn_strings, first_strings
+from sweeps.grid.spec import load_specs
 from tests.commands import refused, run_main
 
 SHORT_STRINGS = {
@@ -187,6 +188,15 @@ def test_what_takes_long_to_draw_is_looked_at_in_part(fields: dict[str, Any]) ->
     assert looked.drawn_apart
     assert looked.number * looked.lengths[-1] < 3_000_000
     assert {of_kind.kind for of_kind in looked.kinds} == {"positive", "uniform", "edited"}
+
+
+def test_strings_of_a_file_are_looked_at_by_label(tmp_path: Path, rows_file: str) -> None:
+    (spec,) = load_specs(spec_file(tmp_path, {"task": "file", "path": rows_file}))
+    looked = first_strings(resolve(next(iter(spec.configs()))), "train")
+    assert [of_kind.kind for of_kind in looked.kinds] == ["positive", "negative"]
+    assert not looked.drawn_apart
+    for label, of_kind in zip((1, 0), looked.kinds, strict=True):
+        assert set(of_kind.first["label"]) == {label}
 
 
 def test_strings_with_targets_are_of_one_kind() -> None:
