@@ -208,7 +208,8 @@ def errors_of_run(store: Store, run: int | str, sort: str = "length") -> pd.Data
         sort: `length`, `string`, `logit` or `occurrences`; the smallest first.
 
     Returns:
-        string, kind, length, label, logit (nats), occurrences (in the test set).
+        string, kind, length, label, logit (nats), occurrences (in the test set); and drawn (how the
+        string was, such as near), where that is known.
 
     Raises:
         UnknownRunError: there is no such run, or it was not tested.
