@@ -5,13 +5,16 @@ On every page of the dashboard, in reports, on sites and in figures.
 
 import itertools
 import json
+import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
 import pytest
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser, Locator, Page
+from playwright.sync_api import TimeoutError as TooLateError
 from sqlalchemy import text
 
 from benchmarks.served import serve
@@ -129,10 +132,21 @@ def _open_all(page: Page) -> Iterator[str]:
     page.wait_for_function(AT_REST, timeout=PATIENCE_MS)
     yield page.inner_text("body")
     for button in page.locator('[data-testid="stPopover"] button:enabled:visible').all():
-        button.click(timeout=PATIENCE_MS)
-        page.get_by_test_id("stPopoverBody").first.wait_for()
+        _open_window(page, button)
         yield page.inner_text("body")
         page.keyboard.press("Escape")
+        page.wait_for_function(AT_REST, timeout=PATIENCE_MS)
+
+
+def _open_window(page: Page, button: Locator) -> None:
+    """Presses a button until its window is open: a press while the page is drawn anew is lost."""
+    window = page.get_by_test_id("stPopoverBody").first
+    give_up = time.monotonic() + PATIENCE_MS / 1000
+    while not window.is_visible():
+        assert time.monotonic() < give_up, "the window does not open"
+        button.click(timeout=PATIENCE_MS)
+        with suppress(TooLateError):
+            window.wait_for(timeout=3_000)
 
 
 @pytest.mark.parametrize(
