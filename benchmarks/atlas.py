@@ -38,13 +38,14 @@ def outcomes(db: str, sweep: str) -> pd.DataFrame:
     for name, rows in parts.items():
         sums = scores[rows].groupby("run_id")[["right", "tested"]].sum()
         found[name] = found["id"].map(sums["right"] / sums["tested"])
-    found["model"] = list(map(_model, found.to_dict("records")))
+    found["model"] = list(map(name_model, found.to_dict("records")))
     found["fails"] = found["errors"] > 0
     columns = ["task", "model", "model_seed", "predicted", "within", "beyond", "fails"]
     return found[[*columns, "solved_length"]].reset_index(drop=True)
 
 
-def _model(run: Mapping[Hashable, Any]) -> str:
+def name_model(run: Mapping[Hashable, Any]) -> str:
+    """What a run's model is called, by its architecture, positions, blocks and factors."""
     name = str(run["architecture"]).replace("_", " ")
     if run["architecture"] == "transformer":
         blocks = run["num_blocks"]

@@ -9,7 +9,15 @@ from typing import Any, ClassVar
 import numpy as np
 from jaxtyping import Bool, Int64
 
-from seqcls.config import ABOUT, AS_TRAINED, PARTS, RunConfig, are_imported, default_fields
+from seqcls.config import (
+    ABOUT,
+    ANY_SAMPLER,
+    AS_TRAINED,
+    PARTS,
+    RunConfig,
+    are_imported,
+    default_fields,
+)
 from seqcls.errors import ConfigError
 from seqcls.kinds import KINDS, kind_name
 from seqcls.models import MODELS
@@ -81,6 +89,8 @@ def check_read(config: RunConfig) -> None:
         if name in config.changed and not any(name in read[reader] for reader in readers):
             named = {**dict(config), "kind": kind_name(TASKS[config.task])}
             by = ", ".join(f"{reader} {named[reader]!r}" for reader in readers)
+            if name in ("negatives", "test_negatives"):
+                by += f": only {ANY_SAMPLER} lets choose how negative strings are drawn"
             raise ConfigError(f"{name}={config.changed[name]!r}: not read by {by}; leave it out")
 
 

@@ -15,6 +15,7 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from importlib import import_module
 from threading import Lock
 from typing import Any
 
@@ -28,7 +29,6 @@ from seqcls.kinds import Examples
 from seqcls.kinds.base import of_one_width
 from seqcls.problem import Problem
 from seqcls.sampling import Sampler
-from seqcls.sampling.near import neighbors
 from seqcls.sampling.streams import stream
 from seqcls.strings.token_strings import NO_LETTER, TokenStrings
 from seqcls.tasks.base import CountTask, LanguageTask
@@ -98,7 +98,9 @@ _READING = Lock()
 def _read(
     train: Sampler, test: Sampler, epochs: int, readers: tuple[str, ...]
 ) -> Sequence[Shortcut]:
-    # Imported where it is used: it takes a second to load.
+    # Imported where they are used: they take a second to load. The limit is one of what is loaded.
+    import_module("sklearn.ensemble")
+    import_module("sklearn.linear_model")
     from threadpoolctl import threadpool_limits
 
     drawn = distinct_test_strings(test)
@@ -120,7 +122,7 @@ class Agreement:
     """How far a model's answers are those of a reader, on strings of one kind."""
 
     share: float
-    """Of the strings, those on which both say the same."""
+    """The strings on which both say the same, as a share of all."""
     kappa: float
     """How much of the agreement that could be beyond what both being right explains is there: 1
     where they always say the same, 0 where their errors have nothing to do with each other
@@ -149,10 +151,12 @@ def agreement_of(
 
 
 def _kappas(counts: np.ndarray) -> np.ndarray:
-    """Of tables of counts: a row each, by label, model and reader."""
+    """Kappas of tables of counts: a row each, by label, model and reader."""
     tables = counts.reshape(-1, 2, 2, 2).astype(np.float64)
-    of_label = np.maximum(tables.sum(axis=(2, 3)), 1)
-    model, reader = tables.sum(axis=3)[:, :, 1] / of_label, tables.sum(axis=2)[:, :, 1] / of_label
+    of_label = tables.sum(axis=(2, 3))
+    # There may be no string of a label: nothing is expected of those.
+    each = np.maximum(of_label, 1)
+    model, reader = tables.sum(axis=3)[:, :, 1] / each, tables.sum(axis=2)[:, :, 1] / each
     expected = (of_label * (model * reader + (1 - model) * (1 - reader))).sum(axis=1)
     same = (tables[:, :, 0, 0] + tables[:, :, 1, 1]).sum(axis=1)
     possible = tables.sum(axis=(1, 2, 3)) - expected
@@ -170,34 +174,54 @@ def decided_by(problem: Problem) -> str | None:
         return None
     if isinstance(task, CountTask):
         return "letter counts"
-    return "pairs of neighboring tokens" if is_local(task) else None
+    words = {2: "pairs of neighboring tokens", 3: "runs of three tokens"}
+    return next((by for width, by in words.items() if is_local(task, width)), None)
 
 
-def is_local(task: LanguageTask) -> bool:
-    """Whether a language's automaton says that pairs of neighbors, ends included, decide it.
+MAX_WINDOWS = 200_000
+"""States of an automaton, each with all that can have been read last, that are looked through."""
 
-    It is then strictly 2-local (McNaughton & Papert 1971): every string of which each pair occurs
-    in some positive string is positive.
+
+def is_local(task: LanguageTask, width: int = 2) -> bool:
+    """Whether a language's automaton says that runs of so many tokens, ends included, decide it.
+
+    It is then strictly local (McNaughton & Papert 1971): every string of which each run occurs in
+    some positive string is positive. Where there is no automaton, or it is large, nobody knows.
     """
     from seqcls.tasks.automaton import language_automaton
 
     automaton = language_automaton(task)
-    if automaton is None:
+    end = len(task.alphabet)
+    if automaton is None or len(automaton.table) * end**width > MAX_WINDOWS:
         return False
-    occur, end = neighbors(task), len(task.alphabet)
-    # States and last letters that strings of such pairs alone lead to.
-    reached = {(automaton.start, end)}
-    waiting = list(reached)
-    while waiting:
-        state, last = waiting.pop()
-        if occur[last, end] and not automaton.accepting[state]:
-            return False
-        for letter in np.flatnonzero(occur[last, :end]).tolist():
-            following = (int(automaton.table[state, letter]), letter)
-            if following not in reached:
-                reached.add(following)
-                waiting.append(following)
-    return True
+    table, accepting, sound = automaton.table.tolist(), automaton.accepting, automaton.sound
+
+    def walk(may_follow: Callable[[_Node, int], bool]) -> set[_Node]:
+        # States, each with the last tokens on a way to it.
+        start = (automaton.start, (end,) * (width - 1))
+        reached, waiting = {start}, [start]
+        while waiting:
+            state, last = waiting.pop()
+            for letter, after in enumerate(table[state]):
+                node = (after, (*last, letter)[1:])
+                if node not in reached and may_follow((state, last), letter):
+                    reached.add(node)
+                    waiting.append(node)
+        return reached
+
+    positive = walk(lambda node, letter: bool(sound[table[node[0]][letter]]))
+    occur = {
+        (*last, letter)
+        for state, last in positive
+        for letter, after in enumerate(table[state])
+        if sound[after]
+    }
+    ends = {last for state, last in positive if accepting[state]}
+    spelled = walk(lambda node, letter: (*node[1], letter) in occur)
+    return all(accepting[state] for state, last in spelled if last in ends)
+
+
+_Node = tuple[int, tuple[int, ...]]
 
 
 def _epochs(sampler: Sampler, most: int) -> int:
@@ -334,7 +358,7 @@ def _most_frequent(reading: _Reading) -> np.ndarray:
     return np.asarray((targets == outputs[times.argmax()]).all(axis=1))
 
 
-def _aligned(reading: _Reading) -> np.ndarray:
+def _write_aligned(reading: _Reading) -> np.ndarray:
     """Where logistic regression writes the target, place by place, from the tokens around it."""
     from sklearn.linear_model import LogisticRegression
 
@@ -396,5 +420,5 @@ _READ: Mapping[str, Callable[[_Reading], np.ndarray]] = {
     "trigrams": lambda reading: reading.grams(3),
     "identity": _identity,
     "most_frequent": _most_frequent,
-    "aligned": _aligned,
+    "aligned": _write_aligned,
 }

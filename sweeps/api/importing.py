@@ -230,12 +230,12 @@ class ResultLog:
             ConfigError: the run is there already, or its settings are no JSON.
         """
         by_id, given = prediction_rows(predictions)
-        made = self.prepared(
+        made = self.prepare(
             model, seed, given, by_id=by_id, config=config, losses=losses, as_written=True
         )
         return self.store([made])[0]
 
-    def prepared(
+    def prepare(
         self,
         model: str,
         seed: int,
@@ -342,7 +342,7 @@ def import_predictions(
         for (model, seed, settings), some in runs.items():
             try:
                 made.append(
-                    log.prepared(model, seed, some, by_id=by_id, config=json.loads(settings))
+                    log.prepare(model, seed, some, by_id=by_id, config=json.loads(settings))
                 )
             except DatasetError as error:
                 who = f"model {model!r:.60}, seed {seed}"

@@ -7,7 +7,7 @@ import typer
 
 from sweeps import api
 from sweeps.cli.parameters import AsJson, Spec
-from sweeps.cli.printing import TableOptions, print_json, print_table
+from sweeps.cli.printing import TableOptions, count, print_json, print_table
 from sweeps.terminal import progress_bar, say
 
 PANEL = "Sweeps"
@@ -34,13 +34,24 @@ def draw(
     ] = "table",
 ) -> None:
     """Show strings that models are trained or tested on, and how each was drawn."""
-    drawn = api.draw(spec, part, number, label, where or ())  # type: ignore[arg-type]
+    drawn = api.draw(
+        spec,
+        part,  # type: ignore[arg-type]
+        number,
+        label,  # type: ignore[arg-type]
+        where or (),
+        in_notation=form == "table",
+    )
     if form == "csv":
         say(drawn.to_csv(index=False).rstrip("\n"), data=True)
     elif form == "jsonl":
         say(drawn.to_json(orient="records", lines=True).rstrip("\n"), data=True)
     else:
-        print_table(drawn, f"{len(drawn):,} strings of {part}", TableOptions())
+        of_label = "" if label is None else f"{label} "
+        print_table(drawn, f"{count(len(drawn), f'{of_label}string')} of {part}", TableOptions())
+    if len(drawn) < number:
+        of_label = "such " if label is not None else ""
+        say(f"the first epoch has only {count(len(drawn), f'{of_label}string')}", err=True)
 
 
 @app.command(rich_help_panel=PANEL, epilog="Example: seqcls shortcuts heads.toml")

@@ -117,6 +117,6 @@ def test_a_string_of_ten_thousand_letters_is_stored(store: Store) -> None:
     long = "".join("ab"[n % 2] for n in range(10_000))
     with store.begin() as connection:
         connection.exec_driver_sql(
-            f"INSERT INTO test_string VALUES (1, 9999999, '{long}', 10000, 1, 1, NULL)"
+            f"INSERT INTO test_string VALUES (1, 9999999, '{long}', 10000, 1, 1, NULL, NULL)"
         )
     assert rows(store, "SELECT string FROM test_string WHERE number = 9999999") == [(long,)]

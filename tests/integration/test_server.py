@@ -72,7 +72,7 @@ def test_a_misclassified_string_of_ten_thousand_letters_is_stored_and_read(
     literal = "X'{}'" if store.path else "'\\x{}'"
     with store.begin() as connection:
         connection.exec_driver_sql(
-            f"INSERT INTO test_string VALUES (1, 16000000, '{long}', 10000, 1, 1, NULL)"
+            f"INSERT INTO test_string VALUES (1, 16000000, '{long}', 10000, 1, 1, NULL, NULL)"
         )
         connection.exec_driver_sql(
             "INSERT INTO error_pack VALUES "

@@ -1,7 +1,9 @@
 """`balanced_strings`: half positive, of uniform lengths, never mislabelled, reproducible."""
 
-from itertools import islice
-from typing import Any
+import hashlib
+from dataclasses import dataclass, replace
+from itertools import combinations, islice, pairwise, product
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -10,11 +12,12 @@ from seqcls.config import RunConfig
 from seqcls.errors import ConfigError
 from seqcls.kinds import Examples, examples_of
 from seqcls.problem import configuration, resolve
-from seqcls.sampling import Sampler
-from seqcls.sampling.balanced import edit
+from seqcls.results import DRAWN
+from seqcls.sampling import Sampler, balanced, near
+from seqcls.sampling.balanced import BalancedStrings, edit
 from seqcls.sampling.distinct import fingerprints
 from seqcls.strings.token_strings import TokenStrings
-from seqcls.tasks.base import texts
+from seqcls.tasks.base import LanguageTask, texts
 from tests.tasks import LANGUAGES
 from tests.unit.test_languages import SMALL
 
@@ -31,7 +34,7 @@ def spelled(drawn: Examples) -> list[str]:
     return texts("0123456789+="[: drawn.strings.num_letters], drawn.strings)
 
 
-@pytest.mark.parametrize("negatives", ["uniform", "edits", "mixed"])
+@pytest.mark.parametrize("negatives", ["uniform", "edits", "mixed", "near"])
 @pytest.mark.parametrize("name", LANGUAGES)
 def test_strings_of_every_language_are_balanced_and_rightly_labelled(
     name: str, negatives: str
@@ -100,7 +103,7 @@ def test_negatives_that_are_drawn_again_length_and_all_are_mostly_short() -> Non
     assert lengths[12:].sum() < 10
 
 
-@pytest.mark.parametrize("negatives", ["uniform", "edits", "mixed"])
+@pytest.mark.parametrize("negatives", ["uniform", "edits", "mixed", "near"])
 @pytest.mark.parametrize("part", ["train", "validation", "test"])
 def test_lengths_of_negatives_are_uniform_among_those_that_have_one(
     part: str, negatives: str
@@ -119,7 +122,7 @@ def test_lengths_of_negatives_are_uniform_among_those_that_have_one(
     assert all(set(text) <= {"1"} for text in spelled(negative))
 
 
-@pytest.mark.parametrize("negatives", ["uniform", "edits", "mixed"])
+@pytest.mark.parametrize("negatives", ["uniform", "edits", "mixed", "near"])
 @pytest.mark.parametrize(
     ("fields", "have_one"),
     [
@@ -176,6 +179,36 @@ def test_one_seed_gives_one_stream_and_the_parts_have_streams_of_their_own() -> 
 def test_a_stream_is_what_it_was_when_it_was_first_written() -> None:
     (epoch,) = epochs(sampler(task="dyck", train_max_length=6, train_size=8))
     assert texts("()", epoch.strings) == ["", "()(())", "()()", "((", "))()", "(", "()((()", "))"]
+
+
+PINNED = {
+    ("parity", "redrawn"): "5ca43c09b80da308",
+    ("parity", "uniform"): "986d56a877a2aef6",
+    ("dyck", "redrawn"): "52f554305dd997cb",
+    ("dyck", "uniform"): "bd1129bd6209c420",
+    ("regular", "redrawn"): "4c68dcf45e6b32c8",
+    ("regular", "uniform"): "0ec370be1d26b74e",
+    ("counting", "redrawn"): "1fb273162c902852",
+    ("counting", "uniform"): "e6751bb8714303a1",
+    ("modular_arithmetic", "redrawn"): "cfcacbacdd23de84",
+    ("modular_arithmetic", "uniform"): "a595c18c7153cf8c",
+    ("marked_reversal", "redrawn"): "6b01d0b34aff5910",
+    ("marked_reversal", "uniform"): "14cd055b44761c56",
+}
+"""Digests of the strings of the first three ways to draw negatives."""
+
+
+@pytest.mark.parametrize(("task", "lengths"), PINNED)
+def test_strings_with_the_first_ways_to_draw_negatives_are_what_they_were(
+    task: str, lengths: str
+) -> None:
+    fields: dict[str, Any] = {"task": task, **SMALL.get(task, {}), "negative_lengths": lengths}
+    whole = hashlib.sha256()
+    for negatives in ("uniform", "edits", "mixed"):
+        drawn = sampler(**fields, negatives=negatives, train_max_length=12, train_size=200)
+        (epoch,) = epochs(drawn)
+        whole.update(epoch.strings.letters.tobytes() + epoch.labels.tobytes())
+    assert whole.hexdigest()[:16] == PINNED[task, lengths]
 
 
 def test_a_fixed_training_set_is_shuffled() -> None:
@@ -270,6 +303,10 @@ def test_what_cannot_be_drawn_is_refused_by_name(fields: dict[str, Any], message
         {"task": "parity", "bracket_types": 2},
         {"task": "parity", "pattern": "a*"},
         {"negatives": "edits"},
+        {"task": "copy", "negatives": "near"},
+        {"test_negatives": "near"},
+        {"task": "copy", "test_negatives": "near"},
+        {"task": "parity", "test_sampler": "fixed_length", "test_negatives": "near"},
         {"negative_lengths": "uniform"},
         {"train_sampler": "variable_length", "negative_lengths": "uniform"},
         {"disjoint": True},
@@ -307,3 +344,234 @@ def test_fingerprints_tell_strings_apart_whatever_the_arrays_width() -> None:
     wide = TokenStrings.of_lists(2, [*rows, [0] * 50])
     assert len(set(fingerprints(narrow.letters).tolist())) == len(rows)
     assert (fingerprints(wide.letters)[:-1] == fingerprints(narrow.letters)).all()
+
+
+POSITIVE, UNIFORM, EDITED, NEAR = range(len(DRAWN))
+
+
+def ends_included(text: str) -> set[tuple[str, str]]:
+    """The pairs of neighbors of a string; `^` begins it and `$` ends it."""
+    return set(pairwise(f"^{text}$"))
+
+
+def every_text(task: LanguageTask, length: int) -> list[str]:
+    return ["".join(letters) for letters in product(task.alphabet, repeat=length)]
+
+
+def are_positive(task: LanguageTask, rows: list[str]) -> list[bool]:
+    letters = [[task.alphabet.index(letter) for letter in row] for row in rows]
+    labels: list[bool] = task.labels(TokenStrings.of_lists(len(task.alphabet), letters)).tolist()
+    return labels
+
+
+def positives(task: LanguageTask, length: int) -> list[str]:
+    rows = every_text(task, length)
+    return [row for row, label in zip(rows, are_positive(task, rows), strict=True) if label]
+
+
+def occurring(task: LanguageTask, longest: int) -> set[tuple[str, str]]:
+    """The pairs of neighbors of all positive strings of up to so many tokens."""
+    every = [ends_included(x) for length in range(longest + 1) for x in positives(task, length)]
+    return set().union(*every)
+
+
+def near_by_hand(task: LanguageTask, length: int, longest: int) -> set[str]:
+    """All near negatives of a length: an exchange replaces two tokens, too."""
+    allowed, found = occurring(task, longest), set()
+    for text in positives(task, length):
+        for places in combinations(range(length), min(2, length)):
+            for letters in product(task.alphabet, repeat=len(places)):
+                changed = list(text)
+                for place, letter in zip(places, letters, strict=True):
+                    changed[place] = letter
+                found.add("".join(changed))
+    rows = sorted(row for row in found if ends_included(row) <= allowed)
+    return {row for row, label in zip(rows, are_positive(task, rows), strict=True) if not label}
+
+
+def drawn_so(task: LanguageTask, epoch: Examples, way: int) -> list[str]:
+    assert epoch.drawn is not None
+    return texts(task.alphabet, epoch.strings.take(np.flatnonzero(epoch.drawn == way)))
+
+
+@dataclass(frozen=True)
+class AsMany:
+    """As many a as b, among other letters, as somebody else would write it: without automaton."""
+
+    order_sensitive: ClassVar[bool] = False
+    reads: ClassVar[frozenset[str]] = frozenset()
+    alphabet: str = "ab"
+
+    def labels(self, strings: TokenStrings) -> np.ndarray:
+        return np.asarray(strings.counts[:, 0] == strings.counts[:, 1])
+
+    def has(self, length: int, positive: bool) -> bool:
+        return length > 0 if not positive else len(self.alphabet) > 2 or length % 2 == 0
+
+    def draw(self, rng: np.random.Generator, length: int, positive: bool) -> np.ndarray:
+        others = len(self.alphabet) - 2
+        pairs = int(rng.integers(length // 2 + 1)) if others else length // 2
+        letters = np.arange(length) % 2
+        letters[2 * pairs :] = 2 + rng.integers(max(1, others), size=length - 2 * pairs)
+        if not positive:
+            letters[: max(1, pairs)] = rng.integers(2)
+            letters[max(1, pairs) :][letters[max(1, pairs) :] < 2] = letters[0]
+        return np.asarray(rng.permutation(letters), dtype=np.uint8)
+
+    def features(self, strings: TokenStrings) -> dict[str, np.ndarray]:
+        return {"a's": strings.counts[:, 0]}
+
+    def describe(self) -> str:
+        return "Strings of as many a as b are positive."
+
+
+def near_sampler(**fields: Any) -> BalancedStrings:
+    small = {"task": "parity", "train_max_length": 8, "train_size": 6_000, "negatives": "near"}
+    drawn = sampler(**{**small, **fields})
+    assert isinstance(drawn, BalancedStrings)
+    return drawn
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"task": "parity"},
+        {"task": "even_pairs"},
+        {"task": "dyck"},
+        {"task": "unmarked_reversal"},
+        {"task": "majority", "negative_lengths": "uniform"},
+        {"task": "counting", "alphabet": "ab", "formula": "a == 2 * b"},
+        {"task": "regular", "alphabet": "abc", "pattern": "a(b|c)*a(b|c)*", "train_max_length": 5},
+        {"task": "AsMany"},
+        {"task": "AsMany", "negative_lengths": "uniform"},
+    ],
+)
+def test_near_negatives_are_all_those_that_there_are_and_no_others(fields: dict[str, Any]) -> None:
+    own = fields["task"] == "AsMany"
+    drawn = near_sampler(**{**fields, "task": "parity" if own else fields["task"]})
+    if own:
+        drawn = replace(drawn, task=AsMany())
+    assert drawn.near_obstacle is None
+    (epoch,) = epochs(drawn)
+    found = drawn_so(drawn.task, epoch, NEAR)
+    longest = 8 if len(drawn.task.alphabet) > 2 else 10
+    wanted = [near_by_hand(drawn.task, x, longest) for x in range(drawn.max_length + 1)]
+    assert set(found) <= set().union(*wanted)
+    # Of few strings every one is drawn; there may be none of some lengths.
+    for length in range(5):
+        assert {text for text in found if len(text) == length} == wanted[length]
+    assert (epoch.labels == (epoch.drawn == POSITIVE)).all()
+    assert are_positive(drawn.task, spelled_of(drawn, epoch)) == epoch.labels.tolist()
+
+
+def spelled_of(drawn: BalancedStrings, epoch: Examples) -> list[str]:
+    return texts(drawn.task.alphabet, epoch.strings)
+
+
+def test_negatives_are_uniform_edited_and_near_alike_often() -> None:
+    (epoch,) = epochs(near_sampler(task="modular_arithmetic", train_max_length=20))
+    assert epoch.drawn is not None
+    shares = np.bincount(epoch.drawn, minlength=len(DRAWN)) / len(epoch)
+    assert shares == pytest.approx([1 / 2, 1 / 6, 1 / 6, 1 / 6], abs=0.02)
+
+
+def test_near_negatives_of_kept_lengths_are_of_uniform_lengths() -> None:
+    (epoch,) = epochs(near_sampler(negative_lengths="uniform", train_size=12_000))
+    near_ones = epoch.take(np.flatnonzero(epoch.drawn == NEAR))
+    lengths = np.bincount(near_ones.strings.lengths, minlength=9)
+    # No positive string of parity is empty, so nothing near has no tokens.
+    assert lengths[0] == 0
+    assert lengths[1:].min() > 0.8 * lengths[1:].mean()
+
+
+def test_near_negatives_are_drawn_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(balanced, "BLOCK_TOKENS", 64)
+    drawn = near_sampler(task="dyck", train_size=300)
+    (epoch,) = epochs(drawn)
+    by_hand = set().union(*(near_by_hand(drawn.task, x, 10) for x in range(9)))
+    found = drawn_so(drawn.task, epoch, NEAR)
+    assert len(found) > 20
+    assert set(found) <= by_hand
+    assert are_positive(drawn.task, spelled_of(drawn, epoch)) == epoch.labels.tolist()
+
+
+def test_near_negatives_of_disjoint_tests_are_near_and_new() -> None:
+    fields: dict[str, Any] = {"train_size": 100, "max_num_epochs": 2, "disjoint": True}
+    fields |= {"test_size": 300, "test_max_length": 9}
+    trained = {text for epoch in epochs(near_sampler(**fields), 2) for text in spelled(epoch)}
+    tested = sampler("test", negatives="near", train_max_length=8, **fields)
+    (epoch,) = epochs(tested)
+    found = drawn_so(tested.task, epoch, NEAR)  # type: ignore[arg-type]
+    by_hand = set().union(*(near_by_hand(tested.task, x, 10) for x in range(10)))  # type: ignore[arg-type]
+    assert len(found) > 20
+    assert set(found) <= by_hand
+    assert not set(spelled(epoch)) & trained
+    assert (epoch.labels == (epoch.drawn == POSITIVE)).all()
+
+
+def test_near_negatives_come_from_their_seed() -> None:
+    drawn = near_sampler(task="dyck", train_size=200)
+    once, again = epochs(drawn, 2), epochs(near_sampler(task="dyck", train_size=200), 2)
+    for one, other in zip(once, again, strict=True):
+        assert np.array_equal(one.strings.letters, other.strings.letters)
+        assert one.drawn is not None
+        assert other.drawn is not None
+        assert np.array_equal(one.drawn, other.drawn)
+    assert spelled(once[0]) != spelled(once[1])
+    other_seed = near_sampler(task="dyck", train_size=200, train_seed=5)
+    assert spelled(epochs(other_seed)[0]) != spelled(once[0])
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"task": "first"},
+        {"task": "repeat_01"},
+        {"task": "regular", "alphabet": "ab", "pattern": "(ab)*"},
+        {"task": "regular", "alphabet": "a", "pattern": "(aa)*"},
+        {"task": "regular", "alphabet": "ab", "pattern": "a?"},
+    ],
+)
+@pytest.mark.parametrize("lengths", ["redrawn", "uniform"])
+def test_a_language_without_near_negatives_is_drawn_as_mixed_and_says_why(
+    fields: dict[str, Any], lengths: str
+) -> None:
+    fields = {**fields, "train_size": 300, "negative_lengths": lengths}
+    drawn, mixed = near_sampler(**fields), near_sampler(**fields, negatives="mixed")
+    assert drawn.near_obstacle is not None
+    assert drawn.near_obstacle.endswith("negatives are drawn as mixed")
+    (own,), (other,) = epochs(drawn), epochs(mixed)
+    assert np.array_equal(own.strings.letters, other.strings.letters)
+    assert own.drawn is not None
+    assert NEAR not in own.drawn
+
+
+def test_nothing_is_near_to_empty_strings_or_to_none() -> None:
+    task = near_sampler(task="dyck").task
+    none: list[list[int]] = []
+    empty: list[list[int]] = [[], []]
+    for rows in (none, empty):
+        found, strings = near.change(np.random.default_rng(0), task, TokenStrings.of_lists(2, rows))
+        assert len(found) == len(strings) == 0
+
+
+@pytest.mark.parametrize("lengths", ["redrawn", "uniform"])
+def test_near_negatives_may_be_of_many_tokens(lengths: str) -> None:
+    many = AsMany("".join(chr(256 + number) for number in range(200)))
+    drawn = replace(near_sampler(negative_lengths=lengths, train_size=300), task=many)
+    (epoch,) = epochs(drawn)
+    near_ones = epoch.take(np.flatnonzero(epoch.drawn == NEAR))
+    assert len(near_ones) > 30
+    assert not many.labels(near_ones.strings).any()
+    assert len(np.unique(near_ones.strings.letters)) > 50
+
+
+def test_which_kinds_of_negatives_there_are_is_known_of_any_way_to_draw_them() -> None:
+    for negatives, ways in (
+        ("uniform", {POSITIVE, UNIFORM}),
+        ("edits", {POSITIVE, EDITED}),
+        ("mixed", {POSITIVE, UNIFORM, EDITED}),
+    ):
+        (epoch,) = epochs(near_sampler(negatives=negatives, train_size=300))
+        assert epoch.drawn is not None
+        assert set(epoch.drawn.tolist()) == ways

@@ -1,5 +1,6 @@
 """Causes of errors: groups of behaviours, on models whose errors are known."""
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -7,11 +8,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from seqcls.config import RunConfig
 from seqcls.evaluation import distinct_test_strings
+from seqcls.fields import test_set_json as json_of_test
 from seqcls.interpretability.cause_evidence import same_letters_other_label, sees_counts_alone
 from seqcls.interpretability.causes import attributions, summed_up
 from seqcls.interpretability.mechanisms import AttributedError, spread_evenly
-from seqcls.interpretability.remedies import suggestions
+from seqcls.interpretability.remedies import change_fields, suggestions
 from seqcls.interpretability.trained_model import TrainedModel
 from seqcls.kinds.base import Answers
 from seqcls.kinds.membership import MembershipKind
@@ -19,6 +22,7 @@ from seqcls.models.initialization import initial_parameters
 from seqcls.problem import configuration, resolve
 from seqcls.results import Cause
 from seqcls.strings.token_strings import TokenStrings
+from seqcls.tasks.base import texts
 from seqcls.training import train_group
 from tests.unit.asked import LSTM, untrained
 
@@ -212,6 +216,91 @@ def test_errors_by_the_place_of_their_first_defect_are_told_by_it() -> None:
     (cause,) = found_by(overlooks, **fields)
     assert cause.mechanism == "errors by a feature"
     assert cause.tokens.endswith("the length before the first defect is above 5")
+
+
+EQUATIONS: dict[str, Any] = {
+    "task": "modular_arithmetic",
+    **{f"{part}_min_length": 3 for part in ("train", "validation", "test")},
+    "train_max_length": 7,
+    "validation_max_length": 7,
+    "test_max_length": 10,
+    "train_size": 2048,
+    "validation_size": 256,
+    "test_size": 800,
+    "test_negatives": "near",
+}
+
+
+def is_equation(strings: TokenStrings) -> np.ndarray:
+    """Whether a string looks like an equation, right or wrong."""
+    rows = texts("+-*=01234", strings)
+    looks = [re.fullmatch(r"[0-4]([-+*][0-4])*=[0-4]", row) is not None for row in rows]
+    return np.array(looks, dtype=bool)
+
+
+@pytest.fixture(scope="module")
+def formal() -> TrainedModel:
+    """An LSTM that has learned how equations look, trained on mixed negatives."""
+    short = {"train_batch_size": 32, "hidden_size": 8, "learning_rate": 0.02}
+    epochs = {"max_num_epochs": 8, "min_num_epochs": 8}
+    config = configuration({**EQUATIONS, **LSTM, **short, **epochs})
+    (trained,) = train_group([(resolve(config), 0)])
+    return TrainedModel(resolve(config), trained.kept_weights)
+
+
+def test_an_lstm_that_knows_equations_by_their_looks_answers_by_form(formal: TrainedModel) -> None:
+    test = distinct_test_strings(formal.problem.test)
+    answers = formal.ask(test.strings)
+    assert test.test_set.drawn is not None
+    near = np.array([test.test_set.drawn[number] == "near" for number in test.numbers])
+    assert answers.wrong[near].mean() > 0.5
+    assert answers.wrong[~near].mean() < 0.05
+    wrong = sorted((test.texts[row] for row in np.flatnonzero(answers.wrong)), key=len)
+    (cause, *_) = summed_up(attributions(formal, wrong, 20))
+    assert cause.mechanism == "answers by form"
+    assert cause.share > 0.8
+    assert cause.agreement is not None
+    assert cause.agreement >= 0.95
+    kappa = re.fullmatch(r"the (bi|tri)grams that occur, linear, kappa (\S+) .*", cause.tokens)
+    assert kappa
+    assert float(kappa[2]) > 0.7
+
+
+def test_a_model_that_answers_by_form_is_shown_near_negatives_and_tested_as_before(
+    formal: TrainedModel,
+) -> None:
+    def suggested(config: RunConfig) -> list[dict[str, object]]:
+        every = suggestions(resolve(config), ["answers by form"])
+        found = [own for own in every if own.field == "negatives"]
+        for own in found:
+            other = change_fields(config, own.fields)
+            assert json_of_test(other) == json_of_test(config)
+        return [own.fields for own in found]
+
+    own = formal.problem.config
+    assert suggested(own) == [{"negatives": "near", "test_negatives": "near"}]
+    mixed = configuration({**own.changed, "test_negatives": "as_trained"})
+    assert suggested(mixed) == [{"negatives": "near", "test_negatives": "mixed"}]
+    assert suggested(configuration({**own.changed, "negatives": "near"})) == []
+    assert suggested(configuration({"task": "repeat_01", **LSTM})) == [], "it has none"
+    assert suggested(configuration({"task": "copy"})) == []
+
+
+def test_what_errs_as_a_reader_does_answers_by_form_and_nothing_else_does() -> None:
+    right = resolve(configuration(EQUATIONS)).language.labels
+
+    def by_form(says: Says) -> bool:
+        return "answers by form" in {own.mechanism for own in found_by(says, **EQUATIONS)}
+
+    assert by_form(is_equation)
+    # Wrong on every twelfth string, whatever it looks like.
+    assert not by_form(lambda own: right(own) ^ (own.letters[:, :3].sum(axis=1) % 12 == 0))
+    # It looks at the form of what is longer than in training alone.
+    assert not by_form(lambda own: np.where(own.lengths > 7, is_equation(own), right(own)))
+    # It works out those equations that begin with an odd number.
+    assert not by_form(
+        lambda own: np.where(own.letters[:, 0] % 2 == 0, is_equation(own), right(own))
+    )
 
 
 @pytest.mark.parametrize("fields", [{}, LSTM])

@@ -7,9 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from seqcls.config import RunConfig, default_fields
+from seqcls.config import PARTS, RunConfig, default_fields
 from seqcls.errors import ConfigError
-from seqcls.problem import configuration
+from seqcls.fields import fields_unread, strings_read
+from seqcls.fields import test_set_key as key_of_test
+from seqcls.problem import configuration, resolve
 
 # Keys are stored in databases: a change of these orphans every run that anybody has trained.
 KEY_OF_THE_DEFAULTS = "44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a"
@@ -82,6 +84,47 @@ def test_the_key_hashes_only_what_differs_from_the_defaults() -> None:
     assert RunConfig(layer_norm_eps=0).key == RunConfig(layer_norm_eps=0.0).key
     assert RunConfig(layer_norm_eps=-0.0).key == RunConfig(layer_norm_eps=0.0).key
     assert RunConfig(required_letters="ba").key == RunConfig(required_letters="ab").key
+
+
+def test_tests_of_languages_alone_read_how_their_own_negatives_are_drawn() -> None:
+    parity, copy = (configuration({"task": task}) for task in ("parity", "copy"))
+    assert {"negatives", "test_negatives"} <= {*strings_read(parity, "test")}
+    for part in ("train", "validation"):
+        assert "negatives" in strings_read(parity, part)
+        assert "test_negatives" not in strings_read(parity, part)
+    for other in (copy, RunConfig()):
+        assert {"negatives", "test_negatives"} <= fields_unread(other)
+    near = configuration({"task": "parity", "test_negatives": "near"})
+    assert [resolve(near).sampler(part).negatives for part in PARTS] == ["mixed", "mixed", "near"]  # type: ignore[attr-defined]
+
+
+TEST_SETS: list[tuple[dict[str, Any], str]] = [
+    ({}, "44136fa355b3678a"),
+    ({"task": "parity"}, "9568e872e2479d29"),
+    ({"task": "parity", "negatives": "edits"}, "09aa5688449cebfe"),
+    ({"task": "parity", "negatives": "edits", "disjoint": True}, "a06416b5763db28b"),
+    ({"task": "copy"}, "e6c0f305a7a2d940"),
+]
+
+
+@pytest.mark.parametrize(("fields", "key"), TEST_SETS)
+def test_keys_of_test_sets_stay_what_they_were(fields: dict[str, Any], key: str) -> None:
+    assert key_of_test(configuration(fields))[:16] == key
+
+
+def test_tests_that_are_drawn_alike_are_one_test_whatever_was_trained_on() -> None:
+    def key(**fields: Any) -> str:
+        return key_of_test(configuration({"task": "parity", **fields}))
+
+    for train in ("uniform", "edits", "mixed", "near"):
+        for test in ("uniform", "edits", "mixed", "near"):
+            assert key(negatives=train, test_negatives=test) == key(negatives=test)
+            # What is kept out of the test depends on how training strings are drawn.
+            apart = key(negatives=train, test_negatives=test, disjoint=True)
+            assert apart != key(negatives=test)
+            if train != test:
+                assert apart != key(negatives=test, disjoint=True)
+    assert key(test_negatives="as_trained") == key()
 
 
 CHANGES: dict[str, Any] = {

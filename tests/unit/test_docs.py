@@ -5,8 +5,10 @@ import tomllib
 from typing import Any, Literal, get_args, get_origin
 
 import numpy as np
+import pandas as pd
 import pytest
 
+from benchmarks.shortcuts import readers_tables
 from seqcls.config import RunConfig, default_fields
 from seqcls.fields import READERS
 from seqcls.models import MODELS
@@ -96,6 +98,14 @@ def test_the_page_on_models_names_what_there_is() -> None:
         if field in table and field != "precision":
             assert set(re.findall(r"`(\w+)`", table[field][0])) == set(choices), field
     assert {"attention_mask", "readout", "activation", "position_draw"} <= set(table)
+
+
+def test_the_tables_of_what_readers_reach_are_those_of_every_task_and_of_the_csv() -> None:
+    found = pd.read_csv(ROOT / "docs" / "shortcuts.csv").fillna({"decided_by": ""})
+    assert sorted(set(found["task"])) == sorted([*LANGUAGES, *TRANSDUCTIONS])
+    page = (ROOT / "docs" / "shortcuts.md").read_text()
+    for name, table in readers_tables(found).items():
+        assert f"<!-- {name} -->\n\n{table}\n\n<!-- end of {name} -->" in page
 
 
 def test_every_later_field_is_described_on_some_page() -> None:

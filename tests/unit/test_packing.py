@@ -50,7 +50,7 @@ def test_plain_sql_reads_the_same(any_db: str, kind: str) -> None:
                 [{}],
             ),
             (
-                "INSERT INTO test_string VALUES (1, :number, :string, 5, 1, 2, NULL)",
+                "INSERT INTO test_string VALUES (1, :number, :string, 5, 1, 2, NULL, NULL)",
                 [{"number": number, "string": f"s{number}"} for number in range(100)],
             ),
             (

@@ -1,0 +1,252 @@
+"""What readers reach that know no language, and models beside them, as it stands in the docs.
+
+python -m benchmarks.shortcuts FOLDER [DATABASE]
+
+writes `shortcuts.csv` and the tables between the marks of `shortcuts.md` into a folder such as
+docs; the table of models where a database with the sweep `equations` is named.
+"""
+
+import re
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from benchmarks.atlas import name_model
+from seqcls.config import PARTS
+from seqcls.evaluation import distinct_test_strings
+from seqcls.interpretability.mechanisms import FORM
+from seqcls.kinds import kind_name
+from seqcls.problem import Problem, configuration, resolve
+from seqcls.results import DRAWN
+from seqcls.shortcuts import decided_by, read_test
+from seqcls.tasks import TASKS
+from seqcls.tasks.base import texts
+from sweeps.api import causes, config, errors_of_run, open_store, runs
+from sweeps.api.strings import are_within
+from sweeps.store.databases.engine import Store
+
+LONGEST_TRAINED = 20
+STRINGS: dict[str, Any] = {
+    **{f"{part}_min_length": 1 for part in PARTS},
+    "train_max_length": LONGEST_TRAINED,
+    "validation_max_length": LONGEST_TRAINED,
+    "test_max_length": 60,
+    "train_size": 10_000,
+    "test_size": 3_000,
+}
+SETTINGS: dict[str, dict[str, Any]] = {
+    "contains_all": {f"{part}_sampler": "balanced_strings" for part in PARTS},
+    "counting": {"alphabet": "ab", "formula": "a % 2 == 0"},
+    "regular": {"alphabet": "ab", "pattern": "(ab)*"},
+    "paragraph": {"architecture": "paragraph_reader"},
+    "rewrite": {"alphabet": "abc", "pattern": "a(b+)", "replacement": r"\1a"},
+}
+"""What the tasks need that have no defaults, as the pages on them show it."""
+
+_OF_KIND = {
+    kind: {
+        name: {"task": name, **SETTINGS.get(name, {})}
+        for name in TASKS
+        if "dataset" not in TASKS[name].reads and kind_name(TASKS[name]) == kind
+    }
+    for kind in ("membership", "transduction")
+}
+LANGUAGES, TRANSDUCTIONS = _OF_KIND["membership"], _OF_KIND["transduction"]
+
+LINEAR = ("bigrams", "trigrams")
+AIM = {"within": 0.65, "beyond": 0.60}
+"""What a linear reader of bigrams reaches at most on positive strings and near negatives alone, of
+a language that it does not decide."""
+
+
+def problem_of(fields: Mapping[str, Any], negatives: str = "mixed") -> Problem:
+    """A task with strings of 1 to 20 tokens in training and of 1 to 60 in the test."""
+    drawn = {} if negatives == "mixed" else {"negatives": negatives}
+    return resolve(configuration({**STRINGS, **fields, **drawn}))
+
+
+def outcomes() -> pd.DataFrame:
+    """One row a task, way of drawing negatives and reader: accuracy within and beyond trained
+    lengths, in [0, 1]; of languages also of positive strings and near negatives alone, which count
+    alike.
+    """
+    rows = []
+    for name, fields in {**LANGUAGES, **TRANSDUCTIONS}.items():
+        for negatives in ("mixed", "near") if name in LANGUAGES else ("",):
+            problem = problem_of(fields, negatives or "mixed")
+            rows += _read(name, negatives, problem)
+            print(name, negatives, file=sys.stderr, flush=True)
+    return pd.DataFrame(rows)
+
+
+def _read(name: str, negatives: str, problem: Problem) -> list[dict[str, Any]]:
+    test = distinct_test_strings(problem.test).test_set
+    within = are_within(problem, test.lengths)
+    drawn = np.array(test.drawn if test.drawn is not None else [""] * len(test.lengths))
+    rows = []
+    for own in read_test(problem):
+        row: dict[str, Any] = {"task": name, "negatives": negatives, "reader": own.reader}
+        row |= {"decided_by": decided_by(problem) or ""}
+        for part, chosen in (("within", within), ("beyond", ~within)):
+            row[part] = row[f"near_{part}"] = None
+            if own.right is None or not chosen.any():
+                continue
+            row[part] = _share(own.right, test.occurrences * chosen)
+            alone = [test.occurrences * (chosen & (drawn == way)) for way in ("positive", "near")]
+            if all(times.any() for times in alone):
+                row[f"near_{part}"] = float(np.mean([_share(own.right, x) for x in alone]))
+        rows.append({**row, "reason": own.obstacle or ""})
+    return rows
+
+
+def _share(right: np.ndarray, times: np.ndarray) -> float:
+    return float((right * times).sum() / times.sum())
+
+
+def readers_tables(found: pd.DataFrame) -> dict[str, str]:
+    """The tables of `outcomes`, by the names of their marks."""
+    return {"languages": _of_languages(found), "transductions": _of_transductions(found)}
+
+
+def _of_languages(found: pd.DataFrame) -> str:
+    """A Markdown table: a row a language, the best linear reader of pairs and all others."""
+    rows = []
+    for name in LANGUAGES:
+        own = found[found["task"] == name]
+        mixed, near = (own[own["negatives"] == x].set_index("reader") for x in ("mixed", "near"))
+        cells = [
+            _both(mixed, ["bigrams"]),
+            _both(mixed, LINEAR),
+            _both(mixed, ["counts", "counts_trees"]),
+            _both(near, ["bigrams"]),
+            _both(near, LINEAR),
+            *(
+                _both(near, readers, "near_")
+                for readers in (["bigrams"], ["trigrams"], ["counts", "counts_trees"])
+            ),
+        ]
+        by = own["decided_by"].iloc[0]
+        rows.append(f"| `{name}` | {by} | {' | '.join(cells)} |")
+    head = (
+        "| language | decided by | mixed: bigrams | mixed: bigrams, trigrams | mixed: counts "
+        "| near: bigrams | near: bigrams, trigrams | alone: bigrams | alone: trigrams "
+        "| alone: counts |"
+    )
+    return "\n".join([head, "|---" * 10 + "|", *rows])
+
+
+def _of_transductions(found: pd.DataFrame) -> str:
+    """A Markdown table: a row a transduction, a column a reader."""
+    names = ("identity", "most_frequent", "aligned")
+    rows = []
+    for task in TRANSDUCTIONS:
+        own = found[found["task"] == task].set_index("reader")
+        rows.append(f"| `{task}` | {' | '.join(_both(own, [name]) for name in names)} |")
+    head = "| transduction | the input itself | the most frequent output | aligned tokens |"
+    return "\n".join([head, "|---" * 4 + "|", *rows])
+
+
+def _both(readers: pd.DataFrame, names: Iterable[str], prefix: str = "") -> str:
+    """The best of some readers within / beyond; the best within is not always that beyond."""
+    best = readers.loc[list(names), [f"{prefix}within", f"{prefix}beyond"]].astype(float).max()
+    return " / ".join("—" if np.isnan(x) else f"{x:.3f}" for x in best)
+
+
+def above_aim(found: pd.DataFrame) -> list[str]:
+    """Languages that neither pairs nor counts decide, and a reader of pairs knows too well."""
+    own = found[(found["negatives"] == "near") & (found["reader"] == "bigrams")]
+    own = own[own["decided_by"] == ""]
+    high = (own["near_within"] > AIM["within"]) | (own["near_beyond"] > AIM["beyond"])
+    return [*own["task"][high]]
+
+
+EQUATION = re.compile(r"[0-4]([-+*][0-4])*=[0-4]")
+WRONG_EQUATION = "of these, equations"
+
+
+def models(db: str) -> pd.DataFrame:
+    """One row a model of the sweep: its accuracy within and beyond, the shares of strings of each
+    kind that it is right on, and whether it answers by form.
+    """
+    store = open_store(db)
+    found = runs(store, "equations")
+    found = found[found["state"] == "done"].sort_values(["config_id", "model_seed"])
+    why = causes(store, "equations")
+    formal = set(why["run_id"][why["mechanism"] == FORM])
+    rows = []
+    for run in found.to_dict("records"):
+        row = {name: run[name] for name in ("negatives", "test_negatives", "model_seed")}
+        row = {"model": name_model(run), **row, **_kinds_of_strings(store, int(run["id"]))}
+        rows.append({**row, "by_form": run["id"] in formal})
+    return pd.DataFrame(rows)
+
+
+def _kinds_of_strings(store: Store, run: int) -> dict[str, float]:
+    problem = resolve(config(store, run))
+    strings = distinct_test_strings(problem.test)
+    test = strings.test_set
+    assert test.drawn is not None
+    wrong = set(errors_of_run(store, run)["string"])
+    right = np.array([text not in wrong for text in test.texts])
+    kinds = {way: np.array(test.drawn) == way for way in DRAWN}
+    looks = [
+        EQUATION.fullmatch(x) is not None for x in texts(problem.task.alphabet, strings.strings)
+    ]
+    kinds[WRONG_EQUATION] = kinds["near"] & np.array(looks)[np.argsort(strings.numbers)]
+    within, row = are_within(problem, test.lengths), {}
+    for part, chosen in (("within", within), ("beyond", ~within)):
+        row[part] = _share(right, test.occurrences * chosen)
+        for kind, those in kinds.items():
+            times = test.occurrences * (chosen & those)
+            row[f"{kind}_{part}"] = _share(right, times) if times.any() else np.nan
+    return row
+
+
+def models_table(found: pd.DataFrame) -> str:
+    """A Markdown table: medians over seeds, within / beyond."""
+    rows = []
+    names = ["model", "negatives", "test_negatives"]
+    for key, own in found.groupby(names, sort=False):
+        median = own.drop(columns=names).median()
+        cells = [
+            " / ".join("—" if np.isnan(x) else f"{x:.1%}" for x in (median[a], median[b]))
+            for a, b in (
+                ("within", "beyond"),
+                *((f"{kind}_within", f"{kind}_beyond") for kind in (*DRAWN, WRONG_EQUATION)),
+            )
+        ]
+        by_form = f"{int(own['by_form'].sum())} of {len(own)}"
+        rows.append(f"| {' | '.join([*map(str, key), *cells, by_form])} |")
+    kinds = " | ".join([*DRAWN, WRONG_EQUATION])
+    head = f"| model | trained with | tested with | all | {kinds} | answers by form |"
+    return "\n".join([head, "|---" * 10 + "|", *rows])
+
+
+def put(page: Path, tables: Mapping[str, str]) -> None:
+    """Writes each table between its marks, `<!-- name -->` and `<!-- end of name -->`."""
+    text = page.read_text(encoding="utf-8")
+    for name, table in tables.items():
+        marks = f"<!-- {name} -->", f"<!-- end of {name} -->"
+        between = re.compile(f"({re.escape(marks[0])}\n).*?({re.escape(marks[1])})", re.DOTALL)
+        text, number = between.subn(lambda x, t=table: f"{x[1]}\n{t}\n\n{x[2]}", text)  # type: ignore[misc]
+        assert number == 1, name
+    page.write_text(text, encoding="utf-8")
+
+
+def main(arguments: Sequence[str]) -> None:
+    folder = Path(arguments[0])
+    if len(arguments) > 1:
+        put(folder / "shortcuts.md", {"models": models_table(models(arguments[1]))})
+        return
+    found = outcomes().round(4)
+    found.to_csv(folder / "shortcuts.csv", index=False)
+    put(folder / "shortcuts.md", readers_tables(found))
+    print("above the aim:", *above_aim(found))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
