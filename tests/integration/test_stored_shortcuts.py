@@ -60,7 +60,7 @@ def read_file(trained_file: Path, tmp_path_factory: pytest.TempPathFactory) -> P
     path = shutil.copy(trained_file, tmp_path_factory.mktemp("read") / "read.db")
     store = open_writer(str(path))
     for unread in unread_tests(store):
-        assert fit_shortcuts(store, unread)
+        assert fit_shortcuts(store, unread) is None
     return Path(path)
 
 

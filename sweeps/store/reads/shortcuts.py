@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from jaxtyping import Bool
-from sqlalchemy import exists, func, select
+from sqlalchemy import exists, func, select, type_coerce
+from sqlalchemy.types import NullType
 
 from seqcls.errors import SeqclsError
 from seqcls.problem import Problem, resolve
@@ -29,6 +30,11 @@ class Unread:
     """That of its strings."""
     problem: Problem
     """One of those that are trained and tested so."""
+
+    @property
+    def training(self) -> str:
+        """The hash of what determines the training strings."""
+        return training_key(self.problem)
 
 
 def unread_tests(store: Store, sweep_ids: Collection[int] | None = None) -> list[Unread]:
@@ -81,7 +87,12 @@ def shortcut_scores(store: Store, config_ids: Collection[int]) -> pd.DataFrame:
         for reader, reason, lengths in rows:
             each: list[tuple[Any, ...]] = [(None, None, 0, 0)]
             if lengths is not None:
-                each = [(x, x in trained, *counts) for x, *counts in unpacked_lengths(lengths)]
+                try:
+                    counted = unpacked_lengths(lengths)
+                except (ValueError, TypeError, RecursionError):
+                    # A damaged one is absent, and no reason to show nothing else.
+                    continue
+                each = [(x, x in trained, *counts) for x, *counts in counted]
             found += [(config_id, reader, reason, *row) for config_id in ids for row in each]
     found.sort(key=lambda row: (row[0], _place(row[1])))
     columns = ["config_id", "reader", "reason", "length", "within", "tested", "right"]
@@ -165,8 +176,27 @@ def read_rightly(store: Store, config_id: int) -> Mapping[str, Bool[np.ndarray, 
         reader: np.unpackbits(np.frombuffer(correct, dtype=np.uint8)).astype(bool)
         for _, _, rows in _rows(store, [config_id], ("reader", "correct"))
         for reader, correct in rows
-        if correct is not None
+        if isinstance(correct, bytes | memoryview)
     }
+
+
+def with_shortcuts(store: Store, runs: pd.DataFrame) -> pd.DataFrame:
+    """Runs with what the best reader of their test reaches: `shortcut_within`, `shortcut_beyond`.
+
+    Shares of the test strings of trained lengths, and of those of others; missing where no reader
+    was asked, or none could be fitted.
+
+    Args:
+        store: where to read.
+        runs: a row each, with its config_id.
+    """
+    best = best_shortcut(shortcut_scores(store, set(runs["config_id"].tolist())))
+    shares = shortcut_shares(best).set_index("config_id")
+    reached = {
+        f"shortcut_{name}": runs["config_id"].map(shares[name]).astype(float)
+        for name in ("within", "beyond")
+    }
+    return runs.assign(**reached)
 
 
 def _rows(
@@ -176,7 +206,8 @@ def _rows(
 
     Each with the lengths of the training strings and the ids of its configurations.
     """
-    columns = [getattr(ShortcutRow, name) for name in names]
+    # As they are: a damaged row is none, where the columns' own types would end the whole read.
+    columns = [type_coerce(getattr(ShortcutRow, name), NullType()) for name in names]
     with store.begin() as connection:
         known = set(connection.scalars(select(ShortcutRow.test_set_id).distinct()))
         if not known:
