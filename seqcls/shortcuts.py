@@ -29,7 +29,6 @@ from seqcls.kinds import Examples
 from seqcls.kinds.base import of_one_width
 from seqcls.problem import Problem
 from seqcls.sampling import Sampler
-from seqcls.sampling.near import neighbors
 from seqcls.sampling.streams import stream
 from seqcls.strings.token_strings import NO_LETTER, TokenStrings
 from seqcls.tasks.base import CountTask, LanguageTask
@@ -178,34 +177,54 @@ def decided_by(problem: Problem) -> str | None:
         return None
     if isinstance(task, CountTask):
         return "letter counts"
-    return "pairs of neighboring tokens" if is_local(task) else None
+    words = {2: "pairs of neighboring tokens", 3: "runs of three tokens"}
+    return next((by for width, by in words.items() if is_local(task, width)), None)
 
 
-def is_local(task: LanguageTask) -> bool:
-    """Whether a language's automaton says that pairs of neighbors, ends included, decide it.
+MAX_WINDOWS = 200_000
+"""States of an automaton, each with all that can have been read last, that are looked through."""
 
-    It is then strictly 2-local (McNaughton & Papert 1971): every string of which each pair occurs
-    in some positive string is positive.
+
+def is_local(task: LanguageTask, width: int = 2) -> bool:
+    """Whether a language's automaton says that runs of so many tokens, ends included, decide it.
+
+    It is then strictly local (McNaughton & Papert 1971): every string of which each run occurs in
+    some positive string is positive. Where there is no automaton, or it is large, nobody knows.
     """
     from seqcls.tasks.automaton import language_automaton
 
     automaton = language_automaton(task)
-    if automaton is None:
+    end = len(task.alphabet)
+    if automaton is None or len(automaton.table) * end**width > MAX_WINDOWS:
         return False
-    occur, end = neighbors(task), len(task.alphabet)
-    # States and last letters that strings of such pairs alone lead to.
-    reached = {(automaton.start, end)}
-    waiting = list(reached)
-    while waiting:
-        state, last = waiting.pop()
-        if occur[last, end] and not automaton.accepting[state]:
-            return False
-        for letter in np.flatnonzero(occur[last, :end]).tolist():
-            following = (int(automaton.table[state, letter]), letter)
-            if following not in reached:
-                reached.add(following)
-                waiting.append(following)
-    return True
+    table, accepting, sound = automaton.table.tolist(), automaton.accepting, automaton.sound
+
+    def walk(may_follow: Callable[[_Node, int], bool]) -> set[_Node]:
+        # States, each with the last tokens on a way to it.
+        start = (automaton.start, (end,) * (width - 1))
+        reached, waiting = {start}, [start]
+        while waiting:
+            state, last = waiting.pop()
+            for letter, after in enumerate(table[state]):
+                node = (after, (*last, letter)[1:])
+                if node not in reached and may_follow((state, last), letter):
+                    reached.add(node)
+                    waiting.append(node)
+        return reached
+
+    positive = walk(lambda node, letter: bool(sound[table[node[0]][letter]]))
+    occur = {
+        (*last, letter)
+        for state, last in positive
+        for letter, after in enumerate(table[state])
+        if sound[after]
+    }
+    ends = {last for state, last in positive if accepting[state]}
+    spelled = walk(lambda node, letter: (*node[1], letter) in occur)
+    return all(accepting[state] for state, last in spelled if last in ends)
+
+
+_Node = tuple[int, tuple[int, ...]]
 
 
 def _epochs(sampler: Sampler, most: int) -> int:

@@ -117,11 +117,17 @@ class _Form:
         self.offered = fields.offered_fields(self.values)
         self.read = {name for names in self.offered.values() for name in names}
         self.task = self.values("task")[0]
+        self.has_near = "negatives" in self.read and language.has_near_negatives(
+            self.task, self.values
+        )
         self.unread = {x: y for x, y in self.chosen.items() if x not in self.read}
         chosen, self.chosen = self.chosen, {}
-        self.recommended = self.begin.recommend(self.read, self.task)
+        self.recommended = self._recommend()
         self.needed = self._needed_values(chosen)
         self.recommended |= {name: [value] for name, value in self.needed.items()}
+
+    def _recommend(self) -> dict[str, list[Any]]:
+        return self.begin.recommend(self.read, self.task, has_near=self.has_near)
 
     def _needed_values(self, chosen: dict[str, list[Any]]) -> dict[str, Any]:
         """What is set beside what is chosen, so that it can be trained."""
@@ -186,7 +192,7 @@ class _Form:
         for field in self.read:
             self._take(field, st.session_state.get(_key(field)))
         entered, self.chosen = self.chosen, before
-        return self.begin.recommend(self.read, self.task) | entered
+        return self._recommend() | entered
 
     def left_out(self) -> None:
         """What was entered and is not read by what is chosen now: said, and kept."""
@@ -330,8 +336,7 @@ class _Form:
         """What the specification says of fields: of all variants where there are any."""
         if not self.several:
             return self.begin.with_changes(self.recommended | self.chosen, self.read)
-        plain = self.begin.recommend(self.read, self.task)
-        shared = plain | self.chosen
+        shared = self._recommend() | self.chosen
         made = [variants.settings_of(self.begin, x, shared, self.values) for x in self.several]
         return variants.union([spec for spec, _, _ in made])
 
@@ -354,6 +359,20 @@ class _Form:
                 slot.error(verbatim(_without_sweep(message)))
                 return
         st.error(verbatim(message))
+
+
+def take(values: Mapping[str, Any]) -> None:
+    """Chooses these values on the form, for all variants and for those with values of their own."""
+    state = st.session_state
+    for field, value in values.items():
+        group = _group_of(field)
+        state[_key(field)] = [value]
+        if field not in fields.USUAL[group]:
+            key = f"launch_more {group}"
+            state[key] = list(dict.fromkeys([*state.get(key, []), field]))
+        for variant in state.get(variants.KEY, []):
+            if (own := variants.key(variant, field)) in state:
+                state[own] = [value]
 
 
 def _add_found(groups: Mapping[str, str]) -> None:

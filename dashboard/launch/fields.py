@@ -30,7 +30,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
 
 USUAL = {
     "Task": tuple(x for x in GROUPS["Task"] if x not in ("decoding", "beam_width")),
-    "Strings": ("train_max_length", "test_max_length"),
+    "Strings": ("train_max_length", "test_max_length", "negatives"),
     "Network": ("architecture", "hidden_size", "num_attention_heads", "num_blocks"),
     "Training": (),
 }

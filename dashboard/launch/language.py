@@ -14,9 +14,10 @@ from dashboard.actions import PROBLEM
 from dashboard.launch.fields import Values
 from dashboard.text import verbatim
 from dashboard.words import languages
-from seqcls.config import RunConfig
-from seqcls.errors import ReadOnlyError
-from seqcls.problem import language
+from seqcls.config import ANY_SAMPLER, RunConfig
+from seqcls.errors import ReadOnlyError, SeqclsError
+from seqcls.problem import configuration, language, resolve
+from seqcls.sampling.balanced import BalancedStrings
 from seqcls.strings.datasets import remember
 from seqcls.tasks import TASKS, LanguageTask
 from seqcls.theory.classes import Undecided
@@ -31,6 +32,9 @@ from sweeps.datasets.summary import Summary, summary_of
 
 MOST_PREDICTED = 64
 """Networks of which the form says what theory predicts."""
+
+LONGEST_CHANGED = 50
+"""Tokens of the longest strings among which the form looks for near negatives."""
 
 
 def show_language(task: str, values: Values, read: Container[str]) -> str | None:
@@ -65,6 +69,26 @@ def show_language(task: str, values: Values, read: Container[str]) -> str | None
     languages.show(made)
     _show_theory(task, settings, values, read)
     return None
+
+
+def has_near_negatives(task: str, values: Values) -> bool:
+    """Whether a language has near negatives, as far as its short strings tell.
+
+    Args:
+        task: its name; of what is no language, or no language yet, nothing is known.
+        values: what each field is as things stand.
+    """
+    if task not in TASKS:
+        return False
+    fields = {field: values(field)[0] for field in TASKS[task].reads}
+    longest = min(values("train_max_length")[0], LONGEST_CHANGED)
+    fields |= {"task": task, "train_sampler": ANY_SAMPLER, "train_max_length": longest}
+    try:
+        train = resolve(configuration(fields)).train
+        with TASKS.wrap_errors(task):
+            return isinstance(train, BalancedStrings) and train.near_obstacle is None
+    except SeqclsError:
+        return False
 
 
 def _show_theory(

@@ -3,18 +3,15 @@
 import json
 import os
 import uuid
-from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
-from threading import Lock
+from concurrent.futures import Future
 
 import streamlit as st
 
 from dashboard import actions, data, links
-from dashboard.launch import custom, starting_point, variants
+from dashboard.launch import custom, starting_point, strings, variants
 from dashboard.server import visitors
 from dashboard.text import error_text, verbatim
-from seqcls.cancellation import Cancelled, cancelled_when
 from seqcls.errors import SeqclsError, VisitorError
 from sweeps.access import control, is_read_only
 from sweeps.api import existing, overlaps, reading, sweeping
@@ -26,54 +23,16 @@ from sweeps.work.timing import known_times
 SECONDS = 1.0
 """After so long without a change it is timed, and so often is looked whether that is done."""
 
-MOST_KEPT = 1_000
-"""Specifications that were timed, and that a server knows of."""
-
 Key = tuple[str, ...]
 """Specifications as they were submitted."""
 
 
-class Timings:
-    """Which specifications this server has timed, or is timing, beside the drawing of pages."""
-
-    def __init__(self) -> None:
-        self._begun: OrderedDict[Key, Future[Estimate]] = OrderedDict()
-        self._lock = Lock()
-        # One at a time: two would slow each other down.
-        self._thread = ThreadPoolExecutor(1, "timing")
-
-    def is_done(self, key: Key) -> bool:
-        """Whether all is known that timing can tell of these specifications."""
-        begun = self._begun.get(key)
-        return begun is not None and begun.done() and not _was_left(begun)
+class Timings(visitors.Beside[Estimate]):
+    """Which specifications this server has timed, or is timing."""
 
     def begin(self, key: Key, specs: Sequence[SweepSpec], workers: int) -> Future[Estimate]:
-        """Times what is not known of these specifications, unless that was begun before.
-
-        It ends where the visit does for which it was begun; another visit begins it anew.
-        """
-        with self._lock:
-            begun = self._begun.get(key)
-            if begun is None or _was_left(begun):
-                has_left = visitors.end_of_visit()
-                self._begun[key] = self._thread.submit(
-                    _estimate_time, list(specs), workers, has_left
-                )
-            ended = [x for x, each in self._begun.items() if each.done() and x != key]
-            for oldest in ended[: max(0, len(self._begun) - MOST_KEPT)]:
-                del self._begun[oldest]
-            return self._begun[key]
-
-
-def _estimate_time(
-    specs: Sequence[SweepSpec], workers: int, has_left: Callable[[], bool]
-) -> Estimate:
-    with cancelled_when(has_left):
-        return sweeping.estimate(existing(), specs, workers)
-
-
-def _was_left(begun: Future[Estimate]) -> bool:
-    return begun.done() and isinstance(begun.exception(), Cancelled)
+        """Times what is not known of these specifications, unless that was begun before."""
+        return self.begin_making(key, lambda: sweeping.estimate(existing(), list(specs), workers))
 
 
 @st.cache_resource(show_spinner=False)
@@ -116,7 +75,7 @@ ABOUT = ("run", "config")
 
 KIND = "launch_kind"
 CUSTOM = "Your own"
-DRAWN_ANEW = ("launch_button", "launch_add_variant")
+DRAWN_ANEW = ("launch_button", "launch_add_variant", "launch_take_near")
 """What has no state."""
 
 
@@ -255,6 +214,7 @@ def _offer(specs: list[SweepSpec]) -> None:
         st.caption("Already launched. See Running in the sidebar, or the Sweeps page.")
     elif stored == "otherwise":
         st.caption("A sweep with this name exists; launching replaces its specification.")
+    strings.show(key_of(specs), custom.take if st.session_state[KIND] == CUSTOM else None)
     st.button(
         f"Launch {_models(missing)}" if missing else "Launch",
         key="launch_button",

@@ -88,7 +88,9 @@ class Start:
         tables = (self.spec.get("fixed", {}), self.spec.get("axes", {}))
         return any(field in x for x in (*tables, *self.spec.get("configurations", [])))
 
-    def recommend(self, read: set[str], task: str) -> dict[str, list[Any]]:
+    def recommend(
+        self, read: set[str], task: str, *, has_near: bool = False
+    ) -> dict[str, list[Any]]:
         """Values other than the defaults, for what is new to a sweep that starts here.
 
         What starts from strings of `balanced_strings` keeps drawing them as they were drawn. A
@@ -97,12 +99,16 @@ class Start:
         Args:
             read: the fields that mean anything now.
             task: that is chosen.
+            has_near: whether it has near negatives.
         """
         if writes(task) and not writes(self.values("task")[0]):
             return {name: [value] for name, value in TO_WRITE.items() if name in read}
         samplers = [x for part in PARTS for x in self.values(f"{part}_sampler")]
         is_new = "negative_lengths" in read and ANY_SAMPLER not in samplers
-        return {"negative_lengths": ["uniform"]} if is_new else {}
+        if not is_new:
+            return {}
+        near = {"negatives": ["near"]} if has_near and "negatives" in read else {}
+        return {"negative_lengths": ["uniform"], **near}
 
     def with_changes(
         self, chosen: Mapping[str, Sequence[Any]], read: set[str], **keys: Any

@@ -7,11 +7,12 @@ Where the dashboard may write, it is its user's own, and nothing waits or is cou
 import os
 import threading
 import time
-from collections import deque
-from collections.abc import Callable, Hashable, Iterator
+from collections import OrderedDict, deque
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from math import isfinite
-from typing import TypeVar
+from typing import Any, Generic, TypeVar
 
 import streamlit as st
 from streamlit import runtime
@@ -19,6 +20,7 @@ from streamlit.delta_generator import DeltaGenerator
 from streamlit.runtime.scriptrunner import ScriptRunContext, StopException, get_script_run_ctx
 
 from dashboard.server.shared_answers import MODELS, SharedAnswers
+from seqcls import cancellation
 from seqcls.cancellation import Cancelled, cancelled_when
 from seqcls.errors import ConfigError, VisitorError
 from sweeps.access import is_read_only
@@ -194,6 +196,65 @@ def later(make: Callable[[], Answer]) -> Callable[[], Answer]:
             budget.download.release()
 
     return prepare
+
+
+MOST_KEPT = 1_000
+"""Answers of one kind that were made beside pages, and that a server knows of."""
+
+# One at a time: two would slow each other down, and a timing would tell the wrong time.
+_BESIDE = ThreadPoolExecutor(1, "beside pages")
+
+
+class Beside(Generic[Answer]):
+    """What is made beside the drawing of pages, in a thread of its own, and kept by its key."""
+
+    def __init__(self) -> None:
+        self._begun: OrderedDict[Hashable, Future[Answer]] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def is_done(self, key: Hashable) -> bool:
+        """Whether all is known that making it can tell."""
+        begun = self._begun.get(key)
+        return begun is not None and begun.done() and not _was_left(begun)
+
+    def begin_making(
+        self,
+        key: Hashable,
+        make: Callable[[], Answer],
+        is_unwanted: Callable[[], bool] = lambda: False,
+    ) -> Future[Answer]:
+        """Makes what was not begun before.
+
+        It ends where the visit does for which it was begun; another visit begins it anew.
+
+        Args:
+            key: tells it from all others.
+            make: makes it.
+            is_unwanted: whether even a visitor who is still there waits for it no longer.
+        """
+        with self._lock:
+            begun = self._begun.get(key)
+            if begun is None or _was_left(begun):
+                gone = (end_of_visit(), is_unwanted)
+                self._begun[key] = _BESIDE.submit(_make_unless, make, gone)
+            ended = [x for x, each in self._begun.items() if each.done() and x != key]
+            for oldest in ended[: max(0, len(self._begun) - MOST_KEPT)]:
+                del self._begun[oldest]
+            return self._begun[key]
+
+    def answer(self, key: Hashable) -> Answer:
+        """What was made; to be asked where `is_done`."""
+        return self._begun[key].result()
+
+
+def _make_unless(make: Callable[[], Answer], gone: Sequence[Callable[[], bool]]) -> Answer:
+    with cancelled_when(lambda: any(each() for each in gone)):
+        cancellation.check()
+        return make()
+
+
+def _was_left(begun: Future[Any]) -> bool:
+    return begun.done() and isinstance(begun.exception(), Cancelled)
 
 
 @contextmanager

@@ -58,11 +58,11 @@ class Automaton:
         states = np.full(len(strings), self.start, dtype=np.int64)
         for letters in np.ascontiguousarray(strings.letters.T):
             states = self._steps[states, np.minimum(letters, self.table.shape[1])]
-            sound += (letters != NO_LETTER) & self._sound[states]
+            sound += (letters != NO_LETTER) & self.sound[states]
         return sound
 
     @cached_property
-    def _sound(self) -> Bool[np.ndarray, " state"]:
+    def sound(self) -> Bool[np.ndarray, " state"]:
         """The states from which an accepting one can be reached."""
         sound, before = self.accepting, None
         while before is None or (sound != before).any():
@@ -82,7 +82,7 @@ class Automaton:
             reached[self.table[before]] = True
         after = [np.unique(self.table[reached, letter]) for letter in range(letters)]
         for letter, states in enumerate([*after, np.array([self.start])]):
-            occur[letter, :letters] = self._sound[self.table[states]].any(axis=0)
+            occur[letter, :letters] = self.sound[self.table[states]].any(axis=0)
             occur[letter, letters] = self.accepting[states].any()
         return occur
 

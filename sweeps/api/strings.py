@@ -1,14 +1,14 @@
 """What a specification's models are trained and tested on, looked at before any is trained."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
 import pandas as pd
 
-from seqcls.cancellation import check_each
-from seqcls.config import PARTS, RunConfig
+from seqcls.cancellation import check, check_each
+from seqcls.config import AS_TRAINED, PARTS, RunConfig
 from seqcls.errors import ConfigError, Parameter
 from seqcls.evaluation import distinct_test_strings, texts_of
 from seqcls.fields import strings_read
@@ -16,11 +16,13 @@ from seqcls.kinds import kind_name
 from seqcls.kinds.base import Examples
 from seqcls.problem import Problem, resolve
 from seqcls.results import DRAWN
+from seqcls.sampling import Sampler
 from seqcls.sampling.balanced import BalancedStrings
 from seqcls.sampling.streams import stream
 from seqcls.shortcuts import READERS, Shortcut, decided_by, read_test
 from seqcls.strings.token_strings import NO_LETTER
 from seqcls.strings.tokenizer import Tokenizer
+from seqcls.tasks.base import LanguageTask
 from sweeps.api.configurations import condition
 from sweeps.api.sweeping import Spec, read_specs
 
@@ -29,6 +31,10 @@ Label = Literal["positive", "negative"]
 
 TEMPTING = 0.9
 """A test of which a shortcut reader gets more right than this is worth a word of warning."""
+
+
+MOST_TOKENS = 2**21
+"""Tokens of an epoch that is drawn as it is to be looked at; a larger one takes long to draw."""
 
 
 @dataclass(frozen=True)
@@ -58,6 +64,8 @@ class TestReached:
     readers: Sequence[Reached]
     advice: str | None
     """What the best reader says of the test, and what to do about it; None where it says little."""
+    remedy: Mapping[str, Any]
+    """Values of fields with which less can be reached; none where none are known."""
 
 
 def shortcuts(spec: Spec, conditions: Sequence[str] = ()) -> list[TestReached]:
@@ -70,17 +78,23 @@ def shortcuts(spec: Spec, conditions: Sequence[str] = ()) -> list[TestReached]:
     Raises:
         SpecError, ConfigError: the specification is refused, or no configuration has these values.
     """
-    configs = _choose(spec, conditions)
+    tests = distinct_tests(_choose(spec, conditions))
+    return [reached(resolve(config), fields) for config, fields in check_each(tests)]
+
+
+def distinct_tests(configs: Iterable[RunConfig]) -> list[tuple[RunConfig, dict[str, Any]]]:
+    """The first configuration of each way to draw strings to train and to test on.
+
+    Beside it the fields of strings in which it differs from others of them, but its task.
+    """
     distinct: dict[tuple[Any, ...], RunConfig] = {}
     for config in configs:
         problem = resolve(config)
         distinct.setdefault((problem.train, problem.test), config)
     tests = list(distinct.values())
-    varied = [name for name in _find_varied(tests) if name != "task"]
-    return [
-        reached(resolve(config), {name: getattr(config, name) for name in varied})
-        for config in check_each(tests)
-    ]
+    read = {x for config in tests for part in PARTS for x in strings_read(config, part)}
+    varied = [name for name in _find_varied(tests) if name in read - {"task"}]
+    return [(config, {name: getattr(config, name) for name in varied}) for config in tests]
 
 
 def reached(problem: Problem, fields: Mapping[str, Any]) -> TestReached:
@@ -98,7 +112,7 @@ def reached(problem: Problem, fields: Mapping[str, Any]) -> TestReached:
         Reached(x.reader, share(x, within), share(x, ~within), x.obstacle)
         for x in read_test(problem)
     ]
-    return TestReached(problem.config.task, fields, readers, _advice(problem, readers))
+    return TestReached(problem.config.task, fields, readers, *_advice(problem, readers))
 
 
 def are_within(problem: Problem, lengths: np.ndarray) -> np.ndarray:
@@ -107,20 +121,34 @@ def are_within(problem: Problem, lengths: np.ndarray) -> np.ndarray:
     return np.asarray((lengths >= trained[0]) & (lengths <= trained[-1]))
 
 
-def _advice(problem: Problem, found: Sequence[Reached]) -> str | None:
-    shares = [(x.within if x.beyond is None else x.beyond) or 0.0 for x in found]
-    if max(shares, default=0.0) < TEMPTING:
-        return None
-    best = found[int(np.argmax(shares))]
+def _share(each: Reached) -> float | None:
+    """What counts of what a reader reaches: beyond trained lengths, where there are others."""
+    return each.within if each.beyond is None else each.beyond
+
+
+def _advice(problem: Problem, found: Sequence[Reached]) -> tuple[str | None, dict[str, Any]]:
+    """A sentence about the best reader, and the fields that it says to set."""
+    best = max(found, key=lambda x: _share(x) or 0.0, default=None)
+    if best is None or (_share(best) or 0.0) < TEMPTING:
+        # Within trained lengths letter counts tell much that they do not tell beyond; which tokens
+        # stand next to each other is what near negatives are made for.
+        best = next((x for x in found if x.reader == "bigrams"), None)
+        if best is None or (best.within or 0.0) < TEMPTING:
+            return None, {}
+        best = replace(best, beyond=None)
     where = "within trained lengths" if best.beyond is None else "beyond trained lengths"
-    said = f"{max(shares):.1%} {where} can be reached by {READERS[best.reader]}"
+    said = f"{_share(best):.1%} {where} can be reached by {READERS[best.reader]}"
     if (by := decided_by(problem)) is not None:
-        return f"{said}: {by} decide this language"
-    said += ", without the language"
+        return f"{said}: {by} decide this language", {}
     test = problem.test
-    if isinstance(test, BalancedStrings) and test.negatives != "near" and not test.near_obstacle:
-        return f'{said}: take negatives = "near"'
-    return said
+    known = "the language" if isinstance(problem.task, LanguageTask) else "what is to be computed"
+    said += f", without knowing {known}"
+    if not isinstance(test, BalancedStrings) or test.negatives == "near" or test.near_obstacle:
+        return said, {}
+    own = problem.config.test_negatives != AS_TRAINED
+    remedy = {"negatives": "near"} | ({"test_negatives": AS_TRAINED} if own else {})
+    values = [f'{name} = "{value}"' for name, value in remedy.items()]
+    return f"{said}: take {' and '.join(values)}", remedy
 
 
 def draw(
@@ -173,23 +201,88 @@ def drawn_strings(
     in_notation: bool = False,
 ) -> pd.DataFrame:
     """The first strings of one part, as `draw` gives them."""
-    examples = first_examples(problem, part)
+    examples = stream(problem.sampler(part)).epoch(0)
     if label is not None:
         examples = examples.take(np.flatnonzero(examples.labels == (label == "positive")))
-    return _written(problem, examples.take(slice(0, number)), in_notation)
+    return _write_rows(problem, examples.take(slice(0, number)), in_notation)
 
 
-def first_examples(problem: Problem, part: str) -> Examples:
-    """The first epoch of one part."""
-    return stream(problem.sampler(part)).epoch(0)
+@dataclass(frozen=True)
+class StringsOfKind:
+    """Strings that were drawn in one way."""
+
+    kind: str
+    """Positive, or how the negative ones were drawn; negative where that is not known. Empty where
+    the strings have targets."""
+    by_length: Sequence[int]
+    """How many of each length there are, the shortest of all kinds first."""
+    first: pd.DataFrame
+    """The first of them, as `draw` gives them, in the notation."""
 
 
-def _written(problem: Problem, examples: Examples, in_notation: bool) -> pd.DataFrame:
+@dataclass(frozen=True)
+class FirstStrings:
+    """The first strings of one part, by how they were drawn."""
+
+    kinds: Sequence[StringsOfKind]
+    lengths: range
+    """Of all of them."""
+    number: int
+    """How many were looked at."""
+    drawn_apart: bool
+    """Whether an epoch is too large to be looked at: these are then drawn as it is, but fewer, and
+    none is kept out because it was trained on."""
+
+
+def first_strings(problem: Problem, part: str, number: int = 10) -> FirstStrings:
+    """Some strings of each kind, and how many there are of each length.
+
+    Args:
+        problem: names the strings.
+        part: `train`, `validation` or `test`.
+        number: of strings of each kind.
+    """
+    sampler = problem.sampler(part)
+    small = _make_smaller(sampler)
+    examples = stream(small).epoch(0)
+    lengths = examples.strings.lengths
+    span = range(int(lengths.min()), int(lengths.max()) + 1)
+    if problem.kind.texts(problem.task, examples.targets[:1]) is not None:
+        kinds = np.array([""] * len(examples))
+    else:
+        kinds = np.array([kind or "negative" for kind in _kinds(examples)])
+    of_each = []
+    for kind in ("", *DRAWN, "negative"):
+        check()
+        rows = np.flatnonzero(kinds == kind)
+        if len(rows):
+            by_length = np.bincount(lengths[rows] - span.start, minlength=len(span)).tolist()
+            first = _write_rows(problem, examples.take(rows[:number]), in_notation=True)
+            of_each.append(StringsOfKind(kind, by_length, first))
+    return FirstStrings(of_each, span, len(examples), small != sampler)
+
+
+def _make_smaller(sampler: Sampler) -> Sampler:
+    """A sampler of fewer strings, where drawing an epoch takes long and none was drawn before."""
+    longest = max(1, sampler.lengths[-1])
+    is_small = sampler.epoch_size * longest <= MOST_TOKENS
+    of_lengths: Any = sampler
+    knows_trained = getattr(of_lengths, "trained", None) is not None
+    if (is_small and not knows_trained) or stream(sampler).is_kept(0):
+        return sampler
+    changes = {"trained": None} if knows_trained else {}
+    if not is_small and hasattr(of_lengths, "size"):
+        changes["size"] = max(MOST_TOKENS // longest, of_lengths.batch_size)
+    smaller: Sampler = replace(of_lengths, **changes)
+    return smaller
+
+
+def _write_rows(problem: Problem, examples: Examples, in_notation: bool) -> pd.DataFrame:
     strings, tokenizer = examples.strings, problem.tokenizer
     columns: dict[str, Any] = {
         "string": texts_of(tokenizer, strings)
         if in_notation
-        else _spelled(tokenizer, strings.letters)
+        else _spell_out(tokenizer, strings.letters)
     }
     targets = problem.kind.texts(problem.task, examples.targets)
     if targets is None:
@@ -198,14 +291,14 @@ def _written(problem: Problem, examples: Examples, in_notation: bool) -> pd.Data
         # What answers of a package's own kind are made of is not known.
         columns["target"] = list(targets)
     else:
-        columns["target"] = _spelled(tokenizer, examples.targets)
+        columns["target"] = _spell_out(tokenizer, examples.targets)
     columns["length"] = strings.lengths
     if targets is None:
         columns["kind"] = _kinds(examples)
     return pd.DataFrame(columns)
 
 
-def _spelled(tokenizer: Tokenizer, letters: np.ndarray) -> list[str]:
+def _spell_out(tokenizer: Tokenizer, letters: np.ndarray) -> list[str]:
     """Rows of tokens as other programs read them: nothing in them is counted or escaped."""
     tokens, lengths = tokenizer.alphabet, (letters != NO_LETTER).sum(axis=1).tolist()
     return [

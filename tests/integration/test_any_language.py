@@ -8,9 +8,12 @@ import pytest
 from streamlit.testing.v1 import AppTest
 from typer.testing import CliRunner
 
+from dashboard.launch import strings
 from seqcls.interpretability.mechanisms import SAMPLE
+from seqcls.problem import Problem, configuration
 from seqcls.strings.tokenizer import Tokenizer
 from sweeps.api import causes, errors, errors_of_run, remedies, runs
+from sweeps.api.strings import FirstStrings, first_strings
 from sweeps.cli.app import app as seqcls
 from sweeps.grid.spec import parse_spec
 from sweeps.store import writer
@@ -167,6 +170,81 @@ def test_a_language_is_typed_and_what_it_accepts_is_shown_at_once(
     app = panel(open_app(monkeypatch, tmp_path / "none.db"), **names)
     assert "Positive: push · push push · push push push · push push pop" in plain_text(app)
     assert "Negative: ε · pop · push pop" in plain_text(app)
+
+
+def test_near_negatives_are_chosen_where_there_are_any_and_else_it_is_said(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    app = panel(open_app(monkeypatch, tmp_path / "none.db"), task="dyck")
+    assert "negatives mixed → near" in plain_text(app)
+    assert "near negative" not in plain_text(app)
+    app = panel(open_app(monkeypatch, tmp_path / "none.db"), task="regular", pattern="(ab)*")
+    assert "negatives mixed → near" not in plain_text(app)
+    app.multiselect(key="launch negatives").set_value(["near"])
+    text = plain_text(rerun(app))
+    assert text.count("no near negative was found among 2,000 positive strings") == 1
+    assert "negatives are drawn as mixed" in text
+
+
+def test_strings_are_drawn_once_somebody_looks(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    drawn: list[str] = []
+
+    def draw(problem: Problem, part: str, number: int) -> FirstStrings:
+        drawn.append(part)
+        return first_strings(problem, part, number)
+
+    monkeypatch.setattr(strings, "first_strings", draw)
+    app = panel(open_app(monkeypatch, tmp_path / "none.db"), task="even_pairs")
+    assert "Look at the strings first" in [x.label for x in app.expander]
+    assert not drawn
+    app.session_state["launch_strings"] = True
+    rerun(app)
+    summary, *of_kinds = (frame.value for frame in app.dataframe)
+    assert summary["kind"].tolist() == ["positive", "uniform", "edited", "near"]
+    assert summary["strings"].sum() == 10_000
+    assert [len(frame) for frame in of_kinds] == [10] * 4
+    assert all(frame["length"].is_monotonic_increasing for frame in of_kinds)
+    app.segmented_control(key="launch_strings_part").set_value("test")
+    rerun(app)
+    assert drawn == ["train", "test"]
+    assert not (tmp_path / "none.db").exists(), "looking makes no database"
+
+
+def test_what_shortcuts_reach_is_said_and_the_field_set_by_a_press(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """As where the panel was left alone: readers are fitted beside it, once for each test."""
+    app = panel(open_app(monkeypatch, tmp_path / "none.db"), task="cycle_navigation")
+    few = {"train_size": 2_000, "max_num_epochs": 1, "test_size": 500, "test_max_length": 30}
+    app.multiselect(key="launch_more Strings").set_value(["train_size", "test_size"])
+    app.multiselect(key="launch_more Training").set_value(["max_num_epochs"])
+    rerun(app)
+    for field, value in few.items():
+        app.session_state[f"launch {field}"] = [str(value)]
+    app.multiselect(key="launch negatives").set_value(["mixed"])
+    rerun(app)
+    assert "launch_take_near" not in [button.key for button in app.button]
+    fit_readers(few | {"negatives": "mixed"})
+    text = plain_text(rerun(app))
+    assert 'without knowing the language: take negatives = "near"' in text
+    assert "What each reader reaches" in [x.label for x in app.expander]
+    app.button("launch_take_near").click()
+    rerun(app)
+    assert app.multiselect(key="launch negatives").value == ["near"]
+    fit_readers(few | {"negatives": "near"})
+    text = plain_text(rerun(app))
+    assert "Shortcut readers reach at most" in text
+    assert "launch_take_near" not in [button.key for button in app.button]
+
+
+def fit_readers(fields: dict[str, Any]) -> None:
+    """What the panel has done in the background after a pause, for such a test."""
+    made = {"task": "cycle_navigation", "negative_lengths": "uniform", **fields}
+    config = configuration(made)
+    strings.begin_reading({strings.test_key(config): config}, set())
+    strings.READ.begin_making(strings.test_key(config), lambda: pytest.fail("begun")).result()
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,10 @@ from typing import Any
 
 import pytest
 
+from seqcls.problem import configuration, resolve
 from sweeps import api
+from sweeps.api.strings import drawn_strings, first_strings
+from sweeps.grid.spec import load_specs
 from tests.commands import refused, run_main
 
 SHORT_STRINGS = {
@@ -156,3 +159,77 @@ def test_python_gets_strings_spelled_out_too(tmp_path: Path) -> None:
     frame, counted = api.draw(spec, number=50), api.draw(spec, number=50, in_notation=True)
     assert [len(text.split()) for text in frame["string"]] == frame["length"].tolist()
     assert (frame["string"] != counted["string"]).any()
+
+
+def test_ten_strings_of_each_kind_are_looked_at() -> None:
+    problem = resolve(configuration({**SHORT_STRINGS, "task": "dyck", "negatives": "near"}))
+    looked = first_strings(problem, "test")
+    assert [of_kind.kind for of_kind in looked.kinds] == ["positive", "uniform", "edited", "near"]
+    assert sum(sum(of_kind.by_length) for of_kind in looked.kinds) == looked.number == 300
+    assert not looked.drawn_apart
+    whole = drawn_strings(problem, "test", in_notation=True)
+    for of_kind in looked.kinds:
+        rows = whole[whole["kind"] == of_kind.kind]
+        assert of_kind.first["string"].tolist() == rows["string"].head(10).tolist()
+        lengths = rows["length"].value_counts()
+        assert of_kind.by_length == [int(lengths.get(length, 0)) for length in looked.lengths]
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"task": "dyck", "test_size": 100_000, "test_max_length": 10_000},
+        {"task": "dyck", "disjoint": True, "test_seed": 77},
+    ],
+)
+def test_what_takes_long_to_draw_is_looked_at_in_part(fields: dict[str, Any]) -> None:
+    problem = resolve(configuration(fields))
+    looked = first_strings(problem, "test")
+    assert looked.drawn_apart
+    assert looked.number * looked.lengths[-1] < 3_000_000
+    assert {of_kind.kind for of_kind in looked.kinds} == {"positive", "uniform", "edited"}
+
+
+def test_strings_of_a_file_are_looked_at_by_label(tmp_path: Path, rows_file: str) -> None:
+    (spec,) = load_specs(spec_file(tmp_path, {"task": "file", "path": rows_file}))
+    looked = first_strings(resolve(next(iter(spec.configs()))), "train")
+    assert [of_kind.kind for of_kind in looked.kinds] == ["positive", "negative"]
+    assert not looked.drawn_apart
+    for label, of_kind in zip((1, 0), looked.kinds, strict=True):
+        assert set(of_kind.first["label"]) == {label}
+
+
+def test_strings_with_targets_are_of_one_kind() -> None:
+    looked = first_strings(resolve(configuration({**SHORT_STRINGS, "task": "copy"})), "train")
+    (of_kind,) = looked.kinds
+    assert of_kind.kind == ""
+    assert list(of_kind.first.columns) == ["string", "target", "length"]
+    assert sum(of_kind.by_length) == 200
+
+
+def test_advice_names_the_fields_that_would_help() -> None:
+    """A test of mostly ill-formed strings is passed by a reader of bigrams."""
+    fields = {"task": "cycle_navigation", **SHORT_STRINGS, "train_size": 2_000}
+    cases: list[tuple[dict[str, Any], dict[str, Any]]] = [
+        ({}, {"negatives": "near"}),
+        (
+            {"negatives": "near", "test_negatives": "uniform"},
+            {"negatives": "near", "test_negatives": "as_trained"},
+        ),
+        ({"negatives": "near"}, {}),
+    ]
+    for changed, remedy in cases:
+        said = api.shortcuts({"name": "s", "model_seeds": [0], "fixed": {**fields, **changed}})
+        assert said[0].remedy == remedy
+        for name, value in remedy.items():
+            assert f'{name} = "{value}"' in (said[0].advice or "")
+
+
+def test_a_language_that_runs_of_tokens_decide_is_not_passed_by_a_shortcut() -> None:
+    for pattern, by in [("(ab)*", "pairs of neighboring tokens"), ("(aab)*", "runs of three")]:
+        fields = {"task": "regular", "alphabet": "ab", "pattern": pattern, "train_size": 2_000}
+        spec = {"name": "s", "model_seeds": [0], "fixed": {**SHORT_STRINGS, **fields}}
+        (reached,) = api.shortcuts(spec)
+        assert f"{by}" in (reached.advice or "")
+        assert "decide this language" in (reached.advice or "")
+        assert reached.remedy == {}

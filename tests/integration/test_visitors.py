@@ -334,6 +334,15 @@ def test_timing_ends_with_the_visit_and_begins_anew_for_another(
     assert estimated is not None
 
 
+def test_what_a_form_asks_for_no_longer_is_given_up() -> None:
+    beside, wanted = visitors.Beside[int](), {"readers"}
+    left = beside.begin_making("before", lambda: pytest.fail("made"), lambda: not wanted & {"x"})
+    made = beside.begin_making("now", lambda: 3, lambda: "readers" not in wanted)
+    wait([left, made])
+    assert [beside.is_done(key) for key in ("before", "now")] == [False, True]
+    assert beside.answer("now") == 3
+
+
 def test_what_was_used_last_is_kept_up_to_so_many_bytes() -> None:
     kept = SharedAnswers(most_bytes=10_000, copied=False)
     for number in range(20):

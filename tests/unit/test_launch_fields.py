@@ -13,6 +13,7 @@ from dashboard.launch.fields import (
     parse_typed,
     usual,
 )
+from dashboard.launch.language import has_near_negatives
 from dashboard.launch.starting_point import Start, seeds_of
 from dashboard.words.languages import shortest_strings
 from seqcls.config import ABOUT, RunConfig
@@ -158,6 +159,44 @@ def test_new_sweeps_draw_negatives_of_uniform_lengths_and_old_ones_as_they_were(
     ]
     for table in tables:
         assert Start(table).recommend(of_parity, "parity") == {}, table
+
+
+def near_negatives(task: str, **fields: Any) -> bool:
+    """Whether the form knows of near negatives, where these fields are chosen."""
+    return has_near_negatives(task, lambda name: [fields.get(name, default_value(name, task))])
+
+
+@pytest.mark.parametrize(
+    ("task", "fields", "has_near"),
+    [
+        ("modular_arithmetic", {}, True),
+        ("dyck", {"bracket_types": 2, "train_max_length": 10_000}, True),
+        ("regular", {"alphabet": "ab", "pattern": "(ab|ba)*"}, True),
+        ("contains_all", {}, True),
+        ("regular", {"alphabet": "ab", "pattern": "(ab)*"}, False),
+        ("repeat_01", {}, False),
+        ("regular", {"alphabet": "ab", "pattern": "(ab"}, False),
+        ("counting", {}, False),
+        ("copy", {}, False),
+        ("file", {}, False),
+        ("of_no_package", {}, False),
+    ],
+)
+def test_new_sweeps_begin_with_near_negatives_where_the_language_has_any(
+    task: str, fields: dict[str, Any], has_near: bool
+) -> None:
+    assert near_negatives(task, **fields) is has_near
+
+
+def test_what_has_its_negatives_already_keeps_them() -> None:
+    of_dyck = chosen(task="dyck")
+    assert {"negatives", "test_negatives"} <= of_dyck
+    assert Start({}).recommend(of_dyck, "dyck", has_near=True) == {
+        "negative_lengths": ["uniform"],
+        "negatives": ["near"],
+    }
+    assert Start({"fixed": {"task": "dyck"}}).recommend(of_dyck, "dyck", has_near=True) == {}
+    assert Start({}).recommend(chosen(), "contains_all", has_near=True) == {}
 
 
 def test_the_shortest_strings_of_a_language_are_shown_with_the_right_label() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from jaxtyping import Bool
-from sqlalchemy import exists, select, type_coerce
+from sqlalchemy import exists, func, select, type_coerce
 from sqlalchemy.types import NullType
 
 from seqcls.errors import SeqclsError
@@ -145,6 +145,28 @@ def shortcut_shares(scores: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(sums).reset_index()
 
 
+def best_shortcuts(store: Store, config_ids: Collection[int]) -> pd.DataFrame:
+    """What the best reader of each configuration's test reaches: worked out once for each test.
+
+    Returns:
+        config_id, reader, within, beyond and whole, as `shortcut_shares`, tested (strings, each as
+        often as it occurs) and all_read (whether the models were tested on all of them); no row of
+        a test that no readers were asked about.
+    """
+    alike = {ids[0]: ids for _, ids, _ in _rows(store, config_ids, ("reader",))}
+    best = best_shortcut(shortcut_scores(store, alike))
+    found = shortcut_shares(best).merge(best.groupby("config_id", as_index=False)["tested"].sum())
+    every = [(first, config_id) for first, ids in alike.items() for config_id in ids]
+    found = pd.DataFrame(every, columns=["config_id", "own"]).merge(found)
+    query = select(Run.config_id, func.max(Run.tested)).group_by(Run.config_id)
+    with store.begin() as connection:
+        rows = connection.execute(query.where(one_of(Run.config_id, found["own"].tolist())))
+        tested = {row[0]: row[1] for row in rows}
+    found = found.assign(all_read=found["own"].map(tested) == found["tested"])
+    found = found.drop(columns="config_id").rename(columns={"own": "config_id"})
+    return found[["config_id", "reader", "within", "beyond", "whole", "tested", "all_read"]]
+
+
 def read_rightly(store: Store, config_id: int) -> Mapping[str, Bool[np.ndarray, " string"]]:
     """Which test strings of a configuration each reader is right on, by their numbers.
 
@@ -194,17 +216,25 @@ def _rows(
         query = query.where(one_of(Config.id, config_ids), one_of(Config.test_set_id, known))
         tests: dict[tuple[int, str], tuple[range, list[int]]] = {}
         for config_id, text, test_set_id in connection.execute(query.order_by(Config.id)):
-            problem = _problem(text)
-            if problem is not None and test_set_id is not None and not problem.is_imported:
-                key = (test_set_id, training_key(problem))
-                tests.setdefault(key, (problem.train.lengths, []))[1].append(config_id)
-        for (test_set_id, training), (trained, ids) in tests.items():
+            training = _training(text)
+            if training is not None and test_set_id is not None:
+                key, lengths = training
+                tests.setdefault((test_set_id, key), (lengths, []))[1].append(config_id)
+        for (test_set_id, key), (trained, ids) in tests.items():
             own = select(*columns).where(ShortcutRow.test_set_id == test_set_id)
-            yield (
-                trained,
-                ids,
-                list(connection.execute(own.where(ShortcutRow.training == training))),
-            )
+            yield trained, ids, list(connection.execute(own.where(ShortcutRow.training == key)))
+
+
+@lru_cache(maxsize=2**15)
+def _training(text: str) -> tuple[str, range] | None:
+    """The training key and lengths of a stored configuration, where they are known here.
+
+    Of each once: pages ask for all configurations whenever a run has ended.
+    """
+    problem = _problem(text)
+    if problem is None or problem.is_imported:
+        return None
+    return training_key(problem), problem.train.lengths
 
 
 @lru_cache(maxsize=4096)
