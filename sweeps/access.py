@@ -32,7 +32,12 @@ class Control(TypedDict):
 
 def is_read_only() -> bool:
     """Whether `SEQCLS_READ_ONLY` is set to anything but 0, false, no or off."""
-    return os.environ.get(READ_ONLY_VARIABLE, "").strip().lower() not in _OFF
+    return not is_off(os.environ.get(READ_ONLY_VARIABLE, ""))
+
+
+def is_off(value: str) -> bool:
+    """Whether a variable's value means no: it is empty, 0, false, no or off."""
+    return value.strip().lower() in _OFF
 
 
 def refuse_writes(what: str) -> None:

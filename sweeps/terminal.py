@@ -86,8 +86,11 @@ def format_duration(seconds: float) -> str:
 # Progress bars for long work, on a terminal's stderr and nowhere else.
 
 
-def columns(doing: str) -> "tuple[ProgressColumn, ...]":
-    """What a bar shows of work on runs: what it is, how far it is, how long it took and takes."""
+def columns(doing: str, unit: str = "runs") -> "tuple[ProgressColumn, ...]":
+    """What a bar shows of work on runs, or on another unit.
+
+    Namely what it is, how far it is, and how long it took and takes.
+    """
     from rich.markup import escape
     from rich.progress import (
         BarColumn,
@@ -103,7 +106,7 @@ def columns(doing: str) -> "tuple[ProgressColumn, ...]":
         BarColumn(),
         TaskProgressColumn(),
         MofNCompleteColumn(),
-        TextColumn("runs"),
+        TextColumn(unit),
         TimeElapsedColumn(),
         TextColumn("left"),
         TimeRemainingColumn(),
@@ -111,8 +114,10 @@ def columns(doing: str) -> "tuple[ProgressColumn, ...]":
 
 
 @contextmanager
-def progress_bar(doing: str) -> Iterator[OnProgress]:
+def progress_bar(doing: str, unit: str = "runs") -> Iterator[OnProgress]:
     """A bar that disappears when the work is done; called with the runs done, and of all runs.
+
+    Or with other things that are done and all of them, as `unit` names them.
 
     Until the first call it shows that the work goes on, and for how long.
     """
@@ -127,7 +132,7 @@ def progress_bar(doing: str) -> Iterator[OnProgress]:
         task = bar.add_task(doing, total=None)
 
         def update(done: float, total: int) -> None:
-            bar.columns = columns(doing)
+            bar.columns = columns(doing, unit)
             bar.update(task, completed=done, total=total)
 
         yield update

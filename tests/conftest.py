@@ -32,6 +32,8 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("seqcls")
+# Readers of test sets take seconds each; tests of them turn them on.
+os.environ["SEQCLS_SHORTCUTS"] = "off"
 torch.set_num_threads(1)
 keep_in_memory()
 collect_seldom()

@@ -22,7 +22,7 @@ from dashboard.charts.scales import Drawing
 from dashboard.charts.themes import DARK, LIGHT, apply_theme
 from dashboard.views import scores
 from dashboard.views.accuracy_by_length import accuracy_by_length
-from dashboard.views.causes import mechanism_grid
+from dashboard.views.causes import describe_form, mechanism_grid
 from dashboard.views.scores import MAX_MODELS, MAX_ROWS
 from dashboard.views.seeds import every_seed, seed_grid
 from dashboard.words import names
@@ -156,6 +156,8 @@ def by_length(view: View, table: pd.DataFrame) -> Iterator[str]:
         return
     yield _figure("by_length", _add_highlight(accuracy_by_length(*lines.given)))
     said = [f"{measure.meaning} Click a configuration below the chart to see its models alone."]
+    if lines.without_readers:
+        said.append(lines.without_readers)
     if drawable < len(table):
         said.append(f"The chart shows the worst {drawable} of {len(table):,} configurations.")
     if lines.most is not None:
@@ -195,6 +197,8 @@ def mechanisms(failing: pd.DataFrame, cause_rows: pd.DataFrame) -> Iterator[str]
     shown = table[table["config_id"].isin(drawn)]
     shown = shown.assign(configuration=shown["config_id"].map(named))
     yield _figure("mechanisms", mechanism_grid(shown, list(named.values())).to_dict(validate=False))
+    if said := describe_form(cause_rows):
+        yield quiet(said.strip())
 
 
 def _figure(name: str, spec: dict[str, Any]) -> str:

@@ -19,7 +19,7 @@ from dashboard.report.document import (
 )
 from dashboard.report.failing_models import causes_of_models, remedies
 from dashboard.text import models_fail
-from dashboard.views import configurations
+from dashboard.views import configurations, shortcuts
 from dashboard.views.scores import MAX_ROWS
 from dashboard.words import measures, names
 from seqcls import __version__
@@ -118,7 +118,7 @@ def _parts(page: _ReportPage) -> Iterator[str]:
     yield _head(page)
     table = configurations.table(view)
     tested = table[table["seeds"] > 0]
-    yield section("Configurations", _table(table), _worst_first(table))
+    yield section("Configurations", _table(table), _worst_first(table), _no_better(tested))
     yield section("Accuracy by string length", *by_length(view, tested))
     yield section("Seed by seed", *by_seed(view, tested))
     named = names.configuration_names(tested["config_id"].head(MAX_ROWS).tolist())
@@ -223,12 +223,28 @@ def _worst_first(table: pd.DataFrame) -> str:
     unfinished = f" {waiting:,} runs are not trained and are excluded." if waiting else ""
     trained_on = data.trained_on(tuple(table["config_id"].tolist()))
     tested = f" {trained_on}" if trained_on else ""
+    shortcut = f" Shortcut: {measures.SHORTCUT}" if table["shortcut_reader"].notna().any() else ""
     more = len(table) - MOST_LISTED
     cut = f" The table has the first {MOST_LISTED} of {len(table):,}." if more > 0 else ""
     return quiet(
         "Worst first. Accuracy and solved length are medians over seeds; intervals are 95%. "
-        f"Solved length: {measures.solved_length(words)}{unfinished}{tested}{cut}"
+        f"Solved length: {measures.solved_length(words)}{shortcut}{unfinished}{tested}{cut}"
     )
+
+
+def _no_better(table: pd.DataFrame) -> str:
+    """The configurations that are no better than a shortcut reader."""
+    decided = shortcuts.decided_sentence(table)
+    said = shortcuts.sentences(table)
+    if not said:
+        return quiet(decided) if decided else ""
+    named = names.configuration_names(list(said)[:MAX_ROWS])
+    items = "".join(
+        f"<li>{html.escape(f'{name}: {shortcuts.in_a_list(said[config_id])}.')}</li>"
+        for config_id, name in named.items()
+    )
+    more = f" The first {MAX_ROWS} of {len(said):,}." if len(said) > MAX_ROWS else ""
+    return f"<ul>{items}</ul>{quiet(f'{shortcuts.WHEN_NO_BETTER}{more} {decided}'.strip())}"
 
 
 def _table(table: pd.DataFrame) -> str:
@@ -245,9 +261,12 @@ def _table(table: pd.DataFrame) -> str:
         "failing seeds": table["failing_seeds"],
         "median accuracy": table["median_accuracy"].map(percent),
         "95% interval": table["interval"].fillna(""),
+        "shortcut": shortcuts.within_and_beyond(table),
         "solved length": table["median_solved_length"].map(measures.solved_or_none),
     }
     shown = table[naming].assign(**{name: x.where(tested, "") for name, x in results.items()})
+    if table["shortcut_reader"].isna().all():
+        del shown["shortcut"]
     if (table["predicted"] != NOT_KNOWN).any():
         shown["predicted"] = table["predicted"]
     shown = shown.join(table[[name for name in settings if name not in naming]])

@@ -9,7 +9,7 @@ from dashboard import data, filters, links, placement, share
 from dashboard.charts.colors import OKABE_ITO
 from dashboard.charts.legend import deduplicate_legends
 from dashboard.text import verbatim
-from dashboard.views import accuracy_by_length, configurations, importance, scores, seeds
+from dashboard.views import accuracy_by_length, configurations, importance, scores, seeds, shortcuts
 from dashboard.views.scores import MAX_MODELS, MAX_ROWS
 from dashboard.words import measures, names
 from seqcls.interpretability.wording import percent
@@ -33,7 +33,7 @@ CELLS = ("false_positives", "false_negatives")
 # The columns of results, in order; the settings that differ come after them.
 RESULTS = (
     "failing", "failing_share", "failing_interval", "predicted", "failing_seeds",
-    "median_accuracy", "interval",
+    "median_accuracy", "interval", "shortcut",
     "median_solved_length", "seeds", "unfinished", "failed", "false_positives", "false_negatives",
 )  # fmt: skip
 
@@ -49,8 +49,8 @@ def show() -> None:
     counts = data.configurations(view)
     if not _glance(counts, view):
         return
-    configurations.show_story(int(counts["failing"].sum()))
     table = configurations.table(view)
+    configurations.show_story(int(counts["failing"].sum()), shortcuts.sentences(table))
     if table.empty:
         fails = "fails" if view.kind is None else f"has {view.kind}"
         st.success(f"No model that matches the filters {fails}. Clear them in the sidebar.")
@@ -69,6 +69,7 @@ def show() -> None:
     if said := data.trained_on(_ids(chosen)):
         st.caption(verbatim(said))
     configurations.show_predictions(chosen, _names(chosen))
+    shortcuts.show_no_better(chosen)
     _by_length(chosen, view)
     _by_seed(chosen, view)
     importance.show(chosen, view, _names(chosen))
@@ -129,7 +130,9 @@ def _table(table: pd.DataFrame, view: View) -> pd.DataFrame:
         st.caption("Worst first. Select rows to draw only those, two to compare them.")
         shown = links.columns([*results, *others], " and ".join(first))
     table = table.assign(
-        configuration=_names(table), chips=pd.Series(names.chips_of(_ids(table)), index=table.index)
+        configuration=_names(table),
+        chips=pd.Series(names.chips_of(_ids(table)), index=table.index),
+        shortcut=shortcuts.within_and_beyond(table),
     )
     longest = max(len(str(name)) for name in table[first[0]])
     leading = [name for name in LEADING if name in shown and first == [named]]
@@ -161,6 +164,8 @@ def _results(table: pd.DataFrame) -> list[str]:
     results = [x for x in RESULTS if x not in RARE or table[x].any()]
     if (table["predicted"] == NOT_KNOWN).all():
         results.remove("predicted")
+    if table["shortcut_reader"].isna().all():
+        results.remove("shortcut")
     if not measures.has_cells(table["config_id"]):
         results = [x for x in results if x not in CELLS]
     return results
@@ -206,6 +211,8 @@ def _by_length(chosen: pd.DataFrame, view: View) -> None:
             f"The chart shows up to {lines.most} models of each configuration, evenly from the "
             "worst to the best. Medians and intervals are over all of them."
         )
+    if lines.without_readers:
+        st.caption(lines.without_readers)
     accuracy_by_length.show(lines.given, lines.colors, "by_length")
     st.caption(
         f"{verbatim(measure.meaning)} Hover over a line to see its seed; click it to look inside "

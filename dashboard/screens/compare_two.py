@@ -7,7 +7,7 @@ from dashboard import data, elements, layout, links
 from dashboard.charts.colors import OKABE_ITO
 from dashboard.choosing.pair import STRING, Pair, choose
 from dashboard.text import verbatim
-from dashboard.views import accuracy_by_length, scores
+from dashboard.views import accuracy_by_length, scores, shortcuts
 from dashboard.words import measures, names
 from dashboard.words.languages import first_strings
 from seqcls.config import RunConfig
@@ -139,7 +139,12 @@ def show_accuracy(pair: Pair) -> None:
         colors = dict(zip(pair.names, OKABE_ITO, strict=False))
     measure = scores.offered_measures(pair.config_ids)
     title = next(name for name, known in measure.items() if known.name == MEASURE)
-    drawn = (seeds, medians, scores.limits(pair.config_ids), title, colors)
+    readers, why_none = shortcuts.lines(
+        tuple(pair.config_ids), dict(zip(pair.config_ids, pair.names, strict=True)), width
+    )
+    if why_none:
+        st.caption(why_none)
+    drawn = (seeds, medians, scores.limits(pair.config_ids), title, colors, readers)
     accuracy_by_length.show(drawn, colors, "by_length_of_two")
 
 

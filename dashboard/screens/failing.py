@@ -163,7 +163,7 @@ def _strings(run_id: int, view: View, kind: Kind, config: RunConfig) -> None:
         placeholder="such as ab{100}",
         help="As strings are written: a{100} is the letter a, a hundred times.",
     )
-    search = ErrorSearch(text.strip(), view.kind)
+    search = ErrorSearch(text.strip(), view.kind, _choose_drawn(run_id))
     number = data.count_string_errors(run_id, search)
     right.download_button(
         "Save as CSV",
@@ -211,6 +211,16 @@ def _strings(run_id: int, view: View, kind: Kind, config: RunConfig) -> None:
     error_places.show_alignment(
         config, table[table["string"] == (string or table["string"].iloc[0])]
     )
+
+
+def _choose_drawn(run_id: int) -> str | None:
+    """How the strings that are listed were drawn; None for all, and where that is not known."""
+    counts = data.accuracy_by_drawn((run_id,))
+    wrong: list[str] = counts.loc[counts["wrong"] > 0, "drawn"].tolist()
+    if len(wrong) < 2:
+        return None
+    links.say_what_is_not("drawn", wrong)
+    return st.pills("Drawn", wrong, key="drawn", bind="query-params", help=measures.DRAWN)
 
 
 def _breaking(view: View, number: int) -> None:

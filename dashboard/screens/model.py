@@ -22,7 +22,16 @@ from dashboard.choosing.strings import (
 from dashboard.data import explaining
 from dashboard.live import section
 from dashboard.text import verbatim
-from dashboard.views import ablation, answers, automaton, families, remedies, verdict, why
+from dashboard.views import (
+    ablation,
+    answers,
+    automaton,
+    families,
+    remedies,
+    shortcuts,
+    verdict,
+    why,
+)
 from dashboard.words.languages import task_sentence, verdict_sentence
 from seqcls.config import RunConfig
 from seqcls.errors import VisitorError
@@ -239,6 +248,8 @@ def _model(run_id: int, config: RunConfig, header: DeltaGenerator) -> None:
         if said := data.trained_on((int(model["config_id"]),), epochs or None):
             st.caption(verbatim(said))
         remedies.rounding(run_id)
+        shortcuts.say_no_better(run_id, int(model["config_id"]))
+        shortcuts.show(run_id, int(model["config_id"]), config)
         links.to_compare_two("run", [run_id], "Compare with another model")
     show_sections(run_id, config)
 

@@ -36,6 +36,9 @@ _SUBTITLE = (
     "Thin: one model. Thick: the median over seeds, with its 95% interval for six seeds or more."
 )
 
+DASH = 5
+"""Pixels of a dash of a shortcut reader's line."""
+
 
 def accuracy_by_length(
     seeds: pd.DataFrame,
@@ -43,6 +46,7 @@ def accuracy_by_length(
     limits: pd.DataFrame,
     measure: str,
     colors: Mapping[str, str] | None = None,
+    readers: pd.DataFrame | None = None,
 ) -> alt.LayerChart | alt.FacetChart:
     """The chart as it is printed, with its legend.
 
@@ -54,12 +58,17 @@ def accuracy_by_length(
         limits: length and label of lengths to mark, such as where training ended.
         measure: what `value` is, for the axis: Accuracy, False positive rate.
         colors: of each configuration; those of the palette in order, where none are given.
+        readers: the best shortcut reader of the tests, if known, as dashed lines: configuration
+            (missing where all have one test), reader (what it is called), middle, value; rank and
+            of (which of how many configurations with one line).
     """
     names = list(dict.fromkeys(medians["configuration"]))
     colors = colors or dict(zip(names, OKABE_ITO, strict=False))
     color = configuration_color({name: colors[name] for name in names})
-    title = title_params(f"{measure} by string length", subtitle=_SUBTITLE)
-    layers = _layers(seeds, medians, limits, measure, color, alt.Scale(zero=True))
+    title = title_params(
+        f"{measure} by string length", subtitle=f"{_SUBTITLE}{_describe_readers(readers)}"
+    )
+    layers = _layers(seeds, medians, limits, measure, color, alt.Scale(zero=True), readers)
     return layers.properties(height=PLOT_HEIGHT, title=title)
 
 
@@ -69,12 +78,14 @@ def zoomed_by_length(
     limits: pd.DataFrame,
     measure: str,
     colors: Mapping[str, str],
+    readers: pd.DataFrame | None = None,
 ) -> alt.VConcatChart:
     """The same without a legend, above a strip in which the lengths are chosen that it shows."""
     names = list(colors)
     color = configuration_color(colors, legend=False)
     span = alt.selection_interval(name=SPAN, encodings=["x"])
-    chart = _layers(seeds, medians, limits, measure, color, alt.Scale(domain=span, zero=True))
+    lengths = alt.Scale(domain=span, zero=True)
+    chart = _layers(seeds, medians, limits, measure, color, lengths, readers)
     strip = (
         chart_with_names(medians, names)
         .mark_line(strokeWidth=1, point=not _alone(medians, "configuration").empty)
@@ -87,10 +98,13 @@ def zoomed_by_length(
         .add_params(span)
     )
     # Of single models there is no median to tell from them.
-    lines = f"{_SUBTITLE} " if medians["n"].max() > 1 else ""
+    said = [
+        _SUBTITLE if medians["n"].max() > 1 else "",
+        _describe_readers(readers),
+        "Drag along the strip below to zoom in, double-click it to zoom out.",
+    ]
     title = title_params(
-        f"{measure} by string length",
-        subtitle=f"{lines}Drag along the strip below to zoom in, double-click it to zoom out.",
+        f"{measure} by string length", subtitle=" ".join(filter(None, map(str.strip, said)))
     )
     return alt.vconcat(chart.properties(height=PLOT_HEIGHT), strip, spacing=6).properties(
         title=title, **reserve_height(PLOT_HEIGHT + STRIP_HEIGHT)
@@ -104,6 +118,7 @@ def _layers(
     measure: str,
     color: alt.Color,
     lengths: alt.Scale,
+    readers: pd.DataFrame | None,
 ) -> alt.LayerChart | alt.FacetChart:
     names = list(dict.fromkeys(medians["configuration"]))
     lanes = _lanes(medians)
@@ -111,7 +126,7 @@ def _layers(
     summed = chart_with_names(_lift(medians, "median", lanes), names)
     axis = alt.Axis(tickMinStep=1, format=",.0f")
     x = alt.X("middle:Q", title="String length (letters)", scale=lengths, axis=axis)
-    y = _scale(seeds, medians, len(set(lanes.values())))
+    y = _scale(seeds, medians, readers, len(set(lanes.values())))
     labels = _labels(medians, x, y)
     return alt.layer(
         *_limits(limits),
@@ -119,6 +134,7 @@ def _layers(
         _seeds(lines, x, y, color, measure),
         _medians(summed, x, y, color, measure),
         *_single_points(seeds, medians, names, x, y, color, measure),
+        *_readers(readers, names, x, y, color, measure),
         *([] if labels is None else [labels]),
         _wide(lines, x, y, measure),
         _targets(lines, x, y, measure),
@@ -138,9 +154,12 @@ def _lift(frame: pd.DataFrame, column: str, lanes: Mapping[str, int]) -> pd.Data
     return frame.assign(lift=lane * side)
 
 
-def _scale(seeds: pd.DataFrame, medians: pd.DataFrame, lanes: int) -> alt.Scale:
+def _scale(
+    seeds: pd.DataFrame, medians: pd.DataFrame, readers: pd.DataFrame | None, lanes: int
+) -> alt.Scale:
     """From the lowest to the highest value, with room for lines that are moved."""
-    values = pd.concat([seeds["value"], medians["median"], medians["low"], medians["high"]])
+    columns = [seeds["value"], medians["median"], medians["low"], medians["high"]]
+    values = pd.concat(columns if readers is None else [*columns, readers["value"]])
     low, high = float(values.min()), float(values.max())
     margin = max(high - low, 0.01) * LIFT * (lanes + 1) / PLOT_HEIGHT
     low, high = (low - margin if low <= 0 else low), (high + margin if high >= 1 else high)
@@ -182,6 +201,49 @@ def _medians(
 ) -> alt.Chart:
     lines = medians.mark_line(strokeWidth=3, **_MOVED)
     return lines.encode(x, _y("median", measure, y), color, fade_others())
+
+
+def _describe_readers(readers: pd.DataFrame | None) -> str:
+    """What the dashed lines are, where there are any."""
+    if readers is None:
+        return ""
+    named = list(dict.fromkeys(readers["reader"]))
+    which = f"best shortcut: {named[0]}" if len(named) == 1 else "best shortcut of each test"
+    return f" Dashed: {which}."
+
+
+def _readers(
+    readers: pd.DataFrame | None,
+    names: list[str],
+    x: alt.X,
+    y: alt.Scale,
+    color: alt.Color,
+    measure: str,
+) -> Iterator[alt.Chart]:
+    """Dashed lines; where configurations have one test, their dashes take turns on its line."""
+    if readers is None:
+        return
+    tooltip = [
+        alt.Tooltip("reader:N", title="Best shortcut"),
+        alt.Tooltip("value:Q", title=measure, format=".2~%"),
+    ]
+    # One point is no line.
+    looks: dict[str, Any] = {
+        "strokeWidth": 2,
+        "clip": True,
+        "point": len(set(readers["middle"])) == 1,
+    }
+    if readers["configuration"].isna().all():
+        line = alt.Chart(readers).mark_line(strokeDash=[DASH, DASH], color=INK, **looks)
+        yield line.encode(x, _y("value", measure, y), tooltip=tooltip)
+        return
+    for rank, of in sorted(set(zip(readers["rank"], readers["of"], strict=True))):
+        rows = readers[(readers["rank"] == rank) & (readers["of"] == of)]
+        dash: dict[str, Any]
+        dash = {"strokeDash": [DASH, DASH * (2 * of - 1)], "strokeDashOffset": -2 * DASH * rank}
+        line = chart_with_names(rows, names).mark_line(**dash, **looks)
+        named = [alt.Tooltip("configuration:N", title="Configuration"), *tooltip]
+        yield line.encode(x, _y("value", measure, y), color, fade_others(), tooltip=named)
 
 
 def _alone(frame: pd.DataFrame, line: str) -> pd.DataFrame:

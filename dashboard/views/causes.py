@@ -21,7 +21,7 @@ from dashboard.text import error_text, verbatim
 from dashboard.views.running import SECONDS
 from dashboard.words import measures, names
 from seqcls.errors import SeqclsError
-from seqcls.interpretability.mechanisms import SAMPLE
+from seqcls.interpretability.mechanisms import FORM, SAMPLE
 from seqcls.kinds import MISCLASSIFIED
 from seqcls.problem import obstacle_of, resolve
 from sweeps.access import control
@@ -206,6 +206,15 @@ _OF_OUTPUTS = (
 )
 
 
+KAPPA = (
+    "Answers by form: a shortcut reader, which knows less than the language, gives the model's "
+    "answer to at least 95% of the test strings of trained lengths. Kappa says whether the two err "
+    "on the same strings: 1 if always, 0 if no more often than unrelated errors would coincide; in "
+    "brackets is its 95% interval."
+)
+"""What the cause is, and the number that it comes with."""
+
+
 def _grid(failing: pd.DataFrame, mechanisms: pd.DataFrame) -> None:
     table = failures.causes_by_configuration(failing.rename(columns={"run_id": "id"}), mechanisms)
     order = table["config_id"].drop_duplicates().tolist()
@@ -218,12 +227,18 @@ def _grid(failing: pd.DataFrame, mechanisms: pd.DataFrame) -> None:
     st.caption(
         "A seed counts for the mechanism of most of its errors, or for *order not seen* where any "
         "error is of that kind. Below each share is its 95% interval (Wilson) over failing seeds."
+        + describe_form(mechanisms)
         + (
             f" The chart shows {MOST_ROWS} of {len(order)} configurations."
             if len(order) > MOST_ROWS
             else ""
         )
     )
+
+
+def describe_form(mechanisms: pd.DataFrame) -> str:
+    """What *answers by form* means, where any model fails by it; else nothing."""
+    return f" {KAPPA}" if (mechanisms["mechanism"] == FORM).any() else ""
 
 
 def _models_of_one(failing: pd.DataFrame, leading: pd.DataFrame, mechanisms: pd.DataFrame) -> None:

@@ -1,12 +1,13 @@
 """Configurations: the results of their seeds, what theory predicts, and what was found out."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import pandas as pd
 import streamlit as st
 
 from dashboard import data, links
 from dashboard.text import verbatim
+from dashboard.views import shortcuts
 from dashboard.words import names
 from seqcls.interpretability.wording import percents
 from seqcls.theory.table import NOT_KNOWN
@@ -25,7 +26,8 @@ def table(view: View) -> pd.DataFrame:
     Returns:
         config_id; seeds, unfinished, failed; failing, failing_share, failing_interval,
         failing_seeds; median_accuracy, interval, median_solved_length; false_positives,
-        false_negatives; sweeps (names, joined), predicted, and the settings that differ. What no
+        false_negatives; sweeps (names, joined), predicted, the columns of
+        `shortcuts.best_readers` and `shortcuts.judge`, and the settings that differ. What no
         finished run tells is missing. Shares and medians are of all seeds in scope.
     """
     counts = data.configurations(view)
@@ -40,8 +42,10 @@ def table(view: View) -> pd.DataFrame:
     summed["sweeps"] = names.sweep_names(config_ids, data.memberships()).to_numpy()
     predicted = data.predictions(tuple(config_ids))
     summed["predicted"] = [predicted[config_id].verdict for config_id in config_ids]
+    summed = summed.join(shortcuts.best_readers(config_ids))
+    summed = summed.join(shortcuts.judge(summed))
     settings = names.settings_that_differ(config_ids).reset_index(drop=True)
-    return summed.drop(columns="picked").join(settings)
+    return summed.drop(columns=["picked", "low", "tested", "all_read"]).join(settings)
 
 
 def _with_medians(counts: pd.DataFrame, medians: pd.DataFrame) -> pd.DataFrame:
@@ -54,7 +58,7 @@ def _with_medians(counts: pd.DataFrame, medians: pd.DataFrame) -> pd.DataFrame:
         None if pd.isna(low) else percents(low, high)
         for low, high in zip(medians["low"], medians["high"], strict=True)
     ]
-    merged = counts.merge(medians.drop(columns=["low", "high"]), how="left")
+    merged = counts.merge(medians.drop(columns="high"), how="left")
     merged["failing_seeds"] = [
         _list_seeds(seeds, failing) if failing else ""
         for seeds, failing in zip(merged["failing_seeds"], merged["failing"], strict=True)
@@ -123,11 +127,12 @@ MOST_TOLD = 6
 STORY_TITLE = "What was found out so far"
 
 
-def show_story(failing: int) -> None:
+def show_story(failing: int, no_better: Mapping[int, str]) -> None:
     """Draws a card for each loop, or says what to do next.
 
     Args:
         failing: how many models fail.
+        no_better: what is said of the configurations that are no better than a shortcut reader.
     """
     loops = data.loops()
     if not loops:
@@ -141,7 +146,7 @@ def show_story(failing: int) -> None:
     with st.expander(f"{STORY_TITLE} ({len(loops)})", expanded=True):
         for loop in shown:
             with st.container(border=True):
-                _card(loop, named)
+                _card(loop, named, no_better.get(loop.config_id))
         if len(loops) > MOST_TOLD:
             st.caption(f"The {MOST_TOLD} that mended most, of {len(loops)}.")
 
@@ -151,8 +156,10 @@ def _names(loops: tuple[Loop, ...]) -> dict[int, str]:
     return names.configuration_names(list(ids))
 
 
-def _card(loop: Loop, named: dict[int, str]) -> None:
-    st.markdown(f"{story_sentence(loop)}  \n:small[{verbatim(named[loop.config_id])}]")
+def _card(loop: Loop, named: dict[int, str], no_better: str | None) -> None:
+    small = [named[loop.config_id], *([] if no_better is None else [f"{no_better}."])]
+    told = [story_sentence(loop), *(f":small[{verbatim(text)}]" for text in small)]
+    st.markdown("  \n".join(told))
     sweeps = _sweeps(loop.config_id)
     number = len(loop.run_ids)
     with st.container(horizontal=True, gap="small", vertical_alignment="center"):

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from dashboard import data
+from dashboard.views import shortcuts
 from dashboard.words import measures, names
 from seqcls.kinds import Measure
 from seqcls.problem import Problem, obstacle_of, resolve
@@ -226,14 +227,17 @@ class Lines:
     """Lines of models, and medians of configurations, against length."""
 
     given: tuple[Any, ...]
-    """What `accuracy_by_length` draws: points, medians, limits, the measure's title, colors."""
+    """What `accuracy_by_length` draws: points, medians, limits, the measure's title, colors, and
+    the shortcut readers."""
     most: int | None
     """Models of each configuration that have a line; None where all have."""
+    without_readers: str = ""
+    """Why no shortcut reader is drawn, where one could be."""
 
     @property
     def colors(self) -> dict[str, str]:
         """The color of each configuration, by its name."""
-        *_, colors = self.given
+        *_, colors, _ = self.given
         return dict(colors)
 
 
@@ -254,4 +258,8 @@ def lines(view: View, config_ids: tuple[int, ...], measure: Measure, width: int)
     color_of = names.colors(config_ids)
     colors = {named[config_id]: color_of[config_id] for config_id in config_ids}
     seeds = points_of_models(view, config_ids, most, width, measure.name)
-    return Lines((seeds, middle, limits(config_ids), measure.title, colors), most)
+    readers, why_none = None, ""
+    if measure.name == "accuracy":
+        readers, why_none = shortcuts.lines(config_ids, named, width)
+    given = (seeds, middle, limits(config_ids), measure.title, colors, readers)
+    return Lines(given, most, why_none)

@@ -88,6 +88,16 @@ PREDICTED = (
     "Whether theory says that some weights of this network recognize the language at every length, "
     "under conditions that `seqcls theory` names; it does not say what training finds."
 )
+DRAWN = (
+    "How the string was drawn. Uniform: of all negative strings of its length. Edited: a positive "
+    "string with a few tokens changed. Near: a positive string with one or two tokens replaced or "
+    "exchanged, each pair of neighbors of which occurs in some positive string."
+)
+SHORTCUT = (
+    "Accuracy of the best shortcut reader on the same test: within / beyond trained lengths. A "
+    "shortcut reader is fitted on training strings and sees only a little of each, such as letter "
+    "counts or which bigrams occur."
+)
 OCCURRENCES = "How often the string is in the test set."
 NOT_KNOWN = "not known"
 """What is right of a string that is not in the file, or too long to be read token by token."""
@@ -141,6 +151,7 @@ def configuration_columns(below: float, spoken: KindWords) -> dict[str, Any]:
         "failing_seeds": TextColumn("Failing seeds", help="Which seeds those are.", width=110),
         "median_accuracy": NumberColumn("Accuracy", help=median, format="percent", width=78),
         "interval": TextColumn("95%", help=INTERVAL, width=120),
+        "shortcut": TextColumn("Shortcut", help=SHORTCUT, width=112),
         "median_solved_length": NumberColumn("Solved", help=solved, width=64),
         "false_positives": NumberColumn("False positives", help=f"{FALSE_POSITIVES}; all seeds."),
         "false_negatives": NumberColumn("False negatives", help=f"{FALSE_NEGATIVES}; all seeds."),
@@ -215,6 +226,7 @@ def string_columns(kind: kinds.Kind | None = None) -> dict[str, Any]:
             words.string.capitalize(), help="a{100} is the letter a, a hundred times.", width=220
         ),
         "kind": TextColumn("Kind", help=f"False positive: {FALSE_POSITIVES}, and so on."),
+        "drawn": TextColumn("Drawn", help=DRAWN),
         "length": NumberColumn("Length", help="Letters"),
         "occurrences": NumberColumn("Occurrences", help=OCCURRENCES),
         "models": NumberColumn("Models", help=verbatim(f"Models that {words.miss.format('it')}.")),

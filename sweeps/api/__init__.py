@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from sweeps.api.models import config, explain, family, model, predict, proofs, verdict
     from sweeps.api.results import FIRST as FIRST
     from sweeps.api.results import (
+        by_drawn,
         causes,
         errors,
         errors_of_run,
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
         delete,
         engines,
         estimate,
+        fit_shortcuts,
         resume,
         retry,
         status,
@@ -69,13 +71,12 @@ if TYPE_CHECKING:
 
 
 __all__ = [
-    "ablate", "automaton", "automaton_inside", "causes", "compare", "config", "data", "delete",
-    "draw", "engines", "errors", "errors_of_run",
-    "estimate", "explain", "export", "family", "figures", "import_predictions",
-    "in_both_precisions", "lengths", "log_results", "merge", "minimal", "model", "open_store",
-    "pack", "patch", "predict", "proofs", "remedies", "report", "resume", "retry", "rules", "runs",
-    "sensitive", "shortcuts", "shortest", "states", "status", "stop", "submit", "theory", "upgrade",
-    "verdict", "verify", "work",
+    "ablate", "automaton", "automaton_inside", "by_drawn", "causes", "compare", "config", "data",
+    "delete", "draw", "engines", "errors", "errors_of_run", "estimate", "explain", "export",
+    "family", "figures", "fit_shortcuts", "import_predictions", "in_both_precisions", "lengths",
+    "log_results", "merge", "minimal", "model", "open_store", "pack", "patch", "predict", "proofs",
+    "remedies", "report", "resume", "retry", "rules", "runs", "sensitive", "shortcuts", "shortest",
+    "states", "status", "stop", "submit", "theory", "upgrade", "verdict", "verify", "work",
 ]  # fmt: skip
 
 _NAMES = {
@@ -88,8 +89,10 @@ _NAMES = {
     "sweeps.api.models": "config explain family model predict proofs verdict",
     "sweeps.api.comparisons": "compare",
     "sweeps.api.failures": "in_both_precisions",
-    "sweeps.api.results": "FIRST causes errors errors_of_run helps lengths remedies runs sensitive",
-    "sweeps.api.sweeping": "delete engines estimate resume retry status stop submit work",
+    "sweeps.api.results": "FIRST by_drawn causes errors errors_of_run helps lengths remedies "
+    "runs sensitive",
+    "sweeps.api.sweeping": "delete engines estimate fit_shortcuts resume retry status stop "
+    "submit work",
     "sweeps.api.strings": "draw shortcuts",
     "sweeps.api.task_theory": "theory",
     # For commands and pages; notebooks have `open_store`, `config` and `runs`.

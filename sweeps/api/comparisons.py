@@ -28,6 +28,7 @@ from sweeps.statistics.intervals import (
 from sweeps.store.databases.engine import Store
 from sweeps.store.reads import queries, string_queries
 from sweeps.store.reads.selection import View
+from sweeps.store.reads.shortcuts import best_shortcut, shortcut_scores, shortcut_shares
 from sweeps.store.tables import RunState
 
 
@@ -46,6 +47,8 @@ class Compared:
     """The frame of `sweeps.statistics.differences.string_differences`; None where their test
     strings are
     not the same."""
+    shortcuts: pd.DataFrame
+    """What the best shortcut reader of each test reaches, as `shortcut_shares` gives it."""
 
     def __repr__(self) -> str:
         a, b = (
@@ -53,6 +56,10 @@ class Compared:
             for share, runs in zip(self.comparison.failing, self.comparison.runs, strict=True)
         )
         return f"<Compared {self.names[0]}: {a} fail; {self.names[1]}: {b} fail>"
+
+    def shortcut_of(self, config_id: int) -> pd.DataFrame:
+        """What the best reader of a configuration's test reaches; no row where none was asked."""
+        return self.shortcuts[self.shortcuts["config_id"] == config_id].drop(columns="config_id")
 
     def record(self) -> dict[str, Any]:
         """What programs read of it."""
@@ -77,6 +84,10 @@ class Compared:
             ),
             "lengths": rows_of(self.lengths),
             "strings": None if self.strings is None else rows_of(self.strings),
+            "shortcuts": [
+                next(iter(rows_of(self.shortcut_of(config_id))), None)
+                for config_id in self.config_ids
+            ],
         }
 
 
@@ -134,6 +145,7 @@ def compare_configs(store: Store, ids: tuple[int, int], names: tuple[str, str]) 
         comparison=differences.compare(*(outcomes_of(runs) for runs in sides)),
         lengths=by_length(*lengths),
         strings=strings,
+        shortcuts=shortcut_shares(best_shortcut(shortcut_scores(store, ids))),
     )
 
 

@@ -21,6 +21,7 @@ from sweeps.store.reads import queries, sweep_queries
 from sweeps.store.reads.errors import ERRORS, TestStrings
 from sweeps.store.reads.export import LENGTHS, answers_of, results_of
 from sweeps.store.reads.selection import View, as_list
+from sweeps.store.reads.shortcuts import shortcut_scores, with_shortcuts
 from sweeps.store.tables import RunState
 
 JSONL = "jsonl"
@@ -28,6 +29,18 @@ JSONL = "jsonl"
 
 FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")  # noqa: RUF001
 """What a cell begins with that spreadsheets compute, wide signs of Chinese keyboards too."""
+
+SHORTCUTS = pa.schema(
+    [
+        ("config_id", pa.int64()),
+        ("reader", pa.string()),
+        ("reason", pa.string()),
+        ("length", pa.int64()),
+        ("within", pa.bool_()),
+        ("tested", pa.int64()),
+        ("right", pa.int64()),
+    ]
+)
 
 WRITERS: dict[str, Any] = {"csv": csv.CSVWriter, "parquet": parquet.ParquetWriter}
 
@@ -42,7 +55,9 @@ def export(
     spreadsheet: bool = False,
     force: bool = False,
 ) -> dict[Path, int]:
-    """Writes `runs`, `lengths` and `errors` into a folder, whole files or none.
+    """Writes `runs`, `lengths`, `errors` and `shortcuts` into a folder, whole files or none.
+
+    `shortcuts` has what shortcut readers reach on the tests of these runs, by length.
 
     Args:
         store: the database.
@@ -74,17 +89,18 @@ def export(
         return _answers(store, folder, wanted, on_progress, force=force)
     if kind not in WRITERS:
         raise ConfigError(f"format {kind!r}: expected {', '.join(WRITERS)} or {JSONL}")
-    paths = {name: folder / f"{name}.{kind}" for name in ("runs", "lengths", "errors")}
+    paths = {name: folder / f"{name}.{kind}" for name in ("runs", "lengths", "errors", "shortcuts")}
     refuse_taken(paths.values(), force=force)
-    frame = queries.runs(store, wanted)
+    frame = with_shortcuts(store, queries.runs(store, wanted))
+    scores = shortcut_scores(store, set(frame["config_id"].tolist()))
     # A column of a file cannot hold several names: they become one text.
     frame = frame.assign(sweeps=frame["sweeps"].map(", ".join))
     if spreadsheet:
-        frame = without_formulas(frame)
+        frame, scores = without_formulas(frame), without_formulas(scores)
     # Of runs that are done: what is stored of them does not change while this goes on.
     ids = frame.loc[frame["state"] == RunState.DONE, "id"].tolist()
     with whole_files(folder, force=force) as new:
-        rows = _write_all(new, kind, frame, _results(store, ids, on_progress), spreadsheet)
+        rows = _write_all(new, kind, frame, scores, _results(store, ids, on_progress), spreadsheet)
     return {path: rows[name] for name, path in paths.items()}
 
 
@@ -175,19 +191,25 @@ def _write_all(
     folder: Path,
     kind: str,
     frame: pd.DataFrame,
+    scores: pd.DataFrame,
     results: Iterator[dict[str, pa.Table]],
     spreadsheet: bool,
 ) -> dict[str, int]:
-    runs = arrow_table(frame)
-    schemas = {"runs": runs.schema, "lengths": LENGTHS, "errors": ERRORS}
+    whole = {
+        "runs": arrow_table(frame),
+        "shortcuts": pa.Table.from_pandas(scores, SHORTCUTS, preserve_index=False),
+    }
+    schemas = {"lengths": LENGTHS, "errors": ERRORS}
+    schemas |= {name: table.schema for name, table in whole.items()}
     rows = dict.fromkeys(schemas, 0)
     with ExitStack() as opened:
         writers = {
             name: opened.enter_context(WRITERS[kind](folder / f"{name}.{kind}", schema))
             for name, schema in schemas.items()
         }
-        writers["runs"].write_table(runs)
-        rows["runs"] = runs.num_rows
+        for name, table in whole.items():
+            writers[name].write_table(table)
+            rows[name] = table.num_rows
         for part in results:
             for name, table in part.items():
                 writers[name].write_table(_without_formulas(table) if spreadsheet else table)

@@ -18,6 +18,7 @@ from sweeps.store.reads.overview import (
     count_runs,
     failing_models,
     languages,
+    last_lengths,
     model,
     model_seeds,
     models,
@@ -46,6 +47,7 @@ from sweeps.store.reads.queries import (
 from sweeps.store.reads.selection import KINDS, View, WrittenValue
 from sweeps.store.reads.shortcuts import (
     best_shortcut,
+    best_shortcuts,
     read_rightly,
     shortcut_scores,
     shortcut_shares,
@@ -57,6 +59,7 @@ from sweeps.store.reads.string_queries import (
     breaking_strings,
     count_string_errors,
     string_errors,
+    strings_by_drawn,
 )
 from sweeps.store.reads.sweep_queries import (
     NamedView,
@@ -81,15 +84,15 @@ from sweeps.store.tables import SweepState
 __all__ = [
     "EVERY_ERROR", "KINDS", "NO_ANSWER", "NO_WEIGHTS", "ErrorSearch", "Measure", "NamedView",
     "Note", "StoredModel", "SweepOutcome", "SweepRecord", "SweepState", "View", "WrittenValue",
-    "accuracy_by_drawn", "as_of_now", "best_shortcut", "breaking_strings", "causes", "configs",
-    "configs_revision", "configurations", "count_failing_models", "count_runs",
+    "accuracy_by_drawn", "as_of_now", "best_shortcut", "best_shortcuts", "breaking_strings",
+    "causes", "configs", "configs_revision", "configurations", "count_failing_models", "count_runs",
     "count_string_errors", "epochs", "error_kinds_by_length", "failing_models", "failures",
-    "find_run", "find_sweep", "first_wrong_positions", "languages", "length_scores", "limit_reads",
-    "losses_in_training", "median_curves", "members_revision", "memberships", "model",
-    "model_seeds", "models", "newest_losses", "notes", "of_run", "one_moment", "output_shares",
-    "predictions", "read_rightly", "revision", "run_config", "run_status", "runs_named",
-    "scores_by_length", "sensitivity", "settings", "shortcut_scores", "shortcut_shares",
-    "specifications", "stored_datasets", "stored_epochs", "stored_model", "string_errors",
-    "sweep_names", "sweep_outcomes", "sweep_record", "sweeps_of_run", "views", "why_no_weights",
-    "worst_models",
+    "find_run", "find_sweep", "first_wrong_positions", "languages", "last_lengths", "length_scores",
+    "limit_reads", "losses_in_training", "median_curves", "members_revision", "memberships",
+    "model", "model_seeds", "models", "newest_losses", "notes", "of_run", "one_moment",
+    "output_shares", "predictions", "read_rightly", "revision", "run_config", "run_status",
+    "runs_named", "scores_by_length", "sensitivity", "settings", "shortcut_scores",
+    "shortcut_shares", "specifications", "stored_datasets", "stored_epochs", "stored_model",
+    "string_errors", "strings_by_drawn", "sweep_names", "sweep_outcomes", "sweep_record",
+    "sweeps_of_run", "views", "why_no_weights", "worst_models",
 ]  # fmt: skip

@@ -25,7 +25,9 @@ from sweeps.results import differing_fields
 from sweeps.store.databases.engine import Store
 from sweeps.store.opening import to_write
 from sweeps.store.reads import explained, queries, string_queries, sweep_queries
+from sweeps.store.reads.errors import accuracy_by_drawn
 from sweeps.store.reads.selection import View, WrittenValue, as_list, is_value
+from sweeps.store.reads.shortcuts import with_shortcuts
 from sweeps.store.tables import RunState
 
 FIRST = ["id", "sweeps", "model_seed", "state", "accuracy", "errors", "solved_length"]
@@ -44,6 +46,8 @@ def stored_runs(
     conditions: Sequence[str] = (),
 ) -> pd.DataFrame:
     """Runs, their results and configurations as they are stored, and what is predicted of them.
+
+    And what the best shortcut reader reaches on the same test.
 
     Args:
         store: the database.
@@ -77,7 +81,7 @@ def stored_runs(
             raise ConfigError(said, f": {name} has another value before; leave one of them out")
         elif not isinstance(value, WrittenValue):
             settings[name] = checked_value(name, value)
-    frame = _with_predictions(queries.runs(reader, view, settings))
+    frame = with_shortcuts(reader, _with_predictions(queries.runs(reader, view, settings)))
     for name, value, said in results:
         frame = frame[_has_value(frame, name, value, said)]
     return frame.reset_index(drop=True)
@@ -145,7 +149,9 @@ def runs(
 ) -> pd.DataFrame:
     """One row a run: its results, `accuracy` in [0, 1] and its configuration.
 
-    `predicted` is what theory says of the language and the network: can, cannot or not known. What
+    `predicted` is what theory says of the language and the network: can, cannot or not known;
+    `shortcut_within` and `shortcut_beyond` what the best shortcut reader reaches on the same test,
+    on strings of trained lengths and on others; missing where none was asked. What
     is asked for most stands first: the run, its results, the settings that differ. Times are
     timestamps in UTC.
 
@@ -193,10 +199,22 @@ def errors(store: Store, run_ids: Runs) -> pd.DataFrame:
     """Misclassified test strings: run_id, string, length, label, logit (nats), occurrences.
 
     Of tasks that are no languages target besides; of transductions output, first_wrong (tokens),
-    log_probability (of the target, in nats) and error_kind.
+    log_probability (of the target, in nats) and error_kind. And drawn, where it is known: how the
+    string was drawn, one of `seqcls.results.DRAWN`.
     """
     reader = store.reader()
     return string_queries.errors_of(reader, _run_ids(reader, run_ids))
+
+
+def by_drawn(store: Store, run_ids: Runs) -> pd.DataFrame:
+    """Accuracy by how test strings were drawn: run_id, drawn, tested, wrong (strings), accuracy.
+
+    `drawn` is `positive`, or how a negative string was drawn: `uniform`, `edited` or `near`. Of
+    runs of whose test strings that is not known, there is no row.
+    """
+    reader = store.reader()
+    found = accuracy_by_drawn(reader, _run_ids(reader, run_ids))
+    return found.assign(accuracy=1 - found["wrong"] / found["tested"])
 
 
 def errors_of_run(store: Store, run: int | str, sort: str = "length") -> pd.DataFrame:
@@ -208,7 +226,8 @@ def errors_of_run(store: Store, run: int | str, sort: str = "length") -> pd.Data
         sort: `length`, `string`, `logit` or `occurrences`; the smallest first.
 
     Returns:
-        string, kind, length, label, logit (nats), occurrences (in the test set).
+        string, kind, length, label, logit (nats), occurrences (in the test set); and drawn (how the
+        string was, such as near), where that is known.
 
     Raises:
         UnknownRunError: there is no such run, or it was not tested.

@@ -4,13 +4,16 @@ import builtins
 import logging
 import numbers
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from seqcls.engines.choice import choose_engine
-from seqcls.errors import SpecError, UnknownRunError
+from seqcls.errors import SeqclsError, SpecError, UnknownRunError
 from seqcls.problem import resolve
+from sweeps import terminal
 from sweeps.grid.spec import Plan, SweepSpec, at_precision, load_specs, spec_as_written
+from sweeps.processes import OnProgress
 from sweeps.store import writer
 from sweeps.store.databases.engine import Store
 from sweeps.store.opening import to_write
@@ -22,6 +25,12 @@ from sweeps.work import machine
 from sweeps.work.executors.dask_cluster import check_address
 from sweeps.work.machine import WorkOptions, WorkSummary, check_device
 from sweeps.work.progress import SweepProgress, counts, progress
+from sweeps.work.readers import (
+    FittedReaders,
+    are_fitted_after_training,
+    fit_readers,
+    fit_when_idle,
+)
 from sweeps.work.timing import time_groups
 from sweeps.work.worker import work as work_on
 
@@ -156,8 +165,11 @@ def work(
     dask: str | None = None,
     watch: bool = False,
     progress_bar: bool | None = None,
+    shortcuts: bool = True,
 ) -> WorkSummary:
     """Trains what is queued, and returns when nothing is.
+
+    Then shortcut readers are fitted to tests that none were asked about, as by `fit_shortcuts`.
 
     Args:
         store: the database.
@@ -169,6 +181,7 @@ def work(
         dask: the address of a Dask scheduler whose workers train instead.
         watch: wait for more when nothing is queued any longer.
         progress_bar: whether to show how far it is; in a notebook, where it is None.
+        shortcuts: whether readers are fitted; never where `SEQCLS_SHORTCUTS` is off.
 
     Raises:
         UnknownRunError: there is no such sweep.
@@ -179,10 +192,60 @@ def work(
     how = WorkOptions(workers, engine, device, dask, watch)
     check_training(how)
     ids = None if sweeps is None else sweep_ids(store, sweeps)
-    if not (in_notebook() if progress_bar is None else progress_bar):
-        return work_on(store, ids, how)
-    with training_bar() as on_progress:
-        return work_on(store, ids, how, on_progress)
+    shortcuts = shortcuts and are_fitted_after_training()
+    idle = fit_when_idle(store, ids) if shortcuts and watch else None
+    is_shown = in_notebook() if progress_bar is None else progress_bar
+    with training_bar() if is_shown else nullcontext() as on_progress:
+        worked = work_on(store, ids, how, on_progress, idle)
+    if shortcuts and worked.signal is None:
+        fit_after_training(store, ids, progress_bar=is_shown)
+    return worked
+
+
+def fit_after_training(
+    store: Store, sweeps: Sweeps | None = None, *, progress_bar: bool = False
+) -> bool:
+    """Fits shortcut readers where that is not turned off; what is trained is no worse for it.
+
+    Ctrl-C ends it, and what keeps it from going on is logged.
+
+    Returns:
+        Whether it ended since runs were queued meanwhile.
+    """
+    if not are_fitted_after_training():
+        return False
+    bar = terminal.progress_bar("fitting shortcut readers", "tests")
+    try:
+        ids = None if sweeps is None else sweep_ids(store.reader(), sweeps)
+        with bar if progress_bar else nullcontext() as on_progress:
+            return fit_readers(store, ids, on_progress, until_queued=True).is_queued
+    except KeyboardInterrupt:
+        _log.info("shortcut readers are left for the next worker")
+    except SeqclsError as error:
+        _log.warning("shortcut readers are not fitted: %s", error)
+    return False
+
+
+def fit_shortcuts(
+    store: Store, sweeps: Sweeps | None = None, on_progress: OnProgress | None = None
+) -> FittedReaders:
+    """Fits shortcut readers to tests of finished runs that none were asked about, and stores it.
+
+    It takes seconds for each test. What is stored already is left as it is.
+
+    Args:
+        store: the database.
+        sweeps: only tests of runs of these sweeps; of all where it is None.
+        on_progress: told how many tests are done, and of how many.
+
+    Returns:
+        How many tests that were, and why others have no readers.
+
+    Raises:
+        UnknownRunError: there is no such sweep.
+    """
+    ids = None if sweeps is None else sweep_ids(store.reader(), sweeps)
+    return fit_readers(to_write(store), ids, on_progress)
 
 
 def in_notebook() -> bool:

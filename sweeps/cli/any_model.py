@@ -191,6 +191,7 @@ def comparison_sentences(compared: "Compared", words: "Words", *configs: "RunCon
     said.append(f"median accuracy: {medians}; difference {apart}")
     if comparison.is_same:
         said.append("no difference")
+    said += _shortcut_sentences(compared)
     if compared.strings is None:
         return [*said, "tested on different strings, so no string is compared"]
     count = len(compared.strings)
@@ -203,6 +204,26 @@ def comparison_sentences(compared: "Compared", words: "Words", *configs: "RunCon
         for row in display_strings(compared.strings.head(SHOWN), *configs).to_dict("records")
     ]
     return said
+
+
+def _shortcut_sentences(compared: "Compared") -> list[str]:
+    """What can be reached on each side's test without knowing the language."""
+    from seqcls.interpretability.wording import percent
+    from seqcls.shortcuts import READERS
+
+    said = {}
+    for side, config_id in zip("ab", compared.config_ids, strict=True):
+        for best in compared.shortcut_of(config_id).to_dict("records"):
+            shares = [
+                f"{percent(best[name])} {name}"
+                for name in ("within", "beyond")
+                if best[name] == best[name]
+            ]
+            reader = READERS.get(best["reader"], best["reader"])
+            said[side] = f"{reader}; accuracy {' and '.join(shares)} trained lengths"
+    if len(said) == 2 and said["a"] == said["b"]:
+        return [f"best shortcut on their tests: {said['a']}"]
+    return [f"best shortcut on the test of {side}: {text}" for side, text in said.items()]
 
 
 def rules_sentences(rules: "Rules") -> list[str]:

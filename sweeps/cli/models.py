@@ -225,6 +225,11 @@ def runs(
         # Asked for, any is shown: a setting that is the same in all of them, too.
         for name in frame.columns.difference([*shown, "config_id"], sort=False):
             shown[name] = frame[name].map(toml_value, na_action="ignore")
+    for name in ("shortcut_within", "shortcut_beyond"):
+        if frame[name].notna().any():
+            shown[name] = [_percent(value) for value in frame[name]]
+        elif name in shown:
+            shown[name] = ""
     print_table(shown, f"{count(len(frame), 'run')} in {store.name}", look)
     config_ids = frame["config_id"].unique().tolist()
     if len(config_ids) <= MOST_ASKED:
@@ -269,7 +274,13 @@ def errors(
     if "output" in frame:
         shown = ["string", "kind", "length", "target", "output", "first_wrong"]
         shown += ["log_probability", "occurrences"]
+    if "drawn" in frame:
+        shown.append("drawn")
     print_table(frame[shown], title, TableOptions(wide, columns))
+    if len(ways := api.by_drawn(store, run_id)) > 1:
+        shares = zip(ways["drawn"], ways["accuracy"], strict=True)
+        told = ", ".join(f"{way} {_percent(share)}" for way, share in shares)
+        say(f"accuracy by how strings were drawn: {told}")
 
 
 def predict(

@@ -8,7 +8,14 @@ import typer
 
 from seqcls.errors import ConfigError
 from sweeps import api
-from sweeps.cli.parameters import BAD_INPUT, RUNS_FAILED, AsJson, Db, Force
+from sweeps.cli.parameters import (
+    BAD_INPUT,
+    RUNS_FAILED,
+    AsJson,
+    Db,
+    Force,
+    OptionalSweepNames,
+)
 from sweeps.cli.printing import count, open_database, print_json, print_record, print_table
 from sweeps.terminal import progress_bar, say
 
@@ -19,7 +26,7 @@ if TYPE_CHECKING:
 PANEL = "Databases"
 
 app = typer.Typer()
-db_app = typer.Typer(no_args_is_help=True, help="Upgrade or check a database.")
+db_app = typer.Typer(no_args_is_help=True, help="Upgrade, check or complete a database.")
 app.add_typer(db_app, name="db", rich_help_panel=PANEL)
 
 
@@ -125,6 +132,17 @@ def upgrade(db: Db = None) -> None:
         return
     copy = f"; as it was: {upgraded.backup}" if upgraded.backup else ""
     say(f"{store.name}: upgraded from {upgraded.before} to {upgraded.after}{copy}")
+
+
+@db_app.command(epilog="Example: seqcls db readers --db runs.db")
+def readers(sweeps: OptionalSweepNames = None, db: Db = None) -> None:
+    """Fit shortcut readers to tests that none were asked about, as workers do after training."""
+    store = open_database(db)
+    with progress_bar("fitting shortcut readers", "tests") as on_progress:
+        fitted = api.fit_shortcuts(store, sweeps or None, on_progress)
+    for test_set_id, reason in fitted.skipped.items():
+        say(f"test set {test_set_id} is left out: {reason}", err=True)
+    say(f"{store.name}: readers were fitted to {count(fitted.tests, 'test')}")
 
 
 @db_app.command(epilog="Example: seqcls db check --db runs.db")

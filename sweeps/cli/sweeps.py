@@ -302,18 +302,25 @@ def _warn_of_memory(specs: "list[SweepSpec]", workers: int = 1) -> None:
 
 
 def _work(store: "Store", ids: list[int] | None, how: "WorkOptions", what: str) -> None:
-    started = time.perf_counter()
-    try:
-        worked = api.work(store, ids, progress_bar=True, **asdict(how))
-    except KeyboardInterrupt:
-        say(f"{what}: ended at once; {_what_is_left(store, ids)}", err=True)
-        raise typer.Exit(INTERRUPTED) from None
-    seconds = time.perf_counter() - started
-    say(
-        f"{what}: trained {count(worked.recorded, 'run')} in {format_duration(seconds)}, in "
-        f"{store.name}."
-    )
-    raise typer.Exit(_say_what_came_of_it(store, ids, worked))
+    from sweeps.api.sweeping import fit_after_training
+
+    goes_on = True
+    while goes_on:
+        started = time.perf_counter()
+        try:
+            # While it waits for runs it fits readers, else once it has said what it trained.
+            worked = api.work(store, ids, progress_bar=True, shortcuts=how.watch, **asdict(how))
+        except KeyboardInterrupt:
+            say(f"{what}: ended at once; {_what_is_left(store, ids)}", err=True)
+            raise typer.Exit(INTERRUPTED) from None
+        seconds = time.perf_counter() - started
+        say(
+            f"{what}: trained {count(worked.recorded, 'run')} in {format_duration(seconds)}, in "
+            f"{store.name}."
+        )
+        status = _say_what_came_of_it(store, ids, worked)
+        goes_on = worked.signal is None and fit_after_training(store, ids, progress_bar=True)
+    raise typer.Exit(status)
 
 
 def _say_what_came_of_it(store: "Store", ids: list[int] | None, worked: "WorkSummary") -> int:

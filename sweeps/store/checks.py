@@ -8,15 +8,20 @@ same of the same damage.
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
+from jaxtyping import Bool
 
 from seqcls.config import IMPORTED, RunConfig
 from seqcls.errors import ConfigError, SpecError
-from seqcls.results import Confusion
+from seqcls.results import DRAWN, Confusion
 from sweeps.grid.spec import SweepSpec, spec_as_written
 from sweeps.results import OUTPUT_COUNTS
+from sweeps.store.columns import unpacked_lengths
+
+if TYPE_CHECKING:
+    from seqcls.fields import TestSet
 
 Row = Mapping[str, Any]
 """Values by their columns: of one row, or of all rows of a run as arrays."""
@@ -103,6 +108,11 @@ CONTRADICTIONS = (
         "it has neither a label nor a target",
         "label IS NULL AND target IS NULL",
     ),
+    Contradiction(
+        ("shortcut",),
+        "it needs either counts and bits, or a reason",
+        "(lengths IS NULL) <> (correct IS NULL) OR (lengths IS NULL) = (reason IS NULL)",
+    ),
 )
 
 
@@ -127,6 +137,40 @@ def outputs_misfit(outputs: int, errors: int) -> str | None:
         return None
     said = "1 output" if outputs == 1 else f"{outputs:,} outputs"
     return f"it has {said} of {errors:,} misclassified strings"
+
+
+def count_by_length(
+    test: "TestSet", right: Bool[np.ndarray, " string"]
+) -> list[tuple[int, int, int]]:
+    """Lengths of test strings, how many each has, and how many of them a reader is right on."""
+    lengths = np.unique(test.lengths)
+    tested = np.bincount(test.lengths, test.occurrences)
+    read = np.bincount(test.lengths, test.occurrences * right)
+    return [(int(x), int(tested[x]), int(read[x])) for x in lengths]
+
+
+def shortcut_misfit(lengths: str | None, correct: bytes | None, test: "TestSet") -> str | None:
+    """What is wrong with what is stored of a reader; None where it fits the test strings."""
+    if lengths is None or correct is None:
+        return None
+    number = len(test.texts)
+    bits = np.unpackbits(np.frombuffer(correct, dtype=np.uint8)).astype(bool)
+    if len(correct) != -(-number // 8) or bits[number:].any():
+        return f"it has not one bit for each of {number:,} strings"
+    if unpacked_lengths(lengths) != count_by_length(test, bits[:number]):
+        return "its counts by length are not those of its bits"
+    return None
+
+
+def drawn_misfit(test: "TestSet") -> str | None:
+    """What is wrong with how a test set's strings are said to be drawn; None where nothing is."""
+    said = [(way, place) for place, way in enumerate(test.drawn or ()) if way is not None]
+    if said and test.bits is None:
+        return "its strings have no labels, yet are said to be positive or negative"
+    unfit = sum((way == DRAWN[0]) != bool(test.labels[place]) for way, place in said)
+    if unfit:
+        return f"how {unfit:,} of its strings were drawn does not fit their labels"
+    return None
 
 
 def read_config(text: str) -> RunConfig:

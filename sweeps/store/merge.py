@@ -48,6 +48,7 @@ from sweeps.store.tables import (
 )
 from sweeps.store.writes.explained import copy_causes
 from sweeps.store.writes.recording import raise_sums
+from sweeps.store.writes.shortcuts import copy_shortcuts
 from sweeps.store.writes.test_sets import copy_datasets, insert_test_strings
 
 Numbers = Mapping[int, int]
@@ -389,6 +390,7 @@ def _merge_configs(source: Connection, target: Connection) -> dict[int, int]:
     texts = [ConfigText(row.key, row.json, row.test_set) for row in theirs]
     ours = put_configs(target, {row.key: row.json for row in test_sets}, texts)
     _merge_strings(source, target, test_sets)
+    copy_shortcuts(source, target)
     return {row.id: ours[row.key] for row in theirs}
 
 

@@ -105,8 +105,12 @@ STEPS = 100_000
 OF_RUN = [name for name, table in TABLES.items() if table.primary_key.columns[0].name == "run_id"]
 """Tables whose rows are a run's: it is no run of which any of them means nothing."""
 
-NOTES = ("sweep_note", "sweep_tag")
-"""What people write about a sweep, which is one without it too."""
+APART = ("sweep_note", "sweep_tag", "shortcut")
+"""What is said of sweeps and test sets, which are what they are without it: a damaged row of these
+is left out alone."""
+
+SAID = (("test_string", "drawn"),)
+"""Columns of which the same holds: a damaged value is none."""
 
 SUMS = "length_sum"
 """Holds nothing of its own: it is summed anew over the runs that can be trusted."""
@@ -205,7 +209,10 @@ def _values(connection: sqlite3.Connection, table: Table, survey: Survey) -> Non
         values = dict(zip(checked, row, strict=True))
         name = checked[number]
         line = describe_damage(name_row(table, values), name, values[name], kind_of(table, name))
-        _leave_out(survey, table, values, line)
+        if (table.name, name) in SAID:
+            survey.add(table.name, None, line)
+        else:
+            _leave_out(survey, table, values, line)
     if table.name == "run":
         _unfinished_results(connection, survey)
     if checks := [each for each in CONTRADICTIONS if table.name in each.tables]:
@@ -234,7 +241,8 @@ def _find_contradictions(
         f"SELECT CASE {failing} END, {keys_of(table)} FROM main.{table.name} WHERE {some_fail} "
         f"LIMIT {MOST_DAMAGED + 1}"
     )
-    known = survey.ids.get("test_set" if table.name == "test_string" else "run", set())
+    of_test_set = table.name in ("test_string", "shortcut")
+    known = survey.ids.get("test_set" if of_test_set else "run", set())
     keys = [column.name for column in table.primary_key]
     for number, *row in connection.execute(query):
         if row[0] not in known:

@@ -14,7 +14,8 @@ from sqlalchemy import Table
 
 from seqcls.errors import StoreDamagedError, StoreError
 from sweeps.store import survey
-from sweeps.store.survey import NOTES, SUMS, TABLES, Survey, fitting
+from sweeps.store.checks import CONTRADICTIONS
+from sweeps.store.survey import APART, SAID, SUMS, TABLES, Survey, fitting, keys_of
 from sweeps.store.tables import LENGTH_COUNTS, Revision
 
 
@@ -94,16 +95,28 @@ def views(survey: Survey) -> Iterator[str]:
         if name == Revision.__tablename__:
             yield _revision(table)
             continue
-        checked = table.columns if name in NOTES else table.primary_key
+        checked = table.columns if name in APART else table.primary_key
         conditions = [fitting(table, column.name) for column in checked]
+        if name in APART:
+            conditions += [f"NOT ({x.sql})" for x in CONTRADICTIONS if name in x.tables]
+            keys = keys_of(table)
+            conditions.append(
+                f"({keys}) IN (SELECT {keys} FROM main.{name} GROUP BY {keys} HAVING count(*) = 1)"
+            )
         for column in table.columns:
             owner = _owner(table, column.name)
             if owner is not None and (left_out := survey.ids.get(owner)):
                 listed = ", ".join(map(str, sorted(left_out)))
                 conditions.append(f"({column.name} IS NULL OR {column.name} NOT IN ({listed}))")
-        columns = ", ".join(column.name for column in table.columns)
+        columns = ", ".join(_shown(table, column.name) for column in table.columns)
         condition = " AND ".join(conditions)
         yield f"CREATE TEMP VIEW {name} AS SELECT {columns} FROM main.{name} WHERE {condition}"
+
+
+def _shown(table: Table, column: str) -> str:
+    if (table.name, column) in SAID:
+        return f"CASE WHEN {fitting(table, column)} THEN {column} END AS {column}"
+    return column
 
 
 def _revision(table: Table) -> str:

@@ -17,7 +17,13 @@ from seqcls.fields import test_set_json, test_set_key
 from seqcls.problem import missing_plugin
 from seqcls.text import canonical_json
 from sweeps.processes import OnProgress
-from sweeps.store.checks import IMPORTED_JSON, read_config_of_key, read_spec
+from sweeps.store.checks import (
+    IMPORTED_JSON,
+    drawn_misfit,
+    read_config_of_key,
+    read_spec,
+    shortcut_misfit,
+)
 from sweeps.store.databases import sqlite
 from sweeps.store.databases.engine import Store, schema_version
 from sweeps.store.databases.statements import chunks, one_of
@@ -29,6 +35,7 @@ from sweeps.store.tables import (
     Failure,
     Run,
     RunState,
+    ShortcutRow,
     Sweep,
     SweepRun,
     TestSetRow,
@@ -97,6 +104,7 @@ def verify(store: Store, on_progress: OnProgress | None = None, processes: int =
         "the configurations": _configs,
         "the datasets": _datasets,
         "the test sets": _test_sets,
+        "shortcut readers": _shortcuts,
         "the sweeps": _sweeps,
         "rows of results": _rows_without_run,
         "the sums by length": _sums,
@@ -247,6 +255,18 @@ def _test_sets(connection: Connection) -> Iterator[Damage]:
             yield Damage(what, "it has strings and no digest")
         elif row.digest is not None and strings.digest != row.digest:
             yield Damage(what, "its strings do not fit its digest")
+        elif (misfit := drawn_misfit(strings)) is not None:
+            yield Damage(what, misfit)
+
+
+def _shortcuts(connection: Connection) -> Iterator[Damage]:
+    table = ShortcutRow
+    for test_set_id in connection.scalars(select(table.test_set_id).distinct()).all():
+        test = stored_test_set(connection, test_set_id)
+        query = select(table.reader, table.lengths, table.correct)
+        for row in connection.execute(query.where(table.test_set_id == test_set_id)):
+            if (misfit := shortcut_misfit(row.lengths, row.correct, test)) is not None:
+                yield Damage(f"test set {test_set_id}, reader {row.reader!r}", misfit)
 
 
 def _some_runs(store: Store, rows: list[RunToCheck]) -> Iterator[Damage]:

@@ -58,6 +58,7 @@ def work(
     sweep_ids: Sequence[int] | None = None,
     how: WorkOptions | None = None,
     on_progress: OnProgress | None = None,
+    when_idle: Callable[[], None] | None = None,
 ) -> WorkSummary:
     """Trains every queued run of these sweeps and stores each group's results as it ends.
 
@@ -70,6 +71,7 @@ def work(
         sweep_ids: the sweeps whose runs are meant; all where it is None.
         how: where and by what they are trained.
         on_progress: called as training goes on.
+        when_idle: called again and again while it waits for runs.
 
     Raises:
         ConfigError: fewer than no workers.
@@ -93,7 +95,9 @@ def work(
     ):
         # A number that was given, of which the answer was lost, is that of a worker without runs.
         worker_id = _patiently(partial(writer.register_worker, store), interruption)
-        worker = _Worker(store, sweep_ids, how, worker_id, executor, progress, losses, interruption)
+        worker = _Worker(
+            store, sweep_ids, how, worker_id, executor, progress, losses, interruption, when_idle
+        )
         try:
             with heartbeat(store, worker_id):
                 worker.run()
@@ -157,6 +161,7 @@ class _Worker:
         progress: GroupProgress,
         losses: LiveLosses,
         interruption: Interruption,
+        when_idle: Callable[[], None] | None,
     ) -> None:
         self._store = store
         self._reader = store.reader()
@@ -170,6 +175,7 @@ class _Worker:
         self._progress = progress
         self._losses = losses
         self._interruption = interruption
+        self._when_idle = when_idle
         self._waiting: list[RunGroup] = []
         self._held: dict[int, _Held] = {}
         self._preparation = Preparation(how)
@@ -212,6 +218,8 @@ class _Worker:
         if self._waiting or self._held:
             return True
         if self._how.watch:
+            if self._when_idle is not None:
+                self._patiently(self._when_idle)
             time.sleep(WATCH_SECONDS)
         return self._how.watch
 

@@ -4,14 +4,21 @@ import shutil
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
+from streamlit.testing.v1 import AppTest
 
+from dashboard.report.command import written
+from dashboard.views import shortcuts
+from seqcls.shortcuts import READERS
 from sweeps import api
 from sweeps.api import reading
+from sweeps.api.presentation import display_strings
 from sweeps.store.databases.engine import Store
-from sweeps.store.opening import open_writer
+from sweeps.store.opening import open_reader, open_writer
 from sweeps.store.reads.shortcuts import unread_tests
 from sweeps.store.writes.shortcuts import fit_shortcuts
+from tests.app import open_app, rerun, said
 from tests.databases import file_of, rows
 
 SPEC = {
@@ -53,7 +60,7 @@ def read_file(trained_file: Path, tmp_path_factory: pytest.TempPathFactory) -> P
     path = shutil.copy(trained_file, tmp_path_factory.mktemp("read") / "read.db")
     store = open_writer(str(path))
     for unread in unread_tests(store):
-        assert fit_shortcuts(store, unread)
+        assert fit_shortcuts(store, unread) is None
     return Path(path)
 
 
@@ -102,6 +109,88 @@ def test_of_tests_that_no_reader_was_asked_about_nothing_is_said(trained_file: P
     assert scores.empty
     assert reading.best_shortcut(scores).empty
     assert reading.shortcut_shares(scores).empty
+
+
+def open_inside(monkeypatch: pytest.MonkeyPatch, path: Path, run: int) -> AppTest:
+    """The page of a model, with what is said of shortcuts unfolded."""
+    app = open_app(monkeypatch, path, "model", run=str(run))
+    app.session_state["shortcuts"] = True
+    return rerun(app)
+
+
+def test_compare_says_what_can_be_reached_without_the_language(
+    monkeypatch: pytest.MonkeyPatch, read_file: Path, trained_file: Path
+) -> None:
+    app = open_app(monkeypatch, read_file)
+    table = app.dataframe[0].value
+    shares = reading.best_shortcuts(open_reader(str(read_file)), [1, 2]).set_index("config_id")
+    expected = {f"{x.within:.1%} / {x.beyond:.1%}".replace(".0%", "%") for x in shares.itertuples()}
+    assert set(table["shortcut"].str.strip()) == expected
+    # Two epochs teach nothing.
+    assert "No better than a shortcut: 2 of 2 configurations" in [x.label for x in app.expander]
+    assert "no better than a linear reader of the" in said(app)
+    assert "shortcut" not in open_app(monkeypatch, trained_file).dataframe[0].value
+
+
+def test_shares_of_readers_sort_as_numbers_do() -> None:
+    numbers = [0.05, 0.5, 0.976, 0.98, 0.99991, 1.0]
+    table = pd.DataFrame({"shortcut_within": numbers, "shortcut_beyond": [0.5] * 5 + [None]})
+    texts = [text or "" for text in shortcuts.within_and_beyond(table)]
+    assert texts == sorted(texts)
+    assert texts[2].strip() == "97.6% / 50%"
+    assert texts[-1] == "100% / none"
+
+
+def test_a_model_is_shown_by_how_its_test_strings_were_drawn(
+    monkeypatch: pytest.MonkeyPatch, read_file: Path
+) -> None:
+    store = open_reader(str(read_file))
+    app = open_inside(monkeypatch, read_file, 2)
+    assert "**No better than" in said(app)
+    counts, strings, readers = (table.value for table in app.dataframe[:3])
+    assert counts["drawn"].tolist() == ["positive", "uniform", "edited", "near"]
+    found = reading.accuracy_by_drawn(store, [2])
+    assert counts["tested"].tolist() == found["tested"].tolist()
+    assert counts["accuracy"].tolist() == pytest.approx(1 - found["wrong"] / found["tested"])
+    (config,) = reading.configs(store, (2,)).values()
+    wrong = set(display_strings(reading.string_errors(store, 2), config)["string"])
+    for row in strings.to_dict("records"):
+        assert (row["string"] in wrong) == (row["answer"] == "wrong")
+    assert set(strings["answer"]) == {"right", "wrong"}
+    assert strings["drawn"].iloc[0] == "near", "the hardest kind first"
+    assert readers["reader"].nunique() == len(READERS) - 3, "those of transductions are others"
+
+
+def test_a_test_that_nobody_asked_about_is_said_to_be_one(
+    monkeypatch: pytest.MonkeyPatch, trained_file: Path, tmp_path: Path
+) -> None:
+    path = tmp_path / "old.db"
+    store = open_writer(str(shutil.copy(trained_file, path)))
+    with store.change() as connection:
+        connection.exec_driver_sql("UPDATE test_string SET drawn = NULL")
+    told = said(open_inside(monkeypatch, path, 1))
+    assert "No shortcut readers have been asked about this test yet" in told
+    assert "How each test string was drawn is not stored" in told
+    assert "No better than" not in told
+
+
+def test_errors_are_picked_by_how_their_strings_were_drawn(
+    monkeypatch: pytest.MonkeyPatch, read_file: Path
+) -> None:
+    errors = reading.string_errors(open_reader(str(read_file)), 2)
+    of_kind = errors[errors["drawn"] == "near"]["string"].tolist()
+    assert 0 < len(of_kind) < len(errors)
+    app = open_app(monkeypatch, read_file, "failing", run="2", drawn="near")
+    (table,) = [x.value for x in app.dataframe if "drawn" in x.value]
+    assert table["string"].tolist() == of_kind
+    assert set(table["drawn"]) == {"near"}
+
+
+def test_a_report_says_what_can_be_reached_without_the_language(read_file: Path) -> None:
+    text = written(open_reader(str(read_file)), "forms")
+    assert "<th>shortcut</th>" in text
+    assert "no better than a linear reader of the" in text
+    assert "Dashed: best shortcut" in text.replace("\n", " ")
 
 
 def test_accuracy_is_known_of_each_way_of_drawing(store: Store) -> None:

@@ -106,6 +106,46 @@ def seen(chart: Any) -> list[str]:
     return [x for x in (*lines, *points) if not re.search(r'opacity="0(\.00\d*)?"', x)]
 
 
+READERS = pd.DataFrame(
+    {
+        "configuration": ["b", "b", "a", "a"],
+        "reader": "the bigrams that occur, linear",
+        "middle": [5.5, 15.5, 5.5, 15.5],
+        "value": [0.5, 0.6, 0.5, 0.6],
+        "rank": [0, 0, 1, 1],
+        "of": 2,
+    }
+)
+
+
+@pytest.mark.parametrize("draw", [accuracy_by_length, zoomed_by_length])
+def test_the_best_shortcut_is_a_dashed_line_that_the_title_names(draw: Any) -> None:
+    colors = {"b": "#112233", "a": "#445566"}
+    one = READERS[READERS["configuration"] == "b"].assign(configuration=None)
+    spec = draw(SEEDS, MEDIANS, LIMITS, "Accuracy", colors, one).to_dict()
+    said = " ".join(spec["title"]["subtitle"])
+    assert "Dashed: best shortcut: the bigrams that occur, linear." in said
+    layers = spec.get("layer") or spec["vconcat"][0]["layer"]
+    (dashed,) = [x for x in layers if x["mark"]["type"] == "line" and "strokeDash" in x["mark"]]
+    assert "color" not in dashed["encoding"], "it belongs to no configuration alone"
+    assert dashed["encoding"]["y"]["scale"]["domain"][0] <= 0.5, "it is in sight"
+    plain = draw(SEEDS, MEDIANS, LIMITS, "Accuracy", colors).to_dict()
+    assert "Dashed" not in " ".join(plain["title"]["subtitle"])
+
+
+def test_dashes_of_configurations_with_one_test_take_turns() -> None:
+    spec = accuracy_by_length(SEEDS, MEDIANS, LIMITS, "Accuracy", None, READERS).to_dict()
+    marks = [x["mark"] for x in spec["layer"] if "strokeDashOffset" in x["mark"]]
+    ((drawn, left), other), offsets = (
+        [mark["strokeDash"] for mark in marks],
+        [mark["strokeDashOffset"] for mark in marks],
+    )
+    assert [drawn, left] == other
+    starts = sorted(-offset % (drawn + left) for offset in offsets)
+    assert starts[1] - starts[0] >= drawn
+    assert starts[1] + drawn <= starts[0] + drawn + left
+
+
 @pytest.mark.parametrize("draw", [accuracy_by_length, zoomed_by_length])
 def test_where_all_strings_are_in_one_point_the_point_is_seen(draw: Any) -> None:
     colors = {"b": "#112233", "a": "#445566"}

@@ -33,7 +33,7 @@ from sweeps.store.tables import (
     TestString,
 )
 
-STRING_COLUMNS = ("string", "length", "label", "occurrences", "target")
+STRING_COLUMNS = ("string", "length", "label", "occurrences", "target", "drawn")
 
 OUTPUT_COLUMNS = ("output", "first_wrong", "log_probability", "error_kind")
 """What is known of a transduction's errors besides."""
@@ -52,6 +52,7 @@ ERRORS = pa.schema(
         ("first_wrong", pa.int64()),
         ("log_probability", pa.float64()),
         ("error_kind", pa.string()),
+        ("drawn", pa.string()),
     ]
 )
 _NUMBERED = ERRORS.insert(1, pa.field("number", pa.int64()))
@@ -106,15 +107,22 @@ def errors_of_runs(connection: Connection, run_ids: Sequence[int]) -> pd.DataFra
         run_id, number, string, length, label, logit, occurrences; and target, where any of the
         runs is of a task that is no language, whose strings have no label; and `OUTPUT_COLUMNS`,
         where any is of a transduction: the output, where it and the target part (tokens), the
-        log-probability of the target (nats) and the kind of the error.
+        log-probability of the target (nats) and the kind of the error; and drawn, where it is known
+        of any string how it was drawn: one of `seqcls.results.DRAWN`.
     """
     table = errors_table(connection, run_ids, TestStrings())
-    columns = [name for name in _NUMBERED.names if name not in ("target", *OUTPUT_COLUMNS)]
+    there = {
+        name: table[name].null_count < len(table) for name in ("target", "error_kind", "drawn")
+    }
+    missing: list[str] = [] if there["drawn"] else ["drawn"]
     whole: dict[str, Any] = {}
-    if table["error_kind"].null_count < len(table):
-        columns, whole = _NUMBERED.names, {"label": "Int64", "first_wrong": "Int64"}
-    elif table["target"].null_count < len(table):
-        columns, whole = [*columns, "target"], {"label": "Int64"}
+    if there["error_kind"]:
+        whole = {"label": "Int64", "first_wrong": "Int64"}
+    elif there["target"]:
+        missing, whole = [*missing, *OUTPUT_COLUMNS], {"label": "Int64"}
+    else:
+        missing = [*missing, "target", *OUTPUT_COLUMNS]
+    columns = [name for name in _NUMBERED.names if name not in missing]
     frame: pd.DataFrame = table.select(columns).to_pandas()
     return frame.astype(whole)
 

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from jaxtyping import Bool
-from sqlalchemy import exists, select
+from sqlalchemy import exists, func, select, type_coerce
+from sqlalchemy.types import NullType
 
 from seqcls.errors import SeqclsError
 from seqcls.problem import Problem, resolve
@@ -29,6 +30,11 @@ class Unread:
     """That of its strings."""
     problem: Problem
     """One of those that are trained and tested so."""
+
+    @property
+    def training(self) -> str:
+        """The hash of what determines the training strings."""
+        return training_key(self.problem)
 
 
 def unread_tests(store: Store, sweep_ids: Collection[int] | None = None) -> list[Unread]:
@@ -81,10 +87,16 @@ def shortcut_scores(store: Store, config_ids: Collection[int]) -> pd.DataFrame:
         for reader, reason, lengths in rows:
             each: list[tuple[Any, ...]] = [(None, None, 0, 0)]
             if lengths is not None:
-                each = [(x, x in trained, *counts) for x, *counts in unpacked_lengths(lengths)]
+                try:
+                    counted = unpacked_lengths(lengths)
+                except (ValueError, TypeError, RecursionError):
+                    # A damaged one is absent, and no reason to show nothing else.
+                    continue
+                each = [(x, x in trained, *counts) for x, *counts in counted]
             found += [(config_id, reader, reason, *row) for config_id in ids for row in each]
     found.sort(key=lambda row: (row[0], _place(row[1])))
     columns = ["config_id", "reader", "reason", "length", "within", "tested", "right"]
+    types: dict[str, Any]
     types = {"config_id": int, "length": "Int64", "within": "boolean", "tested": int, "right": int}
     return pd.DataFrame(found, columns=columns, dtype=object).astype(types)
 
@@ -133,6 +145,28 @@ def shortcut_shares(scores: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(sums).reset_index()
 
 
+def best_shortcuts(store: Store, config_ids: Collection[int]) -> pd.DataFrame:
+    """What the best reader of each configuration's test reaches: worked out once for each test.
+
+    Returns:
+        config_id, reader, within, beyond and whole, as `shortcut_shares`, tested (strings, each as
+        often as it occurs) and all_read (whether the models were tested on all of them); no row of
+        a test that no readers were asked about.
+    """
+    alike = {ids[0]: ids for _, ids, _ in _rows(store, config_ids, ("reader",))}
+    best = best_shortcut(shortcut_scores(store, alike))
+    found = shortcut_shares(best).merge(best.groupby("config_id", as_index=False)["tested"].sum())
+    every = [(first, config_id) for first, ids in alike.items() for config_id in ids]
+    found = pd.DataFrame(every, columns=["config_id", "own"]).merge(found)
+    query = select(Run.config_id, func.max(Run.tested)).group_by(Run.config_id)
+    with store.begin() as connection:
+        rows = connection.execute(query.where(one_of(Run.config_id, found["own"].tolist())))
+        tested = {row[0]: row[1] for row in rows}
+    found = found.assign(all_read=found["own"].map(tested) == found["tested"])
+    found = found.drop(columns="config_id").rename(columns={"own": "config_id"})
+    return found[["config_id", "reader", "within", "beyond", "whole", "tested", "all_read"]]
+
+
 def read_rightly(store: Store, config_id: int) -> Mapping[str, Bool[np.ndarray, " string"]]:
     """Which test strings of a configuration each reader is right on, by their numbers.
 
@@ -142,8 +176,27 @@ def read_rightly(store: Store, config_id: int) -> Mapping[str, Bool[np.ndarray, 
         reader: np.unpackbits(np.frombuffer(correct, dtype=np.uint8)).astype(bool)
         for _, _, rows in _rows(store, [config_id], ("reader", "correct"))
         for reader, correct in rows
-        if correct is not None
+        if isinstance(correct, bytes | memoryview)
     }
+
+
+def with_shortcuts(store: Store, runs: pd.DataFrame) -> pd.DataFrame:
+    """Runs with what the best reader of their test reaches: `shortcut_within`, `shortcut_beyond`.
+
+    Shares of the test strings of trained lengths, and of those of others; missing where no reader
+    was asked, or none could be fitted.
+
+    Args:
+        store: where to read.
+        runs: a row each, with its config_id.
+    """
+    best = best_shortcut(shortcut_scores(store, set(runs["config_id"].tolist())))
+    shares = shortcut_shares(best).set_index("config_id")
+    reached = {
+        f"shortcut_{name}": runs["config_id"].map(shares[name]).astype(float)
+        for name in ("within", "beyond")
+    }
+    return runs.assign(**reached)
 
 
 def _rows(
@@ -153,7 +206,8 @@ def _rows(
 
     Each with the lengths of the training strings and the ids of its configurations.
     """
-    columns = [getattr(ShortcutRow, name) for name in names]
+    # As they are: a damaged row is none, where the columns' own types would end the whole read.
+    columns = [type_coerce(getattr(ShortcutRow, name), NullType()) for name in names]
     with store.begin() as connection:
         known = set(connection.scalars(select(ShortcutRow.test_set_id).distinct()))
         if not known:
@@ -162,17 +216,25 @@ def _rows(
         query = query.where(one_of(Config.id, config_ids), one_of(Config.test_set_id, known))
         tests: dict[tuple[int, str], tuple[range, list[int]]] = {}
         for config_id, text, test_set_id in connection.execute(query.order_by(Config.id)):
-            problem = _problem(text)
-            if problem is not None and test_set_id is not None and not problem.is_imported:
-                key = (test_set_id, training_key(problem))
-                tests.setdefault(key, (problem.train.lengths, []))[1].append(config_id)
-        for (test_set_id, training), (trained, ids) in tests.items():
+            training = _training(text)
+            if training is not None and test_set_id is not None:
+                key, lengths = training
+                tests.setdefault((test_set_id, key), (lengths, []))[1].append(config_id)
+        for (test_set_id, key), (trained, ids) in tests.items():
             own = select(*columns).where(ShortcutRow.test_set_id == test_set_id)
-            yield (
-                trained,
-                ids,
-                list(connection.execute(own.where(ShortcutRow.training == training))),
-            )
+            yield trained, ids, list(connection.execute(own.where(ShortcutRow.training == key)))
+
+
+@lru_cache(maxsize=2**15)
+def _training(text: str) -> tuple[str, range] | None:
+    """The training key and lengths of a stored configuration, where they are known here.
+
+    Of each once: pages ask for all configurations whenever a run has ended.
+    """
+    problem = _problem(text)
+    if problem is None or problem.is_imported:
+        return None
+    return training_key(problem), problem.train.lengths
 
 
 @lru_cache(maxsize=4096)

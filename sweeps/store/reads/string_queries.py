@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from jaxtyping import Int64
-from sqlalchemy import ColumnElement, Connection, func, select
+from sqlalchemy import ColumnElement, Connection, Select, func, select
 
 from seqcls.fields import language_of
 from seqcls.problem import tokenizer_of
+from seqcls.results import DRAWN
 from sweeps.store.columns import unpacked_numbers
 from sweeps.store.databases.engine import Store
 from sweeps.store.databases.statements import one_of
@@ -41,6 +42,8 @@ class ErrorSearch:
     text: str = ""
     """Text that the string contains, as it is stored, such as `ab{100}`, or as it is shown."""
     kind: Kind | None = None
+    drawn: str | None = None
+    """How it was drawn, one of `seqcls.results.DRAWN`."""
 
 
 EVERY_ERROR = ErrorSearch()
@@ -65,8 +68,8 @@ def string_errors(
 
     Returns:
         string, kind (`NO_ANSWER` where the model computed NaN), length (letters), label (1: in
-        the language), logit, occurrences (in the test set); of other tasks target, and of
-        transductions `OUTPUT_COLUMNS`.
+        the language), logit, occurrences (in the test set); drawn, where it is known how; of other
+        tasks target, and of transductions `OUTPUT_COLUMNS`.
     """
     errors = _matching(store, run_id, search)
     # Numbers sort strings as text, in every database alike.
@@ -77,7 +80,7 @@ def string_errors(
     if unanswered.any() and not queries.run_config(store, run_id).imported:
         errors["kind"] = errors["kind"].mask(unanswered, NO_ANSWER)
     columns = ["string", "kind", "length", "label", "logit", "occurrences"]
-    columns += [name for name in ("target", *OUTPUT_COLUMNS) if name in errors]
+    columns += [name for name in ("drawn", "target", *OUTPUT_COLUMNS) if name in errors]
     end = None if limit is None else offset + limit
     return errors.iloc[offset:end][columns].reset_index(drop=True)
 
@@ -251,11 +254,24 @@ def _kinds(labels: "pd.Series[int]") -> list[str]:
 def _matching(store: Store, run_id: int, search: ErrorSearch) -> pd.DataFrame:
     with store.begin() as connection:
         errors = errors_of_runs(connection, [run_id])
+        drawn = {row.number: row.drawn for row in connection.execute(_drawn(run_id))}
+    if drawn:
+        errors["drawn"] = errors["number"].map(drawn)
+    if search.drawn is not None:
+        errors = errors[errors["drawn"] == search.drawn] if drawn else errors.head(0)
     if search.text:
         errors = errors[_contain(store, run_id, errors["string"], search.text)]
     if search.kind is not None:
         errors = errors[errors["label"] == KINDS.index(search.kind)]
     return errors
+
+
+def _drawn(run_id: int) -> Select[int, str | None]:
+    """How the strings of a run's test set were drawn, where that is known: number, drawn."""
+    query = select(TestString.number, TestString.drawn)
+    query = query.join(Config, Config.test_set_id == TestString.test_set_id)
+    query = query.join(Run, Run.config_id == Config.id)
+    return query.where(Run.id == run_id, TestString.drawn.is_not(None))
 
 
 def _contain(store: Store, run_id: int, strings: "pd.Series[str]", text: str) -> "pd.Series[bool]":
@@ -281,3 +297,36 @@ def tested_strings(store: Store, config_id: int) -> set[str]:
     with store.begin() as connection:
         test = stored_test_set(connection, connection.scalars(query).one() or 0)
     return set(compress(test.texts, are_tested(config, test)))
+
+
+def strings_by_drawn(store: Store, run_id: int, each: int) -> pd.DataFrame:
+    """Some test strings of a run of each kind, by how they were drawn: right ones and wrong ones.
+
+    Args:
+        store: where to read.
+        run_id: a finished run.
+        each: of right ones and of wrong ones at most so many of each kind, evenly from the shortest
+            to the longest.
+
+    Returns:
+        drawn (one of `seqcls.results.DRAWN`, in their order), right, string, length; no row where
+        it is not known how they were drawn.
+    """
+    query = select(Config.id, Config.test_set_id).join(Run, Run.config_id == Config.id)
+    with store.begin() as connection:
+        config_id, test_set_id = connection.execute(query.where(Run.id == run_id)).one()
+        test = stored_test_set(connection, test_set_id or 0)
+        wrong = errors_of_runs(connection, [run_id])["number"].to_numpy(dtype=np.int64)
+    right = np.ones(len(test.texts), dtype=bool)
+    right[wrong] = False
+    columns = {"drawn": test.drawn, "right": right, "string": test.texts, "length": test.lengths}
+    table = pd.DataFrame(columns)[are_tested(queries.configs(store, (config_id,))[config_id], test)]
+    table = table[table["drawn"].notna()].sort_values("length", kind="stable")
+    parts = [
+        rows.iloc[np.linspace(0, len(rows) - 1, min(each, len(rows))).round().astype(int)]
+        for drawn in DRAWN
+        for is_right in (False, True)
+        for rows in [table[(table["drawn"] == drawn) & (table["right"] == is_right)]]
+        if len(rows)
+    ]
+    return pd.concat([table.head(0), *parts], ignore_index=True)

@@ -1,0 +1,109 @@
+"""Shortcut readers, fitted to the tests of finished runs once there is nothing to train.
+
+No page and no run waits for them: what they reach is stored beside the test set when it is known,
+and until then pages say that the readers have not been asked.
+"""
+
+import logging
+import os
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass, field
+
+from seqcls.errors import SeqclsError, StoreUnavailableError
+from sweeps.access import is_off
+from sweeps.processes import OnProgress
+from sweeps.store.databases.engine import Store
+from sweeps.store.reads.queries import revision
+from sweeps.store.reads.shortcuts import Unread, unread_tests
+from sweeps.store.reads.workers import queued_runs
+from sweeps.store.writes.shortcuts import fit_shortcuts
+
+SHORTCUTS_VARIABLE = "SEQCLS_SHORTCUTS"
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass
+class FittedReaders:
+    """What became of the tests that no shortcut readers had been asked about."""
+
+    tests: int = 0
+    """Those that they were asked about now."""
+    skipped: dict[int, str] = field(default_factory=dict)
+    """Why no readers can be asked about a test set, by its id."""
+    is_queued: bool = False
+    """Whether it ended early since runs were queued."""
+
+
+def are_fitted_after_training() -> bool:
+    """Whether workers fit readers: unless `SEQCLS_SHORTCUTS` is 0, false, no or off."""
+    return not is_off(os.environ.get(SHORTCUTS_VARIABLE, "on"))
+
+
+def fit_readers(
+    store: Store,
+    sweep_ids: Collection[int] | None = None,
+    on_progress: OnProgress | None = None,
+    *,
+    until_queued: bool = False,
+) -> FittedReaders:
+    """Fits shortcut readers to every test of finished runs that none were asked about.
+
+    Each test's are stored as they are fitted: what was stored before an interruption stays.
+
+    Args:
+        store: the database, open for writing.
+        sweep_ids: only of runs of these sweeps; of all where it is None.
+        on_progress: told how many tests are done, and of how many.
+        until_queued: end once there are runs of these sweeps to train, after the test at hand.
+
+    Raises:
+        StoreUnavailableError: the database cannot be read or written any longer.
+    """
+    fitted = FittedReaders()
+    reader = store.reader()
+    unread = unread_tests(reader, sweep_ids)
+    # Workers that end at the same time begin at different tests.
+    first = os.getpid() % max(1, len(unread))
+    for number, test in enumerate(unread[first:] + unread[:first]):
+        if until_queued and queued_runs(reader, None if sweep_ids is None else [*sweep_ids]):
+            fitted.is_queued = True
+            break
+        if on_progress is not None:
+            on_progress(number, len(unread))
+        _fit(store, test, fitted)
+    return fitted
+
+
+def fit_when_idle(store: Store, sweep_ids: Collection[int] | None = None) -> Callable[[], None]:
+    """What a worker that waits for runs calls again and again: it fits the readers of one test."""
+    tests: Iterator[Unread] = iter(())
+    seen, tried = -1, set[tuple[int, str]]()
+    reader, fitted = store.reader(), FittedReaders()
+
+    def fit_next() -> None:
+        nonlocal tests, seen
+        test = next(tests, None)
+        if test is None and (now := revision(reader)) != seen:
+            # Only where something was written are there tests that were not there before.
+            seen, tests = now, iter(unread_tests(reader, sweep_ids))
+            test = next(tests, None)
+        if test is not None and (key := (test.test_set_id, test.training)) not in tried:
+            tried.add(key)
+            _fit(store, test, fitted)
+
+    return fit_next
+
+
+def _fit(store: Store, test: Unread, fitted: FittedReaders) -> None:
+    try:
+        reason = fit_shortcuts(store, test)
+    except StoreUnavailableError:
+        raise
+    except SeqclsError as error:
+        reason = str(error)
+    if reason is None:
+        fitted.tests += 1
+    else:
+        fitted.skipped[test.test_set_id] = reason
+        _log.warning("no shortcut readers for test set %d: %s", test.test_set_id, reason)
