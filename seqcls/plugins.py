@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar
 from uuid import uuid4
 
+from seqcls.cancellation import Cancelled
 from seqcls.config import default_fields
 from seqcls.errors import PluginError, PluginMissingError, SeqclsError, describe_error
 
@@ -110,7 +111,7 @@ class Registry(Mapping[str, Part], Generic[Part]):
         """
         try:
             yield
-        except (SeqclsError, KeyboardInterrupt):
+        except (SeqclsError, KeyboardInterrupt, Cancelled):
             raise
         except BaseException as error:
             if self.is_own(name):

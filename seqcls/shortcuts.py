@@ -40,6 +40,9 @@ FITTED_ON = 20_000
 PLACES = 20_000
 """Places of their targets that the reader of aligned tokens is fitted on."""
 
+BLOCK_TOKENS = 2**22
+"""Runs of tokens are looked for in blocks of about so many, to bound the memory that it takes."""
+
 READERS: Mapping[str, str] = {
     "length": "the majority label of each length",
     "ends": "the first and last letters",
@@ -324,6 +327,21 @@ def _grams(
     strings: TokenStrings, size: int
 ) -> tuple[Int64[np.ndarray, " gram"], Int64[np.ndarray, " gram"]]:
     """The runs of tokens that occur in strings, ends included: rows, and a number for each run."""
+    width = max(1, int(strings.lengths.max(initial=1)))
+    block = max(1, BLOCK_TOKENS // width)
+    parts = [
+        (first, *_grams_of(strings.take(slice(first, first + block)), size))
+        for first in range(0, len(strings), block)
+    ]
+    rows = np.concatenate(
+        [np.zeros(0, dtype=np.int64), *(first + rows for first, rows, _ in parts)]
+    )
+    return rows, np.concatenate([np.zeros(0, dtype=np.int64), *(grams for _, _, grams in parts)])
+
+
+def _grams_of(
+    strings: TokenStrings, size: int
+) -> tuple[Int64[np.ndarray, " gram"], Int64[np.ndarray, " gram"]]:
     end = strings.num_letters
     edge = np.full((len(strings), size - 1), end + 1, dtype=np.int64)
     letters = np.where(strings.letters == NO_LETTER, end, strings.letters.astype(np.int64))

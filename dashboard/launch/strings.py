@@ -71,7 +71,7 @@ def show(submitted: tuple[str, ...], take: Take | None) -> None:
         tests = _tests(submitted)
     except SeqclsError:
         return
-    for said in dict.fromkeys(filter(None, map(_near_obstacle, tests))):
+    for said in dict.fromkeys(filter(None, map(_near_obstacle, tests[:MOST_SHOWN]))):
         st.caption(verbatim(said))
     _show_readers(tests, take)
     _show_strings(tests)
@@ -81,7 +81,7 @@ def show(submitted: tuple[str, ...], take: Take | None) -> None:
 def _tests(submitted: tuple[str, ...]) -> Sequence[Test]:
     specs = [parse_spec(json.loads(text)) for text in submitted]
     configs = (config for spec in specs for config in spec.configs())
-    return distinct_tests(islice(configs, MOST_LOOKED_THROUGH))[:MOST_SHOWN]
+    return distinct_tests(islice(configs, MOST_LOOKED_THROUGH))
 
 
 def _near_obstacle(test: Test) -> str | None:
@@ -114,10 +114,12 @@ def _show_strings(tests: Sequence[Test]) -> None:
     if not folded.open:
         return
     with folded:
-        named = _by_name(tests)
+        named = _by_name(tests[:MOST_SHOWN])
         name = next(iter(named))
         if len(named) > 1:
             name = st.selectbox("Strings of", list(named), key="launch_strings_of")
+        if len(tests) > MOST_SHOWN:
+            st.caption(f"The first {MOST_SHOWN} of {len(tests):,}; `seqcls draw` shows any.")
         part = st.segmented_control(
             "Part", PARTS, default="train", required=True, key="launch_strings_part"
         )
@@ -125,7 +127,7 @@ def _show_strings(tests: Sequence[Test]) -> None:
         try:
             looked = visitors.ask(
                 ("strings of each kind", problem.sampler(part)),
-                partial(first_strings, problem, part, OF_EACH),
+                partial(_draw, problem, part),
                 "Drawing strings",
                 ANSWERS,
             )
@@ -133,6 +135,11 @@ def _show_strings(tests: Sequence[Test]) -> None:
             st.caption(verbatim(f"These strings can't be drawn: {error}"))
             return
         _show_kinds(problem, part, looked)
+
+
+def _draw(problem: Problem, part: str) -> FirstStrings:
+    with TASKS.wrap_errors(problem.config.task):
+        return first_strings(problem, part, OF_EACH)
 
 
 def _show_kinds(problem: Problem, part: str, looked: FirstStrings) -> None:
@@ -266,7 +273,8 @@ def _is_left(key: Any, wanted: Container[Any]) -> bool:
 
 def _read(config: RunConfig) -> TestReached | SeqclsError:
     try:
-        return reached(resolve(config), {})
+        with TASKS.wrap_errors(config.task):
+            return reached(resolve(config), {})
     except SeqclsError as error:
         return error
 
@@ -285,8 +293,9 @@ def _show_reached(made: TestReached | SeqclsError, name: str) -> None:
             for where in ("within", "beyond")
             if (shares := [x for each in made.readers if (x := getattr(each, where)) is not None])
         ]
-        most = f"Shortcut readers reach at most {' and '.join(said)} trained lengths."
-        st.caption(verbatim(of_test + (most if said else "No shortcut reader can be fitted.")))
+        most = f"readers reach at most {' and '.join(said)} trained lengths."
+        said_of = f"{of_test}shortcut" if of_test else "Shortcut"
+        st.caption(verbatim(f"{said_of} {most if said else 'readers cannot be fitted.'}"))
     with st.expander("What each reader reaches", key=f"launch_readers {name}"):
         st.dataframe(
             pd.DataFrame([_row(each) for each in made.readers]),

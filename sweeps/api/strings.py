@@ -141,8 +141,8 @@ def _advice(problem: Problem, found: Sequence[Reached]) -> tuple[str | None, dic
     if (by := decided_by(problem)) is not None:
         return f"{said}: {by} decide this language", {}
     test = problem.test
-    known = "the language" if isinstance(problem.task, LanguageTask) else "what is to be computed"
-    said += f", without knowing {known}"
+    if isinstance(problem.task, LanguageTask) and problem.unknown_labels is None:
+        said += ", without knowing the language"
     if not isinstance(test, BalancedStrings) or test.negatives == "near" or test.near_obstacle:
         return said, {}
     own = problem.config.test_negatives != AS_TRAINED

@@ -74,7 +74,7 @@ def shortcuts(spec: Spec, where: Where = None, as_json: AsJson = False) -> None:
     for row in rows:
         row |= {name: _percent(row[name]) for name in ("within", "beyond")}
         row |= {"reader": READERS[row["reader"]], "reason": row["reason"] or ""}
-    print_table(pd.DataFrame(rows), "Right without knowing the language", TableOptions())
+    print_table(pd.DataFrame(rows), "How often shortcut readers are right", TableOptions())
     for advice in dict.fromkeys(test.advice for test in found if test.advice):
         say(advice)
 

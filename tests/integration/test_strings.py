@@ -225,6 +225,16 @@ def test_advice_names_the_fields_that_would_help() -> None:
             assert f'{name} = "{value}"' in (said[0].advice or "")
 
 
+def test_what_a_reader_knows_is_said_of_languages_alone(tmp_path: Path, rows_file: str) -> None:
+    """The input is what `copy` writes, and of a file's language nobody knows what decides it."""
+    (copied,) = api.shortcuts(spec_file(tmp_path, {"task": "copy"}))
+    (of_rows,) = api.shortcuts(spec_file(tmp_path, {"task": "file", "path": rows_file}))
+    said = "100.0% beyond trained lengths can be reached by the input itself"
+    assert copied.advice == said
+    assert "without knowing" not in (of_rows.advice or "")
+    assert copied.remedy == of_rows.remedy == {}
+
+
 def test_a_language_that_runs_of_tokens_decide_is_not_passed_by_a_shortcut() -> None:
     for pattern, by in [("(ab)*", "pairs of neighboring tokens"), ("(aab)*", "runs of three")]:
         fields = {"task": "regular", "alphabet": "ab", "pattern": pattern, "train_size": 2_000}

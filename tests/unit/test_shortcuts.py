@@ -142,6 +142,14 @@ def test_the_reader_of_pairs_sees_pairs_alone() -> None:
     assert all(len(answers) == 1 for answers in said.values())
 
 
+def test_long_strings_are_read_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    problem = problem_of(task="dyck", negatives="near")
+    whole = {name: right(problem, name).tolist() for name in ("bigrams", "trigrams")}
+    monkeypatch.setattr(shortcuts, "BLOCK_TOKENS", 100)
+    shortcuts._read.cache_clear()
+    assert {name: right(problem, name).tolist() for name in whole} == whole
+
+
 def test_copies_are_the_identity_and_reversals_are_where_they_are_palindromes() -> None:
     small = {"num_tokens": 2, "test_max_length": 8, "train_max_length": 6}
     copy = problem_of(task="copy", **small)
