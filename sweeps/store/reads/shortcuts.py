@@ -190,8 +190,7 @@ def with_shortcuts(store: Store, runs: pd.DataFrame) -> pd.DataFrame:
         store: where to read.
         runs: a row each, with its config_id.
     """
-    best = best_shortcut(shortcut_scores(store, set(runs["config_id"].tolist())))
-    shares = shortcut_shares(best).set_index("config_id")
+    shares = best_shortcuts(store, set(runs["config_id"].tolist())).set_index("config_id")
     reached = {
         f"shortcut_{name}": runs["config_id"].map(shares[name]).astype(float)
         for name in ("within", "beyond")
