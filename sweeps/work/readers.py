@@ -37,7 +37,7 @@ class FittedReaders:
 
 def are_fitted_after_training() -> bool:
     """Whether workers fit readers: unless `SEQCLS_SHORTCUTS` is 0, false, no or off."""
-    return not is_off(os.environ.get(SHORTCUTS_VARIABLE, "on"))
+    return not is_off(os.environ.get(SHORTCUTS_VARIABLE) or "on")
 
 
 def fit_readers(
@@ -89,8 +89,8 @@ def fit_when_idle(store: Store, sweep_ids: Collection[int] | None = None) -> Cal
             seen, tests = now, iter(unread_tests(reader, sweep_ids))
             test = next(tests, None)
         if test is not None and (key := (test.test_set_id, test.training)) not in tried:
-            tried.add(key)
             _fit(store, test, fitted)
+            tried.add(key)
 
     return fit_next
 

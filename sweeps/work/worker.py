@@ -3,12 +3,13 @@
 import logging
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import count
 from typing import TypeVar
 
+from seqcls.cancellation import Cancelled, cancelled_when
 from seqcls.config import RunConfig
 from seqcls.engines.choice import Choice, choose_engine
 from seqcls.errors import ConfigError, MachineError, StoreBusyError
@@ -218,10 +219,15 @@ class _Worker:
         if self._waiting or self._held:
             return True
         if self._how.watch:
-            if self._when_idle is not None:
-                self._patiently(self._when_idle)
+            self._use_idle_time()
             time.sleep(WATCH_SECONDS)
         return self._how.watch
+
+    def _use_idle_time(self) -> None:
+        if self._when_idle is None:
+            return
+        with suppress(Cancelled), cancelled_when(lambda: self._interruption.signal is not None):
+            self._patiently(self._when_idle)
 
     def _is_ending(self) -> bool:
         if self._interruption.signal is None:

@@ -19,7 +19,11 @@ _QUERIES = {
         "JOIN run ON run.id = run_id JOIN config ON config.id = config_id"
     ),
     "test_string": (
-        "SELECT key, number, string, length, label, occurrences, target FROM test_string "
+        "SELECT key, number, string, length, label, occurrences, target, drawn "
+        "FROM test_string JOIN test_set ON test_set.id = test_set_id"
+    ),
+    "shortcut": (
+        "SELECT key, training, reader, lengths, correct, reason FROM shortcut "
         "JOIN test_set ON test_set.id = test_set_id"
     ),
     **{

@@ -18,6 +18,7 @@ from sweeps.store.reads.explained import SHORT_TRIED
 from sweeps.store.tables import Base
 from sweeps.store.writes.test_sets import store_dataset
 from sweeps.work.machine import WorkOptions
+from sweeps.work.readers import fit_readers
 from sweeps.work.worker import work
 from tests.conftest import SHORT
 
@@ -103,7 +104,9 @@ def make(path: Path) -> Path:
     work(store, [writer.submit(store, parse_spec(COPIES))], WorkOptions(0))
     work(store, [writer.submit(store, parse_spec(OTHER))], WorkOptions(0))
     writer.submit(store, parse_spec({**SPEC, "name": "waiting", "model_seeds": [7]}))
+    fit_readers(store)
     with store.begin() as connection:
+        connection.exec_driver_sql("UPDATE test_string SET drawn = 'positive' WHERE label = 1")
         store_dataset(connection, dataset())
         for table, values in OTHERS.items():
             connection.exec_driver_sql(f"INSERT INTO {table} VALUES ({values})")

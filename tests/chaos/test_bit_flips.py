@@ -38,6 +38,7 @@ RESULTS = {
     "length_sum": "*",
     "test_set": "*",
     "test_string": "*",
+    "shortcut": "test_set_id, lengths, correct",
     "error_pack": "*",
     "output_pack": "*",
     "checkpoint": "*",

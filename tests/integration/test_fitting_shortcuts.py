@@ -36,7 +36,7 @@ def trained_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def store(trained_file: Path, tmp_path: Path) -> Store:
     """The same, where all readers were asked."""
-    store = open_writer(str(shutil.copy(trained_file, tmp_path / "test.db")))
+    store = open_writer(str(shutil.copy(trained_file, tmp_path / "read.db")))
     api.fit_shortcuts(store)
     return store
 
@@ -134,11 +134,13 @@ def test_a_test_that_is_drawn_otherwise_now_has_no_readers(
 
 
 def test_merging_takes_readers_over_and_how_strings_were_drawn(
-    trained_file: Path, store: Store, made_file: Path, tmp_path: Path
+    trained_file: Path, store: Store, any_db: str, tmp_path: Path
 ) -> None:
-    new = open_writer(str(shutil.copy(made_file, tmp_path / "new.db")))
+    new = open_writer(any_db)
     api.merge(new, store)
     assert stored(new) == stored(store)
+    scores = reading.shortcut_scores(store, [1, 2])
+    assert reading.shortcut_scores(new, [1, 2]).equals(scores)
     old = open_writer(str(shutil.copy(trained_file, tmp_path / "old.db")))
     with old.change() as connection:
         connection.exec_driver_sql("UPDATE test_string SET drawn = NULL")

@@ -18,6 +18,7 @@ SHIPPED: dict[str, list[list[str]]] = {
     "theory": [["parity"], ["copy"], ["regular", "--set", "alphabet=ab", "--set", "pattern=(ab)*"]],
     "status": [[], ["all_initializations"]],
     "estimate": [["report"]],
+    "shortcuts": [["report/walkthrough"]],
     "verdict": [[RUN], [RUN, "--beyond"]],
     "sensitive": [[], [RUN]],
     "runs": [["--failing"], ["--where", "hidden_size=16"]],
