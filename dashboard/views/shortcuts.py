@@ -90,7 +90,7 @@ def _pair(within: float, beyond: float) -> str | None:
 
 
 def judge(table: pd.DataFrame) -> pd.DataFrame:
-    """Of which configurations the median model is no better than the best shortcut reader.
+    """Which configurations have a median model that is no better than the best shortcut reader.
 
     It is none where the reader is right on no fewer test strings than the lower end of the 95%
     interval of the median accuracy says: the interval over seeds or, of fewer than six, over test

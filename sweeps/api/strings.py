@@ -226,7 +226,7 @@ class FirstStrings:
 
     kinds: Sequence[StringsOfKind]
     lengths: range
-    """Of all of them."""
+    """From the shortest to the longest of all of them."""
     number: int
     """How many were looked at."""
     drawn_apart: bool

@@ -108,12 +108,12 @@ def views(survey: Survey) -> Iterator[str]:
             if owner is not None and (left_out := survey.ids.get(owner)):
                 listed = ", ".join(map(str, sorted(left_out)))
                 conditions.append(f"({column.name} IS NULL OR {column.name} NOT IN ({listed}))")
-        columns = ", ".join(_shown(table, column.name) for column in table.columns)
+        columns = ", ".join(_show_column(table, column.name) for column in table.columns)
         condition = " AND ".join(conditions)
         yield f"CREATE TEMP VIEW {name} AS SELECT {columns} FROM main.{name} WHERE {condition}"
 
 
-def _shown(table: Table, column: str) -> str:
+def _show_column(table: Table, column: str) -> str:
     if (table.name, column) in SAID:
         return f"CASE WHEN {fitting(table, column)} THEN {column} END AS {column}"
     return column

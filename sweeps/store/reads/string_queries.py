@@ -254,7 +254,7 @@ def _kinds(labels: "pd.Series[int]") -> list[str]:
 def _matching(store: Store, run_id: int, search: ErrorSearch) -> pd.DataFrame:
     with store.begin() as connection:
         errors = errors_of_runs(connection, [run_id])
-        drawn = {row.number: row.drawn for row in connection.execute(_drawn(run_id))}
+        drawn = {row.number: row.drawn for row in connection.execute(_read_ways(run_id))}
     if drawn:
         errors["drawn"] = errors["number"].map(drawn)
     if search.drawn is not None:
@@ -266,7 +266,7 @@ def _matching(store: Store, run_id: int, search: ErrorSearch) -> pd.DataFrame:
     return errors
 
 
-def _drawn(run_id: int) -> Select[int, str | None]:
+def _read_ways(run_id: int) -> Select[int, str | None]:
     """How the strings of a run's test set were drawn, where that is known: number, drawn."""
     query = select(TestString.number, TestString.drawn)
     query = query.join(Config, Config.test_set_id == TestString.test_set_id)
