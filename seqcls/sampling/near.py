@@ -117,7 +117,7 @@ def neighbors(task: LanguageTask) -> Bool[np.ndarray, "before after"]:
         return automaton.neighbors()
     end = len(task.alphabet)
     occur = np.zeros((end + 1, end + 1), dtype=bool)
-    lengths = [x for x in range(MAX_SAMPLED_LENGTH + 1) if task.has(x, True)]
+    lengths = np.array([x for x in range(MAX_SAMPLED_LENGTH + 1) if task.has(x, True)], np.int64)
     drawn = draw_many(task, np.random.default_rng(0), np.repeat(lengths, SAMPLED), positive=True)
     edge = np.full((len(drawn), 1), end, dtype=np.int64)
     padded = np.where(drawn.letters == NO_LETTER, end, drawn.letters.astype(np.int64))
@@ -145,6 +145,6 @@ def obstacle(task: LanguageTask, lengths: tuple[int, ...]) -> str | None:
         return None
     return (
         f"no near negative was found among {LOOKED_AT:,} positive strings of {lengths[0]} to "
-        f"{lengths[-1]} tokens, each changed in {TRIES} ways: the pairs of neighboring tokens "
-        "decide these strings; negatives are drawn as mixed"
+        f"{lengths[-1]} tokens, each changed in {TRIES} ways, as where pairs of "
+        "neighboring tokens decide the language; negatives are drawn as mixed"
     )
