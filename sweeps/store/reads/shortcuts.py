@@ -75,11 +75,10 @@ def shortcut_scores(store: Store, config_ids: Collection[int]) -> pd.DataFrame:
     """What readers make of the tests of configurations, by length.
 
     Returns:
-        config_id, reader, in the order of `seqcls.shortcuts.READERS`, reason (why it cannot be
-        fitted), length, within (whether training
-        strings have such a length), tested and right (strings, each as often as it occurs); a
-        reader that cannot be fitted has one row without a length. Of tests that no readers were
-        asked about there are no rows.
+        config_id, reader (in the order of `seqcls.shortcuts.READERS`), reason (why it cannot be
+        fitted), length, within (whether training strings have such a length), tested and right
+        (strings, each as often as it occurs); a reader that cannot be fitted has one row without a
+        length. Of tests that no readers were asked about there are no rows.
     """
     found: list[tuple[Any, ...]] = []
     names = ("reader", "reason", "lengths")
@@ -190,8 +189,7 @@ def with_shortcuts(store: Store, runs: pd.DataFrame) -> pd.DataFrame:
         store: where to read.
         runs: a row each, with its config_id.
     """
-    best = best_shortcut(shortcut_scores(store, set(runs["config_id"].tolist())))
-    shares = shortcut_shares(best).set_index("config_id")
+    shares = best_shortcuts(store, set(runs["config_id"].tolist())).set_index("config_id")
     reached = {
         f"shortcut_{name}": runs["config_id"].map(shares[name]).astype(float)
         for name in ("within", "beyond")
