@@ -293,8 +293,9 @@ def _show_reached(made: TestReached | SeqclsError, name: str) -> None:
             for where in ("within", "beyond")
             if (shares := [x for each in made.readers if (x := getattr(each, where)) is not None])
         ]
-        most = f"Shortcut readers reach at most {' and '.join(said)} trained lengths."
-        st.caption(verbatim(of_test + (most if said else "No shortcut reader can be fitted.")))
+        most = f"readers reach at most {' and '.join(said)} trained lengths."
+        said_of = f"{of_test}shortcut" if of_test else "Shortcut"
+        st.caption(verbatim(f"{said_of} {most if said else 'readers cannot be fitted.'}"))
     with st.expander("What each reader reaches", key=f"launch_readers {name}"):
         st.dataframe(
             pd.DataFrame([_row(each) for each in made.readers]),
