@@ -1,7 +1,9 @@
 """Shortcut readers are fitted after training; what is stored of them is merged, verified, shown."""
 
 import json
+import os
 import shutil
+import signal
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -11,6 +13,7 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
+from seqcls.cancellation import check
 from sweeps import api
 from sweeps.api import reading
 from sweeps.cli.app import app
@@ -18,7 +21,8 @@ from sweeps.store.databases.engine import Store
 from sweeps.store.opening import open_reader, open_writer
 from sweeps.store.reads.shortcuts import unread_tests
 from sweeps.store.verification import verify
-from sweeps.work import readers
+from sweeps.work import readers, worker
+from sweeps.work.machine import WorkOptions
 from tests.chaos.damaged import unchecked
 from tests.databases import file_of, rows
 from tests.integration.test_stored_shortcuts import SPEC
@@ -103,6 +107,20 @@ def test_a_worker_that_waits_fits_the_readers_of_one_test_at_a_time(
         fit_next()
         left.append(len(unread_tests(store)))
     assert left == [1, 0, 0]
+
+
+def test_a_worker_that_is_told_to_end_leaves_what_it_does_while_it_waits(
+    trained_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(worker, "WATCH_SECONDS", 0)
+    store = open_writer(str(shutil.copy(trained_file, tmp_path / "watch.db")))
+
+    def fit() -> None:
+        os.kill(os.getpid(), signal.SIGINT)
+        check()
+        pytest.fail("it goes on")
+
+    assert worker.work(store, how=WorkOptions(0, watch=True), when_idle=fit).signal == signal.SIGINT
 
 
 def test_fitting_ends_where_runs_are_queued(trained_file: Path, tmp_path: Path) -> None:
