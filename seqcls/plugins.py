@@ -6,6 +6,7 @@ A package that declares, for instance, `[project.entry-points."seqcls.tasks"]` w
 
 import hashlib
 import sys
+import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cached_property
@@ -49,6 +50,12 @@ class Registry(Mapping[str, Part], Generic[Part]):
         for point in entry_points(group=self._group):
             if point.name not in self._own:
                 points.setdefault(point.name, []).append(point)
+            else:
+                warnings.warn(
+                    f"{_package(point) or 'a package'}: its {self._group} entry point "
+                    f"{point.name!r} is not used, since seqcls has its own; rename it",
+                    stacklevel=2,
+                )
         return points
 
     def __getitem__(self, name: str) -> Part:

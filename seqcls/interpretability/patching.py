@@ -35,7 +35,9 @@ from seqcls.interpretability.states_by_strings import check_length
 from seqcls.interpretability.trained_model import TrainedModel
 from seqcls.kinds.transduction import writable
 from seqcls.models.base import Classifier
+from seqcls.models.initialization import make_model
 from seqcls.models.parts import Site
+from seqcls.problem import Problem
 
 NUMBERS_AT_ONCE = 2**24
 """In the widest state of one token, where attention is additive: keeps it within 128 MiB."""
@@ -232,6 +234,11 @@ def _of_output(model: TrainedModel, base: Sequence[int]) -> _Asked:
         return _Asked("log-probability of the target", [right], start + 1, alone)
     number = "log-probability of the target minus that of the output"
     return _Asked(number, [right, said], start + 1, against_said)
+
+
+def can_be_patched(problem: Problem) -> bool:
+    """Whether its models name states that could be carried over."""
+    return bool(make_model(problem.network).sites())
 
 
 def _open(

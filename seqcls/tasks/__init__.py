@@ -1,4 +1,4 @@
-"""The tasks to learn: languages and transductions. A new one is a file and a line here."""
+"""The tasks to learn: languages and transductions. A new one is a class and a line here."""
 
 from seqcls.plugins import Registry
 from seqcls.tasks.base import CountTask, InputTask, LanguageTask, Task

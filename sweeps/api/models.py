@@ -272,12 +272,15 @@ def _network(store: Store, run: int | str, epoch: int | None, what: str) -> "Net
     reason = obstacle(problem)
     problem.require_language(f"run {run_id}: {what} are of languages")
     if reason is not None:
-        others = (
-            "`states` and `patch`" if problem.unknown_labels else "`states`, `patch` and `family`"
-        )
+        # Imported where it is used: PyTorch takes long to load.
+        from seqcls.interpretability.patching import can_be_patched
+
+        others = ["`states`"]
+        others += ["`patch`"] * can_be_patched(problem)
+        others += ["`family`"] * (problem.unknown_labels is None)
         raise ConfigError(
             f"run {run_id}: {what} do not hold for this model: {reason}; try `seqcls rules "
-            f"{run_id}`, `seqcls minimal {run_id}`, or {others} with a string"
+            f"{run_id}`, `seqcls minimal {run_id}`, or, with a string, {' or '.join(others)}"
         )
     weights = queries.weights(reader, run_id, epoch)
     with of_run(run_id):

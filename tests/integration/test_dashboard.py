@@ -5,10 +5,14 @@ import subprocess
 import sys
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
+import streamlit
+from streamlit.navigation.page import StreamlitPage
 
 from benchmarks.large import make_database
+from dashboard.server import first_page
 from sweeps.grid.spec import parse_spec
 from sweeps.store import writer
 from sweeps.store.opening import open_writer
@@ -198,6 +202,21 @@ def test_new_results_appear_without_a_restart(
     assert metrics(open_app(monkeypatch, file_of(store)))["Queued or in training"] == "4"
     writer.submit(store, parse_spec({"name": "t", "model_seeds": "0..9"}))
     assert metrics(open_app(monkeypatch, file_of(store)))["Queued or in training"] == "10"
+
+
+def test_every_page_of_the_navigation_is_served_by_its_path(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    paths: list[str] = []
+    navigation = streamlit.navigation
+
+    def noted(pages: list[StreamlitPage], **how: Any) -> StreamlitPage:
+        paths.extend(page.url_path for page in pages)
+        return navigation(pages, **how)
+
+    monkeypatch.setattr(streamlit, "navigation", noted)
+    open_app(monkeypatch, ROOT / "runs.db", "guide")
+    assert set(paths) == set(first_page.PAGES), "name its path in dashboard/server/first_page.py"
 
 
 def test_the_page_never_holds_a_lock(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

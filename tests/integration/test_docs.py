@@ -87,7 +87,8 @@ def test_the_site_is_built_strictly(tmp_path: Path) -> None:
 def test_every_command_is_on_some_page() -> None:
     shown = {" ".join(line.split()[1:3]) for page in ALL for line in commands_of(page.read_text())}
     for command in names(typer.main.get_command(app)):
-        assert any(f"{line} ".startswith(f"{command} ") for line in shown), command
+        asked = f"show `seqcls {command}` in a `bash` block of README.md or of a page in docs/"
+        assert any(f"{line} ".startswith(f"{command} ") for line in shown), asked
 
 
 def names(group: Any) -> set[str]:

@@ -6,10 +6,13 @@ from pathlib import Path
 
 import pytest
 
+from seqcls.errors import ConfigError
+from sweeps import api
 from sweeps.store.opening import open_reader
 from sweeps.store.verification import verify
 from tests import plugins
 from tests.app import open_app
+from tests.conftest import ASSETS
 
 # In processes of their own: what is installed is looked up once a process.
 COMMANDS = """
@@ -68,6 +71,32 @@ def test_parts_from_outside_are_trained_stored_listed_and_shown(
     page = plugins.python("-c", PAGE)
     assert page.returncode == 0, page.stderr
     assert "every_other" in page.stdout
+
+
+@pytest.fixture
+def installed_here(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """The package is where this process finds it, too."""
+    monkeypatch.syspath_prepend(str(ASSETS / "plugin_package"))
+    plugins.forget_parts()
+    yield
+    monkeypatch.undo()
+    plugins.forget_parts()
+
+
+@pytest.mark.usefixtures("installed_here")
+def test_where_an_explanation_does_not_hold_only_what_does_is_advised(
+    trained_by_processes: Path,
+) -> None:
+    store = open_reader(str(trained_by_processes))
+    for run, is_advised in (("1", True), ("4", False)):
+        with pytest.raises(ConfigError, match="do not hold for this model") as refused:
+            api.explain(store, run, "aab")
+        assert ("`patch`" in str(refused.value)) is is_advised
+        if is_advised:
+            api.patch(store, run, "aab", "aba")
+        else:
+            with pytest.raises(ConfigError, match="names no states"):
+                api.patch(store, run, "aab", "aba")
 
 
 def test_without_the_package_a_stored_run_says_what_to_install(

@@ -5,6 +5,7 @@ import os
 import tracemalloc
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -119,6 +120,18 @@ def test_a_groups_results_and_states_are_one_transaction(store: Store) -> None:
     assert set(queries.runs(store)["state"]) == {"done"}
     assert rows(store, "SELECT count(*) FROM length_score") == [(6,)]
     assert stored_sweeps(store)["state"].tolist() == ["done"]
+
+
+def test_a_block_within_a_block_that_may_write_is_refused_at_once(tmp_path: Path) -> None:
+    store = open_writer(str(tmp_path / "runs.db"))
+    with (
+        pytest.raises(AssertionError, match=r"within another one would wait for it"),
+        store.begin(),
+    ):
+        queries.configs(store)
+    with store.begin():
+        assert queries.configs(store.reader()) == {}
+    assert queries.configs(store) == {}
 
 
 def test_a_run_is_claimed_by_one_worker_only(store: Store) -> None:

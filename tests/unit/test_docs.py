@@ -58,12 +58,19 @@ def test_the_examples_of_a_language_have_their_labels(name: str) -> None:
     assert read == TASKS[name].reads <= set(default_fields())
     alphabet = resolve(config).task.alphabet
     if name not in ("contains_all", *SETTINGS):
-        assert tokens.split("`")[1] == alphabet
+        asked = f"the tokens of {name} begin with its default alphabet in backticks: `{alphabet}`"
+        assert tokens.startswith(f"`{alphabet}`"), asked
     tokenizer = resolve(config).tokenizer
     texts = [positive.strip("`"), negative.strip("`")]
     letters = [[x - FIRST_LETTER for x in tokenizer.encode(text)[1:]] for text in texts]
     strings = TokenStrings.of_lists(len(alphabet), letters)
     assert resolve(config).language.labels(strings).tolist() == [True, False]
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/asking.md"])
+def test_the_languages_with_names_are_counted(page: str) -> None:
+    (told,) = re.findall(r"(\d+)\s+more have names", (ROOT / page).read_text())
+    assert int(told) == len(set(LANGUAGES) - {"regular", "counting"})
 
 
 def test_every_transduction_has_a_row() -> None:
@@ -111,4 +118,5 @@ def test_the_tables_of_what_readers_reach_are_those_of_every_task_and_of_the_csv
 def test_every_later_field_is_described_on_some_page() -> None:
     pages = "".join(page.read_text() for page in (ROOT / "docs").glob("*.md"))
     for field in READERS:
-        assert f"`{field}`" in pages or f"`{field} = " in pages, field
+        shown = f"`{field}`" in pages or f"`{field} = " in pages
+        assert shown, f"{field} needs a row in a table of docs/models.md, or a page that names it"

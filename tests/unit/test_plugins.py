@@ -16,6 +16,7 @@ from seqcls.interpretability.remedies import suggestions
 from seqcls.kinds import Examples
 from seqcls.problem import configuration, resolve
 from seqcls.sampling.streams import Stream
+from seqcls.tasks import TASKS
 from sweeps.grid.grouping import PlannedRun
 from sweeps.statistics.differences import without_unread
 from sweeps.work.jobs import make_job, run_job
@@ -104,6 +105,17 @@ def test_a_package_adds_a_language_and_is_in_the_key(install: Install) -> None:
     install("1.1")
     assert configuration({"task": "odd"}).key != first.key
     assert configuration({"task": "parity"}).plugins == ""
+
+
+def test_of_two_languages_of_one_name_ours_is_used_and_the_other_one_named(
+    install: Install,
+) -> None:
+    install(points="[seqcls.tasks]\nparity = odd_languages:Odd\n")
+    told = r"odd-languages==1\.0: its seqcls\.tasks entry point 'parity' is not used"
+    with pytest.warns(UserWarning, match=told):
+        names = TASKS.usable()
+    assert names.count("parity") == 1
+    assert TASKS.package("parity") is None
 
 
 def test_another_version_or_none_is_refused_in_one_line(install: Install) -> None:

@@ -1,6 +1,7 @@
 """An open database: its transactions, and which version of the schema it has."""
 
 import re
+import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from contextvars import ContextVar
@@ -158,6 +159,30 @@ class Store:
                 held.close()
 
     @contextmanager
+    def _only_block(self) -> Iterator[None]:
+        """A block of this thread in which it begins no other one that writes the same file.
+
+        That would wait for this one's lock until it gave up.
+
+        Raises:
+            AssertionError: there is such a block around this one.
+        """
+        if self.path is None or self.engine.get_execution_options().get(sqlite.READS_ONLY):
+            yield
+            return
+        block = threading.get_ident(), self.location
+        if block in _blocks:
+            raise AssertionError(
+                f"{self.name!r}: a block of begin() within another one would wait for it; read and "
+                "write by the outer block's connection, or read from store.reader()"
+            )
+        _blocks.add(block)
+        try:
+            yield
+        finally:
+            _blocks.discard(block)
+
+    @contextmanager
     def begin(self) -> Iterator[Connection]:
         """One transaction: committed at the end of the block, rolled back on an error.
 
@@ -172,7 +197,7 @@ class Store:
             if (held := self._held_connection()) is not None:
                 yield held
             else:
-                with self.engine.begin() as connection:
+                with self._only_block(), self.engine.begin() as connection:
                     yield connection
                     if connection.info.get(postgres.CHANGES):
                         # From here on it may be kept, even if no answer says so.
@@ -228,6 +253,9 @@ class Store:
                     raise sqlite.explain_error(self.name, error) from error
             yield
 
+
+_blocks: set[tuple[int, str]] = set()
+"""The threads that are in a block of `begin` which may write, each with the file."""
 
 _moments: ContextVar[dict[Engine, Connection | None] | None] = ContextVar("moments", default=None)
 
