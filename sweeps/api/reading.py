@@ -48,7 +48,6 @@ from sweeps.store.reads.selection import KINDS, View, WrittenValue
 from sweeps.store.reads.shortcuts import (
     best_shortcut,
     best_shortcuts,
-    read_rightly,
     shortcut_scores,
     shortcut_shares,
 )
@@ -90,9 +89,9 @@ __all__ = [
     "find_run", "find_sweep", "first_wrong_positions", "languages", "last_lengths", "length_scores",
     "limit_reads", "losses_in_training", "median_curves", "members_revision", "memberships",
     "model", "model_seeds", "models", "newest_losses", "notes", "of_run", "one_moment",
-    "output_shares", "predictions", "read_rightly", "revision", "run_config", "run_status",
-    "runs_named", "scores_by_length", "sensitivity", "settings", "shortcut_scores",
-    "shortcut_shares", "specifications", "stored_datasets", "stored_epochs", "stored_model",
-    "string_errors", "strings_by_drawn", "sweep_names", "sweep_outcomes", "sweep_record",
-    "sweeps_of_run", "views", "why_no_weights", "worst_models",
+    "output_shares", "predictions", "revision", "run_config", "run_status", "runs_named",
+    "scores_by_length", "sensitivity", "settings", "shortcut_scores", "shortcut_shares",
+    "specifications", "stored_datasets", "stored_epochs", "stored_model", "string_errors",
+    "strings_by_drawn", "sweep_names", "sweep_outcomes", "sweep_record", "sweeps_of_run", "views",
+    "why_no_weights", "worst_models",
 ]  # fmt: skip
