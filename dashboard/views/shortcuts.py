@@ -240,10 +240,10 @@ def lines(
     points = _points(config_ids, width)
     if points.empty:
         return None, ""
-    tests = {
-        config_id: tuple(rows[["reader", "middle", "value"]].itertuples(index=False, name=None))
-        for config_id, rows in points.groupby("config_id")
-    }
+    read: dict[int, list[tuple[Any, ...]]] = {}
+    for config_id, *point in points.itertuples(index=False, name=None):
+        read.setdefault(config_id, []).append(tuple(point))
+    tests = {config_id: tuple(own) for config_id, own in read.items()}
     sharing = {test: [x for x in tests if tests[x] == test] for test in tests.values()}
     if len(sharing) > FEW_TESTS:
         return None, (

@@ -195,6 +195,7 @@ class Cell:
             "merge others": lambda: str(self.matrix.db),
             "runs fields": lambda: f"task={self.kind.task['task']}",
             "theory settings": lambda: "positions=rotary",
+            "draw part": lambda: "test",
         }
         if (given := own.get(f"{command} {name}")) is not None:
             return given()
@@ -212,7 +213,9 @@ class Cell:
             "sort": lambda: "occurrences", "how": lambda: "mean", "part": lambda: "unit",
             "times": lambda: "1", "seconds": lambda: "2", "length": lambda: "5",
             "rounds": lambda: "4", "states": lambda: "9", "workers": lambda: "0",
-            "precision": lambda: "float64", "kind": lambda: "csv",
+            "precision": lambda: "float64", "kind": lambda: "csv", "form": lambda: "csv",
+            "number": lambda: "3", "label": lambda: "positive",
+            "where": lambda: f"task={self.kind.task['task']}",
         }  # fmt: skip
         assert name in values, f"{command}: say here what is given for {name!r}"
         return values[name]()

@@ -147,7 +147,7 @@ def labels_of(label: ast.expr) -> list[str]:
 
 
 def reads(label: str) -> bool:
-    return label in READS or label.startswith("Explain ")
+    return label in READS or label.startswith(("Explain ", "Take {"))
 
 
 @pytest.mark.parametrize(

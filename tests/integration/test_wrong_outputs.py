@@ -304,8 +304,8 @@ def test_they_are_exported(store: Store, tmp_path: Path, kind: str) -> None:
     read = pd.read_csv if kind == "csv" else pd.read_parquet
     frames = {path.stem: read(path) for path in written}
     errors = frames["errors"]
-    assert list(errors)[-5:] == [
-        *("target", "output", "first_wrong", "log_probability", "error_kind")
+    assert list(errors)[-6:] == [
+        *("target", "output", "first_wrong", "log_probability", "error_kind", "drawn")
     ]
     second = errors[errors["run_id"] == 2]
     assert second["output"].fillna("").tolist() == [text for text, *_ in GIVEN]
