@@ -167,18 +167,26 @@ def _kappas(counts: np.ndarray) -> np.ndarray:
     return np.asarray(np.where(possible > 1e-9, kappas, 0.0))
 
 
+OF_CLASS: Mapping[str, Sequence[str]] = {
+    "letter counts": ("length", "counts", "counts_trees"),
+    "pairs of neighboring tokens": ("ends", "bigrams", "trigrams"),
+    "runs of three tokens": ("trigrams",),
+}
+"""The readers that take no shortcut in a language that is decided so."""
+
+
 def decided_by(problem: Problem) -> str | None:
-    """Which reader the language is decided by, in words; None where none is known to.
+    """What decides the language, one of `OF_CLASS`; None where nothing of it is known to.
 
     What such a reader reaches is no shortcut: it knows the language.
     """
     task = problem.task
     if not isinstance(task, LanguageTask):
         return None
+    counts, *local = OF_CLASS
     if isinstance(task, CountTask):
-        return "letter counts"
-    words = {2: "pairs of neighboring tokens", 3: "runs of three tokens"}
-    return next((by for width, by in words.items() if is_local(task, width)), None)
+        return counts
+    return next((by for width, by in enumerate(local, 2) if is_local(task, width)), None)
 
 
 MAX_WINDOWS = 200_000

@@ -18,7 +18,7 @@ from seqcls.config import RunConfig
 from seqcls.interpretability.wording import percent, percents
 from seqcls.problem import obstacle_of, resolve
 from seqcls.results import DRAWN
-from seqcls.shortcuts import READERS, decided_by
+from seqcls.shortcuts import OF_CLASS, READERS, decided_by
 from sweeps.api import reading
 from sweeps.api.presentation import display_strings
 from sweeps.statistics.intervals import wilson
@@ -132,15 +132,8 @@ def decided_by_readers(table: pd.DataFrame) -> "pd.Series[str]":
     deciding = _deciding(tuple(known.tolist()))
     rows = zip(table["config_id"], table["shortcut_reader"], strict=True)
     of = [(deciding.get(config_id), reader) for config_id, reader in rows]
-    said = [by if by is not None and reader in _OF_CLASS.get(by, ()) else None for by, reader in of]
+    said = [by if by is not None and reader in OF_CLASS[by] else None for by, reader in of]
     return pd.Series(said, index=table.index, dtype=object)
-
-
-_OF_CLASS: Mapping[str, Sequence[str]] = {
-    "letter counts": ("length", "counts", "counts_trees"),
-    "pairs of neighboring tokens": ("ends", "bigrams", "trigrams"),
-}
-"""The readers that take no shortcut in a language that is decided so."""
 
 
 @partial(data.shared, of=reading.configs_revision)

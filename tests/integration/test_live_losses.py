@@ -157,7 +157,7 @@ def test_losses_in_training_are_not_merged(
 @contextmanager
 def locked(store: Store) -> Iterator[None]:
     """Somebody else holds the runs, or all of the file, for as long as the block lasts."""
-    with store.begin() as connection:
+    with store.engine.begin() as connection:
         connection.exec_driver_sql("UPDATE run SET failures = failures")
         yield
 

@@ -19,6 +19,7 @@ from seqcls.kinds import KINDS
 from seqcls.problem import Problem, configuration, resolve
 from seqcls.sampling.streams import stream
 from seqcls.shortcuts import (
+    OF_CLASS,
     READERS,
     Agreement,
     Shortcut,
@@ -366,6 +367,7 @@ def test_what_decides_a_language_is_said_of_those_alone_that_it_decides() -> Non
     for fields, by in (
         ({"task": "repeat_01"}, pairs),
         ({"task": "first"}, pairs),
+        ({**REGULAR, "pattern": "(aab)*"}, "runs of three tokens"),
         ({"task": "majority"}, "letter counts"),
         ({"task": "even_pairs"}, None),
         ({"task": "dyck"}, None),
@@ -373,3 +375,4 @@ def test_what_decides_a_language_is_said_of_those_alone_that_it_decides() -> Non
         ({"task": "copy"}, None),
     ):
         assert decided_by(problem_of(**fields)) == by, fields
+        assert by is None or set(OF_CLASS[by]) <= set(READERS)
