@@ -62,6 +62,7 @@ COMMANDS: dict[str, list[str]] = {
     "remedies": ["remedies", "done/0", "--save", "out", "--db", "runs.db"],
     "causes": ["causes", "done", "--db", "runs.db"],
     "verdict": ["verdict", "done/1", "--db", "runs.db"],
+    "readers": ["db", "readers", "--db", "runs.db"],
     "sensitive": ["sensitive", "done/0", "--times", "1", "--db", "runs.db"],
 }
 """What changes files, by what is tried."""
