@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -19,7 +19,7 @@ from seqcls.kinds.base import Answers, Questions, Scored, Written
 from seqcls.kinds.transduction import OutputAnswers, target_lengths
 from seqcls.models.positions import longest_readable
 from seqcls.problem import Problem
-from seqcls.results import DRAWN, Evaluation, OutputResults, StringErrors, Weights
+from seqcls.results import DRAWN, Evaluation, OutputResults, RangeCounts, StringErrors, Weights
 from seqcls.sampling import Sampler
 from seqcls.sampling.streams import stream
 from seqcls.strings.token_strings import TokenStrings
@@ -243,7 +243,89 @@ def evaluate(
     test = distinct_test_strings(problem.test)
     questions = Questions.about(test.examples)
     answers = ask(problem, weights, questions, engine=engine, device=device, fast_writing=True)
-    return [evaluation_of(problem, test, each) for each in answers]
+    evaluations = [evaluation_of(problem, test, each) for each in answers]
+    if problem.trained_lengths is None or all(each.ranges for each in evaluations):
+        return evaluations
+    judged = judge_validation(problem, weights, engine=engine, device=device)
+    return [
+        replace(each, ranges=range_counts(problem, *_counts_by_length(each), validated=validated))
+        for each, validated in zip(evaluations, judged, strict=True)
+    ]
+
+
+LEAST_WITHIN = 100
+"""Test strings of trained lengths by which a model is judged; where the test holds fewer, it is
+judged by validation strings, if there are more of these."""
+
+Counts = Int64[np.ndarray, " length"]
+
+
+def _counts_by_length(evaluation: Evaluation) -> tuple[Counts, Counts, Counts]:
+    return evaluation.lengths, evaluation.tested_by_length, evaluation.wrong_by_length
+
+
+def range_counts(
+    problem: Problem,
+    lengths: Counts,
+    tested: Counts,
+    wrong: Counts,
+    *,
+    validated: tuple[int, int] | None = None,
+) -> RangeCounts | None:
+    """Counts what a model gets wrong on trained lengths, and beyond.
+
+    Args:
+        problem: of the model.
+        lengths: those of its test strings.
+        tested: test strings of each.
+        wrong: those of them that it gets wrong.
+        validated: validation strings of trained lengths, and how many of them it gets wrong.
+
+    Returns:
+        None of models trained elsewhere, and where `validated` has to be asked for first.
+    """
+    if (trained := problem.trained_lengths) is None:
+        return None
+    inside = (lengths >= trained[0]) & (lengths <= trained[-1])
+    beyond = lengths > trained[-1]
+    longer = int(tested[beyond].sum()), int(wrong[beyond].sum())
+    counts = int(tested[inside].sum()), int(wrong[inside].sum())
+    if counts[0] < LEAST_WITHIN:
+        if validated is None and len(_validation_rows(problem)) > counts[0]:
+            return None
+        if validated is not None and validated[0] > counts[0]:
+            return RangeCounts(*validated, "validation", *longer)
+    return RangeCounts(*counts, "test", *longer)
+
+
+def judge_validation(
+    problem: Problem,
+    weights: Sequence[Weights],
+    *,
+    engine: str = "auto",
+    device: str = "auto",
+) -> list[tuple[int, int]]:
+    """Asks the models of one group about validation strings of trained lengths.
+
+    Named as in `evaluate`.
+
+    Returns:
+        Of each model how many such strings it has places for, and how many of them it gets wrong.
+    """
+    drawn = stream(problem.validation).epoch(0)
+    rows = _validation_rows(problem)
+    if not len(rows):
+        return [(0, 0)] * len(weights)
+    questions = Questions.about(drawn.take(rows))
+    answers = ask(problem, weights, questions, engine=engine, device=device, fast_writing=True)
+    return [(int(each.asked.sum()), int(each.wrong.sum())) for each in answers]
+
+
+def _validation_rows(problem: Problem) -> Int64[np.ndarray, " string"]:
+    """Which validation strings have trained lengths."""
+    lengths, trained = stream(problem.validation).epoch(0).strings.lengths, problem.trained_lengths
+    assert trained is not None
+    return np.flatnonzero((lengths >= trained[0]) & (lengths <= trained[-1]))
 
 
 def evaluation_of(
@@ -269,10 +351,12 @@ def evaluation_of(
         cell = width * lengths + 2 * answers.targets.astype(np.int64) + answers.predicted
         table = np.bincount(cell, times, width * (int(lengths.max()) + 1))
         cells = table.astype(np.int64).reshape(-1, width)[tested]
+    of_each = _per_length(lengths, times, tested)
+    wrong_of_each = _per_length(lengths, test.occurrences * answers.wrong, tested)
     return Evaluation(
         lengths=tested,
-        tested_by_length=_per_length(lengths, times, tested),
-        wrong_by_length=_per_length(lengths, test.occurrences * answers.wrong, tested),
+        tested_by_length=of_each,
+        wrong_by_length=wrong_of_each,
         cells=cells,
         errors=StringErrors(test.numbers[wrong], answers.score[wrong]),
         solved_length=_solved_length(problem, lengths[wrong]),
@@ -280,6 +364,7 @@ def evaluation_of(
         outputs=_of_outputs(problem, test, answers, tested, writer or problem.tokenizer)
         if isinstance(answers, OutputAnswers)
         else None,
+        ranges=range_counts(problem, tested, of_each, wrong_of_each),
     )
 
 

@@ -314,6 +314,14 @@ class Problem:
         return self.config.is_imported
 
     @property
+    def trained_lengths(self) -> range | None:
+        """From the tokens of the shortest string that training may draw to those of the longest.
+
+        None of models trained elsewhere: nothing is known of their training.
+        """
+        return None if self.is_imported else self.train.lengths
+
+    @property
     def required_letters(self) -> tuple[int, ...]:
         """The numbers of the letters that every positive string holds; none where the task names
         none. Only `contains_all` names any.

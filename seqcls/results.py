@@ -109,6 +109,27 @@ class OutputResults:
     error_kinds: Sequence[ErrorKind]
 
 
+RangeSource = Literal["test", "validation"]
+"""Where the strings of trained lengths are from that a model is judged by."""
+
+
+@dataclass(frozen=True)
+class RangeCounts:
+    """How often a model is right on strings of trained lengths, and on longer ones.
+
+    Strings count as often as they occur; those shorter than any that training draws are in neither.
+    """
+
+    tested_within: int
+    """Strings of trained lengths."""
+    wrong_within: int
+    within_from: RangeSource
+    """The test, or validation where the test holds too few."""
+    tested_beyond: int
+    """Test strings longer than any that training draws."""
+    wrong_beyond: int
+
+
 @dataclass(frozen=True, eq=False)
 class Evaluation:
     """One model's results on its test set."""
@@ -131,6 +152,8 @@ class Evaluation:
     """The digest of the test set's strings: by it numbers mean the same wherever they are read."""
     outputs: OutputResults | None = None
     """The outputs of a transduction; None for all other kinds."""
+    ranges: RangeCounts | None = None
+    """Counts on trained and on longer lengths; None of models trained elsewhere."""
 
     @cached_property
     def tested(self) -> int:

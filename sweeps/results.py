@@ -3,13 +3,14 @@
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
 from seqcls.config import default_fields
 from seqcls.imported import PREFIX
-from seqcls.results import Confusion, Evaluation, Verdict
+from seqcls.results import Confusion, Evaluation, RangeCounts, Verdict
 from seqcls.text import canonical_json
 
 if TYPE_CHECKING:
@@ -24,6 +25,9 @@ if TYPE_CHECKING:
 VERSION = "v2"
 OTHER_KINDS = "v3"
 """The version of runs whose answers are no single bit, and so have no confusion."""
+VALIDATED = {VERSION: "v4", OTHER_KINDS: "v5"}
+"""The versions of runs that are judged by validation strings: their counts follow from nothing else
+that is stored, and so are covered, too."""
 
 RESULT_COLUMNS = (
     *("epochs", "best_epoch", "best_validation_loss"),
@@ -41,6 +45,9 @@ COLUMNS = {
 _CELLS = ("tn", "fp", "fn", "tp")
 _COUNTED = ("tested", "wrong")
 """What takes the place of these, where there are none."""
+
+RANGE_COLUMNS = ("tested_within", "wrong_within", "within_from", "tested_beyond", "wrong_beyond")
+"""The columns of `run` that say how a run does on trained and on longer lengths."""
 
 OUTPUT_COUNTS = ("right_length_given", "edits", "target_tokens")
 """What is counted at each length of transductions besides."""
@@ -68,18 +75,23 @@ def run_digest(
     Args:
         config_key: of the run's configuration.
         model_seed: the run's.
-        run: at least `RESULT_COLUMNS`.
+        run: at least `RESULT_COLUMNS`, and `RANGE_COLUMNS` where it is judged by validation.
         tables: at least `COLUMNS`, rows in ascending order of each table's first column.
         checkpoints: weights by epoch.
         test_set: the digest of the test set that errors refer to.
         outputs: of a transduction, one for each error; `tables` then have its `OUTPUT_COUNTS`.
     """
     has_cells = all(run[name] is not None for name in _CELLS)
+    covered = _hashed_columns(RESULT_COLUMNS, has_cells)
+    version = VERSION if has_cells else OTHER_KINDS
+    if run.get("within_from") == "validation":
+        covered += RANGE_COLUMNS
+        version = VALIDATED[version]
     weights = sorted((epoch, _sha256(blob)) for epoch, blob in checkpoints.items())
     head = {
         "config": config_key,
         "model_seed": model_seed,
-        "run": {name: run[name] for name in _hashed_columns(RESULT_COLUMNS, has_cells)},
+        "run": {name: run[name] for name in covered},
         "checkpoints": weights,
         "test_set": test_set,
     }
@@ -91,7 +103,7 @@ def run_digest(
         for name in OUTPUT_COUNTS:
             hasher.update(_pack("length_score", name, tables["length_score"][name], "<i8"))
         hasher.update(f"output_pack {canonical_json(outputs)}\n".encode())
-    return f"{VERSION if has_cells else OTHER_KINDS}:{hasher.hexdigest()}"
+    return f"{version}:{hasher.hexdigest()}"
 
 
 def _pack(table: str, name: str, values: np.ndarray, kind: str) -> bytes:
@@ -152,6 +164,7 @@ class RunResult:
             **self._confusion(),
             "tested": self.evaluation.tested,
             "wrong": self.evaluation.wrong,
+            **range_values(self.evaluation.ranges),
         }
 
     def _confusion(self) -> dict[str, int | None]:
@@ -212,6 +225,49 @@ class RunResult:
             self.outputs(),
         )
         return replace(self, digest=digest)
+
+
+def range_values(ranges: RangeCounts | None) -> dict[str, Any]:
+    """Counts on trained and longer lengths as `RANGE_COLUMNS` of a run; all None without them."""
+    return dict.fromkeys(RANGE_COLUMNS) if ranges is None else asdict(ranges)
+
+
+# Whether a run has learned, and whether it generalizes.
+
+
+class Outcome(StrEnum):
+    """What a tested run has come to, first on trained lengths and only then on longer ones.
+
+    `sweeps.store.reads.selection.outcome` tells which, from counts and two thresholds.
+    """
+
+    GENERALIZES = "generalizes"
+    FAILS_BEYOND = "fails beyond"
+    NOT_LEARNED = "not learned"
+    NOT_KNOWN = "not known"
+
+
+LEARNED_AT = 0.99
+"""The accuracy on strings of trained lengths from which on a run has learned."""
+
+
+def why_not_known(tested_within: int | None, *, is_imported: bool) -> str:
+    """Why it is not known what a tested run has come to, as a clause.
+
+    Args:
+        tested_within: strings of trained lengths that it is judged by; None where it is not judged.
+        is_imported: whether it was trained elsewhere.
+    """
+    if is_imported:
+        return "it was trained elsewhere, so its trained lengths are not known here"
+    if tested_within is None:
+        return (
+            "its test holds too few strings of trained lengths, and validation was not asked; "
+            "`seqcls db outcomes` asks it"
+        )
+    if not tested_within:
+        return "neither test nor validation holds a string of trained lengths"
+    return "its test holds no string longer than those of training"
 
 
 # What frames of runs say beyond their columns. Pure functions; no database.

@@ -16,7 +16,7 @@ from seqcls.errors import PluginError
 
 if TYPE_CHECKING:
     from sweeps.api.comparisons import compare
-    from sweeps.api.databases import merge, open_store, pack, upgrade, verify
+    from sweeps.api.databases import judge, merge, open_store, pack, upgrade, verify
     from sweeps.api.exports import export
     from sweeps.api.failures import in_both_precisions
     from sweeps.api.importing import import_predictions, log_results
@@ -73,15 +73,16 @@ if TYPE_CHECKING:
 __all__ = [
     "ablate", "automaton", "automaton_inside", "by_drawn", "causes", "compare", "config", "data",
     "delete", "draw", "engines", "errors", "errors_of_run", "estimate", "explain", "export",
-    "family", "figures", "fit_shortcuts", "import_predictions", "in_both_precisions", "lengths",
-    "log_results", "merge", "minimal", "model", "open_store", "pack", "patch", "predict", "proofs",
-    "remedies", "report", "resume", "retry", "rules", "runs", "sensitive", "shortcuts", "shortest",
-    "states", "status", "stop", "submit", "theory", "upgrade", "verdict", "verify", "work",
+    "family", "figures", "fit_shortcuts", "import_predictions", "in_both_precisions", "judge",
+    "lengths", "log_results", "merge", "minimal", "model", "open_store", "pack", "patch",
+    "predict", "proofs", "remedies", "report", "resume", "retry", "rules", "runs", "sensitive",
+    "shortcuts", "shortest", "states", "status", "stop", "submit", "theory", "upgrade", "verdict",
+    "verify", "work",
 ]  # fmt: skip
 
 _NAMES = {
     "sweeps.datasets.summary": "data",
-    "sweeps.api.databases": "merge open_store pack upgrade verify",
+    "sweeps.api.databases": "judge merge open_store pack upgrade verify",
     "sweeps.api.exports": "export",
     "sweeps.api.importing": "import_predictions log_results",
     "sweeps.api.interpretability": "ablate automaton automaton_inside minimal patch rules "

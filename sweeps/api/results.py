@@ -21,7 +21,7 @@ from sweeps.api.configurations import checked_value, condition, is_setting
 from sweeps.api.failures import attribute
 from sweeps.api.failures import in_both_precisions as in_both_precisions
 from sweeps.api.trials import RemedyTrial, mechanisms_of, trials
-from sweeps.results import differing_fields
+from sweeps.results import LEARNED_AT, Outcome, differing_fields
 from sweeps.store.databases.engine import Store
 from sweeps.store.opening import to_write
 from sweeps.store.reads import explained, queries, string_queries, sweep_queries
@@ -30,7 +30,7 @@ from sweeps.store.reads.selection import View, WrittenValue, as_list, is_value
 from sweeps.store.reads.shortcuts import with_shortcuts
 from sweeps.store.tables import RunState
 
-FIRST = ["id", "sweeps", "model_seed", "state", "accuracy", "errors", "solved_length"]
+FIRST = ["id", "sweeps", "model_seed", "state", "outcome", "accuracy", "errors", "solved_length"]
 
 SORTS = ("length", "string", "logit", "occurrences")
 """What errors are sorted by; where two are alike, by the next."""
@@ -42,6 +42,9 @@ def stored_runs(
     model_seeds: int | Sequence[int] | None = (),
     *,
     failing: bool = False,
+    outcomes: Sequence[str] = (),
+    learned_at: float = LEARNED_AT,
+    below: float = 1.0,
     fields: Mapping[str, Any] | None = None,
     conditions: Sequence[str] = (),
 ) -> pd.DataFrame:
@@ -53,7 +56,10 @@ def stored_runs(
         store: the database.
         sweeps: only those of these sweeps; all where it is empty.
         model_seeds: likewise.
-        failing: only runs with at least one misclassified test string.
+        failing: only runs whose accuracy is below `below`.
+        outcomes: only runs that have come to one of these, of `sweeps.results.Outcome`.
+        learned_at: the accuracy on trained lengths from which on a run has learned.
+        below: the accuracy below which a run fails, on longer lengths or on the whole test.
         fields: values that columns must have: fields of the configuration, or results.
         conditions: likewise, as a user writes them: `hidden_size=16`, `model_seed=0`.
 
@@ -67,7 +73,14 @@ def stored_runs(
     seeds = tuple(map(_plain, [] if model_seeds is None else as_list(model_seeds)))
     for seed in seeds:
         check_model_seed(seed)
-    view = View(tuple(sweeps), seeds, failing=failing)
+    view = View(
+        tuple(sweeps),
+        seeds,
+        below=_threshold("below", below),
+        learned_at=_threshold("learned_at", learned_at),
+        failing=failing,
+        outcomes=tuple(_outcome(each) for each in as_list(outcomes)),
+    )
     settings: dict[str, Any] = {}
     results: list[tuple[str, Any, str | Parameter]] = []
     wanted: list[tuple[str, Any, str | Parameter]] = [
@@ -85,6 +98,19 @@ def stored_runs(
     for name, value, said in results:
         frame = frame[_has_value(frame, name, value, said)]
     return frame.reset_index(drop=True)
+
+
+def _threshold(name: str, value: float) -> float:
+    value = _plain(value)
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
+        raise ConfigError(Parameter(name, value), ": expected an accuracy from 0 to 1, as 0.99")
+    return float(value)
+
+
+def _outcome(text: str) -> Outcome:
+    if text not in list(Outcome):
+        raise ConfigError(Parameter("outcome", text), f": {nearest(text, list(Outcome))}")
+    return Outcome(text)
 
 
 def _plain(value: Any) -> Any:
@@ -145,10 +171,15 @@ def runs(
     model_seeds: int | Sequence[int] | None = (),
     *,
     failing: bool = False,
+    outcome: str | Sequence[str] = (),
+    learned_at: float = LEARNED_AT,
+    below: float = 1.0,
     **fields: Any,
 ) -> pd.DataFrame:
     """One row a run: its results, `accuracy` in [0, 1] and its configuration.
 
+    `outcome` is what a run has come to: not learned, fails beyond, generalizes or not known;
+    `accuracy_within` and `accuracy_beyond` are those on trained and on longer lengths.
     `predicted` is what theory says of the language and the network: can, cannot or not known;
     `shortcut_within` and `shortcut_beyond` what the best shortcut reader reaches on the same test,
     on strings of trained lengths and on others; missing where none was asked. What
@@ -159,7 +190,11 @@ def runs(
         store: the database.
         sweep: only this sweep's, or these sweeps'.
         model_seeds: only this, or these; all where it is empty.
-        failing: only runs with at least one misclassified test string.
+        failing: only runs whose accuracy is below `below`.
+        outcome: only runs that have come to this, or one of these: `generalizes`, `fails beyond`,
+            `not learned`, `not known`.
+        learned_at: the accuracy on strings of trained lengths from which on a run has learned.
+        below: the accuracy below which a run fails on longer ones, or on its whole test.
         fields: values that columns must have, as `hidden_size=16` or `state="failed"`.
 
     Raises:
@@ -167,7 +202,16 @@ def runs(
         ConfigError: there is no such field, or a seed is no seed.
     """
     sweeps = [] if sweep is None else as_list(sweep)
-    frame = stored_runs(store, sweeps, model_seeds, failing=failing, fields=fields)
+    frame = stored_runs(
+        store,
+        sweeps,
+        model_seeds,
+        failing=failing,
+        outcomes=as_list(outcome),
+        learned_at=learned_at,
+        below=below,
+        fields=fields,
+    )
     frame["finished_at"] = pd.to_datetime(frame["finished_at"], utc=True, format="ISO8601")
     first = [*FIRST, *differing_fields(frame)]
     return frame[[*first, *(name for name in frame if name not in first)]]

@@ -17,7 +17,7 @@ from seqcls.config import IMPORTED, RunConfig
 from seqcls.errors import ConfigError, SpecError
 from seqcls.results import DRAWN, Confusion
 from sweeps.grid.spec import SweepSpec, spec_as_written
-from sweeps.results import OUTPUT_COUNTS
+from sweeps.results import OUTPUT_COUNTS, RANGE_COLUMNS
 from sweeps.store.columns import unpacked_lengths
 
 if TYPE_CHECKING:
@@ -70,6 +70,11 @@ def _has_outputs(row: Row) -> bool:
     return not any(None in np.ravel(row[name]).tolist() for name in OUTPUT_COUNTS)
 
 
+def _has_ranges(row: Row) -> bool:
+    """Whether a run is judged on trained and on longer lengths."""
+    return not any(row[name] is None for name in RANGE_COLUMNS)
+
+
 def _differs_from_confusion(row: Row) -> bool:
     tn, fp, fn, tp = cells = [row[name] for name in Confusion._fields]
     if any(None in np.ravel(cell).tolist() for cell in cells):
@@ -90,6 +95,25 @@ CONTRADICTIONS = (
         "tn + fp + fn + tp <> tested OR fp + fn <> wrong OR "
         f"{_some_are_missing(Confusion._fields)}",
         _differs_from_confusion,
+    ),
+    Contradiction(
+        ("run",),
+        "it got more strings of trained or of longer lengths wrong than there are",
+        "wrong_within > tested_within OR wrong_beyond > tested_beyond OR tested_beyond > tested",
+        lambda row: (
+            _has_ranges(row)
+            and (
+                row["wrong_within"] > row["tested_within"]
+                or row["wrong_beyond"] > row["tested_beyond"]
+                or row["tested_beyond"] > row["tested"]
+            )
+        ),
+    ),
+    Contradiction(
+        ("run",),
+        f"only some of its {', '.join(RANGE_COLUMNS)} exist",
+        _some_are_missing(RANGE_COLUMNS),
+        lambda row: not _has_ranges(row) and any(row[name] is not None for name in RANGE_COLUMNS),
     ),
     Contradiction(
         ("length_score",),

@@ -13,6 +13,7 @@ from sweeps.store.databases.engine import SCHEMA_VERSION, Store, schema_version
 from sweeps.store.databases.postgres import take_turns
 from sweeps.store.reads.workers import GRACE_SECONDS
 from sweeps.store.tables import now
+from sweeps.store.writes.outcomes import fill_from_lengths
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,7 @@ def upgrade(store: Store) -> None:
         take_turns(connection)
         config.attributes["connection"] = connection
         alembic_upgrade(config, "head")
+        fill_from_lengths(connection)
 
 
 def upgrade_with_backup(store: Store) -> Upgraded | None:

@@ -7,11 +7,12 @@ a column takes is checked by the database; the migrations say how, and make thre
 
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
+from typing import get_args
 
 from sqlalchemy import ForeignKey, Index, UniqueConstraint
 from sqlalchemy.orm import DeclarativeBase, Mapped, MappedColumn, mapped_column
 
-from seqcls.results import DRAWN
+from seqcls.results import DRAWN, RangeSource
 from sweeps.results import OUTPUT_COUNTS
 from sweeps.store import columns
 from sweeps.store.columns import big, packed_bytes, real, text, unpacked_outputs, whole
@@ -53,6 +54,12 @@ class Drawn(StrEnum):
     """How a test string of a language was drawn."""
 
     POSITIVE, UNIFORM, EDITED, NEAR = DRAWN
+
+
+class JudgedBy(StrEnum):
+    """Where the strings of trained lengths are from that a run is judged by."""
+
+    TEST, VALIDATION = get_args(RangeSource)
 
 
 class Unit(StrEnum):
@@ -244,6 +251,15 @@ class Run(Base):
     """Test strings, each as often as it occurs."""
     wrong: Mapped[int | None] = mapped_column(whole())
     """Those of them that it got wrong."""
+    tested_within: Mapped[int | None] = mapped_column(whole())
+    """Strings of trained lengths that it is judged by; None, like the next four, where that is not
+    known."""
+    wrong_within: Mapped[int | None] = mapped_column(whole())
+    within_from: Mapped[str | None] = mapped_column(text(columns.one_word_of(JudgedBy)))
+    """Whose strings these are: those of validation where the test holds fewer than 100."""
+    tested_beyond: Mapped[int | None] = mapped_column(whole())
+    """Test strings longer than any that training draws."""
+    wrong_beyond: Mapped[int | None] = mapped_column(whole())
 
 
 class SweepRun(Base):

@@ -13,7 +13,7 @@ from seqcls.config import are_imported, default_fields
 from seqcls.fields import language_of
 from seqcls.imported import PREFIX, fields_known, in_columns
 from seqcls.theory.predictions import TheoryPrediction, theory_of
-from sweeps.results import OUTPUT_COUNTS, differing_fields, exact_type, solved_or_none
+from sweeps.results import OUTPUT_COUNTS, Outcome, differing_fields, exact_type, solved_or_none
 from sweeps.store.databases.engine import Store
 from sweeps.store.databases.statements import frame, one_of
 from sweeps.store.reads.queries import config_texts, with_outputs
@@ -22,8 +22,10 @@ from sweeps.store.reads.selection import (
     condition_of,
     errors_made,
     fails,
+    has_learned,
     in_scope,
     model_columns,
+    outcome,
 )
 from sweeps.store.reads.stored import config_of
 from sweeps.store.tables import LENGTH_COUNTS, LengthScore, LengthSum, Revision, Run, RunState
@@ -95,7 +97,10 @@ def configurations(store: Store, view: View) -> pd.DataFrame:
 
     Returns:
         config_id; seeds (done), unfinished, failed (in training); failing (of those done),
-        picked (runs that the view leaves); false_positives and false_negatives (strings, summed
+        picked (runs that the view leaves); judged (done, and known on trained lengths), learned (of
+        those judged), judged_beyond (of those that learned, known on longer lengths), generalize
+        (of those judged beyond);
+        false_positives and false_negatives (strings, summed
         over the seeds; missing where no run is done).
     """
     count = func.count(Run.id)
@@ -108,6 +113,10 @@ def configurations(store: Store, view: View) -> pd.DataFrame:
             count.filter(Run.state == RunState.FAILED).label("failed"),
             count.filter(fails(view)).label("failing"),
             count.filter(condition_of(view)).label("picked"),
+            count.filter(done, Run.tested_within > 0).label("judged"),
+            count.filter(has_learned(view)).label("learned"),
+            count.filter(has_learned(view), Run.tested_beyond > 0).label("judged_beyond"),
+            count.filter(outcome(view) == Outcome.GENERALIZES.value).label("generalize"),
             cast(func.sum(Run.fp).filter(done), BigInteger).label("false_positives"),
             cast(func.sum(Run.fn).filter(done), BigInteger).label("false_negatives"),
         )
@@ -126,7 +135,8 @@ def models(store: Store, view: View) -> pd.DataFrame:
     Returns:
         run_id, config_id, model_seed, accuracy in [0, 1], errors, false_positives,
         false_negatives, solved_length (missing where no test string is so short), failing and
-        picked (as 0 or 1).
+        picked (as 0 or 1), outcome (one of `Outcome`), accuracy_within and accuracy_beyond in
+        [0, 1], on trained and on longer lengths, and `RANGE_COLUMNS`.
     """
     query = (
         select(*model_columns(view))

@@ -12,11 +12,19 @@ from seqcls import results
 from seqcls.config import MAX_MODEL_SEED, RunConfig, default_fields
 from seqcls.errors import StoreDamagedError, StoreError, UnknownRunError
 from seqcls.imported import PREFIX, fields_known, in_columns
-from sweeps.results import OUTPUT_COUNTS, accuracy, exact_type
+from sweeps.results import OUTPUT_COUNTS, RANGE_COLUMNS, accuracy, exact_type
 from sweeps.store.checks import IMPORTED_JSON
 from sweeps.store.databases.engine import Store
 from sweeps.store.databases.statements import frame, one_of, read
-from sweeps.store.reads.selection import View, WrittenValue, condition_of, in_scope, is_value
+from sweeps.store.reads.selection import (
+    View,
+    WrittenValue,
+    condition_of,
+    in_scope,
+    is_value,
+    outcome,
+    share_right,
+)
 from sweeps.store.reads.stored import config_of
 from sweeps.store.reads.sweep_queries import find_sweep
 from sweeps.store.tables import (
@@ -54,7 +62,9 @@ def runs(
 ) -> "pd.DataFrame":
     """One row a run: its columns, `accuracy` in [0, 1], `sweeps`, and its configuration's fields.
 
-    Columns of results are missing where a run is not done. `sweeps` is a tuple of names.
+    Columns of results are missing where a run is not done. `accuracy_within` and
+    `accuracy_beyond` are those on trained and on longer lengths, `outcome` is one of `Outcome`.
+    `sweeps` is a tuple of names.
 
     Args:
         store: where to read.
@@ -79,7 +89,8 @@ def runs(
         names: dict[int, list[str]] = {}
         for run_id, name in connection.execute(members):
             names.setdefault(run_id, []).append(name)
-    integers = ["epochs", "best_epoch", *COUNTS, "solved_length"]
+    ranges = [name for name in RANGE_COLUMNS if name != "within_from"]
+    integers = ["epochs", "best_epoch", *COUNTS, "solved_length", *ranges]
     runs[integers] = runs[integers].astype("Int64")
     runs["errors"] = runs["wrong"]
     runs["accuracy"] = accuracy(runs)
@@ -349,7 +360,12 @@ def _runs_query(
     view: View, fields: Mapping[str, Any], configs: Mapping[int, Mapping[str, Any]]
 ) -> Select[*tuple[Any, ...]]:
     columns = [c for c in _columns(Run) if c.key not in ("worker_id", "started_at")]
-    query = select(*columns).where(in_scope(view), condition_of(view))
+    query = select(
+        *columns,
+        share_right(Run.tested_within, Run.wrong_within).label("accuracy_within"),
+        share_right(Run.tested_beyond, Run.wrong_beyond).label("accuracy_beyond"),
+        outcome(view).label("outcome"),
+    ).where(in_scope(view), condition_of(view))
     alike = configs
     for name, value in fields.items():
         alike = with_value(alike, name, value)

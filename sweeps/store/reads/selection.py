@@ -5,9 +5,10 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from sqlalchemy import ColumnElement, Float, and_, case, cast, or_, select, true
+from sqlalchemy import ColumnElement, Float, and_, case, cast, func, or_, select, true
 
 from seqcls.text import canonical_json
+from sweeps.results import LEARNED_AT, RANGE_COLUMNS, Outcome
 from sweeps.store.databases.statements import one_of
 from sweeps.store.tables import Run, RunState, Sweep, SweepRun
 
@@ -21,8 +22,8 @@ KINDS: tuple[Kind, ...] = ("false positives", "false negatives")
 class View:
     """Which runs a page is about; what is empty restricts nothing.
 
-    Sweeps, seeds and configurations say which runs there are at all. `failing` and `kind` pick
-    among those by their results, and so change no share or median.
+    Sweeps, seeds and configurations say which runs there are at all. `failing`, `outcomes` and
+    `kind` pick among those by their results, and so change no share or median.
     """
 
     sweeps: tuple[str, ...] = ()
@@ -33,15 +34,19 @@ class View:
     """Sweeps whose runs are left out, but those that another sweep has too."""
     below: float = 1.0
     """A run fails where its accuracy is below this; at 1, where it misclassified any string."""
+    learned_at: float = LEARNED_AT
+    """A run has learned where its accuracy on strings of trained lengths is at least this."""
     failing: bool = False
     """Only failing runs."""
+    outcomes: tuple[Outcome, ...] = ()
+    """Only runs that have come to one of these."""
     kind: Kind | None = None
     """Only runs that made at least one error of this kind."""
 
     @property
     def picks(self) -> bool:
         """Whether runs are picked by their results."""
-        return self.failing or self.kind is not None
+        return self.failing or self.kind is not None or bool(self.outcomes)
 
 
 def as_list(given: Any) -> list[Any]:
@@ -97,6 +102,10 @@ def model_columns(view: View) -> list[ColumnElement[Any]]:
         Run.fn.label("false_negatives"),
         Run.solved_length.label("solved_length"),
         case((fails(view), 1), else_=0).label("failing"),
+        outcome(view).label("outcome"),
+        share_right(Run.tested_within, Run.wrong_within).label("accuracy_within"),
+        share_right(Run.tested_beyond, Run.wrong_beyond).label("accuracy_beyond"),
+        *(getattr(Run, name).label(name) for name in RANGE_COLUMNS),
         case((condition_of(view), 1), else_=0).label("picked"),
     ]
 
@@ -113,7 +122,32 @@ def errors_made(view: View) -> ColumnElement[Any]:
 
 def accuracy() -> ColumnElement[Any]:
     """The share of test strings that a run got right, in [0, 1]."""
-    return cast(Run.tested - Run.wrong, Float) / Run.tested
+    return share_right(Run.tested, Run.wrong)
+
+
+def share_right(tested: Any, wrong: Any) -> ColumnElement[Any]:
+    """The share of strings that are right, in [0, 1]; missing where there is none."""
+    return cast(tested - wrong, Float) / func.nullif(tested, 0)
+
+
+def outcome(view: View) -> ColumnElement[str]:
+    """What a run has come to, one of `Outcome`; missing where it is not tested."""
+    within = share_right(Run.tested_within, Run.wrong_within)
+    beyond = share_right(Run.tested_beyond, Run.wrong_beyond)
+    return case(
+        (Run.state != RunState.DONE, None),
+        (within.is_(None), Outcome.NOT_KNOWN.value),
+        (within < view.learned_at, Outcome.NOT_LEARNED.value),
+        (beyond.is_(None), Outcome.NOT_KNOWN.value),
+        (beyond < view.below, Outcome.FAILS_BEYOND.value),
+        else_=Outcome.GENERALIZES.value,
+    )
+
+
+def has_learned(view: View) -> ColumnElement[bool]:
+    """Whether a finished run is right on enough strings of trained lengths."""
+    within = share_right(Run.tested_within, Run.wrong_within)
+    return and_(Run.state == RunState.DONE, within >= view.learned_at)
 
 
 def fails(view: View) -> ColumnElement[bool]:
@@ -144,6 +178,8 @@ def condition_of(view: View) -> ColumnElement[bool]:
     conditions: list[ColumnElement[bool]] = []
     if view.failing:
         conditions.append(fails(view))
+    if view.outcomes:
+        conditions.append(outcome(view).in_([each.value for each in view.outcomes]))
     if view.kind is not None:
         cell = Run.fp if view.kind == KINDS[0] else Run.fn
         conditions.append(and_(Run.state == RunState.DONE, cell > 0))

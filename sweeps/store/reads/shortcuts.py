@@ -11,13 +11,12 @@ from jaxtyping import Bool
 from sqlalchemy import exists, func, select, type_coerce
 from sqlalchemy.types import NullType
 
-from seqcls.errors import SeqclsError
-from seqcls.problem import Problem, resolve
+from seqcls.problem import Problem
 from seqcls.shortcuts import READERS, training_key
-from sweeps.store.checks import read_config
 from sweeps.store.columns import unpacked_lengths
 from sweeps.store.databases.engine import Store
 from sweeps.store.databases.statements import one_of
+from sweeps.store.reads.stored import problem_of
 from sweeps.store.tables import Config, Run, RunState, ShortcutRow, SweepRun, TestSetRow
 
 
@@ -62,7 +61,7 @@ def unread_tests(store: Store, sweep_ids: Collection[int] | None = None) -> list
         read = {(row.test_set_id, row.training) for row in connection.execute(known)}
     unread: dict[tuple[int, str], Unread] = {}
     for text, test_set_id, digest in rows:
-        problem = _problem(text)
+        problem = problem_of(text)
         if problem is None or problem.is_imported or not problem.kind.shortcut_readers:
             continue
         key = (test_set_id, training_key(problem))
@@ -229,16 +228,7 @@ def _training(text: str) -> tuple[str, range] | None:
 
     Of each once: pages ask for all configurations whenever a run has ended.
     """
-    problem = _problem(text)
+    problem = problem_of(text)
     if problem is None or problem.is_imported:
         return None
     return training_key(problem), problem.train.lengths
-
-
-@lru_cache(maxsize=4096)
-def _problem(text: str) -> Problem | None:
-    """The problem of a stored configuration; None where it cannot be resolved here."""
-    try:
-        return resolve(read_config(text))
-    except (SeqclsError, ValueError):
-        return None

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -9,9 +10,19 @@ from sqlalchemy import Connection, inspect, select
 
 from seqcls import results
 from seqcls.config import RunConfig
-from seqcls.errors import StoreDamagedError
+from seqcls.errors import SeqclsError, StoreDamagedError
+from seqcls.evaluation import range_counts
+from seqcls.problem import Problem, resolve
 from seqcls.results import Confusion, StringErrors
-from sweeps.results import COLUMNS, OUTPUT_COUNTS, Columns, Output, run_digest, verdict_digest
+from sweeps.results import (
+    COLUMNS,
+    OUTPUT_COUNTS,
+    Columns,
+    Output,
+    range_values,
+    run_digest,
+    verdict_digest,
+)
 from sweeps.store.checks import (
     NO_RESULTS,
     OF_DONE,
@@ -29,6 +40,7 @@ from sweeps.store.tables import (
     Config,
     Epoch,
     ErrorPack,
+    JudgedBy,
     LengthScore,
     OutputPack,
     Run,
@@ -48,6 +60,8 @@ class StoredRun:
     """A run's row, the key of its configuration, and its rows in the tables of results."""
 
     key: str
+    config: str | None
+    """Its configuration, as JSON."""
     test_set: str | None
     """The digest of its test set."""
     run: Row
@@ -124,7 +138,23 @@ class StoredRun:
         scores = self.columns[LengthScore.__tablename__]
         if any(self.run[name] != scores[name].sum() for name in ("tested", "wrong")):
             return "its tested and wrong are not the sums of those of its lengths"
-        return contradiction_of(self.run, scores) or self._inconsistency_of_outputs(scores)
+        return (
+            contradiction_of(self.run, scores)
+            or self._inconsistency_of_ranges(scores)
+            or self._inconsistency_of_outputs(scores)
+        )
+
+    def _inconsistency_of_ranges(self, scores: Columns) -> str | None:
+        """What its counts on trained and longer lengths contradict, where there are any."""
+        if self.run["within_from"] is None or (problem := problem_of(str(self.config))) is None:
+            return None
+        by_length = (scores[name] for name in ("length", "tested", "wrong"))
+        validated = self.run["tested_within"], self.run["wrong_within"]
+        is_validated = self.run["within_from"] == JudgedBy.VALIDATION
+        counted = range_counts(problem, *by_length, validated=validated if is_validated else None)
+        if any(self.run[name] != value for name, value in range_values(counted).items()):
+            return "its counts on trained and longer lengths are not those of its lengths"
+        return None
 
     def _inconsistency_of_outputs(self, scores: Columns) -> str | None:
         """What a transduction's counts and outputs contradict, or those of another kind."""
@@ -146,6 +176,15 @@ class StoredRun:
         names = [field.name for field in fields(results.Verdict)]
         verdict = results.Verdict(**{name: self.verdict[name] for name in names})
         return verdict_digest(self.key, self.run["model_seed"], verdict)
+
+
+@lru_cache(maxsize=4096)
+def problem_of(text: str) -> Problem | None:
+    """The problem of a stored configuration; None where it cannot be resolved here."""
+    try:
+        return resolve(read_config(text))
+    except (SeqclsError, ValueError):
+        return None
 
 
 def config_of(row_id: int, text: str) -> RunConfig:
@@ -182,7 +221,12 @@ def read_runs(connection: Connection, run_ids: Sequence[int]) -> Iterator[Stored
         StoreDamagedError: a column does not allow one of its values.
     """
     query = (
-        select(Run.__table__, Config.key.label("config_key"), TestSetRow.digest.label("test_set"))
+        select(
+            Run.__table__,
+            Config.key.label("config_key"),
+            Config.json.label("config_json"),
+            TestSetRow.digest.label("test_set"),
+        )
         .outerjoin(Config, Config.id == Run.config_id)
         .outerjoin(TestSetRow, TestSetRow.id == Config.test_set_id)
         .where(one_of(Run.id, run_ids))
@@ -201,6 +245,7 @@ def read_runs(connection: Connection, run_ids: Sequence[int]) -> Iterator[Stored
         run_id = run["id"]
         yield StoredRun(
             key=str(run["config_key"]),
+            config=run["config_json"],
             test_set=run["test_set"],
             run=dict(run),
             columns={name: by_run.of(run_id) for name, by_run in counted.items()},

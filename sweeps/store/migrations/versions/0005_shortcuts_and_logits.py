@@ -1,5 +1,8 @@
-"""How test strings were drawn, what shortcut readers make of them, and logits of wrong strings as
-they are stored: infinite ones too, and none where there is NaN.
+"""How test strings were drawn, what shortcut readers make of them, how runs do on trained and on
+longer lengths, and logits of wrong strings as they are stored: infinite ones too, and none where
+there is NaN.
+
+What the new columns of runs hold, `sweeps.store.writes.outcomes` works out after the migration.
 """
 
 from alembic import op
@@ -26,6 +29,25 @@ CREATE TABLE shortcut (
 """
 
 
+_RANGES = {
+    "tested_within": "INTEGER CHECK (tested_within >= 0)",
+    "wrong_within": "INTEGER CHECK (wrong_within >= 0)",
+    "within_from": "TEXT CHECK (within_from IN ('test', 'validation'))",
+    "tested_beyond": "INTEGER CHECK (tested_beyond >= 0)",
+    "wrong_beyond": "INTEGER CHECK (wrong_beyond >= 0)",
+}
+
+_GENERALIZATION = """
+CREATE VIEW generalization AS
+SELECT id AS run_id, config_id, model_seed,
+    (tested_within - wrong_within) / NULLIF(CAST(tested_within AS {real}), 0) AS accuracy_within,
+    (tested_beyond - wrong_beyond) / NULLIF(CAST(tested_beyond AS {real}), 0) AS accuracy_beyond,
+    within_from
+FROM run
+WHERE state = 'done'
+"""
+
+
 def upgrade() -> None:
     connection = op.get_bind()
     is_server = connection.dialect.name == "postgresql"
@@ -38,6 +60,10 @@ def upgrade() -> None:
             bytes="BYTEA" if is_server else "BLOB", strict="" if is_server else " STRICT"
         )
     )
+    for name, kind in _RANGES.items():
+        connection.exec_driver_sql(f"ALTER TABLE run ADD COLUMN {name} {kind}")
+    real = "double precision" if is_server else "REAL"
+    connection.exec_driver_sql(_GENERALIZATION.format(real=real))
     _make_views_anew()
 
 
