@@ -158,6 +158,14 @@ class Problem:
         """How the strings of `train`, `validation` or `test` are drawn."""
         return {"train": self.train, "validation": self.validation, "test": self.test}[part]
 
+    @property
+    def trained_lengths(self) -> range:
+        """From the tokens of the shortest string that training may draw to those of the longest.
+
+        Of models that were trained elsewhere it says nothing: nobody knows their strings.
+        """
+        return self.train.lengths
+
     def longest_reading(self, part: str) -> int:
         """Tokens that models read at most of the strings of a part, a special one left out."""
         return self.kind.longest_reading(self.task, self.sampler(part).lengths[-1])
