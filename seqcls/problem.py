@@ -159,12 +159,12 @@ class Problem:
         return {"train": self.train, "validation": self.validation, "test": self.test}[part]
 
     @property
-    def trained_lengths(self) -> range:
+    def trained_lengths(self) -> range | None:
         """From the tokens of the shortest string that training may draw to those of the longest.
 
-        Of models that were trained elsewhere it says nothing: nobody knows their strings.
+        None of models that were trained elsewhere: nothing is known of their training.
         """
-        return self.train.lengths
+        return None if self.config.is_imported else self.train.lengths
 
     def longest_reading(self, part: str) -> int:
         """Tokens that models read at most of the strings of a part, a special one left out."""
@@ -320,14 +320,6 @@ class Problem:
     def is_imported(self) -> bool:
         """Whether its models were trained elsewhere: their weights are not known."""
         return self.config.is_imported
-
-    @property
-    def trained_lengths(self) -> range | None:
-        """From the tokens of the shortest string that training may draw to those of the longest.
-
-        None of models trained elsewhere: nothing is known of their training.
-        """
-        return None if self.is_imported else self.train.lengths
 
     @property
     def required_letters(self) -> tuple[int, ...]:
