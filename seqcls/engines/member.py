@@ -81,6 +81,28 @@ class EarlyStopping:
         return self._patience <= 0
 
 
+def checks_within_epoch(problem: Problem, steps: int) -> range:
+    """After how many batches of the next epoch, but not all of them, validation strings are asked
+    whether all are right.
+
+    Args:
+        problem: what is trained for.
+        steps: done in the epochs before.
+    """
+    config = problem.config
+    if not (config.stop_when_right and config.check_every):
+        return range(0)
+    batches = -(-problem.train.epoch_size // problem.train.batch_size)
+    return range(config.check_every - steps % config.check_every, batches, config.check_every)
+
+
+def whole_epochs_loss(problem: Problem, loss: float, batches: int) -> float:
+    """What the losses of an epoch's first batches would sum up to, had all strings their mean."""
+    size = problem.train.epoch_size
+    strings = min(batches * problem.train.batch_size, size)
+    return loss if strings == size else loss * size / strings
+
+
 # What happens to a member when an epoch of it ends, whichever engine trained it.
 
 
@@ -112,10 +134,12 @@ class MemberTraining:
         """Takes an epoch's losses; False where training ends with it.
 
         Args:
-            train_loss: the sum over the epoch's strings, in nats.
+            train_loss: the sum over the epoch's strings, in nats; of an epoch that ended early as
+                much as a whole one's, by the mean of the strings trained on.
             validation_loss: the sum over the validation strings.
             weights: gives the member's parameters now, where they are to be kept.
-            all_right: every validation string; asked where training stops then.
+            all_right: whether every validation string of trained lengths is answered right; asked
+                where training stops then.
         """
         result = self.result
         epoch = result.epochs + 1
