@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 
 from seqcls.config import NetworkConfig
 from seqcls.engines.base import Member, Progress, Writer
 from seqcls.engines.compiled.machine_code import is_compiled, is_ready, mark_compiled
-from seqcls.engines.member import MemberTraining, Unfinished, learning_rate
+from seqcls.engines.member import MemberTraining, Unfinished, is_matrix, learning_rates
 from seqcls.problem import Problem, configuration, resolve
 from seqcls.results import EpochLosses, TrainedMember, Weights
 from seqcls.sampling.streams import stream
@@ -31,13 +31,19 @@ Flat = Float[np.ndarray, " parameter"]
 """A model's parameters, one after another."""
 
 
-class Update(NamedTuple):
-    """What an epoch's steps have in common."""
+ALL_DECAY = np.zeros(0, bool)
 
-    learning_rate: float
+
+class Update(NamedTuple):
+    """How parameters are moved at the steps of an epoch."""
+
+    rates: Float[np.ndarray, " step"]
+    """The learning rate of each."""
     weight_decay: float
     gradient_clip: float
     """The largest norm of the gradient; 0 means no limit."""
+    decays: np.ndarray = ALL_DECAY
+    """Which parameters decay, as truth values; none are there where all do."""
 
 
 @runtime_checkable
@@ -132,11 +138,12 @@ def _train(member: _Underway, program: Program) -> Iterator[list[EpochLosses]]:
     """Trains a member to its end; what has ended, after every epoch."""
     training, flat = member.training, member.flat
     config, result = training.problem.config, training.result
+    decays = ALL_DECAY if config.decay == "all" else _of_matrices(program, flat)
     while member.goes_on:
         started = time.perf_counter()
         epoch = result.epochs
-        rate = learning_rate(training.problem, epoch + 1)
-        update = Update(rate, config.weight_decay, config.gradient_clip)
+        rates = learning_rates(training.problem, epoch + 1)
+        update = Update(rates, config.weight_decay, config.gradient_clip, decays)
         train_loss, steps = program.epoch(flat, member.moments, member.steps, update, epoch)
         member.steps += steps
         validation_loss, all_right = program.validation(flat)
@@ -145,6 +152,13 @@ def _train(member: _Underway, program: Program) -> Iterator[list[EpochLosses]]:
         )
         result.train_seconds += time.perf_counter() - started
         yield training.last_epoch()
+
+
+def _of_matrices(program: Program, flat: Flat) -> Bool[np.ndarray, " parameter"]:
+    """Which of the flat parameters are of matrices."""
+    weights = program.unpack(flat)
+    marked = {name: np.full(x.shape, is_matrix(x), float) for name, x in weights.items()}
+    return program.pack(marked) > 0
 
 
 class CompiledEngine(ABC):
@@ -165,8 +179,6 @@ class CompiledEngine(ABC):
         """Why it cannot train and test this; None where it can."""
         if device == "cuda":
             return "device='cuda' is no CPU"
-        if steps := problem.config.warm_up_steps:
-            return self._obstacle(problem) or f"warm_up_steps={steps} is not compiled"
         return self._obstacle(problem)
 
     @abstractmethod

@@ -14,8 +14,9 @@ import torch
 from jaxtyping import Num
 from torch import Tensor
 
+from seqcls.config import Decay
 from seqcls.engines.base import Member, Progress
-from seqcls.engines.member import MemberTraining, Unfinished, learning_rate, warm_up
+from seqcls.engines.member import MemberTraining, Unfinished, learning_rates
 from seqcls.engines.pytorch.groups import Computation, Losses, Members
 from seqcls.errors import DeviceError
 from seqcls.kinds import Examples
@@ -62,7 +63,6 @@ class GroupTraining:
         self.rows = list(self.members)
         self.group = group
         self.computation = computation
-        self._steps = 0
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
@@ -88,7 +88,6 @@ class GroupTraining:
         while self.rows:
             started = time.perf_counter()
             epoch = self.rows[0].result.epochs + 1
-            self.group.set_learning_rate(learning_rate(self.problem, epoch))
             train_losses = self._train_epoch(stream(self.problem.train).epoch(epoch - 1), epoch)
             ended = self._end_epoch(train_losses, *self._validate(), started)
             progress(self._members_trained(), ended)
@@ -116,16 +115,13 @@ class GroupTraining:
     def _train_epoch(self, strings: Examples, epoch: int) -> list[float]:
         targets = self._targets(strings).split(self.config.train_batch_size)
         sums = torch.zeros(len(self.group), dtype=torch.float64, device=self.device)
-        for batch, batch_targets in zip(
-            self.computation.batches(self._read(strings)), targets, strict=True
+        rates = learning_rates(self.problem, epoch).tolist()
+        for batch, batch_targets, rate in zip(
+            self.computation.batches(self._read(strings)), targets, rates, strict=True
         ):
             losses = self._losses(batch_targets)
             sums += self.computation.backward(batch, losses) * losses.units
-            self._steps += 1
-            if self._steps <= self.config.warm_up_steps:
-                share = warm_up(self.problem, self._steps)
-                self.group.set_learning_rate(learning_rate(self.problem, epoch) * share)
-            self.group.step()
+            self.group.step(rate)
         return sums.tolist()
 
     def _validate(self) -> tuple[list[float], list[bool]]:
@@ -183,8 +179,8 @@ class GroupTraining:
 class Optimized(TypedDict):
     """An optimizer's settings."""
 
-    learning_rate: float
     weight_decay: float
+    decay: Decay
     gradient_clip: float
 
 
@@ -192,8 +188,8 @@ def optimizer_of(problem: Problem) -> Optimized:
     """How the members of a group are moved."""
     config = problem.config
     return Optimized(
-        learning_rate=config.learning_rate,
         weight_decay=config.weight_decay,
+        decay=config.decay,
         gradient_clip=config.gradient_clip,
     )
 
