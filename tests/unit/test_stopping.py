@@ -144,10 +144,12 @@ def test_every_engine_ends_where_pytorch_does(name: str) -> None:
 
 @pytest.mark.parametrize("name", CASES)
 def test_checks_that_find_something_wrong_change_no_model(name: str) -> None:
-    unchecked = {"stop_when_right": False, "check_every": 0, "learning_rate": 0.001}
+    slow = {"learning_rate": 0.001, "learning_rate_interval": "step", "warm_up_steps": 9}
+    slow |= {"max_num_epochs": 2}
+    unchecked = slow | {"stop_when_right": False, "check_every": 0}
     (with_checks,), (without,) = (
-        train_group([(problem_of(name, max_num_epochs=2, **fields), 0)], engine=CASES[name][0])
-        for fields in ({"learning_rate": 0.001}, unchecked)
+        train_group([(problem_of(name, **fields), 0)], engine=CASES[name][0])
+        for fields in (slow, unchecked)
     )
     assert with_checks.epochs == without.epochs == 2
     assert with_checks.validation_losses == without.validation_losses
@@ -199,9 +201,9 @@ def test_an_epoch_of_many_strings_is_no_obstacle() -> None:
 def test_steps_are_counted_over_all_of_training() -> None:
     problem = problem_of("letter counts", train_size=320, check_every=4)
     # Ten steps an epoch, and after the last of them all validation strings are asked anyway.
-    found = [list(checks_within_epoch(problem, steps)) for steps in (0, 10, 20)]
+    found = [list(checks_within_epoch(problem, epoch)) for epoch in (1, 2, 3)]
     assert found == [[4, 8], [2, 6], [4, 8]]
-    assert list(checks_within_epoch(resolve(RunConfig(check_every=4)), 0)) == []
+    assert list(checks_within_epoch(resolve(RunConfig(check_every=4)), 1)) == []
     assert whole_epochs_loss(problem, 3.0, 4) == pytest.approx(7.5)
     assert whole_epochs_loss(problem, 3.0, 10) == 3.0
 

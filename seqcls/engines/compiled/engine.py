@@ -19,7 +19,8 @@ from seqcls.engines.member import (
     MemberTraining,
     Unfinished,
     checks_within_epoch,
-    learning_rate,
+    is_matrix,
+    learning_rates,
     whole_epochs_loss,
 )
 from seqcls.problem import Problem, configuration, resolve
@@ -38,13 +39,19 @@ Flat = Float[np.ndarray, " parameter"]
 """A model's parameters, one after another."""
 
 
-class Update(NamedTuple):
-    """What an epoch's steps have in common."""
+ALL_DECAY = np.zeros(0, bool)
 
-    learning_rate: float
+
+class Update(NamedTuple):
+    """How parameters are moved at the steps of an epoch."""
+
+    rates: Float[np.ndarray, " step"]
+    """The learning rate of each."""
     weight_decay: float
     gradient_clip: float
     """The largest norm of the gradient; 0 means no limit."""
+    decays: np.ndarray = ALL_DECAY
+    """Which parameters decay, as truth values; none are there where all do."""
 
 
 @runtime_checkable
@@ -219,9 +226,10 @@ def _train(member: _Underway, programs: _Programs) -> Iterator[list[EpochLosses]
     """Trains a member to its end; what has ended, after every epoch."""
     training, flat, program = member.training, member.flat, programs.whole
     result = training.result
+    decays = ALL_DECAY if training.problem.config.decay == "all" else _of_matrices(program, flat)
     while member.goes_on:
         started = time.perf_counter()
-        train_loss, is_right = _train_epoch(member, programs)
+        train_loss, is_right = _train_epoch(member, programs, decays)
         validation_loss, all_right = program.validation(flat)
         member.goes_on = training.goes_on_after(
             train_loss,
@@ -233,16 +241,18 @@ def _train(member: _Underway, programs: _Programs) -> Iterator[list[EpochLosses]
         yield training.last_epoch()
 
 
-def _train_epoch(member: _Underway, programs: _Programs) -> tuple[float, bool]:
+def _train_epoch(
+    member: _Underway, programs: _Programs, decays: Bool[np.ndarray, " parameter"]
+) -> tuple[float, bool]:
     """Trains a member for an epoch, or until a check within it finds all right; the sum of the
     losses over a whole epoch's strings, and whether it has ended early.
     """
     training, flat = member.training, member.flat
     problem, config, epoch = training.problem, training.problem.config, training.result.epochs
-    rate = learning_rate(problem, epoch + 1)
-    update = Update(rate, config.weight_decay, config.gradient_clip)
+    rates = learning_rates(problem, epoch + 1)
     loss, first = 0.0, 0
-    for last in (*checks_within_epoch(problem, member.steps), None):
+    for last in (*checks_within_epoch(problem, epoch + 1), None):
+        update = Update(rates[first:last], config.weight_decay, config.gradient_clip, decays)
         of_batches, steps = programs.whole.epoch(
             flat, member.moments, member.steps, update, epoch, first, last
         )
@@ -254,6 +264,13 @@ def _train_epoch(member: _Underway, programs: _Programs) -> tuple[float, bool]:
             return whole_epochs_loss(problem, loss, last), True
         first = last
     return loss, False
+
+
+def _of_matrices(program: Program, flat: Flat) -> Bool[np.ndarray, " parameter"]:
+    """Which of the flat parameters are of matrices."""
+    weights = program.unpack(flat)
+    marked = {name: np.full(x.shape, is_matrix(x), float) for name, x in weights.items()}
+    return program.pack(marked) > 0
 
 
 class CompiledEngine(ABC):
@@ -274,8 +291,6 @@ class CompiledEngine(ABC):
         """Why it cannot train and test this; None where it can."""
         if device == "cuda":
             return "device='cuda' is no CPU"
-        if steps := problem.config.warm_up_steps:
-            return self._obstacle(problem) or f"warm_up_steps={steps} is not compiled"
         return self._obstacle(problem)
 
     @abstractmethod

@@ -52,7 +52,7 @@ class Steps(NamedTuple):
     update: Update
 
 
-NO_STEPS = Steps(np.zeros((2, 0), np.float32), 0, Update(0.0, 0.0, 0.0))
+NO_STEPS = Steps(np.zeros((2, 0), np.float32), 0, Update(np.zeros(0), 0.0, 0.0))
 
 
 class Results(NamedTuple):

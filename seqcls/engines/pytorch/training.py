@@ -14,13 +14,13 @@ import torch
 from jaxtyping import Float, Num
 from torch import Tensor
 
+from seqcls.config import Decay
 from seqcls.engines.base import Member, Progress
 from seqcls.engines.member import (
     MemberTraining,
     Unfinished,
     checks_within_epoch,
-    learning_rate,
-    warm_up,
+    learning_rates,
     whole_epochs_loss,
 )
 from seqcls.engines.pytorch.groups import Computation, Losses, Members
@@ -69,7 +69,6 @@ class GroupTraining:
         self.rows = list(self.members)
         self.group = group
         self.computation = computation
-        self._steps = 0
         self._started = 0.0
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -96,7 +95,6 @@ class GroupTraining:
         while self.rows:
             self._started = time.perf_counter()
             epoch = self.rows[0].result.epochs + 1
-            self.group.set_learning_rate(learning_rate(self.problem, epoch))
             strings = stream(self.problem.train).epoch(epoch - 1)
             train_losses, ended = self._train_epoch(strings, epoch)
             if self.rows:
@@ -132,16 +130,13 @@ class GroupTraining:
         """
         targets = self._targets(strings).split(self.config.train_batch_size)
         sums = torch.zeros(len(self.group), dtype=torch.float64, device=self.device)
-        checks, ended = checks_within_epoch(self.problem, self._steps), list[EpochLosses]()
-        batches = zip(self.computation.batches(self._read(strings)), targets, strict=True)
-        for number, (batch, batch_targets) in enumerate(batches, start=1):
+        checks, ended = checks_within_epoch(self.problem, epoch), list[EpochLosses]()
+        rates = learning_rates(self.problem, epoch).tolist()
+        batches = zip(self.computation.batches(self._read(strings)), targets, rates, strict=True)
+        for number, (batch, batch_targets, rate) in enumerate(batches, start=1):
             losses = self._losses(batch_targets)
             sums += self.computation.backward(batch, losses) * losses.units
-            self._steps += 1
-            if self._steps <= self.config.warm_up_steps:
-                share = warm_up(self.problem, self._steps)
-                self.group.set_learning_rate(learning_rate(self.problem, epoch) * share)
-            self.group.step()
+            self.group.step(rate)
             if number in checks:
                 going_on, its = self._end_right(sums, number)
                 sums, ended = sums[going_on], ended + its
@@ -227,8 +222,8 @@ class GroupTraining:
 class Optimized(TypedDict):
     """An optimizer's settings."""
 
-    learning_rate: float
     weight_decay: float
+    decay: Decay
     gradient_clip: float
 
 
@@ -236,8 +231,8 @@ def optimizer_of(problem: Problem) -> Optimized:
     """How the members of a group are moved."""
     config = problem.config
     return Optimized(
-        learning_rate=config.learning_rate,
         weight_decay=config.weight_decay,
+        decay=config.decay,
         gradient_clip=config.gradient_clip,
     )
 
