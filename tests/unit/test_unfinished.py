@@ -35,14 +35,15 @@ DRAWN = {"positions": "learned", "position_range": 220, "num_blocks": 2}
 SHIFTED = {"positions": "learned", "position_draw": "shifted"}
 LSTM = {"architecture": "lstm", "readout": "last"}
 UNTIL_RIGHT = {"stop_when_right": True, "check_every": 3}
+BY_STEPS = {"learning_rate_interval": "step", "warm_up_steps": 6, "decay": "matrices"}
 CASES = [
     ("fused", {}),
     ("fused", {"positions": "learned", "position_range": 220}),
     ("lanes", DRAWN),
-    ("lanes", WRITES | SHIFTED),
+    ("lanes", WRITES | SHIFTED | BY_STEPS),
     ("lanes", LSTM | {"hidden_size": 8}),
     ("lanes", WRITES | UNTIL_RIGHT),
-    ("counts", {"num_blocks": 2}),
+    ("counts", {"num_blocks": 2} | BY_STEPS),
     ("strings", LSTM | {"hidden_size": 8} | UNTIL_RIGHT),
     ("strings", {"num_blocks": 2, "dropout_rate": 0.2}),
     ("strings", WRITES | SHIFTED | {"warm_up_steps": 5, "gradient_clip": 1.0}),
