@@ -162,12 +162,12 @@ class Problem:
         return {"train": self.train, "validation": self.validation, "test": self.test}[part]
 
     @property
-    def trained_lengths(self) -> range | None:
+    def trained_lengths(self) -> range:
         """From the tokens of the shortest string that training may draw to those of the longest.
 
-        None of models that were trained elsewhere: nothing is known of their training.
+        Of models that were trained elsewhere it means nothing: nobody knows their strings.
         """
-        return None if self.config.is_imported else self.train.lengths
+        return self.train.lengths
 
     def are_of_trained_lengths(self, strings: TokenStrings) -> Bool[np.ndarray, " string"]:
         """Which strings are of a length that training may draw."""
