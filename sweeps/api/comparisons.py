@@ -10,7 +10,7 @@ from seqcls.errors import UnknownRunError
 from seqcls.imported import fields_known, in_columns
 from seqcls.interpretability.wording import percent
 from sweeps.api.configurations import config_named
-from sweeps.results import differing_fields, rows_of
+from sweeps.results import Outcome, differing_fields, rows_of
 from sweeps.statistics import differences
 from sweeps.statistics.differences import (
     FEWEST_OF_A_MEAN,
@@ -47,6 +47,8 @@ class Compared:
     """The frame of `sweeps.statistics.differences.string_differences`; None where their test
     strings are
     not the same."""
+    learned: "OfLearned"
+    """How many have learned the trained lengths, and the comparison of those that have."""
     shortcuts: pd.DataFrame
     """What the best shortcut reader of each test reaches, as `shortcut_shares` gives it."""
 
@@ -89,6 +91,43 @@ class Compared:
                 for config_id in self.config_ids
             ],
         }
+
+
+@dataclass(frozen=True)
+class OfLearned:
+    """What the seeds of two configurations that learned the trained lengths do on longer ones."""
+
+    judged: tuple[int, int]
+    """Finished runs of each of which it is known whether they have learned."""
+    counts: tuple[int, int]
+    """How many of them have."""
+    beyond: Comparison | None
+    """The comparison of those that have learned and are tested on longer lengths: by their errors
+    and their accuracy there, seed by seed where both have learned; None where one side has none."""
+
+    @property
+    def not_learned(self) -> tuple[int, int]:
+        """How many of those judged have not learned."""
+        return self.judged[0] - self.counts[0], self.judged[1] - self.counts[1]
+
+    @classmethod
+    def of(cls, sides: Sequence[pd.DataFrame]) -> "OfLearned":
+        """Of the finished runs of two configurations, as `queries.runs` has them."""
+        once = [runs.drop_duplicates("model_seed") for runs in sides]
+        judged = [runs[runs["tested_within"] > 0] for runs in once]
+        learned = [runs[runs["outcome"] != Outcome.NOT_LEARNED] for runs in judged]
+        beyond = [
+            runs[runs["tested_beyond"] > 0]
+            .drop(columns=["accuracy", "errors"])
+            .rename(columns={"accuracy_beyond": "accuracy", "wrong_beyond": "errors"})
+            .astype({"accuracy": float, "errors": int})
+            for runs in learned
+        ]
+        return cls(
+            judged=(len(judged[0]), len(judged[1])),
+            counts=(len(learned[0]), len(learned[1])),
+            beyond=differences.compare(*beyond) if all(map(len, beyond)) else None,
+        )
 
 
 def compare(store: Store, a: int | str, b: int | str) -> Compared:
@@ -145,6 +184,7 @@ def compare_configs(store: Store, ids: tuple[int, int], names: tuple[str, str]) 
         comparison=differences.compare(*(outcomes_of(runs) for runs in sides)),
         lengths=by_length(*lengths),
         strings=strings,
+        learned=OfLearned.of(sides),
         shortcuts=shortcut_shares(best_shortcut(shortcut_scores(store, ids))),
     )
 
@@ -206,6 +246,8 @@ class ComparedRuns:
     strings: pd.DataFrame | None
     """The frame of `sweeps.statistics.differences.string_differences`: those that only one gets
     wrong."""
+    outcomes: tuple[Outcome, Outcome]
+    """What each has come to."""
 
 
 def compare_runs(store: Store, a: int, b: int) -> ComparedRuns:
@@ -221,9 +263,13 @@ def compare_runs(store: Store, a: int, b: int) -> ComparedRuns:
     errors = [string_queries.errors_of(store, [run_id]) for run_id in (a, b)]
     tested = [string_queries.tested_strings(store, config_id) for config_id in ids]
     fields = fields_apart(store, rows)
+    first, second = (Outcome(row["outcome"].iloc[0]) for row in rows)
+    outcomes = (first, second)
     if len(queries.test_set_digests(store, ids)) > 1:
         counts = [(len(wrong), len(of)) for wrong, of in zip(errors, tested, strict=True)]
-        return ComparedRuns((a, b), fields, None, newcombe(counts[0], counts[1]), None, None)
+        return ComparedRuns(
+            (a, b), fields, None, newcombe(counts[0], counts[1]), None, None, outcomes
+        )
     both = tested[0] & tested[1]
     errors = [each[each["string"].isin(both)] for each in errors]
     wrong = [set(each["string"]) for each in errors]
@@ -234,7 +280,8 @@ def compare_runs(store: Store, a: int, b: int) -> ComparedRuns:
         none=len(both) - len(wrong[0] | wrong[1]),
     )
     strings = string_differences(errors[0], errors[1])
-    return ComparedRuns((a, b), fields, table, paired_newcombe(table), mcnemar(table), strings)
+    difference = paired_newcombe(table)
+    return ComparedRuns((a, b), fields, table, difference, mcnemar(table), strings, outcomes)
 
 
 def _row(frame: pd.DataFrame, run_id: int) -> pd.DataFrame:

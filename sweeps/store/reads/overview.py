@@ -135,8 +135,9 @@ def models(store: Store, view: View) -> pd.DataFrame:
     Returns:
         run_id, config_id, model_seed, accuracy in [0, 1], errors, false_positives,
         false_negatives, solved_length (missing where no test string is so short), failing and
-        picked (as 0 or 1), outcome (one of `Outcome`), accuracy_within and accuracy_beyond in
-        [0, 1], on trained and on longer lengths, and `RANGE_COLUMNS`.
+        picked (as 0 or 1), outcome (one of `Outcome`), learned (as 0 or 1; missing where it is
+        not known on trained lengths), accuracy_within and accuracy_beyond in [0, 1], on trained
+        and on longer lengths, and `RANGE_COLUMNS`.
     """
     query = (
         select(*model_columns(view))
