@@ -45,14 +45,13 @@ def test_two_configurations_are_compared_as_the_command_does(
 
 def test_only_seeds_that_learned_in_both_are_compared_on_longer_strings() -> None:
     store = open_reader(str(SHIPPED))
-    found = compare(store, "lower_magnitude_initializations", "all_initializations").learned
-    assert found.judged == (8, 8)
-    assert found.counts == (7, 8), "one errs on 75 of 508 strings of trained lengths"
-    assert found.not_learned == (1, 0)
+    found = compare(store, "lower_magnitude_initializations", "all_initializations")
+    learned, beyond = found.learning, found.generalizing
+    assert learned.counts == ((7, 8), (8, 8)), "one errs on 75 of 508 strings of trained lengths"
     wrong = dict(
         rows(
             store,
-            "SELECT s.name || model_seed, wrong_beyond > 0 "
+            "SELECT s.name || model_seed, wrong_beyond = 0 "
             "FROM run JOIN sweep_run ON run_id = run.id JOIN sweep s ON s.id = sweep_id "
             "WHERE 100 * wrong_within <= tested_within",
         )
@@ -65,13 +64,12 @@ def test_only_seeds_that_learned_in_both_are_compared_on_longer_strings() -> Non
         )
         for seed in seeds
     ]
-    assert found.beyond is not None
-    table = found.beyond.table
+    table = beyond.table
     assert (table.both, table.only_first, table.only_second, table.none) == tuple(
         pairs.count(each) for each in [(1, 1), (1, 0), (0, 1), (0, 0)]
     )
     assert table.pairs == 7
-    assert found.beyond.runs == (7, 8)
+    assert [of for _, of in beyond.counts] == [7, 8]
 
 
 def test_two_models_are_compared_string_by_string() -> None:
