@@ -65,7 +65,8 @@ def test_every_outcome_has_a_color_of_its_own_and_one_alone_is_hatched(ground: G
     shades = [ground.colors.get(x, x) for x in colors.MODEL_OUTCOMES.values()]
     assert list(colors.MODEL_OUTCOMES) == list(Outcome)
     assert len({*shades}) == len(Outcome)
-    scale = model_outcome_dash().to_dict()["scale"]
+    scale: Any = model_outcome_dash().to_dict()
+    scale = scale["scale"]
     dashed = dict(zip(scale["domain"], scale["range"], strict=True))
     solid = {name for name, dashes in dashed.items() if dashes[1] == 0}
     assert {*dashed} - solid == {"not learned"}
