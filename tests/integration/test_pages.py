@@ -241,7 +241,7 @@ def test_selected_configurations_are_in_the_link(monkeypatch: pytest.MonkeyPatch
     app = open_app(monkeypatch, SHIPPED, config=["3", "7"])
     assert sorted(app.query_params["config"]) == ["3", "7"]
     drawn = list(app.get("vega_lite_chart"))
-    assert len(drawn) == 6
+    assert len(drawn) == 7
     assert "lower_magnitude_initializations" in str(drawn[0].proto)
     assert "increased_dimensionality" not in str(drawn[0].proto)
 
@@ -353,7 +353,7 @@ def test_a_share_is_written_alike_in_sentences_and_tables(monkeypatch: pytest.Mo
         json.loads(app.dataframe[0].proto.columns)["median"]["type_config"]["format"] == "percent"
     )
     assert "median accuracy 100%." in said(app)
-    assert '"format": ".2~%"' in open_app(monkeypatch, SHIPPED).get("vega_lite_chart")[0].proto.spec
+    assert '"format": ".2~%"' in open_app(monkeypatch, SHIPPED).get("vega_lite_chart")[1].proto.spec
 
 
 def test_a_sweep_is_shown_as_a_file_that_makes_the_same_sweep(
@@ -451,7 +451,7 @@ def test_a_configuration_keeps_its_color_while_filters_change(
 ) -> None:
     def colors(**filters: str) -> dict[str, str]:
         app = open_app(monkeypatch, SHIPPED, **filters)
-        spec = json.loads(app.get("vega_lite_chart")[0].proto.spec)
+        spec = json.loads(app.get("vega_lite_chart")[1].proto.spec)
         scale = spec["vconcat"][0]["layer"][3]["encoding"]["color"]["scale"]
         return dict(zip(scale["domain"], scale["range"], strict=True))
 
@@ -480,7 +480,7 @@ def test_the_settings_that_matter_are_named_with_their_uncertainty(
     app = open_app(monkeypatch, SHIPPED, moves="Failing share")
     assert "moves the failing share most: 100% of models fail" in said(app)
     assert "95% interval" in said(app)
-    assert len(app.get("vega_lite_chart")) == 6
+    assert len(app.get("vega_lite_chart")) == 7
     assert len(app.title) == 1, "one heading of the first level"
 
 
