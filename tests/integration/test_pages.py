@@ -489,9 +489,9 @@ def test_the_end_of_training_or_validation_is_drawn_only_among_the_tested_length
     spec: dict[str, Any] = {"name": "short", "model_seeds": [0], "fixed": fixed}
     writer.submit(open_writer(str(path)), parse_spec(spec))
     monkeypatch.setenv("SEQCLS_DB", str(path))
-    assert limits([1]).to_numpy().tolist() == [[8, "end of training"]]
-    assert limits([]).columns.tolist() == ["length", "label"]
+    assert limits([1]).to_numpy().tolist() == [[8, "end of training", 1]], "and where it begins"
+    assert limits([]).columns.tolist() == ["length", "label", "first"]
     longer = {**spec, "name": "longer", "fixed": {**fixed, "train_max_length": 12}}
     writer.submit(open_writer(str(path)), parse_spec(longer))
-    marks = [[8, "end of training: 8"], [12, "end of training: 12"]]
+    marks = [[8, "end of training: 8", 1], [12, "end of training: 12", 1]]
     assert limits([1, 2]).to_numpy().tolist() == marks, "each length once"
