@@ -10,19 +10,22 @@ import streamlit as st
 from dashboard import data, links
 from dashboard.text import verbatim
 from dashboard.views import annotating
-from dashboard.words import measures
+from dashboard.words import measures, outcomes
 from seqcls.config import default_fields
 from seqcls.errors import SeqclsError
 from seqcls.imported import PREFIX, fields_known
 from sweeps.api.reading import KINDS, Note, View, WrittenValue
+from sweeps.results import LEARNED_AT, Outcome
 
 PLAIN: dict[str, Any] = {
     "sweep": [],
     "tag": [],
     "seed": [],
+    "outcome": [],
     "failing": False,
     "kind": None,
     "below": 100.0,
+    "learned": 100 * LEARNED_AT,
 }
 """The filters' keys, which are also their names in the link, with the values that restrict nothing.
 
@@ -30,7 +33,7 @@ The fields of the configuration go by their own names.
 """
 
 
-ONE = ("failing", "kind", "below")
+ONE = ("failing", "kind", "below", "learned")
 """Filters of one value."""
 
 UNKNOWN = "unknown in the link"
@@ -68,12 +71,12 @@ def _show(offered: dict[str, list[Any]]) -> None:
     named = {*(st.session_state.get("sweep") or []), *st.query_params.get_all("sweep")}
     hidden = archived_sweeps() - named
     sweeps = [name for name in offered.pop("sweep") if name not in hidden]
-    tags, seeds = offered.pop("tag"), offered.pop("seed")
+    tags, seeds, came_to = offered.pop("tag"), offered.pop("seed"), offered.pop("outcome")
     if tags:
         st.multiselect("Tags", tags, key="tag", placeholder="Any", bind="query-params")
     st.multiselect("Sweeps", sweeps, key="sweep", placeholder="All sweeps", bind="query-params")
     st.multiselect("Model seeds", seeds, key="seed", placeholder="All seeds", bind="query-params")
-    _outcome()
+    _results(came_to)
     if offered:
         chosen = sum(bool(st.session_state.get(name)) for name in offered)
         with st.popover(f"Settings ({chosen} chosen)" if chosen else "Settings", width="stretch"):
@@ -127,7 +130,9 @@ def _offer() -> dict[str, list[Any]]:
     """What may be chosen in each filter of several values."""
     sweeps = list(data.sweep_names().values())
     tags = sorted({tag for note in _notes().values() for tag in note.tags})
-    return {"sweep": sweeps, "tag": tags, "seed": data.model_seeds(), **_fields()}
+    came_to = [outcome.value for outcome in Outcome]
+    seeds = data.model_seeds()
+    return {"sweep": sweeps, "tag": tags, "seed": seeds, "outcome": came_to, **_fields()}
 
 
 def _read_link(given: Mapping[str, Sequence[str]]) -> links.AskedFilters:
@@ -137,6 +142,7 @@ def _read_link(given: Mapping[str, Sequence[str]]) -> links.AskedFilters:
         "failing": lambda text: {"true": True, "false": False}.get(text.lower()),
         "kind": lambda text: text if text in _kinds() else None,
         "below": links.percentage,
+        "learned": links.percentage,
     }
     foreign = [name for name in given if name.startswith(PREFIX)]
     if alike := [name for name in given if name in defaults and name not in several]:
@@ -251,19 +257,30 @@ def current() -> View:
         model_seeds=tuple(state["seed"]),
         config_ids=() if sweeps is None else _config_ids(),
         below=state["below"] / 100,
+        learned_at=state["learned"] / 100,
         failing=state["failing"],
+        outcomes=tuple(map(Outcome, state["outcome"])),
         kind=state["kind"],
     )
 
 
-def _outcome() -> None:
+def _results(came_to: Sequence[str]) -> None:
     words = measures.words_of(data.languages()).words
     missed = words.misses.format(f"at least one of its {words.plural('test')}")
+    st.multiselect(
+        "Outcome",
+        came_to,
+        key="outcome",
+        placeholder="Any",
+        bind="query-params",
+        help=f"{verbatim(outcomes.meaning(words))} Shares and medians still cover all models.",
+    )
     st.toggle(
         "Only failing models",
         key="failing",
         bind="query-params",
-        help="Lists and plots only failing models. Shares and medians still cover all models.",
+        help="Lists and plots only models that fail on the whole test, whether they learned or "
+        "not. Shares and medians still cover all models.",
     )
     st.number_input(
         "A model fails below an accuracy of (%)",
@@ -274,7 +291,20 @@ def _outcome() -> None:
         format="%.1f",
         key="below",
         bind="query-params",
-        help=f"At 100, a model fails if it {verbatim(missed)}.",
+        help=f"At 100, a model fails if it {verbatim(missed)}. For its outcome, its accuracy on "
+        f"{verbatim(words.plural(''))} longer than those of training counts.",
+    )
+    st.number_input(
+        "A model has learned from an accuracy of (%)",
+        min_value=0.0,
+        max_value=100.0,
+        value=PLAIN["learned"],
+        step=0.5,
+        format="%.1f",
+        key="learned",
+        bind="query-params",
+        help=f"On {verbatim(words.plural(''))} of trained lengths. Of a model that has not learned "
+        f"these, longer {verbatim(words.plural(''))} tell nothing.",
     )
     if not measures.has_cells(data.languages()):
         return
@@ -319,8 +349,9 @@ def _say_what_is_left() -> None:
 def _say_what_is_summed(view: View) -> str:
     if not view.picks:
         return ""
-    every = data.count_runs(replace(view, failing=False, kind=None))
-    return f" Shares and medians are over {every:,}, whether they fail or not."
+    every = data.count_runs(replace(view, failing=False, kind=None, outcomes=()))
+    whichever = "whatever their outcome" if view.outcomes else "whether they fail or not"
+    return f" Shares and medians are over {every:,}, {whichever}."
 
 
 def _is_plain() -> bool:

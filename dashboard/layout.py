@@ -38,7 +38,8 @@ STYLE = f"""
   .st-key-next_step, .st-key-leads {{ min-height: 40px; }}
 }}
 /* What is loaded late stands as a block of 40 pixels until then. Controls, with their labels: */
-.st-key-tag, .st-key-sweep, .st-key-seed, .st-key-below, .st-key-kind,
+.st-key-tag, .st-key-sweep, .st-key-seed, .st-key-outcome, .st-key-below, .st-key-learned,
+.st-key-kind,
 [class*="st-key-two_config_"], [class*="st-key-two_run_"],
 .st-key-launch_start, .st-key-launch_name, .st-key-launch_seeds, .st-key-launch_variants,
 [class*="st-key-launch-"] [data-testid="stSkeleton"] {{ min-height: 68px; }}

@@ -7,6 +7,7 @@ ground where a page is dark. Marks have a contrast of at least 3:1 to their grou
 from collections.abc import Sequence
 
 from seqcls.strings.alphabets import CLS_NAME, has_names
+from sweeps.results import Outcome
 
 OKABE_ITO = [
     "#0072B2",
@@ -24,14 +25,27 @@ Its orange, its sky blue and Tol's olive are darker than published: on white the
 """
 
 GREY = "#888888"
-"""Marks that are no finding: rules, medians, models without an error."""
+"""Marks that are no finding: rules, medians, models that have not learned."""
 
 DEEP_GREY = "#4F4F4F"
 """Beside `GREY`, where two things that are no finding are told apart."""
 
-FAILS, GENERALIZES = "#D55E00", GREY
+FAILS, GENERALIZES = "#D55E00", "#009E73"
 """What became of a model. Neither is the accent of the theme, which is what can be done, or how far
 something is; that a model fails is no success, and that all are trained no alarm."""
+
+MODEL_OUTCOMES = {
+    Outcome.GENERALIZES: GENERALIZES,
+    Outcome.FAILS_BEYOND: FAILS,
+    Outcome.NOT_LEARNED: GREY,
+    Outcome.NOT_KNOWN: DEEP_GREY,
+}
+"""The color of each, in the order in which they are stacked. What has not learned tells nothing of
+longer strings, and so is no finding. Beside it, what is not known is solid."""
+
+HATCH = (3, 2)
+"""Dashes of all that is drawn of models that have not learned, beside their gray: of lines and
+outlines, and across bars, which are drawn as thick rules for that."""
 
 INK = "#5A5A5A"
 """Text, and what must be read rather than seen."""

@@ -259,6 +259,8 @@ class ComparedRuns:
     strings: pd.DataFrame | None
     """The frame of `sweeps.statistics.differences.string_differences`: those that only one gets
     wrong."""
+    outcomes: tuple[Outcome, Outcome]
+    """What each has come to."""
 
 
 def compare_runs(store: Store, a: int, b: int) -> ComparedRuns:
@@ -274,9 +276,13 @@ def compare_runs(store: Store, a: int, b: int) -> ComparedRuns:
     errors = [string_queries.errors_of(store, [run_id]) for run_id in (a, b)]
     tested = [string_queries.tested_strings(store, config_id) for config_id in ids]
     fields = fields_apart(store, rows)
+    first, second = (Outcome(row["outcome"].iloc[0]) for row in rows)
+    outcomes = (first, second)
     if len(queries.test_set_digests(store, ids)) > 1:
         counts = [(len(wrong), len(of)) for wrong, of in zip(errors, tested, strict=True)]
-        return ComparedRuns((a, b), fields, None, newcombe(counts[0], counts[1]), None, None)
+        return ComparedRuns(
+            (a, b), fields, None, newcombe(counts[0], counts[1]), None, None, outcomes
+        )
     both = tested[0] & tested[1]
     errors = [each[each["string"].isin(both)] for each in errors]
     wrong = [set(each["string"]) for each in errors]
@@ -287,7 +293,8 @@ def compare_runs(store: Store, a: int, b: int) -> ComparedRuns:
         none=len(both) - len(wrong[0] | wrong[1]),
     )
     strings = string_differences(errors[0], errors[1])
-    return ComparedRuns((a, b), fields, table, paired_newcombe(table), mcnemar(table), strings)
+    difference = paired_newcombe(table)
+    return ComparedRuns((a, b), fields, table, difference, mcnemar(table), strings, outcomes)
 
 
 def _row(frame: pd.DataFrame, run_id: int) -> pd.DataFrame:

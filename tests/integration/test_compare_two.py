@@ -43,6 +43,35 @@ def test_two_configurations_are_compared_as_the_command_does(
     assert "0 of 8 right" not in said(app)
 
 
+def test_only_seeds_that_learned_in_both_are_compared_on_longer_strings() -> None:
+    store = open_reader(str(SHIPPED))
+    found = compare(store, "lower_magnitude_initializations", "all_initializations")
+    learned, beyond = found.learning, found.generalizing
+    assert learned.counts == ((7, 8), (8, 8)), "one errs on 75 of 508 strings of trained lengths"
+    wrong = dict(
+        rows(
+            store,
+            "SELECT s.name || model_seed, wrong_beyond = 0 "
+            "FROM run JOIN sweep_run ON run_id = run.id JOIN sweep s ON s.id = sweep_id "
+            "WHERE 100 * wrong_within <= tested_within",
+        )
+    )
+    seeds = [seed for seed in range(8) if f"lower_magnitude_initializations{seed}" in wrong]
+    pairs = [
+        tuple(
+            wrong[f"{name}{seed}"]
+            for name in ("lower_magnitude_initializations", "all_initializations")
+        )
+        for seed in seeds
+    ]
+    table = beyond.table
+    assert (table.both, table.only_first, table.only_second, table.none) == tuple(
+        pairs.count(each) for each in [(1, 1), (1, 0), (0, 1), (0, 0)]
+    )
+    assert table.pairs == 7
+    assert [of for _, of in beyond.counts] == [7, 8]
+
+
 def test_two_models_are_compared_string_by_string() -> None:
     store = open_reader(str(SHIPPED))
     found = compare_runs(store, 5, 10)

@@ -3,6 +3,7 @@
 import io
 import json
 import tomllib
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -72,6 +73,8 @@ ASKED = {
     "kind": "sideways",
     "failing": "perhaps",
     "below": "200",
+    "learned": "-1",
+    "outcome": "sideways",
     "seed": "77",
     "sweeps": "heads",
 }
@@ -156,6 +159,49 @@ def test_the_threshold_says_what_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     assert metrics(app)["Failing models"] == f"{below} ({below / 43:.0%})"
     app = open_app(monkeypatch, SHIPPED, below="90", failing="true")
     assert f"{below} of 43 runs match the filters." in said(app)
+
+
+def count_outcomes(learned_at: int = 99, below: int = 100) -> Counter[str]:
+    """What the models of the shipped database came to, at thresholds in percent."""
+    counts = rows(
+        SHIPPED, "SELECT tested_within, wrong_within, tested_beyond, wrong_beyond FROM run"
+    )
+    return Counter(
+        "not learned"
+        if 100 * (within - wrong) < learned_at * within
+        else "fails beyond"
+        if 100 * (beyond - missed) < below * beyond
+        else "generalizes"
+        for within, wrong, beyond, missed in counts
+    )
+
+
+@pytest.mark.parametrize("page", ["compare", "failing", "sweeps", "map"])
+def test_what_a_model_came_to_is_a_filter_of_several_values(
+    monkeypatch: pytest.MonkeyPatch, page: str
+) -> None:
+    assert count_outcomes() == {"generalizes": 27, "fails beyond": 14, "not learned": 2}
+    app = open_app(monkeypatch, SHIPPED, page, outcome=["not learned", "fails beyond"])
+    assert app.multiselect(key="outcome").value == ["not learned", "fails beyond"]
+    assert "16 of 43 runs match the filters." in said(app)
+    assert "Shares and medians are over 43, whatever their outcome." in said(app)
+    app = open_app(monkeypatch, SHIPPED, page, outcome="not learned")
+    assert "2 of 43 runs match the filters." in said(app)
+    app.button("clear_filters").click()
+    assert "43 of 43 runs match the filters." in said(rerun(app))
+    assert not app.multiselect(key="outcome").value
+
+
+def test_the_thresholds_say_what_has_learned_and_what_generalizes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for thresholds in ({"learned_at": 100}, {"learned_at": 80}, {"learned_at": 80, "below": 95}):
+        counts = count_outcomes(**thresholds)
+        link = {name.removesuffix("_at"): str(value) for name, value in thresholds.items()}
+        for outcome in ("not learned", "fails beyond", "generalizes"):
+            app = open_app(monkeypatch, SHIPPED, "map", outcome=outcome, **link)
+            assert f"{counts[outcome]} of 43 runs match the filters." in said(app)
+    assert app.number_input(key="learned").value == 80
 
 
 def test_errors_of_a_kind_are_a_filter(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -443,9 +489,9 @@ def test_the_end_of_training_or_validation_is_drawn_only_among_the_tested_length
     spec: dict[str, Any] = {"name": "short", "model_seeds": [0], "fixed": fixed}
     writer.submit(open_writer(str(path)), parse_spec(spec))
     monkeypatch.setenv("SEQCLS_DB", str(path))
-    assert limits([1]).to_numpy().tolist() == [[8, "end of training"]]
-    assert limits([]).columns.tolist() == ["length", "label"]
+    assert limits([1]).to_numpy().tolist() == [[8, "end of training", 1]], "and where it begins"
+    assert limits([]).columns.tolist() == ["length", "label", "first"]
     longer = {**spec, "name": "longer", "fixed": {**fixed, "train_max_length": 12}}
     writer.submit(open_writer(str(path)), parse_spec(longer))
-    marks = [[8, "end of training: 8"], [12, "end of training: 12"]]
+    marks = [[8, "end of training: 8", 1], [12, "end of training: 12", 1]]
     assert limits([1, 2]).to_numpy().tolist() == marks, "each length once"

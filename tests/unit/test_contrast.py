@@ -9,10 +9,11 @@ import pytest
 
 from dashboard.charts import colors
 from dashboard.charts.readout import DIRECTIONS, waterfall
-from dashboard.charts.scales import OUTCOME_COLORS
+from dashboard.charts.scales import OUTCOME_COLORS, model_outcome_dash
 from dashboard.charts.themes import DARK, LIGHT, Ground, apply_theme
 from dashboard.figures.whole_model import matrix
 from dashboard.views.heat_map import heat_map
+from sweeps.results import Outcome
 from tests.conftest import ROOT
 from tests.unit.test_charts import CELLS, by_length
 
@@ -22,6 +23,7 @@ grounds = pytest.mark.parametrize("ground", [LIGHT, DARK], ids=["light", "dark"]
 MARK_COLORS = {
     *colors.OKABE_ITO, *colors.LETTERS, *OUTCOME_COLORS, colors.GREY, colors.DEEP_GREY,
     colors.FALSE_POSITIVE, colors.FALSE_NEGATIVE, colors.TOWARDS, colors.AWAY,
+    *colors.MODEL_OUTCOMES.values(),
 }  # fmt: skip
 
 # Of the scheme viridis, at every tenth of its length.
@@ -56,6 +58,18 @@ def faded(color: str, ground: str, share: float) -> str:
 def test_every_mark_is_seen(ground: Ground) -> None:
     for color in MARK_COLORS:
         assert contrast(ground.colors.get(color, color), ground.background) >= MARKS, color
+
+
+@grounds
+def test_every_outcome_has_a_color_of_its_own_and_one_alone_is_hatched(ground: Ground) -> None:
+    shades = [ground.colors.get(x, x) for x in colors.MODEL_OUTCOMES.values()]
+    assert list(colors.MODEL_OUTCOMES) == list(Outcome)
+    assert len({*shades}) == len(Outcome)
+    scale: Any = model_outcome_dash().to_dict()
+    scale = scale["scale"]
+    dashed = dict(zip(scale["domain"], scale["range"], strict=True))
+    solid = {name for name, dashes in dashed.items() if dashes[1] == 0}
+    assert {*dashed} - solid == {"not learned"}
 
 
 @grounds
