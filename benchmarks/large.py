@@ -2,13 +2,14 @@
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, ClassVar, get_args
 
 import numpy as np
 from sqlalchemy import bindparam, select, update
 
-from seqcls.evaluation import drawn_test_set
-from seqcls.problem import configuration, resolve
+from seqcls.evaluation import drawn_test_set, range_counts
+from seqcls.problem import Problem, configuration, resolve
 from seqcls.results import ErrorKind, Evaluation, OutputResults, StringErrors
 from seqcls.strings.tokenizer import Tokenizer
 from sweeps.grid.spec import parse_spec
@@ -17,6 +18,7 @@ from sweeps.store import writer
 from sweeps.store.databases.engine import Store
 from sweeps.store.databases.statements import insert_rows
 from sweeps.store.opening import open_writer
+from sweeps.store.reads.stored import problem_of
 from sweeps.store.tables import Base, Config, Run, Sweep, now
 from sweeps.store.writes.recording import raise_sums, result_rows
 from sweeps.store.writes.test_sets import store_test_set
@@ -70,7 +72,7 @@ def make_database(
     with store.begin() as connection:
         store_test_set(connection, drawn.config, drawn.test_set)
         runs = connection.execute(
-            select(Run.id, Run.model_seed, Config.key).join(Config).order_by(Run.id)
+            select(Run.id, Run.model_seed, Config.key, Config.json).join(Config).order_by(Run.id)
         ).all()
     for start in range(0, len(runs), RUNS_AT_ONCE):
         _finish(store, runs[start : start + RUNS_AT_ONCE], drawn)
@@ -82,8 +84,8 @@ def make_database(
 def _finish(store: Store, runs: Sequence[Any], drawn: "Drawn") -> None:
     rows: dict[type[Base], list[Any]] = {}
     done = []
-    for run_id, seed, key in runs:
-        outcome = drawn.outcome(run_id).seal(key, seed)
+    for run_id, seed, key, config in runs:
+        outcome = drawn.outcome(run_id, problem_of(config)).seal(key, seed)
         for table, own in result_rows(run_id, outcome).items():
             rows.setdefault(table, []).extend(own)
         times = {"started_at": now(), "finished_at": now(), "train_seconds": 0.1}
@@ -111,20 +113,23 @@ class Drawn:
         self._lengths = np.unique(self.test_set.lengths)
         self._all = self._counted(np.arange(len(self.test_set.texts)))
 
-    def outcome(self, run_id: int) -> RunResult:
+    def outcome(self, run_id: int, problem: Problem | None) -> RunResult:
         tested = len(self.test_set.texts)
         number = 0 if run_id % 4 == 0 else self._errors
         numbers = np.sort(self._generator.choice(tested, size=number, replace=False))
         lengths = self.test_set.lengths
+        evaluation = self._evaluation(
+            numbers, int(lengths[numbers].min() if number else lengths.max() + 1) - 1
+        )
+        assert problem is not None
+        counts = (evaluation.lengths, evaluation.tested_by_length, evaluation.wrong_by_length)
         return RunResult(
             train_losses=[9.0] * EPOCHS,
             validation_losses=[9.0] * EPOCHS,
             train_seconds=0.1,
             engine="fused",
             best_epoch=EPOCHS,
-            evaluation=self._evaluation(
-                numbers, int(lengths[numbers].min() if number else lengths.max() + 1) - 1
-            ),
+            evaluation=replace(evaluation, ranges=range_counts(problem, *counts)),
         )
 
     def _evaluation(self, numbers: np.ndarray, solved_length: int) -> Evaluation:

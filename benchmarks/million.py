@@ -31,6 +31,7 @@ from sweeps.results import RunResult, run_digest
 from sweeps.store import writer
 from sweeps.store.databases.engine import Store
 from sweeps.store.opening import open_writer
+from sweeps.store.reads.stored import problem_of
 from sweeps.store.reads.workers import queued_runs
 from sweeps.store.tables import (
     Base,
@@ -95,8 +96,9 @@ def _vacuum(store: Store) -> None:
 
 
 def _runs_of(connection: Connection, sweep_id: int) -> Sequence[Any]:
-    """A sweep's runs: id, model_seed, config_id, key."""
-    query = select(Run.id, Run.model_seed, Run.config_id, Config.key).join(Config).join(SweepRun)
+    """A sweep's runs: id, model_seed, config_id, key, json."""
+    query = select(Run.id, Run.model_seed, Run.config_id, Config.key, Config.json)
+    query = query.join(Config).join(SweepRun)
     return connection.execute(query.where(SweepRun.sweep_id == sweep_id).order_by(Run.id)).all()
 
 
@@ -108,7 +110,7 @@ def _seal(store: Store, sweeps: Sequence[Sequence[Any]]) -> None:
         driver: Any = connection.connection.driver_connection
         with driver.cursor() as cursor, cursor.copy("COPY drawn FROM STDIN") as copy:
             for run, *others in zip(*sweeps, strict=True):
-                for row in _sealed(drawn.outcome(run.id), others):
+                for row in _sealed(drawn.outcome(run.id, problem_of(run.json)), others):
                     copy.write_row(row)
 
 
@@ -221,7 +223,7 @@ def record(url: str) -> None:
     for group in make_groups(queued_runs(store.reader(), [sweep_id])):
         claimed = writer.claim(store, worker_id, group)
         assert claimed is not None
-        outcomes = [drawn.outcome(x.id).seal(x.config.key, x.model_seed) for x in group]
+        outcomes = [drawn.outcome(x.id, x.problem).seal(x.config.key, x.model_seed) for x in group]
         started = time.perf_counter()
         runs += writer.record(store, claimed, outcomes)
         seconds += time.perf_counter() - started

@@ -22,7 +22,7 @@ from seqcls.errors import (
     StoreMissingError,
     VisitorError,
 )
-from sweeps.api import Store, open_reader, overlaps, reading, sweeping
+from sweeps.api import Store, failures, open_reader, overlaps, reading, sweeping
 from sweeps.api import trials as remedy_trials
 from sweeps.api.reading import View, as_of_now, one_moment
 from sweeps.grid.spec import parse_spec
@@ -249,6 +249,7 @@ sweep_outcomes = cached(reading.sweep_outcomes)
 sweep_record = cached(reading.sweep_record)
 sweeps_of_run = cached(reading.sweeps_of_run, reading.members_revision)
 trials = cached(remedy_trials.trials)
+why_not_learned = cached(failures.why_not_learned)
 worst_models = cached(reading.worst_models)
 
 

@@ -342,7 +342,8 @@ def _format_changes(tried: TriedRemedy) -> str:
 
 def _outcome(tried: TriedRemedy) -> str:
     of = "" if tried.mended in (0, tried.seeds) else f" of {tried.seeds}"
-    return f"{tried.mended}{of} mended, {tried.broken} broken"
+    left_out = f", {tried.unlearned} not learned" if tried.unlearned else ""
+    return f"{tried.mended}{of} mended, {tried.broken} broken{left_out}"
 
 
 def _sweeps(config_id: int) -> list[str]:

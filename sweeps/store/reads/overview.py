@@ -13,7 +13,14 @@ from seqcls.config import are_imported, default_fields
 from seqcls.fields import language_of
 from seqcls.imported import PREFIX, fields_known, in_columns
 from seqcls.theory.predictions import TheoryPrediction, theory_of
-from sweeps.results import OUTPUT_COUNTS, Outcome, differing_fields, exact_type, solved_or_none
+from sweeps.results import (
+    OUTPUT_COUNTS,
+    RANGE_COLUMNS,
+    Outcome,
+    differing_fields,
+    exact_type,
+    solved_or_none,
+)
 from sweeps.store.databases.engine import Store
 from sweeps.store.databases.statements import frame, one_of
 from sweeps.store.reads.queries import config_texts, with_outputs
@@ -137,7 +144,7 @@ def models(store: Store, view: View) -> pd.DataFrame:
         false_negatives, solved_length (missing where no test string is so short), failing and
         picked (as 0 or 1), outcome (one of `Outcome`), learned (as 0 or 1; missing where it is
         not known on trained lengths), accuracy_within and accuracy_beyond in [0, 1], on trained
-        and on longer lengths, and `RANGE_COLUMNS`.
+        and on longer lengths.
     """
     query = (
         select(*model_columns(view))
@@ -171,8 +178,11 @@ def count_failing_models(store: Store, view: View) -> int:
 
 
 def model(store: Store, run_id: int) -> pd.DataFrame:
-    """The row that `models` has of a run; no row where it is not done or does not exist."""
-    query = select(*model_columns(View())).where(Run.id == run_id, Run.state == RunState.DONE)
+    """The row that `models` has of a run, with `RANGE_COLUMNS`; none where it is not done or does
+    not exist.
+    """
+    columns = [*model_columns(View()), *(getattr(Run, name) for name in RANGE_COLUMNS)]
+    query = select(*columns).where(Run.id == run_id, Run.state == RunState.DONE)
     return _correct_solved_length(store, frame(store, query))
 
 

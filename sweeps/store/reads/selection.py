@@ -8,7 +8,7 @@ from typing import Any, Literal
 from sqlalchemy import ColumnElement, Float, and_, case, cast, func, or_, select, true
 
 from seqcls.text import canonical_json
-from sweeps.results import LEARNED_AT, RANGE_COLUMNS, Outcome
+from sweeps.results import LEARNED_AT, Outcome
 from sweeps.store.databases.statements import one_of
 from sweeps.store.tables import Run, RunState, Sweep, SweepRun
 
@@ -106,7 +106,6 @@ def model_columns(view: View) -> list[ColumnElement[Any]]:
         case((Run.tested_within > 0, case((has_learned(view), 1), else_=0))).label("learned"),
         share_right(Run.tested_within, Run.wrong_within).label("accuracy_within"),
         share_right(Run.tested_beyond, Run.wrong_beyond).label("accuracy_beyond"),
-        *(getattr(Run, name).label(name) for name in RANGE_COLUMNS),
         case((condition_of(view), 1), else_=0).label("picked"),
     ]
 
