@@ -22,11 +22,12 @@ from seqcls.errors import (
     StoreMissingError,
     VisitorError,
 )
-from sweeps.api import Store, open_reader, overlaps, reading, sweeping
+from sweeps.api import Store, failures, open_reader, overlaps, reading, sweeping
 from sweeps.api import trials as remedy_trials
 from sweeps.api.reading import View, as_of_now, one_moment
 from sweeps.grid.spec import parse_spec
 from sweeps.processes import retry_lost
+from sweeps.results import Outcome
 from sweeps.statistics import differences, intervals
 from sweeps.store import trust
 from sweeps.work import progress as progressing
@@ -250,6 +251,7 @@ sweep_outcomes = cached(reading.sweep_outcomes)
 sweep_record = cached(reading.sweep_record)
 sweeps_of_run = cached(reading.sweeps_of_run, reading.members_revision)
 trials = cached(remedy_trials.trials)
+why_not_learned = cached(failures.why_not_learned)
 worst_models = cached(reading.worst_models)
 
 
@@ -305,7 +307,16 @@ def importance(view: View, config_ids: tuple[int, ...], measure: str) -> pd.Data
     seeds = seeds[seeds["config_id"].isin(config_ids)]
     # No length is less than the shortest that is tested: what solves none of those counts as none.
     seeds = seeds.assign(solved_length=seeds["solved_length"].fillna(0))
-    return differences.importance(seeds, read_settings(config_ids), differences.MEASURES[measure])
+    seeds = seeds.assign(generalizes=(seeds["outcome"] == Outcome.GENERALIZES).astype(int))
+    # Of models that have not learned, nothing is said of longer strings.
+    if measure == "Median solved length":
+        seeds = seeds[seeds["outcome"] != Outcome.NOT_LEARNED]
+    elif measure == "Share that generalizes":
+        seeds = seeds[seeds["outcome"].isin([Outcome.GENERALIZES, Outcome.FAILS_BEYOND])]
+    elif measure == "Share that learned":
+        seeds = seeds[seeds["learned"].notna()]
+    ids = tuple(x for x in config_ids if x in set(seeds["config_id"]))
+    return differences.importance(seeds, read_settings(ids), differences.MEASURES[measure])
 
 
 def trained_model(run_id: int, epoch: int | None) -> "TrainedModel":

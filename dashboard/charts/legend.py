@@ -42,8 +42,11 @@ def deduplicate_legends(spec: dict[str, Any]) -> tuple[dict[str, Any], list[Key]
         names, values = scale.get("domain"), scale.get("range")
         if not (isinstance(names, list) and isinstance(values, list) and len(names) == len(values)):
             return channel
-        key = (channel.get("title") or "", tuple(map(str, names)))
-        legends.setdefault(key, {})[name] = tuple(map(str, values))
+        # A legend may name only what occurs.
+        said = channel["legend"].get("values", names)
+        pairs = [(x, value) for x, value in zip(names, values, strict=True) if x in said]
+        key = (channel.get("title") or "", tuple(str(x) for x, _ in pairs))
+        legends.setdefault(key, {})[name] = tuple(str(value) for _, value in pairs)
         return channel | {"legend": None}
 
     bare = with_channels(spec, deduplicate)

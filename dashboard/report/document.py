@@ -22,7 +22,7 @@ from dashboard.charts.scales import Drawing
 from dashboard.charts.themes import DARK, LIGHT, apply_theme
 from dashboard.views import scores
 from dashboard.views.accuracy_by_length import accuracy_by_length
-from dashboard.views.causes import describe_form, mechanism_grid
+from dashboard.views.causes import describe_form, describe_not_learned, mechanism_grid
 from dashboard.views.scores import MAX_MODELS, MAX_ROWS
 from dashboard.views.seeds import every_seed, seed_grid
 from dashboard.words import names
@@ -197,7 +197,7 @@ def mechanisms(failing: pd.DataFrame, cause_rows: pd.DataFrame) -> Iterator[str]
     shown = table[table["config_id"].isin(drawn)]
     shown = shown.assign(configuration=shown["config_id"].map(named))
     yield _figure("mechanisms", mechanism_grid(shown, list(named.values())).to_dict(validate=False))
-    if said := describe_form(cause_rows):
+    if said := describe_form(cause_rows) + describe_not_learned(cause_rows):
         yield quiet(said.strip())
 
 

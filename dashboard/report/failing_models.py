@@ -11,7 +11,7 @@ from dashboard import data
 from dashboard.report.document import embed_data, quiet
 from dashboard.words import measures
 from seqcls.errors import SeqclsError
-from seqcls.interpretability.mechanisms import SAMPLE
+from seqcls.interpretability.mechanisms import NOT_LEARNED, SAMPLE
 from seqcls.interpretability.network import obstacle
 from seqcls.interpretability.wording import percent
 from seqcls.kinds import Kind
@@ -79,11 +79,16 @@ def causes_list(of_one: pd.DataFrame) -> str:
     if of_one.empty:
         return quiet("Its causes are not known; `seqcls causes SWEEP` finds and stores them.")
     rows = "".join(
-        f"<li>{percent(row['share'], 0)}: {html.escape(row['mechanism'])}{_about(row)}</li>"
+        f"<li>{_share(row)}{html.escape(row['mechanism'])}{_about(row)}</li>"
         for row in of_one.to_dict("records")
     )
     looked_at = int(of_one["strings"].sum())
     return f"<p>Of {looked_at:,} errors that were looked at:</p><ul>{rows}</ul>"
+
+
+def _share(row: Mapping[Hashable, Any]) -> str:
+    """Of how many errors it is said; that a model has not learned is said of it as a whole."""
+    return "" if row["mechanism"] == NOT_LEARNED else f"{percent(row['share'], 0)}: "
 
 
 def _about(row: Mapping[Hashable, Any]) -> str:
@@ -149,7 +154,7 @@ def models(
     """A line for each failing model, unfolded to its causes and its strings.
 
     Args:
-        failing: run_id, config_id, model_seed, accuracy, errors; the worst of each first. Those of
+        failing: run_id, config_id, model_seed, outcome, accuracy, errors; the worst of each first. Those of
             other configurations than the named are counted.
         causes: of some of them, as `sweeps.store.reads.explained.causes`.
         named: what configurations are called, in order.
@@ -187,10 +192,11 @@ def _model(
         f"<code>{html.escape(string or 'the empty string')}</code>"
         for string in errors["string"].head(SHORTEST)
     )
-    cause = "" if causes.empty else f", mostly {causes['mechanism'].iloc[0]}"
+    first = None if causes.empty else causes["mechanism"].iloc[0]
+    cause = "" if first is None else f", {'' if first == NOT_LEARNED else 'mostly '}{first}"
     head = (
         f"Seed {int(model['model_seed'])} <small>run {run_id}: "
-        f"accuracy {percent(model['accuracy'])}, {len(errors):,} different "
+        f"{model['outcome']}, accuracy {percent(model['accuracy'])}, {len(errors):,} different "
         f"{html.escape(words.plural(words.missed))}"
         f"{html.escape(cause)}</small>"
     )

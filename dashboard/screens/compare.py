@@ -11,12 +11,12 @@ from dashboard.charts.legend import deduplicate_legends
 from dashboard.text import verbatim
 from dashboard.views import accuracy_by_length, configurations, importance, scores, seeds, shortcuts
 from dashboard.views.scores import MAX_MODELS, MAX_ROWS
-from dashboard.words import measures, names
+from dashboard.words import measures, names, outcomes
 from seqcls.interpretability.wording import percent
 from seqcls.kinds import Measure
 from seqcls.theory.table import NOT_KNOWN
 from sweeps.api.reading import View
-from sweeps.results import setting_names
+from sweeps.results import Outcome, setting_names
 
 # Pixels of the table; it scrolls beyond.
 MOST_HEIGHT = 388
@@ -25,20 +25,27 @@ MOST_HEIGHT = 388
 FEW_SETTINGS = 3
 
 # Columns that are shown only where they say something.
-RARE = ("unfinished", "failed")
+RARE = ("unfinished", "failed", "beyond_seeds", "unlearned_seeds")
+
+# Of models that are judged on trained and on longer lengths, these say the same less well.
+FAILING = ("failing", "failing_share", "failing_interval", "failing_seeds")
+
+GENERALIZING = ("generalize_of", "generalizing_share", "generalizing_interval")
 
 # Columns of languages alone.
 CELLS = ("false_positives", "false_negatives")
 
 # The columns of results, in order; the settings that differ come after them.
 RESULTS = (
-    "failing", "failing_share", "failing_interval", "predicted", "failing_seeds",
+    "generalize_of", "generalizing_share", "generalizing_interval", "learned_of",
+    "failing", "failing_share", "failing_interval", "predicted", "median_solved_length",
     "median_accuracy", "interval", "shortcut",
-    "median_solved_length", "seeds", "unfinished", "failed", "false_positives", "false_negatives",
+    "beyond_seeds", "unlearned_seeds", "failing_seeds", "seeds", "unfinished", "failed",
+    "false_positives", "false_negatives",
 )  # fmt: skip
 
 # Those that stand before a name too wide to stay in sight, which may fill a narrow window.
-LEADING = ("failing", "failing_share")
+LEADING = ("generalize_of", "learned_of", "failing", "failing_share")
 
 SWEEPS, CONFIGURATION = "sweeps", "configuration"
 
@@ -66,6 +73,7 @@ def show() -> None:
     if not scores.counts(view, _ids(chosen)):
         st.info("None of the selected configurations has a model that is trained and tested.")
         return
+    _outcomes(chosen, view)
     if said := data.trained_on(_ids(chosen)):
         st.caption(verbatim(said))
     configurations.show_predictions(chosen, _names(chosen))
@@ -82,8 +90,17 @@ def _glance(counts: pd.DataFrame, view: View) -> bool:
             "No run matches the filters. Clear them in the sidebar, or choose other seeds."
         )
         return False
-    total = counts[["seeds", "unfinished", "failed", "failing"]].sum()
+    total = counts.drop(columns="config_id").sum()
     done, failing = int(total["seeds"]), int(total["failing"])
+    words = measures.words_of(counts["config_id"]).words
+    if done:
+        came_to = outcomes.OutcomeCounts.of(counts)
+        st.markdown(
+            f"**{verbatim(outcomes.headline(came_to, words))}**",
+            help=verbatim(outcomes.meaning(words, view.learned_at, view.below)),
+        )
+        if said := outcomes.details(came_to, words):
+            st.caption(verbatim(said))
     # In a row that wraps: in columns, names would be cut off at 820 pixels.
     with st.container(horizontal=True, gap="medium", key="glance"):
         st.metric("Models tested", f"{done:,}", help=measures.TESTED, width="content")
@@ -95,14 +112,14 @@ def _glance(counts: pd.DataFrame, view: View) -> bool:
                 "tested.",
                 width="content",
             )
-        st.metric(
-            "Failing models",
-            f"{failing:,} ({percent(failing / done, 0)})" if done else "none yet",
-            help=verbatim(
-                measures.failing(view.below, measures.words_of(counts["config_id"]).words)
-            ),
-            width="content",
-        )
+        # Of models that are judged on trained and on longer lengths, it says the same less well.
+        if not done or configurations.count_outcomes(counts)[Outcome.NOT_KNOWN].any():
+            st.metric(
+                "Failing models",
+                f"{failing:,} ({percent(failing / done, 0)})" if done else "none yet",
+                help=verbatim(measures.failing(view.below, words)),
+                width="content",
+            )
         st.metric("Queued or in training", f"{int(total['unfinished']):,}", width="content")
         st.metric("Training failed", f"{int(total['failed']):,}", width="content")
     if total["failed"]:
@@ -127,7 +144,10 @@ def _table(table: pd.DataFrame, view: View) -> pd.DataFrame:
     others = [name for name in settings if name not in first]
     results = _results(table)
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.caption("Worst first. Select rows to draw only those, two to compare them.")
+        st.caption(
+            "Lowest share that generalizes first, of the seeds that learned. Select rows to draw "
+            "only those, two to compare them."
+        )
         shown = links.columns([*results, *others], " and ".join(first))
     table = table.assign(
         configuration=_names(table),
@@ -150,7 +170,9 @@ def _table(table: pd.DataFrame, view: View) -> pd.DataFrame:
         mode="multi-row",
         columns=measures.setting_columns([SWEEPS, CONFIGURATION, names.CHIPS, *others], longest)
         | measures.naming_columns(first)
-        | measures.configuration_columns(view.below, measures.words_of(table["config_id"])),
+        | measures.configuration_columns(
+            view.below, measures.words_of(table["config_id"]), view.learned_at
+        ),
         most=MOST_HEIGHT,
         order=order,
     )
@@ -161,7 +183,14 @@ def _table(table: pd.DataFrame, view: View) -> pd.DataFrame:
 
 def _results(table: pd.DataFrame) -> list[str]:
     """The columns of results that say something of these configurations."""
-    results = [x for x in RESULTS if x not in RARE or table[x].any()]
+    results = [x for x in RESULTS if x not in RARE or table[x].astype(bool).any()]
+    if not configurations.count_outcomes(table)[Outcome.NOT_KNOWN].any():
+        results = [x for x in results if x not in FAILING]
+    if not table["judged"].any():
+        results.remove("learned_of")
+    # Where none has learned, there is none that could generalize.
+    if not table["judged_beyond"].any():
+        results = [x for x in results if x not in GENERALIZING]
     if (table["predicted"] == NOT_KNOWN).all():
         results.remove("predicted")
     if table["shortcut_reader"].isna().all():
@@ -190,6 +219,20 @@ def _ids(table: pd.DataFrame) -> tuple[int, ...]:
 
 def _names(table: pd.DataFrame) -> list[str]:
     return list(names.configuration_names(_ids(table)).values())
+
+
+def _outcomes(chosen: pd.DataFrame, view: View) -> None:
+    """A bar for each configuration, of what its seeds came to."""
+    few = chosen[chosen["seeds"] > 0].head(MAX_ROWS)
+    if few["judged"].any():
+        chart = placement.build(configurations.outcome_bars, few, _names(few))
+        bars, keys = deduplicate_legends(chart)
+        placement.show_keys(keys)
+        placement.show(bars, "outcomes")
+        if len(few) < len(chosen):
+            st.caption(f"The chart shows the first {len(few)} of {len(chosen)} configurations.")
+    if said := configurations.describe_unknown(chosen, data.models(view)):
+        st.caption(said)
 
 
 def _by_length(chosen: pd.DataFrame, view: View) -> None:

@@ -13,7 +13,15 @@ from dashboard.placement import stretch
 from dashboard.text import verbatim
 from dashboard.views.ablation import pruned
 from dashboard.views.families import answers_of, curve_frame, family_curve, flips_frame
-from dashboard.views.guide import compare, failing, find, of_report, show_figures
+from dashboard.views.guide import (
+    compare,
+    failing,
+    find,
+    learned_sentence,
+    of_report,
+    show_figures,
+    whole_report,
+)
 from dashboard.views.why import explained
 from seqcls.interpretability.family import Curve
 from seqcls.interpretability.sentences import explanation_text, family_text
@@ -36,6 +44,11 @@ def task() -> None:
     st.markdown(
         "Strings are written with counts: `ab{100}c{55}` is an `a`, a hundred `b`s and 55 `c`s. A "
         "*false negative* is in the language but rejected; a *false positive* is the reverse."
+    )
+    st.markdown(
+        "The question is two. Does a model *learn* the lengths that it is trained on? And does one "
+        f"that has learned *generalize* to longer strings? {learned_sentence(whole_report())} "
+        "Errors on longer strings of one that has not learned say nothing about length."
     )
     st.page_link(COMPARE_PAGE, label="All models in the database", icon=":material/bar_chart:")
 
@@ -188,7 +201,8 @@ def dimension() -> None:
         "two dimensions, what separates `a` from `b` for one head hampers another. With 16 there "
         "is room. In the smaller initialization that room is not always used: in seed 2 both heads "
         "look for `b`, so neither looks for `a`, and every string with a `b` is taken for one "
-        "with both."
+        "with both. That is wrong on strings of any length: this seed has not learned the task, so "
+        "that it does not fail by length."
     )
     model = find(SMALLER_START, 2)
     if model is None:

@@ -52,10 +52,12 @@ def accuracy_by_length(
 
     Args:
         seeds: one row a run and point: configuration, model_seed, run_id, middle (length), lengths
-            (as text), value in [0, 1], and the strings that it is a share of: strings.
+            (as text), value in [0, 1], and the strings that it is a share of: strings. Gray where
+            there is learned and it is 0.
         medians: configuration, middle, median, low, high (an interval of the median,
-            missing where there is none), n (seeds).
-        limits: length and label of lengths to mark, such as where training ended.
+            missing where there is none), n (seeds), and learned likewise.
+        limits: length and label of lengths to mark, such as where training ended, and the first of
+            the lengths up to there that are shaded, if any.
         measure: what `value` is, for the axis: Accuracy, False positive rate.
         colors: of each configuration; those of the palette in order, where none are given.
         readers: the best shortcut reader of the tests, if known, as dashed lines: configuration
@@ -65,9 +67,8 @@ def accuracy_by_length(
     names = list(dict.fromkeys(medians["configuration"]))
     colors = colors or dict(zip(names, OKABE_ITO, strict=False))
     color = configuration_color({name: colors[name] for name in names})
-    title = title_params(
-        f"{measure} by string length", subtitle=f"{_SUBTITLE}{_describe_readers(readers)}"
-    )
+    said = [_SUBTITLE, _describe_gray(seeds), _describe_shade(limits), _describe_readers(readers)]
+    title = title_params(f"{measure} by string length", subtitle=_sentences(said))
     layers = _layers(seeds, medians, limits, measure, color, alt.Scale(zero=True), readers)
     return layers.properties(height=PLOT_HEIGHT, title=title)
 
@@ -92,7 +93,7 @@ def zoomed_by_length(
         .encode(
             alt.X("middle:Q", axis=None, scale=alt.Scale(zero=True)),
             alt.Y("median:Q", axis=None, scale=alt.Scale(zero=False)),
-            color,
+            _gray_unlearned(color),
         )
         .properties(height=STRIP_HEIGHT, view=alt.ViewConfig(stroke=GREY))
         .add_params(span)
@@ -100,12 +101,12 @@ def zoomed_by_length(
     # Of single models there is no median to tell from them.
     said = [
         _SUBTITLE if medians["n"].max() > 1 else "",
+        _describe_gray(seeds),
+        _describe_shade(limits),
         _describe_readers(readers),
         "Drag along the strip below to zoom in, double-click it to zoom out.",
     ]
-    title = title_params(
-        f"{measure} by string length", subtitle=" ".join(filter(None, map(str.strip, said)))
-    )
+    title = title_params(f"{measure} by string length", subtitle=_sentences(said))
     return alt.vconcat(chart.properties(height=PLOT_HEIGHT), strip, spacing=6).properties(
         title=title, **reserve_height(PLOT_HEIGHT + STRIP_HEIGHT)
     )
@@ -139,6 +140,11 @@ def _layers(
         _wide(lines, x, y, measure),
         _targets(lines, x, y, measure),
     )
+
+
+def _gray_unlearned(color: alt.Color) -> Any:
+    """Gray where a model has not learned, or most of a median's have not; else this color."""
+    return alt.when(alt.datum.learned == 0).then(alt.value(GREY)).otherwise(color)
 
 
 def _lanes(medians: pd.DataFrame) -> dict[str, int]:
@@ -188,19 +194,36 @@ _MOVED: dict[str, Any] = {"yOffset": {"expr": "datum.lift"}, "clip": True}
 def _band(medians: alt.Chart, x: alt.X, color: alt.Color) -> alt.Chart:
     # Without a legend entry of its own: the band has the color of its line.
     areas = medians.mark_area(fillOpacity=0.15, clip=True)
-    return areas.encode(x, alt.Y("low:Q"), alt.Y2("high:Q"), color, fade_others())
+    return areas.encode(x, alt.Y("low:Q"), alt.Y2("high:Q"), _gray_unlearned(color), fade_others())
 
 
 def _seeds(seeds: alt.Chart, x: alt.X, y: alt.Scale, color: alt.Color, measure: str) -> alt.Chart:
     lines = seeds.mark_line(strokeWidth=1, **_MOVED)
-    return lines.encode(x, _y("value", measure, y), color, alt.Detail("run_id:N"), fade_others())
+    return lines.encode(
+        x, _y("value", measure, y), _gray_unlearned(color), alt.Detail("run_id:N"), fade_others()
+    )
 
 
 def _medians(
     medians: alt.Chart, x: alt.X, y: alt.Scale, color: alt.Color, measure: str
 ) -> alt.Chart:
     lines = medians.mark_line(strokeWidth=3, **_MOVED)
-    return lines.encode(x, _y("median", measure, y), color, fade_others())
+    return lines.encode(x, _y("median", measure, y), _gray_unlearned(color), fade_others())
+
+
+def _describe_gray(seeds: pd.DataFrame) -> str:
+    """What gray lines are, where there are any."""
+    is_gray = "learned" in seeds and (seeds["learned"] == 0).any()
+    return "Gray: not learned; of medians, by most seeds." if is_gray else ""
+
+
+def _describe_shade(limits: pd.DataFrame) -> str:
+    is_shaded = "first" in limits and limits["first"].notna().any()
+    return "Shaded: trained lengths." if is_shaded else ""
+
+
+def _sentences(said: Sequence[str]) -> str:
+    return " ".join(filter(None, said))
 
 
 def _describe_readers(readers: pd.DataFrame | None) -> str:
@@ -209,7 +232,7 @@ def _describe_readers(readers: pd.DataFrame | None) -> str:
         return ""
     named = list(dict.fromkeys(readers["reader"]))
     which = f"best shortcut: {named[0]}" if len(named) == 1 else "best shortcut of each test"
-    return f" Dashed: {which}."
+    return f"Dashed: {which}."
 
 
 def _readers(
@@ -270,7 +293,9 @@ def _single_points(
         rules = chart_with_names(spans, names).mark_rule(
             strokeWidth=9, strokeOpacity=0.15, clip=moved["clip"]
         )
-        yield rules.encode(x, alt.Y("low:Q"), alt.Y2("high:Q"), color, fade_others())
+        yield rules.encode(
+            x, alt.Y("low:Q"), alt.Y2("high:Q"), _gray_unlearned(color), fade_others()
+        )
     for frame, line, field, size in (
         (seeds, "run_id", "value", 18),
         (medians, "configuration", "median", 90),
@@ -278,7 +303,7 @@ def _single_points(
         alone = _lift(_alone(frame, line), field, lanes)
         if len(alone):
             points = chart_with_names(alone, names).mark_point(filled=True, size=size, **moved)
-            yield points.encode(x, _y(field, measure, y), color, fade_others())
+            yield points.encode(x, _y(field, measure, y), _gray_unlearned(color), fade_others())
 
 
 def _labels(medians: pd.DataFrame, x: alt.X, y: alt.Scale) -> alt.Chart | None:
@@ -336,13 +361,18 @@ _TOOLTIPS = [
 
 
 def _limits(limits: pd.DataFrame) -> list[alt.Chart]:
+    # Where no label is, all that is tested is shaded, and there is no end to mark.
+    marked = limits[limits["label"].notna()]
     # Each label in a line of its own: in a narrow window two lengths lie close together.
-    places = limits.assign(line=[-4 - LABEL_LINE_HEIGHT * i for i in range(len(limits))])
+    places = marked.assign(line=[-4 - LABEL_LINE_HEIGHT * i for i in range(len(marked))])
     base = alt.Chart(places).encode(alt.X("length:Q"))
     labels = base.mark_text(
         align="left", baseline="bottom", dx=4, dy={"expr": "datum.line"}, color=INK, clip=True
     )
+    shaded = limits.dropna(subset=["first"]) if "first" in limits else limits.head(0)
+    areas = alt.Chart(shaded).mark_rect(color=GREY, opacity=0.12, clip=True)
     return [
+        *([areas.encode(alt.X("first:Q"), alt.X2("length:Q"))] if len(shaded) else []),
         base.mark_rule(color=GREY, strokeDash=[4, 4], clip=True),
         labels.encode(alt.Text("label:N"), y=alt.value("height")),
     ]

@@ -21,13 +21,15 @@ from dashboard.text import error_text, verbatim
 from dashboard.views.running import SECONDS
 from dashboard.words import measures, names
 from seqcls.errors import SeqclsError
-from seqcls.interpretability.mechanisms import FORM, SAMPLE
+from seqcls.interpretability.mechanisms import FORM, NOT_LEARNED, SAMPLE
+from seqcls.interpretability.wording import percent
 from seqcls.kinds import MISCLASSIFIED
 from seqcls.problem import obstacle_of, resolve
 from sweeps.access import control
 from sweeps.api import failures, open_reader
 from sweeps.api.failures import CauseSearch
 from sweeps.api.reading import NO_WEIGHTS, View, why_no_weights
+from sweeps.results import LEARNED_AT
 
 ROW_HEIGHT = 40
 FURNITURE_HEIGHT = 210
@@ -227,6 +229,7 @@ def _grid(failing: pd.DataFrame, mechanisms: pd.DataFrame) -> None:
     st.caption(
         "A seed counts for the mechanism of most of its errors, or for *order not seen* where any "
         "error is of that kind. Below each share is its 95% interval (Wilson) over failing seeds."
+        + describe_not_learned(mechanisms)
         + describe_form(mechanisms)
         + (
             f" The chart shows {MOST_ROWS} of {len(order)} configurations."
@@ -234,6 +237,18 @@ def _grid(failing: pd.DataFrame, mechanisms: pd.DataFrame) -> None:
             else ""
         )
     )
+
+
+UNLEARNED = (
+    "A seed that has not learned, by an accuracy of less than "
+    f"{percent(LEARNED_AT)} on trained lengths, counts as not learned, whatever else its errors "
+    "have in common. Causes are stored: another accuracy as a filter does not change them."
+)
+
+
+def describe_not_learned(mechanisms: pd.DataFrame) -> str:
+    """What *not learned* means, where any model fails by it; else nothing."""
+    return f" {UNLEARNED}" if (mechanisms["mechanism"] == NOT_LEARNED).any() else ""
 
 
 def describe_form(mechanisms: pd.DataFrame) -> str:
@@ -261,7 +276,8 @@ def _models_of_one(failing: pd.DataFrame, leading: pd.DataFrame, mechanisms: pd.
         {
             "run_id": models["run_id"],
             "model_seed": models["model_seed"],
-            "share": models["share"],
+            # Of a model that has not learned it is said as a whole.
+            "share": models["share"].where(models["mechanism"] != NOT_LEARNED),
             "parts": models["run_id"].map(told),
             "configuration": models["config_id"].map(
                 names.configuration_names(models["config_id"].drop_duplicates().tolist())

@@ -1,31 +1,55 @@
 """Configurations: the results of their seeds, what theory predicts, and what was found out."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Any
 
+import altair as alt
 import pandas as pd
 import streamlit as st
 
 from dashboard import data, links
+from dashboard.charts.pointing import chart_with_names
+from dashboard.charts.scales import (
+    model_outcome_color,
+    model_outcome_dash,
+    row_height,
+    rows,
+    title_params,
+)
 from dashboard.text import verbatim
-from dashboard.views import shortcuts
+from dashboard.views import seeds, shortcuts
 from dashboard.words import names
 from seqcls.interpretability.wording import percents
 from seqcls.theory.table import NOT_KNOWN
 from sweeps.api.reading import View
 from sweeps.api.trials import Loop, TriedRemedy
+from sweeps.results import Outcome, why_not_known
 from sweeps.statistics.intervals import wilson
 
 MAX_LISTED = 12
 """Seeds that are named in a cell of the table."""
 
+SHARES = (
+    ("failing", "seeds", "failing_share"),
+    ("learned", "judged", "learned_share"),
+    ("generalize", "judged_beyond", "generalizing_share"),
+)
+"""Columns of seeds, of those that they are a share of, and of the share."""
+
 
 @data.shared
 def table(view: View) -> pd.DataFrame:
-    """One row a configuration that the view leaves, the worst first.
+    """One row a configuration that the view leaves, the worst first: by the share that
+    generalizes, then by that which learned. Where none learned, or that is not known, it is last.
 
     Returns:
-        config_id; seeds, unfinished, failed; failing, failing_share, failing_interval,
-        failing_seeds; median_accuracy, interval, median_solved_length; false_positives,
+        config_id; seeds, unfinished, failed; judged, learned, judged_beyond, generalize (seeds,
+        as `sweeps.store.reads.overview.configurations` counts them), learned_share,
+        generalizing_share and generalizing_interval (of those that learned), learned_of and
+        generalize_of (as text, such as 3 of 4), beyond_seeds and unlearned_seeds (that fail beyond
+        trained lengths, that have not learned); failing, failing_share, failing_interval,
+        failing_seeds; median_accuracy, interval, median_solved_length (not of models that have not
+        learned); false_positives,
         false_negatives; sweeps (names, joined), predicted, the columns of
         `shortcuts.best_readers` and `shortcuts.judge`, and the settings that differ. What no
         finished run tells is missing. Shares and medians are of all seeds in scope.
@@ -33,8 +57,8 @@ def table(view: View) -> pd.DataFrame:
     counts = data.configurations(view)
     summed = _with_medians(counts, data.medians(view, MAX_LISTED))
     summed = summed[summed["picked"] > 0].sort_values(
-        ["failing_share", "median_accuracy"],
-        ascending=[False, True],
+        ["generalizing_share", "learned_share", "failing_share", "median_accuracy"],
+        ascending=[True, True, False, True],
         kind="stable",
         ignore_index=True,
     )
@@ -49,32 +73,144 @@ def table(view: View) -> pd.DataFrame:
 
 
 def _with_medians(counts: pd.DataFrame, medians: pd.DataFrame) -> pd.DataFrame:
-    counts["failing_share"] = counts["failing"] / counts["seeds"].where(counts["seeds"] > 0)
-    counts["failing_interval"] = [
-        _wilson(int(failing), int(seeds)) if seeds else None
-        for failing, seeds in zip(counts["failing"], counts["seeds"], strict=True)
-    ]
+    for part, of, share in SHARES:
+        counts[share] = counts[part] / counts[of].where(counts[of] > 0)
+    for part, of, interval in (
+        ("failing", "seeds", "failing_interval"),
+        ("generalize", "judged_beyond", "generalizing_interval"),
+    ):
+        pairs = zip(counts[part].tolist(), counts[of].tolist(), strict=True)
+        counts[interval] = [_wilson(few, n) if n else None for few, n in pairs]
+    counts["learned_of"] = _describe_shares(counts["learned"], counts["judged"])
+    counts["generalize_of"] = _describe_shares(counts["generalize"], counts["judged_beyond"])
     medians["interval"] = [
         None if pd.isna(low) else percents(low, high)
         for low, high in zip(medians["low"], medians["high"], strict=True)
     ]
     merged = counts.merge(medians.drop(columns="high"), how="left")
-    merged["failing_seeds"] = [
-        _list_seeds(seeds, failing) if failing else ""
-        for seeds, failing in zip(merged["failing_seeds"], merged["failing"], strict=True)
-    ]
+    for listed, number in (
+        ("failing_seeds", merged["failing"]),
+        ("beyond_seeds", merged["judged_beyond"] - merged["generalize"]),
+        ("unlearned_seeds", merged["judged"] - merged["learned"]),
+    ):
+        merged[listed] = [
+            _list_seeds(first, few) if few else ""
+            for first, few in zip(merged[listed], number, strict=True)
+        ]
     return merged
 
 
-def _wilson(failing: int, seeds: int) -> str:
-    share = wilson(failing, seeds)
+def _wilson(few: int, seeds: int) -> str:
+    share = wilson(few, seeds)
     return percents(share.low, share.high, 0)
 
 
-def _list_seeds(seeds: list[int], failing: int) -> str:
-    """The first seeds that fail, of so many."""
-    more = [f"and {failing - len(seeds)} more"] if failing > len(seeds) else []
+def _describe_shares(few: "pd.Series[int]", of: "pd.Series[int]") -> list[str | None]:
+    """So many of so many; missing where there is none to be one of them."""
+    pairs = zip(few.tolist(), of.tolist(), strict=True)
+    return [f"{part} of {whole}" if whole else None for part, whole in pairs]
+
+
+def _list_seeds(seeds: list[int], number: int) -> str:
+    """The first seeds of so many."""
+    more = [f"and {number - len(seeds)} more"] if number > len(seeds) else []
     return ", ".join([*map(str, seeds), *more])
+
+
+def count_outcomes(table: pd.DataFrame) -> pd.DataFrame:
+    """How many seeds of each row came to what: a column for each `Outcome`, in their order.
+
+    Args:
+        table: seeds, judged, learned, judged_beyond and generalize, a row a configuration or more.
+    """
+    return pd.DataFrame(
+        {
+            Outcome.GENERALIZES: table["generalize"],
+            Outcome.FAILS_BEYOND: table["judged_beyond"] - table["generalize"],
+            Outcome.NOT_LEARNED: table["judged"] - table["learned"],
+            Outcome.NOT_KNOWN: (
+                table["seeds"] - table["judged"] + table["learned"] - table["judged_beyond"]
+            ),
+        }
+    )
+
+
+BAR, BAR_ROW, BARS_FURNITURE = 18, 26, 110
+"""Pixels of a bar, of its row, and of what stands above and below all rows."""
+
+
+def outcome_bars(table: pd.DataFrame, named: Sequence[str]) -> alt.Chart:
+    """A bar for each configuration: the shares of its tested seeds that came to each outcome.
+
+    Args:
+        table: as `count_outcomes` takes it.
+        named: what the configurations are called, row by row.
+    """
+    counts = count_outcomes(table).set_axis(list(named))
+    ends = counts.div(table["seeds"].to_numpy(), axis=0).cumsum(axis=1)
+    frame = pd.DataFrame(
+        {
+            "configuration": [name for name in named for _ in Outcome],
+            "outcome": [outcome.value for _ in named for outcome in Outcome],
+            "models": counts.to_numpy().ravel(),
+            "start": ends.shift(axis=1, fill_value=0.0).to_numpy().ravel(),
+            "end": ends.to_numpy().ravel(),
+            "of": table["seeds"].repeat(len(Outcome)).to_numpy(),
+        }
+    )
+    frame = frame[frame["models"] > 0].assign(share=frame["models"] / frame["of"])
+    x = alt.X(
+        "start:Q",
+        title="Share of tested models",
+        axis=alt.Axis(format="%"),
+        scale=alt.Scale(domain=[0, 1]),
+    )
+    # Thick rules: the dashes of a bar would run around it.
+    bars = chart_with_names(frame, named).mark_rule(strokeWidth=BAR, strokeCap="butt")
+    return bars.encode(
+        x,
+        alt.X2("end:Q"),
+        rows(named, grid=False),
+        model_outcome_color(values=seeds.outcomes_among(frame["outcome"])),
+        model_outcome_dash(),
+        tooltip=[
+            alt.Tooltip("configuration:N", title="Configuration"),
+            alt.Tooltip("outcome:N", title="Outcome"),
+            alt.Tooltip("models:Q", title="Models"),
+            alt.Tooltip("of:Q", title="Of tested models"),
+            alt.Tooltip("share:Q", title="Share", format=".0%"),
+        ],
+    ).properties(
+        height=row_height(named, BAR_ROW) * len(named) + BARS_FURNITURE,
+        title=title_params(
+            "Do they fail to learn, or to generalize?",
+            subtitle="What the seeds of each configuration came to. Of models that have not "
+            "learned the trained lengths, longer strings tell nothing.",
+        ),
+    )
+
+
+def describe_unknown(table: pd.DataFrame, models: pd.DataFrame) -> str:
+    """Why it is not known what some models came to; empty where it is known of all.
+
+    Args:
+        table: a row a configuration: config_id and as `count_outcomes` takes it.
+        models: tested ones: config_id, outcome and tested_within.
+    """
+    known = models[models["config_id"].isin(table["config_id"])]
+    unknown = known[known["outcome"] == Outcome.NOT_KNOWN]
+    first = unknown.drop_duplicates("config_id")
+    configs = data.some_configs(tuple(first["config_id"]))
+    reasons = dict.fromkeys(
+        why_not_known(
+            None if pd.isna(row["tested_within"]) else int(row["tested_within"]),
+            is_imported=configs[row["config_id"]].is_imported,
+        )
+        for row in first.to_dict("records")
+    )
+    number = len(unknown)
+    of = "a model" if number == 1 else f"{number:,} models, of each of which"
+    return f"Not known of {of}: {'; or '.join(reasons)}." if number else ""
 
 
 MOST_SAID = 12
@@ -85,7 +221,7 @@ def show_predictions(table: pd.DataFrame, named: Sequence[str]) -> None:
     """What is predicted of each configuration, and why; nothing where nothing is known.
 
     Args:
-        table: a row a configuration: config_id, predicted, seeds, failing.
+        table: as `table` gives it.
         named: what the configurations are called, row by row.
     """
     known = table.assign(configuration=named)[table["predicted"].to_numpy() != NOT_KNOWN]
@@ -98,15 +234,24 @@ def show_predictions(table: pd.DataFrame, named: Sequence[str]) -> None:
     with st.expander("Predicted beside measured", key="predicted"):
         for row in known.head(MOST_SAID).to_dict("records"):
             said = predictions[row["config_id"]]
-            right = row["seeds"] - row["failing"]
             st.markdown(
                 f"{verbatim(row['configuration'])}: predicted **{said.verdict}**; measured: "
-                f"{right:,} of {row['seeds']:,} do not fail."
+                f"{_measured(row)}."
             )
             source = f" {verbatim(said.source)}." if said.source else ""
             st.caption(f"{verbatim(said.sentence)}.{source}")
         if len(known) > MOST_SAID:
             st.caption(f"The first {MOST_SAID} of {len(known):,}; select others in the table.")
+
+
+def _measured(row: Mapping[Hashable, Any]) -> str:
+    """What a configuration's seeds came to, in words."""
+    if not row["judged"]:
+        return f"{row['seeds'] - row['failing']:,} of {row['seeds']:,} do not fail"
+    learned = f"{row['learned']:,} of {row['judged']:,} learned"
+    if not row["judged_beyond"]:
+        return learned
+    return f"{learned}, and {row['generalize']:,} of these {row['judged_beyond']:,} generalize"
 
 
 def describe_contradiction(named: Sequence[str]) -> str:
@@ -197,7 +342,8 @@ def _format_changes(tried: TriedRemedy) -> str:
 
 def _outcome(tried: TriedRemedy) -> str:
     of = "" if tried.mended in (0, tried.seeds) else f" of {tried.seeds}"
-    return f"{tried.mended}{of} mended, {tried.broken} broken"
+    left_out = f", {tried.unlearned} not learned" if tried.unlearned else ""
+    return f"{tried.mended}{of} mended, {tried.broken} broken{left_out}"
 
 
 def _sweeps(config_id: int) -> list[str]:

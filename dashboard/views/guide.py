@@ -8,8 +8,12 @@ import pandas as pd
 import streamlit as st
 
 from dashboard import data
-from dashboard.charts.colors import FAILS, GENERALIZES
-from dashboard.charts.scales import Drawing, class_color, reserve_height
+from dashboard.charts.scales import (
+    Drawing,
+    model_outcome_color,
+    model_outcome_dash,
+    reserve_height,
+)
 from dashboard.choosing.opened import OpenedModel, open_model
 from dashboard.figures.gallery import figures
 from dashboard.links import COMPARE_PAGE
@@ -21,9 +25,11 @@ from seqcls.interpretability.network import obstacle
 from sweeps.api import open_reader, reading
 from sweeps.api.reading import View
 from sweeps.grid.spec import load_specs
+from sweeps.results import Outcome
 
 ROW = 44
-OUTCOMES = ("fails", "generalizes")
+
+NOT_LEARNED = f"datum.outcome === '{Outcome.NOT_LEARNED.value}'"
 
 # Away from the points at zero, which lie across the axis.
 _NAMES = alt.Axis(labelLimit=260, labelPadding=10, grid=True)
@@ -33,13 +39,13 @@ def compare_sweeps(frame: pd.DataFrame) -> Drawing:
     """A row a sweep, its models along the number of test strings that they misclassify.
 
     Args:
-        frame: sweep, model_seed, errors, accuracy in [0, 1], outcome (one of `OUTCOMES`), in the
-            order in which sweeps are to stand.
+        frame: sweep, model_seed, errors, accuracy in [0, 1], outcome, in the order in which sweeps
+            are to stand.
     """
     names = list(dict.fromkeys(frame["sweep"]))
     chart: alt.Chart = (
         alt.Chart(frame)
-        .mark_point(filled=True, size=110, opacity=0.75)
+        .mark_point(filled=True, size=110, strokeWidth=1.5)
         .encode(
             # Square root: zero has a place, and hundreds are told from thousands.
             x=alt.X(
@@ -51,14 +57,15 @@ def compare_sweeps(frame: pd.DataFrame) -> Drawing:
             ),
             y=alt.Y("sweep:N", title=None, sort=names, axis=_NAMES),
             yOffset=alt.YOffset("model_seed:O"),
-            color=class_color(
-                "outcome", dict(zip(OUTCOMES, (FAILS, GENERALIZES), strict=True)), "Model"
-            ),
+            color=model_outcome_color(),
+            strokeDash=model_outcome_dash(),
+            fillOpacity=alt.condition(NOT_LEARNED, alt.value(0.15), alt.value(0.75)),
             tooltip=[
                 alt.Tooltip("sweep:N", title="Sweep"),
                 alt.Tooltip("model_seed:Q", title="Model seed"),
                 alt.Tooltip("errors:Q", title="Misclassified", format=","),
                 alt.Tooltip("accuracy:Q", title="Accuracy", format=".2~%"),
+                alt.Tooltip("outcome:N", title="Outcome"),
             ],
         )
     )
@@ -134,7 +141,7 @@ def compare(sweeps: Sequence[str], key: str) -> pd.DataFrame:
 def _models(sweeps: Sequence[str]) -> pd.DataFrame:
     frames = [of_report(name).assign(sweep=name) for name in sweeps]
     frame = pd.concat(frames, ignore_index=True)
-    return frame.assign(outcome=[OUTCOMES[wrong == 0] for wrong in frame["errors"]])
+    return frame
 
 
 def of_report(sweep: str) -> pd.DataFrame:
@@ -143,6 +150,32 @@ def of_report(sweep: str) -> pd.DataFrame:
     configs = data.some_configs(tuple(models["config_id"].unique().tolist()))
     config_ids = [key for key, config in configs.items() if config.key in _report_keys(sweep)]
     return models[models["config_id"].isin(config_ids)]
+
+
+def whole_report() -> pd.DataFrame:
+    """The finished models of all of the report's sweeps, each once, with the first of its sweeps."""
+    frames = [of_report(spec.name).assign(sweep=spec.name) for spec in load_specs("report")]
+    return pd.concat(frames, ignore_index=True).drop_duplicates("run_id")
+
+
+def learned_sentence(models: pd.DataFrame) -> str:
+    """How many of the report's models fail, how many of these had learned, and which had not."""
+    fail = models[models["errors"] > 0]
+    unlearned = fail[fail["outcome"] == Outcome.NOT_LEARNED.value]
+    said = f"Of the report's {len(models):,} models {len(fail):,} fail"
+    if fail.empty:
+        return f"Of the report's {len(models):,} models none fails."
+    if unlearned.empty:
+        return f"{said}; all of these had learned the trained lengths."
+    listed = ", and ".join(
+        f"seed {row['model_seed']} of `{row['sweep']}` on {row['wrong_within']:,} of the "
+        f"{row['tested_within']:,}"
+        for row in unlearned.to_dict("records")
+    )
+    return (
+        f"{said}. {len(fail) - len(unlearned):,} of these had learned the trained lengths, and "
+        f"{len(unlearned):,} had not: of the test strings of trained lengths, wrong is {listed}."
+    )
 
 
 def failing(frame: pd.DataFrame, sweep: str) -> str:

@@ -11,6 +11,7 @@ from dashboard import actions, data
 from dashboard.launch import fields, panel
 from dashboard.text import verbatim
 from seqcls.config import ABOUT, RunConfig
+from seqcls.interpretability.mechanisms import NOT_LEARNED
 from sweeps.access import control
 from sweeps.api import open_reader, reading
 from sweeps.api import trials as remedy_trials
@@ -41,13 +42,22 @@ def fill_launch_panel(run_id: int, config: RunConfig, trial: RemedyTrial) -> Non
 def show(run_id: int) -> None:
     """Draws the section of one model, where its causes are known.
 
+    That a model has not learned is known before any of its errors is looked at.
+
     Args:
         run_id: a finished run, which the link names too.
     """
     mechanisms = remedy_trials.mechanisms_of(data.causes([run_id]))
+    not_learned = data.why_not_learned(run_id)
+    if not_learned is not None and NOT_LEARNED not in mechanisms:
+        mechanisms = [NOT_LEARNED, *mechanisms]
     if not mechanisms:
         return
     st.subheader(f"What would help model {run_id}?")
+    if not_learned is not None:
+        st.markdown(
+            f"First of all to learn the trained lengths: the model is {verbatim(not_learned)}."
+        )
     config = reading.run_config(open_reader(), run_id)
     trials = data.trials(run_id, mechanisms)
     if not trials:

@@ -95,14 +95,17 @@ def medians(view: View, config_ids: tuple[int, ...], width: int, measure: str) -
         measure: the name of one that is `offered_measures`.
 
     Returns:
-        configuration, middle (length), n, median, low, high.
+        configuration, middle (length), n, median, low, high; learned, 0 where fewer than half of
+        the models that are judged on trained lengths have learned, missing where none is judged.
     """
     named = names.configuration_names(config_ids)
     rows = data.median_curves(view, config_ids, width, _MEASURES[measure])
     rows["middle"] = (rows["first_length"] + rows["last_length"]) / 2
     rows["configuration"] = pd.Categorical(rows["config_id"].map(named), list(named.values()))
+    share = data.models(view).groupby("config_id")["learned"].mean()
+    rows["learned"] = rows["config_id"].map((share >= 0.5).astype(float).where(share.notna()))
     rows = rows.sort_values(["configuration", "middle"], ignore_index=True)
-    return rows[["configuration", "middle", "n", "median", "low", "high"]]
+    return rows[["configuration", "middle", "n", "median", "low", "high", "learned"]]
 
 
 def points(scores: pd.DataFrame, measure: str) -> pd.DataFrame:
@@ -140,28 +143,35 @@ def name_bins(bins: pd.DataFrame) -> list[str]:
 
 @data.shared
 def limits(config_ids: Sequence[int]) -> pd.DataFrame:
-    """Where training and validation lengths ended, one line a length: length, label.
+    """Where training and validation lengths ended, one line a length: length, label, first.
 
-    What ended beyond all tested lengths has no line: there is nothing left of it to see.
+    Those of training begin at first, which is missing otherwise. What ended beyond all tested
+    lengths has no label: there is nothing left of its end to see.
     """
     problems = _problems(config_ids)
     tested = max((problem.test.lengths[-1] for problem in problems), default=0)
     # Of models trained elsewhere nobody knows on what.
     trained = [problem for problem in problems if not problem.is_imported]
+    firsts: dict[int, int] = {}
+    for lengths in (problem.train.lengths for problem in trained):
+        firsts[lengths[-1]] = min(lengths[0], firsts.get(lengths[-1], lengths[0]))
     ends = {
-        "training": {problem.train.lengths[-1] for problem in trained},
-        "validation": {problem.validation.lengths[-1] for problem in trained},
+        "training": sorted(firsts),
+        "validation": sorted({problem.validation.lengths[-1] for problem in trained}),
     }
-    inside = {part: [x for x in lengths if x <= tested] for part, lengths in ends.items()}
-    return pd.DataFrame(
-        [
-            # Where they are several, which one it is: the labels stand one below the other.
-            {"length": length, "label": f"end of {part}" + f": {length}" * (len(lengths) > 1)}
-            for part, lengths in inside.items()
-            for length in sorted(lengths)
-        ],
-        columns=["length", "label"],
-    )
+    marks = [
+        # Where they are several, which one it is: the labels stand one below the other.
+        (length, f"end of {part}" + f": {length}" * (inside[-1] != inside[0]), part)
+        for part, lengths in ends.items()
+        if (inside := [x for x in lengths if x <= tested])
+        for length in inside
+    ]
+    rows: list[tuple[int, str | None, int | None]] = [
+        (length, label, firsts[length] if part == "training" else None)
+        for length, label, part in marks
+    ]
+    rows += [(tested, None, first) for last, first in firsts.items() if last > tested]
+    return pd.DataFrame(rows, columns=["length", "label", "first"])
 
 
 MAX_ROWS, MAX_MODELS = 20, 1_000
@@ -216,10 +226,12 @@ def _spread(models: pd.DataFrame, most: int) -> pd.DataFrame:
 def points_of_models(
     view: View, config_ids: tuple[int, ...], most: int | None, width: int, measure: str
 ) -> pd.DataFrame:
-    """The points of a line for each of `models`: as `points`, with model_seed and name."""
-    drawn = models(view, config_ids, most)[["run_id", "model_seed", "configuration"]]
+    """The points of a line for each of `models`: as `points`, with model_seed, name and learned."""
+    drawn = models(view, config_ids, most)[["run_id", "model_seed", "configuration", "learned"]]
     scores = data.scores_by_length(tuple(drawn["run_id"]), width)
-    return points(scores, measure).merge(drawn, on="run_id")
+    lines = points(scores, measure).merge(drawn, on="run_id")
+    # Gray lines are drawn first, below all others.
+    return lines.sort_values("learned", kind="stable", ignore_index=True)
 
 
 @dataclass(frozen=True, eq=False)

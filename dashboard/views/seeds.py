@@ -1,30 +1,31 @@
 """Every seed, so that no summary hides one: points by configuration, and a grid of failures."""
 
+from collections.abc import Iterable
 from typing import Any
 
 import altair as alt
 import pandas as pd
 
-from dashboard.charts.colors import FALSE_NEGATIVE, FALSE_POSITIVE, GREY, WRONG
+from dashboard.charts.colors import GREY, HATCH, MODEL_OUTCOMES
 from dashboard.charts.pointing import chart_with_names
 from dashboard.charts.scales import (
     KIND_SHAPES,
     LOW_TO_HIGH,
-    class_color,
+    model_outcome_color,
     row_height,
     rows,
     title_params,
 )
+from sweeps.results import Outcome
 
 ROW_HEIGHT = 34
 FURNITURE_HEIGHT = 120
 
 MOSTLY = ["no error", "mostly false positives", "mostly false negatives"]
-LOOKS = ([GREY, FALSE_POSITIVE, FALSE_NEGATIVE], ["circle", *KIND_SHAPES])
+SHAPES = ["circle", *KIND_SHAPES]
 
 SOME = ["no error", "some errors"]
-SOME_LOOKS = ([GREY, WRONG], ["circle", "triangle-up"])
-"""Colors and shapes of models whose errors are neither."""
+"""Models whose errors are neither."""
 
 CLICKED_POINT = "clicked_point"
 """The selection that holds the run_id of a point that was clicked."""
@@ -35,8 +36,8 @@ def every_seed(models: pd.DataFrame, names: list[str]) -> alt.LayerChart | alt.F
 
     Args:
         models: one row a model: configuration, run_id, model_seed, accuracy in [0, 1],
-            errors, false_positives, false_negatives, solved_length (missing where none is), jitter
-            in [-1, 1] (which only keeps points apart).
+            errors, false_positives, false_negatives, solved_length (missing where none is),
+            outcome, jitter in [-1, 1] (which only keeps points apart).
         names: the configurations, from the top.
     """
     x = alt.X(
@@ -53,10 +54,11 @@ def every_seed(models: pd.DataFrame, names: list[str]) -> alt.LayerChart | alt.F
         alt.X("median(accuracy):Q", title="Accuracy on all test strings"), y
     )
     more_negatives = alt.datum.false_negatives >= alt.datum.false_positives
-    outcome: Any = alt.expr.if_(more_negatives, *MOSTLY[1:][::-1])
-    domain, (colors, shapes) = MOSTLY, LOOKS
+    kind: Any = alt.expr.if_(more_negatives, *MOSTLY[1:][::-1])
+    domain = MOSTLY
     if models["false_positives"].isna().all():
-        outcome, domain, (colors, shapes) = SOME[1], SOME, SOME_LOOKS
+        kind, domain = SOME[1], SOME
+    shapes = SHAPES[:: 1 if domain is MOSTLY else 2]
     clicked = alt.selection_point(name=CLICKED_POINT, fields=["run_id"], empty=False)
     points = (
         base.mark_point(size=70, filled=True, opacity=0.9)
@@ -64,10 +66,10 @@ def every_seed(models: pd.DataFrame, names: list[str]) -> alt.LayerChart | alt.F
             x,
             y,
             yOffset=alt.YOffset("jitter:Q", scale=alt.Scale(domain=[-2, 2])),
-            color=class_color("outcome", dict(zip(domain, colors, strict=True))),
+            color=model_outcome_color(values=outcomes_among(models["outcome"])),
             shape=alt.Shape(
-                "outcome:N",
-                title=None,
+                "kind:N",
+                title="Errors",
                 scale=alt.Scale(domain=domain, range=shapes),
                 legend=alt.Legend(orient="top"),
             ),
@@ -78,7 +80,7 @@ def every_seed(models: pd.DataFrame, names: list[str]) -> alt.LayerChart | alt.F
                 alt.expr.isValid(alt.datum.solved_length), alt.datum.solved_length, "none"
             )
         )
-        .transform_calculate(outcome=alt.expr.if_(alt.datum.errors > 0, outcome, MOSTLY[0]))
+        .transform_calculate(kind=alt.expr.if_(alt.datum.errors > 0, kind, MOSTLY[0]))
         .add_params(clicked)
     )
     title = title_params(
@@ -88,10 +90,17 @@ def every_seed(models: pd.DataFrame, names: list[str]) -> alt.LayerChart | alt.F
     return alt.layer(medians, points).properties(height=height, title=title)
 
 
+def outcomes_among(outcomes: Iterable[str]) -> list[str]:
+    """Those of `Outcome` that are among these, in their order."""
+    known = set(outcomes)
+    return [outcome.value for outcome in MODEL_OUTCOMES if outcome in known]
+
+
 def _tooltips() -> list[alt.Tooltip]:
     return [
         alt.Tooltip("configuration:N", title="Configuration"),
         alt.Tooltip("model_seed:Q", title="Model seed"),
+        alt.Tooltip("outcome:N", title="Outcome"),
         alt.Tooltip("accuracy:Q", title="Accuracy", format=".2~%"),
         alt.Tooltip("false_positives:Q", title="False positives"),
         alt.Tooltip("false_negatives:Q", title="False negatives"),
@@ -115,11 +124,15 @@ def seed_grid(models: pd.DataFrame, names: list[str]) -> alt.Chart:
 
     Args:
         models: one row a model: configuration, run_id, model_seed, accuracy in [0, 1],
-            false_positives, false_negatives.
+            false_positives, false_negatives, outcome.
         names: the configurations, from the top.
     """
     clicked = alt.selection_point(name=CLICKED_CELL, fields=["run_id"], empty=False)
-    title = title_params("Accuracy of each seed", subtitle="Outlined: no errors. Darker is worse.")
+    not_learned = alt.datum.outcome == Outcome.NOT_LEARNED.value
+    gray = "Dashed and gray: not learned. " * bool((models["outcome"] == Outcome.NOT_LEARNED).any())
+    title = title_params(
+        "Accuracy of each seed", subtitle=f"Outlined: no errors. {gray}Darker is worse."
+    )
     fails = alt.datum.accuracy < 1
     lowest = min(float(models["accuracy"].min()), 0.99)
     accuracy = alt.Color(
@@ -134,12 +147,18 @@ def seed_grid(models: pd.DataFrame, names: list[str]) -> alt.Chart:
         .encode(
             x=alt.X("model_seed:O", title="Model seed", axis=alt.Axis(labelAngle=0), scale=SPACED),
             y=rows(names, grid=False),
-            color=alt.when(fails).then(accuracy).otherwise(alt.value(GREY)),
-            fillOpacity=alt.when(fails).then(alt.value(1)).otherwise(alt.value(0.12)),
-            strokeWidth=alt.when(fails).then(alt.value(0)).otherwise(alt.value(1)),
+            color=alt.when(not_learned | ~fails).then(alt.value(GREY)).otherwise(accuracy),
+            fillOpacity=alt.when(fails & ~not_learned)
+            .then(alt.value(1))
+            .when(not_learned)
+            .then(alt.value(0.45))
+            .otherwise(alt.value(0.12)),
+            strokeWidth=alt.when(fails & ~not_learned).then(alt.value(0)).otherwise(alt.value(1)),
+            strokeDash=alt.when(not_learned).then(alt.value(HATCH)).otherwise(alt.value([1, 0])),
             tooltip=[
                 alt.Tooltip("configuration:N", title="Configuration"),
                 alt.Tooltip("model_seed:Q", title="Model seed"),
+                alt.Tooltip("outcome:N", title="Outcome"),
                 alt.Tooltip("accuracy:Q", title="Accuracy", format=".2~%"),
                 *_false(models),
             ],

@@ -7,7 +7,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from dashboard import links
+from dashboard import data, links
 from dashboard.charts.legend import deduplicate_legends
 from dashboard.charts.pointing import hint
 from dashboard.charts.scales import SIDE
@@ -91,10 +91,18 @@ def show(chosen: Chosen) -> None:
 
 
 def _summary(chosen: Chosen) -> None:
-    """The causes of all test errors, each with its shortest example to look at."""
+    """The causes of all test errors, each with its shortest example to look at.
+
+    Of a model that has not learned they say what it does instead, and nothing about length.
+    """
     model = chosen.model.at(chosen.model.stored.kept_epoch)
     summary = summed_up(model, chosen.errors)
     st.subheader("Why does this model fail?")
+    if (not_learned := data.why_not_learned(chosen.model.run_id)) is not None:
+        st.markdown(
+            f"It has not learned the trained lengths: it is {verbatim(not_learned)}. Its errors, "
+            "short and long, come from:"
+        )
     for share in summary.shares:
         # As wide as its label: in a column, a string would be cut off at 820 pixels.
         row = st.container(horizontal=True, vertical_alignment="center")

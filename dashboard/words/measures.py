@@ -11,12 +11,14 @@ from streamlit.column_config import ListColumn, NumberColumn, TextColumn
 
 from dashboard import data
 from dashboard.text import verbatim
+from dashboard.words import outcomes
 from seqcls import kinds
 from seqcls.interpretability.wording import EMPTY, length_text, percent
 from seqcls.kinds import ACCURACY, KINDS, MISCLASSIFIED, Kind, Measure, Words
 from seqcls.problem import obstacle_of, resolve
 from sweeps.api import reading
 from sweeps.api.presentation import ANY_WORDS
+from sweeps.results import LEARNED_AT
 
 ANY_ACCURACY = Measure(
     "accuracy", "Accuracy", "Share of a model's test strings that it answers correctly."
@@ -141,18 +143,52 @@ def failing(below: float, words: Words = MISCLASSIFIED) -> str:
     return f"Models with an accuracy below {percent(below, 1)}, as set in the sidebar."
 
 
-def configuration_columns(below: float, spoken: KindWords) -> dict[str, Any]:
-    """How the columns of a table of configurations are shown."""
+def configuration_columns(
+    below: float, spoken: KindWords, learned_at: float = LEARNED_AT
+) -> dict[str, Any]:
+    """How the columns of a table of configurations are shown.
+
+    Args:
+        below: the accuracy below which a model fails, in [0, 1].
+        spoken: the words for these models.
+        learned_at: the accuracy on trained lengths from which on a model has learned.
+    """
+    came_to = verbatim(outcomes.meaning(spoken.words, learned_at, below))
     fail = verbatim(failing(below, spoken.words))
     median = f"{verbatim(spoken.accuracy)} Median over seeds."
     solved = (
-        f"{verbatim(solved_length(spoken.words))} Median over seeds: for an even number of seeds "
-        "it may lie between two lengths, such as 2.5."
+        f"{verbatim(solved_length(spoken.words))} Median over the seeds that learned, or over all "
+        "where that is not known: for an even number of seeds it may lie between two lengths, such "
+        "as 2.5."
     )
     return {
         "seeds": NumberColumn("Seeds", help=SEEDS, width=55),
         "unfinished": NumberColumn("Unfinished", help="Queued or in training."),
         "failed": NumberColumn("Training failed", help="Excluded from averages."),
+        "generalize_of": TextColumn(
+            "Generalize",
+            help=f"Seeds that generalize, of those that learned. {came_to}",
+            width=85,
+        ),
+        "generalizing_share": NumberColumn(
+            "Share", help="Of the seeds that learned.", format="percent", width=62
+        ),
+        "generalizing_interval": TextColumn(
+            "95% (Wilson)",
+            help="95% interval of the share that generalizes of the seeds that learned, by Wilson.",
+            width=98,
+        ),
+        "learned_of": TextColumn(
+            "Learned", help=f"Seeds that learned the trained lengths. {came_to}", width=75
+        ),
+        "beyond_seeds": TextColumn(
+            "Fail beyond",
+            help=f"Which seeds fail beyond the trained lengths. {came_to}",
+            width=110,
+        ),
+        "unlearned_seeds": TextColumn(
+            "Not learned", help="Which seeds have not learned the trained lengths.", width=90
+        ),
         "failing": NumberColumn("Failing", help=fail, width=62),
         "failing_share": NumberColumn(
             "Share", format="percent", help=f"Share of seeds that fail. {fail}", width=62

@@ -35,6 +35,7 @@ from seqcls.interpretability.mechanisms import (
     ALL_HEADS,
     ANOTHER,
     AS_SHORT,
+    BESIDE_NOT_LEARNED,
     BEYOND,
     CONSTANT,
     DILUTION,
@@ -42,6 +43,7 @@ from seqcls.interpretability.mechanisms import (
     FEATURE,
     FORM,
     LONGER,
+    NOT_LEARNED,
     ONE_EDIT,
     ORDER,
     ROUNDING,
@@ -93,6 +95,9 @@ from seqcls.shortcuts import READERS, agreement_of, read_test
 #   longer than in training**, with the shortest error: false positives and negatives apart.
 #
 # A behaviour says what the errors have in common, not what makes them.
+#
+# Of a model that has not learned the trained lengths no cause is told that speaks of length: such
+# errors, and the shortest in any case, are **not learned**.
 
 AGREES = 0.99
 FORMAL, LEAST_KAPPA = 0.95, 0.5
@@ -295,7 +300,11 @@ def _edit_of(model: TrainedModel, before: Letters, after: Letters) -> str:
 
 
 def attributions(
-    model: TrainedModel, wrong: Sequence[str], sample: int = SAMPLE
+    model: TrainedModel,
+    wrong: Sequence[str],
+    sample: int = SAMPLE,
+    *,
+    not_learned: str | None = None,
 ) -> tuple[AttributedError, ...]:
     """The causes of a sample of a model's errors.
 
@@ -304,8 +313,25 @@ def attributions(
         wrong: all test strings that it misclassifies, the shortest first, each as often as it
             occurs in the test set.
         sample: how many of them to look at, spread evenly.
+        not_learned: how it shows that the model has not learned the trained lengths; None of one
+            that has.
     """
     picked = [wrong[place] for place in spread_evenly(len(wrong), sample)]
+    causes = _attributions(model, wrong, picked)
+    if not_learned is None:
+        return causes
+    # The shortest stands for those of trained lengths, which others describe and do not excuse.
+    return tuple(
+        replace(cause, agreement=None, head=None, mechanism=NOT_LEARNED, tokens=not_learned)
+        if place == 0 or cause.mechanism not in BESIDE_NOT_LEARNED
+        else cause
+        for place, cause in enumerate(causes)
+    )
+
+
+def _attributions(
+    model: TrainedModel, wrong: Sequence[str], picked: Sequence[str]
+) -> tuple[AttributedError, ...]:
     # What errors have in common is another question where they are outputs.
     if model.problem.writes:
         return output_behaviours(model, wrong, picked)
@@ -316,12 +342,12 @@ def attributions(
 
 
 def summed_up(attributions: Sequence[AttributedError]) -> list[Cause]:
-    """The causes of some errors, the most frequent first."""
+    """The causes of some errors, the most frequent first; before all others *not learned*."""
     times: dict[tuple[str, int | None, str, float | None], int] = {}
     for attribution in attributions:
         key = (attribution.mechanism, attribution.head, attribution.tokens, attribution.agreement)
         times[key] = times.get(key, 0) + 1
-    ranked = sorted(times.items(), key=lambda item: -item[1])
+    ranked = sorted(times.items(), key=lambda item: (item[0][0] != NOT_LEARNED, -item[1]))
     return [
         Cause(mechanism, head, tokens, count / len(attributions), count, agrees)
         for (mechanism, head, tokens, agrees), count in ranked

@@ -52,12 +52,25 @@ ONE_EDIT = "one edit away"
 LONGER = "longer than in training"
 AS_SHORT = "not only longer than in training"
 
+NOT_LEARNED = "not learned"
+"""Of a model that is not right on the trained lengths: nothing is said of longer strings."""
+
 BEHAVIOURS = (ORDER, CONSTANT, RULE, FORM, FEATURE, BEYOND, ANOTHER, ONE_EDIT, LONGER, AS_SHORT)
 
 REPEATED = "repeated input tokens"
 FIRST_RIGHT = "first tokens right"
 ONE_PLACE = "first wrong at one place"
 LATER = "first wrong later in longer inputs"
+
+BESIDE_NOT_LEARNED = frozenset(
+    {
+        *("value interference", "two heads on one letter", "feed-forward saturation", ROUNDING),
+        *(ORDER, CONSTANT, RULE, FORM, ANOTHER),
+    }
+)
+"""What may be told of errors of a model that has not learned, too: what it does instead.
+
+It speaks of no length, nor of a feature that grows with the length."""
 
 OUTPUT_BEHAVIOURS = (REPEATED, FIRST_RIGHT, ONE_PLACE, LATER)
 """Behaviors of wrong outputs, beside how each differs from its target."""

@@ -18,6 +18,7 @@ from seqcls.interpretability.mechanisms import (
     FEATURE,
     FORM,
     LONGER,
+    NOT_LEARNED,
     OUTPUT_BEHAVIOURS,
 )
 from seqcls.problem import Problem, configuration, obstacle_of
@@ -66,6 +67,8 @@ def _is_transformer(problem: Problem) -> bool:
 
 
 # What may help against wrong outputs of transductions: other positions, more depth.
+
+_ASSUMED = "an assumption, which the training tests"
 
 _OF_OUTPUTS = frozenset({*get_args(ErrorKind), *OUTPUT_BEHAVIOURS})
 
@@ -159,7 +162,7 @@ OUTPUT_REMEDIES = (
         "num_blocks",
         _more_layers,
         "More layers compute more from token to token; that these outputs need it is not proven.",
-        "an assumption, which the training tests",
+        _ASSUMED,
     ),
 )
 
@@ -302,6 +305,27 @@ def _negatives_of_test(problem: Problem) -> str:
     return problem.config.negatives if named == AS_TRAINED else named
 
 
+def _longer_patience(problem: Problem) -> dict[str, Any]:
+    """Else training may stop before the epochs are up, as it may have."""
+    return {"patience": MORE_EPOCHS * problem.config.patience}
+
+
+def _rate(factor: float) -> Value:
+    return lambda problem: float(f"{problem.config.learning_rate * factor:.1g}")
+
+
+def _warm_up(problem: Problem) -> int | None:
+    """A twentieth of the steps of the training, where these are many and it has no warm-up."""
+    config = problem.config
+    steps = -(-problem.train.epoch_size // config.train_batch_size) * config.max_num_epochs
+    return None if config.warm_up_steps or steps < MANY_STEPS else int(float(f"{steps / 20:.1g}"))
+
+
+MORE_EPOCHS = 4
+"""Times as many as now."""
+
+MANY_STEPS = 200
+
 _LENGTH = frozenset({LONGER, BEYOND})
 _BLIND = frozenset(BEHAVIOURS) - _LENGTH
 
@@ -313,7 +337,48 @@ _SUPERPOSITION = "Elhage et al. 2022, Toy Models of Superposition"
 _CHOMSKY = "Delétang et al. 2023, Neural Networks and the Chomsky Hierarchy"
 _REPORT = "the report's own sweeps of increased dimensionality and of more attention heads"
 
+OF_LEARNING = (
+    Remedy(
+        frozenset({NOT_LEARNED}),
+        "max_num_epochs",
+        lambda problem: MORE_EPOCHS * problem.config.max_num_epochs,
+        "Training may have ended too early: what one budget does not learn, a larger one may.",
+        f"{_CHOMSKY}, who train for a million steps",
+        _longer_patience,
+    ),
+    Remedy(
+        frozenset({NOT_LEARNED}),
+        "learning_rate",
+        _rate(1 / 3),
+        "Steps that are too large pass by what smaller ones find.",
+        _ASSUMED,
+    ),
+    Remedy(
+        frozenset({NOT_LEARNED}),
+        "learning_rate",
+        _rate(3),
+        "Steps that are too small do not get there in time, or stay where the loss is flat.",
+        _ASSUMED,
+    ),
+    Remedy(
+        frozenset({NOT_LEARNED}),
+        "warm_up_steps",
+        _warm_up,
+        "The first steps of Adam are its least certain; small ones do not lead astray.",
+        "Liu et al. 2020, On the Variance of the Adaptive Learning Rate and Beyond",
+    ),
+    Remedy(
+        frozenset({NOT_LEARNED}),
+        "hidden_size",
+        _double("hidden_size"),
+        "A wider model has more ways to get right what it is trained on.",
+        f"{_REPORT}; of other architectures {_ASSUMED}",
+    ),
+)
+"""What may help a model to learn the lengths that it is trained on."""
+
 REMEDIES = (
+    *OF_LEARNING,
     Remedy(
         frozenset({FORM}),
         "negatives",
@@ -418,7 +483,7 @@ REMEDIES = (
         _of_an_lstm,
     ),
     Remedy(
-        frozenset(BEHAVIOURS),
+        frozenset({*BEHAVIOURS, NOT_LEARNED}),
         "eigenvalue_range",
         always("signed"),
         "A memory whose factors may be below 0 can turn with each token, as counting modulo 2 "
@@ -430,14 +495,14 @@ REMEDIES = (
         "train_max_length",
         _double("train_max_length"),
         "Training on longer strings may push back the length at which errors begin.",
-        "an assumption, which the training tests",
+        _ASSUMED,
     ),
     Remedy(
         frozenset({FEATURE, ANOTHER, AS_SHORT}),
         "train_size",
         _of_drawn_strings(_double("train_size")),
         "Strings of a kind that training seldom shows are seen more often.",
-        "an assumption, which the training tests",
+        _ASSUMED,
     ),
     Remedy(
         _BLIND,
@@ -450,9 +515,9 @@ REMEDIES = (
     Remedy(
         frozenset({"constant answer"}),
         "learning_rate",
-        lambda problem: float(f"{problem.config.learning_rate / 3:.1g}"),
+        _rate(1 / 3),
         "Training may end in an answer that never changes because its steps are too large.",
-        "an assumption, which the training tests",
+        _ASSUMED,
     ),
     Remedy(
         frozenset({"rounding"}),

@@ -1,5 +1,6 @@
-"""Families, proofs and explanations in plain sentences."""
+"""Families, proofs, explanations and what was not learned in plain sentences."""
 
+from collections.abc import Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from string import ascii_lowercase
 
@@ -17,6 +18,8 @@ from seqcls.interpretability.wording import (
     round_digits,
     sign,
 )
+from seqcls.kinds.base import Words
+from seqcls.results import RangeCounts
 
 # What a model says of a family of strings, in plain sentences.
 
@@ -363,3 +366,37 @@ def _values(value: tuple[float, ...]) -> str:
 
 def _name_string(string: str) -> str:
     return string or "The empty string"
+
+
+# How it shows that a model has not learned the lengths that it was trained on.
+
+STILL_FALLS = 0.98
+"""A loss still falls at the end where its last quarter comes to less than this share of the one
+before."""
+
+
+def not_learned_text(
+    counts: RangeCounts, words: Words, train_losses: Sequence[float], kept_epoch: int | None
+) -> str:
+    """What a model gets wrong of trained lengths, how its training ended, and what was kept.
+
+    Args:
+        counts: strings of trained lengths, and which of them it gets wrong.
+        words: what its strings are called.
+        train_losses: one for each epoch; none where they are not known.
+        kept_epoch: counted from 1.
+    """
+    strings = words.plural(counts.within_from)
+    said = [
+        f"wrong on {counts.wrong_within:,} of {counts.tested_within:,} {strings} of trained lengths"
+    ]
+    epochs = len(train_losses)
+    if epochs > 1:
+        quarter = max(epochs // 4, 1)
+        last, before = train_losses[-quarter:], train_losses[-2 * quarter : -quarter]
+        falls = "was still" if sum(last) < STILL_FALLS * sum(before) else "was no longer"
+        said.append(f"training loss {falls} falling at the end")
+    if epochs:
+        kept = "" if kept_epoch is None else f", epoch {kept_epoch:,} kept"
+        said.append(f"{epochs:,} epoch{'s' * (epochs > 1)}{kept}")
+    return "; ".join(said)

@@ -19,11 +19,12 @@ import pandas as pd
 
 from seqcls.config import RunConfig, default_fields
 from seqcls.errors import ConfigError, PluginMissingError, SeqclsError, UnknownRunError
-from seqcls.interpretability.mechanisms import ORDER, SAMPLE
+from seqcls.interpretability.mechanisms import NOT_LEARNED, ORDER, SAMPLE
 from seqcls.problem import missing_plugin, resolve
-from seqcls.results import Cause, Confusion, Weights
+from seqcls.results import Cause, Confusion, RangeCounts, Weights
 from sweeps.access import refuse_writes
 from sweeps.processes import environment_of, python
+from sweeps.results import RANGE_COLUMNS
 from sweeps.statistics.intervals import wilson
 from sweeps.store import writer
 from sweeps.store.databases.engine import Store
@@ -191,13 +192,35 @@ def causes_of(store: Store, run_id: int, wrong: Sequence[str], sample: int) -> l
     from seqcls.interpretability.causes import attributions, summed_up
     from sweeps.api.models import trained_model
 
-    return summed_up(attributions(trained_model(store, run_id), wrong, sample))
+    model = trained_model(store, run_id)
+    not_learned = why_not_learned(store, run_id)
+    return summed_up(attributions(model, wrong, sample, not_learned=not_learned))
+
+
+def why_not_learned(store: Store, run_id: int) -> str | None:
+    """How it shows that a run has not learned the trained lengths; None where it does not."""
+    from seqcls.interpretability.sentences import not_learned_text
+
+    found = explained.not_learned(store, [run_id])
+    if found.empty:
+        return None
+    row = found.astype(object).iloc[0]
+    counts = RangeCounts(**{name: row[name] for name in RANGE_COLUMNS})
+    words = resolve(queries.run_config(store, run_id)).kind.words
+    losses = queries.epochs(store, run_id)["train_loss"].tolist()
+    kept = None if pd.isna(row["best_epoch"]) else int(row["best_epoch"])
+    return not_learned_text(counts, words, losses, kept)
+
+
+LEAD = {ORDER: 0, NOT_LEARNED: 1}
+"""Causes that lead however few errors have them: no training mends the first, and nothing is known
+of longer strings before the second is mended. All others follow by their share."""
 
 
 def leading_causes(causes: pd.DataFrame) -> pd.DataFrame:
     """The mechanism of most errors of each run, whatever head and tokens it is about.
 
-    `order not seen` always leads: no training fixes it.
+    Those of `LEAD` always lead.
 
     Args:
         causes: as `sweeps.store.reads.explained.causes`.
@@ -208,10 +231,14 @@ def leading_causes(causes: pd.DataFrame) -> pd.DataFrame:
     summed = causes.groupby(["run_id", "mechanism"], sort=False)[["share", "strings"]].sum()
     # A stable sort: of equals the first stays, which is that of the most frequent cause.
     ranked = summed.reset_index().sort_values("share", ascending=False, kind="stable")
-    ranked = ranked.sort_values("mechanism", key=lambda names: names != ORDER, kind="stable")
+    ranked = ranked.sort_values("mechanism", key=_lead, kind="stable")
     first = ranked.drop_duplicates("run_id").sort_values("run_id", ignore_index=True)
     looked_at = causes.groupby("run_id")["strings"].sum()
     return first.assign(strings=first["run_id"].map(looked_at).astype(int))
+
+
+def _lead(mechanisms: "pd.Series[str]") -> "pd.Series[int]":
+    return mechanisms.map(lambda name: LEAD.get(name, len(LEAD)))
 
 
 def causes_by_configuration(runs: pd.DataFrame, causes: pd.DataFrame) -> pd.DataFrame:

@@ -1,5 +1,9 @@
 """What would help failing runs: suggestions, the sweeps that try them, and what came of them.
 
+A remedy against *not learned* mended a seed if it has learned with it. Any other mended one if it
+generalizes with it, or makes no error where nothing longer is tested; of seeds that have not
+learned such a remedy says nothing, and so they do not count.
+
 Bounded, whatever the database holds: the configurations with most explained seeds are looked at.
 """
 
@@ -11,13 +15,14 @@ import pandas as pd
 
 from seqcls.config import RunConfig
 from seqcls.fields import fields_unread
-from seqcls.interpretability.mechanisms import ORDER
+from seqcls.interpretability.mechanisms import NOT_LEARNED
 from seqcls.interpretability.remedies import Suggestion, change_fields, named_fields, suggestions
 from seqcls.interpretability.wording import p_value_text, percent
 from seqcls.problem import obstacle_of, resolve
 from seqcls.text import canonical_json
-from sweeps.api.comparisons import outcomes_of
+from sweeps.api.failures import LEAD, leading_causes
 from sweeps.grid.spec import SweepSpec, parse_spec
+from sweeps.results import Outcome
 from sweeps.statistics.differences import Comparison, compare
 from sweeps.store.databases.engine import Store
 from sweeps.store.reads import explained, queries
@@ -37,11 +42,15 @@ class TriedRemedy:
     config_id: int
     """The id of the configuration with the change."""
     seeds: int
-    """Seeds that failed by the cause, and were trained with the change."""
+    """Seeds that failed by the cause, and were trained with the change; all have learned with it,
+    unless that is what it is to mend."""
     mended: int
-    """Those of them that make no error with it."""
+    """Those of them that it mended."""
     broken: int
-    """Seeds that made no error, and make some with it."""
+    """Seeds that needed no mending, and do with it."""
+    unlearned: int
+    """Seeds that failed by the cause, and have not learned with the change; none where that is what
+    it is to mend."""
     run_ids: tuple[int, ...]
     """The runs with the change of the seeds that failed by the cause."""
 
@@ -117,9 +126,7 @@ def _same(first: Suggestion, second: Suggestion) -> bool:
 def _main_mechanisms(store: Store) -> pd.DataFrame:
     """run_id, config_id and the main mechanism of failing runs whose causes are stored."""
     of = explained.failing_runs(store, MOST_CONFIGURATIONS, MOST_SEEDS)
-    causes = explained.causes(store, of["run_id"].tolist())
-    shares = causes.groupby(["run_id", "mechanism"], sort=False)["share"].sum().reset_index()
-    main = shares.sort_values("share", ascending=False, kind="stable").drop_duplicates("run_id")
+    main = leading_causes(explained.causes(store, of["run_id"].tolist()))
     return main.merge(of, on="run_id").sort_values("run_id").reset_index(drop=True)
 
 
@@ -172,18 +179,38 @@ def _came_of_it(
     suggestion: Suggestion, before: pd.DataFrame, trained: pd.DataFrame, failed: set[int]
 ) -> TriedRemedy | None:
     both = before.merge(trained, on="model_seed", suffixes=("", "_after"))
-    by_cause = both[both["id"].isin(failed)]
-    if by_cause.empty:
+    by_cause = both["id"].isin(failed)
+    if not by_cause.any():
         return None
-    broken = both[(both["wrong"] == 0) & (both["wrong_after"] > 0)]
+    mechanism = suggestion.mechanism
+    counts = _is_judged(mechanism, both["outcome_after"])
+    fails = _is_failing(mechanism, both["outcome_after"], both["wrong_after"])
+    failed_before = _is_failing(mechanism, both["outcome"], both["wrong"])
+    judged_before = _is_judged(mechanism, both["outcome"])
     return TriedRemedy(
         suggestion,
         int(trained["config_id"].iloc[0]),
-        len(by_cause),
-        int((by_cause["wrong_after"] == 0).sum()),
-        len(broken),
-        tuple(int(x) for x in by_cause["id_after"]),
+        int((by_cause & counts).sum()),
+        int((by_cause & counts & ~fails).sum()),
+        int((judged_before & ~failed_before & counts & fails).sum()),
+        int((by_cause & ~counts).sum()),
+        tuple(int(x) for x in both.loc[by_cause, "id_after"]),
     )
+
+
+def _is_judged(mechanism: str, outcomes: "pd.Series[str]") -> "pd.Series[bool]":
+    """Which runs a remedy against this mechanism is judged by."""
+    return (outcomes != Outcome.NOT_LEARNED.value) | (mechanism == NOT_LEARNED)
+
+
+def _is_failing(
+    mechanism: str, outcomes: "pd.Series[str]", wrong: "pd.Series[int]"
+) -> "pd.Series[bool]":
+    """Which of them it leaves, or finds, to be mended."""
+    if mechanism == NOT_LEARNED:
+        return outcomes == Outcome.NOT_LEARNED.value
+    unknown = outcomes == Outcome.NOT_KNOWN.value
+    return (outcomes != Outcome.GENERALIZES.value) & (~unknown | (wrong > 0))
 
 
 @dataclass(frozen=True, eq=False)
@@ -194,18 +221,21 @@ class RemedyTrial:
     spec: SweepSpec
     """The same seeds with one field changed."""
     comparison: Comparison | None
-    """The changed configuration (a) against this one (b); None where no seed of it is trained."""
+    """The changed configuration (a) against this one (b), by what the suggestion is to mend; None
+    where there is no seed of it, or of this one, to judge by."""
     waiting: int = 0
     """Seeds of the changed configuration that are queued or in training."""
     lost: int = 0
     """Seeds whose training failed."""
     mended: tuple[int, int] = (0, 0)
     """In how many of how many seeds of this database the remedy mended this cause."""
+    unlearned: tuple[int, int] = (0, 0)
+    """Seeds of both that have not learned and so are left out; none where that is to mend."""
 
     @property
     def is_begun(self) -> bool:
         """Whether any of it is trained, or will be."""
-        return self.comparison is not None or self.waiting > 0
+        return self.comparison is not None or self.waiting > 0 or self.unlearned[0] > 0
 
     def record(self) -> dict[str, Any]:
         """What programs read of it."""
@@ -213,6 +243,7 @@ class RemedyTrial:
         return {
             **asdict(self.suggestion),
             "mended": dict(zip(("seeds", "of"), self.mended, strict=True)),
+            "unlearned": list(self.unlearned),
             "sweep": self.spec.name,
             "trained": None
             if comparison is None
@@ -236,7 +267,6 @@ def trials(store: Store, run_id: int, mechanisms: Sequence[str]) -> tuple[Remedy
     alike = queries.runs(store, View(config_ids=(queries.config_id_of(store, run_id),)))
     config = queries.run_config(store, run_id)
     seeds = sorted(int(seed) for seed in alike["model_seed"])
-    before = outcomes_of(alike)
     by_meaning = _by_meaning(queries.configs(store))
     trials = []
     for suggestion, mended in rank(loops(store), suggestions(resolve(config), mechanisms)):
@@ -247,9 +277,8 @@ def trials(store: Store, run_id: int, mechanisms: Sequence[str]) -> tuple[Remedy
         states = tried["state"].value_counts()
         waiting = int(states.get(RunState.QUEUED, 0) + states.get(RunState.RUNNING, 0))
         lost = int(states.get(RunState.FAILED, 0))
-        trials.append(
-            RemedyTrial(suggestion, spec, _compare_trials(tried, before), waiting, lost, mended)
-        )
+        comparison, unlearned = _compare_trials(suggestion.mechanism, tried, alike)
+        trials.append(RemedyTrial(suggestion, spec, comparison, waiting, lost, mended, unlearned))
     return tuple(trials)
 
 
@@ -269,14 +298,14 @@ def _meaning(config: RunConfig) -> str:
 
 
 def mechanisms_of(frame: pd.DataFrame) -> list[str]:
-    """The mechanisms of stored causes, `order not seen` first, then that of most errors.
+    """The mechanisms of stored causes: those that lead first, then that of most errors.
 
     Args:
         frame: as `sweeps.store.reads.explained.causes`, of one run or of several.
     """
     shares = frame.groupby("mechanism", sort=False)["share"].sum()
     ranked = shares.sort_values(ascending=False, kind="stable").index
-    return sorted(map(str, ranked), key=lambda name: name != ORDER)
+    return sorted(map(str, ranked), key=lambda name: LEAD.get(name, len(LEAD)))
 
 
 def trial_spec(config: RunConfig, suggestion: Suggestion, seeds: Sequence[int]) -> SweepSpec:
@@ -333,6 +362,9 @@ def record_sentence(trial: RemedyTrial) -> str | None:
 def trial_sentence(trial: RemedyTrial) -> str:
     """What came of a suggestion, in a line."""
     comparison = trial.comparison
+    unlearned = _unlearned_sentence(*trial.unlearned)
+    if comparison is None and trial.unlearned[0]:
+        return f"trained, and no seeds to compare: {unlearned}"
     if comparison is None and trial.waiting:
         return f"in training: none of {trial.waiting} seeds is done yet"
     if comparison is None and trial.lost:
@@ -340,12 +372,25 @@ def trial_sentence(trial: RemedyTrial) -> str:
     if comparison is None:
         return "not tried yet"
     more = f"; {trial.waiting} more in training" if trial.waiting else ""
-    return _comparison_sentence(comparison) + more
+    left_out = f"; {unlearned}" if unlearned else ""
+    return _comparison_sentence(comparison, trial.suggestion.mechanism) + left_out + more
 
 
-def _comparison_sentence(comparison: Comparison) -> str:
+def _unlearned_sentence(changed: int, before: int) -> str:
+    """How many seeds say nothing of a remedy, since they have not learned; or nothing."""
+    if not changed and not before:
+        return ""
+    without = f" and {before} without it" if before else ""
+    return f"{changed} with it{without} left out: not learned"
+
+
+def _comparison_sentence(comparison: Comparison, mechanism: str) -> str:
     (a, b), (n, m) = comparison.failing, comparison.runs
-    said = f"trained: {round(a.value * n)} of {n} seeds fail, against {round(b.value * m)} of {m}"
+    lacks, where = "fail", ""
+    if mechanism == NOT_LEARNED:
+        lacks, where = "have not learned", " on trained lengths"
+    first, second = round(a.value * n), round(b.value * m)
+    said = f"trained: {first} of {n} seeds {lacks}, against {second} of {m}"
     if comparison.p_value is None:
         return f"{said}; no seed is in both"
     table = comparison.table
@@ -353,10 +398,28 @@ def _comparison_sentence(comparison: Comparison) -> str:
     medians = " against ".join(percent(value) for value in comparison.medians)
     return (
         f"{said}; {helped} and breaks {table.only_first} (exact McNemar "
-        f"{p_value_text(comparison.p_value)}); median accuracy {medians}"
+        f"{p_value_text(comparison.p_value)}); median accuracy{where} {medians}"
     )
 
 
-def _compare_trials(tried: pd.DataFrame, before: pd.DataFrame) -> Comparison | None:
-    outcomes = outcomes_of(tried)
-    return None if outcomes.empty or before.empty else compare(outcomes, before)
+def _compare_trials(
+    mechanism: str, *runs: pd.DataFrame
+) -> tuple[Comparison | None, tuple[int, int]]:
+    """The runs with a change against those without, and how many of both are no measure of it."""
+    done = [each[each["state"] == RunState.DONE].drop_duplicates("model_seed") for each in runs]
+    judged = [each[_is_judged(mechanism, each["outcome"])] for each in done]
+    first, second = (
+        pd.DataFrame(
+            {
+                "model_seed": each["model_seed"],
+                "accuracy": each[
+                    "accuracy_within" if mechanism == NOT_LEARNED else "accuracy"
+                ].astype(float),
+                "errors": _is_failing(mechanism, each["outcome"], each["errors"]).astype(int),
+            }
+        )
+        for each in judged
+    )
+    left_out = [len(every) - len(kept) for every, kept in zip(done, judged, strict=True)]
+    compared = None if first.empty or second.empty else compare(first, second)
+    return compared, (left_out[0], left_out[1])

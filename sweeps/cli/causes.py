@@ -1,11 +1,12 @@
 """Commands on why runs fail, whether rounding decides them, and what would help."""
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from seqcls.interpretability.mechanisms import SAMPLE
+from seqcls.interpretability.mechanisms import NOT_LEARNED, SAMPLE
 from sweeps import api
 from sweeps.cli.parameters import AsJson, Db, Force, Run
 from sweeps.cli.printing import (
@@ -79,6 +80,7 @@ def remedies(
     as_json: AsJson = False,
 ) -> None:
     """Suggest which field to change so that a failing run may work, best record first."""
+    from sweeps.api.failures import why_not_learned
     from sweeps.api.presentation import words_of
 
     store, run_id = open_run(db, run)
@@ -91,7 +93,11 @@ def remedies(
     if save is not None:
         _save(save, trials, force)
     words = words_of(api.run_config(store, run_id))
-    show(as_json, _sentences(run_id, words, mechanisms, trials), record)
+    unlearned = why_not_learned(store, run_id) if NOT_LEARNED in mechanisms else None
+    said = [*_why(run_id, words, mechanisms, unlearned), *_sentences(trials)]
+    if mechanisms and not trials:
+        said.append("nothing on the list of remedies applies to its configuration")
+    show(as_json, said, record)
 
 
 # What it was called until 0.3: scripts may call it so.
@@ -122,21 +128,29 @@ def _shown_causes(runs: "pd.DataFrame", stored: "pd.DataFrame") -> "pd.DataFrame
     shown = stored.drop(columns="number")
     shown.insert(1, "seed", shown["run_id"].map(runs.set_index("id")["model_seed"]))
     shown["head"] = shown["head"].astype("Int64")
+    # It is said of the model, not of some of its errors.
+    shown["share"] = shown["share"].mask(shown["mechanism"] == NOT_LEARNED)
     for name in ("share", "agreement"):
         shown[name] = ["" if pd.isna(x) else percent(x, 1) for x in shown[name]]
     return shown
 
 
-def _sentences(
-    run_id: int, words: "Words", mechanisms: list[str], trials: "tuple[RemedyTrial, ...]"
-) -> list[str]:
+def _why(
+    run_id: int, words: "Words", mechanisms: list[str], unlearned: str | None
+) -> Iterator[str]:
+    """Why a run fails, or that it does not."""
+    if not mechanisms:
+        yield f"run {run_id} {words.misses.format(f'no test {words.string}')}"
+    if unlearned is not None:
+        yield f"run {run_id} has not learned the trained lengths: {unlearned}"
+    if causes := [name for name in mechanisms if name != NOT_LEARNED]:
+        yield f"run {run_id} fails by {', '.join(causes)}"
+
+
+def _sentences(trials: "tuple[RemedyTrial, ...]") -> list[str]:
     from sweeps.api.trials import record_sentence, trial_sentence
 
-    if not mechanisms:
-        return [f"run {run_id} {words.misses.format(f'no test {words.string}')}"]
-    said = [f"run {run_id} fails by {', '.join(mechanisms)}"]
-    if not trials:
-        return [*said, "nothing on the list of remedies applies to its configuration"]
+    said = []
     for trial in trials:
         suggestion = trial.suggestion
         said += [

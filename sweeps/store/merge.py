@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,7 @@ from sqlalchemy import Connection, Row, bindparam, delete, insert, select, tuple
 
 from seqcls.text import canonical_json
 from sweeps.processes import OnProgress
+from sweeps.results import RANGE_COLUMNS
 from sweeps.store.databases.engine import Store
 from sweeps.store.databases.postgres import take_turns
 from sweeps.store.databases.statements import (
@@ -323,17 +324,23 @@ class _RunsPart:
     def _compare(self, runs: Mapping[int, StoredRun]) -> None:
         """Notes what results of runs that are finished here too differ in; by ids here."""
         same: dict[int, StoredRun] = {}
+        judged = []
         for ours in read_runs(self._target, list(runs)):
             our_id = ours.run["id"]
             differing = list(_differences(ours, runs[our_id]))
             if not differing:
                 same[our_id] = runs[our_id]
+                ranges = {name: runs[our_id].run[name] for name in RANGE_COLUMNS}
+                if not _is_judged(ours) and _is_judged(runs[our_id]) and not ours.inconsistency():
+                    now = replace(ours, run={**ours.run, **ranges})
+                    judged.append((our_id, {**ranges, "digest": now.digest()}))
                 continue
             matrix = "differs" if "confusion matrix" in differing else "is the same"
             self._merged.conflicts.append(
                 f"run {our_id} (model seed {ours.run['model_seed']}): {', '.join(differing)} "
                 f"differ, the confusion matrix {matrix}"
             )
+        self._update(judged)
         self._merged.same += len(same)
         self._copy_verdicts(same)
         self._copy_causes(same)
@@ -343,6 +350,12 @@ def _differences(ours: StoredRun, theirs: StoredRun) -> Iterator[str]:
     """What two runs' results differ in; weights only of epochs that both have kept."""
     if any(ours.run[name] != theirs.run[name] for name in COUNTS):
         yield "confusion matrix"
+    if (
+        _is_judged(ours)
+        and _is_judged(theirs)
+        and any(ours.run[name] != theirs.run[name] for name in RANGE_COLUMNS)
+    ):
+        yield "counts on trained and longer lengths"
     for table in RESULT_TABLES:
         here, there = (stored.rows(table, 0) for stored in (ours, theirs))
         if table is Checkpoint:
@@ -351,6 +364,11 @@ def _differences(ours: StoredRun, theirs: StoredRun) -> Iterator[str]:
         if here != there:
             names = {ErrorPack: "string_error", OutputPack: "wrong_output"}
             yield names.get(table, table.__tablename__)
+
+
+def _is_judged(stored: StoredRun) -> bool:
+    """Whether it is known how the run does on trained lengths."""
+    return stored.run["within_from"] is not None
 
 
 def merge(store: Store, other: Store, on_progress: OnProgress | None = None) -> Merged:

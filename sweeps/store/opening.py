@@ -204,6 +204,9 @@ def _dataset_in(store: Store, digest: str) -> Dataset | None:
     # Imported where it is used: the tables take a while to load.
     from sweeps.store.reads.test_sets import load_dataset
 
+    if store.path is not None and not store.engine.get_execution_options().get(sqlite.READS_ONLY):
+        # Configurations are resolved within blocks that write this file, too.
+        store = Store(store.name, sqlite.connect(store.path, mode="ro"), store.path)
     with store.begin() as connection:
         return load_dataset(connection, digest)
 

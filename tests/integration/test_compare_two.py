@@ -31,16 +31,50 @@ def test_two_configurations_are_compared_as_the_command_does(
     app = open_app(monkeypatch, SHIPPED, PAGE, config=["2", "5"])
     assert "of trained lengths" in said(app), "and how much of the test was trained on"
     found = compare(open_reader(str(SHIPPED)), "all_initializations", "increased_dimensionality")
-    difference = f"{found.comparison.difference.value:+.1%}".replace(".0%", "%")
-    assert metrics(app)["Difference of failing shares"] == difference
-    assert f"p = {found.comparison.p_value:.3g}" in said(app)
-    assert "7 in the first and 0 in the second" in said(app)
+    shares = found.generalizing
+    assert shares.difference is not None
+    difference = f"{shares.difference.value:+.1%}".replace(".0%", "%").replace(
+        "-", "\N{MINUS SIGN}"
+    )
+    assert metrics(app)["Difference of generalizing shares"] == difference
+    assert f"p = {shares.p_value:.3g}" in said(app)
+    assert "0 in the first and 7 in the second" in said(app)
+    assert "**8 of 8 in the first, 8 of 8 in the second**" in said(app)
     assert found.strings is not None
     alone = found.strings[(found.strings["wrong_a"] == 0) | (found.strings["wrong_b"] == 0)]
     assert f"{len(alone):,} different strings" in said(app)
     assert app.query_params["config"] == ["2", "5"]
     assert not app.error
     assert "0 of 8 right" not in said(app)
+
+
+def test_only_seeds_that_learned_in_both_are_compared_on_longer_strings() -> None:
+    store = open_reader(str(SHIPPED))
+    found = compare(store, "lower_magnitude_initializations", "all_initializations")
+    learned, beyond = found.learning, found.generalizing
+    assert learned.counts == ((7, 8), (8, 8)), "one errs on 75 of 508 strings of trained lengths"
+    wrong = dict(
+        rows(
+            store,
+            "SELECT s.name || model_seed, wrong_beyond = 0 "
+            "FROM run JOIN sweep_run ON run_id = run.id JOIN sweep s ON s.id = sweep_id "
+            "WHERE 100 * wrong_within <= tested_within",
+        )
+    )
+    seeds = [seed for seed in range(8) if f"lower_magnitude_initializations{seed}" in wrong]
+    pairs = [
+        tuple(
+            wrong[f"{name}{seed}"]
+            for name in ("lower_magnitude_initializations", "all_initializations")
+        )
+        for seed in seeds
+    ]
+    table = beyond.table
+    assert (table.both, table.only_first, table.only_second, table.none) == tuple(
+        pairs.count(each) for each in [(1, 1), (1, 0), (0, 1), (0, 0)]
+    )
+    assert table.pairs == 7
+    assert [of for _, of in beyond.counts] == [7, 8]
 
 
 def test_two_models_are_compared_string_by_string() -> None:

@@ -17,6 +17,7 @@ from sqlalchemy import make_url
 from seqcls.errors import ConfigError, StoreBusyError, StoreError, StoreVersionError
 from sweeps.api.databases import upgrade
 from sweeps.api.exports import _without_formulas, export, without_formulas
+from sweeps.results import RANGE_COLUMNS
 from sweeps.store import migrate, verification, writer
 from sweeps.store.databases import statements
 from sweeps.store.databases.engine import SCHEMA_VERSION, Store, schema_version
@@ -314,6 +315,8 @@ def test_a_database_of_the_version_before_is_upgraded(tmp_path: Path) -> None:
     # How older test strings were drawn is not known, and no readers were asked about them.
     before["test_string"] = [(*row, None) for row in before["test_string"]]
     before["shortcut"] = []
+    ranges = rows(store, f"SELECT {', '.join(RANGE_COLUMNS)} FROM run ORDER BY id")
+    before["run"] = [(*row, *own) for row, own in zip(before["run"], ranges, strict=True)]
     assert {table: rows(store, f"SELECT * FROM {table}") for table in tables(path)} == before
     states = rows(store, "SELECT state, count(*) FROM run GROUP BY 1 ORDER BY 1")
     assert states == [("done", 8), ("failed", 1), ("queued", 2)]

@@ -32,17 +32,25 @@ def test_configurations_are_compared_the_worst_first(monkeypatch: pytest.MonkeyP
     app = open_app(monkeypatch, SHIPPED)
     assert metrics(app) == {
         "Models tested": "43",
-        "Failing models": "16 (37%)",
         "Queued or in training": "0",
         "Training failed": "0",
     }
     table = app.dataframe[0].value.set_index("sweeps")
     assert len(table) == 7
     assert table.index[0] == "all_fixed_length_sequences"
+    assert (
+        "41 of 43 models learned the trained lengths; of these 27 generalize to longer strings."
+        in said(app).replace("\\", "")
+    )
     initializations = table.loc[INITIALIZATIONS]
-    assert (initializations["seeds"], initializations["failing"]) == (8, 7)
-    assert initializations["failing_share"] == 7 / 8
-    assert initializations["failing_seeds"] == "0, 1, 2, 3, 4, 6, 7"
+    assert (initializations["seeds"], initializations["learned_of"]) == (8, "8 of 8")
+    assert initializations["generalize_of"] == "1 of 8"
+    assert initializations["generalizing_share"] == 1 / 8
+    assert initializations["beyond_seeds"] == "0, 1, 2, 3, 4, 6, 7"
+    lower = table.loc["lower_magnitude_initializations"]
+    assert (lower["learned_of"], lower["unlearned_seeds"]) == ("7 of 8", "2")
+    assert (lower["generalize_of"], lower["generalizing_interval"]) == ("2 of 7", "8% to 64%")
+    assert "failing" not in table, "where outcomes are known, it says the same less well"
     assert initializations["median_accuracy"] == pytest.approx(0.9384, abs=1e-4)
     assert initializations["interval"] == "89.1% to 97.9%"
     assert table["interval"].isna()["attend_cls"], "one seed has no interval"
@@ -56,8 +64,8 @@ def test_filters_come_from_the_address_bar(monkeypatch: pytest.MonkeyPatch) -> N
     assert app.toggle(key="failing").value is True
     assert "2 of 43 runs match the filters." in said(app)
     table = app.dataframe[0].value
-    # A configuration's numbers are those of all its seeds in scope, failing or not.
-    assert table["sweeps"].tolist() == [INITIALIZATIONS, "lower_magnitude_initializations"][::-1]
+    # What has not learned is last: nothing is known of it on longer strings.
+    assert table["sweeps"].tolist() == [INITIALIZATIONS, "lower_magnitude_initializations"]
 
 
 def test_a_link_to_a_sweep_that_is_not_there_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -155,8 +163,13 @@ def test_the_threshold_says_what_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     ((below,),) = rows(
         SHIPPED, "SELECT count(*) FROM run WHERE 10 * (tn + tp) < 9 * (tn + fp + fn + tp)"
     )
+    ((beyond,),) = rows(
+        SHIPPED,
+        "SELECT count(*) FROM run WHERE 100 * wrong_within <= tested_within "
+        "AND 10 * wrong_beyond <= tested_beyond",
+    )
     app = open_app(monkeypatch, SHIPPED, below="90")
-    assert metrics(app)["Failing models"] == f"{below} ({below / 43:.0%})"
+    assert f"of these {beyond} generalize to longer strings" in said(app).replace("\\", "")
     app = open_app(monkeypatch, SHIPPED, below="90", failing="true")
     assert f"{below} of 43 runs match the filters." in said(app)
 
@@ -255,7 +268,7 @@ def test_selected_configurations_are_in_the_link(monkeypatch: pytest.MonkeyPatch
     app = open_app(monkeypatch, SHIPPED, config=["3", "7"])
     assert sorted(app.query_params["config"]) == ["3", "7"]
     drawn = list(app.get("vega_lite_chart"))
-    assert len(drawn) == 6
+    assert len(drawn) == 7
     assert "lower_magnitude_initializations" in str(drawn[0].proto)
     assert "increased_dimensionality" not in str(drawn[0].proto)
 
@@ -367,7 +380,7 @@ def test_a_share_is_written_alike_in_sentences_and_tables(monkeypatch: pytest.Mo
         json.loads(app.dataframe[0].proto.columns)["median"]["type_config"]["format"] == "percent"
     )
     assert "median accuracy 100%." in said(app)
-    assert '"format": ".2~%"' in open_app(monkeypatch, SHIPPED).get("vega_lite_chart")[0].proto.spec
+    assert '"format": ".2~%"' in open_app(monkeypatch, SHIPPED).get("vega_lite_chart")[1].proto.spec
 
 
 def test_a_sweep_is_shown_as_a_file_that_makes_the_same_sweep(
@@ -412,7 +425,7 @@ def test_configurations_of_one_sweep_are_told_apart_by_their_settings(
     app = open_app(monkeypatch, file_of(store))
     columns = list(app.dataframe[0].value.columns)
     named = ["hidden_size", "num_attention_heads"]
-    assert columns[:4] == [*named, "failing", "failing_share"], "what tells them apart, results"
+    assert columns[:3] == [*named, "learned_of"], "what tells them apart, results"
     chosen = open_app(monkeypatch, file_of(store), columns=["interval", "median_accuracy"])
     assert list(chosen.dataframe[0].value.columns) == [*named, "median_accuracy", "interval"]
     app = open_app(monkeypatch, file_of(store), "failing")
@@ -465,7 +478,7 @@ def test_a_configuration_keeps_its_color_while_filters_change(
 ) -> None:
     def colors(**filters: str) -> dict[str, str]:
         app = open_app(monkeypatch, SHIPPED, **filters)
-        spec = json.loads(app.get("vega_lite_chart")[0].proto.spec)
+        spec = json.loads(app.get("vega_lite_chart")[1].proto.spec)
         scale = spec["vconcat"][0]["layer"][3]["encoding"]["color"]["scale"]
         return dict(zip(scale["domain"], scale["range"], strict=True))
 
@@ -494,7 +507,7 @@ def test_the_settings_that_matter_are_named_with_their_uncertainty(
     app = open_app(monkeypatch, SHIPPED, moves="Failing share")
     assert "moves the failing share most: 100% of models fail" in said(app)
     assert "95% interval" in said(app)
-    assert len(app.get("vega_lite_chart")) == 6
+    assert len(app.get("vega_lite_chart")) == 7
     assert len(app.title) == 1, "one heading of the first level"
 
 
@@ -516,9 +529,9 @@ def test_the_end_of_training_or_validation_is_drawn_only_among_the_tested_length
     spec: dict[str, Any] = {"name": "short", "model_seeds": [0], "fixed": fixed}
     writer.submit(open_writer(str(path)), parse_spec(spec))
     monkeypatch.setenv("SEQCLS_DB", str(path))
-    assert limits([1]).to_numpy().tolist() == [[8, "end of training"]]
-    assert limits([]).columns.tolist() == ["length", "label"]
+    assert limits([1]).to_numpy().tolist() == [[8, "end of training", 1]], "and where it begins"
+    assert limits([]).columns.tolist() == ["length", "label", "first"]
     longer = {**spec, "name": "longer", "fixed": {**fixed, "train_max_length": 12}}
     writer.submit(open_writer(str(path)), parse_spec(longer))
-    marks = [[8, "end of training: 8"], [12, "end of training: 12"]]
+    marks = [[8, "end of training: 8", 1], [12, "end of training: 12", 1]]
     assert limits([1, 2]).to_numpy().tolist() == marks, "each length once"

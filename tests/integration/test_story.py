@@ -8,11 +8,14 @@ import pytest
 from typer.testing import CliRunner
 
 from dashboard.views import configurations
+from seqcls.interpretability.mechanisms import BESIDE_NOT_LEARNED
 from sweeps.api import failures
 from sweeps.api.sweeping import submit, work
 from sweeps.api.trials import all_spec, loops, trials
 from sweeps.cli.app import app as command
+from sweeps.grid.spec import parse_spec
 from sweeps.store.opening import open_reader, open_writer
+from sweeps.store.reads import explained as stored_causes
 from sweeps.store.reads import queries
 from tests.app import open_app, rerun, said
 from tests.conftest import ROOT
@@ -69,15 +72,20 @@ def test_the_first_page_tells_what_a_remedy_mended(
     assert loop.best is not None
     runs = queries.runs(open_reader(str(mended)))
     before = runs[runs["config_id"] == loop.config_id].set_index("model_seed")["errors"]
-    after = runs[runs["config_id"] == loop.best.config_id].set_index("model_seed")["errors"]
+    changed = runs[runs["config_id"] == loop.best.config_id].set_index("model_seed")
+    after, learned = changed["errors"], changed["outcome"] != "not learned"
+    assert loop.best.seeds == int(((before > 0) & learned).sum()) < SEEDS
+    assert loop.best.unlearned == int(((before > 0) & ~learned).sum()), "they are no measure of it"
     assert loop.best.mended == int(((before > 0) & (after == 0)).sum())
-    assert loop.best.broken == int(((before == 0) & (after > 0)).sum())
+    assert loop.best.broken == int(((before == 0) & learned & (after > 0)).sum())
     assert loop.best.mended > 0
     app = open_app(monkeypatch, mended)
     (told,) = [x.value for x in app.markdown if "dilution" in x.value and "→" in x.value]
     plain = told.replace("\\", "")
     assert plain.startswith("*dilution* in 7 of 8 seeds → attention_scale=log_length → ")
-    assert f"{loop.best.mended} of 7 mended, {loop.best.broken} broken" in plain
+    of = "" if loop.best.mended == loop.best.seeds else f" of {loop.best.seeds}"
+    left_out = f"{loop.best.unlearned} not learned"
+    assert f"{loop.best.mended}{of} mended, {loop.best.broken} broken, {left_out}" in plain
     assert any(configurations.STORY_TITLE in own.label for own in app.expander)
 
 
@@ -86,17 +94,19 @@ def test_suggestions_say_how_often_they_mended_this_cause(mended: Path) -> None:
     (loop,) = loops(store)
     assert loop.best is not None
     first, *others = trials(store, loop.run_ids[0], [loop.mechanism])
-    assert first.mended == (loop.best.mended, SEEDS)
+    assert first.mended == (loop.best.mended, loop.best.seeds)
+    assert first.unlearned == (loop.best.unlearned, 0)
     assert [each.mended for each in others] == [(0, 0)] * len(others)
     shown = CliRunner().invoke(
         command, ["remedies", str(loop.run_ids[0]), "--db", str(mended), "--json"]
     )
     suggested = json.loads(shown.stdout)["suggestions"]
-    assert suggested[0]["mended"] == {"seeds": loop.best.mended, "of": SEEDS}
+    assert suggested[0]["mended"] == {"seeds": loop.best.mended, "of": loop.best.seeds}
     text = (
         CliRunner().invoke(command, ["remedies", str(loop.run_ids[0]), "--db", str(mended)]).stdout
     )
-    assert f"mended dilution in {loop.best.mended} of {SEEDS} seeds of this database" in text
+    assert f"mended dilution in {loop.best.mended} of {loop.best.seeds} seeds of this" in text
+    assert f"{loop.best.unlearned} with it left out: not learned" in text
 
 
 def test_all_suggestions_are_launched_as_one_sweep(
@@ -119,3 +129,66 @@ def test_all_suggestions_are_launched_as_one_sweep(
     button.click()
     rerun(app)
     assert [each.submitted for each in launched] == [spec.submitted]  # type: ignore[attr-defined]
+
+
+TOO_SHORT = {
+    "task": "first",
+    "architecture": "lstm",
+    "readout": "last",
+    "hidden_size": 8,
+    "train_size": 256,
+    "train_max_length": 8,
+    "validation_max_length": 8,
+    "validation_size": 256,
+    "test_size": 400,
+    "test_max_length": 24,
+    "max_num_epochs": 2,
+    "learning_rate": 0.03,
+}
+
+
+@pytest.fixture(scope="module")
+def untaught(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Models that were trained for too short, with their causes, and one remedy trained."""
+    path = tmp_path_factory.mktemp("untaught") / "runs.db"
+    store = open_writer(str(path))
+    seeds = {"model_seeds": [0, 1]}
+    submit(store, [parse_spec({"name": "short", **seeds, "fixed": TOO_SHORT})])
+    work(store)
+    failures.attribute(store, [1, 2], 20)
+    (longer, *_) = trials(store, 1, ["not learned"])
+    submit(store, [longer.spec])
+    work(store)
+    return path
+
+
+def test_a_model_trained_for_too_short_fails_by_that_and_by_nothing_about_length(
+    untaught: Path,
+) -> None:
+    store = open_reader(str(untaught))
+    runs = queries.runs(store).set_index("id")
+    for run_id, found in stored_causes.causes(store).groupby("run_id"):
+        first, *others = found.to_dict("records")
+        counts = runs.loc[run_id]
+        assert first["mechanism"] == "not learned"
+        assert first["tokens"] == (
+            f"wrong on {counts['wrong_within']} of {counts['tested_within']} test strings of "
+            "trained lengths; training loss was still falling at the end; 2 epochs, epoch 2 kept"
+        )
+        assert {each["mechanism"] for each in others} <= BESIDE_NOT_LEARNED
+        assert found["share"].sum() == pytest.approx(1)
+
+
+def test_a_remedy_of_learning_mended_what_has_learned_with_it(untaught: Path) -> None:
+    store = open_reader(str(untaught))
+    (loop,) = loops(store)
+    assert loop.mechanism == "not learned"
+    assert loop.best is not None
+    assert loop.best.suggestion.fields == {"max_num_epochs": 8, "patience": 12}
+    outcomes = queries.runs(store).set_index("id")["outcome"]
+    learned = [run_id for run_id in loop.best.run_ids if outcomes[run_id] != "not learned"]
+    assert (loop.best.mended, loop.best.seeds) == (len(learned), 2)
+    assert learned, "eight epochs are enough for some seed"
+    said_of_it = CliRunner().invoke(command, ["remedies", "1", "--db", str(untaught)]).stdout
+    assert f"trained: {2 - len(learned)} of 2 seeds have not learned, against 2 of 2" in said_of_it
+    assert f"mended not learned in {len(learned)} of 2 seeds of this database" in said_of_it

@@ -3,6 +3,7 @@
 import json
 import shutil
 import sqlite3
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -43,6 +44,10 @@ def run(store: Store, *arguments: str) -> str:
     return result.output
 
 
+def wrong_of(store: Store, run_id: int) -> list[str]:
+    return [str(x) for x in string_queries.string_errors(store.reader(), run_id)["string"]]
+
+
 def test_causes_of_the_report_are_those_of_the_page_string_by_string() -> None:
     store = open_reader(str(ROOT / "runs.db"))
     failing = queries.runs(store, View(failing=True))
@@ -72,7 +77,7 @@ def test_the_command_stores_causes_and_says_them_by_configuration(shipped: Store
     assert queries.revision(shipped.reader()) == before, "what is stored is not found again"
     assert record["failing"] == 6
     leading = {own["mechanism"]: own["seeds"] for own in record["by_configuration"]}
-    assert leading == {"dilution": 5, "two heads on one letter": 1}
+    assert leading == {"dilution": 5, "not learned": 1}
     assert verify(shipped.reader()).damages == []
 
 
@@ -113,9 +118,9 @@ def test_order_not_seen_leads_wherever_it_is_found() -> None:
 
 def test_causes_that_were_attributed_in_an_older_way_are_found_anew(shipped: Store) -> None:
     """Before, groups and dilution outside the exact account were not tried on short strings."""
-    failures.attribute(shipped, [38], 10)
+    failures.attribute(shipped, [43], 10)
     (stored,) = rows(shipped, "SELECT DISTINCT mechanism FROM cause")
-    assert stored == ("two heads on one letter",), "an exact account is what it was"
+    assert stored == ("dilution",), "an exact account is what it was"
     older = "INSERT INTO cause VALUES ({}, {}, '{}', NULL, '{}', 0.5, 5, NULL)"
     with sqlite3.connect(str(shipped.path)) as connection:
         for run_id, mechanism, tokens in (
@@ -124,10 +129,32 @@ def test_causes_that_were_attributed_in_an_older_way_are_found_anew(shipped: Sto
         ):
             connection.execute(older.format(run_id, 0, "two heads on one letter", "b, none on a"))
             connection.execute(older.format(run_id, 1, mechanism, tokens))
-    assert set(explained.causes(shipped.reader())["run_id"]) == {38}
-    assert failures.attribute(shipped, [38, 39, 40], 10) == 2
-    assert set(explained.causes(shipped.reader())["run_id"]) == {38, 39, 40}
+    assert set(explained.causes(shipped.reader())["run_id"]) == {43}
+    assert failures.attribute(shipped, [43, 39, 40], 10) == 2
+    assert set(explained.causes(shipped.reader())["run_id"]) == {43, 39, 40}
     assert verify(shipped.reader()).damages == []
+
+
+def test_a_run_that_has_not_learned_fails_by_that_and_by_nothing_about_length(
+    shipped: Store,
+) -> None:
+    """Its causes of an older version, which took it for one that had, are found anew."""
+    found = failures.causes_of(shipped.reader(), 38, wrong_of(shipped, 38), 10)
+    assert [own.mechanism for own in found] == ["not learned", "two heads on one letter"]
+    assert found[0].tokens == (
+        "wrong on 75 of 508 test strings of trained lengths; training loss was no longer falling "
+        "at the end; 30 epochs, epoch 30 kept"
+    )
+    writer.record_causes(shipped, 38, [replace(FOUND[0], share=1.0)])
+    writer.record_causes(shipped, 39, [replace(FOUND[0], share=1.0)])
+    assert set(explained.causes(shipped.reader())["run_id"]) == {39}
+    assert failures.attribute(shipped, [38, 39], 3) == 1, "of 39 as many were looked at before"
+    assert set(explained.causes(shipped.reader())["run_id"]) == {38, 39}
+    assert failures.attribute(shipped, [38, 39], 3) == 0
+    said = run(shipped, "remedies", "38")
+    assert "run 38 has not learned the trained lengths: wrong on 75 of 508 test strings" in said
+    assert "run 38 fails by two heads on one letter" in said
+    assert "try max_num_epochs=120 (now 30), and with it patience=12, against not learned" in said
 
 
 def test_rounding_decides_two_runs_of_the_report(shipped: Store) -> None:
@@ -155,8 +182,8 @@ def test_initial_values_are_moved_by_one_unit_in_the_last_place() -> None:
 
 def test_what_is_found_goes_with_its_run(shipped: Store, tmp_path: Path) -> None:
     before = queries.revision(shipped.reader())
-    writer.record_causes(shipped, 38, FOUND)
-    writer.record_perturbations(shipped, 38, [Confusion(2886, 1443, 0, 5655)] * 2)
+    writer.record_causes(shipped, 39, FOUND)
+    writer.record_perturbations(shipped, 39, [Confusion(2886, 1443, 0, 5655)] * 2)
     assert queries.revision(shipped.reader()) > before
     fresh = open_writer(str(tmp_path / "other.db"))
     writer.merge(fresh, shipped.reader())

@@ -10,7 +10,7 @@ import pytest
 import vl_convert
 
 from dashboard.charts.attention import attention_weights
-from dashboard.charts.colors import FALSE_NEGATIVE, FALSE_POSITIVE, GREY
+from dashboard.charts.colors import FALSE_NEGATIVE, FALSE_POSITIVE, GREY, HATCH
 from dashboard.charts.legend import legend
 from dashboard.charts.readout import DIRECTIONS, steps_of_one
 from dashboard.charts.scales import LABEL_LETTERS, row_height, rows
@@ -24,6 +24,7 @@ from dashboard.views.accuracy_by_length import (
     accuracy_by_length,
     zoomed_by_length,
 )
+from dashboard.views.configurations import count_outcomes, outcome_bars
 from dashboard.views.error_places import feature_plane
 from dashboard.views.heat_map import heat_map
 from dashboard.views.losses import DIED, FINISHED, IN_TRAINING, loss_curves
@@ -41,6 +42,7 @@ MODELS = pd.DataFrame(
         "false_positives": [0, 0, 3, 0],
         "false_negatives": [0, 5, 1, 4],
         "solved_length": [200, 50, 40, 30],
+        "outcome": ["generalizes", "fails beyond", "not learned", "not learned"],
         "jitter": [0.0, 0.5, -0.5, 0.1],
     }
 )
@@ -216,17 +218,20 @@ def test_a_click_tells_which_model_was_meant(spec: dict[str, Any], selection: st
     assert clicked["select"] == {"type": "point", "fields": ["run_id"]}
 
 
-def test_a_point_is_colored_by_the_errors_that_its_model_mostly_makes() -> None:
+def test_a_point_has_the_color_of_its_outcome_and_the_shape_of_its_errors() -> None:
     spec = every_seed(MODELS, ["b", "a"]).to_dict()
     _, points = spec["layer"]
     scale = points["encoding"]["color"]["scale"]
-    assert scale["range"][1:] == [FALSE_POSITIVE, FALSE_NEGATIVE]
-    assert [word.rpartition(" ")[2] for word in scale["domain"]] == [
-        "error",
-        "positives",
-        "negatives",
-    ]
+    assert dict(zip(scale["domain"], scale["range"], strict=True))["not learned"] == GREY
+    assert points["encoding"]["color"]["legend"]["values"] == [
+        "generalizes", "fails beyond", "not learned",
+    ]  # fmt: skip
+    shapes = points["encoding"]["shape"]["scale"]["domain"]
+    assert [word.rpartition(" ")[2] for word in shapes] == ["error", "positives", "negatives"]
     assert points["encoding"]["y"]["sort"] == ["b", "a"]
+    neither = MODELS.assign(false_positives=None, false_negatives=None)
+    shapes = every_seed(neither, ["b", "a"]).to_dict()["layer"][1]["encoding"]["shape"]["scale"]
+    assert shapes == {"domain": ["no error", "some errors"], "range": ["circle", "triangle-up"]}
 
 
 def test_the_grid_has_a_cell_for_each_finished_model() -> None:
@@ -235,10 +240,48 @@ def test_the_grid_has_a_cell_for_each_finished_model() -> None:
     encoding = spec["encoding"]
     assert (encoding["x"]["field"], encoding["y"]["field"]) == ("model_seed", "configuration")
     # Whether a model fails at all has to be seen at once, also where it nearly does not.
-    assert encoding["color"]["value"] == GREY
-    failing = encoding["color"]["condition"]
-    assert failing["test"] == "(datum.accuracy < 1)"
-    assert failing["scale"]["domain"] == [0.7, 1]
+    assert encoding["color"]["scale"]["domain"] == [0.7, 1]
+    gray = encoding["color"]["condition"]
+    assert gray["value"] == GREY
+    assert "(datum.accuracy < 1)" in gray["test"]
+    assert "(datum.outcome === 'not learned')" in gray["test"]
+
+
+def test_what_has_not_learned_is_gray_among_the_lines_and_trained_lengths_are_shaded() -> None:
+    limits = LIMITS.assign(first=[1, None])
+    learned = MODELS["outcome"].ne("not learned").astype(float).to_numpy()
+    spec = accuracy_by_length(SEEDS.assign(learned=learned), MEDIANS, limits, "Accuracy").to_dict()
+    said = " ".join(spec["title"]["subtitle"])
+    assert "Gray: not learned" in said
+    assert "Shaded: trained lengths." in said
+    plain = " ".join(by_length()["title"]["subtitle"])
+    assert "Gray" not in plain
+    assert "Shaded" not in plain
+    (area,) = [x for x in spec["layer"] if x["mark"]["type"] == "rect"]
+    (row,) = spec["datasets"][area["data"]["name"]]
+    assert (row["first"], row["length"]) == (1, 10)
+    lines = [x for x in spec["layer"] if x["mark"]["type"] == "line"]
+    assert {x["encoding"]["color"]["condition"]["value"] for x in lines[:2]} == {GREY}
+
+
+def test_outcomes_are_stacked_to_a_whole_and_each_has_its_color_and_not_learned_its_hatch() -> None:
+    table = pd.DataFrame(
+        {
+            "seeds": [5, 4, 3], "judged": [5, 4, 0], "learned": [4, 0, 0],
+            "judged_beyond": [3, 0, 0], "generalize": [2, 0, 0],
+        }
+    )  # fmt: skip
+    assert count_outcomes(table).to_numpy().tolist() == [[2, 1, 1, 1], [0, 0, 4, 0], [0, 0, 0, 3]]
+    spec = outcome_bars(table, ["c", "b", "a"]).to_dict()
+    frame = pd.DataFrame(spec["datasets"][spec["data"]["name"]])
+    assert frame.groupby("configuration_number")["share"].sum().tolist() == [1, 1, 1]
+    assert frame[["start", "end"]].head(4).to_numpy().ravel().tolist() == pytest.approx(
+        [0, 0.4, 0.4, 0.6, 0.6, 0.8, 0.8, 1]
+    )
+    color, dash = (spec["encoding"][x]["scale"] for x in ("color", "strokeDash"))
+    assert color["domain"] == dash["domain"]
+    assert dash["range"][color["range"].index(GREY)] == list(HATCH)
+    assert len(set(color["range"])) == 4
 
 
 CELLS = pd.DataFrame(

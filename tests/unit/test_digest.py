@@ -24,12 +24,28 @@ TABLES: dict[str, Any] = {
 }
 V2 = "v2:8f8d4d2d658cdf4d0623aacf6472d56c9c4f784009d5a0eba00a8154b5de15c6"
 V3 = "v3:1ab2baa792507faaaea99d2dd987574dbd21bda303a027e2f051e0899af70830"
+JUDGED: dict[str, Any] = {
+    "tested_within": 12,
+    "wrong_within": 1,
+    "within_from": "validation",
+    "tested_beyond": 10,
+    "wrong_beyond": 0,
+}
+V4 = "v4:7b8c1ff42c9ec3dc346b914566a4ecd3990802a6f6b4eb6fa53fc8570fd0d896"
+V5 = "v5:7aba9c263ad2c8179f6616f4b19c554af50e222c577ed8498472762874e88e0a"
 OUTPUTS: list[Output] = [("01", 1, "stopped early")]
-COUNTED = {"right_length_given": [6, 9], "edits": [0, 2], "target_tokens": [6, 20]}
+COUNTED: dict[str, Any] = {"right_length_given": [6, 9], "edits": [0, 2], "target_tokens": [6, 20]}
 
 
-def digest(*, has_cells: bool, outputs: list[Output] | None = None, **counted: list[int]) -> str:
+def digest(
+    *,
+    has_cells: bool,
+    outputs: list[Output] | None = None,
+    ranges: dict[str, Any] | None = None,
+    **counted: list[int],
+) -> str:
     run = {name: value if has_cells or name not in CELLS else None for name, value in RUN.items()}
+    run |= ranges or {}
     tables = {
         table: {name: np.array(values) for name, values in columns.items()}
         for table, columns in TABLES.items()
@@ -43,6 +59,25 @@ def test_digests_of_what_is_no_transduction_stay() -> None:
     assert digest(has_cells=False) == V3
     none: Any = {key: [None, None] for key in OUTPUT_COUNTS}
     assert digest(has_cells=False, **none) == digest(has_cells=False)
+
+
+def test_digests_of_runs_that_their_test_judges_stay() -> None:
+    none = dict.fromkeys(JUDGED)
+    for ranges in (none, {**JUDGED, "within_from": "test"}):
+        assert digest(has_cells=True, ranges=ranges) == V2
+        assert digest(has_cells=False, ranges=ranges) == V3
+
+
+def test_the_digest_of_a_run_that_validation_judges_covers_its_counts() -> None:
+    whole = [digest(has_cells=cells, ranges=JUDGED) for cells in (True, False)]
+    assert whole == [V4, V5]
+    others = {
+        digest(has_cells=cells, ranges={**JUDGED, name: value + 1})
+        for cells in (True, False)
+        for name, value in JUDGED.items()
+        if isinstance(value, int)
+    }
+    assert len(others - set(whole)) == 8
 
 
 def test_a_transductions_digest_covers_counts_and_outputs() -> None:

@@ -9,7 +9,14 @@ import pytest
 
 from seqcls.config import RunConfig
 from seqcls.errors import ConfigError, InvalidStringError
-from seqcls.evaluation import distinct_test_strings, drawn_test_set, evaluate
+from seqcls.evaluation import (
+    LEAST_WITHIN,
+    distinct_test_strings,
+    drawn_test_set,
+    evaluate,
+    judge_validation,
+    range_counts,
+)
 from seqcls.interpretability.automaton_learning import learn
 from seqcls.interpretability.cause_evidence import smallest_automaton
 from seqcls.interpretability.domains import short_strings
@@ -20,8 +27,8 @@ from seqcls.kinds.base import Ability
 from seqcls.models.initialization import initial_parameters
 from seqcls.models.positions import read_ids
 from seqcls.prediction import outputs, predict
-from seqcls.problem import configuration, resolve
-from seqcls.results import Confusion
+from seqcls.problem import Problem, configuration, resolve
+from seqcls.results import Confusion, RangeCounts
 from seqcls.sampling.streams import stream
 from seqcls.training import train_group
 from seqcls.weights import to_bytes
@@ -112,6 +119,89 @@ def test_results_are_those_of_counting_string_by_string() -> None:
         assert test_set.lengths[number] == sum(tokenizer.counts(test_set.texts[number]))
         assert (logit > 0) != test_set.labels[number]
     assert result.solved_length == test_set.lengths[numbers].min() - 1
+
+
+def ranged(first: int, last: int, **fields: Any) -> Problem:
+    """Trained on strings of 3 to 10 letters, validated on those, tested on others."""
+    of_parts = {
+        f"{part}_{end}_length": value
+        for part, ends in {"train": (3, 10), "validation": (3, 10), "test": (first, last)}.items()
+        for end, value in zip(("min", "max"), ends, strict=True)
+    }
+    sizes = {"train_size": 256, "validation_size": 200, "test_size": 640}
+    named = {"task": "parity", "readout": "last"} if "task" not in fields else {}
+    lstm = {"architecture": "lstm", "hidden_size": 4, **named}
+    return resolve(configuration({**lstm, **sizes, **of_parts, **fields}))
+
+
+def untrained_weights(problem: Problem, seed: int = 0) -> Any:
+    return {k: v.numpy() for k, v in initial_parameters(problem.network, seed).items()}
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [{}, {"task": "reverse"}, {"task": "dyck", "readout": "last"}],
+    ids=lambda fields: str(fields.get("task", "parity")),
+)
+def test_a_model_is_counted_on_trained_and_on_longer_lengths(fields: dict[str, Any]) -> None:
+    problem = ranged(1, 20, **fields)
+    (result,) = evaluate(problem, [untrained_weights(problem)])
+    drawn = stream(problem.test).epoch(0).strings.lengths
+    found = result.ranges
+    assert found is not None
+    assert found.within_from == "test"
+    # Each string as often as it occurs; those of 1 and 2 letters are in neither.
+    assert found.tested_within == ((drawn >= 3) & (drawn <= 10)).sum() >= LEAST_WITHIN
+    assert found.tested_beyond == (drawn > 10).sum() > 0
+    assert found.tested_within + found.tested_beyond < result.tested == len(drawn)
+    wrong = dict(zip(result.lengths.tolist(), result.wrong_by_length.tolist(), strict=True))
+    assert found.wrong_within == sum(wrong[length] for length in wrong if 3 <= length <= 10)
+    assert found.wrong_beyond == sum(wrong[length] for length in wrong if length > 10)
+    assert found.wrong_within + found.wrong_beyond > 0
+
+
+def test_validation_judges_where_the_test_has_only_longer_strings() -> None:
+    problem = ranged(41, 60)
+    weights = [untrained_weights(problem, seed) for seed in range(2)]
+    for result, own in zip(evaluate(problem, weights), weights, strict=True):
+        asked = TrainedModel(problem, own).ask(stream(problem.validation).epoch(0).strings)
+        found = result.ranges
+        assert found == RangeCounts(200, int(asked.wrong.sum()), "validation", 640, result.wrong)
+        assert judge_validation(problem, [own]) == [(200, found.wrong_within)]
+
+
+def test_each_model_is_judged_by_its_own_validation() -> None:
+    problem = ranged(41, 60)
+    weights = [untrained_weights(problem, seed) for seed in range(3)]
+    alone = [evaluate(problem, [each])[0].ranges for each in weights]
+    assert [each.ranges for each in evaluate(problem, weights)] == alone
+
+
+@pytest.mark.parametrize(("number", "source"), [(99, "validation"), (100, "test")])
+def test_a_hundred_test_strings_of_trained_lengths_suffice(number: int, source: str) -> None:
+    lengths, tested, wrong = np.array([[10, number, 4], [50, 900, 30]]).T
+    found = range_counts(ranged(10, 50), lengths, tested, wrong, validated=(200, 7))
+    within = (number, 4) if source == "test" else (200, 7)
+    assert found == RangeCounts(*within, source, 900, 30)  # type: ignore[arg-type]
+
+
+def test_few_test_strings_judge_where_validation_has_no_more() -> None:
+    lengths, tested, wrong = np.array([[10, 40, 4], [50, 900, 30]]).T
+    problem = ranged(10, 50, validation_min_length=11, validation_max_length=20)
+    assert range_counts(problem, lengths, tested, wrong) == RangeCounts(40, 4, "test", 900, 30)
+    validated = range_counts(ranged(10, 50), lengths, tested, wrong, validated=(40, 0))
+    assert validated == RangeCounts(40, 4, "test", 900, 30)
+
+
+def test_before_validation_is_asked_nothing_is_known() -> None:
+    lengths, tested, wrong = np.array([[50, 900, 30]]).T
+    assert range_counts(ranged(50, 50), lengths, tested, wrong) is None
+
+
+def test_of_no_longer_strings_nothing_is_counted_beyond() -> None:
+    problem = ranged(3, 10)
+    (result,) = evaluate(problem, [untrained_weights(problem)])
+    assert result.ranges == RangeCounts(640, result.wrong, "test", 0, 0)
 
 
 @pytest.mark.parametrize("members", [1, 3])

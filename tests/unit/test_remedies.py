@@ -5,7 +5,7 @@ from typing import Any, get_args
 import pytest
 
 from seqcls.config import RunConfig
-from seqcls.interpretability.mechanisms import BEHAVIOURS, OUTPUT_BEHAVIOURS
+from seqcls.interpretability.mechanisms import BEHAVIOURS, NOT_LEARNED, OUTPUT_BEHAVIOURS
 from seqcls.interpretability.remedies import REMEDIES, change_fields, suggestions
 from seqcls.problem import configuration, resolve
 from seqcls.results import ErrorKind
@@ -13,7 +13,7 @@ from seqcls.results import ErrorKind
 BEYOND = "errors beyond a bound"
 MECHANISMS = [
     *("dilution", "value interference", "two heads on one letter", "feed-forward saturation"),
-    *("no single mechanism", "rounding", *BEHAVIOURS),
+    *("no single mechanism", "rounding", NOT_LEARNED, *BEHAVIOURS),
     *(*get_args(ErrorKind), *OUTPUT_BEHAVIOURS),
 ]
 ROTARY = {"task": "parity", "positions": "rotary", "attention_head_size": 2, "num_blocks": 2}
@@ -60,7 +60,9 @@ def test_what_is_suggested_fits_the_model() -> None:
     assert fields(order, "simple rule")[0] == "positions=alibi"
 
 
-@pytest.mark.parametrize("mechanism", sorted({*BEHAVIOURS} - {"longer than in training", BEYOND}))
+@pytest.mark.parametrize(
+    "mechanism", sorted({*BEHAVIOURS, NOT_LEARNED} - {"longer than in training", BEYOND})
+)
 @pytest.mark.parametrize("config", CONFIGS)
 def test_where_short_strings_may_fail_nothing_is_suggested_about_length(
     config: RunConfig, mechanism: str

@@ -1,14 +1,16 @@
 """Why finished runs fail and whether rounding decides them, as it was found and stored."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from sqlalchemy import Connection, Select, exists, func, or_, select
 
-from seqcls.interpretability.mechanisms import is_exact
+from seqcls.interpretability.mechanisms import NOT_LEARNED, is_exact
 from seqcls.results import Confusion
+from sweeps.results import RANGE_COLUMNS, Outcome
 from sweeps.store.databases.engine import Store
 from sweeps.store.databases.statements import frame, one_of
+from sweeps.store.reads.selection import View, outcome
 from sweeps.store.tables import CauseRow, Perturbation, Run, RunState
 
 if TYPE_CHECKING:
@@ -28,7 +30,8 @@ tried on the test strings alone, are not read."""
 def causes(store: Store, run_ids: Sequence[int] | None = None) -> "pd.DataFrame":
     """The stored causes of these runs, or of all: run_id, number and the other columns.
 
-    Without those of runs to which causes were attributed in an older way.
+    Without those of runs to which causes were attributed in an older way: on test strings alone, or
+    without asking whether the run had learned.
     """
     stored = _read_rows(store, CauseRow, run_ids).replace({"mechanism": FORMER_NAMES})
     older = {
@@ -39,7 +42,21 @@ def causes(store: Store, run_ids: Sequence[int] | None = None) -> "pd.DataFrame"
         if not (name.endswith(SHORT_TRIED) or is_exact(name, tokens))
     }
     stored["mechanism"] = [name.removesuffix(SHORT_TRIED) for name in stored["mechanism"]]
+    asked = stored.loc[stored["mechanism"] == NOT_LEARNED, "run_id"]
+    unasked = set(stored["run_id"]) - set(asked)
+    if unasked:
+        older |= set(not_learned(store, unasked)["run_id"])
     return stored[~stored["run_id"].isin(older)].reset_index(drop=True)
+
+
+def not_learned(store: Store, run_ids: Collection[int]) -> "pd.DataFrame":
+    """Those of these runs that have not learned: run_id, best_epoch and `RANGE_COLUMNS`.
+
+    By the default accuracy: causes are stored, and so are no matter of what a page asks for.
+    """
+    columns = (Run.id.label("run_id"), Run.best_epoch, *(getattr(Run, x) for x in RANGE_COLUMNS))
+    query = select(*columns).where(one_of(Run.id, run_ids))
+    return frame(store, query.where(outcome(View()) == Outcome.NOT_LEARNED.value))
 
 
 def failing_runs(store: Store, configurations: int, seeds: int) -> "pd.DataFrame":

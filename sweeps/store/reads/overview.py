@@ -142,8 +142,9 @@ def models(store: Store, view: View) -> pd.DataFrame:
     Returns:
         run_id, config_id, model_seed, accuracy in [0, 1], errors, false_positives,
         false_negatives, solved_length (missing where no test string is so short), failing and
-        picked (as 0 or 1), outcome (one of `Outcome`), accuracy_within and accuracy_beyond in
-        [0, 1], on trained and on longer lengths.
+        picked (as 0 or 1), outcome (one of `Outcome`), learned (as 0 or 1; missing where it is
+        not known on trained lengths), accuracy_within and accuracy_beyond in [0, 1], on trained
+        and on longer lengths.
     """
     query = (
         select(*model_columns(view))
@@ -185,8 +186,8 @@ def model(store: Store, run_id: int, view: View | None = None) -> pd.DataFrame:
         run_id: the run, in the scope of the view or not.
         view: says what fails and what has learned, if not as is usual.
     """
-    counts = (getattr(Run, name) for name in RANGE_COLUMNS)
-    columns = [*model_columns(view or View()), *counts]
+    more = [getattr(Run, name) for name in RANGE_COLUMNS if name != "tested_within"]
+    columns = [*model_columns(view or View()), *more]
     query = select(*columns).where(Run.id == run_id, Run.state == RunState.DONE)
     return _correct_solved_length(store, frame(store, query))
 

@@ -394,8 +394,9 @@ def config_ids_by_key(store: Store, keys: Collection[str]) -> dict[str, int]:
 
 
 def finished_seeds(store: Store, config_ids: Collection[int]) -> "pd.DataFrame":
-    """The finished runs of these configurations: id, config_id, model_seed, wrong (strings)."""
-    columns = (Run.id, Run.config_id, Run.model_seed, Run.wrong)
+    """The finished runs of these configurations: id, config_id, model_seed, wrong, outcome."""
+    reached = outcome(View()).label("outcome")
+    columns = (Run.id, Run.config_id, Run.model_seed, Run.wrong, reached)
     query = select(*columns).where(one_of(Run.config_id, config_ids))
     return frame(store, query.where(Run.state == RunState.DONE))
 

@@ -178,13 +178,17 @@ class StoredRun:
         return verdict_digest(self.key, self.run["model_seed"], verdict)
 
 
-@lru_cache(maxsize=4096)
 def problem_of(text: str) -> Problem | None:
     """The problem of a stored configuration; None where it cannot be resolved here."""
     try:
-        return resolve(read_config(text))
+        return _resolve_text(text)
     except (SeqclsError, ValueError):
         return None
+
+
+@lru_cache(maxsize=4096)
+def _resolve_text(text: str) -> Problem:
+    return resolve(read_config(text))
 
 
 def config_of(row_id: int, text: str) -> RunConfig:

@@ -236,12 +236,18 @@ class SweepOutcome:
     """Runs that misclassify any string."""
     median: float | None
     """The median of their accuracies; None where no run is done."""
+    judged: int = 0
+    """Runs of which it is known whether they have learned."""
+    learned: int = 0
+    judged_beyond: int = 0
+    """Those that have learned and are tested on longer strings."""
+    generalize: int = 0
 
 
 def sweep_outcomes(store: Store) -> dict[int, SweepOutcome]:
     """The results of each sweep that has a finished run, by its id."""
     query = (
-        select(SweepRun.sweep_id, accuracy(), case((Run.wrong > 0, 1), else_=0))
+        select(SweepRun.sweep_id, accuracy(), case((Run.wrong > 0, 1), else_=0), *counted(View()))
         .join(Run, Run.id == SweepRun.run_id)
         .where(Run.state == RunState.DONE)
     )
