@@ -217,6 +217,33 @@ def test_the_thresholds_say_what_has_learned_and_what_generalizes(
     assert app.number_input(key="learned").value == 80
 
 
+def test_a_failing_model_fails_from_a_length_on_only_if_it_learned(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    app = open_app(monkeypatch, SHIPPED, "failing")
+    assert "14 learned and fail beyond, 2 have not learned." in said(app)
+    table = app.dataframe[0].value
+    wrong = rows(
+        SHIPPED,
+        "SELECT run_id, min(length) FROM length_score WHERE wrong AND length > 10 GROUP BY 1",
+    )
+    learned = table[table["outcome"] == "fails beyond"].set_index("run_id")["fails_from"]
+    assert learned.to_dict() == {x: y for x, y in wrong if x in learned.index}
+    others = table[table["outcome"] == "not learned"]
+    assert others["fails_from"].isna().all()
+    text = said(app).replace("\\", "")
+    assert f"and fails from length {learned.iloc[0]} on; it misclassifies" in text
+    app = open_app(monkeypatch, SHIPPED, "failing", run=str(others["run_id"].iloc[0]))
+    text = said(app).replace("\\", "")
+    assert "Not learned: it misclassifies 14.8% of test strings of trained lengths" in text
+    assert "Solved length" not in metrics(app)
+    # What is not in the table is judged by the thresholds of the filters, too.
+    linked = str(others["run_id"].iloc[0])
+    app = open_app(monkeypatch, SHIPPED, "failing", run=linked, seed="0", learned="80")
+    assert f"Model {linked} is not in the table above" in said(app)
+    assert "it learned the trained lengths" in said(app).replace("\\", "")
+
+
 def test_errors_of_a_kind_are_a_filter(monkeypatch: pytest.MonkeyPatch) -> None:
     app = open_app(monkeypatch, SHIPPED, kind="false positives")
     assert "3 of 43 runs match the filters." in said(app)
