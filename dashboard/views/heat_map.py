@@ -201,7 +201,7 @@ def outcome_map(
     )
     known = alt.expr.isValid(alt.datum.generalizing_share)
     clicked = alt.selection_point(name=CLICKED, fields=["cell"], empty=False)
-    rectangles = base.mark_rect(stroke=GREY, strokeWidth=1).encode(
+    rectangles = base.mark_rect(stroke=GREY, strokeWidth=1, invalid=None).encode(
         color=alt.when(known).then(share).otherwise(alt.value(GREY)),
         fillOpacity=alt.when(known).then(alt.value(1)).otherwise(alt.value(0.25)),
         strokeDash=alt.when(alt.datum.none_learned)
