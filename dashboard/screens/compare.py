@@ -92,6 +92,15 @@ def _glance(counts: pd.DataFrame, view: View) -> bool:
         return False
     total = counts.drop(columns="config_id").sum()
     done, failing = int(total["seeds"]), int(total["failing"])
+    words = measures.words_of(counts["config_id"]).words
+    if done:
+        came_to = outcomes.OutcomeCounts.of(counts)
+        st.markdown(
+            f"**{verbatim(outcomes.headline(came_to, words))}**",
+            help=verbatim(outcomes.meaning(words, view.learned_at, view.below)),
+        )
+        if said := outcomes.details(came_to, words):
+            st.caption(verbatim(said))
     # In a row that wraps: in columns, names would be cut off at 820 pixels.
     with st.container(horizontal=True, gap="medium", key="glance"):
         st.metric("Models tested", f"{done:,}", help=measures.TESTED, width="content")
@@ -101,22 +110,6 @@ def _glance(counts: pd.DataFrame, view: View) -> bool:
                 f"{int(counts['picked'].sum()):,}",
                 help="Models that are listed and drawn. Shares and medians are over all that are "
                 "tested.",
-                width="content",
-            )
-        words = measures.words_of(counts["config_id"]).words
-        came_to = verbatim(outcomes.meaning(words, view.learned_at, view.below))
-        if total["judged"]:
-            st.metric(
-                "Learned",
-                f"{int(total['learned']):,} of {int(total['judged']):,}",
-                help=f"Models that learned the trained lengths. {came_to}",
-                width="content",
-            )
-        if of := int(total["judged_beyond"]):
-            st.metric(
-                "Generalize, of those that learned",
-                f"{int(total['generalize']):,} of {of:,}",
-                help=f"Models that generalize, of those that learned. {came_to}",
                 width="content",
             )
         # Of models that are judged on trained and on longer lengths, it says the same less well.

@@ -23,7 +23,7 @@ every_page = pytest.mark.parametrize("page", [*PAGES, *INSIDE])
 every_filtered_page = pytest.mark.parametrize("page", PAGES)
 
 SHOWN = {
-    "compare": "Worst first. Select rows",
+    "compare": "Lowest share that generalizes first",
     "map": "Each number summarizes models",
     "failing": "16 models misclassify test strings",
     "sweeps": "One string through a model",

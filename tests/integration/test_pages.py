@@ -32,17 +32,25 @@ def test_configurations_are_compared_the_worst_first(monkeypatch: pytest.MonkeyP
     app = open_app(monkeypatch, SHIPPED)
     assert metrics(app) == {
         "Models tested": "43",
-        "Failing models": "16 (37%)",
         "Queued or in training": "0",
         "Training failed": "0",
     }
     table = app.dataframe[0].value.set_index("sweeps")
     assert len(table) == 7
     assert table.index[0] == "all_fixed_length_sequences"
+    assert (
+        "41 of 43 models learned the trained lengths; of these 27 generalize to longer strings."
+        in said(app).replace("\\", "")
+    )
     initializations = table.loc[INITIALIZATIONS]
-    assert (initializations["seeds"], initializations["failing"]) == (8, 7)
-    assert initializations["failing_share"] == 7 / 8
-    assert initializations["failing_seeds"] == "0, 1, 2, 3, 4, 6, 7"
+    assert (initializations["seeds"], initializations["learned_of"]) == (8, "8 of 8")
+    assert initializations["generalize_of"] == "1 of 8"
+    assert initializations["generalizing_share"] == 1 / 8
+    assert initializations["beyond_seeds"] == "0, 1, 2, 3, 4, 6, 7"
+    lower = table.loc["lower_magnitude_initializations"]
+    assert (lower["learned_of"], lower["unlearned_seeds"]) == ("7 of 8", "2")
+    assert (lower["generalize_of"], lower["generalizing_interval"]) == ("2 of 7", "8% to 64%")
+    assert "failing" not in table, "where outcomes are known, it says the same less well"
     assert initializations["median_accuracy"] == pytest.approx(0.9384, abs=1e-4)
     assert initializations["interval"] == "89.1% to 97.9%"
     assert table["interval"].isna()["attend_cls"], "one seed has no interval"
@@ -56,8 +64,8 @@ def test_filters_come_from_the_address_bar(monkeypatch: pytest.MonkeyPatch) -> N
     assert app.toggle(key="failing").value is True
     assert "2 of 43 runs match the filters." in said(app)
     table = app.dataframe[0].value
-    # A configuration's numbers are those of all its seeds in scope, failing or not.
-    assert table["sweeps"].tolist() == [INITIALIZATIONS, "lower_magnitude_initializations"][::-1]
+    # What has not learned is last: nothing is known of it on longer strings.
+    assert table["sweeps"].tolist() == [INITIALIZATIONS, "lower_magnitude_initializations"]
 
 
 def test_a_link_to_a_sweep_that_is_not_there_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -155,8 +163,13 @@ def test_the_threshold_says_what_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     ((below,),) = rows(
         SHIPPED, "SELECT count(*) FROM run WHERE 10 * (tn + tp) < 9 * (tn + fp + fn + tp)"
     )
+    ((beyond,),) = rows(
+        SHIPPED,
+        "SELECT count(*) FROM run WHERE 100 * wrong_within <= tested_within "
+        "AND 10 * wrong_beyond <= tested_beyond",
+    )
     app = open_app(monkeypatch, SHIPPED, below="90")
-    assert metrics(app)["Failing models"] == f"{below} ({below / 43:.0%})"
+    assert f"of these {beyond} generalize to longer strings" in said(app).replace("\\", "")
     app = open_app(monkeypatch, SHIPPED, below="90", failing="true")
     assert f"{below} of 43 runs match the filters." in said(app)
 
@@ -385,7 +398,7 @@ def test_configurations_of_one_sweep_are_told_apart_by_their_settings(
     app = open_app(monkeypatch, file_of(store))
     columns = list(app.dataframe[0].value.columns)
     named = ["hidden_size", "num_attention_heads"]
-    assert columns[:4] == [*named, "failing", "failing_share"], "what tells them apart, results"
+    assert columns[:3] == [*named, "learned_of"], "what tells them apart, results"
     chosen = open_app(monkeypatch, file_of(store), columns=["interval", "median_accuracy"])
     assert list(chosen.dataframe[0].value.columns) == [*named, "median_accuracy", "interval"]
     app = open_app(monkeypatch, file_of(store), "failing")
