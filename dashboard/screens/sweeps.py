@@ -8,11 +8,13 @@ from dashboard.launch import panel, starting_point, variants
 from dashboard.text import clock, format_value, models_fail
 from dashboard.views import annotating, losses, running
 from dashboard.words import measures, names
+from dashboard.words.outcomes import OutcomeCounts, headline
 from seqcls.interpretability.wording import percent
 from sweeps.access import control
 from sweeps.api import open_reader, reading
 from sweeps.api.reading import Note, SweepOutcome, View
 from sweeps.grid.written_spec import toml_of
+from sweeps.results import LEARNED_AT
 from sweeps.terminal import format_duration
 from sweeps.work import background_worker
 from sweeps.work.progress import SweepProgress
@@ -68,6 +70,10 @@ def _table(sweeps: list[SweepProgress], written: dict[int, Note]) -> int:
                 outcome.failing / sweep.done if outcome.median is not None else None
                 for sweep, outcome in zip(sweeps, outcomes, strict=True)
             ],
+            "learned": [_share(outcome.learned, outcome.judged) for outcome in outcomes],
+            "generalize": [
+                _share(outcome.generalize, outcome.judged_beyond) for outcome in outcomes
+            ],
             "title": [written.get(sweep.id, Note()).title for sweep in sweeps],
             "tags": [list(written.get(sweep.id, Note()).tags) for sweep in sweeps],
             "state": [sweep.state for sweep in sweeps],
@@ -87,6 +93,18 @@ def _table(sweeps: list[SweepProgress], written: dict[int, Note]) -> int:
         ),
         "failing": st.column_config.NumberColumn(
             "Failing share", format="percent", help=measures.failing(1.0)
+        ),
+        "learned": st.column_config.NumberColumn(
+            "Learned",
+            format="percent",
+            help=f"Of models judged on trained lengths, those that are right on at least "
+            f"{percent(LEARNED_AT)} of them.",
+        ),
+        "generalize": st.column_config.NumberColumn(
+            "Generalize",
+            format="percent",
+            help="Of models that learned and are tested on longer strings, those that are right on "
+            "all of these.",
         ),
         "median": st.column_config.NumberColumn(
             "Median accuracy", format="percent", help="The median over all models of the sweep."
@@ -111,6 +129,10 @@ def _table(sweeps: list[SweepProgress], written: dict[int, Note]) -> int:
     return chosen[0]
 
 
+def _share(count: int, of: int) -> float | None:
+    return count / of if of else None
+
+
 def _outcome(sweep: SweepProgress) -> SweepOutcome:
     return data.sweep_outcomes().get(sweep.id, SweepOutcome(0, None))
 
@@ -120,8 +142,15 @@ def _results(sweep: SweepProgress) -> None:
     outcome = _outcome(sweep)
     if outcome.median is None:
         return
+    counts = OutcomeCounts(
+        sweep.done, outcome.judged, outcome.learned, outcome.judged_beyond, outcome.generalize
+    )
+    said = headline(counts)
     fail = models_fail(outcome.failing, sweep.done)
-    st.markdown(f"**{fail[0].upper()}{fail[1:]}**; median accuracy {percent(outcome.median)}.")
+    st.markdown(
+        f"**{said}** {fail[0].upper()}{fail[1:]} on the whole test; median accuracy "
+        f"{percent(outcome.median)}."
+    )
     with st.container(horizontal=True, key="leads"):
         for page, label in (
             (links.COMPARE_PAGE, "Compare"),

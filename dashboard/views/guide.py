@@ -140,8 +140,7 @@ def compare(sweeps: Sequence[str], key: str) -> pd.DataFrame:
 
 def _models(sweeps: Sequence[str]) -> pd.DataFrame:
     frames = [of_report(name).assign(sweep=name) for name in sweeps]
-    frame = pd.concat(frames, ignore_index=True)
-    return frame
+    return pd.concat(frames, ignore_index=True)
 
 
 def of_report(sweep: str) -> pd.DataFrame:
@@ -153,7 +152,7 @@ def of_report(sweep: str) -> pd.DataFrame:
 
 
 def whole_report() -> pd.DataFrame:
-    """The finished models of all of the report's sweeps, each once, with the first of its sweeps."""
+    """The finished models of all of the report's sweeps, each once, with one of its sweeps."""
     frames = [of_report(spec.name).assign(sweep=spec.name) for spec in load_specs("report")]
     return pd.concat(frames, ignore_index=True).drop_duplicates("run_id")
 
@@ -161,7 +160,9 @@ def whole_report() -> pd.DataFrame:
 def learned_sentence(models: pd.DataFrame) -> str:
     """How many of the report's models fail, how many of these had learned, and which had not."""
     fail = models[models["errors"] > 0]
-    unlearned = fail[fail["outcome"] == Outcome.NOT_LEARNED.value]
+    unlearned = fail[["run_id", "model_seed", "sweep"]].merge(
+        data.not_learned(fail["run_id"].tolist()), on="run_id"
+    )
     said = f"Of the report's {len(models):,} models {len(fail):,} fail"
     if fail.empty:
         return f"Of the report's {len(models):,} models none fails."

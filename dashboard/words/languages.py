@@ -194,10 +194,11 @@ def outcome_sentence(run: pd.Series, config: RunConfig) -> str:
         reason = why_not_known(known, is_imported=problem.is_imported)
         return f"**Whether it learned is not known**: {verbatim(reason)}."
     said, beyond, outcome = _right_within(run, problem), int(run["tested_beyond"]), run["outcome"]
-    longer = f"{_right_of(beyond, int(run['wrong_beyond']))} longer ones"
+    wrong = int(run["wrong_beyond"])
     if outcome == Outcome.NOT_LEARNED:
         least = f"A model has learned from {percent(LEARNED_AT)} on"
-        more = f"; what it does with longer ones (right on {longer}) says nothing about length"
+        right = f"right on {beyond - wrong:,} of {beyond:,}"
+        more = f"; what it does with longer ones ({right}) says nothing about length"
         return f"**It has not learned**: it is {said}. {least}{more if beyond else ''}."
     if outcome == Outcome.NOT_KNOWN:
         reason = why_not_known(int(within), is_imported=False)
@@ -206,17 +207,17 @@ def outcome_sentence(run: pd.Series, config: RunConfig) -> str:
         Outcome.GENERALIZES.value: "It generalizes",
         Outcome.FAILS_BEYOND.value: "It learned, and fails beyond the trained lengths",
     }
-    return f"**{what[outcome]}**: it is {said}, and on {longer}."
+    return f"**{what[outcome]}**: it is {said}, and on {_right_of(beyond, wrong, ' longer ones')}."
 
 
 def _right_within(run: pd.Series, problem: Problem) -> str:
-    """Such as `right on all 508 test strings of trained lengths (1 to 10)`."""
+    """Such as `right on all 508 test strings of trained lengths, 1 to 10`."""
     trained = problem.trained_lengths
     assert trained is not None
     strings = verbatim(problem.kind.words.plural(str(run["within_from"])))
-    right = _right_of(int(run["tested_within"]), int(run["wrong_within"]), f" {strings}")
     lengths = str(trained[0]) if len(trained) == 1 else f"{trained[0]} to {trained[-1]}"
-    return f"right on {right} of trained lengths ({lengths})"
+    what = f" {strings} of trained lengths, {lengths}"
+    return f"right on {_right_of(int(run['tested_within']), int(run['wrong_within']), what)}"
 
 
 def _right_of(tested: int, wrong: int, what: str = "") -> str:

@@ -10,7 +10,7 @@ from sweeps.store.reads.errors import (
     error_kinds_by_length,
     first_wrong_positions,
 )
-from sweeps.store.reads.explained import causes, sensitivity
+from sweeps.store.reads.explained import causes, not_learned, sensitivity
 from sweeps.store.reads.overview import (
     configs_revision,
     configurations,
@@ -90,10 +90,10 @@ __all__ = [
     "find_run", "find_sweep", "first_wrong_lengths", "first_wrong_positions", "languages",
     "last_lengths", "length_scores",
     "limit_reads", "losses_in_training", "median_curves", "members_revision", "memberships",
-    "model", "model_seeds", "models", "newest_losses", "notes", "of_run", "one_moment",
-    "output_shares", "predictions", "revision", "run_config", "run_status", "runs_named",
-    "scores_by_length", "sensitivity", "settings", "shortcut_scores", "shortcut_shares",
-    "specifications", "stored_datasets", "stored_epochs", "stored_model", "string_errors",
-    "strings_by_drawn", "sweep_names", "sweep_outcomes", "sweep_record", "sweeps_of_run", "views",
-    "why_no_weights", "worst_models",
+    "model", "model_seeds", "models", "newest_losses", "not_learned", "notes", "of_run",
+    "one_moment", "output_shares", "predictions", "revision", "run_config", "run_status",
+    "runs_named", "scores_by_length", "sensitivity", "settings", "shortcut_scores",
+    "shortcut_shares", "specifications", "stored_datasets", "stored_epochs", "stored_model",
+    "string_errors", "strings_by_drawn", "sweep_names", "sweep_outcomes", "sweep_record",
+    "sweeps_of_run", "views", "why_no_weights", "worst_models",
 ]  # fmt: skip

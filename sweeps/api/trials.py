@@ -415,7 +415,7 @@ def _compare_trials(
                 "accuracy": each[
                     "accuracy_within" if mechanism == NOT_LEARNED else "accuracy"
                 ].astype(float),
-                "errors": _is_failing(mechanism, each["outcome"], each["errors"]).astype(int),
+                "failing": _is_failing(mechanism, each["outcome"], each["errors"]),
             }
         )
         for each in judged

@@ -201,13 +201,17 @@ def compare(a: pd.DataFrame, b: pd.DataFrame, below: float = 1.0) -> Comparison:
     """Compares the finished runs of two configurations.
 
     Args:
-        a: one row a finished run of the first: model_seed, accuracy in [0, 1], errors.
+        a: one row a finished run of the first: model_seed, accuracy in [0, 1]; and failing, where
+            that is something else than an accuracy of the whole test.
         b: likewise of the second. Each has at least one row.
-        below: the accuracy below which a run fails; at 1, with any error.
+        below: else the accuracy below which a run fails; at 1, with any error.
     """
     common = set(a["model_seed"]) & set(b["model_seed"])
     paired = bool(common)
-    failing = [runs.assign(failing=runs["accuracy"] < below) for runs in (a, b)]
+    failing = [
+        runs if "failing" in runs else runs.assign(failing=runs["accuracy"] < below)
+        for runs in (a, b)
+    ]
     kept = [runs[runs["model_seed"].isin(common)] if paired else runs for runs in failing]
     fails = [Outcomes.of(runs, "failing") for runs in kept]
     accuracies = [Outcomes.of(runs, "accuracy") for runs in kept]

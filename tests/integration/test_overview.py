@@ -216,6 +216,7 @@ def test_what_came_of_each_sweep_is_that_of_its_finished_runs(any_db: str) -> No
     for name, seeds in (("large", range(5)), ("part", range(2))):
         own = [row for row in cells(store).values() if row[1] in seeds]
         done = [row for row in own if row[2] is not None]
+        assert found[name].judged >= found[name].learned >= found[name].judged_beyond
         assert found[name].failing == sum(fp + fn > 0 for _, _, _, fp, fn, _ in done)
         accuracies = [(tn + tp) / (tn + fp + fn + tp) for _, _, tn, fp, fn, tp in done]
         assert found[name].median == pytest.approx(median(accuracies))

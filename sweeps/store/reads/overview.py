@@ -16,7 +16,6 @@ from seqcls.theory.predictions import TheoryPrediction, theory_of
 from sweeps.results import (
     OUTPUT_COUNTS,
     RANGE_COLUMNS,
-    Outcome,
     differing_fields,
     exact_type,
     solved_or_none,
@@ -29,10 +28,9 @@ from sweeps.store.reads.selection import (
     condition_of,
     errors_made,
     fails,
-    has_learned,
     in_scope,
     model_columns,
-    outcome,
+    outcome_counts,
 )
 from sweeps.store.reads.stored import config_of
 from sweeps.store.tables import LENGTH_COUNTS, LengthScore, LengthSum, Revision, Run, RunState
@@ -120,10 +118,7 @@ def configurations(store: Store, view: View) -> pd.DataFrame:
             count.filter(Run.state == RunState.FAILED).label("failed"),
             count.filter(fails(view)).label("failing"),
             count.filter(condition_of(view)).label("picked"),
-            count.filter(done, Run.tested_within > 0).label("judged"),
-            count.filter(has_learned(view)).label("learned"),
-            count.filter(has_learned(view), Run.tested_beyond > 0).label("judged_beyond"),
-            count.filter(outcome(view) == Outcome.GENERALIZES.value).label("generalize"),
+            *outcome_counts(view),
             cast(func.sum(Run.fp).filter(done), BigInteger).label("false_positives"),
             cast(func.sum(Run.fn).filter(done), BigInteger).label("false_negatives"),
         )

@@ -151,6 +151,19 @@ def has_learned(view: View) -> ColumnElement[bool]:
     return and_(Run.state == RunState.DONE, within >= view.learned_at)
 
 
+def outcome_counts(view: View) -> list[ColumnElement[int]]:
+    """How many runs of a group are judged on trained lengths (judged), have learned (learned), are
+    tested on longer strings besides (judged_beyond), and generalize (generalize).
+    """
+    count, learned = func.count(Run.id), has_learned(view)
+    return [
+        count.filter(Run.state == RunState.DONE, Run.tested_within > 0).label("judged"),
+        count.filter(learned).label("learned"),
+        count.filter(learned, Run.tested_beyond > 0).label("judged_beyond"),
+        count.filter(outcome(view) == Outcome.GENERALIZES.value).label("generalize"),
+    ]
+
+
 def fails(view: View) -> ColumnElement[bool]:
     right = cast(Run.tested - Run.wrong, Float)
     return and_(Run.state == RunState.DONE, right < view.below * Run.tested)

@@ -12,7 +12,7 @@ from seqcls.text import nearest
 from sweeps.grid.spec import SweepSpec
 from sweeps.store.databases.engine import Store
 from sweeps.store.databases.statements import fetch, frame, in_another_sweep, one_of
-from sweeps.store.reads.selection import accuracy
+from sweeps.store.reads.selection import View, accuracy, outcome_counts
 from sweeps.store.reads.stored import config_of
 from sweeps.store.reads.workers import dead_workers
 from sweeps.store.tables import (
@@ -228,9 +228,12 @@ def sweep_record(store: Store, sweep_id: int) -> SweepRecord:
         return SweepRecord(*connection.execute(query).one())
 
 
+JUDGED = ("judged", "learned", "judged_beyond", "generalize")
+
+
 @dataclass(frozen=True)
 class SweepOutcome:
-    """The results of a sweep's finished runs."""
+    """The results of a sweep's finished runs, by the default thresholds."""
 
     failing: int
     """Runs that misclassify any string."""
@@ -246,17 +249,27 @@ class SweepOutcome:
 
 def sweep_outcomes(store: Store) -> dict[int, SweepOutcome]:
     """The results of each sweep that has a finished run, by its id."""
-    query = (
-        select(SweepRun.sweep_id, accuracy(), case((Run.wrong > 0, 1), else_=0), *counted(View()))
+    runs = (
+        select(SweepRun.sweep_id, accuracy(), case((Run.wrong > 0, 1), else_=0))
         .join(Run, Run.id == SweepRun.run_id)
         .where(Run.state == RunState.DONE)
     )
+    counts = (
+        select(SweepRun.sweep_id, *outcome_counts(View()))
+        .join(Run, Run.id == SweepRun.run_id)
+        .group_by(SweepRun.sweep_id)
+    )
     with store.begin() as connection:
-        _, rows = fetch(connection, query)
+        _, rows = fetch(connection, runs)
+        counted = {row.sweep_id: row._asdict() for row in connection.execute(counts)}
     table = np.array(rows, dtype=np.float64).reshape(-1, 3)
-    groups = ((sweep_id, table[table[:, 0] == sweep_id]) for sweep_id in np.unique(table[:, 0]))
+    groups = ((int(each), table[table[:, 0] == each]) for each in np.unique(table[:, 0]))
     return {
-        int(sweep_id): SweepOutcome(int(outcomes[:, 2].sum()), float(np.median(outcomes[:, 1])))
+        sweep_id: SweepOutcome(
+            failing=int(outcomes[:, 2].sum()),
+            median=float(np.median(outcomes[:, 1])),
+            **{name: int(counted[sweep_id][name]) for name in JUDGED},
+        )
         for sweep_id, outcomes in groups
     }
 
