@@ -1,7 +1,7 @@
 """Two stored configurations compared, and two models on the strings that both are tested on."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import pandas as pd
@@ -9,13 +9,17 @@ import pandas as pd
 from seqcls.errors import UnknownRunError
 from seqcls.imported import fields_known, in_columns
 from seqcls.interpretability.wording import percent
-from sweeps.api.configurations import config_named
-from sweeps.results import differing_fields, rows_of
+from seqcls.text import with_nulls
+from sweeps.api.configurations import checked_threshold, config_named
+from sweeps.results import LEARNED_AT, Outcome, differing_fields, rows_of
 from sweeps.statistics import differences
 from sweeps.statistics.differences import (
     FEWEST_OF_A_MEAN,
+    ComparedShares,
     Comparison,
+    Outcomes,
     by_length,
+    compare_shares,
     string_differences,
 )
 from sweeps.statistics.intervals import (
@@ -47,6 +51,10 @@ class Compared:
     """The frame of `sweeps.statistics.differences.string_differences`; None where their test
     strings are
     not the same."""
+    learning: ComparedShares
+    """Seeds that have learned, of those that are judged on trained lengths."""
+    generalizing: ComparedShares
+    """Seeds that generalize, of those that have learned and are tested on longer strings."""
     shortcuts: pd.DataFrame
     """What the best shortcut reader of each test reaches, as `shortcut_shares` gives it."""
 
@@ -74,10 +82,9 @@ class Compared:
             "p_value": comparison.p_value,
             "difference": asdict(comparison.difference),
             "medians": list(comparison.medians),
-            "median_difference": {
-                name: None if value != value else value
-                for name, value in asdict(comparison.median_difference).items()
-            },
+            "median_difference": with_nulls(asdict(comparison.median_difference)),
+            "learning": _record(self.learning),
+            "generalizing": _record(self.generalizing),
             "lengths_interval": (
                 "95% interval of the mean difference over seeds (Student's t, within -1 and 1); "
                 f"null where fewer than {FEWEST_OF_A_MEAN} seeds are compared"
@@ -91,7 +98,24 @@ class Compared:
         }
 
 
-def compare(store: Store, a: int | str, b: int | str) -> Compared:
+def _record(shares: ComparedShares) -> dict[str, Any]:
+    return {
+        "counts": [list(each) for each in shares.counts],
+        "shares": [with_nulls(asdict(each)) for each in shares.shares],
+        "pairs": asdict(shares.table),
+        "p_value": shares.p_value,
+        "difference": None if shares.difference is None else asdict(shares.difference),
+    }
+
+
+def compare(
+    store: Store,
+    a: int | str,
+    b: int | str,
+    *,
+    learned_at: float = LEARNED_AT,
+    below: float = 1.0,
+) -> Compared:
     """Two configurations, seed by seed where seeds agree; differences are the first less the other.
 
     Args:
@@ -99,11 +123,17 @@ def compare(store: Store, a: int | str, b: int | str) -> Compared:
         a: a sweep of one configuration, `heads:hidden_size=16`, or a run, as `seqcls compare` does;
             a whole number is a run's id, whatever sweeps are called.
         b: likewise.
+        learned_at: the accuracy on strings of trained lengths from which on a run has learned.
+        below: the accuracy below which a run fails, on longer strings or on the whole test.
 
     Raises:
         UnknownRunError: there is no such configuration, or no run of it is finished.
         ConfigError: a field or a value that there is not.
     """
+    view = View(
+        below=checked_threshold("below", below),
+        learned_at=checked_threshold("learned_at", learned_at),
+    )
     store, names = store.reader(), (str(a), str(b))
     first, second = (
         config_named(store, each)
@@ -111,25 +141,30 @@ def compare(store: Store, a: int | str, b: int | str) -> Compared:
         else queries.config_id_of(store, queries.find_run(store, str(each)))
         for each in (a, b)
     )
-    return compare_configs(store, (first, second), names)
+    return compare_configs(store, (first, second), names, view)
 
 
-def compare_configs(store: Store, ids: tuple[int, int], names: tuple[str, str]) -> Compared:
+def compare_configs(
+    store: Store, ids: tuple[int, int], names: tuple[str, str], thresholds: View | None = None
+) -> Compared:
     """Compares configurations by their ids, like `compare`.
 
     Args:
         store: the database.
         ids: of the two configurations.
         names: what they are called.
+        thresholds: from which accuracies on runs have learned, and fail; else the usual ones.
 
     Raises:
         UnknownRunError: no run of one is finished.
     """
-    frame = queries.runs(store, View(config_ids=ids))
+    view = replace(thresholds or View(), config_ids=ids)
+    frame = queries.runs(store, view)
     frame = frame[frame["state"] == RunState.DONE]
     sides = [
         _finished_runs(frame, config_id, name) for config_id, name in zip(ids, names, strict=True)
     ]
+    learned, generalize = zip(*map(learning_of, sides), strict=True)
     lengths = [_with_seeds(queries.length_scores(store, _ids(runs)), runs) for runs in sides]
     same_strings = len(queries.test_set_digests(store, ids)) == 1
     strings = None
@@ -142,7 +177,9 @@ def compare_configs(store: Store, ids: tuple[int, int], names: tuple[str, str]) 
         names=names,
         config_ids=ids,
         fields=fields_apart(store, [runs.head(1) for runs in sides]),
-        comparison=differences.compare(*(outcomes_of(runs) for runs in sides)),
+        comparison=differences.compare(*(outcomes_of(runs) for runs in sides), below=view.below),
+        learning=compare_shares(*learned),
+        generalizing=compare_shares(*generalize),
         lengths=by_length(*lengths),
         strings=strings,
         shortcuts=shortcut_shares(best_shortcut(shortcut_scores(store, ids))),
@@ -173,6 +210,21 @@ def outcomes_of(runs: pd.DataFrame) -> pd.DataFrame:
     """The outcome of each seed that is done: model_seed, accuracy, errors."""
     once = runs[runs["state"] == RunState.DONE].drop_duplicates("model_seed")
     return once[["model_seed", "accuracy", "errors"]].astype({"accuracy": float, "errors": int})
+
+
+def learning_of(runs: pd.DataFrame) -> tuple[Outcomes, Outcomes]:
+    """Which seeds have learned, of those judged, and which of those with longer tests generalize.
+
+    Args:
+        runs: finished ones of a configuration: model_seed, accuracy_within and outcome.
+    """
+    once = runs.drop_duplicates("model_seed")
+    judged = once[once["accuracy_within"].notna()]
+    beyond = once[once["outcome"].isin([Outcome.GENERALIZES, Outcome.FAILS_BEYOND])]
+    return (
+        Outcomes.of(judged.assign(learned=judged["outcome"] != Outcome.NOT_LEARNED), "learned"),
+        Outcomes.of(beyond.assign(right=beyond["outcome"] == Outcome.GENERALIZES), "right"),
+    )
 
 
 def _ids(runs: pd.DataFrame) -> list[int]:

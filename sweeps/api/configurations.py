@@ -147,6 +147,18 @@ def checked_value(field: str, value: Any) -> Any:
         raise ConfigError(f"{field}={value!r:.60}: expected {expected}") from None
 
 
+def checked_threshold(name: str, value: float) -> float:
+    """An accuracy that a user divides runs at.
+
+    Raises:
+        ConfigError: it is no share.
+    """
+    value = value.item() if isinstance(value, np.generic) else value
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
+        raise ConfigError(Parameter(name, value), ": expected an accuracy from 0 to 1, as 0.99")
+    return float(value)
+
+
 def condition(text: str, said: str | Parameter, foreign: Collection[str] = ()) -> tuple[str, Any]:
     """The field and the value of `hidden_size=16`.
 

@@ -17,7 +17,12 @@ from seqcls.text import nearest
 from seqcls.theory.predictions import theory_of
 from sweeps.api import failures
 from sweeps.api.comparisons import compare as compare
-from sweeps.api.configurations import checked_value, condition, is_setting
+from sweeps.api.configurations import (
+    checked_threshold,
+    checked_value,
+    condition,
+    is_setting,
+)
 from sweeps.api.failures import attribute
 from sweeps.api.failures import in_both_precisions as in_both_precisions
 from sweeps.api.trials import RemedyTrial, mechanisms_of, trials
@@ -76,8 +81,8 @@ def stored_runs(
     view = View(
         tuple(sweeps),
         seeds,
-        below=_threshold("below", below),
-        learned_at=_threshold("learned_at", learned_at),
+        below=checked_threshold("below", below),
+        learned_at=checked_threshold("learned_at", learned_at),
         failing=failing,
         outcomes=tuple(_outcome(each) for each in as_list(outcomes)),
     )
@@ -98,13 +103,6 @@ def stored_runs(
     for name, value, said in results:
         frame = frame[_has_value(frame, name, value, said)]
     return frame.reset_index(drop=True)
-
-
-def _threshold(name: str, value: float) -> float:
-    value = _plain(value)
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
-        raise ConfigError(Parameter(name, value), ": expected an accuracy from 0 to 1, as 0.99")
-    return float(value)
 
 
 def _outcome(text: str) -> Outcome:

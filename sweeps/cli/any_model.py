@@ -7,8 +7,8 @@ import typer
 
 from seqcls.errors import ConfigError
 from sweeps import api
-from sweeps.cli.parameters import INSIDE, AsJson, Db, Epoch, Run
-from sweeps.cli.printing import open_database, open_run, print_record, show
+from sweeps.cli.parameters import INSIDE, AsJson, Below, Db, Epoch, LearnedAt, Run
+from sweeps.cli.printing import count, open_database, open_run, print_record, show
 from sweeps.terminal import say
 
 if TYPE_CHECKING:
@@ -100,12 +100,21 @@ Configuration = Annotated[
     rich_help_panel="Models",
     epilog="Example: seqcls compare all_initializations increased_dimensionality",
 )
-def compare(a: Configuration, b: Configuration, db: Db = None, as_json: AsJson = False) -> None:
-    """Compare two configurations seed by seed: who fails, by how much, on which strings."""
+def compare(
+    a: Configuration,
+    b: Configuration,
+    db: Db = None,
+    learned_at: LearnedAt = None,
+    below: Below = 1.0,
+    as_json: AsJson = False,
+) -> None:
+    """Compare two configurations seed by seed: who has learned, who fails, on which strings."""
     from sweeps.api.presentation import words_of
+    from sweeps.results import LEARNED_AT
 
     store = open_database(db)
-    compared = api.compare(store, a, b)
+    learned_at = LEARNED_AT if learned_at is None else learned_at
+    compared = api.compare(store, a, b, learned_at=learned_at, below=below)
     configs = api.configs(store, compared.config_ids).values()
     said = comparison_sentences(compared, words_of(*configs), *configs)
     show(as_json, said, compared.record())
@@ -174,6 +183,7 @@ def comparison_sentences(compared: "Compared", words: "Words", *configs: "RunCon
     comparison = compared.comparison
     said = [f"a: {compared.names[0]}", f"b: {compared.names[1]}"]
     said += [f"{name}: {a} in a, {b} in b" for name, (a, b) in compared.fields.items()]
+    said += _outcome_sentences(compared)
     for side, share, runs in zip("ab", comparison.failing, comparison.runs, strict=True):
         said.append(f"failing seeds of {side}: {_percent(share)} of {runs}")
     if comparison.p_value is not None:
@@ -203,6 +213,37 @@ def comparison_sentences(compared: "Compared", words: "Words", *configs: "RunCon
         f"  {row['string'] or 'the empty string'}: by {row['wrong_a']} of a, {row['wrong_b']} of b"
         for row in display_strings(compared.strings.head(SHOWN), *configs).to_dict("records")
     ]
+    return said
+
+
+def _outcome_sentences(compared: "Compared") -> list[str]:
+    """How many seeds learned, and how many of those generalize."""
+    from seqcls.interpretability.wording import p_value_text
+
+    said = []
+    learning, generalizing = compared.learning, compared.generalizing
+    for place, (side, runs) in enumerate(zip("ab", compared.comparison.runs, strict=True)):
+        learned, judged = learning.counts[place]
+        generalize, beyond = generalizing.counts[place]
+        if not judged:
+            said.append(f"whether the {count(runs, 'seed')} of {side} learned is not known")
+            continue
+        share = _percent(learning.shares[place])
+        said.append(f"seeds of {side} that learned: {learned} of {judged}, {share}")
+        if beyond:
+            share = _percent(generalizing.shares[place])
+            said.append(f"  of those, generalize: {generalize} of {beyond}, {share}")
+        elif learned:
+            said.append("  whether those generalize is not known: no test string is longer")
+    table, p_value = generalizing.table, generalizing.p_value
+    if p_value is not None:
+        said.append(
+            f"{count(int(table.pairs), 'seed')} learned in both; generalizing: {table.both} in both, "
+            f"{table.only_first} only in a, {table.only_second} only in b, {table.none} in none "
+            f"(exact McNemar {p_value_text(p_value)})"
+        )
+    elif learning.table.pairs and not learning.table.both:
+        said.append("no seed learned in both")
     return said
 
 

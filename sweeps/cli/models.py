@@ -11,11 +11,13 @@ from sweeps import api
 from sweeps.cli.parameters import (
     MAX_SEED,
     AsJson,
+    Below,
     Columns,
     Db,
     Device,
     Engine,
     Epoch,
+    LearnedAt,
     Run,
     Spec,
     Wide,
@@ -174,8 +176,22 @@ def runs(
         typer.Option("--seed", min=0, max=MAX_SEED, help="Only this model seed; repeatable."),
     ] = None,
     failing: Annotated[
-        bool, typer.Option("--failing", help="Only runs that get a test string wrong.")
+        bool,
+        typer.Option(
+            "--failing",
+            help="Only runs that get a test string wrong, or whose accuracy is less than --below.",
+        ),
     ] = False,
+    outcome: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--outcome",
+            help="Only runs of this outcome: generalizes, 'fails beyond', 'not learned' or "
+            "'not known'; repeatable.",
+        ),
+    ] = None,
+    learned_at: LearnedAt = None,
+    below: Below = 1.0,
     fields: Annotated[
         list[str] | None,
         typer.Option(
@@ -186,27 +202,38 @@ def runs(
     wide: Wide = False,
     columns: Columns = None,
 ) -> None:
-    """List runs with their results."""
+    """List runs with their results and outcomes."""
     from seqcls.imported import MODEL
     from seqcls.theory.table import NOT_KNOWN
     from sweeps.api.overlaps import trained_on
     from sweeps.api.results import stored_runs
-    from sweeps.results import differing_fields, solved_or_none
+    from sweeps.results import LEARNED_AT, differing_fields, solved_or_none
 
     look = TableOptions(wide, columns)
     store = open_database(db)
-    frame = stored_runs(store, sweep or (), seed or (), failing=failing, conditions=fields or ())
+    frame = stored_runs(
+        store,
+        sweep or (),
+        seed or (),
+        failing=failing,
+        outcomes=outcome or (),
+        learned_at=LEARNED_AT if learned_at is None else learned_at,
+        below=below,
+        conditions=fields or (),
+    )
     if as_json:
         print_json(frame.drop(columns="config_id"))
         return
     # In the order of their weight: a narrow terminal leaves the last out.
-    shown = frame[["id", "sweeps", "model_seed", "accuracy", "fp", "fn", "solved_length"]].copy()
+    first = ["id", "sweeps", "model_seed", "outcome", "accuracy", "fp", "fn", "solved_length"]
+    shown = frame[first].copy()
     shortest = api.shortest_tested(store, set(frame["config_id"]))
     solved = solved_or_none(frame["solved_length"], frame["config_id"].map(shortest).fillna(-1))
     none = frame["solved_length"].notna() & solved.isna()
     if none.any():
         shown["solved_length"] = solved.astype(object).mask(none, "none")
     shown["sweeps"] = shown["sweeps"].map(_in_short if is_fitted(look) else ", ".join)
+    shown["outcome"] = shown["outcome"].fillna("")
     shown["accuracy"] = [_percent(value) for value in shown["accuracy"]]
     if (frame["state"] != api.RunState.DONE).any():
         shown.insert(3, "state", frame["state"])
@@ -225,7 +252,7 @@ def runs(
         # Asked for, any is shown: a setting that is the same in all of them, too.
         for name in frame.columns.difference([*shown, "config_id"], sort=False):
             shown[name] = frame[name].map(toml_value, na_action="ignore")
-    for name in ("shortcut_within", "shortcut_beyond"):
+    for name in ("accuracy_within", "accuracy_beyond", "shortcut_within", "shortcut_beyond"):
         if frame[name].notna().any():
             shown[name] = [_percent(value) for value in frame[name]]
         elif name in shown:

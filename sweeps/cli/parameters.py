@@ -67,6 +67,19 @@ Columns = Annotated[
     str | None,
     typer.Option(help="These columns, separated by commas.", show_default="as many as fit"),
 ]
+LearnedAt = Annotated[
+    float | None,
+    typer.Option(
+        help="The accuracy on strings of trained lengths from which on a run has learned.",
+        show_default="0.99",
+    ),
+]
+Below = Annotated[
+    float,
+    typer.Option(
+        help="The accuracy below which a run fails, on longer strings or on the whole test."
+    ),
+]
 Force = Annotated[
     bool,
     typer.Option("--force", help="Replace files that seqcls wrote and nobody has changed since."),

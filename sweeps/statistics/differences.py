@@ -4,7 +4,7 @@ A configuration weighs the same however many seeds it has. Of one configuration 
 is what `seqcls compare` prints.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property, lru_cache
 
@@ -48,6 +48,11 @@ class Outcomes:
         return cls(
             tuple(by_seed["model_seed"].astype(int)), by_seed[column].to_numpy(dtype=np.float64)
         )
+
+    def of_seeds(self, seeds: Collection[int]) -> "Outcomes":
+        """Those of these seeds."""
+        kept = [place for place, seed in enumerate(self.seeds) if seed in seeds]
+        return Outcomes(tuple(self.seeds[place] for place in kept), self.values[kept])
 
     @property
     def share(self) -> float:
@@ -192,16 +197,17 @@ class Comparison:
         return self.paired and one_sided == 0 and self.median_difference.value == 0
 
 
-def compare(a: pd.DataFrame, b: pd.DataFrame) -> Comparison:
+def compare(a: pd.DataFrame, b: pd.DataFrame, below: float = 1.0) -> Comparison:
     """Compares the finished runs of two configurations.
 
     Args:
         a: one row a finished run of the first: model_seed, accuracy in [0, 1], errors.
         b: likewise of the second. Each has at least one row.
+        below: the accuracy below which a run fails; at 1, with any error.
     """
     common = set(a["model_seed"]) & set(b["model_seed"])
     paired = bool(common)
-    failing = [runs.assign(failing=runs["errors"] > 0) for runs in (a, b)]
+    failing = [runs.assign(failing=runs["accuracy"] < below) for runs in (a, b)]
     kept = [runs[runs["model_seed"].isin(common)] if paired else runs for runs in failing]
     fails = [Outcomes.of(runs, "failing") for runs in kept]
     accuracies = [Outcomes.of(runs, "accuracy") for runs in kept]
@@ -216,6 +222,46 @@ def compare(a: pd.DataFrame, b: pd.DataFrame) -> Comparison:
         medians=(accuracies[0].median, accuracies[1].median),
         median_difference=median_difference([accuracies[0]], [accuracies[1]]),
         paired=paired,
+    )
+
+
+@dataclass(frozen=True)
+class ComparedShares:
+    """A share of the seeds of two configurations, such as those that have learned, a less b."""
+
+    counts: tuple[tuple[int, int], tuple[int, int]]
+    """Of each, how many seeds, and of how many of its own."""
+    shares: tuple[ConfidenceInterval, ConfidenceInterval]
+    """By Wilson; NaN where there is no seed."""
+    table: PairTable
+    """Of seeds that count in both: in how many it is so in both, only in a, only in b, in none."""
+    difference: ConfidenceInterval | None
+    """By Newcombe: over pairs where there are any, else of independent samples; None where one of
+    them has no seed."""
+    p_value: float | None
+    """Exact McNemar; None without pairs."""
+
+
+def compare_shares(a: Outcomes, b: Outcomes) -> ComparedShares:
+    """Compares which seeds of two configurations have come to something.
+
+    Args:
+        a: of each seed of the first that counts, whether it has (0 or 1).
+        b: likewise of the second.
+    """
+    common = set(a.seeds) & set(b.seeds)
+    kept = [each.of_seeds(common) if common else each for each in (a, b)]
+    table = table_of(*kept) if common else PairTable(0, 0, 0, 0)
+    first, second = ((int(each.values.sum()), len(each.seeds)) for each in (a, b))
+    difference = None
+    if a.seeds and b.seeds:
+        difference = failing_difference(kept[:1], kept[1:], paired=bool(common))
+    return ComparedShares(
+        counts=(first, second),
+        shares=(wilson(*first), wilson(*second)),
+        table=table,
+        difference=difference,
+        p_value=mcnemar(table) if common else None,
     )
 
 

@@ -26,7 +26,7 @@ def fill_from_lengths(connection: Connection) -> None:
     Left as they are: runs whose test holds too few strings of trained lengths, those of models
     trained elsewhere, and those whose plug-in is not installed here.
     """
-    for config_id, problem in _unjudged(connection):
+    for config_id, problem in _find_unjudged(connection):
         scores: dict[int, list[tuple[int, int, int]]] = defaultdict(list)
         query = (
             select(LengthScore.run_id, LengthScore.length, LengthScore.tested, LengthScore.wrong)
@@ -51,7 +51,7 @@ def fill_from_lengths(connection: Connection) -> None:
             connection.execute(updated, rows)
 
 
-def _unjudged(connection: Connection) -> Iterator[tuple[int, Problem]]:
+def _find_unjudged(connection: Connection) -> Iterator[tuple[int, Problem]]:
     """The configurations that have finished runs of which the counts are not known, and may be."""
     query = (
         select(Config.id, Config.json)
@@ -93,7 +93,7 @@ def judge_stored(store: Store, on_progress: OnProgress | None = None) -> JudgedR
     with store.change() as connection:
         fill_from_lengths(connection)
     with store.reader().begin() as connection:
-        waiting = list(_unjudged(connection))
+        waiting = list(_find_unjudged(connection))
     for number, (config_id, problem) in enumerate(waiting):
         if on_progress is not None:
             on_progress(number, len(waiting))
