@@ -14,6 +14,7 @@ from seqcls.config import RunConfig
 from seqcls.errors import ConfigError, Parameter
 from seqcls.interpretability.remedies import change_fields
 from seqcls.problem import obstacle_of
+from sweeps.api.configurations import checked_threshold
 from sweeps.api.sweeping import submit
 from sweeps.api.trials import tables_of
 from sweeps.grid.budgets import budget_fields
@@ -29,7 +30,7 @@ Budget = str | int
 Members = Sequence[tuple[RunConfig, tuple[int, ...]]]
 """Configurations with the model seeds of each."""
 
-_TIMES = re.compile(r"(\d{1,6}(?:\.\d{1,6})?)x")
+_BUDGET = re.compile(r"([0-9]{1,18})|([0-9]{1,6}(?:\.[0-9]{1,6})?)x")
 
 
 @dataclass(frozen=True)
@@ -55,6 +56,29 @@ class MoreTraining:
     def to_train(self) -> int:
         """Runs that get more training."""
         return 0 if self.spec is None else self.spec.num_runs()
+
+    def sentences(self, sweep: str) -> list[str]:
+        """What is said of the sweep of that name, a line each."""
+        lacks = [
+            f"{number:,} {what}"
+            for number, what in (
+                (self.learned_since, "learned with a larger budget"),
+                (self.not_known, "not judged on trained lengths"),
+                (self.unfinished, "not trained yet, or failed in training"),
+            )
+            if number
+        ]
+        more = f" ({'; '.join(lacks)})" if lacks else ""
+        said = f"{sweep}: {self.learned:,} of {self.runs:,} have learned{more}"
+        if self.spec is None:
+            return [f"{said}; none is left to train with this budget."]
+        told = [f"{said}; {self.spec.name} trains {self.to_train:,} with a larger budget."]
+        if self.ended_early:
+            told.append(
+                f"Training of {self.ended_early:,} of these {self.to_train:,} ended before the "
+                "budget that they had: patience or min_validation_loss may end it again."
+            )
+        return told
 
 
 def more_training(
@@ -82,6 +106,7 @@ def more_training(
         UnknownRunError: there is no such sweep.
         ConfigError: the budget is none or is no larger, or another sweep has the name.
     """
+    learned_at = checked_threshold("learned_at", learned_at)
     reader = store.reader()
     sweep_id = sweep_queries.find_sweep(reader, sweep)
     factor, epochs = _parse_budget(budget)
@@ -152,14 +177,14 @@ def more(
 
 def _parse_budget(budget: Budget) -> tuple[float, int | None]:
     """How many times as many epochs, or how many they are."""
-    if isinstance(budget, str) and (match := _TIMES.fullmatch(budget)):
-        factor = float(match[1])
-        if factor > 1:
-            return factor, None
-    elif isinstance(budget, str) and budget.isdecimal() and 0 < len(budget) < 20:
-        return 1, int(budget)
-    elif isinstance(budget, numbers.Integral) and not isinstance(budget, bool) and budget > 0:
-        return 1, int(budget)
+    # Neither 4.0 nor True, which would be 1.
+    written = isinstance(budget, str | numbers.Integral) and not isinstance(budget, bool)
+    if written and (match := _BUDGET.fullmatch(str(budget))):
+        epochs, factor = match.groups()
+        if epochs is not None:
+            return 1, int(epochs)
+        if float(factor) > 1:
+            return float(factor), None
     raise ConfigError(
         Parameter("budget", budget),
         ": expected more than once the epochs, as 4x, or a number of epochs, as 192",
@@ -171,12 +196,15 @@ def _larger(budget: Budget, config: RunConfig, epochs: int) -> RunConfig:
     if epochs <= config.max_num_epochs:
         raise ConfigError(
             Parameter("budget", budget),
-            f": expected more than {config.max_num_epochs:,} epochs, which models of this sweep "
-            "had and have not learned",
+            f": expected more epochs than {config.max_num_epochs:,}, with which models of this "
+            "sweep have not learned",
         )
     if (reason := obstacle_of(config)) is not None:
         raise ConfigError(reason)
-    return change_fields(config, budget_fields(config, epochs))
+    try:
+        return change_fields(config, budget_fields(config, epochs))
+    except ConfigError as error:
+        raise ConfigError(Parameter("budget", budget), f": {error}") from None
 
 
 def _learned_since(

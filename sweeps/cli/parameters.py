@@ -129,13 +129,6 @@ OptionalSweepNames = Annotated[
     list[str] | None, typer.Argument(help="Names of sweeps.", show_default="all")
 ]
 
-LearnedAt = Annotated[
-    float,
-    typer.Option(
-        help="The accuracy on strings of trained lengths from which on a model has learned."
-    ),
-]
-
 OPTIONS = {"kinds": "--part", "conditions": "--where", "number": "-n"}
 """Options of another name than the parameter of `sweeps.api` that they are."""
 
