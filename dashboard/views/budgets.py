@@ -1,12 +1,13 @@
 """Learning by budget: which share of a model's seeds has learned with how many epochs."""
 
+import uuid
 from collections.abc import Collection, Mapping, Sequence
 
 import altair as alt
 import pandas as pd
 import streamlit as st
 
-from dashboard import data, placement
+from dashboard import actions, data, placement
 from dashboard.charts.colors import OKABE_ITO
 from dashboard.charts.legend import deduplicate_legends
 from dashboard.charts.pointing import chart_with_names
@@ -14,8 +15,12 @@ from dashboard.charts.scales import configuration_color, share_axis, title_param
 from dashboard.text import verbatim
 from dashboard.words import names
 from seqcls.interpretability.wording import percent
+from sweeps.access import control
+from sweeps.api import open_reader
+from sweeps.api.budgets import more_training
 from sweeps.api.reading import View
 from sweeps.statistics.intervals import wilson
+from sweeps.work.progress import SweepProgress
 
 TITLE = "Learned by budget"
 
@@ -189,3 +194,36 @@ def show(config_ids: Sequence[int], view: View) -> None:
     placement.show_keys(keys)
     placement.show(chart, "learned_share")
     st.caption(verbatim(meaning(models, view)))
+
+
+FURTHER = "4x"
+"""The budget that a page offers; the command takes any."""
+
+
+def offer_more(sweep: SweepProgress) -> None:
+    """A button that trains what has not learned with a larger budget, once the sweep is done."""
+    if sweep.state != "done" or f"{sweep.name}-{FURTHER}" in data.sweep_names().values():
+        return
+    counts = data.configurations(View(sweeps=(sweep.name,)))
+    waiting = int((counts["judged"] - counts["learned"]).sum())
+    if not waiting:
+        return
+    with st.container(horizontal=True, vertical_alignment="center"):
+        have = "1 model has" if waiting == 1 else f"{waiting:,} models have"
+        st.caption(f"{have} not learned.", width="content")
+        st.button(
+            f"Train with {FURTHER.removesuffix('x')} times the epochs",
+            key=f"more {sweep.id}",
+            icon=":material/more_time:",
+            on_click=_train_further,
+            args=(sweep.name, uuid.uuid4().hex),
+            **control("Launches these seeds, with a larger budget, as a sweep beside this one."),
+        )
+
+
+def _train_further(sweep: str, token: str) -> None:
+    def do() -> None:
+        if (spec := more_training(open_reader(), sweep, FURTHER).spec) is not None:
+            actions.launch([spec], token)
+
+    actions.attempt(do)

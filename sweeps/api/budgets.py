@@ -253,7 +253,8 @@ def _spec(
     for entry, (_, seeds) in zip(entries, members, strict=bool(entries)):
         if seeds != usual:
             entry["model_seeds"] = list(seeds)
-    more = f"{budget} the epochs" if str(budget).endswith("x") else f"{budget} epochs"
+    times = str(budget).removesuffix("x")
+    more = f"{times} epochs" if times == str(budget) else f"{times} times the epochs"
     return parse_spec(
         {
             "name": name,

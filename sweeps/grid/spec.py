@@ -129,13 +129,14 @@ class SweepSpec(WrittenSpec):
     def num_runs(self) -> int:
         """How many runs the grid has; nothing is expanded to know it."""
         combinations = math.prod(map(len, self.axes.values()))
-        return combinations * sum(len(self._seeds(entry)) for entry in self.configurations)
+        return combinations * sum(len(self.seeds_of(entry)) for entry in self.configurations)
 
     def configs(self) -> Iterator[RunConfig]:
         """Every configuration of the grid. Raises as `members`."""
         return (config for config, _ in self.members())
 
-    def _seeds(self, entry: Mapping[str, Any]) -> Seeds:
+    def seeds_of(self, entry: Mapping[str, Any]) -> Seeds:
+        """The model seeds of one of the `configurations`."""
         seeds: Seeds = entry.get("model_seeds", self.model_seeds)
         return seeds
 
@@ -162,7 +163,7 @@ class SweepSpec(WrittenSpec):
                         "stands in it twice; remove one"
                     )
                 seen.add(config.key)
-                yield config, self._seeds(entry)
+                yield config, self.seeds_of(entry)
 
 
 class Plan(SweepSpec):
