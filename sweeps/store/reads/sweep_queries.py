@@ -94,9 +94,9 @@ def leaving_runs(store: Store, spec: SweepSpec) -> list[LeavingRun]:
         rows = connection.execute(members).all()
     if not rows:
         return []
-    members = [(config.key, seeds) for config, seeds in spec.members()]
-    sets = {seeds: frozenset(seeds) for _, seeds in members}
-    seeds_of = {key: sets[seeds] for key, seeds in members}
+    asked = [(config.key, seeds) for config, seeds in spec.members()]
+    sets = {seeds: frozenset(seeds) for _, seeds in asked}
+    seeds_of = {key: sets[seeds] for key, seeds in asked}
     return [
         LeavingRun(run_id, bool(new))
         for run_id, key, seed, new in rows
