@@ -9,6 +9,7 @@ import pandas as pd
 from dashboard import data
 from dashboard.report import failing_models
 from dashboard.report.document import (
+    by_budget,
     by_length,
     by_seed,
     document,
@@ -19,7 +20,7 @@ from dashboard.report.document import (
 )
 from dashboard.report.failing_models import causes_of_models, remedies
 from dashboard.text import models_fail
-from dashboard.views import configurations, shortcuts
+from dashboard.views import budgets, configurations, shortcuts
 from dashboard.views.scores import MAX_ROWS
 from dashboard.words import measures, names, outcomes
 from dashboard.words.outcomes import OutcomeCounts
@@ -122,6 +123,7 @@ def _parts(page: _ReportPage) -> Iterator[str]:
     yield section("Configurations", _table(table), _worst_first(table), _no_better(tested))
     yield section("Accuracy by string length", *by_length(view, tested))
     yield section("Seed by seed", *by_seed(view, tested))
+    yield section(budgets.TITLE, *by_budget(view, tested))
     named = names.configuration_names(tested["config_id"].head(MAX_ROWS).tolist())
     every = models[(models["failing"] > 0) & (models["picked"] > 0)]
     every = every.sort_values("errors", ascending=False)

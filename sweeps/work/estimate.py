@@ -150,8 +150,8 @@ def _plan_runs(specs: Iterable[SweepSpec]) -> dict[tuple[str, int], PlannedRun]:
     """The runs that are asked for, by the key of their configuration and their model seed."""
     planned: dict[tuple[str, int], PlannedRun] = {}
     for spec in specs:
-        for config in spec.configs():
-            for seed in spec.model_seeds:
+        for config, seeds in spec.members():
+            for seed in seeds:
                 run = PlannedRun(len(planned), config, seed, spec.every_epoch, spec.verdict)
                 planned.setdefault((config.key, seed), run)
     return planned
