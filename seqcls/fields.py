@@ -98,7 +98,9 @@ def check_read(config: RunConfig) -> None:
                 by += f": only {ANY_SAMPLER} lets choose how negative strings are drawn"
             raise ConfigError(f"{name}={config.changed[name]!r}: not read by {by}; leave it out")
     if config.decay != "all" and config.weight_decay == 0:
-        raise ConfigError(f"decay={config.decay!r}: with weight_decay=0.0 none do; leave it out")
+        raise ConfigError(
+            f"decay={config.decay!r}: with weight_decay=0.0 nothing decays; leave it out"
+        )
     if config.learning_rate_interval != "epoch" and config.final_learning_rate_factor == 1:
         raise ConfigError(
             f"learning_rate_interval={config.learning_rate_interval!r}: with "
