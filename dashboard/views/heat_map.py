@@ -223,7 +223,7 @@ def outcome_map(
 
 
 def _sized(
-    layers: alt.LayerChart,
+    layers: alt.LayerChart | alt.FacetChart,
     cells: pd.DataFrame,
     columns: int,
     rows: int,
