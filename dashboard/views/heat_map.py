@@ -199,30 +199,31 @@ def outcome_map(
             format=".0%", orient="right", gradientLength=LEGEND_LENGTH, values=[0, 0.5, 1]
         ),
     )
-    known = alt.expr.isValid(alt.datum.generalizing_share)
     clicked = alt.selection_point(name=CLICKED, fields=["cell"], empty=False)
-    rectangles = base.mark_rect(stroke=GREY, strokeWidth=1, invalid=None).encode(
-        color=alt.when(known).then(share).otherwise(alt.value(GREY)),
-        fillOpacity=alt.when(known).then(alt.value(1)).otherwise(alt.value(0.25)),
-        strokeDash=alt.when(alt.datum.none_learned)
-        .then(alt.value(HATCH))
-        .otherwise(alt.value([1, 0])),
-        tooltip=_tooltips([x, y, *([facet] if facet else []), *others], ACCURACY, outcomes=True),
-    )
-    light = "!isValid(datum.generalizing_share)"
-    ink = readable_on("generalizing_share")
+    fields = [x, y, *([facet] if facet else []), *others]
+    tooltip = _tooltips(fields, ACCURACY, outcomes=True)
+    known = base.transform_filter("isValid(datum.generalizing_share)")
+    other = base.transform_filter("!isValid(datum.generalizing_share)")
     layers = alt.layer(
-        rectangles.add_params(clicked),
-        base.transform_filter(f"!({light})")
-        .mark_text(fontSize=12)
-        .encode(alt.Text("both:N"), color=ink),
-        base.transform_filter(light).mark_text(fontSize=12, color=INK).encode(alt.Text("both:N")),
+        known.mark_rect(stroke=GREY, strokeWidth=0.5)
+        .encode(color=share, tooltip=tooltip)
+        .add_params(clicked),
+        other.mark_rect(color=GREY, fillOpacity=0.3, stroke=GREY, strokeWidth=2).encode(
+            strokeDash=alt.when(alt.datum.none_learned)
+            .then(alt.value(HATCH))
+            .otherwise(alt.value([1, 0])),
+            tooltip=tooltip,
+        ),
+        known.mark_text(fontSize=12).encode(
+            alt.Text("both:N"), color=readable_on("generalizing_share")
+        ),
+        other.mark_text(fontSize=12, color=INK).encode(alt.Text("both:N")),
     )
     return _sized(layers, cells, len(columns), len(rows), BOTH, facet)
 
 
 def _sized(
-    layers: alt.LayerChart,
+    layers: alt.LayerChart | alt.FacetChart,
     cells: pd.DataFrame,
     columns: int,
     rows: int,
