@@ -27,6 +27,7 @@ from sweeps.api import trials as remedy_trials
 from sweeps.api.reading import View, as_of_now, one_moment
 from sweeps.grid.spec import parse_spec
 from sweeps.processes import retry_lost
+from sweeps.results import Outcome
 from sweeps.statistics import differences, intervals
 from sweeps.store import trust
 from sweeps.work import progress as progressing
@@ -223,6 +224,7 @@ count_runs = cached(reading.count_runs)
 count_string_errors = cached(reading.count_string_errors)
 error_kinds_by_length = cached(reading.error_kinds_by_length)
 failing_models = cached(reading.failing_models)
+first_wrong_lengths = cached(reading.first_wrong_lengths)
 first_wrong_places = cached(reading.first_wrong_positions)
 loops = cached(remedy_trials.loops)
 languages = cached(reading.languages, reading.configs_revision)
@@ -306,7 +308,16 @@ def importance(view: View, config_ids: tuple[int, ...], measure: str) -> pd.Data
     seeds = seeds[seeds["config_id"].isin(config_ids)]
     # No length is less than the shortest that is tested: what solves none of those counts as none.
     seeds = seeds.assign(solved_length=seeds["solved_length"].fillna(0))
-    return differences.importance(seeds, read_settings(config_ids), differences.MEASURES[measure])
+    seeds = seeds.assign(generalizes=(seeds["outcome"] == Outcome.GENERALIZES).astype(int))
+    # Of models that have not learned, nothing is said of longer strings.
+    if measure == "Median solved length":
+        seeds = seeds[seeds["outcome"] != Outcome.NOT_LEARNED]
+    elif measure == "Share that generalizes":
+        seeds = seeds[seeds["outcome"].isin([Outcome.GENERALIZES, Outcome.FAILS_BEYOND])]
+    elif measure == "Share that learned":
+        seeds = seeds[seeds["learned"].notna()]
+    ids = tuple(x for x in config_ids if x in set(seeds["config_id"]))
+    return differences.importance(seeds, read_settings(ids), differences.MEASURES[measure])
 
 
 def trained_model(run_id: int, epoch: int | None) -> "TrainedModel":

@@ -36,6 +36,9 @@ The fields of the configuration go by their own names.
 ONE = ("failing", "kind", "below", "learned")
 """Filters of one value."""
 
+THRESHOLDS = {"below": "fails below (%)", "learned": "learned from (%)"}
+"""What the thresholds are called where filters are listed."""
+
 UNKNOWN = "unknown in the link"
 """What the link asked for and no filter has, by the parameter, until the filters are cleared."""
 
@@ -228,7 +231,8 @@ def describe_filters() -> str:
     chosen.pop("sweep", None)
     chosen |= {str(name): st.session_state.get(str(name)) for name in data.settings()}
     said = [
-        f"{name} = {', '.join(map(str, value)) if isinstance(value, list) else value}"
+        f"{THRESHOLDS.get(name, name)} = "
+        f"{', '.join(map(str, value)) if isinstance(value, list) else value}"
         for name, value in chosen.items()
         if value not in (None, [])
     ]
@@ -264,6 +268,14 @@ def current() -> View:
     )
 
 
+def describe_picked(view: View) -> list[str]:
+    """What each model does that the filters pick by its results, as Markdown, such as `fails`."""
+    picked = ["fails"] if view.failing else []
+    if view.outcomes:
+        picked.append(f"has the outcome {' or '.join(f'*{each}*' for each in view.outcomes)}")
+    return picked if view.kind is None else [*picked, f"has {view.kind}"]
+
+
 def _results(came_to: Sequence[str]) -> None:
     words = measures.words_of(data.languages()).words
     missed = words.misses.format(f"at least one of its {words.plural('test')}")
@@ -295,7 +307,7 @@ def _results(came_to: Sequence[str]) -> None:
         f"{verbatim(words.plural(''))} longer than those of training counts.",
     )
     st.number_input(
-        "A model has learned from an accuracy of (%)",
+        "Learned: accuracy of at least (%)",
         min_value=0.0,
         max_value=100.0,
         value=PLAIN["learned"],

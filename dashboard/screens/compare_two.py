@@ -18,11 +18,66 @@ from sweeps.api import models as questions
 from sweeps.api.comparisons import Compared, ComparedRuns, compare_configs, compare_runs
 from sweeps.api.presentation import display_strings
 from sweeps.api.reading import View
+from sweeps.results import Outcome
+from sweeps.statistics.differences import ComparedShares
 from sweeps.statistics.intervals import CONFIDENCE, FEWEST, ConfidenceInterval, PairTable
 
 
 def of_configurations(compared: Compared, names: tuple[str, str]) -> None:
-    """Failing seeds of both, their difference, and whether the same seeds fail."""
+    """How many seeds of both learned, and, of those that did, whether the same generalize."""
+    _say_what_learned(compared.learning)
+    if compared.generalizing.difference is None:
+        _of_failing(compared, names)
+        return
+    shares = compared.generalizing
+    with st.container(horizontal=True, gap="medium", key="differences"):
+        for name, share, (count, of) in zip(names, shares.shares, shares.counts, strict=True):
+            st.metric(
+                verbatim(name),
+                f"{count} of {of} generalize",
+                delta=_span(share),
+                delta_color="off",
+                delta_arrow="off",
+                help="Seeds that generalize, of those that learned, and the 95% interval of their "
+                "share (Wilson).",
+                width="content",
+            )
+        _difference(
+            "Difference of generalizing shares", compared.generalizing.difference, "Newcombe"
+        )
+        _difference(
+            "Difference of median accuracy", compared.comparison.median_difference, "bootstrap"
+        )
+    if shares.p_value is None:
+        st.caption(
+            "No McNemar test: no seed learned in both, so the two are compared as independent "
+            "samples."
+        )
+        return
+    _sentence(shares.table, shares.p_value, "seeds that learned in both", "generalize")
+    _paired_table(shares.table, names, "generalizes", "does not generalize")
+
+
+def _say_what_learned(learning: ComparedShares) -> None:
+    """How many seeds learned the trained lengths, and how many are left out beyond these."""
+    sides = [
+        f"{count} of {of} in the {place}"
+        for place, (count, of) in zip(("first", "second"), learning.counts, strict=True)
+        if of
+    ]
+    if not sides:
+        return
+    missed = sum(of - count for count, of in learning.counts)
+    left_out = (
+        f" The {missed:,} that have not are left out of what is said of longer strings."
+        if missed
+        else ""
+    )
+    st.markdown(f"Learned the trained lengths: **{', '.join(sides)}**.{left_out}")
+
+
+def _of_failing(compared: Compared, names: tuple[str, str]) -> None:
+    """Failing seeds of both, where it is not known of both whether any generalizes."""
     comparison = compared.comparison
     with st.container(horizontal=True, gap="medium", key="differences"):
         for name, share, runs in zip(names, comparison.failing, comparison.runs, strict=True):
@@ -48,6 +103,12 @@ def of_configurations(compared: Compared, names: tuple[str, str]) -> None:
 
 def of_models(compared: ComparedRuns, names: tuple[str, str]) -> None:
     """Strings that both get wrong, or only one, and whether that may be chance."""
+    first, second = compared.outcomes
+    unlearned = Outcome.NOT_LEARNED in compared.outcomes
+    st.markdown(
+        f"Outcome: **{first}** of the first, **{second}** of the second."
+        + " What has not learned the trained lengths says nothing of longer strings." * unlearned
+    )
     with st.container(horizontal=True, gap="medium", key="differences"):
         _difference("Difference of wrong shares", compared.difference, "Newcombe")
     if compared.table is None or compared.p_value is None:
@@ -170,10 +231,12 @@ def _of_models(
     parts = []
     for run_id, name in zip(run_ids, called, strict=True):
         points = scores.points(data.scores_by_length((run_id,), width), MEASURE)
-        seed = int(data.model(run_id)["model_seed"].iloc[0])
-        parts.append(points.assign(configuration=name, model_seed=seed))
+        model = data.model(run_id).iloc[0]
+        seed, learned = int(model["model_seed"]), model["learned"]
+        parts.append(points.assign(configuration=name, model_seed=seed, learned=learned))
     seeds = pd.concat(parts, ignore_index=True)
-    medians = seeds.rename(columns={"value": "median"})[["configuration", "middle", "median"]]
+    kept = ["configuration", "middle", "median", "learned"]
+    medians = seeds.rename(columns={"value": "median"})[kept]
     return seeds, medians.assign(low=float("nan"), high=float("nan"), n=1)
 
 

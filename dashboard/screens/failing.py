@@ -1,5 +1,6 @@
 """Which models fail, on which strings, and which strings break most seeds."""
 
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -10,17 +11,19 @@ from dashboard import data, elements, filters, layout, links, share
 from dashboard.server import visitors
 from dashboard.text import verbatim
 from dashboard.views import causes, error_places, remedies
-from dashboard.words import languages, measures, names
+from dashboard.words import languages, measures, names, outcomes
 from seqcls.config import RunConfig
 from seqcls.kinds import Kind, Words
+from seqcls.problem import obstacle_of, resolve
 from sweeps.api.presentation import display_strings
 from sweeps.api.reading import KINDS, ErrorSearch, View
+from sweeps.results import Outcome
 
 KINDS_OF_ERRORS = ["false_positives", "false_negatives"]
 CONFIGURATION = "configuration"
 # Before the configuration's name, which may fill a narrow window; and after it.
-LEADING = ["accuracy", "errors", "model_seed"]
-RESULTS = [*KINDS_OF_ERRORS, "solved_length", "run_id"]
+LEADING = ["outcome", "fails_from", "errors", "model_seed"]
+RESULTS = ["accuracy_within", "accuracy", *KINDS_OF_ERRORS, "run_id"]
 STRING_WIDTH = 240
 MODELS_A_PAGE = 100
 STRINGS_A_PAGE = 200
@@ -48,7 +51,7 @@ def _nothing(view: View) -> None:
     tested = int(data.configurations(view)["seeds"].sum())
     if tested:
         makes = "has an error" if view.kind is None else f"has {view.kind}"
-        makes = f"fails and {makes}" if view.failing else makes
+        makes = " and ".join([*filters.describe_picked(replace(view, kind=None)), makes])
         which = "that the other filters leave" if view.picks else "that match the filters"
         st.success(f"None of the {tested:,} tested models {which} {makes}.")
     else:
@@ -65,12 +68,13 @@ def _models(view: View, number: int) -> "pd.Series[Any]":
     if view.picks:
         tested = int(data.configurations(view)["seeds"].sum())
         these = f" Counted are those of {tested:,} tested models that match the filters."
+    came_to = outcomes.describe_outcomes(data.failing_models(view, number)["outcome"])
     st.caption(
-        f"{verbatim(miss)}, {order}.{these} Select one to see its "
+        f"{verbatim(miss)}, {order}: {came_to}.{these} Select one to see its "
         f"{verbatim(said.words.plural(''))} below."
     )
     first = links.first_of_page(number, MODELS_A_PAGE, "models_page")
-    table = data.failing_models(view, MODELS_A_PAGE, first)
+    table = _with_first_failures(data.failing_models(view, MODELS_A_PAGE, first))
     config_ids = table["config_id"].tolist()
     named = table["config_id"].map(names.configuration_names(list(dict.fromkeys(config_ids))))
     settings = names.settings_that_differ(config_ids)
@@ -80,7 +84,7 @@ def _models(view: View, number: int) -> "pd.Series[Any]":
     shown["config_id"] = named
     shown = shown.rename(columns={"config_id": CONFIGURATION})
     shown[names.CHIPS] = names.chips_of(config_ids)
-    elsewhere = _linked_elsewhere(table["run_id"].tolist())
+    elsewhere = _linked_elsewhere(table["run_id"].tolist(), view)
     chosen = links.selectable(
         shown,
         table["run_id"].tolist(),
@@ -96,12 +100,34 @@ def _models(view: View, number: int) -> "pd.Series[Any]":
     return table[table["run_id"] == chosen[0]].astype(object).iloc[0]
 
 
-def _linked_elsewhere(shown: list[int]) -> "pd.Series[Any] | None":
+def _trained_lengths(config_ids: list[int]) -> dict[int, range]:
+    """The lengths that models of these configurations were trained on, where that is known."""
+    configs = data.some_configs(tuple(dict.fromkeys(config_ids)))
+    here = {x: resolve(config) for x, config in configs.items() if obstacle_of(config) is None}
+    known = {config_id: problem.trained_lengths for config_id, problem in here.items()}
+    return {config_id: lengths for config_id, lengths in known.items() if lengths is not None}
+
+
+def _with_first_failures(models: pd.DataFrame) -> pd.DataFrame:
+    """These models with `fails_from`: the shortest length beyond trained ones that they got wrong.
+
+    Missing of those that have not learned, whatever they did there.
+    """
+    trained = _trained_lengths(models["config_id"].tolist())
+    asked = models[models["outcome"].isin([Outcome.FAILS_BEYOND, Outcome.GENERALIZES])]
+    longest = asked["config_id"].map({x: lengths[-1] for x, lengths in trained.items()})
+    found: dict[int, int] = {}
+    for length, some in asked.groupby(longest):
+        found |= data.first_wrong_lengths(tuple(some["run_id"].tolist()), int(str(length)))
+    return models.assign(fails_from=models["run_id"].map(found).astype("Int64"))
+
+
+def _linked_elsewhere(shown: list[int], view: View) -> "pd.Series[Any] | None":
     """The failing model of the link, where the table does not show it; None where there is none."""
     linked = links.numbers_of("run")[:1]
     if not linked or linked[0] in shown:
         return None
-    rows = data.model(linked[0])
+    rows = _with_first_failures(data.model(linked[0], view))
     if rows.empty:
         st.warning(f"Model {linked[0]} (from the link) is not in this database.")
     elif not int(rows["errors"].iloc[0]):
@@ -121,6 +147,16 @@ def _model(model: "pd.Series[Any]", view: View) -> None:
     errors = data.string_errors(run_id, ErrorSearch(), error_places.MAX_POINTS)
     config = data.some_configs((config_id,))[config_id]
     (kind,) = measures.kinds_of((config_id,))
+    fails_from = None if pd.isna(model["fails_from"]) else int(model["fails_from"])
+    trained = _trained_lengths([config_id]).get(config_id)
+    came_to = outcomes.describe_model(
+        {str(x): y for x, y in model.items()},
+        fails_from,
+        trained,
+        kind.words,
+        is_imported=config.is_imported,
+    )
+    st.markdown(verbatim(came_to))
     _in_short(display_strings(errors, config), model, kind.words)
     remedies.rounding(run_id)
     links.to_model(run_id, "Look inside this model")
@@ -134,9 +170,11 @@ def _in_short(errors: pd.DataFrame, model: "pd.Series[Any]", words: Words) -> No
     with row.container(width=STRING_WIDTH):
         st.caption("Shortest error", help="The first one of that length.")
         st.code(errors["string"].iloc[0], language=None, wrap_lines=True)
-    solved = measures.solved_length(words)
-    length = measures.solved_or_none(model["solved_length"])
-    row.metric("Solved length", length, help=verbatim(solved), width="content")
+    # Of a model that has not learned nothing is said about length.
+    if model["outcome"] != Outcome.NOT_LEARNED:
+        solved = measures.solved_length(words)
+        length = measures.solved_or_none(model["solved_length"])
+        row.metric("Solved length", length, help=verbatim(solved), width="content")
     counted: dict[str, str] = dict(zip(KINDS, KINDS_OF_ERRORS, strict=True))
     if pd.isna(model[KINDS_OF_ERRORS[0]]):
         # Of a task that is no language there is one kind of error.
@@ -244,7 +282,8 @@ def _breaking(view: View, number: int) -> None:
         whose = f"{of:,} models, spread evenly among those that fail: all would take too long"
     miss = " ".join(said.words.miss.format("").split())
     strings, miss = verbatim(said.words.plural("test")), verbatim(miss)
-    st.caption(f"The {len(table)} {strings} that most models {miss}, of {whose}.")
+    learned = "" if view.outcomes else " Models count whether they learned or not."
+    st.caption(f"The {len(table)} {strings} that most models {miss}, of {whose}.{learned}")
     st.dataframe(
         table,
         hide_index=True,

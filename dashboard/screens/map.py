@@ -16,7 +16,8 @@ from dashboard.words import languages, measures
 from seqcls.kinds import Measure
 from sweeps.api.reading import View
 
-SHARES = ("median", "worst", "best", "failing_share")
+OUTCOMES = ("both", "learned_share", "generalizing_share")
+SHARES = ("median", "failing_share", "worst", "best")
 
 # What may be mapped, where all models are measured so.
 MEASURES = ("accuracy", "right_length_given", "token_error_rate")
@@ -65,13 +66,19 @@ def _maps(view: View, language: str | None, fields: list[str], header: DeltaGene
         return
     differing = [str(name) for name in others if name not in grouped]
     settings = {} if language is None else heat_map.language_settings(view, language)
+    names = [*OUTCOMES, *SHARES] if table["judged"].any() else list(SHARES)
+    if not table["judged_beyond"].any():
+        names = [name for name in names if name != "generalizing_share"]
+    if not (table["seeds"] > table["judged"]).any() and table["judged_beyond"].any():
+        # Of models that are judged on trained and on longer lengths, it says the same less well.
+        names.remove("failing_share")
     if facet is None:
         with layout.grid("maps"):
-            for name in ("median", "failing_share", "worst", "best"):
+            for name in names:
                 with st.container():
                     _map(table, grouped, name, settings, measure, differing)
     else:
-        for name in SHARES:
+        for name in names:
             _map(table, grouped, name, settings, measure, differing)
     words = measures.words_of(measured).words
     _say_what_is_left_out(view, language, grouped, words.task)
@@ -105,7 +112,11 @@ def _map(
     """One map; a click on a cell leads to its models."""
     x, y, *facet = grouped
     apart = next(iter(facet), None)
-    chart = placement.build(heat_map.heat_map, table, x, y, value, apart, measure, others)
+    if value == "both":
+        chart = placement.build(heat_map.outcome_map, table, x, y, apart, others)
+    else:
+        known = table if value not in OUTCOMES else table.dropna(subset=[value])
+        chart = placement.build(heat_map.heat_map, known, x, y, value, apart, measure, others)
     worst = max(table.to_dict("records"), key=lambda cell: cell["failing_share"])
     says = (
         f"{len(table)} cells. Most models fail with "

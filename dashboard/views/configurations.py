@@ -195,18 +195,18 @@ def describe_unknown(table: pd.DataFrame, models: pd.DataFrame) -> str:
 
     Args:
         table: a row a configuration: config_id and as `count_outcomes` takes it.
-        models: tested ones: config_id, outcome and tested_within.
+        models: tested ones: run_id, config_id and outcome.
     """
     known = models[models["config_id"].isin(table["config_id"])]
     unknown = known[known["outcome"] == Outcome.NOT_KNOWN]
     first = unknown.drop_duplicates("config_id")
     configs = data.some_configs(tuple(first["config_id"]))
+    tested = [data.model(int(run_id))["tested_within"].iloc[0] for run_id in first["run_id"]]
     reasons = dict.fromkeys(
         why_not_known(
-            None if pd.isna(row["tested_within"]) else int(row["tested_within"]),
-            is_imported=configs[row["config_id"]].is_imported,
+            None if pd.isna(strings) else int(strings), is_imported=configs[config_id].is_imported
         )
-        for row in first.to_dict("records")
+        for strings, config_id in zip(tested, first["config_id"], strict=True)
     )
     number = len(unknown)
     of = "a model" if number == 1 else f"{number:,} models, of each of which"

@@ -8,13 +8,14 @@ import altair as alt
 import pandas as pd
 
 from dashboard import data
-from dashboard.charts.colors import GREY
+from dashboard.charts.colors import GREY, HATCH, INK
 from dashboard.charts.scales import LOW_TO_HIGH, readable_on, title_params
 from dashboard.text import format_value
 from seqcls.fields import language_fields
 from seqcls.interpretability.wording import percents
 from seqcls.kinds import ACCURACY, Measure
 from sweeps.api.reading import View
+from sweeps.results import Outcome
 from sweeps.statistics.intervals import FEWEST, median_intervals, wilson
 
 # Beyond so many values of a field, its cells could not be read.
@@ -111,7 +112,9 @@ def cells_of(models: pd.DataFrame, fields: list[str], measure: Measure = ACCURAC
     Returns:
         The fields; median, best and worst of the measure; failing_share in [0, 1]; seeds (models),
         failing (models), configurations, their number (cell), and the 95% intervals of the median
-        and of the failing share as text: median_interval, failing_interval.
+        and of the failing share as text: median_interval, failing_interval; where there is an
+        outcome, judged, learned, judged_beyond and generalize (models), learned_share and
+        generalizing_share (of those that learned; missing where there is none).
     """
     grouped = models.groupby(fields, sort=True)
     best, worst = ("min", "max") if measure.is_error else ("max", "min")
@@ -132,7 +135,110 @@ def cells_of(models: pd.DataFrame, fields: list[str], measure: Measure = ACCURAC
         for failing, seeds in zip(table["failing"], table["seeds"], strict=True)
     ]
     table["failing_interval"] = _spans([x.low for x in shares], [x.high for x in shares])
+    if "outcome" in models:
+        _count_outcomes(table, grouped)
     return table.astype(dict.fromkeys(fields, str))
+
+
+def _count_outcomes(table: pd.DataFrame, grouped: Any) -> None:
+    """Adds what the models of each cell came to: as counts, shares and text."""
+    outcomes = (
+        grouped["outcome"]
+        .value_counts()
+        .unstack(fill_value=0)
+        .reindex(columns=[x.value for x in Outcome], fill_value=0)
+    )
+    table["judged"] = grouped["learned"].count().to_numpy()
+    table["learned"] = grouped["learned"].sum().astype(int).to_numpy()
+    table["generalize"] = outcomes[Outcome.GENERALIZES.value].to_numpy()
+    table["judged_beyond"] = table["generalize"] + outcomes[Outcome.FAILS_BEYOND.value].to_numpy()
+    for share, count, of in (
+        ("learned_share", "learned", "judged"),
+        ("generalizing_share", "generalize", "judged_beyond"),
+    ):
+        table[share] = table[count] / table[of].where(table[of] > 0)
+    table["learned_of"] = _pairs(table["learned"], table["judged"])
+    table["generalize_of"] = _pairs(table["generalize"], table["judged_beyond"])
+
+
+def _pairs(counts: "pd.Series[int]", of: "pd.Series[int]") -> list[str]:
+    pairs = zip(counts.tolist(), of.tolist(), strict=True)
+    return [f"{count}/{whole}" if whole else "\N{EN DASH}" for count, whole in pairs]
+
+
+def outcome_map(
+    cells: pd.DataFrame, x: str, y: str, facet: str | None = None, others: Sequence[str] = ()
+) -> alt.LayerChart | alt.FacetChart:
+    """Cells colored by the share that generalizes of those that learned, gray where none did.
+
+    In each stand how many learned, of those judged, and how many of those generalize.
+
+    Args:
+        cells: as `heat_map` takes them, with the counts and shares of outcomes.
+        x: the field along the horizontal axis.
+        y: the field along the vertical axis.
+        facet: the field of which each value gets a map of its own, beside the others.
+        others: columns of text with what else differs, each a line of the text at a cell.
+    """
+    cells = cells.assign(
+        none_learned=(cells["judged"] > 0) & (cells["learned"] == 0),
+        both=cells["learned_of"] + " \N{MIDDLE DOT} " + cells["generalize_of"],
+    )
+    columns, rows = _in_order(cells[x]), _in_order(cells[y])
+    base = alt.Chart(cells).encode(
+        x=alt.X(
+            field=_escape(x), type="nominal", title=x, sort=columns, axis=alt.Axis(labelAngle=0)
+        ),
+        y=alt.Y(field=_escape(y), type="nominal", title=y, sort=rows[::-1]),
+    )
+    share = alt.Color(
+        "generalizing_share:Q",
+        title=None,
+        scale=alt.Scale(scheme=LOW_TO_HIGH, domain=[0, 1]),
+        legend=alt.Legend(
+            format=".0%", orient="right", gradientLength=LEGEND_LENGTH, values=[0, 0.5, 1]
+        ),
+    )
+    known = alt.expr.isValid(alt.datum.generalizing_share)
+    clicked = alt.selection_point(name=CLICKED, fields=["cell"], empty=False)
+    rectangles = base.mark_rect(stroke=GREY, strokeWidth=1, invalid=None).encode(
+        color=alt.when(known).then(share).otherwise(alt.value(GREY)),
+        fillOpacity=alt.when(known).then(alt.value(1)).otherwise(alt.value(0.25)),
+        strokeDash=alt.when(alt.datum.none_learned)
+        .then(alt.value(HATCH))
+        .otherwise(alt.value([1, 0])),
+        tooltip=_tooltips([x, y, *([facet] if facet else []), *others], ACCURACY, outcomes=True),
+    )
+    light = "!isValid(datum.generalizing_share)"
+    ink = readable_on("generalizing_share")
+    layers = alt.layer(
+        rectangles.add_params(clicked),
+        base.transform_filter(f"!({light})")
+        .mark_text(fontSize=12)
+        .encode(alt.Text("both:N"), color=ink),
+        base.transform_filter(light).mark_text(fontSize=12, color=INK).encode(alt.Text("both:N")),
+    )
+    return _sized(layers, cells, len(columns), len(rows), BOTH, facet)
+
+
+def _sized(
+    layers: alt.LayerChart,
+    cells: pd.DataFrame,
+    columns: int,
+    rows: int,
+    title: str,
+    facet: str | None,
+) -> alt.LayerChart | alt.FacetChart:
+    """A map as high as its cells, or one for each value of a facet."""
+    height = max(LEAST_HEIGHT, CELL_HEIGHT * rows)
+    if facet is None:
+        return layers.properties(height=height + FURNITURE_HEIGHT, title=title_params(title))
+    width = FACET_CELL_WIDTH * columns
+    return layers.properties(height=height, width=width).facet(
+        alt.Facet(field=_escape(facet), type="nominal", title=facet, sort=_in_order(cells[facet])),
+        columns=max(1, FACETS_WIDTH // (width + FACET_CELL_WIDTH // 2)),
+        title=title_params(title),
+    )
 
 
 @data.shared
@@ -181,6 +287,10 @@ CANNOT = "\N{MULTIPLICATION X}"
 
 _COUNT = f"'n = ' + datum.seeds + (datum.predicted === 'cannot' ? ' {CANNOT}' : '')"
 
+OUTCOME_SHARES = ("learned_share", "generalizing_share")
+
+BOTH = "Learned \N{MIDDLE DOT} generalize, of those that learned"
+
 CELL_HEIGHT = 48
 LEAST_HEIGHT = 150
 """The name of a setting, along the axis, is as long as this."""
@@ -219,7 +329,7 @@ def heat_map(
     """
     columns, rows = _in_order(cells[x]), _in_order(cells[y])
     reverse = value == "failing_share" or measure.is_error
-    spread = [0.0, 1.0] if value == "failing_share" else _spread(cells, measure)
+    spread = [0.0, 1.0] if value.endswith("_share") else _spread(cells, measure)
     clicked = alt.selection_point(name=CLICKED, fields=["cell"], empty=False)
     base = alt.Chart(cells).encode(
         x=alt.X(
@@ -234,7 +344,7 @@ def heat_map(
             scale=alt.Scale(scheme=LOW_TO_HIGH, domain=spread, reverse=reverse),
             # Where the scale begins is said: that of accuracies does not begin at zero.
             legend=alt.Legend(
-                format=".0%" if reverse else ".1~%",
+                format=".0%" if reverse or value.endswith("_share") else ".1~%",
                 orient="right",
                 gradientLength=LEGEND_LENGTH,
                 values=[spread[0], sum(spread) / 2, spread[1]],
@@ -253,16 +363,8 @@ def heat_map(
         .transform_calculate(count=_COUNT)
     )
     layers = alt.layer(rectangles, share, seeds)
-    height = max(LEAST_HEIGHT, CELL_HEIGHT * len(rows))
-    if facet is None:
-        sized = layers.properties(height=height + FURNITURE_HEIGHT)
-        return sized.properties(title=title_params(titles(measure)[value]))
-    width = FACET_CELL_WIDTH * len(columns)
-    return layers.properties(height=height, width=width).facet(
-        alt.Facet(field=_escape(facet), type="nominal", title=facet, sort=_in_order(cells[facet])),
-        columns=max(1, FACETS_WIDTH // (width + FACET_CELL_WIDTH // 2)),
-        title=title_params(titles(measure)[value]),
-    )
+    title = titles(measure)[value]
+    return _sized(layers, cells, len(columns), len(rows), title, facet)
 
 
 def titles(measure: Measure) -> dict[str, str]:
@@ -273,6 +375,8 @@ def titles(measure: Measure) -> dict[str, str]:
         "best": f"Best seed's {name}",
         "worst": f"Worst seed's {name}",
         "failing_share": "Share of failing models",
+        "learned_share": "Share that learned",
+        "generalizing_share": "Share that generalizes, of those that learned",
     }
 
 
@@ -293,9 +397,22 @@ def _in_order(values: "pd.Series[str]") -> list[str]:
     return list(dict.fromkeys(values))
 
 
-def _tooltips(settings: Sequence[str], measure: Measure) -> list[alt.Tooltip]:
+def _tooltips(
+    settings: Sequence[str], measure: Measure, *, outcomes: bool = False
+) -> list[alt.Tooltip]:
     """A line for each setting that differs, and for what the cells show."""
+    if outcomes:
+        return [
+            *(alt.Tooltip(field=_escape(x), type="nominal", title=x) for x in settings),
+            alt.Tooltip("learned_of:N", title="Learned"),
+            alt.Tooltip("generalize_of:N", title="Generalize, of those that learned"),
+            alt.Tooltip("learned_share:Q", title="Share that learned", format=".2~%"),
+            alt.Tooltip("generalizing_share:Q", title="Share that generalizes", format=".2~%"),
+            alt.Tooltip("configurations:Q", title="Configurations"),
+            alt.Tooltip("predicted:N", title="Predicted"),
+        ]
     shares = {**titles(measure), "failing_share": "Failing share"}
+    shares = {x: said for x, said in shares.items() if x not in OUTCOME_SHARES}
     return [
         *(alt.Tooltip(field=_escape(field), type="nominal", title=field) for field in settings),
         *(alt.Tooltip(f"{name}:Q", title=label, format=".2~%") for name, label in shares.items()),

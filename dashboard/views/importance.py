@@ -29,7 +29,23 @@ from sweeps.statistics.intervals import FEWEST
 ROW = 34
 FURNITURE = 90
 
-FORMATS = {"Median accuracy": ".1~%", "Median solved length": ".1f", "Failing share": ".0%"}
+FORMATS = {
+    "Median accuracy": ".1~%",
+    "Median solved length": ".1f",
+    "Failing share": ".0%",
+    "Share that learned": ".0%",
+    "Share that generalizes": ".0%",
+}
+
+OF_WHICH = {
+    "Failing share": " of models fail",
+    "Share that learned": " of models learned",
+    "Share that generalizes": " of those that learned generalize",
+}
+"""What a share is of, in a sentence."""
+
+KNOWN_BY = {"Share that learned": "judged", "Share that generalizes": "judged_beyond"}
+"""Columns of the models that these measures are shares of."""
 
 
 def effect_text(value: float, measure: str) -> str:
@@ -261,7 +277,11 @@ def show(table: pd.DataFrame, view: View, named: list[str]) -> None:
         view: which models of them.
         named: what the configurations are called, row by row.
     """
-    table = table.assign(configuration=named)
+    table = table.assign(
+        configuration=named,
+        share_that_learned=table["learned_share"],
+        share_that_generalizes=table["generalizing_share"],
+    )
     table = table[table["seeds"] > 0]
     table = table.assign(language=table["config_id"].map(data.languages()))
     # A single configuration of a language has nothing to be compared with.
@@ -273,15 +293,17 @@ def show(table: pd.DataFrame, view: View, named: list[str]) -> None:
     seeds = {name: several["seeds"][several["language"] == name].sum() for name in known}
     language = languages.choose(pd.Series(seeds))
     said = measures.words_of(several.loc[several["language"] == language, "config_id"])
+    of_language = several[several["language"] == language]
     measure = links.choice(
         "What it moves",
-        list(MEASURES),
+        [x for x in MEASURES if x not in KNOWN_BY or (of_language[KNOWN_BY[x]] > 0).sum() > 1],
         "moves",
         next(iter(MEASURES)),
         help=verbatim(
             f"Median accuracy: {said.accuracy} Median solved length: "
             f"{measures.solved_length(said.words)} Failing share: of seeds. "
-            f"{measures.failing(view.below, said.words)}"
+            f"{measures.failing(view.below, said.words)} Share that generalizes: of the seeds that "
+            "learned."
         ),
     )
     configs = several[several["language"] == language]
@@ -312,13 +334,13 @@ def _say(first: pd.Series, measure: str, language: str) -> None:
     names = ", ".join(verbatim(name) for name in first["fields"])
     verb = "(changed together) move" if len(first["fields"]) > 1 else "moves"
     worst, best = (effect_text(first[name], measure) for name in ("at_worst", "at_best"))
-    of = " of models fail" if MEASURES[measure].fails else ""
+    of = OF_WHICH.get(measure, "")
     st.markdown(
         f"In {verbatim(language)}, {names} {verb} the {measure.lower()} most: {worst}{of} with "
         f"{verbatim(first['worst'])}, {best} with {verbatim(first['best'])} (difference "
         f"{effect_text(first['moves'], measure)}, {_interval(first, measure)})."
     )
-    kind = "Newcombe" if MEASURES[measure].fails else "bootstrap over seeds"
+    kind = "Newcombe" if MEASURES[measure].is_share else "bootstrap over seeds"
     seeds = "seed by seed" if first["paired"] else "as independent samples"
     others = "" if first["alike"] else " They differ in other settings too, which may be the cause."
     st.caption(
@@ -344,6 +366,8 @@ def _parallel(table: pd.DataFrame, effects: pd.DataFrame, outcome: str) -> None:
     if len(fields) < 2:
         return
     column = outcome.replace(" ", "_")
+    if column.startswith("share_that"):
+        table = table.dropna(subset=[column])
     # As in the weights: where no tested length is solved, none is.
     table = table.fillna({column: 0})
     few = table.sort_values(column, ascending=outcome != OUTCOME, kind="stable").head(MOST_LINES)

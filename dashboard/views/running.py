@@ -3,7 +3,8 @@
 import streamlit as st
 
 from dashboard import actions, data, links
-from dashboard.text import models_fail, verbatim
+from dashboard.text import verbatim
+from dashboard.words import outcomes
 from seqcls.errors import SeqclsError
 from sweeps.access import control
 from sweeps.api import Store, open_reader, reading
@@ -78,9 +79,9 @@ def _show_ended() -> None:
         names = {sweep.id: sweep.name for sweep in data.progress()}
         ended = [names[x] for x in st.session_state.get(ENDED, []) if x in names]
         for name in ended:
-            sums = data.configurations(View(sweeps=(name,)))[["seeds", "failing"]].sum()
-            told = models_fail(int(sums["failing"]), int(sums["seeds"]))
-            # Not as a success: all of them may fail.
+            counts = data.configurations(View(sweeps=(name,)))
+            told = outcomes.describe_counts(outcomes.OutcomeCounts.of(counts))
+            # Not as a success: none of them may have learned.
             st.info(verbatim(f"{name} is done: {told}."), icon=":material/check:")
             if st.button("Compare them", key=f"compare {name}", icon=":material/bar_chart:"):
                 links.to_compare({}, sweeps=[name])

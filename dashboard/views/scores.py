@@ -166,7 +166,7 @@ def limits(config_ids: Sequence[int]) -> pd.DataFrame:
         if (inside := [x for x in lengths if x <= tested])
         for length in inside
     ]
-    rows = [
+    rows: list[tuple[int, str | None, int | None]] = [
         (length, label, firsts[length] if part == "training" else None)
         for length, label, part in marks
     ]

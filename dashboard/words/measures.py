@@ -100,6 +100,10 @@ SHORTCUT = (
     "shortcut reader is fitted on training strings and sees only a little of each, such as letter "
     "counts or which bigrams occur."
 )
+OUTCOME = (
+    "What it came to at the thresholds in the sidebar: first whether it learned the lengths that "
+    "it was trained on, and only then whether it generalizes to longer ones."
+)
 OCCURRENCES = "How often the string is in the test set."
 NOT_KNOWN = "not known"
 """What is right of a string that is not in the file, or too long to be read token by token."""
@@ -114,6 +118,15 @@ def solved_length(words: Words = MISCLASSIFIED) -> str:
         f"The greatest length up to which a model {words.misses.format(f'no test {words.string}')}."
         f" {strings.capitalize()} that are not in the test set may be {words.missed} at a shorter "
         f"length; none: some of the shortest test {strings} are {words.missed}."
+    )
+
+
+def fails_from(words: Words = MISCLASSIFIED) -> str:
+    """What the length is from which a model fails."""
+    missed = words.misses.format(f"some test {words.string}")
+    return (
+        f"The shortest length beyond the trained ones at which it {missed}. None of models that "
+        "have not learned: their errors say nothing about length."
     )
 
 
@@ -235,7 +248,15 @@ def model_columns(spoken: KindWords) -> dict[str, Any]:
     """How the columns of a table of models are shown."""
     words = spoken.words
     errors = f"{words.plural('test').capitalize()} that it {words.misses.format('')}"
+    within = f"Share of {words.plural('')} of trained lengths that it is right on."
     return {
+        "outcome": TextColumn("Outcome", help=OUTCOME, width=95),
+        "fails_from": NumberColumn(
+            "Fails from", help=verbatim(fails_from(words)), format="%d", width=80
+        ),
+        "accuracy_within": NumberColumn(
+            "Trained lengths", help=verbatim(within), format="percent", width=110
+        ),
         "run_id": NumberColumn("Run", help="The model's number in the database.", width=60),
         "model_seed": NumberColumn("Seed", help="The seed of its initial values.", width=60),
         "errors": NumberColumn("Errors", help=verbatim(f"{' '.join(errors.split())}."), width=70),

@@ -4,14 +4,16 @@ A model is judged on the lengths that it was trained on first. Of one that has n
 nothing is said of longer strings.
 """
 
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Self
+from typing import Any, Self
 
 import pandas as pd
 
 from seqcls.interpretability.wording import percent, percents
 from seqcls.kinds import MISCLASSIFIED, Words
-from sweeps.results import LEARNED_AT
+from sweeps.results import LEARNED_AT, Outcome, why_not_known
 from sweeps.statistics.intervals import wilson
 
 
@@ -66,6 +68,10 @@ def describe_counts(counts: OutcomeCounts, which: str = " models") -> str:
         counts: of the models.
         which: what they are, after their number; nothing where that is clear.
     """
+    if not counts.models:
+        return "no model is tested"
+    if counts.models == 1:
+        return _describe_one(counts)
     if not counts.judged:
         return f"whether {counts.models:,}{which} learned is not known"
     said = f"{counts.learned:,} of {counts.judged:,}{which} learned"
@@ -74,6 +80,16 @@ def describe_counts(counts: OutcomeCounts, which: str = " models") -> str:
     if not counts.judged_beyond:
         return f"{said}; whether they generalize is not known"
     return f"{said}; {_of_these(counts, 'beyond')}"
+
+
+def _describe_one(counts: OutcomeCounts) -> str:
+    if not counts.judged:
+        return "whether the only model learned is not known"
+    if not counts.learned:
+        return "the only model has not learned"
+    if not counts.judged_beyond:
+        return "the only model learned; whether it generalizes is not known"
+    return f"the only model learned and {'generalizes' if counts.generalize else 'fails beyond'}"
 
 
 def _of_these(counts: OutcomeCounts, tested: str) -> str:
@@ -87,6 +103,9 @@ def _of_these(counts: OutcomeCounts, tested: str) -> str:
 def headline(counts: OutcomeCounts, words: Words = MISCLASSIFIED) -> str:
     """The answer to whether models generalize, in a sentence: of those that learned, how many."""
     strings = words.plural("")
+    if counts.models <= 1:
+        said = describe_counts(counts)
+        return f"{said[0].upper()}{said[1:]}."
     if not counts.judged:
         return f"Whether these {counts.models:,} models learned the trained lengths is not known."
     said = f"{counts.learned:,} of {counts.judged:,} models learned the trained lengths"
@@ -99,7 +118,7 @@ def headline(counts: OutcomeCounts, words: Words = MISCLASSIFIED) -> str:
 
 def details(counts: OutcomeCounts, words: Words = MISCLASSIFIED) -> str:
     """The shares with their intervals, and what became of the other models; nothing of none."""
-    if not counts.judged:
+    if not counts.judged or counts.models == 1:
         return ""
     said = [f"Learned: {_share(counts.learned, counts.judged, '95% interval ')}."]
     if counts.judged_beyond:
@@ -122,3 +141,72 @@ def details(counts: OutcomeCounts, words: Words = MISCLASSIFIED) -> str:
 def _share(count: int, of: int, named: str = "") -> str:
     share = wilson(count, of)
     return f"{percent(count / of, 0)} ({named}{percents(share.low, share.high, 0)})"
+
+
+def describe_outcomes(outcomes: Iterable[str]) -> str:
+    """How many models came to what, as a clause: `14 fail beyond, 2 have not learned`."""
+    counts = Counter(outcomes)
+    said = {
+        Outcome.GENERALIZES: ("generalizes", "generalize"),
+        Outcome.FAILS_BEYOND: ("learned and fails beyond", "learned and fail beyond"),
+        Outcome.NOT_LEARNED: ("has not learned", "have not learned"),
+        Outcome.NOT_KNOWN: ("is not known", "are not known"),
+    }
+    parts = [f"{counts[x]:,} {said[x][counts[x] != 1]}" for x in said if counts[x]]
+    return ", ".join(parts)
+
+
+# One model.
+
+
+def describe_model(
+    model: Mapping[str, Any],
+    fails_from: int | None,
+    trained: range | None,
+    words: Words = MISCLASSIFIED,
+    *,
+    is_imported: bool = False,
+) -> str:
+    """What a tested model came to, in a sentence or two.
+
+    Of one that has not learned nothing is said about length.
+
+    Args:
+        model: its row, as `sweeps.api.reading.models` has it.
+        fails_from: the shortest length beyond the trained ones of which it got a string wrong.
+        trained: the lengths that it was trained on; None where that is not known.
+        words: of its task.
+        is_imported: whether it was trained elsewhere.
+    """
+    outcome, within, beyond = (model[x] for x in ("outcome", "accuracy_within", "accuracy_beyond"))
+    lengths = f"trained lengths{_in_brackets(trained)}"
+    if outcome == Outcome.NOT_KNOWN:
+        tested = None if pd.isna(model["tested_within"]) else int(model["tested_within"])
+        why = why_not_known(tested, is_imported=is_imported)
+        if pd.isna(within):
+            return f"Whether it learned is not known: {why}."
+        return f"Learned the {lengths}; whether it generalizes is not known: {why}."
+    source = "validation" if model["within_from"] == "validation" else "test"
+    strings, longer = words.plural(source), words.plural("longer test")
+    if outcome == Outcome.NOT_LEARNED:
+        missed = words.misses.format(f"{percent(1 - within, 1)} of {strings} of {lengths}")
+        return (
+            f"Not learned: it {missed}. What it does on longer {words.plural('')} says nothing "
+            "about length."
+        )
+    also = words.misses.format(f"{percent(1 - within, 1)} of {strings} of {lengths}")
+    if beyond == 1:
+        said = f"Generalizes: it is right on all {longer}"
+        return f"{said}." if within == 1 else f"{said}, but {also}."
+    missed = words.misses.format(f"{percent(1 - beyond, 1)} of {longer}")
+    told = "Fails beyond" if outcome == Outcome.FAILS_BEYOND else "Generalizes at this threshold"
+    on = "fails" if outcome == Outcome.FAILS_BEYOND else "errs"
+    learned = f"it learned the {lengths} and {on} from length {fails_from} on"
+    return f"{told}: {learned}; it {missed}{'' if within == 1 else f', and {also}'}."
+
+
+def _in_brackets(trained: range | None) -> str:
+    if trained is None:
+        return ""
+    first, last = trained[0], trained[-1]
+    return f" ({first})" if first == last else f" ({first} to {last})"

@@ -164,6 +164,7 @@ def compare_configs(
     sides = [
         _finished_runs(frame, config_id, name) for config_id, name in zip(ids, names, strict=True)
     ]
+    first, second = sides
     learned, generalize = zip(*map(learning_of, sides), strict=True)
     lengths = [_with_seeds(queries.length_scores(store, _ids(runs)), runs) for runs in sides]
     same_strings = len(queries.test_set_digests(store, ids)) == 1
@@ -177,7 +178,7 @@ def compare_configs(
         names=names,
         config_ids=ids,
         fields=fields_apart(store, [runs.head(1) for runs in sides]),
-        comparison=differences.compare(*(outcomes_of(runs) for runs in sides), below=view.below),
+        comparison=differences.compare(outcomes_of(first), outcomes_of(second), view.below),
         learning=compare_shares(*learned),
         generalizing=compare_shares(*generalize),
         lengths=by_length(*lengths),

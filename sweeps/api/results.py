@@ -106,8 +106,9 @@ def stored_runs(
 
 
 def _outcome(text: str) -> Outcome:
-    if text not in list(Outcome):
-        raise ConfigError(Parameter("outcome", text), f": {nearest(text, list(Outcome))}")
+    known = [each.value for each in Outcome]
+    if text not in known:
+        raise ConfigError(Parameter("outcome", text), f": {nearest(text, known)}")
     return Outcome(text)
 
 

@@ -156,7 +156,7 @@ def outcomes(db: Db = None) -> None:
         judged = api.judge(store, on_progress)
     for run_id, reason in judged.skipped.items():
         say(f"run {run_id} is left out: {reason}", err=True)
-    say(f"{store.name}: {count(judged.runs, 'run')} judged by validation strings")
+    say(f"{store.name}: {count(judged.runs, 'run')} judged on trained lengths")
 
 
 @db_app.command(epilog="Example: seqcls db check --db runs.db")

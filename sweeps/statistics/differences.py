@@ -343,15 +343,23 @@ class ImportanceMeasure:
     """The column with a row for each model."""
     fails: bool = False
     """Whether it is a share of failing seeds, of which less is better; else a median."""
+    succeeds: bool = False
+    """Whether it is a share of seeds that did well, of which more is better."""
+
+    @property
+    def is_share(self) -> bool:
+        return self.fails or self.succeeds
 
     def of(self, outcomes: Outcomes) -> float:
-        return outcomes.share if self.fails else outcomes.median
+        return outcomes.share if self.is_share else outcomes.median
 
 
 MEASURES = {
     "Median accuracy": ImportanceMeasure("accuracy"),
     "Median solved length": ImportanceMeasure("solved_length"),
     "Failing share": ImportanceMeasure("failing", fails=True),
+    "Share that learned": ImportanceMeasure("learned", succeeds=True),
+    "Share that generalizes": ImportanceMeasure("generalizes", succeeds=True),
 }
 
 
@@ -441,6 +449,8 @@ def _row(
     paired = alike and all(x.seeds == y.seeds for x, y in zip(bad, good, strict=True))
     if measure.fails:
         interval = failing_difference(bad, good, paired=paired)
+    elif measure.succeeds:
+        interval = failing_difference(good, bad, paired=paired)
     else:
         interval = median_difference(good, bad)
         paired = len({x.seeds for x in (*bad, *good)}) == 1

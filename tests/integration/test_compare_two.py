@@ -31,10 +31,15 @@ def test_two_configurations_are_compared_as_the_command_does(
     app = open_app(monkeypatch, SHIPPED, PAGE, config=["2", "5"])
     assert "of trained lengths" in said(app), "and how much of the test was trained on"
     found = compare(open_reader(str(SHIPPED)), "all_initializations", "increased_dimensionality")
-    difference = f"{found.comparison.difference.value:+.1%}".replace(".0%", "%")
-    assert metrics(app)["Difference of failing shares"] == difference
-    assert f"p = {found.comparison.p_value:.3g}" in said(app)
-    assert "7 in the first and 0 in the second" in said(app)
+    shares = found.generalizing
+    assert shares.difference is not None
+    difference = f"{shares.difference.value:+.1%}".replace(".0%", "%").replace(
+        "-", "\N{MINUS SIGN}"
+    )
+    assert metrics(app)["Difference of generalizing shares"] == difference
+    assert f"p = {shares.p_value:.3g}" in said(app)
+    assert "0 in the first and 7 in the second" in said(app)
+    assert "**8 of 8 in the first, 8 of 8 in the second**" in said(app)
     assert found.strings is not None
     alone = found.strings[(found.strings["wrong_a"] == 0) | (found.strings["wrong_b"] == 0)]
     assert f"{len(alone):,} different strings" in said(app)

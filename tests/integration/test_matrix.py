@@ -193,6 +193,7 @@ class Cell:
             "automaton strings": lambda: "60",
             "report out": lambda: str(self.folder / "report.html"),
             "merge others": lambda: str(self.matrix.db),
+            "runs outcome": lambda: "not learned",
             "runs fields": lambda: f"task={self.kind.task['task']}",
             "theory settings": lambda: "positions=rotary",
             "draw part": lambda: "test",
@@ -215,6 +216,7 @@ class Cell:
             "rounds": lambda: "4", "states": lambda: "9", "workers": lambda: "0",
             "precision": lambda: "float64", "kind": lambda: "csv", "form": lambda: "csv",
             "number": lambda: "3", "label": lambda: "positive",
+            "learned_at": lambda: "0.5", "below": lambda: "0.75",
             "where": lambda: f"task={self.kind.task['task']}",
         }  # fmt: skip
         assert name in values, f"{command}: say here what is given for {name!r}"

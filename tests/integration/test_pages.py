@@ -217,6 +217,33 @@ def test_the_thresholds_say_what_has_learned_and_what_generalizes(
     assert app.number_input(key="learned").value == 80
 
 
+def test_a_failing_model_fails_from_a_length_on_only_if_it_learned(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    app = open_app(monkeypatch, SHIPPED, "failing")
+    assert "14 learned and fail beyond, 2 have not learned." in said(app)
+    table = app.dataframe[0].value
+    wrong = rows(
+        SHIPPED,
+        "SELECT run_id, min(length) FROM length_score WHERE wrong AND length > 10 GROUP BY 1",
+    )
+    learned = table[table["outcome"] == "fails beyond"].set_index("run_id")["fails_from"]
+    assert learned.to_dict() == {x: y for x, y in wrong if x in learned.index}
+    others = table[table["outcome"] == "not learned"]
+    assert others["fails_from"].isna().all()
+    text = said(app).replace("\\", "")
+    assert f"and fails from length {learned.iloc[0]} on; it misclassifies" in text
+    app = open_app(monkeypatch, SHIPPED, "failing", run=str(others["run_id"].iloc[0]))
+    text = said(app).replace("\\", "")
+    assert "Not learned: it misclassifies 14.8% of test strings of trained lengths" in text
+    assert "Solved length" not in metrics(app)
+    # What is not in the table is judged by the thresholds of the filters, too.
+    linked = str(others["run_id"].iloc[0])
+    app = open_app(monkeypatch, SHIPPED, "failing", run=linked, seed="0", learned="80")
+    assert f"Model {linked} is not in the table above" in said(app)
+    assert "it learned the trained lengths" in said(app).replace("\\", "")
+
+
 def test_errors_of_a_kind_are_a_filter(monkeypatch: pytest.MonkeyPatch) -> None:
     app = open_app(monkeypatch, SHIPPED, kind="false positives")
     assert "3 of 43 runs match the filters." in said(app)
@@ -241,7 +268,7 @@ def test_selected_configurations_are_in_the_link(monkeypatch: pytest.MonkeyPatch
     app = open_app(monkeypatch, SHIPPED, config=["3", "7"])
     assert sorted(app.query_params["config"]) == ["3", "7"]
     drawn = list(app.get("vega_lite_chart"))
-    assert len(drawn) == 6
+    assert len(drawn) == 7
     assert "lower_magnitude_initializations" in str(drawn[0].proto)
     assert "increased_dimensionality" not in str(drawn[0].proto)
 
@@ -353,7 +380,7 @@ def test_a_share_is_written_alike_in_sentences_and_tables(monkeypatch: pytest.Mo
         json.loads(app.dataframe[0].proto.columns)["median"]["type_config"]["format"] == "percent"
     )
     assert "median accuracy 100%." in said(app)
-    assert '"format": ".2~%"' in open_app(monkeypatch, SHIPPED).get("vega_lite_chart")[0].proto.spec
+    assert '"format": ".2~%"' in open_app(monkeypatch, SHIPPED).get("vega_lite_chart")[1].proto.spec
 
 
 def test_a_sweep_is_shown_as_a_file_that_makes_the_same_sweep(
@@ -451,7 +478,7 @@ def test_a_configuration_keeps_its_color_while_filters_change(
 ) -> None:
     def colors(**filters: str) -> dict[str, str]:
         app = open_app(monkeypatch, SHIPPED, **filters)
-        spec = json.loads(app.get("vega_lite_chart")[0].proto.spec)
+        spec = json.loads(app.get("vega_lite_chart")[1].proto.spec)
         scale = spec["vconcat"][0]["layer"][3]["encoding"]["color"]["scale"]
         return dict(zip(scale["domain"], scale["range"], strict=True))
 
@@ -480,7 +507,7 @@ def test_the_settings_that_matter_are_named_with_their_uncertainty(
     app = open_app(monkeypatch, SHIPPED, moves="Failing share")
     assert "moves the failing share most: 100% of models fail" in said(app)
     assert "95% interval" in said(app)
-    assert len(app.get("vega_lite_chart")) == 6
+    assert len(app.get("vega_lite_chart")) == 7
     assert len(app.title) == 1, "one heading of the first level"
 
 

@@ -21,7 +21,7 @@ def test_what_one_asks_for_most_stands_first_and_times_are_timestamps(
     api.work(store, progress_bar=True)
     assert "2/2 runs" in capsys.readouterr().err
     frame = api.runs(store)
-    assert list(frame)[:8] == [*api.FIRST, "hidden_size"]
+    assert list(frame)[:9] == [*api.FIRST, "hidden_size"]
     assert isinstance(frame["finished_at"].dtype, pd.DatetimeTZDtype)
     assert frame["finished_at"].notna().all()
     assert repr(store) == f"<Store {tmp_path / 'own.db'}>"

@@ -34,7 +34,7 @@ JUDGED: dict[str, Any] = {
 V4 = "v4:7b8c1ff42c9ec3dc346b914566a4ecd3990802a6f6b4eb6fa53fc8570fd0d896"
 V5 = "v5:7aba9c263ad2c8179f6616f4b19c554af50e222c577ed8498472762874e88e0a"
 OUTPUTS: list[Output] = [("01", 1, "stopped early")]
-COUNTED = {"right_length_given": [6, 9], "edits": [0, 2], "target_tokens": [6, 20]}
+COUNTED: dict[str, Any] = {"right_length_given": [6, 9], "edits": [0, 2], "target_tokens": [6, 20]}
 
 
 def digest(

@@ -172,13 +172,39 @@ def count_failing_models(store: Store, view: View) -> int:
         return connection.scalars(query).one()
 
 
-def model(store: Store, run_id: int) -> pd.DataFrame:
+def model(store: Store, run_id: int, view: View | None = None) -> pd.DataFrame:
     """The row that `models` has of a run, with `RANGE_COLUMNS`; none where it is not done or does
     not exist.
+
+    Args:
+        store: where to read.
+        run_id: the run, in the scope of the view or not.
+        view: says what fails and what has learned, if not as is usual.
     """
-    columns = [*model_columns(View()), *(getattr(Run, name) for name in RANGE_COLUMNS)]
+    own = (getattr(Run, name) for name in RANGE_COLUMNS)
+    columns = [*model_columns(view or View()), *own]
     query = select(*columns).where(Run.id == run_id, Run.state == RunState.DONE)
     return _correct_solved_length(store, frame(store, query))
+
+
+def first_wrong_lengths(
+    store: Store, run_ids: Sequence[int], longer_than: int = -1
+) -> dict[int, int]:
+    """The length of the shortest strings that each of these runs got wrong, where it did any.
+
+    Args:
+        store: where to read.
+        run_ids: which runs.
+        longer_than: a length; strings up to it do not count.
+    """
+    query = (
+        select(LengthScore.run_id, func.min(LengthScore.length))
+        .where(one_of(LengthScore.run_id, run_ids), LengthScore.length > longer_than)
+        .where(LengthScore.wrong > 0)
+        .group_by(LengthScore.run_id)
+    )
+    with store.begin() as connection:
+        return {row[0]: row[1] for row in connection.execute(query)}
 
 
 def shortest_tested(store: Store, config_ids: Collection[int]) -> dict[int, int]:

@@ -20,12 +20,13 @@ from sweeps.store.reads.stored import StoredRun, problem_of, read_runs
 from sweeps.store.tables import Config, LengthScore, Run, RunState
 
 
-def fill_from_lengths(connection: Connection) -> None:
-    """Fills in what follows from the test results of finished runs at each length.
+def fill_from_lengths(connection: Connection) -> int:
+    """Fills in what follows from the test results of finished runs at each length; of how many.
 
     Left as they are: runs whose test holds too few strings of trained lengths, those of models
     trained elsewhere, and those whose plug-in is not installed here.
     """
+    filled = 0
     for config_id, problem in _find_unjudged(connection):
         scores: dict[int, list[tuple[int, int, int]]] = defaultdict(list)
         query = (
@@ -49,6 +50,8 @@ def fill_from_lengths(connection: Connection) -> None:
             values: dict[str, Any] = {name: bindparam(f"new_{name}") for name in range_values(None)}
             updated = update(Run).where(Run.id == bindparam("updated_id")).values(values)
             connection.execute(updated, rows)
+            filled += len(rows)
+    return filled
 
 
 def _find_unjudged(connection: Connection) -> Iterator[tuple[int, Problem]]:
@@ -91,7 +94,7 @@ def judge_stored(store: Store, on_progress: OnProgress | None = None) -> JudgedR
     """
     judged = JudgedRuns()
     with store.change() as connection:
-        fill_from_lengths(connection)
+        judged.runs += fill_from_lengths(connection)
     with store.reader().begin() as connection:
         waiting = list(_find_unjudged(connection))
     for number, (config_id, problem) in enumerate(waiting):
