@@ -71,7 +71,7 @@ def _step_seconds(config: RunConfig) -> float:
     moments = np.zeros((2, len(flat)), flat.dtype)
     tiles = epoch_tiles(resolve(config).train, 0, config.precision, special=True)
     scratch, shape = np.empty(TILE, np.int32), shape_of(resolve(config).network)
-    update = Update(1e-3, config.weight_decay, config.gradient_clip)
+    update = Update(np.full(len(tiles.ends), 1e-3), config.weight_decay, config.gradient_clip)
     seconds = []
     for epoch in range(REPEATS + 1):
         started = time.perf_counter()

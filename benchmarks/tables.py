@@ -13,7 +13,7 @@ from seqcls.engines.compiled.engine import Update
 from seqcls.engines.fused.packing import SCHEMES, pack
 from seqcls.engines.fused.tables import TableProgram
 from seqcls.engines.fused.tiles import training_shape
-from seqcls.engines.member import draw_initial
+from seqcls.engines.member import draw_initial, learning_rates
 from seqcls.models.positions import read_ids
 from seqcls.problem import resolve
 from seqcls.sampling.streams import stream
@@ -73,7 +73,7 @@ def _table_epoch(config: RunConfig) -> Callable[[], object]:
     (initial,) = draw_initial([(resolve(config), 0)])
     flat = pack(resolve(config).network, initial)
     moments = np.zeros((2, len(flat)), flat.dtype)
-    update = Update(1e-3, config.weight_decay, config.gradient_clip)
+    update = Update(learning_rates(resolve(config), 1), config.weight_decay, config.gradient_clip)
     assert training_shape(resolve(config)).hidden == HIDDEN
     return lambda: program.epoch(flat, moments, 0, update, 0)
 

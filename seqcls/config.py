@@ -75,6 +75,7 @@ Alpha = Annotated[float, Field(ge=0.05, le=1e6)]
 SamplerSeed = Annotated[int, Field(ge=0, lt=2**32)]
 Share = Annotated[float, Field(gt=0, lt=1)]
 InitStrategy = Literal["default", "output_fan_out"]
+Decay = Literal["all", "matrices"]
 
 
 class _Settings(BaseModel):
@@ -289,7 +290,7 @@ class RunConfig(_NetworkFields):
     """`pillow`: its bitmap font; `digits`: ten handwritten ones of each."""
     distortion: Annotated[float, Field(ge=0, le=1), About("Task", 20, "task")] = 0.0
     """Jitter, spacing, slant, faint ink and noise of pictures; 0 for none."""
-    loss_on: Annotated[Literal["output", "all"], About("Training", 13, "kind")] = "output"
+    loss_on: Annotated[Literal["output", "all"], About("Training", 16, "kind")] = "output"
     """Which tokens a transduction's training loss counts: `all` has the input's too."""
     decoding: Annotated[Literal["greedy", "beam"], About("Task", 21, "kind")] = "greedy"
     """`greedy`: the likeliest token each time; `beam`: several outputs are kept at once."""
@@ -356,29 +357,38 @@ class RunConfig(_NetworkFields):
     imported: Annotated[str, Field(max_length=100_000), About(None, 0, "architecture")] = ""
     """The name and settings of a model trained elsewhere, as JSON; see `seqcls.imported`."""
 
-    train_loss: Annotated[Literal["default", "sigmoid_scaled"], About("Training", 6)] = "default"
+    train_loss: Annotated[Literal["default", "sigmoid_scaled"], About("Training", 7)] = "default"
     """`sigmoid_scaled`: the loss of the report's program."""
     learning_rate: Annotated[float, Field(gt=0, le=10), About("Training", 1)] = 1e-2
     """The optimizer's rate at the start."""
     final_learning_rate_factor: Annotated[float, Field(ge=0, le=1), About("Training", 3)] = 0.5
     """What is left of the learning rate after `max_num_epochs` epochs."""
     learning_rate_schedule: Annotated[Literal["linear", "cosine"], About("Training", 4)] = "linear"
-    """How it falls to that, epoch by epoch."""
-    warm_up_steps: Annotated[int, Field(ge=0, le=1_000_000), About("Training", 5)] = 0
+    """The way it falls to that."""
+    learning_rate_interval: Annotated[Literal["epoch", "step"], About("Training", 5)] = "epoch"
+    """Whether it falls after every epoch, or at every step after the warm-up."""
+    warm_up_steps: Annotated[int, Field(ge=0, le=1_000_000), About("Training", 6)] = 0
     """Steps over which the learning rate grows to its value, linearly."""
     max_num_epochs: Annotated[int, Field(ge=1, le=100_000), About("Training", 2)] = 30
     """Training ends after so many epochs."""
-    min_num_epochs: Annotated[int, Field(ge=0, le=100_000), About("Training", 7)] = 5
+    min_num_epochs: Annotated[int, Field(ge=0, le=100_000), About("Training", 8)] = 5
     """Training does not stop early before so many epochs."""
-    patience: Annotated[int, Field(ge=1, le=100_000), About("Training", 8)] = 3
+    patience: Annotated[int, Field(ge=1, le=100_000), About("Training", 9)] = 3
     """Epochs without a lower validation loss after which training stops."""
-    min_validation_loss: Annotated[float, Field(ge=0), About("Training", 9)] = 0.05
+    min_validation_loss: Annotated[float, Field(ge=0), About("Training", 10)] = 0.05
     """Training stops below this sum over the validation strings, in nats."""
-    stop_when_right: Annotated[bool, About("Training", 10, "kind")] = False
-    """Whether training stops after the first epoch with every validation output right."""
-    weight_decay: Annotated[float, Field(ge=0, le=10), About("Training", 11)] = 0.01
+    stop_when_right: Annotated[bool, About("Training", 11)] = False
+    """Whether training ends, and keeps that model, as soon as every validation string of trained
+    lengths is answered right."""
+    check_every: Annotated[
+        int, Field(ge=0, le=1_000_000_000), About("Training", 12, "stop_when_right")
+    ] = 0
+    """Steps after which that is looked at, counted over all of training; 0: only after epochs."""
+    weight_decay: Annotated[float, Field(ge=0, le=10), About("Training", 13)] = 0.01
     """How strongly weights are pulled toward 0."""
-    gradient_clip: Annotated[float, Field(ge=0, le=1e6), About("Training", 12)] = 0.0
+    decay: Annotated[Decay, About("Training", 14)] = "all"
+    """Which weights are: all, or only matrices, embeddings among them, and no biases or norms."""
+    gradient_clip: Annotated[float, Field(ge=0, le=1e6), About("Training", 15)] = 0.0
     """The largest norm of a member's gradient; 0 means no limit."""
 
     @model_validator(mode="before")

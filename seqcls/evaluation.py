@@ -244,7 +244,7 @@ def evaluate(
     questions = Questions.about(test.examples)
     answers = ask(problem, weights, questions, engine=engine, device=device, fast_writing=True)
     evaluations = [evaluation_of(problem, test, each) for each in answers]
-    if problem.trained_lengths is None or all(each.ranges for each in evaluations):
+    if problem.is_imported or all(each.ranges for each in evaluations):
         return evaluations
     judged = judge_validation(problem, weights, engine=engine, device=device)
     return [
@@ -284,8 +284,9 @@ def range_counts(
     Returns:
         None of models trained elsewhere, and where `validated` has to be asked for first.
     """
-    if (trained := problem.trained_lengths) is None:
+    if problem.is_imported:
         return None
+    trained = problem.trained_lengths
     inside = (lengths >= trained[0]) & (lengths <= trained[-1])
     beyond = lengths > trained[-1]
     longer = int(tested[beyond].sum()), int(wrong[beyond].sum())
@@ -323,9 +324,9 @@ def judge_validation(
 
 def _validation_rows(problem: Problem) -> Int64[np.ndarray, " string"]:
     """Which validation strings have trained lengths."""
-    lengths, trained = stream(problem.validation).epoch(0).strings.lengths, problem.trained_lengths
-    assert trained is not None
-    return np.flatnonzero((lengths >= trained[0]) & (lengths <= trained[-1]))
+    return np.flatnonzero(
+        problem.are_of_trained_lengths(stream(problem.validation).epoch(0).strings)
+    )
 
 
 def evaluation_of(

@@ -30,6 +30,10 @@ READERS = {name: about.readers for name, about in ABOUT.items() if about.readers
 """Fields later than the first version's, and the fields that name who may read them."""
 
 
+READ_TO_STOP = frozenset({"check_every"})
+"""What only training that ends when all is right reads."""
+
+
 def fields_read(config: RunConfig) -> dict[str, frozenset[str]]:
     """The fields that each part of a configuration reads, by the field that names it; and `kind`.
 
@@ -44,6 +48,7 @@ def fields_read(config: RunConfig) -> dict[str, frozenset[str]]:
         "kind": KINDS[kind].reads if kind in KINDS else frozenset(),
         "architecture": model.reads,
         "positions": positions.reads if "positions" in model.reads else frozenset(),
+        "stop_when_right": READ_TO_STOP if config.stop_when_right else frozenset(),
     }
     for part in PARTS:
         field = f"{part}_sampler"
@@ -92,6 +97,13 @@ def check_read(config: RunConfig) -> None:
             if name in ("negatives", "test_negatives"):
                 by += f": only {ANY_SAMPLER} lets choose how negative strings are drawn"
             raise ConfigError(f"{name}={config.changed[name]!r}: not read by {by}; leave it out")
+    if config.decay != "all" and config.weight_decay == 0:
+        raise ConfigError(f"decay={config.decay!r}: with weight_decay=0.0 none do; leave it out")
+    if config.learning_rate_interval != "epoch" and config.final_learning_rate_factor == 1:
+        raise ConfigError(
+            f"learning_rate_interval={config.learning_rate_interval!r}: with "
+            "final_learning_rate_factor=1.0 the learning rate does not fall; leave it out"
+        )
 
 
 def part_named(field: str, name: str, known: Mapping[str, Any]) -> Any:
@@ -154,7 +166,7 @@ def language_of(fields: Mapping[str, Any]) -> str:
 @lru_cache(maxsize=1)
 def _read_by_some() -> frozenset[str]:
     """The fields that some read and others do not."""
-    fields = set(read_by_some_networks() | _read_by_some_tasks())
+    fields = set(read_by_some_networks() | _read_by_some_tasks() | READ_TO_STOP)
     fields = fields.union(*(KINDS[name].reads for name in KINDS.usable()))
     for sampler in SAMPLERS.values():
         names = frozenset(sampler.reads).union(*sampler.reads_of_part.values())

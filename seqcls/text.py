@@ -71,6 +71,10 @@ OTHER_NAMES = {
     **dict.fromkeys(("dtype",), "precision"),
     **dict.fromkeys(("dropout", "p_dropout"), "dropout_rate"),
     **dict.fromkeys(("wd",), "weight_decay"),
+    **dict.fromkeys(("schedule", "scheduler", "lr_schedule"), "learning_rate_schedule"),
+    **dict.fromkeys(("interval", "lr_interval"), "learning_rate_interval"),
+    **dict.fromkeys(("warmup", "warmup_steps", "warm_up"), "warm_up_steps"),
+    **dict.fromkeys(("clip", "grad_clip", "max_grad_norm"), "gradient_clip"),
     **dict.fromkeys(("position", "positional_encoding", "pos_enc"), "positions"),
 }
 """What others call a key of a specification or a field, and what it is called here."""

@@ -25,6 +25,7 @@ FEWEST = 6
 
 OUTPUTS = ("right_length_given", "edits", "target_tokens")
 CELLS = ("tn", "fp", "fn", "tp")
+RANGES = ("tested_within", "wrong_within", "within_from", "tested_beyond", "wrong_beyond")
 
 
 class Facts:
@@ -74,12 +75,52 @@ class Facts:
             run |= {"errors": run["wrong"], "false_positives": run["fp"]}
             run |= {"false_negatives": run["fn"], "accuracy": None, "solved_length": None}
             run["is_solved"] = False
+            run |= self.on_lengths(run)
             if run["state"] == "done":
                 run["accuracy"] = 1 - run["wrong"] / run["tested"]
                 run["solved_length"] = run.get("shortest", run["stored"] + 1) - 1
                 tested = min(self.lengths[run["run_id"]])
                 run["is_solved"] = run["solved_length"] >= tested
         return runs
+
+    def on_lengths(self, run: Row) -> Row:
+        """How a run does on strings of trained lengths, and on longer ones.
+
+        Counted anew from the lengths of its test, between those that its configuration says;
+        only what validation says is taken as it is stored, where the test has fewer than 100.
+        """
+        nothing = dict.fromkeys((*RANGES, "accuracy_within", "accuracy_beyond"))
+        stored = self.stored_runs[run["run_id"]]
+        if run["state"] != "done" or (ends := self.trained(run["config_id"])) is None:
+            return nothing
+        if self.configs[run["config_id"]].get("dataset"):
+            # Rows of files are packed, so that SQL alone cannot say how long they are.
+            counts = {name: stored[name] for name in RANGES}
+            return nothing | counts | _shares(counts)
+        within = self.between(run["run_id"], *ends)
+        beyond = self.between(run["run_id"], ends[1] + 1, 10**9)
+        counts = {"tested_within": within["tested"], "wrong_within": within["wrong"]}
+        counts["within_from"] = "test"
+        if within["tested"] < 100:
+            if stored["within_from"] is None:
+                return nothing
+            if stored["within_from"] == "validation" and stored["tested_within"] > within["tested"]:
+                counts = {name: stored[name] for name in counts}
+        counts |= {"tested_beyond": beyond["tested"], "wrong_beyond": beyond["wrong"]}
+        return counts | _shares(counts)
+
+    def trained(self, config_id: int) -> tuple[int, int] | None:
+        """The shortest and the longest string that training may draw; None where nobody knows."""
+        fields = self.configs[config_id]
+        if fields["architecture"] == "imported":
+            return None
+        if fields["train_sampler"] == "fixed_length":
+            # `CLS` is counted.
+            return fields["sequence_length"] - 1, fields["sequence_length"] - 1
+        first = fields["train_min_length"]
+        if fields["train_sampler"] == "variable_length":
+            first = 1
+        return first, fields["train_max_length"]
 
     @cached_property
     def stored_runs(self) -> dict[int, Row]:
@@ -347,6 +388,29 @@ def fails(run: Row, below: float = 1.0) -> bool:
     return bool(run["state"] == "done" and run["tested"] - run["wrong"] < below * run["tested"])
 
 
+def _shares(counts: Row) -> Row:
+    """The accuracy on trained and on longer lengths; None where there is no string."""
+    return {
+        f"accuracy_{part}": (n - counts[f"wrong_{part}"]) / n if n else None
+        for part in ("within", "beyond")
+        for n in [counts[f"tested_{part}"]]
+    }
+
+
+def outcome(run: Row, learned_at: float = 0.99, below: float = 1.0) -> str | None:
+    """What a run has come to; None where it is not tested."""
+    if run["state"] != "done":
+        return None
+    within, beyond = run["accuracy_within"], run["accuracy_beyond"]
+    if within is None:
+        return "not known"
+    if within < learned_at:
+        return "not learned"
+    if beyond is None:
+        return "not known"
+    return "fails beyond" if beyond < below else "generalizes"
+
+
 def by_configuration(runs: Iterable[Row]) -> dict[int, list[Row]]:
     """Runs by the ids of their configurations."""
     found: dict[int, list[Row]] = {}
@@ -360,12 +424,14 @@ def solved(runs: Iterable[Row]) -> list[float]:
     return [run["solved_length"] if run["is_solved"] else -math.inf for run in done(runs)]
 
 
-def configuration(runs: Sequence[Row], below: float = 1.0) -> Row:
+def configuration(runs: Sequence[Row], below: float = 1.0, learned_at: float = 0.99) -> Row:
     """What a configuration's runs come to."""
     finished = done(runs)
     failing = sorted(run["model_seed"] for run in finished if fails(run, below))
     n = len(finished)
-    middle = float(np.median(solved(runs))) if finished else -math.inf
+    # What has not learned solves nothing that is worth telling.
+    some = solved(run for run in finished if outcome(run, learned_at, below) != "not learned")
+    middle = float(np.median(some)) if some else -math.inf
     row: Row = {
         "config_id": runs[0]["config_id"],
         "seeds": n,
@@ -379,6 +445,14 @@ def configuration(runs: Sequence[Row], below: float = 1.0) -> Row:
         "bootstrap": bootstrap(tuple(run["accuracy"] for run in finished)),
         "median_solved_length": middle if middle > -math.inf else None,
     }
+    came_to = Counter(outcome(run, learned_at, below) for run in finished)
+    judged = sum(run["accuracy_within"] is not None for run in finished)
+    beyond = came_to["generalizes"] + came_to["fails beyond"]
+    row |= {"judged": judged, "learned": judged - came_to["not learned"]}
+    row |= {"judged_beyond": beyond, "generalize": came_to["generalizes"]}
+    row["learned_share"] = row["learned"] / judged if judged else None
+    row["generalizing_share"] = row["generalize"] / beyond if beyond else None
+    row["generalizing_wilson"] = wilson(row["generalize"], beyond) if beyond else None
     for name in ("false_positives", "false_negatives"):
         counts = [run[name] for run in finished if run[name] is not None]
         row[name] = sum(counts) if counts else None

@@ -15,7 +15,7 @@ from dashboard.words import names
 from seqcls.config import ANY_SAMPLER, PARTS, RunConfig
 from seqcls.text import canonical_json
 from sweeps.api import open_reader, reading, why_unreadable
-from sweeps.grid.spec import load_specs
+from sweeps.grid.spec import load_specs, spec_as_written
 from sweeps.grid.written_spec import MAX_NAME
 
 _DASHED = re.compile(r"(\d{1,19})\s*(?:-|\u2013|\.{2,})\s*(\d{1,19})")
@@ -220,7 +220,19 @@ def _offer() -> dict[str, Mapping[str, Any]]:
         return offered
     stored = reading.specifications(open_reader())
     offered |= _starts_of_link()
-    return offered | {of_sweep(name): json.loads(text) for name, text in stored.items()}
+    return offered | {of_sweep(name): _with_seeds_of_all(text) for name, text in stored.items()}
+
+
+def _with_seeds_of_all(submitted: str) -> Mapping[str, Any]:
+    """A stored specification whose every configuration has all of its seeds: the form asks once."""
+    spec: dict[str, Any] = json.loads(submitted)
+    entries = spec.get("configurations", [])
+    if not any("model_seeds" in entry for entry in entries):
+        return spec
+    parsed = spec_as_written(spec)
+    seeds = {seed for entry in parsed.configurations for seed in parsed.seeds_of(entry)}
+    without = [{x: y for x, y in entry.items() if x != "model_seeds"} for entry in entries]
+    return {**spec, "configurations": without, "model_seeds": sorted(seeds)}
 
 
 def _starts_of_link() -> dict[str, Mapping[str, Any]]:

@@ -20,7 +20,7 @@ import vl_convert
 from dashboard.charts.colors import OKABE_ITO
 from dashboard.charts.scales import Drawing
 from dashboard.charts.themes import DARK, LIGHT, apply_theme
-from dashboard.views import scores
+from dashboard.views import budgets, scores
 from dashboard.views.accuracy_by_length import accuracy_by_length
 from dashboard.views.causes import describe_form, describe_not_learned, mechanism_grid
 from dashboard.views.scores import MAX_MODELS, MAX_ROWS
@@ -180,6 +180,18 @@ def by_seed(view: View, table: pd.DataFrame) -> Iterator[str]:
     if drawable < len(table):
         said.append(f"The chart shows the worst {drawable} of {len(table):,} configurations.")
     yield quiet(" ".join(said))
+
+
+def by_budget(view: View, table: pd.DataFrame) -> Iterator[str]:
+    """Which share of seeds has learned with which budget, where models have several."""
+    models = budgets.of_models(view, table["config_id"].tolist())
+    if models.empty:
+        return
+    shown = budgets.table(models).head(MAX_ROWS)
+    yield f'<div class="wide">{shown.to_html(index=False, border=0)}</div>'
+    chart = budgets.learned_share(*budgets.drawn(models))
+    yield _figure("learned_share", chart.to_dict(validate=False))
+    yield quiet(budgets.meaning(models, view))
 
 
 def mechanisms(failing: pd.DataFrame, cause_rows: pd.DataFrame) -> Iterator[str]:

@@ -154,7 +154,7 @@ def models(
     """A line for each failing model, unfolded to its causes and its strings.
 
     Args:
-        failing: run_id, config_id, model_seed, accuracy, errors; the worst of each first. Those of
+        failing: run_id, config_id, model_seed, outcome, accuracy, errors; the worst of each first. Those of
             other configurations than the named are counted.
         causes: of some of them, as `sweeps.store.reads.explained.causes`.
         named: what configurations are called, in order.
@@ -196,7 +196,7 @@ def _model(
     cause = "" if first is None else f", {'' if first == NOT_LEARNED else 'mostly '}{first}"
     head = (
         f"Seed {int(model['model_seed'])} <small>run {run_id}: "
-        f"accuracy {percent(model['accuracy'])}, {len(errors):,} different "
+        f"{model['outcome']}, accuracy {percent(model['accuracy'])}, {len(errors):,} different "
         f"{html.escape(words.plural(words.missed))}"
         f"{html.escape(cause)}</small>"
     )

@@ -9,6 +9,7 @@ import pandas as pd
 from dashboard import data
 from dashboard.report import failing_models
 from dashboard.report.document import (
+    by_budget,
     by_length,
     by_seed,
     document,
@@ -19,16 +20,17 @@ from dashboard.report.document import (
 )
 from dashboard.report.failing_models import causes_of_models, remedies
 from dashboard.text import models_fail
-from dashboard.views import configurations, shortcuts
+from dashboard.views import budgets, configurations, shortcuts
 from dashboard.views.scores import MAX_ROWS
-from dashboard.words import measures, names
+from dashboard.words import measures, names, outcomes
+from dashboard.words.outcomes import OutcomeCounts
 from seqcls import __version__
 from seqcls.interpretability.wording import percent
 from seqcls.theory.table import NOT_KNOWN
 from sweeps.api import Store, reading
 from sweeps.api.reading import Note, SweepRecord, View
 from sweeps.grid.written_spec import toml_of
-from sweeps.results import setting_names
+from sweeps.results import Outcome, setting_names
 
 MOST_SWEEPS = 100
 """That are listed on a page, the latest; a page that leads to the pages of sweeps lists all."""
@@ -121,6 +123,7 @@ def _parts(page: _ReportPage) -> Iterator[str]:
     yield section("Configurations", _table(table), _worst_first(table), _no_better(tested))
     yield section("Accuracy by string length", *by_length(view, tested))
     yield section("Seed by seed", *by_seed(view, tested))
+    yield section(budgets.TITLE, *by_budget(view, tested))
     named = names.configuration_names(tested["config_id"].head(MAX_ROWS).tolist())
     every = models[(models["failing"] > 0) & (models["picked"] > 0)]
     every = every.sort_values("errors", ascending=False)
@@ -168,6 +171,8 @@ def _head(page: _ReportPage) -> str:
         if page.only and len(models) == 1:
             which = " that matches the filters"
     fail = models_fail(int(models["failing"].sum()), len(models), which)
+    table = configurations.table(replace(view, failing=False, outcomes=(), kind=None))
+    came_to, words = OutcomeCounts.of(table), measures.words_of(models["config_id"]).words
     picked = int(models["picked"].sum())
     drawn = ""
     if picked < len(models):
@@ -175,10 +180,15 @@ def _head(page: _ReportPage) -> str:
             f" {picked:,} of these {len(models):,} are listed and drawn, as filtered; shares and "
             "medians cover all."
         )
-    means = measures.failing(page.view.below, measures.words_of(models["config_id"]).words)
+    means = measures.failing(page.view.below, words)
+    known = [outcomes.details(came_to, words)]
+    known.append(outcomes.meaning(words, view.learned_at, view.below))
+    known.append(configurations.describe_unknown(table, models))
     said = "" if len(sweeps) != 1 else "".join(_write_notes(sweeps[0]))
     return (
         f"<h1>{html.escape(page.title)}</h1>\n{said}{quiet(page.only) if page.only else ''}\n"
+        f"<p><strong>{html.escape(outcomes.headline(came_to, words))}</strong></p>\n"
+        f"{quiet(' '.join(filter(None, known)))}\n"
         f"<p><strong>{fail[0].upper()}{fail[1:]}</strong>. Failing: {html.escape(means)} Median "
         f"accuracy {percent(models['accuracy'].median())}.{drawn}</p>\n"
         f"{'' if len(sweeps) == 1 and page.pages is None else _list(sweeps, page.pages or {})}\n"
@@ -204,17 +214,31 @@ def _list(sweeps: Sequence[_ReportSweep], pages: Mapping[str, str]) -> str:
             name = f'<a href="{pages[sweep.record.name]}">{name}</a>'
         about = sweep.note.title or sweep.record.description
         cells = [
+            *_learned(models),
             f"{int(models['failing'].sum()):,} of {len(models):,}",
             percent(models["accuracy"].median()),
             sweep.record.created_at[:10],
         ]
         said = f"<br><small>{html.escape(about)}</small>" if about else ""
         rows.append(f"<tr><td>{name}{said}</td>{''.join(f'<td>{x}</td>' for x in cells)}</tr>")
-    heads = ("Sweep", "Failing", "Median accuracy", "Submitted")
+    heads = ("Sweep", "Learned", "Generalize", "Failing", "Median accuracy", "Submitted")
     head = "".join(f"<th>{x}</th>" for x in heads)
     cut = f"The table has the latest {len(listed)} of {len(sweeps):,} sweeps."
     said = quiet(cut) if len(listed) < len(sweeps) else ""
     return f'<div class="wide"><table><tr>{head}</tr>{"".join(rows)}</table></div>{said}'
+
+
+def _learned(models: pd.DataFrame) -> tuple[str, str]:
+    """How many models learned, of those judged, and how many of these generalize."""
+    came_to = models["outcome"].value_counts().to_dict()
+    judged = int(models["learned"].notna().sum())
+    learned = int((models["learned"] == 1).sum())
+    right = came_to.get(Outcome.GENERALIZES, 0)
+    beyond = right + came_to.get(Outcome.FAILS_BEYOND, 0)
+    return (
+        f"{learned:,} of {judged:,}" if judged else "not known",
+        f"{right:,} of {beyond:,}" if beyond else "",
+    )
 
 
 def _worst_first(table: pd.DataFrame) -> str:
@@ -227,7 +251,9 @@ def _worst_first(table: pd.DataFrame) -> str:
     more = len(table) - MOST_LISTED
     cut = f" The table has the first {MOST_LISTED} of {len(table):,}." if more > 0 else ""
     return quiet(
-        "Worst first. Accuracy and solved length are medians over seeds; intervals are 95%. "
+        "Worst first: by the share that generalizes of those that learned, then by the share that "
+        "learned. Accuracy is a median over seeds, solved length over those that learned; "
+        "intervals are 95%. "
         f"Solved length: {measures.solved_length(words)}{shortcut}{unfinished}{tested}{cut}"
     )
 
@@ -256,6 +282,9 @@ def _table(table: pd.DataFrame) -> str:
         naming = ["sweeps", *(name for name in naming if name != "sweeps")]
     tested = table["seeds"] > 0
     results = {
+        "learned": table["learned_of"].fillna("not known"),
+        "generalize, of those": table["generalize_of"].fillna(""),
+        "95% of generalizing": table["generalizing_interval"].fillna(""),
         "failing": (table["failing"].astype(str) + " of " + table["seeds"].astype(str)),
         "95% (Wilson)": table["failing_interval"].fillna(""),
         "failing seeds": table["failing_seeds"],

@@ -9,7 +9,15 @@ from dashboard import data, filters, links, placement, share
 from dashboard.charts.colors import OKABE_ITO
 from dashboard.charts.legend import deduplicate_legends
 from dashboard.text import verbatim
-from dashboard.views import accuracy_by_length, configurations, importance, scores, seeds, shortcuts
+from dashboard.views import (
+    accuracy_by_length,
+    budgets,
+    configurations,
+    importance,
+    scores,
+    seeds,
+    shortcuts,
+)
 from dashboard.views.scores import MAX_MODELS, MAX_ROWS
 from dashboard.words import measures, names, outcomes
 from seqcls.interpretability.wording import percent
@@ -80,6 +88,7 @@ def show() -> None:
     shortcuts.show_no_better(chosen)
     _by_length(chosen, view)
     _by_seed(chosen, view)
+    budgets.show(_ids(chosen), view)
     importance.show(chosen, view, _names(chosen))
 
 

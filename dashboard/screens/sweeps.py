@@ -6,7 +6,7 @@ import streamlit as st
 from dashboard import actions, data, elements, links, share
 from dashboard.launch import panel, starting_point, variants
 from dashboard.text import clock, format_value, models_fail
-from dashboard.views import annotating, losses, running
+from dashboard.views import annotating, budgets, losses, running
 from dashboard.words import measures, names
 from dashboard.words.outcomes import OutcomeCounts, headline
 from seqcls.interpretability.wording import percent
@@ -158,6 +158,7 @@ def _results(sweep: SweepProgress) -> None:
             (links.FAILING_PAGE, "Failing models"),
         ):
             st.page_link(page, label=f"{label}: this sweep", query_params={"sweep": sweep.name})
+    budgets.offer_more(sweep)
 
 
 def _sweep(sweep: SweepProgress) -> None:

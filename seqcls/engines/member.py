@@ -11,7 +11,11 @@ from functools import cached_property, lru_cache
 from importlib.metadata import version
 from pathlib import Path
 
+import numpy as np
+from jaxtyping import Float
+
 from seqcls.cache import cache_folder, keep_checked, read_checked, use
+from seqcls.config import RunConfig
 from seqcls.engines.base import Member
 from seqcls.models import MODELS
 from seqcls.models.positions import POSITIONS
@@ -81,6 +85,28 @@ class EarlyStopping:
         return self._patience <= 0
 
 
+def checks_within_epoch(problem: Problem, epoch: int) -> range:
+    """After how many steps of an epoch, counted from 1, but not after all of them, validation
+    strings are asked whether all are right.
+    """
+    every, steps = problem.config.check_every, steps_of_epoch(problem)
+    if not (problem.config.stop_when_right and every):
+        return range(0)
+    return range(every - (epoch - 1) * steps % every, steps, every)
+
+
+def steps_of_epoch(problem: Problem) -> int:
+    """How many steps training takes in an epoch: one for each batch."""
+    return -(-problem.train.epoch_size // problem.train.batch_size)
+
+
+def whole_epochs_loss(problem: Problem, loss: float, batches: int) -> float:
+    """What the losses of an epoch's first batches would sum up to, had all strings their mean."""
+    size = problem.train.epoch_size
+    strings = min(batches * problem.train.batch_size, size)
+    return loss if strings == size else loss * size / strings
+
+
 # What happens to a member when an epoch of it ends, whichever engine trained it.
 
 
@@ -112,10 +138,12 @@ class MemberTraining:
         """Takes an epoch's losses; False where training ends with it.
 
         Args:
-            train_loss: the sum over the epoch's strings, in nats.
+            train_loss: the sum over the epoch's strings, in nats; of an epoch that ended early as
+                much as a whole one's, by the mean of the strings trained on.
             validation_loss: the sum over the validation strings.
             weights: gives the member's parameters now, where they are to be kept.
-            all_right: every validation string; asked where training stops then.
+            all_right: whether every validation string of trained lengths is answered right; asked
+                where training stops then.
         """
         result = self.result
         epoch = result.epochs + 1
@@ -145,19 +173,37 @@ class MemberTraining:
         return [EpochLosses(self._number, epoch, *pair) for epoch, pair in enumerate(losses, 1)]
 
 
-def learning_rate(problem: Problem, epoch: int) -> float:
-    """The rate of an epoch, counted from 1: it falls linearly, or as half a cosine."""
+def learning_rates(problem: Problem, epoch: int) -> Float[np.ndarray, " step"]:
+    """The learning rate of each step of an epoch, counted from 1.
+
+    It falls linearly, or as half a cosine: after every epoch, or at every step after the warm-up,
+    as that of Hugging Face's trainer does.
+    """
     config = problem.config
-    done = (epoch - 1) / config.max_num_epochs
+    steps = steps_of_epoch(problem)
+    before = (epoch - 1) * steps
+    if config.learning_rate_interval == "epoch":
+        rates = np.full(steps, _learning_rate(config, (epoch - 1) / config.max_num_epochs))
+    else:
+        warm, most = config.warm_up_steps, config.max_num_epochs * steps
+        falling = range(before - warm, before - warm + steps)
+        shares = [max(step, 0) / max(most - warm, 1) for step in falling]
+        rates = np.array([_learning_rate(config, share) for share in shares])
+    if before < config.warm_up_steps:
+        rates *= np.minimum(np.arange(before + 1, before + steps + 1) / config.warm_up_steps, 1.0)
+    return rates
+
+
+def _learning_rate(config: RunConfig, done: float) -> float:
+    """What it has fallen to when a share of its way is done."""
     if config.learning_rate_schedule == "cosine":
         done = (1 - math.cos(math.pi * done)) / 2
     return config.learning_rate * (1 - (1 - config.final_learning_rate_factor) * done)
 
 
-def warm_up(problem: Problem, step: int) -> float:
-    """The share of the rate that a step is taken with, counted from 1."""
-    steps = problem.config.warm_up_steps
-    return min(step / steps, 1.0) if steps else 1.0
+def is_matrix(parameter: np.ndarray) -> bool:
+    """Whether it decays where matrices alone do: embeddings are such, biases and norms are not."""
+    return parameter.ndim > 1
 
 
 def _divergence(epoch: int, train_loss: float, validation_loss: float) -> str | None:

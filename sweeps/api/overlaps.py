@@ -17,7 +17,9 @@ LEAST_NAMED, MOST_NAMED = 0.05, 4
 """Lengths that are named: of which such a share was trained on, but not all; the shortest ones."""
 
 _NOT_OF_STRINGS = set(NetworkConfig.model_fields) - {"num_letters"} | {
-    *("learning_rate", "weight_decay", "gradient_clip", "embeddings_init_strategy"),
+    *("learning_rate", "final_learning_rate_factor", "learning_rate_schedule"),
+    *("learning_rate_interval", "warm_up_steps", "weight_decay", "decay", "gradient_clip"),
+    "embeddings_init_strategy",
 }
 
 AT_ANY_COST = "`seqcls estimate SPEC --overlap`"

@@ -333,22 +333,30 @@ def all_spec(config: RunConfig, tried: Sequence[RemedyTrial]) -> SweepSpec:
         config: that they change.
         tried: at least one.
     """
-    fields = [named_fields(change_fields(config, trial.suggestion.fields)) for trial in tried]
-    shared = {
-        name: value
-        for name, value in fields[0].items()
-        if all(name in each and each[name] == value for each in fields)
-    }
-    changes = [{x: value for x, value in each.items() if x not in shared} for each in fields]
     return parse_spec(
         {
             "name": f"remedies for {config.key[:8]}",
             "description": "; ".join(trial.suggestion.text for trial in tried),
             "model_seeds": list(tried[0].spec.model_seeds),
-            "fixed": shared,
-            **({"configurations": changes} if len(changes) > 1 else {}),
+            **tables_of([change_fields(config, x.suggestion.fields) for x in tried]),
         }
     )
+
+
+def tables_of(configs: Sequence[RunConfig]) -> dict[str, Any]:
+    """What a specification says of fields so that it has these configurations, in this order.
+
+    Args:
+        configs: at least one, all different.
+    """
+    fields = [named_fields(config) for config in configs]
+    shared = {
+        name: value
+        for name, value in fields[0].items()
+        if all(name in each and each[name] == value for each in fields)
+    }
+    own = [{x: value for x, value in each.items() if x not in shared} for each in fields]
+    return {"fixed": shared, **({"configurations": own} if len(own) > 1 else {})}
 
 
 def record_sentence(trial: RemedyTrial) -> str | None:

@@ -21,6 +21,7 @@ from sweeps.cli.parameters import (
     Db,
     Device,
     Engine,
+    LearnedAt,
     OptionalSweepNames,
     Precision,
     Spec,
@@ -81,10 +82,12 @@ def sweep(
     precision: Precision = None,
 ) -> None:
     """Train the runs of a specification that the database doesn't have yet."""
+    _train(_specs(spec, precision), db, _how(workers, engine, device, dask))
+
+
+def _train(specs: "list[SweepSpec]", db: str | None, how: "WorkOptions") -> None:
     from sweeps.api.sweeping import check_training, missing_runs, sweep_ids
 
-    how = _how(workers, engine, device, dask)
-    specs = _specs(spec, precision)
     check_training(how, specs)
     # Looked up read-only first: a complete database is not touched at all.
     if (there := api.existing(db)) is not None and missing_runs(there, specs) == 0:
@@ -102,9 +105,12 @@ def sweep(
 @app.command(rich_help_panel=PANEL, epilog="Example: seqcls submit heads.toml")
 def submit(spec: Spec, db: Db = None, precision: Precision = None) -> None:
     """Queue the runs of a specification; `seqcls work` trains them."""
+    _queue(_specs(spec, precision), db)
+
+
+def _queue(specs: "list[SweepSpec]", db: str | None) -> None:
     from sweeps.api.sweeping import runs_by_state
 
-    specs = _specs(spec, precision)
     _warn_of_memory(specs)
     store = api.open_writer(db)
     names = api.submit(store, specs)
@@ -209,6 +215,46 @@ def retry(sweeps: SweepNames, db: Db = None) -> None:
     """Queue failed runs again."""
     again = api.retry(open_database(db), sweeps)
     say(f"{count(again, 'failed run')} queued again; `seqcls work` trains them.")
+
+
+@app.command(rich_help_panel=PANEL, epilog="Example: seqcls more heads --budget 4x")
+def more(
+    sweep: Annotated[str, typer.Argument(help="The name of a sweep.", show_default=False)],
+    budget: Annotated[
+        str,
+        typer.Option(
+            help="How many times the epochs that they had, as 4x, or how many epochs, as 192.",
+            show_default=False,
+        ),
+    ],
+    learned_at: LearnedAt = None,
+    name: Annotated[
+        str | None, typer.Option(help="The new sweep's name.", show_default="SWEEP-BUDGET")
+    ] = None,
+    submit: Annotated[
+        bool, typer.Option("--submit", help="Only queue the runs; `seqcls work` trains them.")
+    ] = False,
+    db: Db = None,
+    workers: Workers = None,
+    engine: Engine = "auto",
+    device: Device = "auto",
+    dask: Dask = None,
+) -> None:
+    """Train those seeds of a sweep that have not learned with a larger budget, as a new sweep."""
+    from sweeps.api.budgets import more_training
+    from sweeps.results import LEARNED_AT
+
+    learned_at = LEARNED_AT if learned_at is None else learned_at
+    how = _how(workers, engine, device, dask)
+    asked = more_training(open_database(db), sweep, budget, learned_at=learned_at, name=name)
+    for sentence in asked.sentences(sweep):
+        say(sentence)
+    if asked.spec is None:
+        return
+    if submit:
+        _queue([asked.spec], db)
+    else:
+        _train([asked.spec], db, how)
 
 
 @app.command(rich_help_panel=PANEL, epilog="Example: seqcls delete heads --yes")

@@ -20,7 +20,7 @@ from seqcls.problem import configuration
 from seqcls.strings.datasets import remember
 from seqcls.text import canonical_json, nearest
 from sweeps.datasets import read_dataset
-from sweeps.grid.written_spec import MAX_RUNS, WrittenSpec
+from sweeps.grid.written_spec import MAX_RUNS, Seeds, WrittenSpec
 
 MAX_PARTS = 16
 """The most parts of a dotted key, each of which is a table of its own; a specification needs
@@ -114,7 +114,8 @@ class SweepSpec(WrittenSpec):
     """A named grid of configurations, each with every model seed.
 
     The configurations are every combination of one value per axis, on top of the fixed fields;
-    with `configurations`, every such combination on top of each of those.
+    with `configurations`, every such combination on top of each of those, and with its own model
+    seeds where it has some.
     """
 
     submitted: str
@@ -128,18 +129,28 @@ class SweepSpec(WrittenSpec):
     def num_runs(self) -> int:
         """How many runs the grid has; nothing is expanded to know it."""
         combinations = math.prod(map(len, self.axes.values()))
-        return combinations * len(self.configurations) * len(self.model_seeds)
+        return combinations * sum(len(self.seeds_of(entry)) for entry in self.configurations)
 
     def configs(self) -> Iterator[RunConfig]:
-        """Every configuration of the grid.
+        """Every configuration of the grid. Raises as `members`."""
+        return (config for config, _ in self.members())
+
+    def seeds_of(self, entry: Mapping[str, Any]) -> Seeds:
+        """The model seeds of one of the `configurations`."""
+        seeds: Seeds = entry.get("model_seeds", self.model_seeds)
+        return seeds
+
+    def members(self) -> Iterator[tuple[RunConfig, Seeds]]:
+        """Every configuration of the grid, with its model seeds.
 
         Raises:
             SpecError: a combination cannot be trained, or is in the grid twice.
         """
         seen: set[str] = set()
         for entry in self.configurations:
+            named = {name: value for name, value in entry.items() if name != "model_seeds"}
             for values in check_each(itertools.product(*self.axes.values())):
-                fields = {**self.fixed, **entry, **dict(zip(self.axes, values, strict=True))}
+                fields = {**self.fixed, **named, **dict(zip(self.axes, values, strict=True))}
                 try:
                     config = configuration(fields)
                 except PluginError:
@@ -152,24 +163,24 @@ class SweepSpec(WrittenSpec):
                         "stands in it twice; remove one"
                     )
                 seen.add(config.key)
-                yield config
+                yield config, self.seeds_of(entry)
 
 
 class Plan(SweepSpec):
     """A specification whose configurations are expanded once and kept, as long as it is."""
 
-    _configs: tuple[RunConfig, ...] = ()
+    _members: tuple[tuple[RunConfig, Seeds], ...] = ()
 
     @classmethod
     def expand(cls, spec: SweepSpec) -> "Plan":
-        """The plan of a specification. Raises as `SweepSpec.configs`."""
+        """The plan of a specification. Raises as `SweepSpec.members`."""
         plan = cls.model_construct(**dict(spec))
-        plan._configs = tuple(spec.configs())
+        plan._members = tuple(spec.members())
         return plan
 
-    def configs(self) -> Iterator[RunConfig]:
-        """Every configuration of the grid."""
-        return check_each(self._configs)
+    def members(self) -> Iterator[tuple[RunConfig, Seeds]]:
+        """Every configuration of the grid, with its model seeds."""
+        return check_each(self._members)
 
 
 def load_specs(reference: str) -> list[SweepSpec]:

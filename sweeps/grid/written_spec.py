@@ -99,7 +99,21 @@ def _check_names(fields: dict[str, Any]) -> dict[str, Any]:
     return fields
 
 
+def _entry(fields: dict[str, Any]) -> dict[str, Any]:
+    """The fields of one of the configurations, and its model seeds where it has its own."""
+    named = {name: value for name, value in fields.items() if name != "model_seeds"}
+    entry = _check_names(named)
+    if named == fields:
+        return entry
+    try:
+        return {**entry, "model_seeds": _model_seeds(given := fields["model_seeds"])}
+    except PydanticCustomError as error:
+        said = f"model_seeds={given!r:.100} of a configuration: {error.message()}"
+        raise SpecError(said) from None
+
+
 Fields = Annotated[dict[str, Any], AfterValidator(_check_names)]
+Entry = Annotated[dict[str, Any], AfterValidator(_entry)]
 Axes = Annotated[dict[str, Annotated[list[Any], Field(min_length=1)]], AfterValidator(_check_names)]
 
 
@@ -118,7 +132,8 @@ class WrittenSpec(BaseModel):
     """Whether every run is checked exhaustively, where that is affordable."""
     fixed: Fields = {}
     axes: Axes = {}
-    configurations: Annotated[list[Fields], Field(min_length=1)] = [{}]
+    configurations: Annotated[list[Entry], Field(min_length=1)] = [{}]
+    """Each may have `model_seeds` of its own in place of those of all."""
 
     @classmethod
     def of(cls, data: Mapping[str, Any]) -> "WrittenSpec":

@@ -340,28 +340,28 @@ def _sweep(connection: Connection, sweep: Any) -> Iterator[Damage]:
     try:
         is_imported = are_imported(spec.fixed)
         lacks = None if is_imported else _plugin_lacking(connection, sweep["id"])
-        keys = [] if is_imported or lacks else [config.key for config in spec.configs()]
+        members = [] if is_imported or lacks else list(spec.members())
     except Exception as error:
         yield Damage(what, f"its specification cannot be read ({error})")
         return
     if (spec.name, spec.description) != (sweep["name"], sweep["description"]):
         yield Damage(what, "its name or description is not that of its specification")
-    members = (
+    runs = (
         select(Config.key, Run.model_seed)
         .join(Run, Run.config_id == Config.id)
         .join(SweepRun, SweepRun.run_id == Run.id)
         .where(SweepRun.sweep_id == sweep["id"])
     )
     if is_imported:
-        trained = members.where(~Config.json.contains(IMPORTED_JSON))
+        trained = runs.where(~Config.json.contains(IMPORTED_JSON))
         if connection.execute(trained.limit(1)).first() is not None:
             yield Damage(what, "it is of models trained elsewhere, and has others")
         return
     if lacks:
         yield Unchecked(what, f"whether its runs are those of its specification; {lacks}")
         return
-    stored = {(key, seed) for key, seed in connection.execute(members)}
-    if stored != {(key, seed) for key in keys for seed in spec.model_seeds}:
+    stored = {(key, seed) for key, seed in connection.execute(runs)}
+    if stored != {(config.key, seed) for config, seeds in members for seed in seeds}:
         yield Damage(what, "its runs are not those that its specification asks for")
 
 

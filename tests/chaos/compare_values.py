@@ -40,7 +40,18 @@ from tests.app import open_app, rerun
 from tests.chaos.drawn_values import Drawn, Selection
 from tests.chaos.ledger import InFile, Ledger, numbers_in
 from tests.commands import run_main
-from tests.facts import CELLS, OUTPUTS, Facts, Row, by_configuration, done, fails, summed
+from tests.facts import (
+    CELLS,
+    OUTPUTS,
+    RANGES,
+    Facts,
+    Row,
+    by_configuration,
+    done,
+    fails,
+    outcome,
+    summed,
+)
 from tests.matrix import is_none, spelled_out
 from tests.shown import Tables, kept_in, printed_rows
 
@@ -53,6 +64,11 @@ RESULTS = (
     "best_validation_loss", "engine", "engine_reason", "train_seconds", "digest", "verdict_digest",
 )  # fmt: skip
 """Columns of runs that commands and files have as they are stored."""
+
+OUTCOMES = ("generalizes", "fails beyond", "not learned", "not known")
+THRESHOLDS = ((0.99, 1.0), (1.0, 0.95), (0.5, 0.5))
+"""From which accuracy on trained lengths on a run has learned, and below which on longer ones it
+fails."""
 
 ERRORS = ("string", "length", "label", "logit", "occurrences")
 OF_OUTPUTS = ("target", "output", "first_wrong", "log_probability", "error_kind")
@@ -98,12 +114,14 @@ class Comparison:
 
     # What is true.
 
-    def true_run(self, run_id: int) -> Row:
+    def true_run(self, run_id: int, learned_at: float = 0.99, below: float = 1.0) -> Row:
         """A run as commands and files have it."""
         run, stored = self.facts.runs[run_id], self.facts.stored_runs[run_id]
         row = {name: stored[name] for name in RESULTS}
         row |= {"id": run_id, "model_seed": run["model_seed"], "sweeps": self.sweeps_of(run_id)}
         row |= {name: run[name] for name in (*COUNTS, "errors", "accuracy", "solved_length")}
+        row |= {name: run[name] for name in (*RANGES, "accuracy_within", "accuracy_beyond")}
+        row["outcome"] = outcome(run, learned_at, below)
         fields = self.facts.configs[run["config_id"]]
         if fields["architecture"] == "imported":
             known = {"task", "dataset", "architecture"}
@@ -178,6 +196,17 @@ class Comparison:
             printed = printed_rows(self.asked("runs", "--wide", *arguments))
             shown = {run_id: self._run_of_table(run_id) for run_id in chosen}
             self.ledger.rows("runs", f"runs {arguments}", printed, shown, lambda x: int(x["id"]))
+        for learned_at, below in THRESHOLDS:
+            options = ["--learned-at", str(learned_at), "--below", str(below)]
+            for came_to in OUTCOMES:
+                chosen = [
+                    x for x, run in self.facts.runs.items()
+                    if outcome(run, learned_at, below) == came_to
+                ]  # fmt: skip
+                asked = self.asked("runs", "--json", "--outcome", came_to, *options)
+                true = {x: self.true_run(x, learned_at, below) for x in chosen}
+                what = f"runs that are {came_to} at {learned_at} and {below}"
+                self.ledger.rows("runs --json", what, json.loads(asked), true, lambda x: x["id"])
         for run_id in self.some(done_ids(self.facts), 100):
             true_strings = self.facts.with_kinds(run_id)
             for sort in ("length", "string", "logit", "occurrences"):

@@ -45,6 +45,7 @@ class Selection:
     failing: bool = False
     kind: str | None = None
     below: float = 1.0
+    learned_at: float = 0.99
 
     @property
     def query(self) -> dict[str, Any]:
@@ -53,6 +54,7 @@ class Selection:
         given |= {"failing": "true"} if self.failing else {}
         given |= {"kind": self.kind} if self.kind else {}
         given |= {"below": f"{100 * self.below:g}"} if self.below < 1 else {}
+        given |= {"learned": f"{100 * self.learned_at:g}"} if self.learned_at != 0.99 else {}
         return {name: value for name, value in given.items() if value}
 
     def scope(self, facts: Facts) -> list[Row]:
@@ -205,7 +207,7 @@ class Drawn:
         return found
 
     def true_configuration(self, config_id: int) -> Row:
-        return configuration(self.groups[config_id], self.chosen.below)
+        return configuration(self.groups[config_id], self.chosen.below, self.chosen.learned_at)
 
     def _picked(self) -> list[int]:
         return [x for x, runs in self.groups.items() if any(map(self.chosen.picks, runs))]
@@ -221,8 +223,11 @@ class Drawn:
                 continue
             left.remove(found[0])
             true = self.true_configuration(found[0])
-            key = true["failing_share"], true["median_accuracy"]
-            keys.append((2, 2) if None in key else (-key[0], key[1]))
+            shares = [true[x] for x in ("generalizing_share", "learned_share")]
+            key = [2 if share is None else share for share in shares]
+            failing = true["failing_share"]
+            key += [2, 2] if failing is None else [-failing, true["median_accuracy"]]
+            keys.append(key)
             self._configuration(row, true)
         self.value("configurations: the worst first", keys, sorted(keys))
 
@@ -230,7 +235,8 @@ class Drawn:
         what = f"configuration {true['config_id']}"
         for name in (
             "seeds", "unfinished", "failed", "failing", "failing_share", "median_accuracy",
-            "median_solved_length", "false_positives", "false_negatives",
+            "median_solved_length", "false_positives", "false_negatives", "judged", "learned",
+            "judged_beyond", "generalize", "learned_share", "generalizing_share",
         ):  # fmt: skip
             if name in row:
                 self.value(f"{what}: {name}", row[name], true[name])
@@ -295,6 +301,9 @@ class Drawn:
         if "solved_length" in row:
             solved = run["solved_length"] if run["is_solved"] else None
             self.value(f"run {run['run_id']}: solved", row["solved_length"], solved)
+        if "outcome" in row:
+            came_to = true_of.outcome(run, self.chosen.learned_at, self.chosen.below)
+            self.value(f"run {run['run_id']}: outcome", row["outcome"] == came_to, True)
         if "failing" in row:
             failing = int(fails(run, self.chosen.below))
             self.value(f"run {run['run_id']}: failing", row["failing"], failing)

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -22,37 +23,53 @@ def with_gradients(of: list[Tensor], step: int) -> None:
 
 def test_its_steps_are_those_of_pytorch_also_where_a_value_gets_no_gradient() -> None:
     ours, theirs = values(), values()
-    optimizer = AdamW(ours, learning_rate=0.1, weight_decay=0.01)
+    optimizer = AdamW(ours, weight_decay=0.01)
     reference = torch.optim.AdamW(theirs, lr=0.1, weight_decay=0.01, fused=True)
     for step in range(5):
         rate = 0.1 / (1 + step)
-        optimizer.learning_rate = reference.param_groups[0]["lr"] = rate
+        reference.param_groups[0]["lr"] = rate
         for each in (ours, theirs):
             with_gradients(each, step)
             if step == 2:
                 each[1].grad = None
-        optimizer.step()
+        optimizer.step(rate)
         reference.step()
         assert all(map(torch.equal, ours, theirs))
     assert not torch.equal(ours[0], values()[0])
 
 
+def test_what_does_not_decay_moves_as_in_a_group_of_pytorch_without_decay() -> None:
+    ours, theirs = values(), values()
+    optimizer = AdamW(ours, weight_decay=0.5, decays=[torch.tensor(True), torch.tensor(False)])
+    groups: list[dict[str, Any]] = [
+        {"params": theirs[:1]},
+        {"params": theirs[1:], "weight_decay": 0.0},
+    ]
+    reference = torch.optim.AdamW(groups, lr=0.1, weight_decay=0.5, fused=True)
+    for step in range(5):
+        for each in (ours, theirs):
+            with_gradients(each, step)
+        optimizer.step(0.1)
+        reference.step()
+    torch.testing.assert_close(ours, theirs, rtol=1e-6, atol=1e-6)
+
+
 def test_rows_that_are_kept_go_on_as_they_would_have_beside_the_others() -> None:
     all_of_them, some = values(), values()
-    whole = AdamW(all_of_them, learning_rate=0.1, weight_decay=0.0)
-    cut = AdamW(some, learning_rate=0.1, weight_decay=0.0)
+    whole = AdamW(all_of_them, weight_decay=0.0)
+    cut = AdamW(some, weight_decay=0.0)
     with_gradients(all_of_them, 0)
     with_gradients(some, 0)
-    whole.step()
-    cut.step()
+    whole.step(0.1)
+    cut.step(0.1)
     some = [value.detach()[[0, 2]].requires_grad_() for value in some]
     cut.keep(some, [0, 2])
     with_gradients(all_of_them, 1)
     for value, full in zip(some, all_of_them, strict=True):
         assert full.grad is not None
         value.grad = full.grad[[0, 2]]
-    whole.step()
-    cut.step()
+    whole.step(0.1)
+    cut.step(0.1)
     assert all(
         torch.equal(value, full[[0, 2]]) for value, full in zip(some, all_of_them, strict=True)
     )

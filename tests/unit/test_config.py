@@ -50,6 +50,12 @@ KEY_OF_THE_REPORT = "80b3222e31b7654ea7a90d22950515fe375141d7679b78d94887d0a7a61
         ({"train_max_length": 1}, "train_max_length=1: no string of that length holds all"),
         ({"train_size": 63}, "train_size=63 is less than one batch of train_batch_size=64"),
         ({"train_seed": 2**32}, "train_seed=4294967296: expected less than"),
+        ({"decay": "matrices", "weight_decay": 0.0}, "decay='matrices': with weight_decay=0.0"),
+        ({"decay": "biases"}, "decay='biases': expected 'all' or 'matrices'"),
+        (
+            {"learning_rate_interval": "step", "final_learning_rate_factor": 1.0},
+            "learning_rate_interval='step': with final_learning_rate_factor=1.0 the learning rate",
+        ),
         (
             {"train_sampler": "fixed_length", "sequence_length": 20},
             "sequence_length=20: fixed_length would train on all 3^19 strings",

@@ -109,7 +109,9 @@ def test_gradients_are_those_of_autograd(case: Case, scaled: bool) -> None:
     flat = pack(config, {name: value.numpy() for name, value in own.items()})
     shape = shape_of(config)._replace(scaled_loss=scaled)
     moments, scratch = np.zeros((2, len(flat))), np.empty(buffers.TILE, np.int64)
-    loss = kernel.train_epoch(flat, moments, 0, Update(0.0, 0.0, 0.0), shape, scratch, *tiles)
+    loss = kernel.train_epoch(
+        flat, moments, 0, Update(np.zeros(1), 0.0, 0.0), shape, scratch, *tiles
+    )
     gradient = moments[0] / SHARE
 
     parameters = {name: value[None].clone().requires_grad_() for name, value in own.items()}
@@ -229,7 +231,7 @@ def test_every_option_is_computed_as_one_string_at_a_time(
     np.testing.assert_allclose(found, [x.item() for x in logits], rtol=1e-12)
     tiles, flat = make_tiles(strings.counts, labels, len(rows), "float64"), pack(config, weights)
     moments = np.zeros((2, len(flat)))
-    update = Update(1e-2, 0.5, clip)
+    update = Update(np.full(1, 1e-2), 0.5, clip)
     scratch = np.empty(buffers.TILE, np.int64)
     kernel.train_epoch(flat, moments, 0, update, shape_of(config), scratch, *tiles)
     optimizer = torch.optim.AdamW(own.values(), lr=1e-2, weight_decay=0.5)

@@ -49,7 +49,9 @@ def test_a_step_is_that_of_the_plain_model(fields: dict[str, Any]) -> None:
     tiles = make_tiles(strings.counts, labels, len(ROWS), "float64", special=False)
     flat = pack(config, weights)
     moments, scratch = np.zeros((2, len(flat))), np.empty(buffers.TILE, np.int64)
-    mean.train_epoch(flat, moments, 0, Update(1e-2, 0.0, 0.0), shape_of(config), scratch, *tiles)
+    mean.train_epoch(
+        flat, moments, 0, Update(np.full(1, 1e-2), 0.0, 0.0), shape_of(config), scratch, *tiles
+    )
     # After one step AdamW's first moments are a share of the gradient.
     gradients = unpack(config, moments[0] / (1 - BETA_1))
     for name, value in model.named_parameters():

@@ -82,7 +82,7 @@ CASES: dict[str, dict[str, Any]] = {
     },
 }
 
-NO_UPDATE = Update(0.0, 0.0, 0.0)
+NO_UPDATE = Update(np.zeros(1), 0.0, 0.0)
 
 
 @cache
@@ -169,6 +169,25 @@ def test_training_is_that_of_pytorch(name: str) -> None:
     for parameter, value in expected.weights[2].items():
         assert found.weights[2][parameter].shape == value.shape
         assert found.weights[2][parameter].dtype == value.dtype
+
+
+BY_STEPS: dict[str, Any] = {
+    "learning_rate_interval": "step", "warm_up_steps": 2, "final_learning_rate_factor": 0.0,
+    "decay": "matrices", "weight_decay": 5.0,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["shifted, tied", "gru of 2"])
+def test_rates_by_steps_and_what_decays_are_those_of_pytorch(name: str) -> None:
+    problem = resolve(problem_of(name).config.model_copy(update=BY_STEPS))
+    assert choose_engine(problem).name == "lanes"
+    (found,) = train_group([(problem, 4)], engine="lanes", every_epoch=True)
+    (expected,) = train_group([(problem, 4)], engine="strings", every_epoch=True)
+    for parameter, value in expected.weights[2].items():
+        if "key.bias" not in parameter:
+            tolerance = 1e-4 * float(np.abs(value).max())
+            own = found.weights[2][parameter]
+            np.testing.assert_allclose(own, value, rtol=0, atol=tolerance, err_msg=parameter)
 
 
 @pytest.mark.parametrize("name", CASES)

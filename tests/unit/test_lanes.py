@@ -38,7 +38,7 @@ from tests.unit.networks import Case, ordered_cases, plain_model
 SHARE = 1 - BETA_1
 """After one step AdamW's first moments are this share of the gradient."""
 
-NO_UPDATE = Update(0.0, 0.0, 0.0)
+NO_UPDATE = Update(np.zeros(1), 0.0, 0.0)
 
 
 def single(config: NetworkConfig) -> NetworkConfig:
@@ -225,6 +225,21 @@ def test_training_is_that_of_pytorch(name: str, steps: int) -> None:
         assert own.dtype == value.dtype
         tolerance = (1e-5 if steps == 1 else 1e-4) * float(np.abs(value).max())
         np.testing.assert_allclose(own, value, rtol=0, atol=tolerance, err_msg=parameter)
+
+
+@pytest.mark.parametrize("name", ["learned", "gru of 2, mean"])
+def test_rates_by_steps_and_what_decays_are_those_of_pytorch(name: str) -> None:
+    fields = {**ALL[name], "warm_up_steps": 2, "learning_rate_schedule": "cosine"}
+    fields |= {"learning_rate_interval": "step", "decay": "matrices", "weight_decay": 5.0}
+    problem = training(fields)
+    assert choose_engine(problem).name == "lanes"
+    (found,) = train_group([(problem, 4)], engine="lanes", every_epoch=True)
+    (expected,) = train_group([(problem, 4)], engine="strings", every_epoch=True)
+    for parameter, value in expected.weights[2].items():
+        if "key.bias" not in parameter:
+            tolerance = 1e-4 * float(np.abs(value).max())
+            own = found.weights[2][parameter]
+            np.testing.assert_allclose(own, value, rtol=0, atol=tolerance, err_msg=parameter)
 
 
 @pytest.mark.parametrize("name", ["two blocks", "lstm"])

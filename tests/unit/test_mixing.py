@@ -13,6 +13,7 @@ from torch.nn import functional
 from seqcls.config import NetworkConfig
 from seqcls.decode import KeepingStepper, start
 from seqcls.engines.choice import choose_engine
+from seqcls.engines.member import learning_rates
 from seqcls.engines.pytorch.computations import OneByOne, Stacked, trimmed_ids
 from seqcls.engines.pytorch.groups import FlatGroup, Losses, StackedGroup
 from seqcls.errors import ConfigError, EngineError
@@ -419,26 +420,38 @@ def test_signed_eigenvalues_are_suggested_where_they_are_positive() -> None:
 
 
 def test_the_rate_warms_up_by_steps_and_falls_as_a_cosine() -> None:
-    from seqcls.engines.member import learning_rate, warm_up
+    def rates(**fields: Any) -> list[float]:
+        sizes = {"train_size": 10, "train_batch_size": 4, "max_num_epochs": 10, "learning_rate": 1}
+        config = configuration({**TRAINED, "architecture": "mamba", **sizes, **fields})
+        return [rate for x in range(1, 11) for rate in learning_rates(resolve(config), x).tolist()]
 
-    fields = {**TRAINED, "architecture": "mamba", "learning_rate_schedule": "cosine"}
-    config = configuration({**fields, "max_num_epochs": 10, "final_learning_rate_factor": 0.1})
-    rates = [learning_rate(resolve(config), epoch) / config.learning_rate for epoch in range(1, 11)]
-    right = [0.1 + 0.9 * (1 + math.cos(math.pi * done / 10)) / 2 for done in range(10)]
-    assert rates == pytest.approx(right, rel=1e-12)
-    assert warm_up(resolve(config), 1) == 1
-    slow = configuration({**fields, "warm_up_steps": 4})
-    assert [warm_up(resolve(slow), step) for step in (1, 2, 4, 9)] == [0.25, 0.5, 1, 1]
+    def cosine(done: float) -> float:
+        return 0.1 + 0.9 * (1 + math.cos(math.pi * done)) / 2
+
+    falling = {"learning_rate_schedule": "cosine", "final_learning_rate_factor": 0.1}
+    by_epoch = [cosine(step // 3 / 10) for step in range(30)]
+    assert rates(**falling) == pytest.approx(by_epoch, rel=1e-12)
+    growing = [min(step / 4, 1) * rate for step, rate in enumerate(by_epoch, 1)]
+    assert rates(**falling, warm_up_steps=4) == pytest.approx(growing, rel=1e-12)
+    by_step = {**falling, "learning_rate_interval": "step"}
+    assert rates(**by_step) == pytest.approx([cosine(step / 30) for step in range(30)], rel=1e-12)
+    warm = [0.25, 0.5, 0.75, 1, *(cosine(step / 26) for step in range(26))]
+    assert rates(**by_step, warm_up_steps=4) == pytest.approx(warm, rel=1e-12)
+    endless = rates(**by_step, warm_up_steps=60)
+    assert endless == pytest.approx([step / 60 for step in range(1, 31)], rel=1e-12)
+    assert rates(**{**by_step, "learning_rate_schedule": "linear"})[15] == pytest.approx(
+        0.55, rel=1e-12
+    )
 
 
-def test_warm_up_is_of_steps_and_compiled_engines_say_that_they_have_none() -> None:
+def test_warm_up_is_of_steps() -> None:
     fields = {**TRAINED, "architecture": "lstm", "max_num_epochs": 1, "min_num_epochs": 0}
     plain, slow = (
         resolve(configuration({**fields, "warm_up_steps": steps})) for steps in (0, 1_000_000)
     )
-    assert choose_engine(slow, device="cpu").reason == "warm_up_steps=1000000 is not compiled"
+    assert choose_engine(slow, device="cpu").name == "lanes"
     (still,) = train_group([(slow, 0)], device="cpu")
-    (moved,) = train_group([(plain, 0)], engine="strings", device="cpu")
+    (moved,) = train_group([(plain, 0)], device="cpu")
     begun = {name: x.numpy() for name, x in initial_parameters(plain.network, 0).items()}
 
     def farthest(trained: TrainedMember) -> float:

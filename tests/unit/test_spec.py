@@ -54,9 +54,28 @@ def test_configurations_stand_where_a_grid_will_not_do() -> None:
     assert shapes == [(2, 2, 0), (2, 2, 1), (16, 16, 0), (16, 16, 1)]
 
 
+def test_a_configuration_may_have_model_seeds_of_its_own() -> None:
+    spec = parse_spec(
+        {
+            "name": "s",
+            "model_seeds": "0..2",
+            "axes": {"train_seed": [0, 1]},
+            "configurations": [{"hidden_size": 2}, {"hidden_size": 4, "model_seeds": [1, 5]}],
+        }
+    )
+    members = [(c.hidden_size, c.train_seed, list(seeds)) for c, seeds in spec.members()]
+    assert members == [
+        (2, 0, [0, 1, 2]), (2, 1, [0, 1, 2]), (4, 0, [1, 5]), (4, 1, [1, 5])
+    ]  # fmt: skip
+    assert spec.num_runs() == 10
+
+
 @pytest.mark.parametrize(
     ("changes", "says"),
     [
+        ({"configurations": [{"model_seeds": [1, 1]}]}, "model_seeds=[1, 1] of a configuration: "),
+        ({"configurations": [{"model_seeds": "7"}]}, "model_seeds='7' of a configuration: expect"),
+        ({"configurations": [{"model_seeds": [-1]}]}, "model_seed=-1: expected a whole number"),
         ({"model_seed": [0]}, "unknown key 'model_seed': did you mean 'model_seeds'?"),
         ({"name": ""}, "name='': expected text"),
         ({"name": 3}, "name=3: expected text"),

@@ -124,7 +124,7 @@ def first_step(
         flat.copy(),
         moments,
         0,
-        Update(1e-3, 0.01, 0.0),
+        Update(np.full(1, 1e-3), 0.01, 0.0),
         shape,
         rows_shape(config, shape, most),
         SCHEMES[config.positions],

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import torch
 from torch import nn
+from torch.optim.lr_scheduler import CosineAnnealingLR, LinearLR, LRScheduler, SequentialLR
 
 from seqcls.config import NetworkConfig, RunConfig
 from seqcls.engines.pytorch.training import choose_device
@@ -34,12 +35,14 @@ def plainly_trained(config: RunConfig, seed: int) -> tuple[Classifier, list[floa
     model.load_state_dict(initial_parameters(resolve(config).network, seed))
     model.use_dropout_generator(torch.Generator().manual_seed(config.train_seed))
     loss_of = nn.BCEWithLogitsLoss()
+    matrices = [x for x in model.parameters() if x.ndim >= 2]
+    others: dict[str, Any] = {"params": [x for x in model.parameters() if x.ndim < 2]}
+    if config.decay == "matrices":
+        others["weight_decay"] = 0.0
     optimizer = torch.optim.AdamW(
-        model.parameters(), lr=config.learning_rate, weight_decay=config.weight_decay
+        [{"params": matrices}, others], lr=config.learning_rate, weight_decay=config.weight_decay
     )
-    schedule = torch.optim.lr_scheduler.LinearLR(
-        optimizer, 1.0, config.final_learning_rate_factor, total_iters=config.max_num_epochs
-    )
+    schedule = schedule_of(config, optimizer)
     validation = stream(resolve(config).validation).epoch(0)
     places = TrainingPlaces(resolve(config).network, config.train_seed)
     train_losses, validation_losses = [], []
@@ -69,7 +72,10 @@ def plainly_trained(config: RunConfig, seed: int) -> tuple[Classifier, list[floa
             optimizer.step()
             optimizer.zero_grad()
             total += mean.item() * len(batch)
-        schedule.step()
+            if config.learning_rate_interval == "step":
+                schedule.step()
+        if config.learning_rate_interval == "epoch":
+            schedule.step()
         model.eval()
         train_losses.append(total)
         with torch.no_grad():
@@ -77,6 +83,25 @@ def plainly_trained(config: RunConfig, seed: int) -> tuple[Classifier, list[floa
     return model, train_losses, validation_losses
 
 
+def schedule_of(config: RunConfig, optimizer: torch.optim.Optimizer) -> LRScheduler:
+    """The rates of a configuration, as PyTorch has them."""
+    number, warm = config.max_num_epochs, config.warm_up_steps
+    if config.learning_rate_interval == "step":
+        number = number * config.train_size // config.train_batch_size - warm
+    factor = config.final_learning_rate_factor
+    falling: LRScheduler = LinearLR(optimizer, 1.0, factor, total_iters=number)
+    if config.learning_rate_schedule == "cosine":
+        falling = CosineAnnealingLR(optimizer, number, eta_min=factor * config.learning_rate)
+    if not warm:
+        return falling
+    growing = LinearLR(optimizer, 1 / warm, 1.0, total_iters=warm - 1)
+    return SequentialLR(optimizer, [growing, falling], milestones=[warm])
+
+
+BY_STEPS: dict[str, Any] = {
+    "learning_rate_interval": "step", "final_learning_rate_factor": 0.0, "biases": True,
+    "decay": "matrices", "weight_decay": 0.5, "layer_norm": "nn",
+}  # fmt: skip
 ENGINES = ("fused", "torch")
 BY_EITHER: tuple[dict[str, Any], ...] = (
     {},
@@ -84,6 +109,9 @@ BY_EITHER: tuple[dict[str, Any], ...] = (
     {"layer_norm": "nn", "no_attend_cls": True, "feed_forward_size": 0},
     {"layer_norm_eps": 0.0, "train_loss": "sigmoid_scaled", "num_attention_heads": 0},
     {"train_sampler": "fixed_length", "sequence_length": 5},  # 81 strings: a short last batch
+    {**BY_STEPS, "gradient_clip": 0.1},
+    {**BY_STEPS, "learning_rate_schedule": "cosine", "readout": "mean"},
+    {**BY_STEPS, "warm_up_steps": 6, "positions": "alibi"},
 )
 BY_ONE = ("torch", {"dropout_rate": 0.3, "hidden_size": 4})  # the fused engine has no dropout
 
@@ -119,6 +147,7 @@ def test_training_a_group_is_training_plain_models_one_by_one(
         {"positions": "alibi", "position_range": 60, "dropout_rate": 0.3},
         {"architecture": "rnn", "readout": "last", "biases": True, "gradient_clip": 0.1},
         {"architecture": "gru", "readout": "mean", "num_blocks": 2},
+        {**BY_STEPS, "warm_up_steps": 6, "learning_rate_schedule": "cosine", "num_blocks": 2},
         {"architecture": "lstm", "readout": "last", "num_blocks": 2, "dropout_rate": 0.3},
     ],
     ids=str,

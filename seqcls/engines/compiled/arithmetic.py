@@ -76,17 +76,21 @@ def clip(gradient, limit):
 
 
 @inlined
-def adamw(flat, gradient, moments, step, update):
+def adamw(flat, gradient, moments, step, rate, update):
     """One step of AdamW (Loshchilov & Hutter 2019) on all parameters; clears the gradient."""
     number = flat.dtype.type
     beta_1, beta_2, eps = number(BETA_1), number(BETA_2), number(ADAM_EPS)
     rest_1, rest_2 = number(1 - BETA_1), number(1 - BETA_2)
-    kept = number(1 - update.learning_rate * update.weight_decay)
-    size = number(update.learning_rate / (1 - BETA_1**step))
+    kept = number(1 - rate * update.weight_decay)
+    size = number(rate / (1 - BETA_1**step))
     correction = number(1 / math.sqrt(1 - BETA_2**step))
     mean, square = moments[0], moments[1]
     if update.gradient_clip > 0:
         clip(gradient, update.gradient_clip)
+    if update.decays.size > 0:
+        for i in range(flat.size):
+            flat[i] *= kept if update.decays[i] else number(1)
+        kept = number(1)
     for i in range(flat.size):
         g = gradient[i]
         mean[i] = beta_1 * mean[i] + rest_1 * g

@@ -294,7 +294,7 @@ def train_epoch(
             total += losses(targets[number], weights[number], shape, tile)
             backward(factors[number], p, d, shape, types, tile)
         types_backward(p, d, shape, types)
-        adamw(flat, gradient, moments, step + batch + 1, update)
+        adamw(flat, gradient, moments, step + batch + 1, update.rates[batch], update)
         first = ends[batch]
     return total
 

@@ -144,7 +144,7 @@ def train_epoch(
                     backward(factors[number], p, d, shape, types, tile)
         for letter in range(letters):
             types_backward(p, d, shape, reader(mean.memory[letter], letter + 1, shape))
-        adamw(flat, gradient, moments, step + batch + 1, update)
+        adamw(flat, gradient, moments, step + batch + 1, update.rates[batch], update)
         first = ends[batch]
     return total
 

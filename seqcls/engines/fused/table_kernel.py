@@ -414,7 +414,7 @@ def train_table_epoch(
             total += losses(targets[number], weights[number], shape, tile)
             strings_backward(tile_letters, factor, p, d, shape, scheme, types, tile, table)
         rows_backward(p, d, rows_shape, scheme, numbers, rows, types, table)
-        adamw(flat, gradient, moments, step + batch + 1, update)
+        adamw(flat, gradient, moments, step + batch + 1, update.rates[batch], update)
         first = ends[batch]
     return total
 

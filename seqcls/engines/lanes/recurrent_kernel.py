@@ -359,13 +359,13 @@ def read_tokens(sizes, at, a, ids, lengths, starts):
 
 @kernel
 def learn(
-    step, update, sizes, parameters, at, w, gradient, moments, table, d_table, a, batch
+    step, rate, update, sizes, parameters, at, w, gradient, moments, table, d_table, a, batch
 ):  # fmt: skip
     """From D of the last layer's states to parameters of the next step, and their table."""
     for layer in range(sizes.layers - 1, -1, -1):
         run_layer_gradient(layer, sizes, parameters, at, w, gradient, d_table, a, batch)
     table_gradient(sizes, parameters, w, gradient, d_table)
-    adamw(w, gradient, moments, step, update)
+    adamw(w, gradient, moments, step, rate, update)
     make_table(sizes, parameters, w, table)
 
 
@@ -415,7 +415,7 @@ def run(model, strings, table, d_table, logits):
         if training:
             read_states_gradient(sizes, at, a, batch)
             learn(
-                step + number + 1, update, sizes, parameters, at, w, gradient, moments, table,
-                d_table, a, batch,
+                step + number + 1, update.rates[number], update, sizes, parameters, at, w,
+                gradient, moments, table, d_table, a, batch,
             )  # fmt: skip
     return total_loss

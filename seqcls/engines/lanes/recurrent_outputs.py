@@ -82,8 +82,8 @@ def run_outputs(model, taught, table, d_table, losses, missed, missed_inside):
         if not training:
             continue
         learn(
-            step + number + 1, update, sizes, parameters, at, w, gradient, moments, table, d_table,
-            a, batch,
+            step + number + 1, update.rates[number], update, sizes, parameters, at, w, gradient,
+            moments, table, d_table, a, batch,
         )  # fmt: skip
     return total_loss
 

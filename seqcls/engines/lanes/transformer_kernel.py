@@ -214,5 +214,5 @@ def run(model, strings, places, factor, logits):
         first = strings.ends[batch]
         if training:
             step += 1
-            adamw(w, gradient, moments, step, update)
+            adamw(w, gradient, moments, step, update.rates[batch], update)
     return total_loss

@@ -154,7 +154,7 @@ def run_outputs(model, taught, places, by_lane, factor, losses, missed, missed_i
         first = strings.ends[batch]
         if training:
             step += 1
-            adamw(w, gradient, moments, step, update)
+            adamw(w, gradient, moments, step, update.rates[batch], update)
     return total_loss
 
 

@@ -6,11 +6,13 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 import torch
-from jaxtyping import Float, Int64
+from jaxtyping import Bool, Float, Int64
 from torch import Tensor, nn
 from torch.optim.adamw import adamw
 
 from seqcls.cancellation import check_each
+from seqcls.config import Decay
+from seqcls.engines.member import is_matrix
 from seqcls.results import Weights
 from seqcls.strings.token_strings import TokenStrings
 
@@ -25,23 +27,35 @@ class AdamW:
 
     Args:
         values: with their gradients, each with a leading member axis.
+        weight_decay: as that class has it.
+        decays: which numbers of each value decay, of any member; None where all do.
     """
 
     def __init__(
-        self, values: Sequence[Tensor], *, learning_rate: float, weight_decay: float
+        self,
+        values: Sequence[Tensor],
+        *,
+        weight_decay: float,
+        decays: Sequence[Bool[Tensor, "..."]] | None = None,
     ) -> None:
-        self.learning_rate = learning_rate
         self._weight_decay = weight_decay
+        self._decays = decays
         self._values = list(values)
         self._first = [torch.zeros_like(x) for x in values]
         self._second = [torch.zeros_like(x) for x in values]
         self._steps = [torch.zeros((), device=x.device) for x in values]
 
-    def step(self) -> None:
+    def step(self, learning_rate: float) -> None:
         """Moves every value that has a gradient."""
         moved = [place for place, value in enumerate(self._values) if value.grad is not None]
         gradients = [value.grad for value in self._values if value.grad is not None]
+        weight_decay = self._weight_decay
         with torch.no_grad():
+            if self._decays is not None:
+                kept, weight_decay = 1 - learning_rate * weight_decay, 0.0
+                for place in moved:
+                    value = self._values[place]
+                    value.copy_(torch.where(self._decays[place], value * kept, value))
             adamw(
                 [self._values[place] for place in moved],
                 gradients,
@@ -53,8 +67,8 @@ class AdamW:
                 amsgrad=False,
                 beta1=0.9,
                 beta2=0.999,
-                lr=self.learning_rate,
-                weight_decay=self._weight_decay,
+                lr=learning_rate,
+                weight_decay=weight_decay,
                 eps=1e-8,
                 maximize=False,
             )
@@ -94,11 +108,7 @@ class Members(Protocol):
 
     def __len__(self) -> int: ...
 
-    def set_learning_rate(self, learning_rate: float) -> None:
-        """The rate of the next steps."""
-        ...
-
-    def step(self) -> None:
+    def step(self, learning_rate: float) -> None:
         """One step of AdamW down the gradients, each member's no longer than it may be."""
         ...
 
@@ -161,8 +171,8 @@ class StackedGroup:
         initial: Sequence[Weights],
         device: torch.device,
         *,
-        learning_rate: float = 0.0,
         weight_decay: float = 0.0,
+        decay: Decay = "all",
         gradient_clip: float = 0.0,
     ) -> None:
         self.parameters = {
@@ -172,21 +182,21 @@ class StackedGroup:
             for name in initial[0]
         }
         self._gradient_clip = gradient_clip
+        matrices = [torch.tensor(is_matrix(x), device=device) for x in initial[0].values()]
         self._optimizer = AdamW(
-            list(self.parameters.values()), learning_rate=learning_rate, weight_decay=weight_decay
+            list(self.parameters.values()),
+            weight_decay=weight_decay,
+            decays=matrices if decay == "matrices" else None,
         )
 
     def __len__(self) -> int:
         return len(next(iter(self.parameters.values())))
 
-    def set_learning_rate(self, learning_rate: float) -> None:
-        self._optimizer.learning_rate = learning_rate
-
-    def step(self) -> None:
+    def step(self, learning_rate: float) -> None:
         """One step of AdamW down the gradients, each member's no longer than it may be."""
         if self._gradient_clip:
             self._clip()
-        self._optimizer.step()
+        self._optimizer.step(learning_rate)
 
     def _clip(self) -> None:
         gradients = [x.grad for x in self.parameters.values() if x.grad is not None]
@@ -224,8 +234,8 @@ class FlatGroup:
         initial: Sequence[Weights],
         device: torch.device,
         *,
-        learning_rate: float = 0.0,
         weight_decay: float = 0.0,
+        decay: Decay = "all",
         gradient_clip: float = 0.0,
     ) -> None:
         some = next(iter(initial[0].values()))
@@ -241,8 +251,13 @@ class FlatGroup:
                 values.copy_(torch.from_numpy(weights[name]))
         self._gradient_clip = gradient_clip
         self._forget()
+        matrices = torch.zeros(end, dtype=torch.bool, device=device)
+        for name, (start, shape) in self._places.items():
+            matrices[start : start + math.prod(shape)] = is_matrix(initial[0][name])
         self._optimizer = AdamW(
-            [self._values], learning_rate=learning_rate, weight_decay=weight_decay
+            [self._values],
+            weight_decay=weight_decay,
+            decays=[matrices] if decay == "matrices" else None,
         )
 
     def __len__(self) -> int:
@@ -270,17 +285,13 @@ class FlatGroup:
         """Makes all gradients zero, from where they add up."""
         self._gradients.zero_()
 
-    def set_learning_rate(self, learning_rate: float) -> None:
-        """The rate of the next steps."""
-        self._optimizer.learning_rate = learning_rate
-
-    def step(self) -> None:
+    def step(self, learning_rate: float) -> None:
         """One step of AdamW down the gradients, each member's no longer than it may be."""
         if self._gradient_clip:
             # As `torch.nn.utils.clip_grad_norm_` does it, for every member by itself.
             norms = self._gradients.square().sum(dim=1, keepdim=True).sqrt()
             self._gradients.mul_((self._gradient_clip / (norms + 1e-6)).clamp_max(1))
-        self._optimizer.step()
+        self._optimizer.step(learning_rate)
 
     def keep(self, rows: Sequence[int]) -> None:
         """Drops all members but these, with their optimizer state; models are to be bound again."""

@@ -104,6 +104,7 @@ def model_columns(view: View) -> list[ColumnElement[Any]]:
         case((fails(view), 1), else_=0).label("failing"),
         outcome(view).label("outcome"),
         case((Run.tested_within > 0, case((has_learned(view), 1), else_=0))).label("learned"),
+        Run.tested_within.label("tested_within"),
         share_right(Run.tested_within, Run.wrong_within).label("accuracy_within"),
         share_right(Run.tested_beyond, Run.wrong_beyond).label("accuracy_beyond"),
         case((condition_of(view), 1), else_=0).label("picked"),

@@ -94,11 +94,13 @@ def leaving_runs(store: Store, spec: SweepSpec) -> list[LeavingRun]:
         rows = connection.execute(members).all()
     if not rows:
         return []
-    keys, seeds = {config.key for config in spec.configs()}, set(spec.model_seeds)
+    asked = [(config.key, seeds) for config, seeds in spec.members()]
+    sets = {seeds: frozenset(seeds) for _, seeds in asked}
+    seeds_of = {key: sets[seeds] for key, seeds in asked}
     return [
         LeavingRun(run_id, bool(new))
         for run_id, key, seed, new in rows
-        if key not in keys or seed not in seeds
+        if seed not in seeds_of.get(key, ())
     ]
 
 

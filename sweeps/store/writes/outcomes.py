@@ -67,7 +67,7 @@ def _find_unjudged(connection: Connection) -> Iterator[tuple[int, Problem]]:
     )
     for config_id, text in connection.execute(query).all():
         problem = problem_of(text)
-        if problem is not None and problem.trained_lengths is not None:
+        if problem is not None and not problem.is_imported:
             yield config_id, problem
 
 

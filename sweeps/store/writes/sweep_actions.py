@@ -14,6 +14,7 @@ from seqcls.fields import test_set_json, test_set_key
 from seqcls.strings.datasets import dataset_of
 from seqcls.text import canonical_json
 from sweeps.grid.spec import SweepSpec
+from sweeps.grid.written_spec import Seeds
 from sweeps.store.databases.engine import Store
 from sweeps.store.databases.postgres import take_turns
 from sweeps.store.databases.statements import (
@@ -150,7 +151,8 @@ def submit(store: Store, spec: SweepSpec, launch_token: str | None = None) -> in
     Raises:
         ConfigError: a sweep of that name holds imported results.
     """
-    configs = list(spec.configs())
+    members = list(spec.members())
+    configs = [config for config, _ in members]
     with store.change("configs", "members") as connection:
         take_turns(connection)
         token = launch_token or uuid.uuid4().hex
@@ -160,15 +162,19 @@ def submit(store: Store, spec: SweepSpec, launch_token: str | None = None) -> in
         for digest in sorted({config.dataset for config in configs} - {""}):
             store_dataset(connection, dataset_of(digest))
         config_ids = config_ids_of(connection, configs)
+        alike: dict[Seeds, list[int]] = {}
+        for config_id, (_, seeds) in zip(config_ids, members, strict=True):
+            alike.setdefault(seeds, []).append(config_id)
+        seeded = [(ids, seeds) for seeds, every in alike.items() for ids in chunks(every)]
         # First, as workers do: this may wait for one that is changing a run, who waits for sweeps.
-        for ids in chunks(config_ids):
-            insert_runs(connection, ids, spec.model_seeds)
+        for ids, seeds in seeded:
+            insert_runs(connection, ids, seeds)
         sweep_id = _sweep_id(connection, spec, token)
-        members = select(SweepRun.run_id).where(SweepRun.sweep_id == sweep_id)
-        before = connection.scalars(members).all()
+        runs = select(SweepRun.run_id).where(SweepRun.sweep_id == sweep_id)
+        before = connection.scalars(runs).all()
         connection.execute(delete_rows(SweepRun).where(SweepRun.sweep_id == sweep_id))
-        for ids in chunks(config_ids):
-            add_members(connection, sweep_id, ids, spec.model_seeds)
+        for ids, seeds in seeded:
+            add_members(connection, sweep_id, ids, seeds)
         delete_runs(connection, _left_over(connection, before))
         update_states(connection, [sweep_id])
     return sweep_id

@@ -1,0 +1,279 @@
+"""More training for the seeds of a sweep that have not learned: the sweep that gives it to them."""
+
+import json
+import math
+import numbers
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import pandas as pd
+
+from seqcls.config import RunConfig
+from seqcls.errors import ConfigError, Parameter
+from seqcls.interpretability.remedies import change_fields
+from seqcls.problem import obstacle_of
+from sweeps.api.configurations import checked_threshold
+from sweeps.api.sweeping import submit
+from sweeps.api.trials import tables_of
+from sweeps.grid.budgets import budget_fields
+from sweeps.grid.spec import SweepSpec, parse_spec
+from sweeps.results import LEARNED_AT
+from sweeps.store.databases.engine import Store
+from sweeps.store.reads import budgets, queries, sweep_queries
+from sweeps.store.reads.selection import View
+
+Budget = str | int
+"""How much training may take: so many times the epochs of before, `4x`, or so many epochs."""
+
+Members = Sequence[tuple[RunConfig, tuple[int, ...]]]
+"""Configurations with the model seeds of each."""
+
+_BUDGET = re.compile(r"([0-9]{1,18})|([0-9]{1,6}(?:\.[0-9]{1,6})?)x")
+
+
+@dataclass(frozen=True)
+class MoreTraining:
+    """Which runs of a sweep have not learned, and the sweep that trains them with more epochs."""
+
+    spec: SweepSpec | None
+    """None where there is no such run."""
+    runs: int
+    """The runs of the sweep."""
+    learned: int
+    """Those that have learned."""
+    learned_since: int
+    """Those that have not, but with a larger budget that is smaller than this one."""
+    not_known: int
+    """Those that are finished and not judged on trained lengths."""
+    unfinished: int
+    """Those that are queued, in training, or failed in training."""
+    ended_early: int
+    """Those to train whose training ended before their budget."""
+
+    @property
+    def to_train(self) -> int:
+        """Runs that get more training."""
+        return 0 if self.spec is None else self.spec.num_runs()
+
+    def sentences(self, sweep: str) -> list[str]:
+        """What is said of the sweep of that name, a line each."""
+        lacks = [
+            f"{number:,} {what}"
+            for number, what in (
+                (self.learned_since, "learned with a larger budget"),
+                (self.not_known, "not judged on trained lengths"),
+                (self.unfinished, "not trained yet, or failed in training"),
+            )
+            if number
+        ]
+        more = f" ({'; '.join(lacks)})" if lacks else ""
+        said = f"{sweep}: {self.learned:,} of {self.runs:,} have learned{more}"
+        if self.spec is None:
+            return [f"{said}; none is left to train with this budget."]
+        told = [f"{said}; {self.spec.name} trains {self.to_train:,} with a larger budget."]
+        if self.ended_early:
+            told.append(
+                f"Training of {self.ended_early:,} of these {self.to_train:,} ended before the "
+                "budget that they had: patience or min_validation_loss may end it again."
+            )
+        return told
+
+
+def more_training(
+    store: Store,
+    sweep: str,
+    budget: Budget,
+    *,
+    learned_at: float = LEARNED_AT,
+    name: str | None = None,
+) -> MoreTraining:
+    """The runs of a sweep that have not learned, and the sweep that gives them a larger budget.
+
+    It trains the same configurations with more epochs, `max_num_epochs`, each with those of its
+    seeds that have not learned; nothing is written. A seed is left out that learned with another
+    budget below this one.
+
+    Args:
+        store: the database.
+        sweep: its name.
+        budget: `4x`, so many times what each configuration had, or a number of epochs.
+        learned_at: the accuracy on strings of trained lengths from which on a run has learned.
+        name: of the sweep; `heads-4x` for `heads` where none is given.
+
+    Raises:
+        UnknownRunError: there is no such sweep.
+        ConfigError: the budget is none or is no larger, or another sweep has the name.
+    """
+    learned_at = checked_threshold("learned_at", learned_at)
+    reader = store.reader()
+    sweep_id = sweep_queries.find_sweep(reader, sweep)
+    factor, epochs = _parse_budget(budget)
+    seeds = budgets.seeds_of_sweep(reader, sweep, learned_at)
+    waiting = seeds[(seeds["judged"] == 1) & (seeds["learned"] == 0)]
+    configs = queries.configs(reader, [int(x) for x in waiting["config_id"].unique()])
+    changed = {
+        config_id: _larger(budget, config, epochs or math.ceil(factor * config.max_num_epochs))
+        for config_id, config in configs.items()
+    }
+    since = _learned_since(reader, waiting, changed, learned_at)
+    by_config: dict[int, list[int]] = {}
+    ended_early = 0
+    for config_id, seed, used in waiting[["config_id", "model_seed", "epochs"]].itertuples(
+        index=False
+    ):
+        if (config_id, seed) not in since:
+            by_config.setdefault(int(config_id), []).append(int(seed))
+            ended_early += int(used < configs[config_id].max_num_epochs)
+    spec = None
+    if by_config:
+        members = [(changed[config_id], tuple(seeds)) for config_id, seeds in by_config.items()]
+        record = sweep_queries.sweep_record(reader, sweep_id)
+        spec = _spec(record, name or f"{sweep}-{budget}", budget, members)
+        _refuse_another(reader, spec)
+    done = int(seeds["done"].sum())
+    return MoreTraining(
+        spec,
+        len(seeds),
+        int(seeds["learned"].sum()),
+        len(since),
+        done - int(seeds["judged"].sum()),
+        len(seeds) - done,
+        ended_early,
+    )
+
+
+def more(
+    store: Store,
+    sweep: str,
+    budget: Budget,
+    *,
+    learned_at: float = LEARNED_AT,
+    name: str | None = None,
+) -> str | None:
+    """Queues those runs of a sweep that have not learned, with a larger budget, as a sweep.
+
+    Args:
+        store: the database.
+        sweep: its name.
+        budget: `4x`, so many times what each configuration had, or a number of epochs.
+        learned_at: the accuracy on strings of trained lengths from which on a run has learned.
+        name: of the new sweep; `heads-4x` for `heads` where none is given.
+
+    Returns:
+        The name of the new sweep, for `work`; None where no run is known not to have learned.
+
+    Raises:
+        UnknownRunError: there is no such sweep.
+        ConfigError: the budget is none or is no larger, or another sweep has the name.
+    """
+    spec = more_training(store, sweep, budget, learned_at=learned_at, name=name).spec
+    if spec is None:
+        return None
+    submit(store, [spec])
+    return spec.name
+
+
+def _parse_budget(budget: Budget) -> tuple[float, int | None]:
+    """How many times as many epochs, or how many they are."""
+    # Neither 4.0 nor True, which would be 1.
+    written = isinstance(budget, str | numbers.Integral) and not isinstance(budget, bool)
+    if written and (match := _BUDGET.fullmatch(str(budget))):
+        epochs, factor = match.groups()
+        if epochs is not None:
+            return 1, int(epochs)
+        if float(factor) > 1:
+            return float(factor), None
+    raise ConfigError(
+        Parameter("budget", budget),
+        ": expected more than once the epochs, as 4x, or a number of epochs, as 192",
+    )
+
+
+def _larger(budget: Budget, config: RunConfig, epochs: int) -> RunConfig:
+    """The configuration with a larger budget."""
+    if epochs <= config.max_num_epochs:
+        raise ConfigError(
+            Parameter("budget", budget),
+            f": expected more epochs than {config.max_num_epochs:,}, with which models of this "
+            "sweep have not learned",
+        )
+    if (reason := obstacle_of(config)) is not None:
+        raise ConfigError(reason)
+    try:
+        return change_fields(config, budget_fields(config, epochs))
+    except ConfigError as error:
+        raise ConfigError(Parameter("budget", budget), f": {error}") from None
+
+
+def _learned_since(
+    store: Store, waiting: pd.DataFrame, changed: Mapping[int, RunConfig], learned_at: float
+) -> set[tuple[int, int]]:
+    """Those of these seeds, by configuration, that learned with a budget between the two.
+
+    Not where they were trained with the new budget too: what is there stays in the sweep.
+    """
+    larger: dict[int, list[tuple[int, int]]] = {}
+    for model in budgets.models(store):
+        for budget, config_id in model.items():
+            if config_id in changed:
+                most = changed[config_id].max_num_epochs
+                larger[config_id] = [
+                    (b, x) for b, x in reversed(model.items()) if budget < b <= most
+                ]
+    others = {x for each in larger.values() for _, x in each}
+    judged = budgets.seeds_judged(store, View(learned_at=learned_at), others)
+    since = set()
+    for config_id, seed in waiting[["config_id", "model_seed"]].itertuples(index=False):
+        # What it came to with the largest of them counts.
+        for budget, other in larger.get(config_id, ()):
+            if seed in judged.get(other, ()):
+                if judged[other][seed] and budget < changed[config_id].max_num_epochs:
+                    since.add((int(config_id), int(seed)))
+                break
+    return since
+
+
+def _spec(
+    record: sweep_queries.SweepRecord, name: str, budget: Budget, members: Members
+) -> SweepSpec:
+    """The sweep that trains these, as the sweep of before was trained.
+
+    Args:
+        record: that sweep's.
+        name: of the new one.
+        budget: how much training it gives.
+        members: each configuration with its seeds.
+    """
+    asked = json.loads(record.spec)
+    table = tables_of([config for config, _ in members])
+    usual = Counter(seeds for _, seeds in members).most_common(1)[0][0]
+    entries = table.get("configurations", [])
+    for entry, (_, seeds) in zip(entries, members, strict=bool(entries)):
+        if seeds != usual:
+            entry["model_seeds"] = list(seeds)
+    times = str(budget).removesuffix("x")
+    more = f"{times} epochs" if times == str(budget) else f"{times} times the epochs"
+    return parse_spec(
+        {
+            "name": name,
+            "description": f"The seeds of {record.name} that have not learned, with {more}.",
+            **{key: asked[key] for key in ("checkpoints", "verdict") if key in asked},
+            "model_seeds": list(usual),
+            **table,
+        }
+    )
+
+
+def _refuse_another(store: Store, spec: SweepSpec) -> None:
+    """Refuses a name that a sweep has that was not made like this."""
+    if spec.name not in sweep_queries.sweep_names(store).values():
+        return
+    known = sweep_queries.sweep_record(store, sweep_queries.find_sweep(store, spec.name))
+    if known.description != spec.description:
+        raise ConfigError(
+            f"there is a sweep {spec.name!r} already, which was not made by this; choose a name "
+            "with ",
+            Parameter("name", "…"),
+        )

@@ -1,0 +1,85 @@
+"""Budgets: how many epochs training may take, and which configurations are one model with several.
+
+A budget is what training was allowed, `max_num_epochs`, not what it used: it may end early. That it
+may not is said in two ways, by patience or by a least number of epochs as large as the budget; such
+a number grows with the budget, since it would end training that nothing was to end.
+"""
+
+from collections.abc import Iterator, Mapping
+from itertools import combinations
+from typing import Any
+
+from seqcls.config import RunConfig, are_imported, default_fields
+from seqcls.text import canonical_json
+
+BUDGET = "max_num_epochs"
+EARLIEST = ("min_num_epochs", "patience")
+"""The fields that say when training may end before its budget."""
+
+_Values = tuple[Any, ...]
+
+
+def budget_fields(config: RunConfig, epochs: int) -> dict[str, int]:
+    """The fields to change so that the same model may be trained for so many epochs."""
+    grown = {
+        name: max(value, epochs)
+        for name in EARLIEST
+        if (value := getattr(config, name)) >= config.max_num_epochs
+    }
+    return {BUDGET: epochs, **grown}
+
+
+def models_by_budget(configs: Mapping[int, Mapping[str, Any]]) -> list[dict[int, int]]:
+    """The models that are there with several budgets: each one's configurations by budget.
+
+    Configurations are one model where they differ in nothing but the budget and fields that grow
+    with it, as by `budget_fields`. What was trained elsewhere has no budget that is known here.
+
+    Args:
+        configs: the fields of each that are stored, by its id.
+
+    Returns:
+        Of each model, in the order of the first ids, the ids by budget, smallest budget first.
+    """
+    if len({fields.get(BUDGET) for fields in configs.values()}) < 2:
+        return []
+    defaults = default_fields()
+    alike: dict[str, dict[_Values, dict[int, int]]] = {}
+    for config_id, stored in configs.items():
+        if are_imported(stored):
+            continue
+        known = {**{name: defaults[name] for name in (BUDGET, *EARLIEST)}, **stored}
+        other = {
+            name: value
+            for name, value in stored.items()
+            if name not in (BUDGET, *EARLIEST) and value != defaults.get(name)
+        }
+        same = alike.setdefault(canonical_json(other), {})
+        same.setdefault(tuple(known[name] for name in EARLIEST), {})[known[BUDGET]] = config_id
+    found = [model for same in alike.values() for model in _join(same) if len(model) > 1]
+    return sorted(found, key=lambda model: min(model.values()))
+
+
+def _join(same: Mapping[_Values, dict[int, int]]) -> Iterator[dict[int, int]]:
+    """Models by budget, those joined in which the same fields may not end training early.
+
+    Not where both have one budget: a sweep that varies when training may end compares models.
+
+    Args:
+        same: ids by budget, by the values of `EARLIEST`.
+    """
+    home = {values: values for values in same}
+    endless: dict[_Values, dict[_Values, None]] = {}
+    for values, by_budget in same.items():
+        for budget in by_budget:
+            meaning = tuple(None if value >= budget else value for value in values)
+            if None in meaning:
+                endless.setdefault(meaning, {})[values] = None
+    joined = {values: dict(by_budget) for values, by_budget in same.items()}
+    for several in endless.values():
+        for one, other in combinations(several, 2):
+            first, second = home[one], home[other]
+            if first != second and not joined[first].keys() & joined[second].keys():
+                joined[first] |= joined.pop(second)
+                home = {x: first if y == second else y for x, y in home.items()}
+    yield from (dict(sorted(each.items())) for each in joined.values())

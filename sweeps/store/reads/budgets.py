@@ -1,0 +1,102 @@
+"""Reads of who has learned by which budget, over the configurations that are one model."""
+
+import json
+from collections.abc import Collection
+from typing import TYPE_CHECKING
+
+from sqlalchemy import case, select
+
+from sweeps.grid.budgets import models_by_budget
+from sweeps.store.databases.engine import Store
+from sweeps.store.databases.statements import frame, one_of
+from sweeps.store.reads.queries import config_texts
+from sweeps.store.reads.selection import View, has_learned, in_scope
+from sweeps.store.tables import Run, RunState
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Seeds = dict[int, bool]
+"""Whether each model seed that is known on trained lengths has learned."""
+
+
+def models(store: Store) -> list[dict[int, int]]:
+    """The models with several budgets: as `sweeps.grid.budgets.models_by_budget`."""
+    with store.begin() as connection:
+        texts = config_texts(connection)
+    return models_by_budget({key: json.loads(text) for key, text in texts.items()})
+
+
+def seeds_judged(store: Store, view: View, config_ids: Collection[int]) -> dict[int, Seeds]:
+    """What finished seeds in scope of these configurations have come to on trained lengths."""
+    query = select(Run.config_id, Run.model_seed, has_learned(view)).where(
+        in_scope(view),
+        one_of(Run.config_id, config_ids),
+        Run.state == RunState.DONE,
+        Run.tested_within > 0,
+    )
+    found: dict[int, Seeds] = {}
+    with store.begin() as connection:
+        for config_id, seed, learned in connection.execute(query.order_by(Run.model_seed)):
+            found.setdefault(config_id, {})[seed] = bool(learned)
+    return found
+
+
+def learned_by_budget(store: Store, view: View) -> "pd.DataFrame":
+    """How many seeds of a model have learned by each of its budgets; of models with several.
+
+    A seed counts at a budget with what it came to there. Where it was not trained with it, but had
+    learned with the last smaller one, it counts as learned: nobody trains it again. Where it had
+    not, nothing is known of it at this budget.
+
+    Returns:
+        model (the id of its configuration of the smallest budget in scope), config_id, budget
+        (epochs that training may take), trained (seeds that are judged at this budget), learned
+        (seeds), seeds (of which that is known), unknown (seeds that had not learned before and are
+        not judged at this budget); models in the order of ids, and budgets ascending.
+    """
+    import pandas as pd
+
+    stored = models(store)
+    judged = seeds_judged(store, view, [x for model in stored for x in model.values()])
+    rows = []
+    for model in stored:
+        there = {budget: x for budget, x in model.items() if x in judged}
+        latest: Seeds = {}
+        for budget, config_id in there.items() if len(there) > 1 else ():
+            here = judged[config_id]
+            unknown = sum(not learned and seed not in here for seed, learned in latest.items())
+            latest |= here
+            rows.append(
+                {
+                    "model": next(iter(there.values())),
+                    "config_id": config_id,
+                    "budget": budget,
+                    "trained": len(here),
+                    "learned": sum(latest.values()),
+                    "seeds": len(latest) - unknown,
+                    "unknown": unknown,
+                }
+            )
+    columns = ["model", "config_id", "budget", "trained", "learned", "seeds", "unknown"]
+    return pd.DataFrame(rows, columns=columns, dtype="int64")
+
+
+def seeds_of_sweep(store: Store, sweep: str, learned_at: float) -> "pd.DataFrame":
+    """The runs of a sweep, and which of them have learned.
+
+    Returns:
+        config_id, model_seed, done, judged and learned (0 or 1), epochs (missing where not done);
+        in the order of configurations and seeds.
+    """
+    view = View((sweep,), learned_at=learned_at)
+    done = Run.state == RunState.DONE
+    query = select(
+        Run.config_id,
+        Run.model_seed,
+        case((done, 1), else_=0).label("done"),
+        case((done & (Run.tested_within > 0), 1), else_=0).label("judged"),
+        case((has_learned(view), 1), else_=0).label("learned"),
+        Run.epochs,
+    )
+    return frame(store, query.where(in_scope(view)).order_by(Run.config_id, Run.model_seed))
