@@ -93,7 +93,7 @@ def table(models: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def _count(row: Mapping[str, int]) -> str:
+def _count(row: Mapping[Any, Any]) -> str:
     waiting = f", {row['unknown']} not trained" if row["unknown"] else ""
     return f"{row['learned']} of {row['seeds'] + row['unknown']}{waiting}"
 

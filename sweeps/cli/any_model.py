@@ -239,8 +239,8 @@ def _outcome_sentences(compared: "Compared") -> list[str]:
     if p_value is not None:
         said.append(
             f"{count(int(table.pairs), 'seed')} learned in both; generalizing: {table.both} in "
-            f"both, {table.only_first} only in a, {table.only_second} only in b, {table.none} in none "
-            f"(exact McNemar {p_value_text(p_value)})"
+            f"both, {table.only_first} only in a, {table.only_second} only in b, {table.none} in "
+            f"none (exact McNemar {p_value_text(p_value)})"
         )
     elif learning.table.pairs and not learning.table.both:
         said.append("no seed learned in both")

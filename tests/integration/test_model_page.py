@@ -275,7 +275,8 @@ def test_why_a_model_fails_is_told_without_pytorch() -> None:
         (5, "**It learned, and fails beyond the trained lengths**: it is right on all 508 test"),
         (
             8,
-            "**It generalizes**: it is right on all 508 test strings of trained lengths, 1 to 10, and ",
+            "**It generalizes**: it is right on all 508 test strings of trained lengths, 1 to 10, "
+            "and ",
         ),
     ],
 )

@@ -248,7 +248,7 @@ def test_the_grid_has_a_cell_for_each_finished_model() -> None:
 
 
 def test_what_has_not_learned_is_gray_among_the_lines_and_trained_lengths_are_shaded() -> None:
-    limits = LIMITS.assign(first=[1, None])
+    limits = LIMITS.assign(first=[1.0, float("nan")])
     learned = MODELS["outcome"].ne("not learned").astype(float).to_numpy()
     spec = accuracy_by_length(SEEDS.assign(learned=learned), MEDIANS, limits, "Accuracy").to_dict()
     said = " ".join(spec["title"]["subtitle"])
