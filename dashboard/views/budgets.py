@@ -2,6 +2,7 @@
 
 import uuid
 from collections.abc import Collection, Mapping, Sequence
+from typing import Any
 
 import altair as alt
 import pandas as pd
