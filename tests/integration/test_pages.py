@@ -276,7 +276,11 @@ def test_selected_configurations_are_in_the_link(monkeypatch: pytest.MonkeyPatch
 def test_a_map_sets_two_settings_against_each_other(monkeypatch: pytest.MonkeyPatch) -> None:
     app = open_app(monkeypatch, SHIPPED, "map")
     assert app.selectbox(key="x").value == "hidden_size"
-    assert len(app.get("vega_lite_chart")) == 4
+    titles = "".join(str(x.proto) for x in app.get("html"))
+    assert len(app.get("vega_lite_chart")) == 6
+    for title in ("Share that learned", "Share that generalizes, of those that learned"):
+        assert title in titles
+    assert "Share of failing models" not in titles, "it says the same less well"
     assert "Some cells hold models that differ in other settings" in said(app)
     app = open_app(monkeypatch, SHIPPED, "map", x="train_sampler", y="train_sampler")
     assert "Choose different settings" in app.info[0].value
