@@ -150,8 +150,7 @@ def _model(model: "pd.Series[Any]", view: View) -> None:
     fails_from = None if pd.isna(model["fails_from"]) else int(model["fails_from"])
     trained = _trained_lengths([config_id]).get(config_id)
     came_to = outcomes.describe_model(
-        # Its own counts are read for it alone.
-        {**data.model(run_id).iloc[0], **model},
+        {str(x): y for x, y in data.model(run_id, view).iloc[0].items()},
         fails_from,
         trained,
         kind.words,
