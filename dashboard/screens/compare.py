@@ -67,8 +67,8 @@ def show() -> None:
     table = configurations.table(view)
     configurations.show_story(int(counts["failing"].sum()), shortcuts.sentences(table))
     if table.empty:
-        fails = "fails" if view.kind is None else f"has {view.kind}"
-        st.success(f"No model that matches the filters {fails}. Clear them in the sidebar.")
+        picked = " and ".join(filters.describe_picked(view)) or "is tested"
+        st.success(f"No model that matches the filters {picked}. Clear them in the sidebar.")
         return
     share.offer(
         header,

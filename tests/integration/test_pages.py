@@ -260,6 +260,8 @@ def test_where_no_model_fails_the_pages_say_so(monkeypatch: pytest.MonkeyPatch) 
     assert "None of the 1 tested models" in app.success[0].value
     app = open_app(monkeypatch, SHIPPED, kind="false positives", seed="0")
     assert "No model that matches the filters has false positives." in app.success[0].value
+    app = open_app(monkeypatch, SHIPPED, outcome="not known")
+    assert "No model that matches the filters has the outcome *not known*." in app.success[0].value
     app = open_app(monkeypatch, SHIPPED, "failing", kind="false positives", seed="0")
     assert "leave has false positives" in app.success[0].value
 
