@@ -286,9 +286,8 @@ CLICKED = "clicked_cell"
 CANNOT = "\N{MULTIPLICATION X}"
 """Marks a cell whose models are predicted to fail at some length."""
 
-_COUNT = f"'n = ' + datum.seeds + (datum.predicted === 'cannot' ? ' {CANNOT}' : '')"
-
-OUTCOME_SHARES = ("learned_share", "generalizing_share")
+OUTCOME_SHARES = {"learned_share": "judged", "generalizing_share": "judged_beyond"}
+"""The shares that are of some of a cell's models alone, and the column that counts these."""
 
 BOTH = "Learned \N{MIDDLE DOT} generalize, of those that learned"
 
@@ -361,7 +360,10 @@ def heat_map(
     seeds = (
         base.mark_text(dy=9, fontSize=10)
         .encode(text=alt.Text("count:N"), color=ink)
-        .transform_calculate(count=_COUNT)
+        .transform_calculate(
+            count=f"'n = ' + datum.{OUTCOME_SHARES.get(value, 'seeds')} + "
+            f"(datum.predicted === 'cannot' ? ' {CANNOT}' : '')"
+        )
     )
     layers = alt.layer(rectangles, share, seeds)
     title = titles(measure)[value]
