@@ -290,7 +290,7 @@ class RunConfig(_NetworkFields):
     """`pillow`: its bitmap font; `digits`: ten handwritten ones of each."""
     distortion: Annotated[float, Field(ge=0, le=1), About("Task", 20, "task")] = 0.0
     """Jitter, spacing, slant, faint ink and noise of pictures; 0 for none."""
-    loss_on: Annotated[Literal["output", "all"], About("Training", 15, "kind")] = "output"
+    loss_on: Annotated[Literal["output", "all"], About("Training", 16, "kind")] = "output"
     """Which tokens a transduction's training loss counts: `all` has the input's too."""
     decoding: Annotated[Literal["greedy", "beam"], About("Task", 21, "kind")] = "greedy"
     """`greedy`: the likeliest token each time; `beam`: several outputs are kept at once."""
@@ -377,13 +377,18 @@ class RunConfig(_NetworkFields):
     """Epochs without a lower validation loss after which training stops."""
     min_validation_loss: Annotated[float, Field(ge=0), About("Training", 10)] = 0.05
     """Training stops below this sum over the validation strings, in nats."""
-    stop_when_right: Annotated[bool, About("Training", 11, "kind")] = False
-    """Whether training stops after the first epoch with every validation output right."""
-    weight_decay: Annotated[float, Field(ge=0, le=10), About("Training", 12)] = 0.01
+    stop_when_right: Annotated[bool, About("Training", 11)] = False
+    """Whether training ends, and keeps that model, as soon as every validation string of trained
+    lengths is answered right."""
+    check_every: Annotated[
+        int, Field(ge=0, le=1_000_000_000), About("Training", 12, "stop_when_right")
+    ] = 0
+    """Steps after which that is looked at, counted over all of training; 0: only after epochs."""
+    weight_decay: Annotated[float, Field(ge=0, le=10), About("Training", 13)] = 0.01
     """How strongly weights are pulled toward 0."""
-    decay: Annotated[Decay, About("Training", 13)] = "all"
+    decay: Annotated[Decay, About("Training", 14)] = "all"
     """Which weights are: all, or only matrices, embeddings among them, and no biases or norms."""
-    gradient_clip: Annotated[float, Field(ge=0, le=1e6), About("Training", 14)] = 0.0
+    gradient_clip: Annotated[float, Field(ge=0, le=1e6), About("Training", 15)] = 0.0
     """The largest norm of a member's gradient; 0 means no limit."""
 
     @model_validator(mode="before")

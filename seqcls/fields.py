@@ -30,6 +30,10 @@ READERS = {name: about.readers for name, about in ABOUT.items() if about.readers
 """Fields later than the first version's, and the fields that name who may read them."""
 
 
+READ_TO_STOP = frozenset({"check_every"})
+"""What only training that ends when all is right reads."""
+
+
 def fields_read(config: RunConfig) -> dict[str, frozenset[str]]:
     """The fields that each part of a configuration reads, by the field that names it; and `kind`.
 
@@ -44,6 +48,7 @@ def fields_read(config: RunConfig) -> dict[str, frozenset[str]]:
         "kind": KINDS[kind].reads if kind in KINDS else frozenset(),
         "architecture": model.reads,
         "positions": positions.reads if "positions" in model.reads else frozenset(),
+        "stop_when_right": READ_TO_STOP if config.stop_when_right else frozenset(),
     }
     for part in PARTS:
         field = f"{part}_sampler"
@@ -161,7 +166,7 @@ def language_of(fields: Mapping[str, Any]) -> str:
 @lru_cache(maxsize=1)
 def _read_by_some() -> frozenset[str]:
     """The fields that some read and others do not."""
-    fields = set(read_by_some_networks() | _read_by_some_tasks())
+    fields = set(read_by_some_networks() | _read_by_some_tasks() | READ_TO_STOP)
     fields = fields.union(*(KINDS[name].reads for name in KINDS.usable()))
     for sampler in SAMPLERS.values():
         names = frozenset(sampler.reads).union(*sampler.reads_of_part.values())

@@ -5,7 +5,7 @@ Here a configuration's names are looked up once: what is made of them is passed 
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache, partial
 from typing import Any
 
@@ -32,6 +32,7 @@ from seqcls.plugin_checks import check_draws, check_inputs, check_kind, check_la
 from seqcls.plugins import check_packages, packages_of
 from seqcls.sampling import SAMPLERS, Sampler
 from seqcls.sampling.distinct import Training
+from seqcls.sampling.streams import OfLengths, are_of
 from seqcls.strings.token_strings import TokenStrings
 from seqcls.strings.tokenizer import Tokenizer
 from seqcls.tasks import TASKS, CountTask, InputTask, LanguageTask, Task
@@ -119,6 +120,8 @@ def check(config: RunConfig) -> None:
         )
     check_read(config)
     check_network(problem.network, {x: problem.longest_reading(x) for x in PARTS})
+    # Strings of a file are known; to draw others takes longer than to refuse what cannot be.
+    problem.check_can_be_right(drawn=isinstance(problem.task, OfRows))
 
 
 def obstacle_of(fields: RunConfig | Mapping[str, Any]) -> str | None:
@@ -157,6 +160,45 @@ class Problem:
     def sampler(self, part: str) -> Sampler:
         """How the strings of `train`, `validation` or `test` are drawn."""
         return {"train": self.train, "validation": self.validation, "test": self.test}[part]
+
+    @property
+    def trained_lengths(self) -> range:
+        """From the tokens of the shortest string that training may draw to those of the longest.
+
+        Of models that were trained elsewhere it says nothing: nobody knows their strings.
+        """
+        return self.train.lengths
+
+    def are_of_trained_lengths(self, strings: TokenStrings) -> Bool[np.ndarray, " string"]:
+        """Which strings are of a length that training may draw."""
+        return are_of(self.trained_lengths, strings)
+
+    @cached_property
+    def asking_trained_lengths(self) -> "Problem":
+        """The same, with no validation strings but those of trained lengths."""
+        return replace(self, validation=OfLengths(self.validation, self.trained_lengths))
+
+    def check_can_be_right(self, *, drawn: bool = True) -> None:
+        """Refuses `stop_when_right` where no validation string is of trained lengths: training
+        would end at once.
+
+        Args:
+            drawn: whether the strings are looked at, or only the lengths that they may have.
+
+        Raises:
+            ConfigError: there is none.
+        """
+        if not self.config.stop_when_right:
+            return
+        trained, asked = self.trained_lengths, self.validation.lengths
+        there = max(trained.start, asked.start) < min(trained.stop, asked.stop)
+        if not there or (drawn and not self.asking_trained_lengths.validation.epoch_size):
+            shortest, longest = trained[0], trained[-1]
+            said = f"{shortest} to {longest}" if shortest < longest else str(shortest)
+            raise ConfigError(
+                f"stop_when_right=True: training strings have {said} tokens, and no validation "
+                "string has; validate on strings of trained lengths too, or leave it out"
+            )
 
     def longest_reading(self, part: str) -> int:
         """Tokens that models read at most of the strings of a part, a special one left out."""

@@ -29,6 +29,7 @@ def train_group(
             fused engine draws them itself, for which it has to load PyTorch.
 
     Raises:
+        ConfigError: they end when all is right, and no validation string is of trained lengths.
         GroupError: no members, or configurations that cannot train together.
         EngineError: the engine is unknown or cannot train these.
         DeviceError: the device is unknown or not there.
@@ -38,6 +39,7 @@ def train_group(
             f"{len(members)} runs cannot train together: expected at least one, all alike in every "
             "field but the initialization strategies; group them by RunConfig.group_key"
         )
+    members[0][0].check_can_be_right()
     report = progress or (lambda _done, _epochs: None)
     chosen = engine_named(choose_engine(members[0][0], engine, device).name)
     return chosen.train(members, initial, every_epoch=every_epoch, progress=report, device=device)

@@ -11,7 +11,13 @@ from typing import Any, Literal, get_args, get_origin
 from seqcls import config
 from seqcls.config import ABOUT, ANY_SAMPLER, PARTS, REPORT_TASK, RunConfig, default_fields
 from seqcls.errors import ConfigError
-from seqcls.fields import READERS, read_by_kind, read_by_network, read_by_some_networks
+from seqcls.fields import (
+    READ_TO_STOP,
+    READERS,
+    read_by_kind,
+    read_by_network,
+    read_by_some_networks,
+)
 from seqcls.kinds import KINDS, kind_name
 from seqcls.models import MODELS
 from seqcls.models.positions import POSITIONS
@@ -80,6 +86,8 @@ def offered_fields(values: Values) -> dict[str, list[str]]:
     """The fields of each group that everything chosen reads, in the order of `GROUPS`."""
     read = _read_by_task(values) | _read_by_samplers(values) | _read_by_network(values)
     read |= set(GROUPS["Training"]) - set(READERS)
+    if all(values("stop_when_right")):
+        read |= READ_TO_STOP
     return {group: [name for name in names if name in read] for group, names in GROUPS.items()}
 
 

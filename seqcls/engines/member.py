@@ -85,6 +85,28 @@ class EarlyStopping:
         return self._patience <= 0
 
 
+def checks_within_epoch(problem: Problem, epoch: int) -> range:
+    """After how many steps of an epoch, counted from 1, but not after all of them, validation
+    strings are asked whether all are right.
+    """
+    every, steps = problem.config.check_every, steps_of_epoch(problem)
+    if not (problem.config.stop_when_right and every):
+        return range(0)
+    return range(every - (epoch - 1) * steps % every, steps, every)
+
+
+def steps_of_epoch(problem: Problem) -> int:
+    """How many steps training takes in an epoch: one for each batch."""
+    return -(-problem.train.epoch_size // problem.train.batch_size)
+
+
+def whole_epochs_loss(problem: Problem, loss: float, batches: int) -> float:
+    """What the losses of an epoch's first batches would sum up to, had all strings their mean."""
+    size = problem.train.epoch_size
+    strings = min(batches * problem.train.batch_size, size)
+    return loss if strings == size else loss * size / strings
+
+
 # What happens to a member when an epoch of it ends, whichever engine trained it.
 
 
@@ -116,10 +138,12 @@ class MemberTraining:
         """Takes an epoch's losses; False where training ends with it.
 
         Args:
-            train_loss: the sum over the epoch's strings, in nats.
+            train_loss: the sum over the epoch's strings, in nats; of an epoch that ended early as
+                much as a whole one's, by the mean of the strings trained on.
             validation_loss: the sum over the validation strings.
             weights: gives the member's parameters now, where they are to be kept.
-            all_right: every validation string; asked where training stops then.
+            all_right: whether every validation string of trained lengths is answered right; asked
+                where training stops then.
         """
         result = self.result
         epoch = result.epochs + 1
@@ -156,7 +180,7 @@ def learning_rates(problem: Problem, epoch: int) -> Float[np.ndarray, " step"]:
     as that of Hugging Face's trainer does.
     """
     config = problem.config
-    steps = -(-problem.train.epoch_size // problem.train.batch_size)
+    steps = steps_of_epoch(problem)
     before = (epoch - 1) * steps
     if config.learning_rate_interval == "epoch":
         rates = np.full(steps, _learning_rate(config, (epoch - 1) / config.max_num_epochs))

@@ -74,11 +74,14 @@ class OneAnswer(Kind):
         return np.asarray((self.answers(outputs) != targets) | are_unanswered(outputs))
 
     def are_right(self, outputs: "Tensor", targets: "Tensor") -> "Bool[Tensor, '*member string']":
-        """Implements `Kind.are_right`."""
+        """Implements `Kind.are_right`; NaN is wrong."""
         import torch
 
-        answers = torch.from_numpy(self.answers(outputs.detach().cpu().numpy()))
-        return answers.to(targets.device) == targets
+        given = outputs.detach().cpu().numpy()
+        answers = self.answers(given)
+        is_nan = np.isnan(given).reshape(*answers.shape, -1).any(axis=-1)
+        right = (answers == targets.cpu().numpy()) & ~is_nan
+        return torch.from_numpy(right).to(targets.device)
 
 
 class MembershipKind(OneAnswer):

@@ -62,7 +62,7 @@ class TransductionKind(Kind):
     """Answers of transductions: strings."""
 
     reads: ClassVar[frozenset[str]] = frozenset(
-        {"loss_on", "decoding", "beam_width", "stop_when_right", "tied_embeddings"}
+        {"loss_on", "decoding", "beam_width", "tied_embeddings"}
     )
     shortcut_readers: ClassVar[tuple[str, ...]] = ("identity", "most_frequent", "aligned")
     defaults: ClassVar[Mapping[str, Any]] = {"attention_mask": "causal"}

@@ -9,13 +9,16 @@ it is missing, damaged or cannot be written, the strings are drawn.
 import hashlib
 import io
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from functools import lru_cache
+from itertools import count
 from pathlib import Path
 from threading import Lock
 from typing import Any, ClassVar, Protocol, runtime_checkable
 from uuid import uuid4
 
 import numpy as np
+from jaxtyping import Bool
 
 from seqcls.cache import MEMORY, STRINGS, cache_folder, keep_checked, make_room, read_checked, use
 from seqcls.kinds.base import Examples
@@ -69,6 +72,50 @@ class Sampler(Protocol):
         An epoch's batches are its strings in order, `batch_size` at a time; the last may be short.
         """
         ...
+
+
+@dataclass(frozen=True)
+class OfLengths:
+    """The strings of each epoch of a sampler that have so many tokens."""
+
+    sampler: Sampler
+    lengths: range
+    reads: ClassVar[frozenset[str]] = frozenset()
+    reads_of_part: ClassVar[Mapping[str, frozenset[str]]] = {}
+
+    @property
+    def task(self) -> Task:
+        return self.sampler.task
+
+    @property
+    def batch_size(self) -> int:
+        return self.sampler.batch_size
+
+    @property
+    def epoch_size(self) -> int:
+        """Those of the first epoch."""
+        return len(stream(self).epoch(0))
+
+    @property
+    def repeats(self) -> bool:
+        return self.sampler.repeats
+
+    @classmethod
+    def obstacle(cls, task: Task) -> str | None:
+        """It can draw what the other sampler can."""
+        del task
+        return None
+
+    def epochs(self) -> Iterator[Examples]:
+        """Epochs of as many strings as there are of these lengths; there may be none."""
+        for epoch in count():
+            drawn = stream(self.sampler).epoch(epoch)
+            yield drawn.take(np.flatnonzero(are_of(self.lengths, drawn.strings)))
+
+
+def are_of(lengths: range, strings: TokenStrings) -> Bool[np.ndarray, " string"]:
+    """Which strings have so many tokens."""
+    return np.asarray((strings.lengths >= lengths.start) & (strings.lengths < lengths.stop))
 
 
 VERSION = 5

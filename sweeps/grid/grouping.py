@@ -29,7 +29,22 @@ def cost_of_training(problem: Problem) -> float:
     """
     by_counts = engine_of(problem).by_counts
     per_string = _of_counts(problem.network) if by_counts else _of_tokens(problem)
-    return problem.config.max_num_epochs * problem.train.epoch_size * per_string
+    strings = problem.train.epoch_size * (1 + cost_of_checks(problem))
+    return problem.config.max_num_epochs * strings * per_string
+
+
+ANSWERED = 1 / 3
+"""What a string costs that is only answered, when one that is trained on costs 1."""
+
+
+def cost_of_checks(problem: Problem) -> float:
+    """What checks within epochs cost, when training on an epoch's strings costs 1."""
+    config, trained, asked = problem.config, problem.trained_lengths, problem.validation.lengths
+    if not (config.stop_when_right and config.check_every):
+        return 0.0
+    both = range(max(trained.start, asked.start), min(trained.stop, asked.stop))
+    strings = problem.validation.epoch_size * len(both) / len(asked)
+    return ANSWERED * strings / (config.check_every * problem.train.batch_size)
 
 
 def _of_counts(network: NetworkConfig) -> float:

@@ -3,15 +3,23 @@
 import socket
 import statistics
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from math import ceil, sqrt
 
 from seqcls.cancellation import check_each
 from seqcls.config import RunConfig
+from seqcls.engines.member import steps_of_epoch
 from seqcls.problem import Problem, obstacle_of, resolve
 from seqcls.sampling.streams import stream
-from sweeps.grid.grouping import PlannedRun, RunGroup, cost_of_training, engine_of, make_groups
+from sweeps.grid.grouping import (
+    PlannedRun,
+    RunGroup,
+    cost_of_checks,
+    cost_of_training,
+    engine_of,
+    make_groups,
+)
 from sweeps.grid.spec import SweepSpec
 from sweeps.store.databases.engine import Store
 from sweeps.store.reads.workers import Timing, finished_runs, timings
@@ -53,7 +61,8 @@ class GroupTime:
 
     def seconds(self, members: int, epochs: float) -> float:
         """A group's training and testing, the drawing of strings left out."""
-        once = epochs * self.epoch_once + self.test_once
+        # Also for an epoch that ends early.
+        once = max(epochs, 1) * self.epoch_once + self.test_once
         return once + members * (epochs * self.epoch + self.test)
 
 
@@ -186,8 +195,9 @@ class _Judge:
             said.append(f"About {seconds} seconds of it go to compiling ({names}), once.")
         if self._early is not None:
             assumed, most = self._early
+            number = f"{assumed:.0f}" if assumed >= 1 else f"{assumed:.2g}"
             said.append(
-                f"Training may stop early: it is assumed to take {assumed:.0f} of {most} epochs."
+                f"Training may stop early: it is assumed to take {number} of {most} epochs."
             )
         return " ".join(said)
 
@@ -234,6 +244,8 @@ class _Judge:
             return sum(measured.by_key[x.config.key] + measured.beside for x in group)
         if timed := self._timing_of(config):
             scale, time = timed
+            # Checks within epochs are not timed.
+            time = replace(time, epoch=time.epoch * (1 + cost_of_checks(resolve(config))))
             return scale * time.seconds(len(group), self._epochs(config))
         return self._of_finished(group)
 
@@ -317,11 +329,14 @@ def _epoch_cost(config: RunConfig) -> float:
     return cost_of_training(resolve(config)) / config.max_num_epochs
 
 
-def fewest_epochs(config: RunConfig) -> int:
-    """After how many epochs training may end at the earliest."""
-    least = max(config.min_num_epochs, 1)
+def fewest_epochs(config: RunConfig) -> float:
+    """After how many epochs training may end at the earliest; parts of one where it is checked
+    within it.
+    """
+    least: float = max(config.min_num_epochs, 1)
     if config.stop_when_right:
-        least = 1
+        every, steps = config.check_every, steps_of_epoch(resolve(config))
+        least = min(every / steps, 1) if every else 1
     elif config.min_validation_loss == 0:
         # Only running out of patience ends it.
         least += config.patience - 1
@@ -332,7 +347,7 @@ def _stopping(config: RunConfig) -> str:
     """What tells after how many epochs training ends."""
     names = (
         *("task", "architecture", "max_num_epochs", "min_num_epochs", "patience"),
-        *("min_validation_loss", "stop_when_right"),
+        *("min_validation_loss", "stop_when_right", "check_every"),
     )
     return repr([getattr(config, name) for name in names])
 

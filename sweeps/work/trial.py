@@ -38,6 +38,8 @@ def shorten(whole: Problem, part: str, strings: int, epochs: int = 1) -> Problem
     update: dict[str, Any] = {f"{name}_size": size for name, size in sizes.items()}
     update |= {f"{x}_batch_size": min(n, whole.sampler(x).batch_size) for x, n in sizes.items()}
     update |= {"max_num_epochs": epochs, "min_num_epochs": epochs, "disjoint": False}
+    # Few strings may all be right by chance, or none of them of trained lengths.
+    update |= {"stop_when_right": False, "check_every": 0}
     problem = resolve(config.model_copy(update=update))
     # The network is that of all lengths, also where the strings of a file say them.
     longer = {x: size for x, size in sizes.items() if problem.sampler(x).epoch_size > size}

@@ -8,11 +8,13 @@ import torch
 
 from seqcls.cancellation import Cancelled, cancelled_when
 from seqcls.config import RunConfig
-from seqcls.problem import configuration
+from seqcls.problem import configuration, resolve
+from sweeps.grid.grouping import cost_of_checks
 from sweeps.grid.spec import SweepSpec, parse_spec
 from sweeps.work import machine, timing
 from sweeps.work.estimate import GroupTime, GroupToTime, Times, estimate, fewest_epochs
 from sweeps.work.timing import known_times, time_groups
+from sweeps.work.trial import shorten
 
 SMALL = {
     "task": "parity",
@@ -136,11 +138,14 @@ def test_a_group_that_was_not_timed_is_judged_by_one_like_it() -> None:
         ({"min_num_epochs": 0}, 1),
         ({"min_validation_loss": 0.0}, 7),
         ({"stop_when_right": True}, 1),
+        # An epoch of 10,000 strings has 156 steps.
+        ({"stop_when_right": True, "check_every": 39}, 0.25),
+        ({"stop_when_right": True, "check_every": 400}, 1),
         ({"max_num_epochs": 3, "min_num_epochs": 5}, 3),
     ],
 )
 def test_the_fewest_epochs_are_those_of_early_stopping(
-    settings: dict[str, object], fewest: int
+    settings: dict[str, object], fewest: float
 ) -> None:
     assert fewest_epochs(RunConfig.from_mapping(settings)) == fewest
 
@@ -148,6 +153,27 @@ def test_the_fewest_epochs_are_those_of_early_stopping(
 def test_it_says_how_many_epochs_are_assumed() -> None:
     judged = estimate(None, [spec(max_num_epochs=20)], 1, always)
     assert "assumed to take 10 of 20 epochs" in judged.basis
+    until_right = spec(max_num_epochs=1, stop_when_right=True, check_every=1, train_size=6400)
+    assert "assumed to take 0.1 of 1 epochs" in estimate(None, [until_right], 1, always).basis
+
+
+def test_checks_within_epochs_take_time_and_are_not_timed() -> None:
+    (config,) = spec(stop_when_right=True, check_every=1).configs()
+    # After every 64 strings that are trained on, those of up to 10 tokens are asked of 64 of up
+    # to 20.
+    assert cost_of_checks(resolve(config)) == pytest.approx(11 / 21 / 3)
+    assert cost_of_checks(resolve(config.model_copy(update={"check_every": 100}))) < 0.01
+    (without,) = spec().configs()
+    assert cost_of_checks(resolve(without)) == 0
+    # Few strings are soon right.
+    assert not shorten(resolve(config), "train", 4).config.stop_when_right
+    judged, plain = (
+        estimate(None, [spec(max_num_epochs=1, **fields)], 1, always).seconds
+        for fields in ({"stop_when_right": True, "check_every": 10}, {})
+    )
+    assert judged is not None
+    assert plain is not None
+    assert judged - plain == pytest.approx(3 * 2.0 * 11 / 21 / 3 / 10)
 
 
 @pytest.fixture

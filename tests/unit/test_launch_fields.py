@@ -69,10 +69,18 @@ def test_only_settings_that_the_network_reads_are_offered() -> None:
 
 
 def test_what_only_transductions_read_is_not_offered_for_languages() -> None:
-    of_transductions = {"loss_on", "decoding", "beam_width", "stop_when_right", "tied_embeddings"}
+    of_transductions = {"loss_on", "decoding", "beam_width", "tied_embeddings"}
     for task in TASKS.usable():
         if kind_name(TASKS[task]) == "membership":
             assert not of_transductions & chosen(task=task)
+
+
+@pytest.mark.parametrize("task", ["parity", "copy"])
+def test_checks_within_epochs_are_offered_where_training_ends_when_all_is_right(task: str) -> None:
+    assert "stop_when_right" in chosen(task=task)
+    assert "check_every" in chosen(task=task, stop_when_right=True)
+    for values in (False, [False, True]):
+        assert "check_every" not in chosen(task=task, stop_when_right=values)
 
 
 def test_what_a_transduction_reads_is_offered() -> None:

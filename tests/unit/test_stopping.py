@@ -1,10 +1,24 @@
 """When training ends and which epoch is kept."""
 
+from contextlib import nullcontext
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
 import pytest
 
 from seqcls.config import RunConfig
-from seqcls.engines.member import EarlyStopping
-from seqcls.problem import resolve
+from seqcls.decode import score
+from seqcls.engines.choice import engine_named
+from seqcls.engines.member import EarlyStopping, checks_within_epoch, whole_epochs_loss
+from seqcls.errors import ConfigError
+from seqcls.problem import Problem, configuration, resolve
+from seqcls.results import TrainedMember
+from seqcls.sampling.streams import stream
+from seqcls.strings.datasets import remember
+from seqcls.training import train_group
+from sweeps.datasets import read_dataset
 from tests.conftest import asset
 
 
@@ -42,3 +56,200 @@ def test_the_published_losses_stop_at_the_published_epoch(model: dict[str, objec
 )
 def test_patience_and_ties(losses: list[float], ends: tuple[int, int]) -> None:
     assert epochs_and_best(losses, RunConfig()) == ends
+
+
+UNTIL_RIGHT = {
+    "stop_when_right": True,
+    "check_every": 7,
+    "patience": 100,
+    "min_validation_loss": 0.0,
+    "train_size": 640,
+    "train_batch_size": 32,
+    "max_num_epochs": 16,
+}
+WRITES = {
+    "task": "copy",
+    "train_max_length": 2,
+    "validation_max_length": 6,
+    "test_max_length": 8,
+    "hidden_size": 16,
+    "attention_head_size": 8,
+    "feed_forward_size": 32,
+}
+RECURRENT = {"architecture": "gru", "readout": "last", "hidden_size": 8}
+WIDE = {"hidden_size": 8, "attention_head_size": 4}
+DOUBLE = {"precision": "float64"}
+CASES: dict[str, tuple[str, str, dict[str, Any]]] = {
+    "letter counts": ("fused", "counts", DOUBLE),
+    "tables": ("fused", "strings", {"positions": "alibi"} | WIDE | DOUBLE),
+    "drawn tables": (
+        *("fused", "strings"),
+        {"positions": "learned", "position_range": 220, "learning_rate": 0.03} | DOUBLE,
+    ),
+    "mean": ("fused", "counts", {"readout": "mean"} | WIDE | DOUBLE),
+    "cells": ("lanes", "strings", RECURRENT),
+    "attention": ("lanes", "strings", {"positions": "rotary", "position_range": 220} | WIDE),
+    "writing cells": ("lanes", "strings", WRITES | {"architecture": "lstm"}),
+    "writing attention": (
+        *("lanes", "strings"),
+        WRITES | {"positions": "learned", "position_draw": "shifted"},
+    ),
+}
+"""The engine, the one of PyTorch that does the same, and what is trained."""
+
+
+def problem_of(name: str, **fields: Any) -> Problem:
+    return resolve(configuration({**UNTIL_RIGHT, **CASES[name][2], **fields}))
+
+
+@cache
+def trained(name: str, engine: str) -> TrainedMember:
+    (member,) = train_group([(problem_of(name), 0)], engine=engine, device="cpu")
+    return member
+
+
+def all_trained_lengths_are_right(problem: Problem, member: TrainedMember) -> bool:
+    """Whether a kept model gets them right, as PyTorch computes its answers."""
+    asked = stream(problem.validation).epoch(0)
+    asked = asked.take(np.flatnonzero(np.isin(asked.strings.lengths, problem.trained_lengths)))
+    assert len(asked) > 0
+    if problem.writes:
+        return bool(score(problem, member.kept_weights, asked).right.all())
+    logits = engine_named("strings").logits(
+        problem, [member.kept_weights], asked.strings, device="cpu"
+    )
+    return bool(((logits[0] > 0) == asked.labels).all())
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_training_ends_at_the_first_check_that_finds_all_trained_lengths_right(name: str) -> None:
+    problem, member = problem_of(name), trained(name, CASES[name][0])
+    assert member.best_epoch == member.epochs < problem.config.max_num_epochs
+    assert all_trained_lengths_are_right(problem, member)
+    # An epoch that ended early has the mean loss of the strings that it had seen.
+    before, last = member.train_losses[-2:] if member.epochs > 1 else (np.inf, 0.0)
+    assert last > before / 4 or member.epochs == 1
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_every_engine_ends_where_pytorch_does(name: str) -> None:
+    by_engine, by_pytorch = (trained(name, engine) for engine in CASES[name][:2])
+    assert by_engine.epochs == by_pytorch.epochs
+    near = 1e-9 if "precision" in CASES[name][2] else 2e-3
+    for losses in ("train_losses", "validation_losses"):
+        np.testing.assert_allclose(
+            getattr(by_engine, losses), getattr(by_pytorch, losses), rtol=near
+        )
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_checks_that_find_something_wrong_change_no_model(name: str) -> None:
+    slow = {"learning_rate": 0.001, "learning_rate_interval": "step", "warm_up_steps": 9}
+    slow |= {"max_num_epochs": 2}
+    unchecked = slow | {"stop_when_right": False, "check_every": 0}
+    (with_checks,), (without,) = (
+        train_group([(problem_of(name, **fields), 0)], engine=CASES[name][0])
+        for fields in (slow, unchecked)
+    )
+    assert with_checks.epochs == without.epochs == 2
+    assert with_checks.validation_losses == without.validation_losses
+    np.testing.assert_allclose(with_checks.train_losses, without.train_losses, rtol=1e-12)
+    for parameter, values in without.kept_weights.items():
+        np.testing.assert_array_equal(with_checks.kept_weights[parameter], values)
+
+
+@pytest.mark.parametrize(
+    ("engine", "fields"),
+    [
+        ("counts", WIDE | {"num_blocks": 2}),
+        ("strings", WIDE | {"num_blocks": 2, "dropout_rate": 0.05}),
+        ("strings", WRITES | {"positions": "learned", "position_draw": "shifted"}),
+    ],
+)
+def test_who_trains_beside_a_member_does_not_change_when_it_ends(
+    engine: str, fields: dict[str, Any]
+) -> None:
+    problem = resolve(configuration(UNTIL_RIGHT | {"train_size": 320} | fields))
+    together = train_group([(problem, seed) for seed in range(8)], engine=engine, device="cpu")
+    # They end after different numbers of steps, within epochs.
+    assert len({member.validation_losses[-1] for member in together}) == 8
+    assert len({member.epochs for member in together}) > 1
+    for seed in (2, 5):
+        (alone,) = train_group([(problem, seed)], engine=engine, device="cpu")
+        assert alone.best_epoch == together[seed].best_epoch
+        # All strings at once are added up in an order that depends on how many members there are.
+        near = 1e-5 if engine == "counts" else 0
+        for losses in ("train_losses", "validation_losses"):
+            np.testing.assert_allclose(
+                getattr(together[seed], losses), getattr(alone, losses), rtol=near
+            )
+        for parameter, values in alone.kept_weights.items():
+            np.testing.assert_allclose(
+                together[seed].kept_weights[parameter], values, rtol=near, atol=near
+            )
+
+
+def test_an_epoch_of_many_strings_is_no_obstacle() -> None:
+    problem = problem_of("attention", train_size=50_000, max_num_epochs=1)
+    (member,) = train_group([(problem, 0)])
+    assert member.epochs == member.best_epoch == 1
+    assert all_trained_lengths_are_right(problem, member)
+    # Most of its strings were not seen; the loss is still comparable with that of whole epochs.
+    assert 0.05 < member.train_losses[0] / 50_000 < 1
+
+
+def test_steps_are_counted_over_all_of_training() -> None:
+    problem = problem_of("letter counts", train_size=320, check_every=4)
+    # Ten steps an epoch, and after the last of them all validation strings are asked anyway.
+    found = [list(checks_within_epoch(problem, epoch)) for epoch in (1, 2, 3)]
+    assert found == [[4, 8], [2, 6], [4, 8]]
+    assert list(checks_within_epoch(resolve(RunConfig(check_every=4)), 1)) == []
+    assert whole_epochs_loss(problem, 3.0, 4) == pytest.approx(7.5)
+    assert whole_epochs_loss(problem, 3.0, 10) == 3.0
+
+
+def test_longer_validation_strings_need_not_be_right() -> None:
+    fields = {"task": "parity", "train_max_length": 3, "validation_max_length": 200}
+    problem = problem_of("cells", **fields, learning_rate=0.05)
+    (member,) = train_group([(problem, 0)])
+    assert member.best_epoch == member.epochs < 16
+    assert member.validation_losses[-1] > 1
+    assert all_trained_lengths_are_right(problem, member)
+
+
+def test_where_no_validation_string_is_of_trained_lengths_it_is_refused() -> None:
+    fields = {"task": "parity", "train_max_length": 10, "validation_max_length": 40}
+    refused = (
+        r"stop_when_right=True: training strings have 0 to 10 tokens, and no validation string has;"
+    )
+    with pytest.raises(ConfigError, match=refused):
+        configuration({**fields, "stop_when_right": True, "validation_min_length": 11})
+    # Some could be, but none is.
+    few = {"validation_size": 1, "validation_max_length": 5_000}
+    problem = resolve(configuration({**fields, **few, "stop_when_right": True}))
+    with pytest.raises(ConfigError, match=refused):
+        train_group([(problem, 0)])
+    assert configuration({**fields, "validation_min_length": 11})
+
+
+@pytest.mark.parametrize(
+    ("lengths", "refused"), [([7, 20], False), ([8], False), ([2, 20], True), ([9], True)]
+)
+def test_a_files_validation_strings_are_looked_at(
+    lengths: list[int], refused: bool, tmp_path: Path
+) -> None:
+    rows = ["ababab,1,train", "babababa,0,train", "a,0,test"]
+    rows += [f"{'a' * length},1,validation" for length in lengths]
+    (tmp_path / "rows.csv").write_text("\n".join(["tokens,label,split", *rows]))
+    dataset = remember(read_dataset(tmp_path / "rows.csv"))
+    fields = {"task": "file", "dataset": dataset, "train_batch_size": 2, "stop_when_right": True}
+    with pytest.raises(ConfigError, match="no validation string has") if refused else nullcontext():
+        configuration(fields)
+
+
+def test_checks_within_epochs_are_only_for_what_ends_there() -> None:
+    with pytest.raises(
+        ConfigError, match="check_every=10: not read by stop_when_right False; leave it out"
+    ):
+        configuration({"check_every": 10})
+    assert configuration({"check_every": 10, "stop_when_right": True})

@@ -34,13 +34,16 @@ WRITES = {"task": "copy", "hidden_size": 8, "num_blocks": 1, "feed_forward_size"
 DRAWN = {"positions": "learned", "position_range": 220, "num_blocks": 2}
 SHIFTED = {"positions": "learned", "position_draw": "shifted"}
 LSTM = {"architecture": "lstm", "readout": "last"}
+UNTIL_RIGHT = {"stop_when_right": True, "check_every": 3}
 CASES = [
     ("fused", {}),
     ("fused", {"positions": "learned", "position_range": 220}),
     ("lanes", DRAWN),
     ("lanes", WRITES | SHIFTED),
     ("lanes", LSTM | {"hidden_size": 8}),
+    ("lanes", WRITES | UNTIL_RIGHT),
     ("counts", {"num_blocks": 2}),
+    ("strings", LSTM | {"hidden_size": 8} | UNTIL_RIGHT),
     ("strings", {"num_blocks": 2, "dropout_rate": 0.2}),
     ("strings", WRITES | SHIFTED | {"warm_up_steps": 5, "gradient_clip": 1.0}),
     ("strings", WRITES | {"architecture": "encoder_decoder"}),
@@ -106,6 +109,21 @@ def test_it_goes_on_to_the_same_last_bit(
     assert len(said) == 3
     assert sorted(chain(*said)) == sorted(chain(*all_said))
     assert not any(kept.iterdir())
+
+
+@pytest.mark.parametrize("engine", ["lanes", "strings"])
+def test_it_ends_within_the_same_epoch(engine: str, kept: Path) -> None:
+    learned = {"task": "parity", "train_max_length": 3, "learning_rate": 0.02, "train_size": 160}
+    more = {"max_num_epochs": 60, "patience": 60, "min_validation_loss": 0.0, "hidden_size": 8}
+    fields = LSTM | UNTIL_RIGHT | learned | more
+    whole, all_said = trained(engine, fields)
+    first, second = sorted(member.epochs for member in whole)
+    assert first > 2
+    assert second < 60
+    with pytest.raises(EndedError):
+        trained(engine, fields, len(all_said) - 2)
+    assert len(list(kept.iterdir())) == 1
+    assert_same(trained(engine, fields)[0], whole)
 
 
 def test_what_is_damaged_is_trained_from_the_beginning(kept: Path) -> None:

@@ -6,15 +6,23 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple, Protocol, runtime_checkable
+from functools import cached_property
+from typing import Any, ClassVar, NamedTuple, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int64
 
 from seqcls.config import NetworkConfig
 from seqcls.engines.base import Member, Progress, Writer
 from seqcls.engines.compiled.machine_code import is_compiled, is_ready, mark_compiled
-from seqcls.engines.member import MemberTraining, Unfinished, is_matrix, learning_rates
+from seqcls.engines.member import (
+    MemberTraining,
+    Unfinished,
+    checks_within_epoch,
+    is_matrix,
+    learning_rates,
+    whole_epochs_loss,
+)
 from seqcls.problem import Problem, configuration, resolve
 from seqcls.results import EpochLosses, TrainedMember, Weights
 from seqcls.sampling.streams import stream
@@ -62,16 +70,82 @@ class Program(Protocol):
         ...
 
     def epoch(
-        self, flat: Flat, moments: np.ndarray, steps: int, update: Update, number: int
+        self,
+        flat: Flat,
+        moments: np.ndarray,
+        steps: int,
+        update: Update,
+        number: int,
+        first: int = 0,
+        last: int | None = None,
     ) -> tuple[float, int]:
-        """Trains for an epoch, in place; the sum of its losses, and how many steps it had."""
+        """Trains for an epoch, in place, or for some of its batches: those before have been trained
+        on just before.
+
+        Args:
+            flat: the parameters.
+            moments: AdamW's first and second moments.
+            steps: those done before.
+            update: what the steps have in common.
+            number: which epoch, counted from 0.
+            first: the batch to begin with.
+            last: the batch to end before; None for all.
+
+        Returns:
+            The sum of the losses, and how many steps there were.
+        """
         ...
 
     def validation(self, flat: Flat) -> tuple[float, bool]:
-        """The sum of the losses over the validation strings; whether all of them are right, told
-        only by what can stop there.
+        """The sum of the losses over the validation strings; whether all of trained lengths are
+        right, told only where training ends then.
         """
         ...
+
+
+Batches = TypeVar("Batches", bound=tuple[Any, ...])
+
+
+def some_batches(strings: Batches, first: int, last: int | None) -> Batches:
+    """Some of an epoch's batches, as views.
+
+    Args:
+        strings: arrays that have tiles or groups of strings as their first axis, and after them
+            the number of the first tile or group after each batch.
+        first: the batch to begin with.
+        last: the batch to end before; None for all.
+    """
+    if first == 0 and last is None:
+        return strings
+    *arrays, ends = strings
+    within = tiles_between(ends, first, last)
+    make: Any = type(strings)
+    chosen: Batches = make(*(x[within] for x in arrays), ends[first:last] - within.start)
+    return chosen
+
+
+def tiles_between(ends: Int64[np.ndarray, " batch"], first: int, last: int | None) -> slice:
+    """The tiles or groups of some batches, given the first after each."""
+    return slice(int(ends[first - 1]) if first else 0, int(ends[first:last][-1]))
+
+
+def all_right(problem: Problem, right: Bool[np.ndarray, " string"]) -> bool:
+    """Whether all validation strings of trained lengths are answered right, given which strings
+    are; told only where training ends then.
+    """
+    if not problem.config.stop_when_right:
+        return False
+    strings = stream(problem.validation).epoch(0).strings
+    return bool(right[problem.are_of_trained_lengths(strings)].all())
+
+
+def all_classified(problem: Problem, logits: Float[np.ndarray, " string"]) -> bool:
+    """The same of a language, given the logits of the validation strings."""
+    if not problem.config.stop_when_right:
+        return False
+    labels = stream(problem.validation).epoch(0).labels
+    # Not a number is no answer.
+    return all_right(problem, np.where(labels, logits > 0, logits <= 0))
 
 
 @dataclass
@@ -118,7 +192,8 @@ def train_one_by_one(
     for number, (member, start) in enumerate(zip(members, initial, strict=True)):
         if number < len(begun) and not begun[number].goes_on:
             continue
-        program = program_of(member[0])
+        programs = _Programs(member[0], program_of)
+        program = programs.whole
         if number == len(begun):
             training = MemberTraining(number, *member, every_epoch)
             flat = program.pack(start)
@@ -126,7 +201,7 @@ def train_one_by_one(
             begun.append(_Underway(training, flat, moments, program.rng))
         else:
             program.rng = begun[number].rng
-        for ended in _train(begun[number], program):
+        for ended in _train(begun[number], programs):
             progress(number + begun[number].done, ended)
             if begun[number].goes_on or number + 1 < len(members):
                 unfinished.keep(lambda: pickle.dumps(begun))
@@ -134,24 +209,61 @@ def train_one_by_one(
     return [member.training.result for member in begun]
 
 
-def _train(member: _Underway, program: Program) -> Iterator[list[EpochLosses]]:
+class _Programs:
+    """What trains a member, and what asks it meanwhile."""
+
+    def __init__(self, problem: Problem, program_of: Callable[[Problem], Program]) -> None:
+        self._problem, self._program_of = problem, program_of
+        self.whole = program_of(problem)
+
+    @cached_property
+    def trained_lengths(self) -> Program:
+        """The one with no validation strings but those of trained lengths."""
+        return self._program_of(self._problem.asking_trained_lengths)
+
+
+def _train(member: _Underway, programs: _Programs) -> Iterator[list[EpochLosses]]:
     """Trains a member to its end; what has ended, after every epoch."""
-    training, flat = member.training, member.flat
-    config, result = training.problem.config, training.result
-    decays = ALL_DECAY if config.decay == "all" else _of_matrices(program, flat)
+    training, flat, program = member.training, member.flat, programs.whole
+    result = training.result
+    decays = ALL_DECAY if training.problem.config.decay == "all" else _of_matrices(program, flat)
     while member.goes_on:
         started = time.perf_counter()
-        epoch = result.epochs
-        rates = learning_rates(training.problem, epoch + 1)
-        update = Update(rates, config.weight_decay, config.gradient_clip, decays)
-        train_loss, steps = program.epoch(flat, member.moments, member.steps, update, epoch)
-        member.steps += steps
+        train_loss, is_right = _train_epoch(member, programs, decays)
         validation_loss, all_right = program.validation(flat)
         member.goes_on = training.goes_on_after(
-            train_loss, validation_loss, lambda: program.unpack(flat), all_right=all_right
+            train_loss,
+            validation_loss,
+            lambda: program.unpack(flat),
+            all_right=is_right or all_right,
         )
         result.train_seconds += time.perf_counter() - started
         yield training.last_epoch()
+
+
+def _train_epoch(
+    member: _Underway, programs: _Programs, decays: Bool[np.ndarray, " parameter"]
+) -> tuple[float, bool]:
+    """Trains a member for an epoch, or until a check within it finds all right; the sum of the
+    losses over a whole epoch's strings, and whether it has ended early.
+    """
+    training, flat = member.training, member.flat
+    problem, config, epoch = training.problem, training.problem.config, training.result.epochs
+    rates = learning_rates(problem, epoch + 1)
+    loss, first = 0.0, 0
+    for last in (*checks_within_epoch(problem, epoch + 1), None):
+        update = Update(rates[first:last], config.weight_decay, config.gradient_clip, decays)
+        of_batches, steps = programs.whole.epoch(
+            flat, member.moments, member.steps, update, epoch, first, last
+        )
+        member.steps += steps
+        loss += of_batches
+        if last is None:
+            break
+        if programs.trained_lengths.validation(flat)[1]:
+            return whole_epochs_loss(problem, loss, last), True
+        first = last
+    return loss, False
 
 
 def _of_matrices(program: Program, flat: Flat) -> Bool[np.ndarray, " parameter"]:

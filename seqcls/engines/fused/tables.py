@@ -8,7 +8,7 @@ from jaxtyping import Bool, Float, Int64, UInt8
 
 from seqcls.cache import remembered
 from seqcls.config import NetworkConfig
-from seqcls.engines.compiled.engine import Flat, Update
+from seqcls.engines.compiled.engine import Flat, Update, all_classified, some_batches
 from seqcls.engines.fused.buffers import TILE, Shape
 from seqcls.engines.fused.packing import (
     ADDED,
@@ -164,6 +164,7 @@ class TableProgram(Packed):
 
     def __init__(self, problem: Problem) -> None:
         super().__init__(problem.network)
+        self._problem = problem
         self._shape = training_shape(problem)
         self._train = problem.train
         self._validation = validation_questions(self._network, problem.validation)
@@ -171,10 +172,22 @@ class TableProgram(Packed):
         self._scratch = np.empty(TILE, integers(self._network))
 
     def epoch(
-        self, flat: Flat, moments: np.ndarray, steps: int, update: Update, number: int
+        self,
+        flat: Flat,
+        moments: np.ndarray,
+        steps: int,
+        update: Update,
+        number: int,
+        first: int = 0,
+        last: int | None = None,
     ) -> tuple[float, int]:
-        """Trains for an epoch, in place; the sum of its losses, and how many steps it had."""
-        tiles = epoch_letter_tiles(self._network, self._train, number)
+        """Implements `Program.epoch`."""
+        whole = epoch_letter_tiles(self._network, self._train, number)
+        if first == 0:
+            self._places = self._positions(whole)
+        tiles, places = some_batches(whole, first, last), self._places
+        if self._network.position_range:
+            places = PositionTerms(*(x[first:last] for x in places))
         loss = train_table_epoch(
             flat,
             moments,
@@ -184,7 +197,7 @@ class TableProgram(Packed):
             rows_shape(self._network, self._shape, tiles.letters.shape[1]),
             SCHEMES[self._network.positions],
             self._scratch,
-            self._positions(tiles),
+            places,
             tiles,
         )
         return loss, len(tiles.ends)
@@ -193,7 +206,7 @@ class TableProgram(Packed):
         """Implements `Program.validation`."""
         logits = np.zeros(sum(len(each.strings) for each in self._validation), flat.dtype)
         losses = (answer(self._network, self._shape, flat, x, logits) for x in self._validation)
-        return sum(losses), False
+        return sum(losses), all_classified(self._problem, logits)
 
     def _positions(self, tiles: LetterTiles) -> PositionTerms:
         most = tiles.letters.shape[1]

@@ -6,7 +6,13 @@ import numpy as np
 from jaxtyping import Float
 
 from seqcls.config import NetworkConfig
-from seqcls.engines.compiled.engine import Flat, Program, Update
+from seqcls.engines.compiled.engine import (
+    Flat,
+    Program,
+    Update,
+    all_classified,
+    some_batches,
+)
 from seqcls.engines.fused.buffers import TILE
 from seqcls.engines.fused.packing import Packed, pack
 from seqcls.engines.fused.tiles import (
@@ -78,6 +84,7 @@ class CountsProgram(Packed):
     def __init__(self, problem: Problem) -> None:
         network = problem.network
         super().__init__(network)
+        self._problem = problem
         self._shape = training_shape(problem)
         self._precision = network.precision
         self._scratch = np.empty(TILE, integers(network))
@@ -90,10 +97,18 @@ class CountsProgram(Packed):
         self._logits = np.empty_like(self._validation.targets)
 
     def epoch(
-        self, flat: Flat, moments: np.ndarray, steps: int, update: Update, number: int
+        self,
+        flat: Flat,
+        moments: np.ndarray,
+        steps: int,
+        update: Update,
+        number: int,
+        first: int = 0,
+        last: int | None = None,
     ) -> tuple[float, int]:
         """Implements `Program.epoch`."""
-        tiles = epoch_tiles(self._train, number, self._precision, special=self._special)
+        whole = epoch_tiles(self._train, number, self._precision, special=self._special)
+        tiles = some_batches(whole, first, last)
         model = (flat, moments, steps, update, self._shape, self._scratch)
         loss = self._train_epoch(*model, *tiles)
         return loss, len(tiles.ends)
@@ -103,4 +118,5 @@ class CountsProgram(Packed):
         tiles = self._validation[:4]
         model = (flat, self._shape, self._scratch)
         loss = self._evaluate(*model, *tiles, self._logits)
-        return loss, False
+        # Strings stand in their order, and only tiles' ends are empty.
+        return loss, all_classified(self._problem, self._logits[self._validation.weights > 0])

@@ -8,7 +8,7 @@ from jaxtyping import Bool, Float, Int16, Int64, Integer, UInt8
 
 from seqcls.cache import remembered
 from seqcls.config import NetworkConfig
-from seqcls.engines.compiled.engine import Flat, Update
+from seqcls.engines.compiled.engine import Flat, Update, some_batches, tiles_between
 from seqcls.engines.lanes.loss import KEPT, OutputBuffers
 from seqcls.engines.lanes.packing import head_rows, padded_size
 from seqcls.engines.lanes.vector import lanes
@@ -191,6 +191,13 @@ class Lesson(NamedTuple):
     def lanes_of_strings(self) -> tuple[np.ndarray, int]:
         """Each string's group's number times the lanes, and its lane; how many groups."""
         return self.groups.places, len(self.taught.wanted)
+
+    def taught_in(self, first: int, last: int | None) -> TaughtStrings:
+        """What is taught in the batches from the first on and before the last; None for all."""
+        strings, wanted, begins, shares = self.taught
+        groups = tiles_between(strings.ends, first, last)
+        strings = some_batches(strings, first, last)
+        return TaughtStrings(strings, wanted[groups], begins[groups], shares[first:last])
 
 
 def make_batch(

@@ -8,13 +8,21 @@ import numpy as np
 from jaxtyping import Float, Int64
 
 from seqcls.config import NetworkConfig
-from seqcls.engines.compiled.engine import Flat, Update
+from seqcls.engines.compiled.engine import (
+    Flat,
+    Update,
+    all_classified,
+    all_right,
+    some_batches,
+    tiles_between,
+)
 from seqcls.engines.lanes.batches import (
     Blank,
     Groups,
     LaneStrings,
     Lesson,
     Model,
+    TaughtStrings,
     WrittenOutputs,
     answering_groups,
     empty_outputs,
@@ -108,6 +116,11 @@ class LaneCell(ABC):
         del groups, rng
         return ()
 
+    def positions_of_groups(self, places: tuple[Any, ...], groups: slice) -> tuple[Any, ...]:
+        """Those of some groups, of places as both give them."""
+        del groups
+        return places
+
     def output_positions(
         self, lesson: Lesson, batch_size: int = 0, rng: np.random.Generator | None = None
     ) -> tuple[Any, ...]:
@@ -142,10 +155,10 @@ class LaneCell(ABC):
         return loss, logits
 
     def teach(
-        self, flat: Flat, lesson: Lesson, places: tuple[Any, ...], steps: Steps | None = None
+        self, flat: Flat, taught: TaughtStrings, places: tuple[Any, ...], steps: Steps | None = None
     ) -> Results:
         """Trains on strings, in place, or scores them where no steps are given."""
-        sizes, taught = self.sizes(scaled_loss=False), lesson.taught
+        sizes = self.sizes(scaled_loss=False)
         losses = np.zeros(taught.strings.lengths.shape)
         missed = np.zeros(losses.shape, np.int64)
         missed_inside = np.zeros_like(missed)
@@ -175,7 +188,8 @@ class LaneCell(ABC):
     def scores(self, weights: Weights, task: Task, examples: Examples) -> tuple[Results, Lesson]:
         """What a model makes of inputs with their targets, and where each stands."""
         lesson = scored_batch(self.network, task, examples, self.groups)
-        return self.teach(self.pack(weights), lesson, self.output_positions(lesson)), lesson
+        places = self.output_positions(lesson)
+        return self.teach(self.pack(weights), lesson.taught, places), lesson
 
     def outputs(
         self, weights: Weights, inputs: TokenStrings, limits: Int64[np.ndarray, " string"]
@@ -197,13 +211,20 @@ class LaneProgram(ABC):
     """One member's epochs and validation."""
 
     def __init__(self, problem: Problem, cell: LaneCell) -> None:
-        self._cell, self._train = cell, problem.train
+        self._cell, self._problem, self._train = cell, problem, problem.train
         self.rng = cell.generator(problem.config.train_seed)
         self.pack, self.unpack = cell.pack, cell.unpack
 
     @abstractmethod
     def epoch(
-        self, flat: Flat, moments: np.ndarray, steps: int, update: Update, number: int
+        self,
+        flat: Flat,
+        moments: np.ndarray,
+        steps: int,
+        update: Update,
+        number: int,
+        first: int = 0,
+        last: int | None = None,
     ) -> tuple[float, int]:
         """Implements `Program.epoch`."""
 
@@ -225,18 +246,31 @@ class AnswerProgram(LaneProgram):
         self._places = cell.positions(self._validation)
 
     def epoch(
-        self, flat: Flat, moments: np.ndarray, steps: int, update: Update, number: int
+        self,
+        flat: Flat,
+        moments: np.ndarray,
+        steps: int,
+        update: Update,
+        number: int,
+        first: int = 0,
+        last: int | None = None,
     ) -> tuple[float, int]:
         """Implements `Program.epoch`."""
         groups = epoch_groups(self._readout, self._train, number)
-        places, done = self._cell.positions(groups, self.rng), Steps(moments, steps, update)
-        loss, _ = self._cell.answer(flat, groups.strings, places, done, scaled=self._scaled)
-        return loss, len(groups.strings.ends)
+        if first == 0:
+            self._drawn = self._cell.positions(groups, self.rng)
+        strings = some_batches(groups.strings, first, last)
+        chosen = tiles_between(groups.strings.ends, first, last)
+        places = self._cell.positions_of_groups(self._drawn, chosen)
+        done = Steps(moments, steps, update)
+        loss, _ = self._cell.answer(flat, strings, places, done, scaled=self._scaled)
+        return loss, len(strings.ends)
 
     def validation(self, flat: Flat) -> tuple[float, bool]:
         """Implements `Program.validation`."""
-        strings = self._validation.strings
-        return self._cell.answer(flat, strings, self._places, scaled=self._scaled)[0], False
+        strings, places = self._validation
+        loss, logits = self._cell.answer(flat, strings, self._places, scaled=self._scaled)
+        return loss, all_classified(self._problem, logits.reshape(-1)[places])
 
 
 class OutputProgram(LaneProgram):
@@ -246,21 +280,34 @@ class OutputProgram(LaneProgram):
         super().__init__(problem, cell)
         self._validation = validation_batch(problem.network, problem.validation, cell.groups)
 
-    def teach(self, flat: Flat, lesson: Lesson, steps: Steps) -> Results:
-        """Trains on strings, in place."""
-        places = self._cell.output_positions(lesson, self._train.batch_size, self.rng)
-        return self._cell.teach(flat, lesson, places, steps)
+    def teach(
+        self, flat: Flat, lesson: Lesson, steps: Steps, first: int = 0, last: int | None = None
+    ) -> Results:
+        """Trains on strings, or on some batches of them, in place."""
+        if first == 0:
+            self._drawn = self._cell.output_positions(lesson, self._train.batch_size, self.rng)
+        chosen = tiles_between(lesson.taught.strings.ends, first, last)
+        places = self._cell.positions_of_groups(self._drawn, chosen)
+        return self._cell.teach(flat, lesson.taught_in(first, last), places, steps)
 
     def epoch(
-        self, flat: Flat, moments: np.ndarray, steps: int, update: Update, number: int
+        self,
+        flat: Flat,
+        moments: np.ndarray,
+        steps: int,
+        update: Update,
+        number: int,
+        first: int = 0,
+        last: int | None = None,
     ) -> tuple[float, int]:
         """Implements `Program.epoch`."""
         lesson = epoch_batch(self._cell.network, self._train, number)
-        results = self.teach(flat, lesson, Steps(moments, steps, update))
-        return results.loss, len(lesson.taught.shares)
+        results = self.teach(flat, lesson, Steps(moments, steps, update), first, last)
+        return results.loss, len(lesson.taught.shares[first:last])
 
     def validation(self, flat: Flat) -> tuple[float, bool]:
         """Implements `Program.validation`."""
         places = self._cell.output_positions(self._validation)
-        results = self._cell.teach(flat, self._validation, places)
-        return results.loss, not results.missed.any()
+        results = self._cell.teach(flat, self._validation.taught, places)
+        missed = results.missed.reshape(-1)[self._validation.groups.places]
+        return results.loss, all_right(self._problem, missed == 0)

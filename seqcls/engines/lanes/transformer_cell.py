@@ -252,6 +252,12 @@ class TransformerCell(LaneCell):
         """Implements `LaneCell.positions`."""
         return (positions_of(self.network, groups, rng),)
 
+    def positions_of_groups(self, places: tuple[Any, ...], groups: slice) -> tuple[Any, ...]:
+        """Implements `LaneCell.positions_of_groups`."""
+        of_tokens, *by_lane = places
+        its = (x if x is NO_PLACES else x[groups] for x in by_lane)
+        return of_tokens._replace(rows=of_tokens.rows[groups]), *its
+
     def output_positions(
         self, lesson: Lesson, batch_size: int = 0, rng: np.random.Generator | None = None
     ) -> tuple[PositionArrays, LanePlaces]:

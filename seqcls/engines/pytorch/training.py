@@ -11,12 +11,18 @@ from functools import partial
 from typing import Any, TypedDict
 
 import torch
-from jaxtyping import Num
+from jaxtyping import Float, Num
 from torch import Tensor
 
 from seqcls.config import Decay
 from seqcls.engines.base import Member, Progress
-from seqcls.engines.member import MemberTraining, Unfinished, learning_rates
+from seqcls.engines.member import (
+    MemberTraining,
+    Unfinished,
+    checks_within_epoch,
+    learning_rates,
+    whole_epochs_loss,
+)
 from seqcls.engines.pytorch.groups import Computation, Losses, Members
 from seqcls.errors import DeviceError
 from seqcls.kinds import Examples
@@ -63,6 +69,7 @@ class GroupTraining:
         self.rows = list(self.members)
         self.group = group
         self.computation = computation
+        self._started = 0.0
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
@@ -86,10 +93,12 @@ class GroupTraining:
         if before := [epoch for member in self.members for epoch in member.epochs()]:
             progress(self._members_trained(), before)
         while self.rows:
-            started = time.perf_counter()
+            self._started = time.perf_counter()
             epoch = self.rows[0].result.epochs + 1
-            train_losses = self._train_epoch(stream(self.problem.train).epoch(epoch - 1), epoch)
-            ended = self._end_epoch(train_losses, *self._validate(), started)
+            strings = stream(self.problem.train).epoch(epoch - 1)
+            train_losses, ended = self._train_epoch(strings, epoch)
+            if self.rows:
+                ended += self._end_epoch(train_losses, *self._validate(self.problem))
             progress(self._members_trained(), ended)
             if self.rows:
                 unfinished.keep(self.pack)
@@ -112,32 +121,61 @@ class GroupTraining:
     def _read(self, examples: Examples) -> TokenStrings:
         return self.kind.reading(self.problem.task, examples)
 
-    def _train_epoch(self, strings: Examples, epoch: int) -> list[float]:
+    def _train_epoch(self, strings: Examples, epoch: int) -> tuple[list[float], list[EpochLosses]]:
+        """Trains all members for an epoch, but those of which a check within it finds all right:
+        they end there.
+
+        Returns:
+            The sums of the losses of the others, and what has ended.
+        """
         targets = self._targets(strings).split(self.config.train_batch_size)
         sums = torch.zeros(len(self.group), dtype=torch.float64, device=self.device)
+        checks, ended = checks_within_epoch(self.problem, epoch), list[EpochLosses]()
         rates = learning_rates(self.problem, epoch).tolist()
-        for batch, batch_targets, rate in zip(
-            self.computation.batches(self._read(strings)), targets, rates, strict=True
-        ):
+        batches = zip(self.computation.batches(self._read(strings)), targets, rates, strict=True)
+        for number, (batch, batch_targets, rate) in enumerate(batches, start=1):
             losses = self._losses(batch_targets)
             sums += self.computation.backward(batch, losses) * losses.units
             self.group.step(rate)
-        return sums.tolist()
+            if number in checks:
+                going_on, its = self._end_right(sums, number)
+                sums, ended = sums[going_on], ended + its
+                if not self.rows:
+                    break
+        return sums.tolist(), ended
 
-    def _validate(self) -> tuple[list[float], list[bool]]:
-        """Each member's loss of the validation strings, and whether it gets all of them right."""
+    def _end_right(
+        self, sums: Float[Tensor, " member"], batches: int
+    ) -> tuple[list[int], list[EpochLosses]]:
+        """Ends the epoch, and training, of members that get all validation strings of trained
+        lengths right; the rows of the others as they were, and what has ended.
+        """
+        _, right = self._validate(self.problem.asking_trained_lengths)
+        going_on = [row for row, is_right in enumerate(right) if not is_right]
+        if not any(right):
+            return going_on, []
+        validation_losses, _ = self._validate(self.problem)
+        trained = [whole_epochs_loss(self.problem, loss, batches) for loss in sums.tolist()]
+        return going_on, self._end_epoch(trained, validation_losses, right, of=right)
+
+    def _validate(self, problem: Problem) -> tuple[list[float], list[bool]]:
+        """Each member's loss of the validation strings, and whether it gets those of trained
+        lengths right.
+        """
         # Dropout is off here.
-        strings = stream(self.problem.validation).epoch(0)
+        strings = stream(problem.validation).epoch(0)
         targets = self._targets(strings)
         dtype = getattr(torch, self.config.precision)
         sums = torch.zeros(len(self.group), dtype=dtype, device=self.device)
         right = torch.ones(len(self.group), dtype=torch.bool, device=self.device)
+        beyond = torch.from_numpy(~problem.are_of_trained_lengths(strings.strings)).to(self.device)
         for rows, piece in self.computation.pieces(self._read(strings)):
-            piece_targets = targets[torch.from_numpy(rows).to(self.device)]
+            at = torch.from_numpy(rows).to(self.device)
+            piece_targets = targets[at]
             outputs = self.computation.logits(piece)
             sums += self._losses(piece_targets)(outputs).sum(dim=1)
             if self.config.stop_when_right:
-                right &= self.kind.are_right(outputs, piece_targets).all(dim=1)
+                right &= (self.kind.are_right(outputs, piece_targets) | beyond[at]).all(dim=1)
         return sums.tolist(), right.tolist()
 
     def _end_epoch(
@@ -145,16 +183,21 @@ class GroupTraining:
         train_losses: list[float],
         validation_losses: list[float],
         all_right: list[bool],
-        started: float,
+        of: list[bool] | None = None,
     ) -> list[EpochLosses]:
+        """Ends the epoch of all members, or of some, and drops those that do not go on."""
         values = {
             name: value.detach().cpu().numpy() for name, value in self.group.parameters.items()
         }
-        seconds = (time.perf_counter() - started) / len(self.rows)
+        now = time.perf_counter()
+        seconds, self._started = (now - self._started) / len(self.rows), now
         going_on = []
         ended: list[EpochLosses] = []
         for row, member in enumerate(self.rows):
             member.result.train_seconds += seconds
+            if of is not None and not of[row]:
+                going_on.append(row)
+                continue
             member_values = {name: value[row] for name, value in values.items()}
             weights = partial(_copy, member_values)
             losses = (train_losses[row], validation_losses[row])
