@@ -9,7 +9,7 @@ writes the tables between the marks of the pages, and their pictures, from the C
 import json
 import re
 import sys
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -159,10 +159,11 @@ def table(cells: pd.DataFrame, texts: Iterable[str], readers: bool = False) -> s
     reached = cells.drop_duplicates("task").set_index("task")
     rows = []
     for task in tasks:
-        own = [written.at[task, model] for model in models]
-        if readers:
-            own = [both(*reached.loc[task, ["reader_within", "reader_beyond"]]), *own]
-        rows.append(f"| `{task}` | {' | '.join('' if pd.isna(x) else x for x in own)} |")
+        own = [
+            *([both(*reached.loc[task, ["reader_within", "reader_beyond"]])] if readers else []),
+            *written.loc[task, list(models)].fillna("").astype(str),
+        ]
+        rows.append(f"| `{task}` | {' | '.join(own)} |")
     heads = ["task", *(["best reader"] if readers else []), *models]
     return "\n".join([f"| {' | '.join(heads)} |", "|---" * len(heads) + "|", *rows])
 
@@ -195,53 +196,50 @@ def tables_of(atlas: Atlas, found: pd.DataFrame) -> dict[str, str]:
         ],
     }
     made = {name: table(cells, own, readers=name == "beyond") for name, own in texts.items()}
-    made["sums"] = "\n".join(f"- {line}" for line in sums(cells, found))
+    made["sums"] = sums(cells, found)
     if len(rates := rates_table(found)):
         made["rates"] = rates
     return {f"{atlas.name}: {name}": text for name, text in made.items()}
 
 
-def sums(cells: pd.DataFrame, found: pd.DataFrame) -> Iterator[str]:
-    """Sentences of the whole atlas: how many cells and models learn, and generalize."""
+def sums(cells: pd.DataFrame, found: pd.DataFrame) -> str:
+    """How many cells are learned, and a table of how many models learn, and generalize."""
     every = with_outcomes(found).merge(cells[[*CELL, "learning_rate"]])
-    excluded = cells["predicted"] == "cannot"
-    able = is_learned(cells)
-    open_cells = int((~excluded).sum())
-    yield (
-        f"{len(cells)} cells, {len(every)} models. Theory excludes {int(excluded.sum())} cells at "
-        f"every length. Of the other {open_cells}, {int((able & ~excluded).sum())} are learned by "
-        f"{LEARNED_BY:.0%} of their seeds ({share(int((able & ~excluded).sum()), open_cells)}); of "
-        f"those that it excludes {int((able & excluded).sum())} are."
+    excluded, able = cells["predicted"] == "cannot", is_learned(cells)
+    open_cells, learned = int((~excluded).sum()), int((able & ~excluded).sum())
+    told = f"Of {len(cells)} cells"
+    if excluded.any():
+        told += (
+            f" theory excludes {int(excluded.sum())} at every length, and of these "
+            f"{int((able & excluded).sum())} are learned at the trained lengths. Of the other "
+            f"{open_cells}"
+        )
+    told += (
+        f", {learned} are learned by {LEARNED_BY:.0%} of their seeds ({learned / open_cells:.0%})."
     )
-    for verdict in ("can", "not known", "cannot"):
-        own = every[every["predicted"] == verdict]
-        if len(own):
-            learned, general = int(own["learned"].sum()), int(own["generalizes"].sum())
-            yield (
-                f"Theory says *{verdict}*: {learned} of {len(own)} models learn the trained "
-                f"lengths, and {general} of these generalize."
-            )
-    for model, own in every.groupby("model", sort=False):
-        learned, general = int(own["learned"].sum()), int(own["generalizes"].sum())
-        yield f"{model}: {learned} of {len(own)} models learn, {general} of these generalize."
-
-
-def share(part: int, of: int) -> str:
-    return f"{part / of:.0%}" if of else "none"
+    groups = [(str(name), own) for name, own in every.groupby("model", sort=False)]
+    if every["predicted"].nunique() > 1:
+        groups += [(f"theory: {name}", own) for name, own in every.groupby("predicted")]
+    rows = [
+        f"| {name} | {len(own)} | {int(own['learned'].sum())} | {int(own['generalizes'].sum())} |"
+        for name, own in groups
+    ]
+    return "\n".join([told, "", "| models | all | learned | generalize |", "|---" * 4 + "|", *rows])
 
 
 def rates_table(found: pd.DataFrame) -> str:
     """A Markdown table of the cells that were trained at more than one learning rate."""
     rates = cells_by_rate(found)
     several = rates[rates.duplicated(CELL, keep=False)]
-    chosen = atlas_cells(found).set_index(CELL)["learning_rate"]
+    chosen = atlas_cells(found)[[*CELL, "learning_rate"]].rename(columns={"learning_rate": "best"})
     rows = []
-    for (task, model), own in several.groupby(CELL, sort=False):
-        said = [
+    for _, own in several.merge(chosen).sort_values("learning_rate").groupby(CELL, sort=False):
+        cell, *_ = own.to_dict("records")
+        said = "; ".join(
             f"{x['learning_rate']:g}: {x['learned']} of {x['seeds']}"
-            for x in own.sort_values("learning_rate").to_dict("records")
-        ]
-        rows.append(f"| `{task}` | {model} | {'; '.join(said)} | {chosen[task, model]:g} |")
+            for x in own.to_dict("records")
+        )
+        rows.append(f"| `{cell['task']}` | {cell['model']} | {said} | {cell['best']:g} |")
     if not rows:
         return ""
     head = "| task | model | learned at | chosen on validation |"
