@@ -138,7 +138,7 @@ def atlas_cells(found: pd.DataFrame) -> pd.DataFrame:
     """One row a task and model: that of the learning rate with the lower validation loss."""
     rates = cells_by_rate(found)
     places = rates.groupby(CELL, sort=False)["validation_loss"].idxmin()
-    return rates.loc[places.sort_values()].reset_index(drop=True) if len(rates) else rates
+    return rates.loc[places].reset_index(drop=True)
 
 
 def is_learned(cells: pd.DataFrame) -> "pd.Series[bool]":
@@ -197,8 +197,8 @@ def tables_of(atlas: Atlas, found: pd.DataFrame) -> dict[str, str]:
     }
     made = {name: table(cells, own, readers=name == "beyond") for name, own in texts.items()}
     made["sums"] = sums(cells, found)
-    if len(rates := rates_table(found)):
-        made["rates"] = rates
+    if len(atlas.sweeps) > 1:
+        made["rates"] = rates_table(found)
     return {f"{atlas.name}: {name}": text for name, text in made.items()}
 
 
@@ -241,7 +241,7 @@ def rates_table(found: pd.DataFrame) -> str:
         )
         rows.append(f"| `{cell['task']}` | {cell['model']} | {said} | {cell['best']:g} |")
     if not rows:
-        return ""
+        return "No cell was trained at a second one."
     head = "| task | model | learned at | chosen on validation |"
     return "\n".join([head, "|---" * 4 + "|", *rows])
 

@@ -58,8 +58,13 @@ def test_the_learning_rate_of_a_cell_is_that_of_the_lower_validation_loss() -> N
     )
 
 
-def test_cells_of_one_learning_rate_have_no_table_of_rates() -> None:
-    assert "atlas: rates" not in tables_of(ATLASES[0], pd.DataFrame([model(0), model(1)]))
+def test_a_cell_keeps_its_place_whichever_learning_rate_is_chosen() -> None:
+    slow = {"learning_rate": 0.002, "validation_loss": 0.5}
+    found = pd.DataFrame([model(0), model(0) | {"model": "lstm"}, model(0) | slow])
+    assert atlas_cells(found)[["model", "learning_rate"]].to_numpy().tolist() == [
+        ["rnn", 0.002],
+        ["lstm", 0.005],
+    ]
 
 
 @pytest.mark.parametrize("page", sorted({atlas.page for atlas in ATLASES}))
