@@ -57,6 +57,19 @@ def losses(frame: pd.DataFrame, kept_epoch: int | None, shown_epoch: int) -> Dra
     )
 
 
+def kept_sentence(config: RunConfig) -> str:
+    """Which epoch's model is kept, and what is said of one that ended early."""
+    if not config.stop_when_right:
+        return "The model of the epoch with the lowest validation loss is kept and tested."
+    said = (
+        "Training ends with the first model that is right on all validation strings of trained "
+        "lengths, and keeps it; where none is, that with the lowest validation loss is kept."
+    )
+    if config.check_every:
+        said += " The last epoch may have ended early: its mean is that of the strings seen."
+    return said
+
+
 def _marks(kept_epoch: int | None, shown_epoch: int) -> list[alt.Chart]:
     marks = [{"epoch": shown_epoch, "label": "shown", "place": "bottom"}]
     if kept_epoch is not None:

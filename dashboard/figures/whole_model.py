@@ -12,7 +12,7 @@ from dashboard.charts.pointing import TOKEN, add_frame, pointer
 from dashboard.charts.readout import steps_frame, waterfall
 from dashboard.charts.scales import SIDE, Domain, Drawing, by_panel, readable_on, reserve_height
 from dashboard.figures.figure import Figure
-from dashboard.figures.history import Traces, losses, losses_by_part
+from dashboard.figures.history import Traces, kept_sentence, losses, losses_by_part
 from seqcls.interpretability.attribution import direct_logit_attribution
 from seqcls.interpretability.network import Network
 from seqcls.interpretability.states_by_counts import Circuits, circuits
@@ -162,9 +162,8 @@ def loss_by_epoch(traces: Traces, epoch: int) -> Iterator[Figure]:
         resolve(history.config).sampler(part).lengths[-1] for part in ("validation", "test")
     )
     note = (
-        "The model of the epoch with the lowest validation loss is kept and tested. Test strings "
-        f"have up to {tested} letters, validation strings up to {validated}: a low loss here "
-        "promises nothing there."
+        f"{kept_sentence(history.config)} Test strings have up to {tested} letters, validation "
+        f"strings up to {validated}: a low loss here promises nothing there."
     )
     chart = losses(frame, history.kept_epoch, epoch)
     yield Figure(1, "Loss by epoch", "", note, frame, chart)

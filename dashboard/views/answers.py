@@ -7,7 +7,7 @@ from dashboard import data, layout
 from dashboard.choosing.opened import key_of, say_of_input
 from dashboard.choosing.strings import separated_by
 from dashboard.data import explaining
-from dashboard.figures.history import losses, losses_by_part
+from dashboard.figures.history import kept_sentence, losses, losses_by_part
 from dashboard.placement import stretch
 from dashboard.server.visitors import ask
 from dashboard.text import verbatim
@@ -98,6 +98,7 @@ def _training(run_id: int, config: RunConfig) -> None:
     if frame.empty:
         return
     st.subheader("Training")
-    validated = frame[frame["part"] == "validation"].sort_values("loss")
-    kept = int(validated["epoch"].iloc[0])
-    stretch(losses(frame, kept, kept), "loss")
+    kept = reading.run_status(open_reader(), run_id).best_epoch
+    stretch(losses(frame, kept, kept or int(frame["epoch"].max())), "loss")
+    if config.stop_when_right:
+        st.caption(kept_sentence(config))

@@ -103,6 +103,8 @@ def show(sweep: SweepProgress) -> None:
     colors = {named[config_id]: color for config_id, color in names.colors(list(named)).items()}
     chart = placement.build(loss_curves, frame.drop(columns="config_id"), colors)
     placement.with_legend(chart, colors, f"loss curves {sweep.id}")
+    if any(x.check_every for x in data.some_configs(tuple(named)).values()):
+        st.caption("The last epoch of a model that was right at a check within it ended early.")
     models = losses.drop_duplicates("run_id")
     _say_how_many(sweep, Counter(models["state"].tolist()))
 

@@ -83,7 +83,9 @@ def _of_one(problem: Problem, found: Overlap | None, epochs: int | None) -> str:
     least = "" if found.is_exact else "At least "
     looked = "" if found.is_exact else f" (the first {_epochs(found.seen)} searched)"
     where = "the training set" if problem.train.repeats else _epochs(found.epochs) + " of training"
-    up_to = "up to " if epochs is None and not problem.train.repeats else ""
+    # The last epoch may have ended early.
+    most = epochs is None or problem.config.check_every > 0
+    up_to = "up to " if most and not problem.train.repeats else ""
     return (
         f"{least}{_percent(found)} of the {len(found.lengths):,} {strings} of trained lengths "
         f"also occur in {up_to}{where}{looked}{_by_length(found)}."

@@ -426,7 +426,8 @@ class StoredModel:
     config: RunConfig
     model_seed: int
     kept_epoch: int
-    """The epoch with the lowest validation loss, whose model was tested."""
+    """The epoch whose model was tested: with the lowest validation loss, or the last where training
+    ended because all was right."""
     weights: dict[int, bytes]
     """Safetensors bytes by epoch, the kept one among them."""
     losses: "pd.DataFrame"
