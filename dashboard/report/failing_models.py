@@ -154,8 +154,8 @@ def models(
     """A line for each failing model, unfolded to its causes and its strings.
 
     Args:
-        failing: run_id, config_id, model_seed, outcome, accuracy, errors; the worst of each first. Those of
-            other configurations than the named are counted.
+        failing: run_id, config_id, model_seed, outcome, accuracy, errors; the worst of each first.
+            Those of other configurations than the named are counted.
         causes: of some of them, as `sweeps.store.reads.explained.causes`.
         named: what configurations are called, in order.
         strings: whether all strings stand there, not only the shortest.

@@ -168,14 +168,14 @@ def learned_sentence(models: pd.DataFrame) -> str:
         return f"Of the report's {len(models):,} models none fails."
     if unlearned.empty:
         return f"{said}; all of these had learned the trained lengths."
-    listed = ", and ".join(
-        f"seed {row['model_seed']} of `{row['sweep']}` on {row['wrong_within']:,} of the "
-        f"{row['tested_within']:,}"
+    listed = "; ".join(
+        f"seed {row['model_seed']} of `{row['sweep']}` is wrong on {row['wrong_within']:,} of the "
+        f"{row['tested_within']:,} {row['within_from']} strings of trained lengths"
         for row in unlearned.to_dict("records")
     )
     return (
         f"{said}. {len(fail) - len(unlearned):,} of these had learned the trained lengths, and "
-        f"{len(unlearned):,} had not: of the test strings of trained lengths, wrong is {listed}."
+        f"{len(unlearned):,} had not ({listed})."
     )
 
 
