@@ -43,9 +43,10 @@ def compare_sweeps(frame: pd.DataFrame) -> Drawing:
             are to stand.
     """
     names = list(dict.fromkeys(frame["sweep"]))
+    color = model_outcome_color(symbolStrokeWidth=1.5)
     chart: alt.Chart = (
         alt.Chart(frame)
-        .mark_point(filled=True, size=110, strokeWidth=1.5)
+        .mark_point(size=110, strokeWidth=1.5)
         .encode(
             # Square root: zero has a place, and hundreds are told from thousands.
             x=alt.X(
@@ -57,7 +58,8 @@ def compare_sweeps(frame: pd.DataFrame) -> Drawing:
             ),
             y=alt.Y("sweep:N", title=None, sort=names, axis=_NAMES),
             yOffset=alt.YOffset("model_seed:O"),
-            color=model_outcome_color(),
+            color=color,
+            fill=alt.Fill("outcome:N", scale=color["scale"], legend=None),
             strokeDash=model_outcome_dash(),
             fillOpacity=alt.condition(NOT_LEARNED, alt.value(0.15), alt.value(0.75)),
             tooltip=[
