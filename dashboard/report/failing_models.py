@@ -87,7 +87,7 @@ def causes_list(of_one: pd.DataFrame) -> str:
 
 
 def _share(row: Mapping[Hashable, Any]) -> str:
-    """Of how many errors it is said; that a model has not learned is said of it as a whole."""
+    """The share of errors with this cause; that it has not learned is said of the whole model."""
     return "" if row["mechanism"] == NOT_LEARNED else f"{percent(row['share'], 0)}: "
 
 
