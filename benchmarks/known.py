@@ -18,13 +18,11 @@ import altair as alt
 import pandas as pd
 import vl_convert
 
-from sweeps.api import lengths, open_store, runs
+from sweeps.api import open_store, runs
+from sweeps.results import LEARNED_AT
 from sweeps.store.databases.engine import Store
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
-
-LEARNED_AT = 0.99
-"""The share of test strings of trained lengths that a model that has learned them is right on."""
 
 LEARNED_BY = 0.9
 """The share of its seeds by which a cell is learned."""
@@ -68,14 +66,7 @@ def trained_models(store: Store, sweep: str) -> pd.DataFrame:
     """
     found = runs(store, sweep)
     found = found[found["state"] == "done"].sort_values(["config_id", "model_seed"])
-    scores = lengths(store, found["id"].tolist())
-    trained = scores["run_id"].map(found.set_index("id")["train_max_length"])
-    for part, rows in zip(
-        PARTS, (scores["length"] <= trained, scores["length"] > trained), strict=True
-    ):
-        sums = scores[rows].groupby("run_id")[["tested", "wrong"]].sum()
-        for name in sums:
-            found[f"{name}_{part}"] = found["id"].map(sums[name]).fillna(0).astype(int)
+    for part in PARTS:
         found[f"reader_{part}"] = found[f"shortcut_{part}"].round(4)
     found["model"] = list(map(name_model, found.to_dict("records")))
     found["budget"] = found["max_num_epochs"] * found["train_size"]
