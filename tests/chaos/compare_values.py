@@ -470,7 +470,13 @@ class Comparison:
             right, beyond = true["generalizing"]["counts"][place]
             if beyond:
                 shares = [right, beyond, *true["generalizing"]["shares"][place]]
-                check(re.escape(told.pop(0)), shares)
+                line = (
+                    told.pop(0).partition(": ")[2].replace(" (95%, Wilson:", "").replace(" to", "")
+                )
+                numbers = numbers_in(line)
+                self.ledger.value(surface, f"{what}: {line}", len(numbers), len(shares))
+                for number, value in zip(numbers, shares, strict=False):
+                    self.ledger.value(surface, f"{what}: {line}", number, value)
         self.ledger.value(surface, f"{what}: more lines of generalizing", told, [])
         for place, side in enumerate("ab"):
             check(f"failing seeds of {side}", [*true["failing"][place], true["runs"][place]])

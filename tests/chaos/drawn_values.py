@@ -137,6 +137,12 @@ class Drawn:
         """How many learned, and how many of those generalize."""
         true = configuration(self.scope, self.chosen.below, self.chosen.learned_at)
         numbers = [true["learned"], true["judged"]]
+        if true["seeds"] == 1:
+            (run,) = done(self.scope)
+            came_to = str(true_of.outcome(run, self.chosen.learned_at, self.chosen.below))
+            told = {"not learned": "has not learned"}.get(came_to, came_to)
+            self.value(f"{said}: {told}", told in said, True)
+            return
         if not true["judged"]:
             numbers = [true["seeds"]]
         elif true["judged_beyond"] == true["learned"] > 0:
@@ -201,7 +207,7 @@ class Drawn:
     def table(self, frame: pd.DataFrame) -> None:
         rows = [{str(n): x for n, x in row.items()} for row in frame.to_dict("records")]
         names = {str(name) for name in frame.columns}
-        if {"failing_share", "seeds", "median_accuracy"} <= names:
+        if "median_accuracy" in names and {"failing_share", "learned_of"} & names:
             self._configurations(rows)
         elif {"accuracy", "errors", "run_id", "chips"} <= names:
             self._failing_models(rows)
@@ -276,7 +282,8 @@ class Drawn:
         ):  # fmt: skip
             if name in row:
                 self.value(f"{what}: {name}", row[name], true[name])
-        self._span(f"{what}: Wilson", row.get("failing_interval"), true["failing_wilson"])
+        if "failing_interval" in row:
+            self._span(f"{what}: Wilson", row["failing_interval"], true["failing_wilson"])
         if "generalizing_interval" in row:
             told = row["generalizing_interval"]
             self._span(f"{what}: generalizing", told, true["generalizing_wilson"])
@@ -483,7 +490,7 @@ class Drawn:
                 self._models(rows)
             elif {"seeds", "configurations", "failing_share", "cell"} <= names:
                 self._cells(rows, [str(name) for name in frame.columns])
-            elif {"configuration", "outcome", "models", "of", "share"} <= names:
+            elif {"outcome", "models", "of", "share", "start", "end"} <= names:
                 self._bars(rows)
             elif {"moves", "at_worst", "at_best"} <= names:
                 self._importance(rows)
@@ -602,7 +609,8 @@ class Drawn:
         """A bar a configuration, of what its seeds came to."""
         bars: dict[Any, dict[str, Any]] = {}
         for row in rows:
-            bars.setdefault(row["configuration"], {})[row["outcome"]] = row["models"]
+            number = row.get("configuration", row.get("configuration_number"))
+            bars.setdefault(number, {})[row["outcome"]] = row["models"]
             self.value("bar: share", row["share"], row["models"] / row["of"])
             self.value("bar: end", row["end"] - row["start"], row["share"])
         true = []
