@@ -105,6 +105,7 @@ def more_training(
     Raises:
         UnknownRunError: there is no such sweep.
         ConfigError: the budget is none or is no larger, or another sweep has the name.
+        SpecError: no sweep can have the name.
     """
     learned_at = checked_threshold("learned_at", learned_at)
     reader = store.reader()
@@ -167,6 +168,7 @@ def more(
     Raises:
         UnknownRunError: there is no such sweep.
         ConfigError: the budget is none or is no larger, or another sweep has the name.
+        SpecError: no sweep can have the name.
     """
     spec = more_training(store, sweep, budget, learned_at=learned_at, name=name).spec
     if spec is None:
@@ -215,7 +217,7 @@ def _learned_since(
     Not where they were trained with the new budget too: what is there stays in the sweep.
     """
     larger: dict[int, list[tuple[int, int]]] = {}
-    for model in budgets.models(store):
+    for model in budgets.budget_models(store):
         for budget, config_id in model.items():
             if config_id in changed:
                 most = changed[config_id].max_num_epochs

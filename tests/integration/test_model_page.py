@@ -212,8 +212,10 @@ def test_the_guide_tells_all_steps_of_the_shipped_models(monkeypatch: pytest.Mon
     assert "The logits are -8.2945 and 10.9587" in text
     assert "head 0 scores a higher by 3.74, so that one weighs as much as 42 of the other" in text
     assert "Of the report's 43 models 16 fail. 14 of these had learned the trained lengths" in text
-    assert "seed 4 of `default_embeddings_initialization` on 75 of the 508" in text
-    assert "seed 2 of `lower_magnitude_initializations` on 75 of the 508" in text
+    assert "seed 4 of `default_embeddings_initialization` is wrong on 75 of the 508 test" in text
+    assert (
+        "seed 2 of `lower_magnitude_initializations` is wrong on 75 of the 508 test strings" in text
+    )
     assert "Of the models that saw every string, 2 of 2 fail" in text
     assert "none of 8 with 16" in text
     assert "of the 16 of seed 0, 14 can go" in text
