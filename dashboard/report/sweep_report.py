@@ -134,7 +134,7 @@ def _parts(page: _ReportPage) -> Iterator[str]:
         yield section("Failing seeds", f"<p>{none or 'No model fails.'}</p>")
     else:
         said = _left_out(every, wrong, causes, len(tested))
-        listed = failing_models.models(every, causes, named) if pages is None else ()
+        listed = failing_models.models(every, causes, named, view) if pages is None else ()
         yield section("Failing seeds", said, *mechanisms(wrong, causes), *listed)
         yield section("What may help", *remedies(wrong, causes, named, pages is not None))
     yield section("What failed in training", _failures(page.store, page.sweeps))
