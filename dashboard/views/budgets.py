@@ -88,10 +88,14 @@ def table(models: pd.DataFrame) -> pd.DataFrame:
             {
                 "Configuration": model["configuration"].iloc[0],
                 "All seeds learn at (epochs)": smallest_budget(model),
-                **{f"{budget:,} epochs": by_budget.get(budget, "") for budget in budgets},
+                **{_epochs(budget): by_budget.get(budget, "") for budget in budgets},
             }
         )
     return pd.DataFrame(rows)
+
+
+def _epochs(budget: int) -> str:
+    return "1 epoch" if budget == 1 else f"{budget:,} epochs"
 
 
 def _count(row: Mapping[Any, Any]) -> str:

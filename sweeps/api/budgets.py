@@ -7,6 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 
 import pandas as pd
 
@@ -119,19 +120,20 @@ def more_training(
         for config_id, config in configs.items()
     }
     since = _learned_since(reader, waiting, changed, learned_at)
-    by_config: dict[int, list[int]] = {}
+    # Those of several budgets become the same with a larger one.
+    members: dict[RunConfig, set[int]] = {}
     ended_early = 0
     for config_id, seed, used in waiting[["config_id", "model_seed", "epochs"]].itertuples(
         index=False
     ):
         if (config_id, seed) not in since:
-            by_config.setdefault(int(config_id), []).append(int(seed))
+            members.setdefault(changed[config_id], set()).add(int(seed))
             ended_early += int(used < configs[config_id].max_num_epochs)
     spec = None
-    if by_config:
-        members = [(changed[config_id], tuple(seeds)) for config_id, seeds in by_config.items()]
+    if members:
         record = sweep_queries.sweep_record(reader, sweep_id)
-        spec = _spec(record, name or f"{sweep}-{budget}", budget, members)
+        sorted_members = [(config, tuple(sorted(some))) for config, some in members.items()]
+        spec = _spec(record, name or f"{sweep}-{budget}", budget, sorted_members)
         _refuse_another(reader, spec)
     done = int(seeds["done"].sum())
     return MoreTraining(
@@ -177,16 +179,16 @@ def more(
     return spec.name
 
 
-def _parse_budget(budget: Budget) -> tuple[float, int | None]:
+def _parse_budget(budget: Budget) -> tuple[Fraction, int | None]:
     """How many times as many epochs, or how many they are."""
     # Neither 4.0 nor True, which would be 1.
     written = isinstance(budget, str | numbers.Integral) and not isinstance(budget, bool)
     if written and (match := _BUDGET.fullmatch(str(budget))):
         epochs, factor = match.groups()
         if epochs is not None:
-            return 1, int(epochs)
-        if float(factor) > 1:
-            return float(factor), None
+            return Fraction(1), int(epochs)
+        if (times := Fraction(factor)) > 1:
+            return times, None
     raise ConfigError(
         Parameter("budget", budget),
         ": expected more than once the epochs, as 4x, or a number of epochs, as 192",

@@ -140,8 +140,8 @@ class Drawn:
         if true["seeds"] == 1:
             (run,) = done(self.scope)
             came_to = str(true_of.outcome(run, self.chosen.learned_at, self.chosen.below))
-            told = {"not learned": "has not learned"}.get(came_to, came_to)
-            self.value(f"{said}: {told}", told in said, True)
+            words = {"not learned": "has not learned"}.get(came_to, came_to)
+            self.value(f"{said}: {words}", words in said, True)
             return
         if not true["judged"]:
             numbers = [true["seeds"]]

@@ -220,6 +220,20 @@ def test_each_configuration_is_trained_with_its_own_seeds(store: Store) -> None:
     assert len(queries.runs(store, View(("two-30",)))) == 3
 
 
+def test_configurations_that_become_the_same_with_a_larger_budget_are_one(store: Store) -> None:
+    entries = [{"max_num_epochs": 10, "patience": 3}, {"max_num_epochs": 20, "patience": 3}]
+    fixed = {**SHORT, "min_num_epochs": 0, "hidden_size": 4}
+    del fixed["max_num_epochs"]
+    axis = {"name": "axis", "model_seeds": "0..4", "fixed": fixed, "configurations": entries}
+    writer.submit(store, parse_spec(axis))
+    finish(store, "axis", {0, 1})
+    assert api.more(store, "axis", 40) == "axis-40"
+    trained = queries.runs(store, View(("axis-40",)))
+    assert trained["model_seed"].tolist() == [2, 3, 4]
+    assert api.more(store, "axis", "1.1x") == "axis-1.1x"
+    assert sorted(set(queries.runs(store, View(("axis-1.1x",)))["max_num_epochs"])) == [11, 22]
+
+
 def test_runs_that_are_not_known_or_not_trained_are_said_and_left(store: Store) -> None:
     submit(store, "t", 12, {"hidden_size": 4})
     finish(store, "t", {0}, among={0, 1, 2})
@@ -248,7 +262,7 @@ def test_compare_and_the_report_say_with_which_budget_a_model_learns(
         x.value for x in app.dataframe if "3 epochs" not in x.value and "20 epochs" in x.value
     ]
     assert table["All seeds learn at (epochs)"].tolist() == ["20", "20"]
-    assert table["1 epochs"].tolist() == ["0 of 3", "0 of 3"]
+    assert table["1 epoch"].tolist() == ["0 of 3", "0 of 3"]
     assert table["20 epochs"].tolist() == ["3 of 3", "3 of 3"]
     assert "counts as learned" in said(app)
     page = report(open_reader(str(further)), View())

@@ -95,7 +95,7 @@ def test_every_misclassified_string_of_every_failing_seed_is_in_it(two: str) -> 
 
 def test_what_each_failing_seed_came_to_is_said_with_its_counts(two: str) -> None:
     counts = rows(
-        SHIPPED,
+        Path(SHIPPED),
         "SELECT id, tested_beyond - wrong_beyond, tested_beyond FROM run WHERE id IN (3, 4)",
     )
     for run, right, tested in counts:

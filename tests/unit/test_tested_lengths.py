@@ -100,8 +100,7 @@ def test_what_is_said_of_lengths_is_said_of_those_that_are_drawn() -> None:
     said = verdict_sentence(pd.Series({"errors": 0}), config, scores)
     assert said.startswith("It is right on all 81 test strings, of up to 4 letters")
     errors = {"errors": 1, "false_positives": 1, "false_negatives": 0, "solved_length": None}
-    errors["outcome"] = Outcome.FAILS_BEYOND
-    said = verdict_sentence(pd.Series(errors), config, scores)
+    said = verdict_sentence(pd.Series({**errors, "outcome": Outcome.FAILS_BEYOND}), config, scores)
     assert said.startswith("It is wrong on 1 of 81 test strings")
     assert "no string of fewer than 4 letters" in said
     not_learned = pd.Series({**errors, "outcome": Outcome.NOT_LEARNED})
