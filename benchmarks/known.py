@@ -128,7 +128,9 @@ def cells_by_rate(found: pd.DataFrame) -> pd.DataFrame:
 def atlas_cells(found: pd.DataFrame) -> pd.DataFrame:
     """One row a task and model: that of the learning rate with the lower validation loss."""
     rates = cells_by_rate(found)
-    places = rates.groupby(CELL, sort=False)["validation_loss"].idxmin()
+    # Of cells with one rate the loss may not be known.
+    losses = rates["validation_loss"].fillna(0.0)
+    places = losses.groupby([rates[name] for name in CELL], sort=False).idxmin()
     return rates.loc[places].reset_index(drop=True)
 
 
