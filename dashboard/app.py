@@ -26,6 +26,9 @@ from sweeps.api.reading import limit_reads
 # Pages that are about what their link names.
 UNFILTERED = ("Compare two", "Model", "Guide", "Launch")
 
+# Of those, the ones whose models are judged by the filters' thresholds.
+JUDGING = ("Compare two",)
+
 
 def draw() -> None:
     """Draws the page that the address bar names, and all around it."""
@@ -55,7 +58,7 @@ def draw() -> None:
         with st.sidebar:
             panel.show_link(page.url_path)
             running.show()
-            filters.show(page.title not in UNFILTERED, page.url_path)
+            filters.show(page.title not in UNFILTERED, page.url_path, page.title in JUDGING)
         if page.title not in UNFILTERED:
             filters.say_what_is_unknown()
         with data.explaining():

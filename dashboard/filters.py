@@ -43,12 +43,13 @@ UNKNOWN = "unknown in the link"
 """What the link asked for and no filter has, by the parameter, until the filters are cleared."""
 
 
-def show(applied: bool, page: str) -> None:
+def show(applied: bool, page: str, judges: bool = False) -> None:
     """Draws the filters in the sidebar, where there is anything to filter.
 
     Args:
         applied: whether the page obeys them; else they are put away, and kept for the others.
         page: the path of the page that is shown.
+        judges: whether a page that does not obey them judges models by their `thresholds`.
     """
     try:
         offered = _offer()
@@ -63,7 +64,8 @@ def show(applied: bool, page: str) -> None:
         st.header("Filters")
         _show(offered)
     else:
-        with st.expander("Filters for other pages"):
+        label = "Filters for other pages"
+        with st.expander(f"Thresholds, and {label[0].lower()}{label[1:]}" if judges else label):
             _show(offered)
     annotating.show_views(page)
 
@@ -254,18 +256,23 @@ def current() -> View:
     """The filters as they are set now."""
     state = _chosen_values()
     sweeps = _sweeps(state["sweep"], state["tag"])
-    return View(
+    return replace(
+        thresholds(),
         sweeps=sweeps or (),
         # What is named is shown, archived or not.
         without=() if sweeps else tuple(sorted(archived_sweeps())),
         model_seeds=tuple(state["seed"]),
         config_ids=() if sweeps is None else _config_ids(),
-        below=state["below"] / 100,
-        learned_at=state["learned"] / 100,
         failing=state["failing"],
         outcomes=tuple(map(Outcome, state["outcome"])),
         kind=state["kind"],
     )
+
+
+def thresholds() -> View:
+    """All runs, judged by the accuracies that are set now."""
+    state = _chosen_values()
+    return View(below=state["below"] / 100, learned_at=state["learned"] / 100)
 
 
 def describe_picked(view: View) -> list[str]:

@@ -10,6 +10,7 @@ from dashboard import data, links
 from dashboard.words import names
 from seqcls.interpretability.wording import percent
 from sweeps.api.reading import View
+from sweeps.results import Outcome
 
 CONFIGURATIONS, MODELS = "Configurations", "Models"
 CONFIG, RUN = "config", "run"
@@ -31,9 +32,13 @@ class Pair:
     names: tuple[str, str]
 
 
-def choose() -> Pair | None:
-    """Boxes to choose the two; None where there are no two to choose."""
-    models = data.models(View())
+def choose(judged: View) -> Pair | None:
+    """Boxes to choose the two; None where there are no two to choose.
+
+    Args:
+        judged: all runs, with the accuracies from which on one has learned, and fails.
+    """
+    models = data.models(judged)
     param, pair = _pair_of_link(models) or _apart(models)
     if len(pair) < 2:
         st.info("Two trained models are needed. Launch a sweep, or wait for the first results.")
@@ -69,21 +74,42 @@ def _pair_of_link(models: pd.DataFrame) -> tuple[str, list[int]] | None:
 
 
 def _apart(models: pd.DataFrame) -> tuple[str, list[int]]:
-    """The configuration that fails most, and the one of its language that fails least."""
-    shares = models.groupby("config_id")["failing"].mean()
-    if len(shares) < 2:
+    """The configuration that generalizes least, and the one of its language that does most."""
+    ranked = _rank(models, best_first=False)
+    if len(ranked) < 2:
         return RUN, models["run_id"].head(2).tolist()
-    first = int(str(shares.idxmax()))
-    return CONFIG, [first, _other(models, first)]
+    return CONFIG, [ranked[0], _other(models, ranked[0])]
+
+
+def _rank(models: pd.DataFrame, *, best_first: bool) -> list[int]:
+    """The configurations by the share that generalizes, then by that which learned, as on Compare.
+
+    Of equal ones that of more seeds is first. Where a share is not known it is last, both ways.
+    """
+    judged = models["outcome"].isin([Outcome.GENERALIZES, Outcome.FAILS_BEYOND])
+    generalizes = (models["outcome"] == Outcome.GENERALIZES).astype(float).where(judged)
+    shares = models.assign(
+        generalizes=generalizes,
+        learned=models["learned"].astype(float),
+        right=1 - models["failing"],
+        median=models.groupby("config_id")["accuracy"].transform("median"),
+        more=1 / models.groupby("config_id")["run_id"].transform("size"),
+    )
+    by = ["generalizes", "learned", "right", "median", "more"]
+    ranked = (
+        shares.groupby("config_id")[by]
+        .mean()
+        .sort_values(by, ascending=[not best_first] * 4 + [True])
+    )
+    return ranked.index.tolist()
 
 
 def _other(models: pd.DataFrame, config_id: int) -> int:
     """What a configuration is compared with until something is chosen: one of its language."""
-    shares, languages = models.groupby("config_id")["failing"].mean(), data.languages()
-    others = shares.drop(config_id)
-    same = others[[languages.get(x) == languages.get(config_id) for x in others.index]]
-    candidates = same if len(same) else others
-    return int(str(candidates.idxmin())) if len(candidates) else config_id
+    languages = data.languages()
+    others = [each for each in _rank(models, best_first=True) if each != config_id]
+    same = (each for each in others if languages.get(each) == languages.get(config_id))
+    return next(same, others[0] if others else config_id)
 
 
 def _other_model(models: pd.DataFrame, run_id: int) -> int:

@@ -55,6 +55,18 @@ RESULTS = (
 # Those that stand before a name too wide to stay in sight, which may fill a narrow window.
 LEADING = ("generalize_of", "learned_of", "failing", "failing_share")
 
+# Columns that are left out first, until all others fit: the rest of the page says as much.
+EXPENDABLE = (
+    "generalizing_share", "seeds", "failing_share", "unlearned_seeds", "failing_interval",
+    "failing_seeds", "interval", "beyond_seeds", "shortcut",
+)  # fmt: skip
+
+# Pixels that columns have in a window of 1,440, beside the boxes that select rows.
+ROOM = 1026
+
+# Pixels of a column, about, whose width follows from what is in it.
+UNSET = 95
+
 SWEEPS, CONFIGURATION = "sweeps", "configuration"
 
 
@@ -67,8 +79,8 @@ def show() -> None:
     table = configurations.table(view)
     configurations.show_story(int(counts["failing"].sum()), shortcuts.sentences(table))
     if table.empty:
-        fails = "fails" if view.kind is None else f"has {view.kind}"
-        st.success(f"No model that matches the filters {fails}. Clear them in the sidebar.")
+        picked = " and ".join(filters.describe_picked(view)) or "is tested"
+        st.success(f"No model that matches the filters {picked}. Clear them in the sidebar.")
         return
     share.offer(
         header,
@@ -167,27 +179,51 @@ def _table(table: pd.DataFrame, view: View) -> pd.DataFrame:
     leading = [name for name in LEADING if name in shown and first == [named]]
     following = [*first, *(name for name in shown if name not in leading)]
     shown_as = [names.CHIPS if name == CONFIGURATION else name for name in first]
+    columns = (
+        measures.setting_columns([SWEEPS, CONFIGURATION, names.CHIPS, *others], longest)
+        | measures.naming_columns(first)
+        | measures.configuration_columns(
+            view.below, measures.words_of(table["config_id"]), view.learned_at
+        )
+    )
     if "columns" not in st.query_params:
         # Until columns are chosen those are shown for which there is room.
         shown = [name for name in shown if name not in {*others, *CELLS}]
-    order = [*leading, *shown_as, *(name for name in shown if name not in leading)]
+        widths = {name: columns[name].get("width") or UNSET for name in (*shown_as, *shown)}
+        shown = _fitting(shown, widths)
+    order = [
+        *(name for name in leading if name in shown),
+        *shown_as,
+        *(name for name in shown if name not in leading),
+    ]
     links.say_what_is_not("config", table["config_id"])
     selected = links.selectable(
         table[[*leading, *following, *({*shown_as} - {*first})]],
         table["config_id"].tolist(),
         "config",
         mode="multi-row",
-        columns=measures.setting_columns([SWEEPS, CONFIGURATION, names.CHIPS, *others], longest)
-        | measures.naming_columns(first)
-        | measures.configuration_columns(
-            view.below, measures.words_of(table["config_id"]), view.learned_at
-        ),
+        columns=columns,
         most=MOST_HEIGHT,
         order=order,
     )
     rows = table[table["config_id"].isin(selected)]
     _two(rows)
     return rows if len(rows) else table[table["seeds"] > 0]
+
+
+def _fitting(shown: list[str], widths: Mapping[str, int]) -> list[str]:
+    """The columns for which there is room beside those that name the rows.
+
+    Args:
+        shown: the columns, in order.
+        widths: the pixels of these and of those that name the rows.
+    """
+    too_wide, left_out = sum(widths.values()) - ROOM, set()
+    for name in EXPENDABLE:
+        if too_wide > 0 and name in shown:
+            too_wide -= widths[name]
+            left_out.add(name)
+    return [name for name in shown if name not in left_out]
 
 
 def _results(table: pd.DataFrame) -> list[str]:

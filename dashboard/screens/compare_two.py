@@ -1,14 +1,16 @@
 """Two configurations, or two models: do they differ by more than chance, where, on what strings?"""
 
+from collections.abc import Sequence
+
 import pandas as pd
 import streamlit as st
 
-from dashboard import data, elements, layout, links
+from dashboard import data, elements, filters, layout, links
 from dashboard.charts.colors import OKABE_ITO
 from dashboard.choosing.pair import STRING, Pair, choose
 from dashboard.text import verbatim
 from dashboard.views import accuracy_by_length, scores, shortcuts
-from dashboard.words import measures, names
+from dashboard.words import measures, names, outcomes
 from dashboard.words.languages import first_strings
 from seqcls.config import RunConfig
 from seqcls.errors import SeqclsError
@@ -19,13 +21,18 @@ from sweeps.api.comparisons import Compared, ComparedRuns, compare_configs, comp
 from sweeps.api.presentation import display_strings
 from sweeps.api.reading import View
 from sweeps.results import Outcome
-from sweeps.statistics.differences import ComparedShares
 from sweeps.statistics.intervals import CONFIDENCE, FEWEST, ConfidenceInterval, PairTable
 
 
-def of_configurations(compared: Compared, names: tuple[str, str]) -> None:
-    """How many seeds of both learned, and, of those that did, whether the same generalize."""
-    _say_what_learned(compared.learning)
+def of_configurations(compared: Compared, names: tuple[str, str], judged: View) -> None:
+    """How many seeds of both learned, and, of those that did, whether the same generalize.
+
+    Args:
+        compared: the two.
+        names: what they are called.
+        judged: has the accuracies from which on a seed has learned, and fails.
+    """
+    _say_what_learned(compared, judged)
     if compared.generalizing.difference is None:
         _of_failing(compared, names)
         return
@@ -39,7 +46,7 @@ def of_configurations(compared: Compared, names: tuple[str, str]) -> None:
                 delta_color="off",
                 delta_arrow="off",
                 help="Seeds that generalize, of those that learned, and the 95% interval of their "
-                "share (Wilson).",
+                f"share (Wilson). {_meaning(compared.config_ids, judged)}",
                 width="content",
             )
         _difference(
@@ -58,8 +65,9 @@ def of_configurations(compared: Compared, names: tuple[str, str]) -> None:
     _paired_table(shares.table, names, "generalizes", "does not generalize")
 
 
-def _say_what_learned(learning: ComparedShares) -> None:
+def _say_what_learned(compared: Compared, judged: View) -> None:
     """How many seeds learned the trained lengths, and how many are left out beyond these."""
+    learning = compared.learning
     sides = [
         f"{count} of {of} in the {place}"
         for place, (count, of) in zip(("first", "second"), learning.counts, strict=True)
@@ -73,7 +81,17 @@ def _say_what_learned(learning: ComparedShares) -> None:
         if missed
         else ""
     )
-    st.markdown(f"Learned the trained lengths: **{', '.join(sides)}**.{left_out}")
+    st.markdown(
+        f"Learned the trained lengths (accuracy of at least {percent(judged.learned_at, 1)}): "
+        f"**{', '.join(sides)}**.{left_out}",
+        help=_meaning(compared.config_ids, judged),
+    )
+
+
+def _meaning(config_ids: Sequence[int], judged: View) -> str:
+    """What the outcomes are at these accuracies."""
+    words = measures.words_of(config_ids).words
+    return verbatim(outcomes.meaning(words, judged.learned_at, judged.below))
 
 
 def _of_failing(compared: Compared, names: tuple[str, str]) -> None:
@@ -101,13 +119,14 @@ def _of_failing(compared: Compared, names: tuple[str, str]) -> None:
     _paired_table(comparison.table, names, "fails", "does not fail")
 
 
-def of_models(compared: ComparedRuns, names: tuple[str, str]) -> None:
+def of_models(compared: ComparedRuns, pair: Pair, judged: View) -> None:
     """Strings that both get wrong, or only one, and whether that may be chance."""
     first, second = compared.outcomes
     unlearned = Outcome.NOT_LEARNED in compared.outcomes
     st.markdown(
         f"Outcome: **{first}** of the first, **{second}** of the second."
-        + " What has not learned the trained lengths says nothing of longer strings." * unlearned
+        + " What has not learned the trained lengths says nothing of longer strings." * unlearned,
+        help=_meaning(pair.config_ids, judged),
     )
     with st.container(horizontal=True, gap="medium", key="differences"):
         _difference("Difference of wrong shares", compared.difference, "Newcombe")
@@ -122,7 +141,7 @@ def of_models(compared: ComparedRuns, names: tuple[str, str]) -> None:
         "answers it the same way."
     )
     _sentence(compared.table, compared.p_value, "test strings", "are wrong")
-    _paired_table(compared.table, names, "is wrong", "is right")
+    _paired_table(compared.table, pair.names, "is wrong", "is right")
 
 
 def _difference(label: str, difference: ConfidenceInterval, by: str) -> None:
@@ -183,11 +202,16 @@ def _paired_table(table: PairTable, names: tuple[str, str], yes: str, no: str) -
 MEASURE = "accuracy"
 
 
-def show_accuracy(pair: Pair) -> None:
-    """A line for each model, and for each of two configurations the median of its models."""
+def show_accuracy(pair: Pair, judged: View) -> None:
+    """A line for each model, and for each of two configurations the median of its models.
+
+    Args:
+        pair: what is compared.
+        judged: has the accuracy from which on a model has learned, and is not gray.
+    """
     width = scores.first_width(pair.config_ids)
     if pair.run_ids is None:
-        seeds, medians, most = _of_configurations(pair, width)
+        seeds, medians, most = _of_configurations(pair, judged, width)
         if most is not None:
             st.caption(
                 f"The chart shows up to {most} models of each configuration, evenly from the worst "
@@ -196,7 +220,7 @@ def show_accuracy(pair: Pair) -> None:
         color_of = names.colors(list(dict.fromkeys(pair.config_ids)))
         colors = dict(zip(pair.names, (color_of[x] for x in pair.config_ids), strict=True))
     else:
-        seeds, medians = _of_models(pair.run_ids, pair.names, width)
+        seeds, medians = _of_models(pair.run_ids, pair.names, judged, width)
         colors = dict(zip(pair.names, OKABE_ITO, strict=False))
     measure = scores.offered_measures(pair.config_ids)
     title = next(name for name, known in measure.items() if known.name == MEASURE)
@@ -209,14 +233,16 @@ def show_accuracy(pair: Pair) -> None:
     accuracy_by_length.show(drawn, colors, "by_length_of_two")
 
 
-def _of_configurations(pair: Pair, width: int) -> tuple[pd.DataFrame, pd.DataFrame, int | None]:
+def _of_configurations(
+    pair: Pair, judged: View, width: int
+) -> tuple[pd.DataFrame, pd.DataFrame, int | None]:
     """The points of models, the medians, and how many models are drawn; None where all are."""
     ids = tuple(dict.fromkeys(pair.config_ids))
     named = names.configuration_names(list(ids))
     renamed = {named[x]: name for x, name in zip(pair.config_ids, pair.names, strict=True)}
-    medians = scores.medians(View(), ids, width, MEASURE)
-    most = scores.most_drawn(scores.counts(View(), ids), medians["middle"].nunique())
-    seeds = scores.points_of_models(View(), ids, most, width, MEASURE)
+    medians = scores.medians(judged, ids, width, MEASURE)
+    most = scores.most_drawn(scores.counts(judged, ids), medians["middle"].nunique())
+    seeds = scores.points_of_models(judged, ids, most, width, MEASURE)
     seeds, medians = (
         x.assign(configuration=x["configuration"].astype(str).map(renamed))
         for x in (seeds, medians)
@@ -225,13 +251,13 @@ def _of_configurations(pair: Pair, width: int) -> tuple[pd.DataFrame, pd.DataFra
 
 
 def _of_models(
-    run_ids: tuple[int, int], called: tuple[str, str], width: int
+    run_ids: tuple[int, int], called: tuple[str, str], judged: View, width: int
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """The line of each model, which is its own median."""
     parts = []
     for run_id, name in zip(run_ids, called, strict=True):
         points = scores.points(data.scores_by_length((run_id,), width), MEASURE)
-        model = data.model(run_id).iloc[0]
+        model = data.model(run_id, judged).iloc[0]
         seed, learned = int(model["model_seed"]), model["learned"]
         parts.append(points.assign(configuration=name, model_seed=seed, learned=learned))
     seeds = pd.concat(parts, ignore_index=True)
@@ -385,27 +411,28 @@ _models = data.cached(compare_runs)
 
 def show() -> None:
     st.title("Do these two differ?")
-    pair = choose()
+    judged = filters.thresholds()
+    pair = choose(judged)
     if pair is not None:
-        _show_comparison(pair)
+        _show_comparison(pair, judged)
 
 
-def _show_comparison(pair: Pair) -> None:
+def _show_comparison(pair: Pair, judged: View) -> None:
     with st.spinner("Comparing", show_time=True):
         if pair.run_ids is None:
-            configs = _configurations(pair.config_ids, pair.names)
+            configs = _configurations(pair.config_ids, pair.names, judged)
             elements.show_chips_apart(configs.fields)
-            of_configurations(configs, pair.names)
+            of_configurations(configs, pair.names, judged)
             differing = configs.strings
         else:
-            models = _models(*pair.run_ids)
+            models = _models(*pair.run_ids, judged)
             elements.show_chips_apart(models.fields)
-            of_models(models, pair.names)
+            of_models(models, pair, judged)
             differing = models.strings
     if said := data.trained_on(pair.config_ids):
         st.caption(verbatim(said))
     st.subheader("By string length")
-    show_accuracy(pair)
+    show_accuracy(pair, judged)
     selected = show_strings(pair, differing)
     ask(pair, selected, differing)
 

@@ -219,10 +219,10 @@ def outcome_map(
         ),
         other.mark_text(fontSize=12, color=INK).encode(alt.Text("both:N")),
     )
-    return _sized(layers, cells, len(columns), len(rows), BOTH, facet)
+    return _set_size(layers, cells, len(columns), len(rows), BOTH, facet)
 
 
-def _sized(
+def _set_size(
     layers: alt.LayerChart | alt.FacetChart,
     cells: pd.DataFrame,
     columns: int,
@@ -286,9 +286,8 @@ CLICKED = "clicked_cell"
 CANNOT = "\N{MULTIPLICATION X}"
 """Marks a cell whose models are predicted to fail at some length."""
 
-_COUNT = f"'n = ' + datum.seeds + (datum.predicted === 'cannot' ? ' {CANNOT}' : '')"
-
-OUTCOME_SHARES = ("learned_share", "generalizing_share")
+OUTCOME_SHARES = {"learned_share": "judged", "generalizing_share": "judged_beyond"}
+"""The shares that are of some of a cell's models alone, and the column that counts these."""
 
 BOTH = "Learned \N{MIDDLE DOT} generalize, of those that learned"
 
@@ -361,11 +360,14 @@ def heat_map(
     seeds = (
         base.mark_text(dy=9, fontSize=10)
         .encode(text=alt.Text("count:N"), color=ink)
-        .transform_calculate(count=_COUNT)
+        .transform_calculate(
+            count=f"'n = ' + datum.{OUTCOME_SHARES.get(value, 'seeds')} + "
+            f"(datum.predicted === 'cannot' ? ' {CANNOT}' : '')"
+        )
     )
     layers = alt.layer(rectangles, share, seeds)
     title = titles(measure)[value]
-    return _sized(layers, cells, len(columns), len(rows), title, facet)
+    return _set_size(layers, cells, len(columns), len(rows), title, facet)
 
 
 def titles(measure: Measure) -> dict[str, str]:

@@ -12,6 +12,7 @@ from dashboard.launch import fields, panel
 from dashboard.text import verbatim
 from seqcls.config import ABOUT, RunConfig
 from seqcls.interpretability.mechanisms import NOT_LEARNED
+from seqcls.problem import obstacle_of
 from sweeps.access import control
 from sweeps.api import open_reader, reading
 from sweeps.api import trials as remedy_trials
@@ -59,6 +60,9 @@ def show(run_id: int) -> None:
             f"First of all to learn the trained lengths: the model is {verbatim(not_learned)}."
         )
     config = reading.run_config(open_reader(), run_id)
+    if (obstacle := obstacle_of(config)) is not None:
+        st.info(f"No remedy can be trained here: {verbatim(obstacle)}.")
+        return
     trials = data.trials(run_id, mechanisms)
     if not trials:
         st.info(

@@ -263,14 +263,20 @@ class ComparedRuns:
     """What each has come to."""
 
 
-def compare_runs(store: Store, a: int, b: int) -> ComparedRuns:
+def compare_runs(store: Store, a: int, b: int, thresholds: View | None = None) -> ComparedRuns:
     """Two finished runs, string by string where they are tested on the same strings.
+
+    Args:
+        store: the database.
+        a: the first run.
+        b: the second.
+        thresholds: from which accuracies on a run has learned, and fails; else the usual ones.
 
     Raises:
         UnknownRunError: there is no such run, or it is not finished.
     """
     store = store.reader()
-    frame = queries.runs(store, View(run_ids=(a, b)))
+    frame = queries.runs(store, replace(thresholds or View(), run_ids=(a, b)))
     rows = [_row(frame, run_id) for run_id in (a, b)]
     ids = [int(row["config_id"].iloc[0]) for row in rows]
     errors = [string_queries.errors_of(store, [run_id]) for run_id in (a, b)]

@@ -200,13 +200,14 @@ def causes_of(store: Store, run_id: int, wrong: Sequence[str], sample: int) -> l
 def why_not_learned(store: Store, run_id: int) -> str | None:
     """How it shows that a run has not learned the trained lengths; None where it does not."""
     from seqcls.interpretability.sentences import not_learned_text
+    from sweeps.api.presentation import words_of
 
     found = explained.not_learned(store, [run_id])
     if found.empty:
         return None
     row = found.astype(object).iloc[0]
     counts = RangeCounts(**{name: row[name] for name in RANGE_COLUMNS})
-    words = resolve(queries.run_config(store, run_id)).kind.words
+    words = words_of(queries.run_config(store, run_id))
     losses = queries.epochs(store, run_id)["train_loss"].tolist()
     kept = None if pd.isna(row["best_epoch"]) else int(row["best_epoch"])
     return not_learned_text(counts, words, losses, kept)

@@ -140,8 +140,8 @@ class Drawn:
         if true["seeds"] == 1:
             (run,) = done(self.scope)
             came_to = str(true_of.outcome(run, self.chosen.learned_at, self.chosen.below))
-            told = {"not learned": "has not learned"}.get(came_to, came_to)
-            self.value(f"{said}: {told}", told in said, True)
+            words = {"not learned": "has not learned"}.get(came_to, came_to)
+            self.value(f"{said}: {words}", words in said, True)
             return
         if not true["judged"]:
             numbers = [true["seeds"]]
@@ -187,8 +187,8 @@ class Drawn:
                 if name in shown:
                     self.value(f"run {self.run_id}: {name}", shown[name], true_value)
         if self.pair is not None:
-            groups = [done(self.groups[x]) for x in self.pair]
-            true_pair = self.facts.comparison(*groups)
+            a, b = groups = tuple(done(self.groups[x]) for x in self.pair)
+            true_pair = self.facts.comparison(a, b)
             right = true_pair["generalizing"]
             wanted = [f"{sum(map(fails, x)):,} of {len(x):,} fail" for x in groups]
             apart = ("Difference of failing shares", true_pair["difference"])
@@ -222,7 +222,8 @@ class Drawn:
         elif {"run_id", "attempt", "reason"} <= names:
             self._failures(rows)
         elif self.pair is not None and frame.shape == (2, 2):
-            true = self.facts.comparison(*(done(self.groups[x]) for x in self.pair))
+            a, b = (done(self.groups[x]) for x in self.pair)
+            true = self.facts.comparison(a, b)
             right = true["generalizing"]
             pairs = (true if right["difference"] is None else right)["pairs"]
             cells = frame.to_numpy().ravel().tolist()
@@ -433,7 +434,8 @@ class Drawn:
 
     def _of_two(self, rows: list[Row]) -> None:
         assert self.pair is not None
-        true = self.facts.comparison(*(done(self.groups[x]) for x in self.pair))["strings"]
+        a, b = (done(self.groups[x]) for x in self.pair)
+        true = self.facts.comparison(a, b)["strings"]
         alone = {spelled_out(x): y for x, y in true.items() if not y["wrong_a"] * y["wrong_b"]}
         most = sorted((y["wrong_a"] + y["wrong_b"] for y in alone.values()), reverse=True)[:100]
         self.value("of most models", [row["wrong_a"] + row["wrong_b"] for row in rows], most)

@@ -15,9 +15,8 @@ def test_a_failing_seed_of_compare_is_opened_explained_moved_and_broken(
 ) -> None:
     page = open_page(browser, f"{shipped}/?config=2&seed=2")
     # What can be hit of a line are its points; the tooltip tells whose they are.
-    point = page.get_by_test_id("stVegaLiteChart").first.locator(
-        'path[aria-roledescription="point"]'
-    )
+    lines = page.get_by_test_id("stVegaLiteChart").nth(1)
+    point = lines.locator('path[aria-roledescription="point"]')
     expect(point).to_have_count(20)
     point.nth(14).hover()
     expect(page.locator("#vg-tooltip-element")).to_contain_text("Model seed")

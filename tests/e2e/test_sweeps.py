@@ -89,9 +89,9 @@ def test_a_study_is_launched_in_few_actions_and_its_outcome_needs_no_scrolling(
         # A toast says it too, for a moment.
         done = page.get_by_test_id("stAlertContentInfo").get_by_text("my_sweep is done")
         expect(done).to_be_in_viewport()
-        expect(page.get_by_test_id("stMetric").filter(has_text="Failing")).to_be_in_viewport()
+        expect(page.get_by_text("of 6 models learned the trained lengths")).to_be_in_viewport()
         expect(page.get_by_test_id("stDataFrame").first).to_be_in_viewport(ratio=1)
-        expect(page.get_by_test_id("stVegaLiteChart").nth(1)).to_contain_text("hidden_size=4")
+        expect(page.get_by_test_id("stVegaLiteChart").nth(2)).to_contain_text("hidden_size=4")
         no_traceback(page)
         page.get_by_role("link", name="Sweeps").click()
         page.get_by_text("Worker log").click()

@@ -48,6 +48,44 @@ def test_two_configurations_are_compared_as_the_command_does(
     assert "0 of 8 right" not in said(app)
 
 
+def test_it_opens_on_the_first_row_of_compare_and_the_best_of_its_language(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    app = open_app(monkeypatch, SHIPPED, "compare")
+    (table,) = (each.value for each in app.dataframe if "generalizing_share" in each.value)
+    app = open_app(monkeypatch, SHIPPED, PAGE)
+    first = app.selectbox(key="two_config_0")
+    assert first.format_func(first.value).startswith(table["sweeps"].iloc[0].split(", ")[0])
+    both = list(metrics(app).values())[:2]
+    best = set(table[table["generalizing_share"] == 1]["generalize_of"])
+    assert "8 of 8" in best, "of equal shares that of most seeds is taken"
+    assert both[1] == "8 of 8 generalize"
+
+
+def test_models_are_judged_by_the_thresholds_of_the_link(monkeypatch: pytest.MonkeyPatch) -> None:
+    names = ("all_initializations", "lower_magnitude_initializations")
+    store = open_reader(str(SHIPPED))
+    found = compare(store, *names, learned_at=0.8, below=0.9)
+    ids = [str(each) for each in found.config_ids]
+    app = open_app(monkeypatch, SHIPPED, PAGE, config=ids, learned="80", below="90")
+    assert "(accuracy of at least 80%): **8 of 8 in the first, 8 of 8 in the second**" in said(app)
+    counts = [f"{count} of {of} generalize" for count, of in found.generalizing.counts]
+    assert list(metrics(app).values())[:2] == counts
+    assert "Thresholds, and filters for other pages" in [panel.label for panel in app.expander]
+    app = open_app(monkeypatch, SHIPPED, PAGE, config=ids)
+    assert "(accuracy of at least 99%): **8 of 8 in the first, 7 of 8 in the second**" in said(app)
+    assert list(metrics(app).values())[:2] != counts
+    ((unlearned,),) = rows(
+        store,
+        "SELECT run.id FROM run JOIN sweep_run ON run_id = run.id JOIN sweep s ON s.id = sweep_id "
+        f"WHERE s.name = '{names[1]}' AND 100 * wrong_within > tested_within",
+    )
+    app = open_app(monkeypatch, SHIPPED, PAGE, run=["3", str(unlearned)])
+    assert "**fails beyond** of the first, **not learned** of the second" in said(app)
+    app = open_app(monkeypatch, SHIPPED, PAGE, run=["3", str(unlearned)], learned="80")
+    assert "**fails beyond** of the first, **fails beyond** of the second" in said(app)
+
+
 def test_only_seeds_that_learned_in_both_are_compared_on_longer_strings() -> None:
     store = open_reader(str(SHIPPED))
     found = compare(store, "lower_magnitude_initializations", "all_initializations")

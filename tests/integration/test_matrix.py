@@ -63,7 +63,7 @@ LONG_ALONE = {"sensitive references", "site "}
 PART = 1 if LONG else 7
 """One cell of so many is tried: each kind of model with other options than the next."""
 
-OF_RUNS = {"status", "sweep", "work"}
+OF_RUNS = {"status", "sweep", "work", "more"}
 """Commands that say by their exit status that runs failed."""
 
 NUMBERS_OF = {
@@ -197,6 +197,8 @@ class Cell:
             "runs fields": lambda: f"task={self.kind.task['task']}",
             "theory settings": lambda: "positions=rotary",
             "draw part": lambda: "test",
+            "more budget": lambda: "2x",
+            "more name": lambda: "longer",
         }
         if (given := own.get(f"{command} {name}")) is not None:
             return given()

@@ -14,10 +14,13 @@ import pytest
 from streamlit.testing.v1 import AppTest
 from typer.testing import CliRunner, Result
 
+from seqcls.interpretability.causes import attributions
+from sweeps.api.models import trained_model
 from sweeps.cli.app import app as seqcls
 from sweeps.grid.spec import parse_spec
 from sweeps.store import writer
-from sweeps.store.opening import open_writer
+from sweeps.store.opening import open_reader, open_writer
+from sweeps.store.reads import string_queries
 from sweeps.work.machine import WorkOptions
 from sweeps.work.worker import work
 from tests.app import open_app, rerun
@@ -130,8 +133,12 @@ def test_what_is_inside_is_told_token_by_token(db: Path, run: str) -> None:
 
 
 def test_attributions_name_tokens(db: Path) -> None:
-    found = data(db, "causes", "named_2")["causes"]
-    edits = [own["tokens"] for own in found if own["mechanism"] == "one edit away"]
+    (cause, *_) = data(db, "causes", "named_2")["causes"]
+    assert cause["mechanism"] == "not learned", "after an epoch that comes before all that follows"
+    store = open_reader(str(db))
+    wrong = string_queries.string_errors(store, int(RECURRENT))["string"].tolist()
+    found = attributions(trained_model(store, int(RECURRENT)), wrong)
+    edits = [cause.tokens for cause in found if cause.mechanism == "one edit away"]
     assert edits
     names = "(push|pop|a)"
     edit = re.compile(f"(insert|delete) {names}|replace {names} by {names}")

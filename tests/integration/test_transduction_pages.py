@@ -127,6 +127,8 @@ def test_no_length_is_solved_of_which_nothing_was_tested(
     result = told(sums, "runs", "--columns", "id,solved_length")
     assert re.search(r"1\s+none", result.stdout)
     app = open_app(monkeypatch, sums, "failing", run="1")
+    assert "Solved length" not in metrics(app), "it has not learned the trained lengths"
+    app = open_app(monkeypatch, sums, "failing", run="1", learned="0")
     assert metrics(app)["Solved length"] == "none"
     app = open_app(monkeypatch, sums, "compare")
     (solved,) = [x for x in app.dataframe if "median_solved_length" in x.value]
@@ -155,7 +157,7 @@ def charts(app: Any) -> str:
 def test_failing_models_get_inputs_wrong(monkeypatch: pytest.MonkeyPatch, db: Path) -> None:
     app = open_app(monkeypatch, db, "failing", run=RUN)
     text = said(app)
-    assert "8 models get test inputs wrong, the least accurate first." in text
+    assert "8 models get test inputs wrong, the least accurate first: 8 have not learned." in text
     assert "different wrongly answered inputs, the shortest first." in text
     assert "misclassif" not in text
     assert "test inputs that most models get wrong" in text
