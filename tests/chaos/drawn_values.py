@@ -748,7 +748,7 @@ class Drawn:
                 self.value(f"{what}: letters", [row["first"], row["second"]], counts)
 
     def _losses(self, rows: Rows) -> None:
-        """The mean over the strings of an epoch, which are whole batches of those drawn."""
+        """The mean over the strings of an epoch, which of one sampler are whole batches."""
         for row in rows:
             run_id, epoch = int(row["run_id"]), int(row["epoch"])
             run = self.facts.runs[run_id]
@@ -758,7 +758,9 @@ class Drawn:
             if fields["dataset"]:
                 continue
             batch = fields["validation_batch_size"]
-            strings = fields["validation_size"] // batch * batch
+            strings = fields["validation_size"]
+            if fields["validation_sampler"] == "variable_length":
+                strings = strings // batch * batch
             loss = self.facts.losses[run_id][epoch]["validation_loss"]
             self.value(f"{what}: loss", row["loss"], loss / strings)
 
