@@ -53,11 +53,13 @@ def test_answers_are_those_of_the_command(store: Store) -> None:
 def test_a_cause_and_the_causes_of_a_sweep_agree(store: Store) -> None:
     found = api.causes(store, "lower_magnitude_initializations", sample=5)
     assert found.groupby("run_id")["strings"].sum().tolist() == [5] * 6
-    own = found[found["run_id"] == 38].iloc[0]
-    errors = api.errors(store, [38])
-    one = api.explain(store, 38, errors["string"].iloc[0]).mechanism
-    assert one is not None
-    assert own["mechanism"] == one.name == "two heads on one letter"
+    for run_id, mechanism in ((38, "two heads on one letter"), (39, "dilution")):
+        own = found.loc[found["run_id"] == run_id, "mechanism"].tolist()
+        one = api.explain(store, run_id, api.errors(store, [run_id])["string"].iloc[0]).mechanism
+        assert one is not None
+        assert one.name == mechanism
+        assert mechanism in own
+        assert (own[0] == "not learned") == ("not learned" in own) == (run_id == 38)
     with pytest.raises(UnknownRunError):
         api.causes(store, "nosuch")
 
