@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from benchmarks.atlas import name_model
+from benchmarks.known import name_model, put
 from seqcls.config import PARTS
 from seqcls.evaluation import distinct_test_strings
 from seqcls.interpretability.mechanisms import FORM
@@ -226,25 +226,17 @@ def models_table(found: pd.DataFrame) -> str:
     return "\n".join([head, "|---" * 10 + "|", *rows])
 
 
-def put(page: Path, tables: Mapping[str, str]) -> None:
-    """Writes each table between its marks, `<!-- name -->` and `<!-- end of name -->`."""
-    text = page.read_text(encoding="utf-8")
-    for name, table in tables.items():
-        marks = f"<!-- {name} -->", f"<!-- end of {name} -->"
-        between = re.compile(f"({re.escape(marks[0])}\n).*?({re.escape(marks[1])})", re.DOTALL)
-        text, number = between.subn(lambda x, t=table: f"{x[1]}\n{t}\n\n{x[2]}", text)  # type: ignore[misc]
-        assert number == 1, name
-    page.write_text(text, encoding="utf-8")
-
-
 def main(arguments: Sequence[str]) -> None:
     folder = Path(arguments[0])
+    page = folder / "shortcuts.md"
+    text = page.read_text(encoding="utf-8")
     if len(arguments) > 1:
-        put(folder / "shortcuts.md", {"models": models_table(models(arguments[1]))})
+        tables = {"models": models_table(models(arguments[1]))}
+        page.write_text(put(text, tables), encoding="utf-8")
         return
     found = outcomes().round(4)
     found.to_csv(folder / "shortcuts.csv", index=False)
-    put(folder / "shortcuts.md", readers_tables(found))
+    page.write_text(put(text, readers_tables(found)), encoding="utf-8")
     print("above the aim:", *above_aim(found))
 
 

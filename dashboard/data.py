@@ -217,6 +217,7 @@ def cached(
 accuracy_by_drawn = cached(reading.accuracy_by_drawn)
 best_shortcuts = cached(reading.best_shortcuts)
 breaking_strings = cached(reading.breaking_strings)
+budget_models = cached(reading.budget_models, reading.configs_revision)
 causes = cached(reading.causes)
 configurations = cached(reading.configurations)
 count_failing_models = cached(reading.count_failing_models)
@@ -228,7 +229,6 @@ first_wrong_lengths = cached(reading.first_wrong_lengths)
 first_wrong_places = cached(reading.first_wrong_positions)
 loops = cached(remedy_trials.loops)
 languages = cached(reading.languages, reading.configs_revision)
-learned_by_budget = cached(reading.learned_by_budget)
 median_curves = cached(reading.median_curves)
 memberships = cached(reading.memberships, reading.members_revision)
 model = cached(reading.model)
@@ -286,6 +286,12 @@ def offered_trained_on(submitted: tuple[str, ...]) -> str | None:
     """Calls `sweeps.api.overlaps.trained_on` with specifications as they were submitted."""
     specs = [parse_spec(json.loads(text)) for text in submitted]
     return overlaps.trained_on(config for spec in specs for config in spec.configs())
+
+
+@shared
+def learned_by_budget(view: View) -> pd.DataFrame:
+    """Calls `sweeps.store.reads.budgets.learned_by_budget` with the models that are known."""
+    return reading.learned_by_budget(reader(), view, budget_models())
 
 
 @shared

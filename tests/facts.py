@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from contextlib import closing
 from decimal import Decimal
 from functools import cache, cached_property
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -298,12 +299,21 @@ class Facts:
         sql = "SELECT test_set_id FROM config WHERE id = ?"
         return int(self.ask(sql, config_id)[0]["test_set_id"])
 
-    def comparison(self, a: list[Row], b: list[Row]) -> Row:
+    def comparison(
+        self, a: list[Row], b: list[Row], learned_at: float = 0.99, below: float = 1.0
+    ) -> Row:
         """What two configurations' finished runs come to, the first less the second."""
+        learned, right = [], []
+        for runs in (a, b):
+            came_to = {run["model_seed"]: outcome(run, learned_at, below) for run in runs}
+            judged = {x["model_seed"] for x in runs if x["accuracy_within"] is not None}
+            learned.append({x: came_to[x] != "not learned" for x in sorted(judged)})
+            known = {x: y for x, y in came_to.items() if y in ("generalizes", "fails beyond")}
+            right.append({x: y == "generalizes" for x, y in known.items()})
         sides = [{run["model_seed"]: run for run in runs} for runs in (a, b)]
         seeds = sorted(set(sides[0]) & set(sides[1]))
         kept = [{x: side[x] for x in seeds} if seeds else side for side in sides]
-        wrong = [{x: run["wrong"] > 0 for x, run in side.items()} for side in kept]
+        wrong = [{x: fails(run, below) for x, run in side.items()} for side in kept]
         pairs = [(wrong[0][x], wrong[1][x]) for x in seeds]
         e, f = pairs.count((True, True)), pairs.count((True, False))
         g, h = pairs.count((False, True)), pairs.count((False, False))
@@ -311,7 +321,7 @@ class Facts:
         medians = [float(np.median(list(side.values()))) for side in accuracies]
         shares = [(sum(side.values()), len(side)) for side in wrong]
         ends = paired_newcombe(e, f, g, h) if seeds else newcombe(*shares)
-        every = [(sum(run["wrong"] > 0 for run in side), len(side)) for side in (a, b)]
+        every = [(sum(fails(run, below) for run in side), len(side)) for side in (a, b)]
         same_strings = self.test_set_of(a[0]["config_id"]) == self.test_set_of(b[0]["config_id"])
         return {
             "runs": [len(a), len(b)],
@@ -319,6 +329,8 @@ class Facts:
             "pairs": {"both": e, "only_first": f, "only_second": g, "none": h},
             "p_value": mcnemar(f, g) if seeds else None,
             "difference": (shares[0][0] / shares[0][1] - shares[1][0] / shares[1][1], *ends),
+            "learning": self.compared_shares(learned),
+            "generalizing": self.compared_shares(right),
             "medians": medians,
             "median_difference": (
                 medians[0] - medians[1],
@@ -326,6 +338,27 @@ class Facts:
             ),
             "lengths": self._length_differences(sides, seeds),
             "strings": self._string_differences(a, b) if same_strings else None,
+        }
+
+    def compared_shares(self, sides: Sequence[dict[int, bool]]) -> Row:
+        """A share of seeds of two configurations, the first less the second."""
+        counts = [(sum(side.values()), len(side)) for side in sides]
+        seeds = sorted(set(sides[0]) & set(sides[1]))
+        pairs = Counter((sides[0][x], sides[1][x]) for x in seeds)
+        cells = [pairs[x, y] for x, y in product((True, False), repeat=2)]
+        difference = None
+        if all(n for _, n in counts):
+            kept = (
+                [(sum(side[x] for x in seeds), len(seeds)) for side in sides] if seeds else counts
+            )
+            ends = paired_newcombe(*cells) if seeds else newcombe(kept[0], kept[1])
+            difference = (kept[0][0] / kept[0][1] - kept[1][0] / kept[1][1], *ends)
+        return {
+            "counts": [list(each) for each in counts],
+            "shares": [(k / n, *wilson(k, n)) if n else (None, 0.0, 1.0) for k, n in counts],
+            "pairs": dict(zip(("both", "only_first", "only_second", "none"), cells, strict=True)),
+            "p_value": mcnemar(cells[1], cells[2]) if seeds else None,
+            "difference": difference,
         }
 
     def _length_differences(self, sides: list[dict[int, Row]], seeds: list[int]) -> dict[int, Row]:

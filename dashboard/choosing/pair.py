@@ -75,13 +75,13 @@ def _pair_of_link(models: pd.DataFrame) -> tuple[str, list[int]] | None:
 
 def _apart(models: pd.DataFrame) -> tuple[str, list[int]]:
     """The configuration that generalizes least, and the one of its language that does most."""
-    ranked = _ranked(models, best_first=False)
+    ranked = _rank(models, best_first=False)
     if len(ranked) < 2:
         return RUN, models["run_id"].head(2).tolist()
     return CONFIG, [ranked[0], _other(models, ranked[0])]
 
 
-def _ranked(models: pd.DataFrame, *, best_first: bool) -> list[int]:
+def _rank(models: pd.DataFrame, *, best_first: bool) -> list[int]:
     """The configurations by the share that generalizes, then by that which learned, as on Compare.
 
     Of equal ones that of more seeds is first. Where a share is not known it is last, both ways.
@@ -107,7 +107,7 @@ def _ranked(models: pd.DataFrame, *, best_first: bool) -> list[int]:
 def _other(models: pd.DataFrame, config_id: int) -> int:
     """What a configuration is compared with until something is chosen: one of its language."""
     languages = data.languages()
-    others = [each for each in _ranked(models, best_first=True) if each != config_id]
+    others = [each for each in _rank(models, best_first=True) if each != config_id]
     same = (each for each in others if languages.get(each) == languages.get(config_id))
     return next(same, others[0] if others else config_id)
 

@@ -189,7 +189,7 @@ def by_budget(view: View, table: pd.DataFrame) -> Iterator[str]:
         return
     shown = budgets.table(models).head(MAX_ROWS)
     yield f'<div class="wide">{shown.to_html(index=False, border=0)}</div>'
-    chart = budgets.learned_share(*budgets.drawn(models))
+    chart = budgets.learned_share(*budgets.select_models(models))
     yield _figure("learned_share", chart.to_dict(validate=False))
     yield quiet(budgets.meaning(models, view))
 

@@ -10,6 +10,7 @@ import pandas as pd
 from dashboard import data
 from dashboard.report.document import embed_data, quiet
 from dashboard.words import measures
+from dashboard.words.outcomes import describe_outcome
 from seqcls.errors import SeqclsError
 from seqcls.interpretability.mechanisms import NOT_LEARNED, SAMPLE
 from seqcls.interpretability.network import obstacle
@@ -19,7 +20,7 @@ from seqcls.problem import obstacle_of, resolve
 from sweeps.api import Store, failures
 from sweeps.api import trials as remedy_trials
 from sweeps.api.presentation import display_strings
-from sweeps.api.reading import ErrorSearch, why_no_weights
+from sweeps.api.reading import ErrorSearch, View, why_no_weights
 
 MOST_ASKED = 40
 """Models whose causes are found for a page: a tenth of a second each."""
@@ -87,7 +88,7 @@ def causes_list(of_one: pd.DataFrame) -> str:
 
 
 def _share(row: Mapping[Hashable, Any]) -> str:
-    """Of how many errors it is said; that a model has not learned is said of it as a whole."""
+    """The share of errors with this cause; that it has not learned is said of the whole model."""
     return "" if row["mechanism"] == NOT_LEARNED else f"{percent(row['share'], 0)}: "
 
 
@@ -149,7 +150,12 @@ SHORTEST = 5
 
 
 def models(
-    failing: pd.DataFrame, causes: pd.DataFrame, named: Mapping[int, str], *, strings: bool = True
+    failing: pd.DataFrame,
+    causes: pd.DataFrame,
+    named: Mapping[int, str],
+    view: View,
+    *,
+    strings: bool = True,
 ) -> Iterator[str]:
     """A line for each failing model, unfolded to its causes and its strings.
 
@@ -158,6 +164,7 @@ def models(
             Those of other configurations than the named are counted.
         causes: of some of them, as `sweeps.store.reads.explained.causes`.
         named: what configurations are called, in order.
+        view: says what fails and what has learned.
         strings: whether all strings stand there, not only the shortest.
     """
     left = MOST_OF_ALL if strings else 0
@@ -175,7 +182,8 @@ def models(
             most = min(left, MOST_STRINGS)
             left -= min(most, len(errors))
             causes_of_it = causes[causes["run_id"] == model["run_id"]]
-            yield _model(model, errors, causes_of_it, kind, most)
+            came_to = describe_outcome(int(model["run_id"]), config, view)
+            yield _model(model, errors, causes_of_it, kind, came_to, most)
     if len(failing) > len(shown):
         yield quiet(f"And {len(failing) - len(shown):,} more models fail.")
 
@@ -185,6 +193,7 @@ def _model(
     errors: pd.DataFrame,
     causes: pd.DataFrame,
     kind: Kind,
+    came_to: str,
     most: int,
 ) -> str:
     words, run_id = kind.words, int(model["run_id"])
@@ -201,7 +210,8 @@ def _model(
         f"{html.escape(cause)}</small>"
     )
     return (
-        f'<details id="run-{run_id}"><summary>{head}</summary>\n{causes_list(causes)}\n'
+        f'<details id="run-{run_id}"><summary>{head}</summary>\n<p>{html.escape(came_to)}</p>\n'
+        f"{causes_list(causes)}\n"
         f"<p>The shortest: {shortest}.</p>\n{_strings(run_id, errors, kind, most)}</details>"
     )
 

@@ -134,7 +134,7 @@ def _parts(page: _ReportPage) -> Iterator[str]:
         yield section("Failing seeds", f"<p>{none or 'No model fails.'}</p>")
     else:
         said = _left_out(every, wrong, causes, len(tested))
-        listed = failing_models.models(every, causes, named) if pages is None else ()
+        listed = failing_models.models(every, causes, named, view) if pages is None else ()
         yield section("Failing seeds", said, *mechanisms(wrong, causes), *listed)
         yield section("What may help", *remedies(wrong, causes, named, pages is not None))
     yield section("What failed in training", _failures(page.store, page.sweeps))
@@ -214,7 +214,7 @@ def _list(sweeps: Sequence[_ReportSweep], pages: Mapping[str, str]) -> str:
             name = f'<a href="{pages[sweep.record.name]}">{name}</a>'
         about = sweep.note.title or sweep.record.description
         cells = [
-            *_learned(models),
+            *_count_learned(models),
             f"{int(models['failing'].sum()):,} of {len(models):,}",
             percent(models["accuracy"].median()),
             sweep.record.created_at[:10],
@@ -228,7 +228,7 @@ def _list(sweeps: Sequence[_ReportSweep], pages: Mapping[str, str]) -> str:
     return f'<div class="wide"><table><tr>{head}</tr>{"".join(rows)}</table></div>{said}'
 
 
-def _learned(models: pd.DataFrame) -> tuple[str, str]:
+def _count_learned(models: pd.DataFrame) -> tuple[str, str]:
     """How many models learned, of those judged, and how many of these generalize."""
     came_to = models["outcome"].value_counts().to_dict()
     judged = int(models["learned"].notna().sum())

@@ -147,16 +147,7 @@ def _model(model: "pd.Series[Any]", view: View) -> None:
     errors = data.string_errors(run_id, ErrorSearch(), error_places.MAX_POINTS)
     config = data.some_configs((config_id,))[config_id]
     (kind,) = measures.kinds_of((config_id,))
-    fails_from = None if pd.isna(model["fails_from"]) else int(model["fails_from"])
-    trained = _trained_lengths([config_id]).get(config_id)
-    came_to = outcomes.describe_model(
-        {str(x): y for x, y in data.model(run_id, view).iloc[0].items()},
-        fails_from,
-        trained,
-        kind.words,
-        is_imported=config.is_imported,
-    )
-    st.markdown(verbatim(came_to))
+    st.markdown(verbatim(outcomes.describe_outcome(run_id, config, view)))
     _in_short(display_strings(errors, config), model, kind.words)
     remedies.rounding(run_id)
     links.to_model(run_id, "Look inside this model")

@@ -46,8 +46,8 @@ def task() -> None:
         "*false negative* is in the language but rejected; a *false positive* is the reverse."
     )
     st.markdown(
-        "The question is two. Does a model *learn* the lengths that it is trained on? And does one "
-        f"that has learned *generalize* to longer strings? {learned_sentence(whole_report())} "
+        "These are two questions. Does a model *learn* the lengths that it is trained on? And does "
+        f"one that has learned *generalize* to longer strings? {learned_sentence(whole_report())} "
         "Errors on longer strings of one that has not learned say nothing about length."
     )
     st.page_link(COMPARE_PAGE, label="All models in the database", icon=":material/bar_chart:")

@@ -32,7 +32,8 @@ from dashboard.views import (
     verdict,
     why,
 )
-from dashboard.words.languages import outcome_sentence, task_sentence, verdict_sentence
+from dashboard.words.languages import task_sentence, verdict_sentence
+from dashboard.words.outcomes import describe_outcome
 from seqcls.config import RunConfig
 from seqcls.errors import VisitorError
 from seqcls.interpretability.network import Needs, obstacle
@@ -239,7 +240,7 @@ def _model(run_id: int, config: RunConfig, header: DeltaGenerator) -> None:
         share.offer(header, f"model_{run_id}", errors, view, title=f"Model {run_id}")
         st.caption(verbatim(task_sentence(config)))
         scores = reading.length_scores(open_reader(), [run_id])
-        st.markdown(outcome_sentence(model, config))
+        st.markdown(verbatim(describe_outcome(run_id, config)))
         st.markdown(verbatim(verdict_sentence(model, config, scores)))
         diverged = reading.run_status(open_reader(), run_id).engine_reason
         if diverged and reading.why_no_weights(config):

@@ -88,10 +88,14 @@ def table(models: pd.DataFrame) -> pd.DataFrame:
             {
                 "Configuration": model["configuration"].iloc[0],
                 "All seeds learn at (epochs)": smallest_budget(model),
-                **{f"{budget:,} epochs": by_budget.get(budget, "") for budget in budgets},
+                **{_epochs(budget): by_budget.get(budget, "") for budget in budgets},
             }
         )
     return pd.DataFrame(rows)
+
+
+def _epochs(budget: int) -> str:
+    return "1 epoch" if budget == 1 else f"{budget:,} epochs"
 
 
 def _count(row: Mapping[Any, Any]) -> str:
@@ -137,7 +141,7 @@ def learned_share(
     ).properties(height=PLOT_HEIGHT, title=title)
 
 
-def drawn(
+def select_models(
     models: pd.DataFrame, colors: Mapping[int, str] | None = None
 ) -> tuple[pd.DataFrame, dict[str, str]]:
     """What `learned_share` draws: as many models as there are colors, and these.
@@ -190,7 +194,7 @@ def show(config_ids: Sequence[int], view: View) -> None:
     shown = table(models)
     st.dataframe(shown.head(MOST_LISTED), hide_index=True)
     ids = models["model"].drop_duplicates().head(len(OKABE_ITO)).tolist()
-    spec = placement.build(learned_share, *drawn(models, names.colors(ids)))
+    spec = placement.build(learned_share, *select_models(models, names.colors(ids)))
     chart, keys = deduplicate_legends(spec)
     placement.show_keys(keys)
     placement.show(chart, "learned_share")

@@ -236,7 +236,7 @@ def show_predictions(table: pd.DataFrame, named: Sequence[str]) -> None:
             said = predictions[row["config_id"]]
             st.markdown(
                 f"{verbatim(row['configuration'])}: predicted **{said.verdict}**; measured: "
-                f"{_measured(row)}."
+                f"{_describe_measured(row)}."
             )
             source = f" {verbatim(said.source)}." if said.source else ""
             st.caption(f"{verbatim(said.sentence)}.{source}")
@@ -244,7 +244,7 @@ def show_predictions(table: pd.DataFrame, named: Sequence[str]) -> None:
             st.caption(f"The first {MOST_SAID} of {len(known):,}; select others in the table.")
 
 
-def _measured(row: Mapping[Hashable, Any]) -> str:
+def _describe_measured(row: Mapping[Hashable, Any]) -> str:
     """What a configuration's seeds came to, in words."""
     if not row["judged"]:
         return f"{row['seeds'] - row['failing']:,} of {row['seeds']:,} do not fail"

@@ -43,9 +43,10 @@ def compare_sweeps(frame: pd.DataFrame) -> Drawing:
             are to stand.
     """
     names = list(dict.fromkeys(frame["sweep"]))
+    color = model_outcome_color(symbolStrokeWidth=1.5)
     chart: alt.Chart = (
         alt.Chart(frame)
-        .mark_point(filled=True, size=110, strokeWidth=1.5)
+        .mark_point(size=110, strokeWidth=1.5)
         .encode(
             # Square root: zero has a place, and hundreds are told from thousands.
             x=alt.X(
@@ -57,7 +58,8 @@ def compare_sweeps(frame: pd.DataFrame) -> Drawing:
             ),
             y=alt.Y("sweep:N", title=None, sort=names, axis=_NAMES),
             yOffset=alt.YOffset("model_seed:O"),
-            color=model_outcome_color(),
+            color=color,
+            fill=alt.Fill("outcome:N", scale=color["scale"], legend=None),
             strokeDash=model_outcome_dash(),
             fillOpacity=alt.condition(NOT_LEARNED, alt.value(0.15), alt.value(0.75)),
             tooltip=[
@@ -168,14 +170,14 @@ def learned_sentence(models: pd.DataFrame) -> str:
         return f"Of the report's {len(models):,} models none fails."
     if unlearned.empty:
         return f"{said}; all of these had learned the trained lengths."
-    listed = ", and ".join(
-        f"seed {row['model_seed']} of `{row['sweep']}` on {row['wrong_within']:,} of the "
-        f"{row['tested_within']:,}"
+    listed = "; ".join(
+        f"seed {row['model_seed']} of `{row['sweep']}` is wrong on {row['wrong_within']:,} of the "
+        f"{row['tested_within']:,} {row['within_from']} strings of trained lengths"
         for row in unlearned.to_dict("records")
     )
     return (
         f"{said}. {len(fail) - len(unlearned):,} of these had learned the trained lengths, and "
-        f"{len(unlearned):,} had not: of the test strings of trained lengths, wrong is {listed}."
+        f"{len(unlearned):,} had not ({listed})."
     )
 
 

@@ -219,10 +219,10 @@ def outcome_map(
         ),
         other.mark_text(fontSize=12, color=INK).encode(alt.Text("both:N")),
     )
-    return _sized(layers, cells, len(columns), len(rows), BOTH, facet)
+    return _set_size(layers, cells, len(columns), len(rows), BOTH, facet)
 
 
-def _sized(
+def _set_size(
     layers: alt.LayerChart | alt.FacetChart,
     cells: pd.DataFrame,
     columns: int,
@@ -367,7 +367,7 @@ def heat_map(
     )
     layers = alt.layer(rectangles, share, seeds)
     title = titles(measure)[value]
-    return _sized(layers, cells, len(columns), len(rows), title, facet)
+    return _set_size(layers, cells, len(columns), len(rows), title, facet)
 
 
 def titles(measure: Measure) -> dict[str, str]:

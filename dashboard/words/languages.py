@@ -14,13 +14,13 @@ from dashboard.words import measures
 from seqcls.config import RunConfig
 from seqcls.errors import InvalidStringError
 from seqcls.imported import unfold
-from seqcls.interpretability.wording import EMPTY, percent
-from seqcls.problem import Problem, resolve
+from seqcls.interpretability.wording import EMPTY
+from seqcls.problem import resolve
 from seqcls.strings.token_strings import TokenStrings
 from seqcls.strings.tokenizer import FIRST_LETTER, Tokenizer
 from seqcls.tasks import InputTask, LanguageTask, Task
 from seqcls.tasks.base import PartlyKnown
-from sweeps.results import LEARNED_AT, Outcome, why_not_known
+from sweeps.results import Outcome
 
 MOST_LOOKED_AT = 4_000
 """Strings that are tried, from the shortest, to find some of either label."""
@@ -181,56 +181,13 @@ def task_sentence(config: RunConfig) -> str:
     )
 
 
-def outcome_sentence(run: pd.Series, config: RunConfig) -> str:
-    """What a model came to, on trained lengths first, with the numbers that say so, as Markdown.
-
-    Args:
-        run: outcome, and the counts that it is read from, by the default thresholds.
-        config: its configuration.
-    """
-    problem, within = resolve(config), run["tested_within"]
-    if problem.trained_lengths is None or pd.isna(within) or not within:
-        known = None if pd.isna(within) else int(within)
-        reason = why_not_known(known, is_imported=problem.is_imported)
-        return f"**Whether it learned is not known**: {verbatim(reason)}."
-    said, beyond, outcome = _right_within(run, problem), int(run["tested_beyond"]), run["outcome"]
-    wrong = int(run["wrong_beyond"])
-    if outcome == Outcome.NOT_LEARNED:
-        least = f"A model has learned from {percent(LEARNED_AT)} on"
-        right = f"right on {beyond - wrong:,} of {beyond:,}"
-        more = f"; what it does with longer ones ({right}) says nothing about length"
-        return f"**It has not learned**: it is {said}. {least}{more if beyond else ''}."
-    if outcome == Outcome.NOT_KNOWN:
-        reason = why_not_known(int(within), is_imported=False)
-        return f"**It learned; whether it generalizes is not known**: it is {said}; {reason}."
-    what = {
-        Outcome.GENERALIZES.value: "It generalizes",
-        Outcome.FAILS_BEYOND.value: "It learned, and fails beyond the trained lengths",
-    }
-    return f"**{what[outcome]}**: it is {said}, and on {_right_of(beyond, wrong, ' longer ones')}."
-
-
-def _right_within(run: pd.Series, problem: Problem) -> str:
-    """Such as `right on all 508 test strings of trained lengths, 1 to 10`."""
-    trained = problem.trained_lengths
-    assert trained is not None
-    strings = verbatim(problem.kind.words.plural(str(run["within_from"])))
-    lengths = str(trained[0]) if len(trained) == 1 else f"{trained[0]} to {trained[-1]}"
-    what = f" {strings} of trained lengths, {lengths}"
-    return f"right on {_right_of(int(run['tested_within']), int(run['wrong_within']), what)}"
-
-
-def _right_of(tested: int, wrong: int, what: str = "") -> str:
-    if not wrong:
-        return f"all {tested:,}{what}"
-    return f"{tested - wrong:,} of {tested:,}{what} ({percent((tested - wrong) / tested)})"
-
-
 def verdict_sentence(run: pd.Series, config: RunConfig, scores: pd.DataFrame) -> str:
     """What testing showed of the run; of test strings, which are not all strings.
 
+    Of one that has not learned the trained lengths nothing is said about length.
+
     Args:
-        run: errors, false_positives, false_negatives and solved_length.
+        run: outcome, errors, false_positives, false_negatives and solved_length.
         config: its configuration.
         scores: length and tested (strings), of every length that was tested.
     """
@@ -249,10 +206,10 @@ def verdict_sentence(run: pd.Series, config: RunConfig, scores: pd.DataFrame) ->
     if not pd.isna(run["false_positives"]):
         positives, negatives = int(run["false_positives"]), int(run["false_negatives"])
         kinds = f": {positives:,} false positives and {negatives:,} false negatives"
-    return (
-        f"It is wrong on {wrong:,} of {tested:,} test strings{kinds}.{untested} "
-        f"{_describe_solved(run['solved_length'], shortest, problem.kind.words.missed)}"
-    )
+    said = f"It is wrong on {wrong:,} of {tested:,} test strings{kinds}.{untested}"
+    if run["outcome"] == Outcome.NOT_LEARNED:
+        return said
+    return f"{said} {_describe_solved(run['solved_length'], shortest, problem.kind.words.missed)}"
 
 
 def _describe_solved(length: float, shortest: int, missed: str) -> str:

@@ -11,8 +11,12 @@ from typing import Any, Self
 
 import pandas as pd
 
+from dashboard import data
+from seqcls.config import RunConfig
 from seqcls.interpretability.wording import percent, percents
 from seqcls.kinds import MISCLASSIFIED, Words
+from seqcls.problem import obstacle_of, resolve
+from sweeps.api.reading import View
 from sweeps.results import LEARNED_AT, Outcome, why_not_known
 from sweeps.statistics.intervals import wilson
 
@@ -159,54 +163,92 @@ def describe_outcomes(outcomes: Iterable[str]) -> str:
 # One model.
 
 
+def describe_outcome(run_id: int, config: RunConfig, view: View | None = None) -> str:
+    """What a model came to, as `describe_model` says it; nothing where it is not tested.
+
+    Args:
+        run_id: the model.
+        config: its configuration.
+        view: says what fails and what has learned, if not as is usual.
+    """
+    view = view or View()
+    rows = data.model(run_id, view)
+    if rows.empty:
+        return ""
+    model = rows.astype(object).iloc[0]
+    # Nothing can be made of a configuration that is damaged, or of a package that is missing.
+    problem = resolve(config) if obstacle_of(config) is None else None
+    trained = None if problem is None else problem.trained_lengths
+    fails_from = None
+    if trained is not None and model["outcome"] != Outcome.NOT_LEARNED:
+        fails_from = data.first_wrong_lengths((run_id,), trained[-1]).get(run_id)
+    return describe_model(
+        {str(name): value for name, value in model.items()},
+        trained,
+        fails_from,
+        MISCLASSIFIED if problem is None else problem.kind.words,
+        is_imported=config.is_imported,
+        learned_at=view.learned_at,
+        below=view.below,
+    )
+
+
 def describe_model(
     model: Mapping[str, Any],
-    fails_from: int | None,
     trained: range | None,
+    fails_from: int | None = None,
     words: Words = MISCLASSIFIED,
     *,
     is_imported: bool = False,
+    learned_at: float = LEARNED_AT,
+    below: float = 1,
 ) -> str:
-    """What a tested model came to, in a sentence or two.
+    """What a tested model came to and the counts that say so, in a sentence or two.
 
     Of one that has not learned nothing is said about length.
 
     Args:
-        model: its row, as `sweeps.api.reading.models` has it.
-        fails_from: the shortest length beyond the trained ones of which it got a string wrong.
+        model: its row, as `sweeps.api.reading.model` has it.
         trained: the lengths that it was trained on; None where that is not known.
+        fails_from: the shortest length beyond the trained ones of which it got a string wrong.
         words: of its task.
         is_imported: whether it was trained elsewhere.
+        learned_at: the accuracy on trained lengths from which on a model has learned.
+        below: the accuracy on longer lengths below which it fails.
     """
-    outcome, within, beyond = (model[x] for x in ("outcome", "accuracy_within", "accuracy_beyond"))
-    lengths = f"trained lengths{_in_brackets(trained)}"
+    outcome = model["outcome"]
+    within = None if pd.isna(model["tested_within"]) else int(model["tested_within"])
+    why = why_not_known(within, is_imported=is_imported)
+    if not within:
+        return f"Whether it learned is not known: {why}."
+    strings = words.plural(str(model["within_from"]))
+    known = f" {strings} of {_trained_lengths(trained)}"
+    right = f"it is right on {_right_of(within, int(model['wrong_within']), known)}"
     if outcome == Outcome.NOT_KNOWN:
-        tested = None if pd.isna(model["tested_within"]) else int(model["tested_within"])
-        why = why_not_known(tested, is_imported=is_imported)
-        if pd.isna(within):
-            return f"Whether it learned is not known: {why}."
-        return f"Learned the {lengths}; whether it generalizes is not known: {why}."
-    source = "validation" if model["within_from"] == "validation" else "test"
-    strings, longer = words.plural(source), words.plural("longer test")
+        return f"Learned; whether it generalizes is not known: {right}, and {why}."
+    beyond = int(model["tested_beyond"])
+    longer = _right_of(beyond, int(model["wrong_beyond"]), f" longer {words.plural('')}")
     if outcome == Outcome.NOT_LEARNED:
-        missed = words.misses.format(f"{percent(1 - within, 1)} of {strings} of {lengths}")
-        return (
-            f"Not learned: it {missed}. What it does on longer {words.plural('')} says nothing "
-            "about length."
-        )
-    also = words.misses.format(f"{percent(1 - within, 1)} of {strings} of {lengths}")
-    if beyond == 1:
-        said = f"Generalizes: it is right on all {longer}"
-        return f"{said}." if within == 1 else f"{said}, but {also}."
-    missed = words.misses.format(f"{percent(1 - beyond, 1)} of {longer}")
-    told = "Fails beyond" if outcome == Outcome.FAILS_BEYOND else "Generalizes at this threshold"
-    on = "fails" if outcome == Outcome.FAILS_BEYOND else "errs"
-    learned = f"it learned the {lengths} and {on} from length {fails_from} on"
-    return f"{told}: {learned}; it {missed}{'' if within == 1 else f', and {also}'}."
+        least = f"a model has learned from {percent(learned_at, 1)} on"
+        also = f" That it is right on {longer} says nothing about length." if beyond else ""
+        return f"Not learned: {right}; {least}.{also}"
+    fails = outcome == Outcome.FAILS_BEYOND
+    told = "Learned, but fails beyond" if fails else "Learned and generalizes"
+    least = "" if below >= 1 else f"; a model generalizes from {percent(below, 1)} on"
+    said = f"{told}: {right}, and on {longer}{least}."
+    errs = "fails" if fails else "errs"
+    return said if fails_from is None else f"{said} It {errs} from length {fails_from} on."
 
 
-def _in_brackets(trained: range | None) -> str:
+def _right_of(tested: int, wrong: int, what: str) -> str:
+    """Such as `all 508 test strings`, or `433 of 508 test strings (85.24%)`."""
+    if not wrong:
+        return f"all {tested:,}{what}"
+    return f"{tested - wrong:,} of {tested:,}{what} ({percent((tested - wrong) / tested)})"
+
+
+def _trained_lengths(trained: range | None) -> str:
     if trained is None:
-        return ""
+        return "trained lengths"
     first, last = trained[0], trained[-1]
-    return f" ({first})" if first == last else f" ({first} to {last})"
+    return f"trained length {first}" if first == last else f"trained lengths {first} to {last}"

@@ -53,7 +53,7 @@ LONGER = "longer than in training"
 AS_SHORT = "not only longer than in training"
 
 NOT_LEARNED = "not learned"
-"""Of a model that is not right on the trained lengths: nothing is said of longer strings."""
+"""The cause of a model that is not right on the trained lengths; it says nothing of longer ones."""
 
 BEHAVIOURS = (ORDER, CONSTANT, RULE, FORM, FEATURE, BEYOND, ANOTHER, ONE_EDIT, LONGER, AS_SHORT)
 

@@ -7,6 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 
 import pandas as pd
 
@@ -105,6 +106,7 @@ def more_training(
     Raises:
         UnknownRunError: there is no such sweep.
         ConfigError: the budget is none or is no larger, or another sweep has the name.
+        SpecError: no sweep can have the name.
     """
     learned_at = checked_threshold("learned_at", learned_at)
     reader = store.reader()
@@ -118,19 +120,20 @@ def more_training(
         for config_id, config in configs.items()
     }
     since = _learned_since(reader, waiting, changed, learned_at)
-    by_config: dict[int, list[int]] = {}
+    # Those of several budgets become the same with a larger one.
+    members: dict[RunConfig, set[int]] = {}
     ended_early = 0
     for config_id, seed, used in waiting[["config_id", "model_seed", "epochs"]].itertuples(
         index=False
     ):
         if (config_id, seed) not in since:
-            by_config.setdefault(int(config_id), []).append(int(seed))
+            members.setdefault(changed[config_id], set()).add(int(seed))
             ended_early += int(used < configs[config_id].max_num_epochs)
     spec = None
-    if by_config:
-        members = [(changed[config_id], tuple(seeds)) for config_id, seeds in by_config.items()]
+    if members:
         record = sweep_queries.sweep_record(reader, sweep_id)
-        spec = _spec(record, name or f"{sweep}-{budget}", budget, members)
+        sorted_members = [(config, tuple(sorted(some))) for config, some in members.items()]
+        spec = _spec(record, name or f"{sweep}-{budget}", budget, sorted_members)
         _refuse_another(reader, spec)
     done = int(seeds["done"].sum())
     return MoreTraining(
@@ -167,6 +170,7 @@ def more(
     Raises:
         UnknownRunError: there is no such sweep.
         ConfigError: the budget is none or is no larger, or another sweep has the name.
+        SpecError: no sweep can have the name.
     """
     spec = more_training(store, sweep, budget, learned_at=learned_at, name=name).spec
     if spec is None:
@@ -175,16 +179,16 @@ def more(
     return spec.name
 
 
-def _parse_budget(budget: Budget) -> tuple[float, int | None]:
+def _parse_budget(budget: Budget) -> tuple[Fraction, int | None]:
     """How many times as many epochs, or how many they are."""
     # Neither 4.0 nor True, which would be 1.
     written = isinstance(budget, str | numbers.Integral) and not isinstance(budget, bool)
     if written and (match := _BUDGET.fullmatch(str(budget))):
         epochs, factor = match.groups()
         if epochs is not None:
-            return 1, int(epochs)
-        if float(factor) > 1:
-            return float(factor), None
+            return Fraction(1), int(epochs)
+        if (times := Fraction(factor)) > 1:
+            return times, None
     raise ConfigError(
         Parameter("budget", budget),
         ": expected more than once the epochs, as 4x, or a number of epochs, as 192",
@@ -215,7 +219,7 @@ def _learned_since(
     Not where they were trained with the new budget too: what is there stays in the sweep.
     """
     larger: dict[int, list[tuple[int, int]]] = {}
-    for model in budgets.models(store):
+    for model in budgets.budget_models(store):
         for budget, config_id in model.items():
             if config_id in changed:
                 most = changed[config_id].max_num_epochs

@@ -4,7 +4,7 @@ What belongs together stands in a file of its own in `sweeps.store.reads`.
 """
 
 from sweeps.store.databases.engine import as_of_now, limit_reads, one_moment
-from sweeps.store.reads.budgets import learned_by_budget
+from sweeps.store.reads.budgets import budget_models, learned_by_budget
 from sweeps.store.reads.curves import Measure, losses_in_training, median_curves, newest_losses
 from sweeps.store.reads.errors import (
     accuracy_by_drawn,
@@ -86,15 +86,15 @@ __all__ = [
     "EVERY_ERROR", "KINDS", "NO_ANSWER", "NO_WEIGHTS", "ErrorSearch", "Measure", "NamedView",
     "Note", "StoredModel", "SweepOutcome", "SweepRecord", "SweepState", "View", "WrittenValue",
     "accuracy_by_drawn", "as_of_now", "best_shortcut", "best_shortcuts", "breaking_strings",
-    "causes", "configs", "configs_revision", "configurations", "count_failing_models",
-    "count_runs", "count_string_errors", "epochs", "error_kinds_by_length", "failing_models",
-    "failures", "find_run", "find_sweep", "first_wrong_lengths", "first_wrong_positions",
-    "languages", "last_lengths", "learned_by_budget", "length_scores", "limit_reads",
-    "losses_in_training", "median_curves", "members_revision", "memberships", "model",
-    "model_seeds", "models", "newest_losses", "not_learned", "notes", "of_run", "one_moment",
-    "output_shares", "predictions", "revision", "run_config", "run_status", "runs_named",
-    "scores_by_length", "sensitivity", "settings", "shortcut_scores", "shortcut_shares",
-    "specifications", "stored_datasets", "stored_epochs", "stored_model", "string_errors",
-    "strings_by_drawn", "sweep_names", "sweep_outcomes", "sweep_record", "sweeps_of_run", "views",
-    "why_no_weights", "worst_models",
+    "budget_models", "causes", "configs", "configs_revision", "configurations",
+    "count_failing_models", "count_runs", "count_string_errors", "epochs", "error_kinds_by_length",
+    "failing_models", "failures", "find_run", "find_sweep", "first_wrong_lengths",
+    "first_wrong_positions", "languages", "last_lengths", "learned_by_budget", "length_scores",
+    "limit_reads", "losses_in_training", "median_curves", "members_revision", "memberships",
+    "model", "model_seeds", "models", "newest_losses", "not_learned", "notes", "of_run",
+    "one_moment", "output_shares", "predictions", "revision", "run_config", "run_status",
+    "runs_named", "scores_by_length", "sensitivity", "settings", "shortcut_scores",
+    "shortcut_shares", "specifications", "stored_datasets", "stored_epochs", "stored_model",
+    "string_errors", "strings_by_drawn", "sweep_names", "sweep_outcomes", "sweep_record",
+    "sweeps_of_run", "views", "why_no_weights", "worst_models",
 ]  # fmt: skip

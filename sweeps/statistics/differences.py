@@ -234,11 +234,11 @@ class ComparedShares:
     """A share of the seeds of two configurations, such as those that have learned, a less b."""
 
     counts: tuple[tuple[int, int], tuple[int, int]]
-    """Of each, how many seeds, and of how many of its own."""
+    """How many seeds of each, and of how many of its own."""
     shares: tuple[ConfidenceInterval, ConfidenceInterval]
     """By Wilson; NaN where there is no seed."""
     table: PairTable
-    """Of seeds that count in both: in how many it is so in both, only in a, only in b, in none."""
+    """The seeds that count in both: in how many it is so in both, only in a, only in b, in none."""
     difference: ConfidenceInterval | None
     """By Newcombe: over pairs where there are any, else of independent samples; None where one of
     them has no seed."""

@@ -8,6 +8,7 @@ Printed are the values compared by surface, with the differences.
 """
 
 import csv
+import html
 import json
 import math
 import os
@@ -47,6 +48,7 @@ from tests.facts import (
     Facts,
     Row,
     by_configuration,
+    configuration,
     done,
     fails,
     outcome,
@@ -404,6 +406,11 @@ class Comparison:
             true = self.facts.comparison(groups[a], groups[b])
             what = f"runs {' and '.join(ids)}"
             self._compared("compare --json", what, shown, true)
+            learned_at, below = THRESHOLDS[number % len(THRESHOLDS)]
+            options = ["--learned-at", str(learned_at), "--below", str(below)]
+            shown = json.loads(self.asked("compare", *ids, "--json", *options))
+            strict = self.facts.comparison(groups[a], groups[b], learned_at, below)
+            self._compared("compare --json", f"{what} {options}", shown, strict)
             if number % 3 == 0:
                 self._compared_text(what, self.asked("compare", *ids), true)
 
@@ -417,6 +424,18 @@ class Comparison:
         for name, span, ends in spans:
             for part, end in zip(("value", "low", "high"), ends, strict=True):
                 ledger.value(surface, f"{what}: {name}, {part}", span[part], end)
+        for share in ("learning", "generalizing"):
+            own, told = true[share], shown[share]
+            ledger.value(surface, f"{what}: {share}", told["counts"], own["counts"])
+            ledger.row(surface, f"{what}: {share}, pairs", told["pairs"], own["pairs"])
+            ledger.value(surface, f"{what}: {share}, p", told["p_value"], own["p_value"])
+            each = [*zip(told["shares"], own["shares"], strict=True)]
+            apart = [told["difference"] is None, own["difference"] is None]
+            ledger.value(surface, f"{what}: {share}, difference", apart[0], apart[1])
+            each += [] if any(apart) else [(told["difference"], own["difference"])]
+            for span, ends in each:
+                for part, end in zip(("value", "low", "high"), ends, strict=True):
+                    ledger.value(surface, f"{what}: {share}, {part}", span[part], end)
         ledger.row(surface, f"{what}: pairs", shown["pairs"], true["pairs"])
         ledger.value(surface, f"{what}: p", shown["p_value"], true["p_value"])
         for place in (0, 1):
@@ -442,6 +461,23 @@ class Comparison:
             for number, value in zip(numbers, values, strict=False):
                 self.ledger.value(surface, f"{what}: {line!r}", number, value)
 
+        told = [x for x in lines if re.match(r"  of those, generalize:", x)]
+        for place, side in enumerate("ab"):
+            learned, judged = true["learning"]["counts"][place]
+            if judged:
+                begins = f"seeds of {side} that learned"
+                check(begins, [learned, judged, *true["learning"]["shares"][place]])
+            right, beyond = true["generalizing"]["counts"][place]
+            if beyond:
+                shares = [right, beyond, *true["generalizing"]["shares"][place]]
+                line = (
+                    told.pop(0).partition(": ")[2].replace(" (95%, Wilson:", "").replace(" to", "")
+                )
+                numbers = numbers_in(line)
+                self.ledger.value(surface, f"{what}: {line}", len(numbers), len(shares))
+                for number, value in zip(numbers, shares, strict=False):
+                    self.ledger.value(surface, f"{what}: {line}", number, value)
+        self.ledger.value(surface, f"{what}: more lines of generalizing", told, [])
         for place, side in enumerate("ab"):
             check(f"failing seeds of {side}", [*true["failing"][place], true["runs"][place]])
         if true["p_value"] is not None:
@@ -502,6 +538,8 @@ class Comparison:
             for rows in found.get(name, {}).get("datasets", {}).values()
         ]
         drawn.charts([frames])
+        (said,) = re.findall(r"<p><strong>([^<]*learned[^<]*)</strong>", text)[:1] or [""]
+        drawn.headline(html.unescape(said))
         for name, table in found.items():
             if run_id := re.fullmatch(r"strings-(\d+)", name):
                 self._strings_of_report(surface, int(run_id[1]), table)
@@ -514,6 +552,16 @@ class Comparison:
                 counts = [sum(map(fails, finished)), len(finished)]
                 what = f"sweep {row['sweep']}"
                 self.ledger.value(surface, f"{what}: failing", shown, counts)
+                true = configuration(finished)
+                for name, pair in (
+                    ("learned", [true["learned"], true["judged"]]),
+                    ("generalize", [true["generalize"], true["judged_beyond"]]),
+                ):
+                    told = numbers_in(row[name])
+                    none = pair[1] == 0
+                    self.ledger.value(surface, f"{what}: {name}", len(told), 0 if none else 2)
+                    for text_of, number in zip(told, pair, strict=False):
+                        self.ledger.value(surface, f"{what}: {name}", text_of, number)
                 middle = float(np.median([run["accuracy"] for run in finished]))
                 self.ledger.value(surface, f"{what}: median", row["median_accuracy"], middle)
 
@@ -581,6 +629,9 @@ class Comparison:
         yield Selection(failing=True)
         yield Selection(seeds=(0, 1))
         yield Selection(below=0.97)
+        yield Selection(learned_at=1.0, below=0.95)
+        yield Selection(learned_at=0.5, outcomes=("fails beyond",))
+        yield Selection((names[0],), outcomes=("not learned", "generalizes"))
         yield Selection((names[0], names[-1]), failing=True)
         if any(run["fp"] for run in self.facts.runs.values()):
             yield Selection(kind="false positives")

@@ -46,6 +46,7 @@ class Selection:
     kind: str | None = None
     below: float = 1.0
     learned_at: float = 0.99
+    outcomes: tuple[str, ...] = ()
 
     @property
     def query(self) -> dict[str, Any]:
@@ -54,6 +55,7 @@ class Selection:
         given |= {"failing": "true"} if self.failing else {}
         given |= {"kind": self.kind} if self.kind else {}
         given |= {"below": f"{100 * self.below:g}"} if self.below < 1 else {}
+        given |= {"outcome": list(self.outcomes)} if self.outcomes else {}
         given |= {"learned": f"{100 * self.learned_at:g}"} if self.learned_at != 0.99 else {}
         return {name: value for name, value in given.items() if value}
 
@@ -64,6 +66,9 @@ class Selection:
     def picks(self, run: Row) -> bool:
         """Whether a run is listed and drawn."""
         if self.failing and not fails(run, self.below):
+            return False
+        came_to = true_of.outcome(run, self.learned_at, self.below)
+        if self.outcomes and came_to not in self.outcomes:
             return False
         cell = {"false positives": "fp", "false negatives": "fn"}.get(self.kind or "")
         return cell is None or bool(run["state"] == "done" and run[cell] and run[cell] > 0)
@@ -120,9 +125,34 @@ class Drawn:
             for table in app.dataframe:
                 self.table(table.value)
             self.glance(metrics(app))
+            if self.surface == "page compare":
+                for element in app.markdown[:3]:
+                    if found := re.match(r"\*\*(.*learned.*)\*\*$", str(element.value)):
+                        self.headline(found[1])
         self.charts(charts_of(app))
 
     # Numbers at a glance.
+
+    def headline(self, said: str) -> None:
+        """How many learned, and how many of those generalize."""
+        true = configuration(self.scope, self.chosen.below, self.chosen.learned_at)
+        numbers = [true["learned"], true["judged"]]
+        if true["seeds"] == 1:
+            (run,) = done(self.scope)
+            came_to = str(true_of.outcome(run, self.chosen.learned_at, self.chosen.below))
+            words = {"not learned": "has not learned"}.get(came_to, came_to)
+            self.value(f"{said}: {words}", words in said, True)
+            return
+        if not true["judged"]:
+            numbers = [true["seeds"]]
+        elif true["judged_beyond"] == true["learned"] > 0:
+            numbers += [true["generalize"]]
+        elif true["judged_beyond"]:
+            numbers += [true["generalize"], true["judged_beyond"]]
+        told = [x for x in numbers_in(said) if any(letter.isdigit() for letter in x)]
+        self.value(f"{said}: numbers", len(told), len(numbers))
+        for text, number in zip(told, numbers, strict=False):
+            self.value(said, text, number)
 
     def glance(self, shown: dict[str, str]) -> None:
         finished = done(self.scope)
@@ -130,9 +160,14 @@ class Drawn:
         states = Counter(run["state"] for run in self.scope)
         if "Models tested" in shown:
             self.value("Models tested", shown["Models tested"], len(finished))
-            told = numbers_in(shown["Failing models"])
+            told = numbers_in(shown.get("Failing models", ""))
             true = [failing, failing / len(finished)] if finished else []
-            self.value("Failing models", len(told), len(true))
+            # Where all are judged on trained and on longer lengths, the headline says it.
+            came_to = [
+                true_of.outcome(run, self.chosen.learned_at, self.chosen.below) for run in finished
+            ]
+            is_said = not finished or "not known" in came_to
+            self.value("Failing models", len(told), len(true) * is_said)
             for text, number in zip(told, true, strict=False):
                 self.value("Failing models", text, number)
             waiting = states["queued"] + states["running"]
@@ -152,23 +187,27 @@ class Drawn:
                 if name in shown:
                     self.value(f"run {self.run_id}: {name}", shown[name], true_value)
         if self.pair is not None:
-            groups = [done(self.groups[x]) for x in self.pair]
-            true_pair = self.facts.comparison(*groups)
-            told = [x for x in shown.values() if re.fullmatch(r"[\d,]+ of [\d,]+ fail", x)]
+            a, b = groups = tuple(done(self.groups[x]) for x in self.pair)
+            true_pair = self.facts.comparison(a, b)
+            right = true_pair["generalizing"]
             wanted = [f"{sum(map(fails, x)):,} of {len(x):,} fail" for x in groups]
-            self.value("failing", told[:2], wanted[: len(told)])
-            for name, part in (
-                ("Difference of failing shares", "difference"),
-                ("Difference of median accuracy", "median_difference"),
-            ):
-                self.value(name, shown[name], true_pair[part][0])
+            apart = ("Difference of failing shares", true_pair["difference"])
+            if right["difference"] is not None:
+                wanted = [f"{k:,} of {n:,} generalize" for k, n in right["counts"]]
+                apart = ("Difference of generalizing shares", right["difference"])
+            told = [x for x in shown.values() if re.match(r"[\d,]+ of [\d,]+ \w+$", x)]
+            # Two of the same name are one.
+            self.value("seeds", told, wanted[-len(told) :])
+            median = ("Difference of median accuracy", true_pair["median_difference"])
+            for name, part in (apart, median):
+                self.value(name, shown[name], part[0])
 
     # Tables.
 
     def table(self, frame: pd.DataFrame) -> None:
         rows = [{str(n): x for n, x in row.items()} for row in frame.to_dict("records")]
         names = {str(name) for name in frame.columns}
-        if {"failing_share", "seeds", "median_accuracy"} <= names:
+        if "median_accuracy" in names and {"failing_share", "learned_of"} & names:
             self._configurations(rows)
         elif {"accuracy", "errors", "run_id", "chips"} <= names:
             self._failing_models(rows)
@@ -183,7 +222,10 @@ class Drawn:
         elif {"run_id", "attempt", "reason"} <= names:
             self._failures(rows)
         elif self.pair is not None and frame.shape == (2, 2):
-            pairs = self.facts.comparison(*(done(self.groups[x]) for x in self.pair))["pairs"]
+            a, b = (done(self.groups[x]) for x in self.pair)
+            true = self.facts.comparison(a, b)
+            right = true["generalizing"]
+            pairs = (true if right["difference"] is None else right)["pairs"]
             cells = frame.to_numpy().ravel().tolist()
             self.value("seeds of both", cells, [*pairs.values()])
         else:
@@ -240,8 +282,22 @@ class Drawn:
         ):  # fmt: skip
             if name in row:
                 self.value(f"{what}: {name}", row[name], true[name])
-        self._span(f"{what}: Wilson", row.get("failing_interval"), true["failing_wilson"])
+        if "failing_interval" in row:
+            self._span(f"{what}: Wilson", row["failing_interval"], true["failing_wilson"])
+        if "generalizing_interval" in row:
+            told = row["generalizing_interval"]
+            self._span(f"{what}: generalizing", told, true["generalizing_wilson"])
         self._span(f"{what}: bootstrap", row.get("interval"), true["bootstrap"])
+        for name, few, of in (
+            ("learned_of", "learned", "judged"),
+            ("generalize_of", "generalize", "judged_beyond"),
+        ):
+            if name in row:
+                told = numbers_in(row[name] if isinstance(row[name], str) else "")
+                numbers = [true[few], true[of]] if true[of] else []
+                self.value(f"{what}: {name}", len(told), len(numbers))
+                for text, number in zip(told, numbers, strict=False):
+                    self.value(f"{what}: {name}", text, number)
         if "failing_seeds" in row:
             seeds = [int(x) for x in re.findall(r"\d+", row["failing_seeds"] or "")]
             listed = true["failing_seeds"]
@@ -275,6 +331,8 @@ class Drawn:
             "failing": failing, "seeds": seeds, "failing_interval": row["95%_(wilson)"],
             "failing_seeds": row["failing_seeds"], "median_accuracy": row["median_accuracy"],
             "interval": row["95%_interval"], "median_solved_length": row["solved_length"],
+            "learned_of": row["learned"], "generalize_of": row["generalize,_of_those"],
+            "generalizing_interval": row["95%_of_generalizing"],
         }  # fmt: skip
         self._configuration(renamed, true)
 
@@ -303,7 +361,10 @@ class Drawn:
             self.value(f"run {run['run_id']}: solved", row["solved_length"], solved)
         if "outcome" in row:
             came_to = true_of.outcome(run, self.chosen.learned_at, self.chosen.below)
-            self.value(f"run {run['run_id']}: outcome", row["outcome"] == came_to, True)
+            self.value(f"run {run['run_id']}: outcome", row["outcome"], came_to)
+        for name in ("accuracy_within", "accuracy_beyond"):
+            if name in row:
+                self.value(f"run {run['run_id']}: {name}", row[name], run[name])
         if "failing" in row:
             failing = int(fails(run, self.chosen.below))
             self.value(f"run {run['run_id']}: failing", row["failing"], failing)
@@ -373,7 +434,8 @@ class Drawn:
 
     def _of_two(self, rows: list[Row]) -> None:
         assert self.pair is not None
-        true = self.facts.comparison(*(done(self.groups[x]) for x in self.pair))["strings"]
+        a, b = (done(self.groups[x]) for x in self.pair)
+        true = self.facts.comparison(a, b)["strings"]
         alone = {spelled_out(x): y for x, y in true.items() if not y["wrong_a"] * y["wrong_b"]}
         most = sorted((y["wrong_a"] + y["wrong_b"] for y in alone.values()), reverse=True)[:100]
         self.value("of most models", [row["wrong_a"] + row["wrong_b"] for row in rows], most)
@@ -398,6 +460,10 @@ class Drawn:
                 "failing": sum(map(fails, finished)) / len(finished) if finished else None,
                 "median": float(np.median([x["accuracy"] for x in finished])) if finished else None,
             }  # fmt: skip
+            if finished:
+                came_to = true_of.configuration(finished)
+                true[name]["learned"] = came_to["learned_share"]
+                true[name]["generalize"] = came_to["generalizing_share"]
         self.ledger.rows(self.surface, "sweeps", rows, true, lambda x: x["name"])
 
     def _failures(self, rows: list[Row]) -> None:
@@ -424,6 +490,8 @@ class Drawn:
                 self._models(rows)
             elif {"seeds", "configurations", "failing_share", "cell"} <= names:
                 self._cells(rows, [str(name) for name in frame.columns])
+            elif {"outcome", "models", "of", "share", "start", "end"} <= names:
+                self._bars(rows)
             elif {"moves", "at_worst", "at_best"} <= names:
                 self._importance(rows)
             elif {"median_accuracy", "axis", "value"} <= names:
@@ -537,6 +605,29 @@ class Drawn:
         else:
             self._drawn(shown, 1)
 
+    def _bars(self, rows: Rows) -> None:
+        """A bar a configuration, of what its seeds came to."""
+        bars: dict[Any, dict[str, Any]] = {}
+        for row in rows:
+            number = row.get("configuration", row.get("configuration_number"))
+            bars.setdefault(number, {})[row["outcome"]] = row["models"]
+            self.value("bar: share", row["share"], row["models"] / row["of"])
+            self.value("bar: end", row["end"] - row["start"], row["share"])
+        true = []
+        for config_id in self._picked():
+            finished = done(self.groups[config_id])
+            came_to = Counter(
+                true_of.outcome(run, self.chosen.learned_at, self.chosen.below) for run in finished
+            )
+            true += [sorted(map(str, came_to.items()))] if finished else []
+        shown = [sorted(str((x, int(n))) for x, n in bar.items()) for bar in bars.values()]
+        left = list(true)
+        for bar in shown:
+            self.value(f"bar of {bar}", bar in left, True)
+            if bar in left:
+                left.remove(bar)
+        self.value("bars", len(shown), min(len(true), len(shown)))
+
     def _cells(self, rows: Rows, names: list[str]) -> None:
         grouped = names[: names.index("median")]
         found: dict[tuple[str, ...], list[Row]] = {}
@@ -564,6 +655,12 @@ class Drawn:
                 "failing": failing, "seeds": len(runs), "failing_share": failing / len(runs),
                 "configurations": len(by_configuration(runs)),
             }  # fmt: skip
+            came_to = configuration(runs, self.chosen.below, self.chosen.learned_at)
+            for name in (
+                "judged", "learned", "judged_beyond", "generalize", "learned_share",
+                "generalizing_share",
+            ):  # fmt: skip
+                true[name] = came_to[name]
             for name, number in true.items():
                 self.value(f"cell {key}: {name}", row[name], number)
             wilson = true_of.wilson(failing, len(runs))

@@ -232,16 +232,18 @@ def test_a_failing_model_fails_from_a_length_on_only_if_it_learned(
     others = table[table["outcome"] == "not learned"]
     assert others["fails_from"].isna().all()
     text = said(app).replace("\\", "")
-    assert f"and fails from length {learned.iloc[0]} on; it misclassifies" in text
+    assert "Learned, but fails beyond: it is right on all 508 test strings of trained" in text
+    assert f"It fails from length {learned.iloc[0]} on." in text
     app = open_app(monkeypatch, SHIPPED, "failing", run=str(others["run_id"].iloc[0]))
     text = said(app).replace("\\", "")
-    assert "Not learned: it misclassifies 14.8% of test strings of trained lengths" in text
+    assert "Not learned: it is right on 433 of 508 test strings of trained lengths 1 to 10" in text
+    assert "on. That it is right on " in text
     assert "Solved length" not in metrics(app)
     # What is not in the table is judged by the thresholds of the filters, too.
     linked = str(others["run_id"].iloc[0])
     app = open_app(monkeypatch, SHIPPED, "failing", run=linked, seed="0", learned="80")
     assert f"Model {linked} is not in the table above" in said(app)
-    assert "it learned the trained lengths" in said(app).replace("\\", "")
+    assert "Learned, but fails beyond" in said(app).replace("\\", "")
 
 
 def test_errors_of_a_kind_are_a_filter(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -26,7 +26,7 @@ from sweeps.store.reads import explained, string_queries, sweep_queries
 from sweeps.store.reads.selection import View
 from tests.app import open_app
 from tests.conftest import ROOT
-from tests.databases import file_of
+from tests.databases import file_of, rows
 
 SHIPPED = str(ROOT / "runs.db")
 MARKUP = "<img src=x onerror=alert(1)></script><!--"
@@ -91,6 +91,18 @@ def test_every_misclassified_string_of_every_failing_seed_is_in_it(two: str) -> 
         errors = string_queries.string_errors(store, int(name.removeprefix("strings-")))
         assert [row[0] for row in shown[name]["rows"]] == errors["string"].tolist()
         assert shown[name]["left"] == 0
+
+
+def test_what_each_failing_seed_came_to_is_said_with_its_counts(two: str) -> None:
+    counts = rows(
+        Path(SHIPPED),
+        "SELECT id, tested_beyond - wrong_beyond, tested_beyond FROM run WHERE id IN (3, 4)",
+    )
+    for run, right, tested in counts:
+        (told,) = re.findall(rf'<details id="run-{run}">.*?</summary>\n<p>(.*?)</p>', two)
+        assert "it is right on all 508 test strings of trained lengths 1 to 10, and on " in told
+        assert f" {right:,} of {tested:,} longer strings" in told
+        assert "It fails from length " in told
 
 
 def test_of_very_many_strings_the_shortest_are_in_it_and_the_others_counted(

@@ -171,3 +171,21 @@ def test_a_stored_sweeps_configurations_are_variants_again(
         config.key
         for config in parse_spec({**stored, "fixed": fixed, "configurations": several}).configs()
     }
+
+
+def test_a_sweep_whose_configurations_have_seeds_of_their_own_starts_with_all_of_them(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    store = open_writer(str(tmp_path / "variants.db"))
+    several = [{"hidden_size": 2}, {"hidden_size": 4, "model_seeds": [1, 5]}]
+    stored = {"name": "mine", "model_seeds": "0..1", "fixed": SHORT, "configurations": several}
+    writer.submit(store, parse_spec(stored))
+    app = panel(open_app(monkeypatch, file_of(store)), "Your own")
+    app.selectbox(key="launch_start").set_value("Sweep mine")
+    rerun(app)
+    assert app.text_input(key="launch_seeds").value == "0, 1, 5"
+    spec = parse_spec(launched(app, monkeypatch, file_of(store), "mine_2"))
+    assert [(config.hidden_size, [*seeds]) for config, seeds in spec.members()] == [
+        (2, [0, 1, 5]),
+        (4, [0, 1, 5]),
+    ]

@@ -85,59 +85,65 @@ def test_what_the_outcomes_mean_follows_the_thresholds_and_the_task() -> None:
     assert "right on at least 90% of longer inputs" in said
 
 
-def row(outcome: str, **more: object) -> dict[str, object]:
-    """A model of which all is right but what is given."""
-    right = {"accuracy_within": 1.0, "accuracy_beyond": 1.0, "tested_within": 200}
-    return {"outcome": outcome, **right, "within_from": "test", **more}
+def row(outcome: str, within: int = 0, beyond: int = 0, **more: object) -> dict[str, object]:
+    """A model that is wrong on so many of 500 strings of trained lengths and of 200 longer ones."""
+    counts = {"tested_within": 500, "wrong_within": within, "within_from": "test"}
+    counts |= {"tested_beyond": 200, "wrong_beyond": beyond}
+    return {"outcome": outcome, **counts, **more}
 
 
 TRAINED = range(1, 21)
 
 
 def test_a_model_fails_from_a_length_on_only_if_it_learned() -> None:
-    fails = row(Outcome.FAILS_BEYOND, accuracy_beyond=0.69)
-    assert describe_model(fails, 23, TRAINED) == (
-        "Fails beyond: it learned the trained lengths (1 to 20) and fails from length 23 on; it "
-        "misclassifies 31% of longer test strings."
+    assert describe_model(row(Outcome.FAILS_BEYOND, beyond=62), TRAINED, 23) == (
+        "Learned, but fails beyond: it is right on all 500 test strings of trained lengths 1 to "
+        "20, and on 138 of 200 longer strings (69%). It fails from length 23 on."
     )
-    said = describe_model({**fails, "accuracy_within": 0.996}, 23, TRAINED)
-    assert "31% of longer test strings, and misclassifies 0.4% of test strings of trained" in said
-    not_learned = row(Outcome.NOT_LEARNED, accuracy_within=0.88, accuracy_beyond=0.5)
-    assert describe_model(not_learned, None, TRAINED) == (
-        "Not learned: it misclassifies 12% of test strings of trained lengths (1 to 20). What it "
-        "does on longer strings says nothing about length."
+    said = describe_model(row(Outcome.FAILS_BEYOND, 2, 62), TRAINED, 23)
+    assert "right on 498 of 500 test strings of trained lengths 1 to 20 (99.6%), and on" in said
+    not_learned = row(Outcome.NOT_LEARNED, 60, 100)
+    assert describe_model(not_learned, TRAINED) == (
+        "Not learned: it is right on 440 of 500 test strings of trained lengths 1 to 20 (88%); a "
+        "model has learned from 99% on. That it is right on 100 of 200 longer strings (50%) says "
+        "nothing about length."
     )
-    by_validation = {**not_learned, "within_from": "validation"}
     words = KINDS["transduction"]().words
-    assert describe_model(by_validation, None, range(10, 11), words).startswith(
-        "Not learned: it gets 12% of validation inputs of trained lengths (10) wrong."
+    by_validation = row(Outcome.NOT_LEARNED, 60, tested_beyond=0, within_from="validation")
+    assert describe_model(by_validation, range(10, 11), words=words, learned_at=0.975) == (
+        "Not learned: it is right on 440 of 500 validation inputs of trained length 10 (88%); a "
+        "model has learned from 97.5% on."
     )
 
 
 def test_a_model_that_generalizes_may_have_errors_at_the_thresholds() -> None:
-    within = row(Outcome.GENERALIZES, accuracy_within=0.998)
-    assert describe_model(within, None, TRAINED) == (
-        "Generalizes: it is right on all longer test strings, but misclassifies 0.2% of test "
-        "strings of trained lengths (1 to 20)."
+    said = describe_model(row(Outcome.GENERALIZES), TRAINED)
+    assert said == (
+        "Learned and generalizes: it is right on all 500 test strings of trained lengths 1 to "
+        "20, and on all 200 longer strings."
     )
-    beyond = row(Outcome.GENERALIZES, accuracy_beyond=0.95)
-    said = describe_model(beyond, 40, TRAINED)
-    assert said.startswith("Generalizes at this threshold: it learned")
-    assert "errs from length 40 on" in said
+    said = describe_model(row(Outcome.GENERALIZES, 1, 10), TRAINED, 40, below=0.9)
+    assert said.endswith(
+        "and on 190 of 200 longer strings (95%); a model generalizes from 90% on. It errs from "
+        "length 40 on."
+    )
 
 
 def test_what_is_not_known_of_a_model_has_its_reason() -> None:
-    elsewhere = row(
-        Outcome.NOT_KNOWN, accuracy_within=None, accuracy_beyond=None, tested_within=None
-    )
-    assert describe_model(elsewhere, None, None, is_imported=True) == (
+    elsewhere = row(Outcome.NOT_KNOWN, tested_within=None)
+    assert describe_model(elsewhere, None, is_imported=True) == (
         "Whether it learned is not known: it was trained elsewhere, so its trained lengths are not "
         "known here."
     )
-    same = row(Outcome.NOT_KNOWN, accuracy_beyond=None)
-    assert describe_model(same, None, TRAINED) == (
-        "Learned the trained lengths (1 to 20); whether it generalizes is not known: its test "
-        "holds no string longer than those of training."
+    none = row(Outcome.NOT_KNOWN, tested_within=0)
+    assert describe_model(none, TRAINED) == (
+        "Whether it learned is not known: neither test nor validation holds a string of trained "
+        "lengths."
+    )
+    same = row(Outcome.NOT_KNOWN, tested_beyond=0)
+    assert describe_model(same, TRAINED) == (
+        "Learned; whether it generalizes is not known: it is right on all 500 test strings of "
+        "trained lengths 1 to 20, and its test holds no string longer than those of training."
     )
 
 

@@ -22,6 +22,7 @@ from seqcls.kinds.membership import MembershipKind
 from seqcls.problem import configuration, resolve
 from seqcls.results import Evaluation
 from sweeps.grid.grouping import mean_length
+from sweeps.results import Outcome
 
 FIXED: dict[str, Any] = {"test_sampler": "fixed_length", "sequence_length": 5}
 FROM_THREE = {"task": "parity", "test_min_length": 3, "test_max_length": 6, "test_size": 500}
@@ -99,9 +100,12 @@ def test_what_is_said_of_lengths_is_said_of_those_that_are_drawn() -> None:
     said = verdict_sentence(pd.Series({"errors": 0}), config, scores)
     assert said.startswith("It is right on all 81 test strings, of up to 4 letters")
     errors = {"errors": 1, "false_positives": 1, "false_negatives": 0, "solved_length": None}
-    said = verdict_sentence(pd.Series(errors), config, scores)
+    said = verdict_sentence(pd.Series({**errors, "outcome": Outcome.FAILS_BEYOND}), config, scores)
     assert said.startswith("It is wrong on 1 of 81 test strings")
     assert "no string of fewer than 4 letters" in said
+    not_learned = pd.Series({**errors, "outcome": Outcome.NOT_LEARNED})
+    told = verdict_sentence(not_learned, config, scores)
+    assert told == "It is wrong on 1 of 81 test strings: 1 false positives and 0 false negatives."
     part = verdict_sentence(pd.Series(errors), config, scores.assign(tested=80))
     assert "1 of 80 test strings" in part
     assert "1 more was not tested" in part

@@ -1,7 +1,7 @@
 """Reads of who has learned by which budget, over the configurations that are one model."""
 
 import json
-from collections.abc import Collection
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from sqlalchemy import case, select
@@ -20,7 +20,7 @@ Seeds = dict[int, bool]
 """Whether each model seed that is known on trained lengths has learned."""
 
 
-def models(store: Store) -> list[dict[int, int]]:
+def budget_models(store: Store) -> list[dict[int, int]]:
     """The models with several budgets: as `sweeps.grid.budgets.models_by_budget`."""
     with store.begin() as connection:
         texts = config_texts(connection)
@@ -42,12 +42,19 @@ def seeds_judged(store: Store, view: View, config_ids: Collection[int]) -> dict[
     return found
 
 
-def learned_by_budget(store: Store, view: View) -> "pd.DataFrame":
+def learned_by_budget(
+    store: Store, view: View, models: Sequence[Mapping[int, int]] | None = None
+) -> "pd.DataFrame":
     """How many seeds of a model have learned by each of its budgets; of models with several.
 
     A seed counts at a budget with what it came to there. Where it was not trained with it, but had
     learned with the last smaller one, it counts as learned: nobody trains it again. Where it had
     not, nothing is known of it at this budget.
+
+    Args:
+        store: where to read.
+        view: which seeds.
+        models: as `budget_models`, where they are known.
 
     Returns:
         model (the id of its configuration of the smallest budget in scope), config_id, budget
@@ -57,7 +64,7 @@ def learned_by_budget(store: Store, view: View) -> "pd.DataFrame":
     """
     import pandas as pd
 
-    stored = models(store)
+    stored = budget_models(store) if models is None else models
     judged = seeds_judged(store, view, [x for model in stored for x in model.values()])
     rows = []
     for model in stored:

@@ -1,0 +1,331 @@
+"""The numbers of the docs' known results: every model in a CSV file, and what pages make of them.
+
+python -m benchmarks.known [DATABASE ...]
+
+writes the tables between the marks of the pages, and their pictures, from the CSV files in
+`docs/results`. Where databases are named, it first writes the files of the atlases that they hold.
+"""
+
+import json
+import re
+import sys
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import altair as alt
+import pandas as pd
+import vl_convert
+
+from sweeps.api import open_store, runs
+from sweeps.results import LEARNED_AT
+from sweeps.store.databases.engine import Store
+
+DOCS = Path(__file__).resolve().parents[1] / "docs"
+
+LEARNED_BY = 0.9
+"""The share of its seeds by which a cell is learned."""
+
+MARKS = {"can": "•", "cannot": "✗"}
+"""The mark of what theory predicts; none where nothing is known."""
+
+CELL = ["task", "model"]
+PARTS = ("within", "beyond")
+
+
+@dataclass(frozen=True)
+class Atlas:
+    """Tasks by models: the sweeps that train them, and the page that tells of them."""
+
+    name: str
+    page: str
+    sweeps: tuple[str, ...]
+    """The first has every cell; others those that it does not learn, at another learning rate."""
+
+    @property
+    def results(self) -> Path:
+        return DOCS / "results" / f"{self.name}.csv"
+
+
+ATLASES = (
+    Atlas("atlas", "atlas.md", ("atlas", "atlas_rates")),
+    Atlas("atlas_memories", "atlas.md", ("atlas_memories",)),
+    Atlas("atlas_transductions", "atlas_transductions.md", ("atlas_transductions",)),
+)
+
+
+def trained_models(store: Store, sweep: str) -> pd.DataFrame:
+    """One row a finished run, in the order of the sweep.
+
+    Returns:
+        task, model (its name), learning_rate, model_seed, predicted; budget (training strings at
+        most) and epochs; validation_loss (nats); tested and wrong strings, within (of trained
+        lengths) and beyond; solved_length; what the best shortcut reader reaches on the same test,
+        in [0, 1], within and beyond.
+    """
+    found = runs(store, sweep)
+    found = found[found["state"] == "done"].sort_values(["config_id", "model_seed"])
+    for part in PARTS:
+        found[f"reader_{part}"] = found[f"shortcut_{part}"].round(4)
+    found["model"] = list(map(name_model, found.to_dict("records")))
+    found["budget"] = found["max_num_epochs"] * found["train_size"]
+    found["validation_loss"] = found["best_validation_loss"].round(4)
+    counts = [f"{name}_{part}" for part in PARTS for name in ("tested", "wrong")]
+    columns = [
+        *(*CELL, "learning_rate", "model_seed", "predicted", "budget", "epochs"),
+        *("validation_loss", *counts, "solved_length", "reader_within", "reader_beyond"),
+    ]
+    return found[columns].reset_index(drop=True)
+
+
+def name_model(run: Mapping[Hashable, Any]) -> str:
+    """What a run's model is called, by its architecture, positions, blocks and factors."""
+    name = str(run["architecture"]).replace("_", " ")
+    if run["architecture"] == "transformer":
+        blocks = run["num_blocks"]
+        name = f"{run['positions']}, {blocks} block{'s' * (blocks > 1)}"
+    return f"{name}, signed" if run["eigenvalue_range"] == "signed" else name
+
+
+def accuracy(found: pd.DataFrame, part: str) -> "pd.Series[float]":
+    """The share of test strings, within or beyond trained lengths, that each model is right on."""
+    return 1 - found[f"wrong_{part}"] / found[f"tested_{part}"]
+
+
+def with_outcomes(found: pd.DataFrame) -> pd.DataFrame:
+    """Models with whether they learned the trained lengths, and whether they generalize."""
+    learned = accuracy(found, "within") >= LEARNED_AT
+    generalizes = learned & (found["wrong_beyond"] == 0) & (found["tested_beyond"] > 0)
+    return found.assign(learned=learned, generalizes=generalizes)
+
+
+def cells_by_rate(found: pd.DataFrame) -> pd.DataFrame:
+    """One row a task, model and learning rate, in their order.
+
+    Returns:
+        task, model, learning_rate, predicted, budget, seeds, learned and generalizes (how many
+        of them); beyond and solved_length, the medians of those that learned;
+        validation_loss, the median of all; reader_within, reader_beyond.
+    """
+    every = with_outcomes(found)
+    key = [*CELL, "learning_rate"]
+    cells = every.groupby(key, sort=False).agg(
+        predicted=("predicted", "first"),
+        budget=("budget", "first"),
+        seeds=("model_seed", "size"),
+        learned=("learned", "sum"),
+        generalizes=("generalizes", "sum"),
+        validation_loss=("validation_loss", "median"),
+        reader_within=("reader_within", "first"),
+        reader_beyond=("reader_beyond", "first"),
+    )
+    able = every[every["learned"]]
+    medians = able.assign(beyond=accuracy(able, "beyond")).groupby(key, sort=False)
+    return cells.join(medians[["beyond", "solved_length"]].median()).reset_index()
+
+
+def atlas_cells(found: pd.DataFrame) -> pd.DataFrame:
+    """One row a task and model: that of the learning rate with the lower validation loss."""
+    rates = cells_by_rate(found)
+    # Of cells with one rate the loss may not be known.
+    losses = rates["validation_loss"].fillna(0.0)
+    places = losses.groupby([rates[name] for name in CELL], sort=False).idxmin()
+    return rates.loc[places].reset_index(drop=True)
+
+
+def is_learned(cells: pd.DataFrame) -> "pd.Series[bool]":
+    """Whether nearly all seeds of a cell have learned the trained lengths."""
+    return cells["learned"] >= LEARNED_BY * cells["seeds"]
+
+
+def table(cells: pd.DataFrame, texts: Iterable[str], readers: bool = False) -> str:
+    """A Markdown table: a row a task, a column a model.
+
+    Args:
+        cells: as `atlas_cells` has them.
+        texts: what to write of each.
+        readers: whether the first column has what the best shortcut reader reaches.
+    """
+    written = cells.assign(text=list(texts)).pivot(index="task", columns="model", values="text")
+    models, tasks = cells["model"].unique(), cells["task"].unique()
+    reached = cells.drop_duplicates("task").set_index("task")
+    rows = []
+    for task in tasks:
+        own = [
+            *([both(*reached.loc[task, ["reader_within", "reader_beyond"]])] if readers else []),
+            *written.loc[task, list(models)].fillna("").astype(str),
+        ]
+        rows.append(f"| `{task}` | {' | '.join(own)} |")
+    heads = ["task", *(["best reader"] if readers else []), *models]
+    return "\n".join([f"| {' | '.join(heads)} |", "|---" * len(heads) + "|", *rows])
+
+
+def both(within: float, beyond: float) -> str:
+    """Two shares, within and beyond trained lengths."""
+    return " / ".join("—" if pd.isna(x) else f"{x:.1%}" for x in (within, beyond))
+
+
+def tables_of(atlas: Atlas, found: pd.DataFrame) -> dict[str, str]:
+    """The atlas's tables and sums, by the names of their marks."""
+    cells = atlas_cells(found)
+    records = cells.to_dict("records")
+    able = is_learned(cells)
+    texts = {
+        "learned": [
+            f"{x['learned']} of {x['seeds']}" + ("" if yes else f", not learned at {x['budget']:,}")
+            for x, yes in zip(records, able, strict=True)
+        ],
+        "generalizing": [
+            f"{x['generalizes']} of {x['learned']}" if x["learned"] else "—" for x in records
+        ],
+        "beyond": [
+            f"{x['beyond']:.1%}" if yes else "not learned"
+            for x, yes in zip(records, able, strict=True)
+        ],
+        "solved": [
+            f"{x['solved_length']:.0f}" if yes else "not learned"
+            for x, yes in zip(records, able, strict=True)
+        ],
+    }
+    made = {name: table(cells, own, readers=name == "beyond") for name, own in texts.items()}
+    made["sums"] = sums(cells, found)
+    if len(atlas.sweeps) > 1:
+        made["rates"] = rates_table(found)
+    return {f"{atlas.name}: {name}": text for name, text in made.items()}
+
+
+def sums(cells: pd.DataFrame, found: pd.DataFrame) -> str:
+    """How many cells are learned, and a table of how many models learn, and generalize."""
+    every = with_outcomes(found).merge(cells[[*CELL, "learning_rate"]])
+    excluded, able = cells["predicted"] == "cannot", is_learned(cells)
+    open_cells, learned = int((~excluded).sum()), int((able & ~excluded).sum())
+    told = f"Of {len(cells)} cells"
+    if excluded.any():
+        told += (
+            f" theory excludes {int(excluded.sum())} at every length, and of these "
+            f"{int((able & excluded).sum())} are learned at the trained lengths. Of the other "
+            f"{open_cells}"
+        )
+    told += (
+        f", {learned} are learned by {LEARNED_BY:.0%} of their seeds ({learned / open_cells:.0%})."
+    )
+    groups = [(str(name), own) for name, own in every.groupby("model", sort=False)]
+    if every["predicted"].nunique() > 1:
+        groups += [(f"theory: {name}", own) for name, own in every.groupby("predicted")]
+    rows = [
+        f"| {name} | {len(own)} | {int(own['learned'].sum())} | {int(own['generalizes'].sum())} |"
+        for name, own in groups
+    ]
+    return "\n".join([told, "", "| models | all | learned | generalize |", "|---" * 4 + "|", *rows])
+
+
+def rates_table(found: pd.DataFrame) -> str:
+    """A Markdown table of the cells that were trained at more than one learning rate."""
+    rates = cells_by_rate(found)
+    several = rates[rates.duplicated(CELL, keep=False)]
+    chosen = atlas_cells(found)[[*CELL, "learning_rate"]].rename(columns={"learning_rate": "best"})
+    rows = []
+    for _, own in several.merge(chosen).sort_values("learning_rate").groupby(CELL, sort=False):
+        cell, *_ = own.to_dict("records")
+        said = "; ".join(
+            f"{x['learning_rate']:g}: {x['learned']} of {x['seeds']}"
+            for x in own.to_dict("records")
+        )
+        rows.append(f"| `{cell['task']}` | {cell['model']} | {said} | {cell['best']:g} |")
+    if not rows:
+        return "No cell was trained at a second one."
+    head = "| task | model | learned at | chosen on validation |"
+    return "\n".join([head, "|---" * 4 + "|", *rows])
+
+
+def picture_texts(cells: pd.DataFrame) -> list[list[str]]:
+    """The two lines of each cell: what learned and is predicted, and what of that generalizes."""
+    return [
+        [
+            f"{x['learned']} of {x['seeds']} {MARKS.get(x['predicted'], '')}".strip(),
+            f"{x['generalizes']} of {x['learned']}" if x["learned"] else "—",
+        ]
+        for x in cells.to_dict("records")
+    ]
+
+
+def picture(cells: pd.DataFrame) -> alt.LayerChart | alt.FacetChart:
+    """By task and model: what is predicted, how many learned, and how many of these generalize.
+
+    Cells that are not learned are gray; the color of others is the share that generalizes.
+    """
+    shown = cells.assign(
+        text=["\n".join(lines) for lines in picture_texts(cells)],
+        able=is_learned(cells),
+        share=cells["generalizes"] / cells["learned"].where(cells["learned"] > 0),
+    )
+    models, tasks = list(cells["model"].unique()), list(cells["task"].unique())
+    base = alt.Chart(shown[[*CELL, "text", "able", "share"]]).encode(
+        x=alt.X("model:N", sort=models, title=None, axis=alt.Axis(labelAngle=-40, orient="top")),
+        y=alt.Y("task:N", sort=tasks, title=None),
+    )
+    scale = alt.Scale(scheme="viridis", domain=[0, 1])
+    title = "Generalizing, of those that learned"
+    color = alt.Color(
+        "share:Q", scale=scale, title=title, legend=alt.Legend(format="%", titleLimit=300)
+    )
+    gray = base.transform_filter(~alt.datum.able).mark_rect(color="#dddddd")
+    colored = base.transform_filter(alt.datum.able).mark_rect().encode(color=color)
+    dark = alt.datum.able & (alt.datum.share < 0.56)
+    texts = base.mark_text(fontSize=11, lineBreak="\n", baseline="middle", dy=-6).encode(
+        text="text:N",
+        color=alt.when(dark).then(alt.value("white")).otherwise(alt.value("black")),
+    )
+    return alt.layer(gray, colored, texts).properties(
+        width=66 * len(models), height=36 * len(tasks)
+    )
+
+
+def svg(cells: pd.DataFrame) -> str:
+    return vl_convert.vegalite_to_svg(json.dumps(picture(cells).to_dict()))
+
+
+def put(text: str, tables: Mapping[str, str]) -> str:
+    """A page with each table between its marks, `<!-- name -->` and `<!-- end of name -->`."""
+    for name, own in tables.items():
+        marks = f"<!-- {name} -->", f"<!-- end of {name} -->"
+        between = re.compile(f"({re.escape(marks[0])}\n).*?({re.escape(marks[1])})", re.DOTALL)
+        text, number = between.subn(lambda x, t=own: f"{x[1]}\n{t}\n\n{x[2]}", text)  # type: ignore[misc]
+        assert number == 1, name
+    return text
+
+
+def pages() -> dict[str, str]:
+    """The pages as the CSV files have them, by name."""
+    made: dict[str, str] = {}
+    for atlas in ATLASES:
+        text = made.get(atlas.page) or (DOCS / atlas.page).read_text(encoding="utf-8")
+        made[atlas.page] = put(text, tables_of(atlas, pd.read_csv(atlas.results)))
+    return made
+
+
+def write_results(db: str) -> None:
+    """Writes the CSV files of the atlases that a database holds."""
+    store = open_store(db)
+    names = {name for own in runs(store)["sweeps"] for name in own}
+    for atlas in ATLASES:
+        held = [name for name in atlas.sweeps if name in names]
+        if held:
+            found = pd.concat([trained_models(store, name) for name in held])
+            atlas.results.parent.mkdir(exist_ok=True)
+            found.drop_duplicates().to_csv(atlas.results, index=False)
+
+
+def main(databases: Sequence[str]) -> None:
+    for db in databases:
+        write_results(db)
+    for name, text in pages().items():
+        (DOCS / name).write_text(text, encoding="utf-8")
+    for atlas in ATLASES:
+        cells = atlas_cells(pd.read_csv(atlas.results))
+        (DOCS / f"{atlas.name}.svg").write_text(svg(cells), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
