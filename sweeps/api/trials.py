@@ -415,6 +415,9 @@ def _compare_trials(
 ) -> tuple[Comparison | None, tuple[int, int]]:
     """The runs with a change against those without, and how many of both are no measure of it."""
     done = [each[each["state"] == RunState.DONE].drop_duplicates("model_seed") for each in runs]
+    if mechanism == NOT_LEARNED:
+        # Of others nobody knows whether they learned.
+        done = [each[each["accuracy_within"].notna()] for each in done]
     judged = [each[_is_judged(mechanism, each["outcome"])] for each in done]
     first, second = (
         pd.DataFrame(

@@ -114,7 +114,7 @@ def test_it_filters_by_seed_and_by_failing_and_the_link_reproduces_the_view(
 
     copied = open_page(browser, link)
     expect(copied.get_by_text("2 models misclassify test strings")).to_be_visible()
-    expect(copied.get_by_role("heading", name="Model 38")).to_be_visible()
+    expect(copied.get_by_role("heading", name="Model 38", exact=True)).to_be_visible()
     copied.get_by_role("button", name="Clear filters").click()
     expect(copied.get_by_text("43 of 43 runs match the filters.")).to_be_visible()
     expect(copied.get_by_text("16 models misclassify test strings")).to_be_visible()

@@ -25,7 +25,11 @@ def test_a_remedy_is_trained_with_the_same_seeds_and_compared(tmp_path: Path) ->
     assert "two heads on one letter" in said.stdout
     assert "try num_attention_heads=4 (now 2)" in said.stdout
     assert "not tried yet" in said.stdout
-    (file,) = saved.iterdir()
+    # And what may help it to learn: it is wrong on 75 of 508 strings of trained lengths.
+    assert {"max_num_epochs-120.toml", "learning_rate-0.003.toml"} < {
+        x.name for x in saved.iterdir()
+    }
+    file = saved / "num_attention_heads-4.toml"
     (spec,) = load_specs(str(file))
     (config,) = spec.configs()
     store = open_reader(db[1])
@@ -34,10 +38,15 @@ def test_a_remedy_is_trained_with_the_same_seeds_and_compared(tmp_path: Path) ->
     assert list(spec.model_seeds) == list(range(8))
     trained = invoke(app, ["sweep", str(file), *db, "--workers", "0"])
     assert trained.exit_code == 0
-    (found,) = json.loads(invoke(app, ["remedies", RUN, *db, "--json"]).stdout)["suggestions"]
-    assert found["trained"]["runs"] == [8, 8]
-    assert sum(found["trained"]["pairs"].values()) == 8
-    assert "8 seeds fail, against 6 of 8" in invoke(app, ["remedies", RUN, *db]).stdout
+    every = json.loads(invoke(app, ["remedies", RUN, *db, "--json"]).stdout)["suggestions"]
+    (found,) = (x for x in every if x["trained"] is not None)
+    # One seed of either has not learned: that says nothing of what heads do on longer strings.
+    assert found["trained"]["runs"] == [7, 7]
+    assert found["unlearned"] == [1, 1]
+    assert sum(found["trained"]["pairs"].values()) == 6
+    told = invoke(app, ["remedies", RUN, *db]).stdout
+    assert "7 seeds fail, against 5 of 7" in told
+    assert "1 with it and 1 without it left out: not learned" in told
 
 
 def test_of_a_run_that_fails_nowhere_nothing_is_suggested() -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from seqcls.config import RunConfig
+from seqcls.interpretability.mechanisms import NOT_LEARNED
 from seqcls.interpretability.remedies import REMEDIES, change_fields, named_fields, suggestions
 from seqcls.problem import configuration, resolve
 from sweeps.api import trials as remedy_trials
@@ -30,12 +31,17 @@ def submit(store: Store, config: RunConfig, seeds: str, name: str) -> None:
     writer.submit(store, parse_spec(spec))
 
 
-def set_state(store: Store, state: str, where: str) -> None:
-    """Runs as they are once they are trained, or as nobody could train them."""
+def set_state(store: Store, state: str, where: str, *, learned: bool = True) -> None:
+    """Runs as they are once they are trained, or as nobody could train them.
+
+    Their only error is longer than in training where they have learned, else it is not.
+    """
+    within, beyond = (0, 1) if learned else (1, 0)
     with store.begin() as connection:
         connection.exec_driver_sql(
             f"UPDATE run SET state = '{state}', tn = 5, fp = 1, fn = 0, tp = 4, tested = 10, "
-            f"wrong = 1 WHERE {where}"
+            f"wrong = 1, tested_within = 5, wrong_within = {within}, within_from = 'test', "
+            f"tested_beyond = 5, wrong_beyond = {beyond} WHERE {where}"
         )
 
 
@@ -73,17 +79,19 @@ def test_every_remedy_is_untrained_then_in_training_then_compared(
         shutil.copy(tmp_path / "before.db", copy)
         store = open_writer(str(copy))
         field = (own.field, own.value, own.mechanism)
+        learned = own.mechanism != NOT_LEARNED
         # What differs in another field too is no trial of this one.
         other = change_fields(config, {**own.fields, "weight_decay": 0.5})
         submit(store, other, "0..2", "another")
-        set_state(store, "done", "true")
+        set_state(store, "done", "true", learned=learned)
         assert said(store, *field) == "not tried yet"
         submit(store, change_fields(config, own.fields), "0..2", "trial")
         assert said(store, *field) == "in training: none of 3 seeds is done yet"
-        set_state(store, "done", "id = 7")
-        assert said(store, *field).startswith("trained: 1 of 1 seeds fail, against 3 of 3")
+        set_state(store, "done", "id = 7", learned=learned)
+        lacks = "fail" if learned else "have not learned"
+        assert said(store, *field).startswith(f"trained: 1 of 1 seeds {lacks}, against 3 of 3")
         assert said(store, *field).endswith("; 2 more in training")
-        set_state(store, "done", "true")
+        set_state(store, "done", "true", learned=learned)
         assert "of 3 seeds in both it mends 0" in said(store, *field)
         set_state(store, "failed", "id > 6")
         # Among all remedies it is said likewise.
