@@ -138,7 +138,8 @@ def test_comparisons_have_a_name_for_every_language_and_models_that_are_judged(
     found = pd.read_csv(own.results)
     assert not own.names or len(own.names) == len(found["pattern"].unique())
     assert (found[["tested_within", "tested_beyond"]] > 0).all(axis=None)
-    assert not found.duplicated([*found.columns[: found.columns.get_loc("model_seed") + 1]]).any()
+    model = [*found.columns[: found.columns.get_loc("fresh")], "fresh", "model_seed"]
+    assert not found.duplicated(model).any()
 
 
 @pytest.mark.parametrize("page", sorted({x.page for x in (*ATLASES, *COMPARISONS)}))
