@@ -3,7 +3,7 @@
 python -m benchmarks.known [DATABASE ...]
 
 writes the tables between the marks of the pages, and their pictures, from the CSV files in
-`docs/results`. Where databases are named, it first writes the files of the atlases that they hold.
+`docs/results`. Where databases are named, it first writes the files of what they hold.
 """
 
 import json
@@ -18,8 +18,9 @@ import altair as alt
 import pandas as pd
 import vl_convert
 
-from sweeps.api import open_store, runs
-from sweeps.results import LEARNED_AT
+from seqcls.interpretability.wording import percent
+from sweeps.api import lengths, open_store, runs
+from sweeps.results import LEARNED_AT, differing_fields
 from sweeps.store.databases.engine import Store
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
@@ -45,7 +46,34 @@ class Atlas:
 
     @property
     def results(self) -> Path:
-        return DOCS / "results" / f"{self.name}.csv"
+        return results_file(self.name)
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What others have reported or proved, and the sweep that trains it.
+
+    A sweep named `NAME_fresh` has models of other seeds, with nothing else changed.
+    """
+
+    name: str
+    ranges: tuple[tuple[int, int], ...]
+    """Lengths beyond the trained ones that are told of, in tokens."""
+    names: tuple[str, ...] = ()
+    """What its configurations are called, in their order; else by the fields that differ."""
+    page: str = "known_results.md"
+
+    @property
+    def sweeps(self) -> tuple[str, ...]:
+        return self.name, f"{self.name}_fresh"
+
+    @property
+    def results(self) -> Path:
+        return results_file(self.name)
+
+
+def results_file(name: str) -> Path:
+    return DOCS / "results" / f"{name}.csv"
 
 
 ATLASES = (
@@ -53,6 +81,33 @@ ATLASES = (
     Atlas("atlas_memories", "atlas.md", ("atlas_memories",)),
     Atlas("atlas_transductions", "atlas_transductions.md", ("atlas_transductions",)),
 )
+
+COMPARISONS = (
+    Comparison("majority", ((41, 80), (81, 120))),
+    Comparison("parity_one_block", ((41, 200),)),
+    Comparison("first", ((1000, 1000),)),
+    Comparison(
+        "tomita",
+        ((21, 100),),
+        (
+            "1: only 1s",
+            "2: (10)\\*",
+            "3: no odd run of 1s directly before an odd run of 0s",
+            "4: no 000",
+            "5: 0s and 1s both even",
+            "6: as many 0s as 1s modulo 3",
+            "7: 0\\*1\\*0\\*1\\*",
+        ),
+    ),
+    Comparison("recurrent", ((41, 500),)),
+    Comparison("addition", ((23, 32), (33, 42))),
+)
+
+
+def finished_runs(store: Store, sweep: str) -> pd.DataFrame:
+    """The finished runs of a sweep, in its order."""
+    found = runs(store, sweep)
+    return found[found["state"] == "done"].sort_values(["config_id", "model_seed"])
 
 
 def trained_models(store: Store, sweep: str) -> pd.DataFrame:
@@ -64,8 +119,7 @@ def trained_models(store: Store, sweep: str) -> pd.DataFrame:
         lengths) and beyond; solved_length; what the best shortcut reader reaches on the same test,
         in [0, 1], within and beyond.
     """
-    found = runs(store, sweep)
-    found = found[found["state"] == "done"].sort_values(["config_id", "model_seed"])
+    found = finished_runs(store, sweep)
     for part in PARTS:
         found[f"reader_{part}"] = found[f"shortcut_{part}"].round(4)
     found["model"] = list(map(name_model, found.to_dict("records")))
@@ -77,6 +131,34 @@ def trained_models(store: Store, sweep: str) -> pd.DataFrame:
         *("validation_loss", *counts, "solved_length", "reader_within", "reader_beyond"),
     ]
     return found[columns].reset_index(drop=True)
+
+
+def compared_models(
+    store: Store, sweeps: Sequence[str], ranges: Sequence[tuple[int, int]]
+) -> pd.DataFrame:
+    """One row a finished run of these sweeps, in their order.
+
+    Returns:
+        the fields that differ; fresh (whether it is not of the first sweep), model_seed, epochs;
+        tested and wrong strings, within (of trained lengths), beyond, and of each range of longer
+        lengths; solved_length.
+    """
+    every = [finished_runs(store, name).assign(fresh=name != sweeps[0]) for name in sweeps]
+    found = pd.concat(every, ignore_index=True)
+    scores = lengths(store, found["id"].tolist())
+    for own in ranges:
+        chosen = scores[scores["length"].between(*own)].groupby("run_id")[["tested", "wrong"]].sum()
+        found = found.join(chosen.add_suffix(f"_{range_name(own)}"), on="id")
+    parts = [*PARTS, *map(range_name, ranges)]
+    counts = [f"{name}_{part}" for part in parts for name in ("tested", "wrong")]
+    return found[
+        [*differing_fields(found), "fresh", "model_seed", "epochs", *counts, "solved_length"]
+    ]
+
+
+def range_name(ends: tuple[int, int]) -> str:
+    """A range of lengths in the names of columns."""
+    return "_".join(map(str, ends))
 
 
 def name_model(run: Mapping[Hashable, Any]) -> str:
@@ -239,6 +321,70 @@ def rates_table(found: pd.DataFrame) -> str:
     return "\n".join([head, "|---" * 4 + "|", *rows])
 
 
+def comparison_table(comparison: Comparison, found: pd.DataFrame) -> str:
+    """A Markdown table: a row a configuration, and one of its fresh seeds.
+
+    Of models that have not learned it has the accuracy on trained lengths, and none beyond.
+    """
+    every = with_outcomes(found)
+    fields = [str(name) for name in found.columns[: found.columns.get_loc("fresh")]]
+    if comparison.names:
+        codes = every.groupby(fields, sort=False).ngroup()
+        every["language"] = [comparison.names[code] for code in codes]
+        shown = ["language"]
+    else:
+        every[fields] = every[fields].map(lambda x: "" if pd.isna(x) else f"`{x}`")
+        shown = fields
+    # A configuration's fresh seeds stand below its others, wherever their sweep has it.
+    rows = []
+    for _, both_groups in every.groupby(shown or (lambda _: 0), sort=False):
+        for fresh, own in both_groups.groupby("fresh"):
+            cells = [*own[shown].iloc[0], own_seeds(own, fresh=bool(fresh))]
+            rows.append([*cells, *outcome_cells(own, comparison.ranges)])
+    heads = [
+        *(f"`{name}`" if name in fields else name for name in shown),
+        *("seeds", "learned", "generalize"),
+        *(range_title(ends) for ends in comparison.ranges),
+    ]
+    lines = [heads, ["---"] * len(heads), *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def range_title(ends: tuple[int, int]) -> str:
+    first, last = (f"{each:,}" for each in ends)
+    return f"{first} tokens" if first == last else f"{first} to {last} tokens"
+
+
+def own_seeds(own: pd.DataFrame, fresh: bool) -> str:
+    """The seeds of models: `0 to 9`, or `101 to 112, 201 to 220, fresh`."""
+    seeds = own["model_seed"].sort_values()
+    spans = seeds.groupby((seeds.diff() != 1).cumsum()).agg(["first", "last"]).to_numpy()
+    said = [f"{first} to {last}" if first < last else f"{first}" for first, last in spans]
+    return ", ".join([*said, *(["fresh"] if fresh else [])])
+
+
+def outcome_cells(own: pd.DataFrame, ranges: Sequence[tuple[int, int]]) -> list[str]:
+    """How many learned, and generalize; of those that learned, the accuracies beyond."""
+    able = own[own["learned"]]
+    learned = f"{len(able)} of {len(own)}"
+    if len(able) < len(own):
+        learned += f"; not learned: {three_shares(accuracy(own[~own['learned']], 'within'))}"
+    if able.empty:
+        return [learned, "—", *("—" for _ in ranges)]
+    return [
+        learned,
+        f"{int(able['generalizes'].sum())} of {len(able)}",
+        *(three_shares(accuracy(able, range_name(ends))) for ends in ranges),
+    ]
+
+
+def three_shares(shares: "pd.Series[float]") -> str:
+    """The lowest, the median and the highest, or what all of them are."""
+    if shares.nunique() == 1:
+        return percent(shares.iloc[0])
+    return " / ".join(map(percent, (shares.min(), shares.median(), shares.max())))
+
+
 def picture_texts(cells: pd.DataFrame) -> list[list[str]]:
     """The two lines of each cell: what learned and is predicted, and what of that generalizes."""
     return [
@@ -302,11 +448,14 @@ def pages() -> dict[str, str]:
     for atlas in ATLASES:
         text = made.get(atlas.page) or (DOCS / atlas.page).read_text(encoding="utf-8")
         made[atlas.page] = put(text, tables_of(atlas, pd.read_csv(atlas.results)))
+    for own in COMPARISONS:
+        text = made.get(own.page) or (DOCS / own.page).read_text(encoding="utf-8")
+        made[own.page] = put(text, {own.name: comparison_table(own, pd.read_csv(own.results))})
     return made
 
 
 def write_results(db: str) -> None:
-    """Writes the CSV files of the atlases that a database holds."""
+    """Writes the CSV files of the atlases and comparisons that a database holds."""
     store = open_store(db)
     names = {name for own in runs(store)["sweeps"] for name in own}
     for atlas in ATLASES:
@@ -315,6 +464,10 @@ def write_results(db: str) -> None:
             found = pd.concat([trained_models(store, name) for name in held])
             atlas.results.parent.mkdir(exist_ok=True)
             found.drop_duplicates().to_csv(atlas.results, index=False)
+    for own in COMPARISONS:
+        if own.name in names:
+            held = [name for name in own.sweeps if name in names]
+            compared_models(store, held, own.ranges).to_csv(own.results, index=False)
 
 
 def main(databases: Sequence[str]) -> None:

@@ -6,7 +6,18 @@ import pandas as pd
 import pytest
 
 from benchmarks import known
-from benchmarks.known import ATLASES, DOCS, atlas_cells, rates_table, tables_of
+from benchmarks.known import (
+    ATLASES,
+    COMPARISONS,
+    DOCS,
+    Comparison,
+    atlas_cells,
+    compared_models,
+    comparison_table,
+    rates_table,
+    tables_of,
+)
+from sweeps.store.opening import open_reader
 
 
 def model(seed: int, within: int = 0, beyond: int = 0) -> dict[str, Any]:
@@ -67,7 +78,71 @@ def test_a_cell_keeps_its_place_whichever_learning_rate_is_chosen() -> None:
     ]
 
 
-@pytest.mark.parametrize("page", sorted({atlas.page for atlas in ATLASES}))
+def compared(width: int, fresh: bool, *models: tuple[int, int, int]) -> list[dict[str, Any]]:
+    """Models of a width: their seeds, wrong strings of trained lengths, and wrong longer ones."""
+    return [
+        {
+            "hidden_size": width,
+            "fresh": fresh,
+            "model_seed": seed,
+            "tested_within": 200,
+            "wrong_within": within,
+            **dict.fromkeys(("tested_beyond", "tested_21_40"), 400),
+            **dict.fromkeys(("wrong_beyond", "wrong_21_40"), beyond),
+        }
+        for seed, within, beyond in models
+    ]
+
+
+def test_of_models_that_have_not_learned_accuracy_on_trained_lengths_alone_is_told() -> None:
+    some = compared(8, False, (0, 0, 0), (1, 2, 40), (2, 60, 40), (3, 2, 100))
+    none = compared(16, False, (0, 60, 0), (1, 80, 0), (2, 100, 0))
+    made = comparison_table(Comparison("", ((21, 40),)), pd.DataFrame(some + none))
+    assert made.splitlines()[0].split(" | ")[-2:] == ["generalize", "21 to 40 tokens |"]
+    assert made.splitlines()[2:] == [
+        "| `8` | 0 to 3 | 3 of 4; not learned: 70% | 1 of 3 | 75% / 90% / 100% |",
+        "| `16` | 0 to 2 | 0 of 3; not learned: 50% / 60% / 70% | — | — |",
+    ]
+
+
+def test_fresh_seeds_stand_below_those_of_their_configuration() -> None:
+    named = compared(8, False, (0, 0, 0)) + compared(16, False, (0, 0, 0))
+    fresh = compared(8, True, (101, 0, 0), (102, 0, 0), (104, 0, 0))
+    made = comparison_table(Comparison("", ((21, 40),)), pd.DataFrame(named + fresh))
+    assert [line.split(" | ")[:2] for line in made.splitlines()[2:]] == [
+        ["| `8`", "0"],
+        ["| `8`", "101 to 102, 104, fresh"],
+        ["| `16`", "0"],
+    ]
+
+
+def test_the_file_of_a_comparison_has_every_model_and_what_differs() -> None:
+    store = open_reader(str(DOCS.parent / "runs.db"))
+    sweeps = ("default_embeddings_initialization", "all_initializations")
+    found = compared_models(store, sweeps, ((11, 60), (61, 200)))
+    assert found.groupby("fresh").size().tolist() == [8, 8]
+    assert list(found.columns[: found.columns.get_loc("fresh")]) == [
+        "hidden_size",
+        "attention_init_strategy",
+        "feed_forward_init_strategy",
+    ]
+    for name in ("tested", "wrong"):
+        longer = found[f"{name}_11_60"] + found[f"{name}_61_200"]
+        assert longer.tolist() == found[f"{name}_beyond"].tolist()
+
+
+@pytest.mark.parametrize("own", COMPARISONS, ids=lambda own: own.name)
+def test_comparisons_have_a_name_for_every_language_and_models_that_are_judged(
+    own: Comparison,
+) -> None:
+    found = pd.read_csv(own.results)
+    assert not own.names or len(own.names) == len(found["pattern"].unique())
+    assert (found[["tested_within", "tested_beyond"]] > 0).all(axis=None)
+    model = [*found.columns[: found.columns.get_loc("fresh")], "fresh", "model_seed"]
+    assert not found.duplicated(model).any()
+
+
+@pytest.mark.parametrize("page", sorted({x.page for x in (*ATLASES, *COMPARISONS)}))
 def test_a_page_says_what_its_results_say(page: str) -> None:
     anew = known.pages()[page]
     assert (DOCS / page).read_text() == anew, "python -m benchmarks.known writes it anew"
