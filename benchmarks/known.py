@@ -274,6 +274,7 @@ def tables_of(atlas: Atlas, found: pd.DataFrame) -> dict[str, str]:
     made["sums"] = sums(cells, found)
     if len(atlas.sweeps) > 1:
         made["rates"] = rates_table(found)
+        made["reading"] = read_atlas(found)
     return {f"{atlas.name}: {name}": text for name, text in made.items()}
 
 
@@ -300,6 +301,44 @@ def sums(cells: pd.DataFrame, found: pd.DataFrame) -> str:
         for name, own in groups
     ]
     return "\n".join([told, "", "| models | all | learned | generalize |", "|---" * 4 + "|", *rows])
+
+
+RECURRENT = ("rnn", "lstm")
+
+
+def read_atlas(found: pd.DataFrame) -> str:
+    """What the atlas of languages comes to, as a Markdown list; every number is of its models."""
+    every = with_outcomes(found)
+    recurrent, unplaced = every["model"].isin(RECURRENT), every["model"].str.startswith("none")
+    can, cannot = (every["predicted"] == verdict for verdict in ("can", "cannot"))
+
+    def learned(rows: "pd.Series[bool]") -> str:
+        return f"{int(every[rows]['learned'].sum())} of {int(rows.sum())}"
+
+    def general(rows: "pd.Series[bool]") -> str:
+        return f"{int(every[rows]['generalizes'].sum())} of these"
+
+    cells = every[every["generalizes"] & ~recurrent].groupby(CELL, sort=False).size()
+    which = "; ".join(f"`{task}`, {model}: {number}" for (task, model), number in cells.items())
+    solved = every[every["generalizes"] & recurrent]["task"].unique()
+    by_task = every.groupby("task")["learned"]
+    counting = every[unplaced & every["learned"]]["task"].unique()
+    hardest = str(by_task.mean().idxmin())
+    said = [
+        f"**Learning is not generalizing.** {learned(~recurrent)} Transformers learned the trained "
+        f"lengths, and {general(~recurrent)} generalize ({which}); {learned(recurrent)} recurrent "
+        f"networks learned, and {general(recurrent)} generalize: on {_listed(solved)}.",
+        f"**What theory excludes at every length is learned at the trained ones** by "
+        f"{learned(cannot)} models, and {general(cannot)} generalize. Where theory says that a "
+        f"model can, {learned(can)} learned, and {general(can)} generalize.",
+        f"**Without positions**, {learned(unplaced)} Transformers learned: {_listed(counting)} alone.",
+        f"**The hardest** is `{hardest}`: {learned(every['task'] == hardest)} models learned it.",
+    ]
+    return "\n".join(f"- {text}" for text in said)
+
+
+def _listed(tasks: Iterable[str]) -> str:
+    return ", ".join(f"`{task}`" for task in tasks)
 
 
 def rates_table(found: pd.DataFrame) -> str:
