@@ -319,7 +319,10 @@ def read_atlas(found: pd.DataFrame) -> str:
         return f"{int(every[rows]['generalizes'].sum())} of these"
 
     cells = every[every["generalizes"] & ~recurrent].groupby(CELL, sort=False).size()
-    which = "; ".join(f"`{task}`, {model}: {number}" for (task, model), number in cells.items())
+    which = "; ".join(
+        f"`{row['task']}`, {row['model']}: {row['number']}"
+        for row in cells.reset_index(name="number").to_dict("records")
+    )
     solved = every[every["generalizes"] & recurrent]["task"].unique()
     by_task = every.groupby("task")["learned"]
     counting = every[unplaced & every["learned"]]["task"].unique()
@@ -331,7 +334,8 @@ def read_atlas(found: pd.DataFrame) -> str:
         f"**What theory excludes at every length is learned at the trained ones** by "
         f"{learned(cannot)} models, and {general(cannot)} generalize. Where theory says that a "
         f"model can, {learned(can)} learned, and {general(can)} generalize.",
-        f"**Without positions**, {learned(unplaced)} Transformers learned: {_listed(counting)} alone.",
+        f"**Without positions**, {learned(unplaced)} Transformers learned: "
+        f"{_listed(counting)} alone.",
         f"**The hardest** is `{hardest}`: {learned(every['task'] == hardest)} models learned it.",
     ]
     return "\n".join(f"- {text}" for text in said)
