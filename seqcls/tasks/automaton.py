@@ -24,7 +24,7 @@ MAX_CELLS = 30_000_000
 _LOOKING = Lock()
 """Held by the thread that looks for lengths. No automaton has its own: pickled, it has none."""
 
-_NOTHING = -(2**30)
+NOTHING = -(2**30)
 """The exponent of zero: below all others."""
 
 
@@ -71,17 +71,22 @@ class Automaton:
             sound, before = sound | sound[self.table].any(axis=1), sound
         return sound
 
+    @property
+    def reachable(self) -> Bool[np.ndarray, " state"]:
+        """The states that some string leads to."""
+        reached, before = np.arange(len(self.table)) == self.start, None
+        while before is None or (reached != before).any():
+            before = reached.copy()
+            reached[self.table[before]] = True
+        return reached
+
     def neighbors(self) -> Bool[np.ndarray, "before after"]:
         """Which letters stand next to each other in some accepted string.
 
         The last row is the beginning of strings, the last column their end.
         """
-        letters = self.table.shape[1]
+        letters, reached = self.table.shape[1], self.reachable
         occur = np.zeros((letters + 1, letters + 1), dtype=bool)
-        reached, before = np.arange(len(self.table)) == self.start, None
-        while before is None or (reached != before).any():
-            before = reached.copy()
-            reached[self.table[before]] = True
         after = [np.unique(self.table[reached, letter]) for letter in range(letters)]
         for letter, states in enumerate([*after, np.array([self.start])]):
             occur[letter, :letters] = self.sound[self.table[states]].any(axis=0)
@@ -159,7 +164,7 @@ class _Ways:
         self, table: Int64[np.ndarray, "state letter"], wanted: Bool[np.ndarray, " state"]
     ) -> None:
         self._table = table
-        self._first = (wanted[None] * 0.5, np.where(wanted, 1, _NOTHING)[None].astype(np.int32))
+        self._first = (wanted[None] * 0.5, np.where(wanted, 1, NOTHING)[None].astype(np.int32))
 
     def up_to(
         self, length: int
@@ -187,7 +192,7 @@ class _Ways:
         total = _running_sums(self._table, mantissas, exponents)[:, -1]
         top = exponents[self._table].max(axis=1)
         mantissa, exponent = np.frexp(total)
-        return mantissa, np.where(total > 0, exponent + top, _NOTHING)
+        return mantissa, np.where(total > 0, exponent + top, NOTHING)
 
 
 MAX_STATES = 10_000
