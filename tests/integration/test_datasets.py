@@ -149,9 +149,8 @@ def test_languages_of_mlregtest_in_one_folder_are_named_one_by_one(tmp_path: Pat
     with pytest.raises(DatasetError, match=r"a part of the language '04.03.TSL.2.1.0': name its"):
         read_dataset(tmp_path / "04.03.TSL.2.1.0_Dev.txt")
     # A table with names of columns is a table, whatever its own name.
-    assert (
-        read_dataset(_written(tmp_path / "my_Train.txt", "tokens\tlabel\nab\t1\n")).splits is None
-    )
+    table = _written(tmp_path / "my_Train.txt", "tokens\tlabel\nab\t1\n")
+    assert read_dataset(table).splits is None
 
 
 def test_a_dataset_is_stored_once_and_taken_over(store: Store, tmp_path: Path) -> None:
