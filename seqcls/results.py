@@ -84,7 +84,7 @@ class StringErrors:
         return len(self.numbers)
 
 
-DRAWN = ("positive", "uniform", "edited", "near")
+DRAWN = ("positive", "uniform", "edited", "near", "border")
 """Ways in which strings of languages are drawn: positive ones, and three of negative ones."""
 
 ErrorKind = Literal["stopped early", "went on", "repeats", "wrong token"]

@@ -280,7 +280,7 @@ class BalancedStrings(DrawnByLength):
         return there[rows], changed
 
 
-_POSITIVE, _UNIFORM, _EDITED, _NEAR = range(len(DRAWN))
+_POSITIVE, _UNIFORM, _EDITED, _NEAR, _BORDER = range(len(DRAWN))
 
 _TRIED = {_UNIFORM: (_UNIFORM,), _EDITED: (_EDITED,), _NEAR: (_NEAR, _EDITED)}
 """Ways in which a negative string is tried to be drawn, one after another. There may be too few
