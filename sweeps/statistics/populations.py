@@ -4,19 +4,16 @@ What is said of a class of languages is said over languages: each weighs the sam
 one make nothing but its own share more certain.
 """
 
+import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import pandas as pd
 
 from seqcls.fields import language_fields
 from sweeps.results import Outcome
-from sweeps.statistics.intervals import (
-    ConfidenceInterval,
-    clustered_wilson,
-    median_intervals,
-)
+from sweeps.statistics.intervals import clustered_wilson, median_intervals
 
 CLASS = "language_class"
 """The setting that names the class of a language: the one of those that define it by which
@@ -69,10 +66,10 @@ def language_shares(models: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
         by: what makes the groups.
 
     Returns:
-        One row a group, sorted: the columns of `by`; languages, seeds (models); learned and
-        generalize, the means over languages, each with its interval (learned_low, learned_high,
-        …; `clustered_wilson`); learned_languages and generalize_languages, those of which it is
-        known. A share is missing where there is none.
+        One row a group of two languages or more, sorted: the columns of `by`; languages, seeds
+        (models); learned and generalize, the means over languages, each with its interval
+        (learned_low, learned_high, …; `clustered_wilson`); learned_languages and
+        generalize_languages, those of which it is known. A share is missing where there is none.
     """
     beyond = models["outcome"].isin([Outcome.GENERALIZES, Outcome.FAILS_BEYOND])
     generalize = (models["outcome"] == Outcome.GENERALIZES).where(beyond).astype("Float64")
@@ -80,19 +77,21 @@ def language_shares(models: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
     rows: list[dict[str, Any]] = []
     for key, own in known.groupby(list(by), sort=True):
         of_languages = own.groupby("language")[["learned", "generalize"]].agg(["sum", "count"])
+        if len(of_languages) < 2:
+            continue
         row = {**dict(zip(by, key, strict=True)), "languages": len(of_languages), "seeds": len(own)}
         for part in ("learned", "generalize"):
             judged = of_languages[part][of_languages[part]["count"] > 0].astype(int)
             share = clustered_wilson(judged["sum"].tolist(), judged["count"].tolist())
-            rows_of = _interval_columns(part, share if len(judged) else None)
-            row |= {**rows_of, f"{part}_languages": len(judged)}
+            values = [share.value, share.low, share.high] if len(judged) else [math.nan] * 3
+            row |= dict(zip(_columns(part), [*values, len(judged)], strict=True))
         rows.append(row)
-    return pd.DataFrame(rows)
+    parts = [name for part in ("learned", "generalize") for name in _columns(part)]
+    return pd.DataFrame(rows, columns=[*by, "languages", "seeds", *parts])
 
 
-def _interval_columns(name: str, share: ConfidenceInterval | None) -> Mapping[str, float | None]:
-    values = (None,) * 3 if share is None else (share.value, share.low, share.high)
-    return dict(zip((name, f"{name}_low", f"{name}_high"), values, strict=True))
+def _columns(part: str) -> list[str]:
+    return [part, f"{part}_low", f"{part}_high", f"{part}_languages"]
 
 
 def median_accuracies(counts: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:

@@ -28,8 +28,16 @@ from sweeps.store.reads.test_sets import stored_datasets
 MOST_BY_DRAWN = 5_000
 """Models whose errors are looked through at most for how the strings were drawn."""
 
-READER = "best shortcut reader"
-"""Whose accuracy stands beside that of the models."""
+MODELS, READER = "models", "best shortcut reader"
+"""Whose accuracies stand beside each other."""
+
+PARTS = {
+    "random": (MODELS, "random"),
+    "border": (MODELS, "border"),
+    "reader_random": (READER, "random"),
+    "reader_border": (READER, "border"),
+}
+"""The columns of accuracies in one table."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,6 +51,16 @@ class Populations:
     accuracies: pd.DataFrame
     """As `sweeps.statistics.populations.median_accuracies`, of models and of `READER`; no row where
     no test has strings at the border, or there are more than `MOST_BY_DRAWN` models."""
+
+    def table(self) -> pd.DataFrame:
+        """The shares with the median accuracies beside them, where these are known: `PARTS`."""
+        known = self.accuracies.set_index(["name", "strings"])
+        table = self.shares
+        for column, part in PARTS.items():
+            if part in known.index:
+                own = known.loc[[part], [*self.by, "median"]].rename(columns={"median": column})
+                table = table.merge(own, on=self.by, how="left")
+        return table
 
 
 def populations(
@@ -119,7 +137,7 @@ def _accuracies(store: Store, models: pd.DataFrame, by: list[str]) -> pd.DataFra
     read = read.merge(best[["config_id", "reader"]]).merge(first[["config_id", "language", *by]])
     tested = tested.merge(models[["run_id", "language", *by]])
     counts = [
-        tested.assign(name="models", right=tested["tested"] - tested["wrong"]),
+        tested.assign(name=MODELS, right=tested["tested"] - tested["wrong"]),
         read.assign(name=READER, run_id=read["config_id"]),
     ]
     return median_accuracies(pd.concat(counts), by)
