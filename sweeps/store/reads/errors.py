@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pyarrow as pa
-from jaxtyping import Int64
+from jaxtyping import Bool, Int64
 from sqlalchemy import Connection, Row, func, select
 
 from seqcls.errors import StoreDamagedError
@@ -283,18 +283,18 @@ def accuracy_by_drawn(store: Store, run_ids: Collection[int]) -> pd.DataFrame:
         .order_by(Run.id)
     )
     rows: list[tuple[int, str, int, int]] = []
-    sets: dict[int | None, _DrawnStrings] = {}
+    sets: dict[int | None, DrawnStrings] = {}
     with store.begin() as connection:
         for run_id, tested, test_set_id, end, numbers in connection.execute(query).all():
             if test_set_id not in sets:
-                sets[test_set_id] = _DrawnStrings.read(connection, test_set_id)
+                sets[test_set_id] = DrawnStrings.read(connection, test_set_id)
             of_run = sets[test_set_id].count(bytes(numbers or b""), end, tested)
             rows += [(run_id, *counts) for counts in of_run]
     return pd.DataFrame(rows, columns=["run_id", "drawn", "tested", "wrong"])
 
 
 @dataclass(frozen=True)
-class _DrawnStrings:
+class DrawnStrings:
     """The strings of a test set by how they were drawn, in the order of their numbers."""
 
     numbers: Int64[np.ndarray, " string"]
@@ -304,7 +304,7 @@ class _DrawnStrings:
     """Places in `DRAWN`; -1 where that is not known."""
 
     @classmethod
-    def read(cls, connection: Connection, test_set_id: int | None) -> "_DrawnStrings":
+    def read(cls, connection: Connection, test_set_id: int | None) -> "DrawnStrings":
         """Those of a test set."""
         table = TestString
         query = select(table.number, table.length, table.occurrences, table.drawn)
@@ -322,11 +322,12 @@ class _DrawnStrings:
         read = self.lengths <= longest
         if int(self.occurrences[read].sum()) != tested:
             return []
-        wrong = read & np.isin(self.numbers, unpacked_numbers(packed))
+        return self.tally(read, read & np.isin(self.numbers, unpacked_numbers(packed)))
+
+    def tally(self, *chosen: Bool[np.ndarray, " string"]) -> list[tuple[str, int, int]]:
+        """Ways of which there are strings, and how many of each are among these, and those."""
         counts = [
-            np.bincount(self.ways[chosen & (self.ways >= 0)], times, len(DRAWN)).astype(int)
-            for chosen in (read, wrong)
-            for times in [self.occurrences[chosen & (self.ways >= 0)]]
+            np.bincount(self.ways[some], self.occurrences[some], len(DRAWN)).astype(int).tolist()
+            for some in (each & (self.ways >= 0) for each in chosen)
         ]
-        rows = zip(DRAWN, *(x.tolist() for x in counts), strict=True)
-        return [row for row in rows if row[1]]
+        return [row for row in zip(DRAWN, *counts, strict=True) if row[1]]
