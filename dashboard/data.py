@@ -23,6 +23,7 @@ from seqcls.errors import (
     VisitorError,
 )
 from sweeps.api import Store, failures, open_reader, overlaps, reading, sweeping
+from sweeps.api import languages as populating
 from sweeps.api import trials as remedy_trials
 from sweeps.api.reading import View, as_of_now, one_moment
 from sweeps.grid.spec import parse_spec
@@ -238,6 +239,7 @@ not_learned = cached(reading.not_learned)
 newest_losses = cached(reading.newest_losses)
 model_seeds = cached(reading.model_seeds, reading.members_revision)
 models = cached(reading.models)
+populations = cached(populating.populations_of)
 sweep_counts = cached(progressing.counts)
 sweep_names = cached(reading.sweep_names)
 sweep_notes = cached(reading.notes)

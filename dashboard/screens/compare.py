@@ -14,6 +14,7 @@ from dashboard.views import (
     budgets,
     configurations,
     importance,
+    populations,
     scores,
     seeds,
     shortcuts,
@@ -97,6 +98,7 @@ def show() -> None:
     if said := data.trained_on(_ids(chosen)):
         st.caption(verbatim(said))
     configurations.show_predictions(chosen, _names(chosen))
+    populations.show(view)
     shortcuts.show_no_better(chosen)
     _by_length(chosen, view)
     _by_seed(chosen, view)

@@ -22,7 +22,7 @@ from dashboard.words import names
 from seqcls.interpretability.wording import percents
 from seqcls.theory.table import NOT_KNOWN
 from sweeps.api.reading import View
-from sweeps.api.trials import Loop, TriedRemedy
+from sweeps.api.trials import Loop, TriedRemedy, why_left_out
 from sweeps.results import Outcome, why_not_known
 from sweeps.statistics.intervals import wilson
 
@@ -344,7 +344,8 @@ def _format_changes(tried: TriedRemedy) -> str:
 
 def _outcome(tried: TriedRemedy) -> str:
     of = "" if tried.mended in (0, tried.seeds) else f" of {tried.seeds}"
-    left_out = f", {tried.unlearned} not learned" if tried.unlearned else ""
+    why = why_left_out(tried.suggestion.mechanism)
+    left_out = f", {tried.left_out} {why}" if tried.left_out else ""
     return f"{tried.mended}{of} mended, {tried.broken} broken{left_out}"
 
 

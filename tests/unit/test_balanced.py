@@ -346,7 +346,7 @@ def test_fingerprints_tell_strings_apart_whatever_the_arrays_width() -> None:
     assert (fingerprints(wide.letters)[:-1] == fingerprints(narrow.letters)).all()
 
 
-POSITIVE, UNIFORM, EDITED, NEAR = range(len(DRAWN))
+POSITIVE, UNIFORM, EDITED, NEAR, _ = range(len(DRAWN))
 
 
 def ends_included(text: str) -> set[tuple[str, str]]:

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 from jaxtyping import Bool, Int64
-from sqlalchemy import ColumnElement, Connection, Row, func, select
+from sqlalchemy import ColumnElement, Connection, Row, func, or_, select
 
 from seqcls.errors import StoreDamagedError
 from seqcls.results import DRAWN, StringErrors
@@ -275,9 +275,9 @@ def border_accuracies(store: Store, view: View) -> pd.DataFrame:
         longer ones; missing where there is none. No row of runs whose test has no border pairs.
     """
     rows = []
-    # Whose fields do not say it need not be looked at.
-    said = Config.json.contains("border")
-    for row, strings, wrong in _drawn_of_runs(store, in_scope(view), said):
+    # Other tests have none, and need not be looked at.
+    asked = or_(*(Config.json.contains(name) for name in ("random_and_border", '"dataset":"')))
+    for row, strings, wrong in _drawn_of_runs(store, in_scope(view), asked):
         problem = problem_of(row.json)
         border = strings.ways == DRAWN.index("border")
         if problem is None or not border.any():
@@ -318,19 +318,15 @@ def accuracy_by_drawn(store: Store, run_ids: Collection[int]) -> pd.DataFrame:
     """
     rows: list[tuple[int, str, int, int]] = []
     for row, strings, wrong in _drawn_of_runs(store, one_of(Run.id, run_ids)):
-        known = strings.ways >= 0
-        tested, missed = (
-            np.bincount(strings.ways[of], strings.occurrences[of], len(DRAWN)).astype(int)
-            for of in (known, known & wrong)
-        )
-        counts = zip(DRAWN, tested.tolist(), missed.tolist(), strict=True)
-        rows += [(row.id, *each) for each in counts if each[1]]
+        counts = strings.tally(np.ones_like(wrong), wrong)
+        rows += [(row.id, *each) for each in counts]
+    rows.sort(key=lambda row: row[0])
     return pd.DataFrame(rows, columns=["run_id", "drawn", "tested", "wrong"])
 
 
 def _drawn_of_runs(
     store: Store, *conditions: ColumnElement[bool]
-) -> Iterator[tuple[Row[Any], "_DrawnStrings", Bool[np.ndarray, " string"]]]:
+) -> Iterator[tuple[Row[Any], "DrawnStrings", Bool[np.ndarray, " string"]]]:
     """Finished runs, the strings that each was tested on, and which of them it got wrong.
 
     None whose test strings are not known: of some it has no places for, say.
@@ -352,16 +348,16 @@ def _drawn_of_runs(
     with store.begin() as connection:
         rows = connection.execute(query).all()
         for test_set_id, of_set in groupby(rows, lambda row: row.test_set_id):
-            every = _DrawnStrings.read(connection, test_set_id)
+            every = DrawnStrings.read(connection, test_set_id)
             for row in of_set:
-                strings = every.up_to(row.longest)
+                strings = every.up_to(-1 if row.longest is None else row.longest)
                 if int(strings.occurrences.sum()) == row.tested:
                     wrong = np.isin(strings.numbers, unpacked_numbers(bytes(row.numbers or b"")))
                     yield row, strings, wrong
 
 
 @dataclass(frozen=True)
-class _DrawnStrings:
+class DrawnStrings:
     """The strings of a test set by how they were drawn, in the order of their numbers."""
 
     numbers: Int64[np.ndarray, " string"]
@@ -371,7 +367,7 @@ class _DrawnStrings:
     """Places in `DRAWN`; -1 where that is not known."""
 
     @classmethod
-    def read(cls, connection: Connection, test_set_id: int | None) -> "_DrawnStrings":
+    def read(cls, connection: Connection, test_set_id: int | None) -> "DrawnStrings":
         """Those of a test set."""
         table = TestString
         query = select(table.number, table.length, table.occurrences, table.drawn)
@@ -381,7 +377,15 @@ class _DrawnStrings:
         ways = [-1 if way is None else DRAWN.index(way) for way in drawn]
         return cls(*(np.array(x, dtype=np.int64) for x in (numbers, lengths, occurrences, ways)))
 
-    def up_to(self, length: int) -> "_DrawnStrings":
+    def up_to(self, length: int) -> "DrawnStrings":
         """Those of at most so many tokens."""
         read = self.lengths <= length
-        return _DrawnStrings(*(getattr(self, x.name)[read] for x in fields(self)))
+        return DrawnStrings(*(getattr(self, x.name)[read] for x in fields(self)))
+
+    def tally(self, *chosen: Bool[np.ndarray, " string"]) -> list[tuple[str, int, int]]:
+        """Ways of which there are strings, and how many of each are among these, and those."""
+        counts = [
+            np.bincount(self.ways[some], self.occurrences[some], len(DRAWN)).astype(int).tolist()
+            for some in (each & (self.ways >= 0) for each in chosen)
+        ]
+        return [row for row in zip(DRAWN, *counts, strict=True) if row[1]]
