@@ -102,11 +102,11 @@ def _of_one(problem: Problem, found: Overlap | None, epochs: int | None) -> str:
 
 def _without_pairs(problems: Sequence[Problem]) -> str:
     """At which lengths a test that asks for border pairs has none."""
-    tests = [x.test for x in problems if isinstance(x.test, BalancedStrings)]
+    tests = dict.fromkeys(x.test for x in problems if isinstance(x.test, BalancedStrings))
     lacking = [lengths for x in tests if len(lengths := x.unpaired_lengths)]
     if not lacking:
         return ""
-    if len(problems) > 1:
+    if len(tests) > 1:
         has = "has" if len(lacking) == 1 else "have"
         return f" At some lengths {_tests(len(lacking))} {has} no border pairs."
     named, more = lacking[0][:MOST_UNPAIRED].tolist(), len(lacking[0]) - MOST_UNPAIRED

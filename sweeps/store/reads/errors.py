@@ -275,8 +275,8 @@ def border_accuracies(store: Store, view: View) -> pd.DataFrame:
         longer ones; missing where there is none. No row of runs whose test has no border pairs.
     """
     rows = []
-    # Other tests have none, and need not be looked at.
-    asked = or_(*(Config.json.contains(name) for name in ("random_and_border", '"dataset":"')))
+    # Other tests have none, and need not be looked at; of files a few have.
+    asked = or_(*(Config.json.contains(x) for x in ('"random_and_border"', '"task":"file"')))
     for row, strings, wrong in _drawn_of_runs(store, in_scope(view), asked):
         problem = problem_of(row.json)
         border = strings.ways == DRAWN.index("border")
