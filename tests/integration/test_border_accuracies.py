@@ -110,8 +110,8 @@ def test_pages_and_reports_show_these_accuracies(
     monkeypatch: pytest.MonkeyPatch, path: Path, shares: pd.DataFrame
 ) -> None:
     of_pairs = {
-        f"{row.border_within:.1%} / {row.border_beyond:.1%}".replace(".0%", "%")
-        for row in shares.itertuples()
+        f"{row['border_within']:.1%} / {row['border_beyond']:.1%}".replace(".0%", "%")
+        for row in shares.to_dict("records")
     }
     for page in ("compare", "failing"):
         table = open_app(monkeypatch, path, page).dataframe[0].value
