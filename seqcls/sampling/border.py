@@ -137,13 +137,9 @@ class BorderPairs:
             write((0,), rows[first], chosen[first])
             write((1,), rows[~first], chosen[~first])
             rows = rows[is_replaced]
-            others = self._table[before[is_replaced]]
             # The same letter is no other: both would be in the same state, a pair that has none.
-            write(
-                (1,),
-                rows,
-                _choose(rng, self._ways(tables.after, left - 1, states[0, rows, None], others)),
-            )
+            pairs = states[0, rows, None], self._table[before[is_replaced]]
+            write((1,), rows, _choose(rng, self._ways(tables.after, left - 1, *pairs)))
             # A token that only the second string has stands beside one that both have.
             rows = active[changed[active] & (lengths[active] - written[0, active] == left)]
             if left:
@@ -201,41 +197,33 @@ class BorderPairs:
         if kept is not None and len(kept.before[0]) > length:
             return kept
         self.check_length(length)
-        states, kinds = self._next.shape
-        before = _zeros(length + 1, 3, states, kinds + 1)
-        replaced, after = (
-            _zeros(length + 1, states, kinds),
-            _zeros(length + 1, len(self._pairs) + 1),
+        (states, kinds), number = self._next.shape, len(self._pairs)
+        before, replaced = (
+            _empty(length + 1, *x) for x in ((3, states, kinds + 1), (states, kinds))
         )
+        after = _empty(length + 1, number + 1)
+        _put(after, np.s_[:, -1], _NONE)
         first, second = np.divmod(self._pairs, states)
-        _put(
-            after,
-            np.s_[0, :-1],
-            np.frexp((self._accepting[first] & ~self._accepting[second]) * 1.0),
-        )
+        is_pair = self._accepting[first] & ~self._accepting[second]
+        _put(after, np.s_[0, :-1], (is_pair * 0.5, np.where(is_pair, 1, NOTHING)))
         own = np.arange(states)[:, None]
         for row in range(length + 1):
             check()
-            change = _zeros(3, states, kinds + 1)
+            change = _empty(3, states, kinds + 1)
+            _put(change, ..., _NONE)
             if row:
-                found = _add((after[0][row - 1], after[1][row - 1]), self._step)
-                _put(after, np.s_[row, :-1], [x[: len(self._pairs)] for x in found])
-                of_kinds = [x[len(self._pairs) :].reshape(states, kinds) for x in found]
-                _put(replaced, row, of_kinds)
-                _put(change, REPLACED, [x[:, None] for x in _add(of_kinds, self._all_kinds)])
-                _put(
-                    change,
-                    LONGER,
-                    _add(self._ways(after, row - 1, self._next, own), self._other_kinds),
-                )
-            _put(change, SHORTER, _add(self._ways(after, row, own, self._next), self._other_kinds))
-            _put(
-                before,
-                row,
-                _plus(_add((before[0][row - 1], before[1][row - 1]), self._go_on), change)
-                if row
-                else change,
-            )
+                found = _add([x[row - 1] for x in after], self._step)
+                _put(after, np.s_[row, :-1], [x[:number] for x in found])
+                _put(replaced, row, [x[number:].reshape(states, kinds) for x in found])
+                any_kind = _add([x[row] for x in replaced], self._add_kinds)
+                _put(change, REPLACED, [x[:, None] for x in any_kind])
+                one_more = self._ways(after, row - 1, self._next, own)
+                _put(change, LONGER, _add(one_more, self._add_others))
+            one_less = self._ways(after, row, own, self._next)
+            _put(change, SHORTER, _add(one_less, self._add_others))
+            if row:
+                change = _plus(_add([x[row - 1] for x in before], self._go_on), change)
+            _put(before, row, change)
         tables = _Tables(before, replaced, after)
         MEMORY.keep(self, tables)
         return tables
@@ -251,15 +239,15 @@ class BorderPairs:
             for column, times in zip(columns, self._times, strict=True):
                 total[rows] += times * shares[column[rows]].take(column, axis=1)
         flat, first = shares.ravel(), columns[:, :, None] * len(shares)
-        replaced = [self._all_kinds(flat.take(x + self._next)) for x in first]
+        replaced = [self._add_kinds(flat.take(x + self._next)) for x in first]
         return np.concatenate([total.flat[self._pairs], np.stack(replaced, axis=1).ravel()])
 
-    def _all_kinds(self, shares: np.ndarray) -> np.ndarray:
+    def _add_kinds(self, shares: np.ndarray) -> np.ndarray:
         """By state, with any letter next."""
         total: np.ndarray = (shares * self._times).sum(axis=1)
         return total
 
-    def _other_kinds(self, shares: np.ndarray) -> np.ndarray:
+    def _add_others(self, shares: np.ndarray) -> np.ndarray:
         """By state and kind of the letter before, with any other letter next."""
         each = shares * self._times
         others = np.zeros((len(shares), len(self._times) + 1))
@@ -277,42 +265,38 @@ class BorderPairs:
 
     def _reachable_pairs(self) -> Int64[np.ndarray, " pair"]:
         """The pairs of different states that a change and what follows lead to, as one number."""
-        states = len(self._next)
+        states, kinds = self._next.shape
         own = np.arange(states)[:, None]
-        replaced = [
-            self._next[:, kind, None] * states + self._next for kind in range(len(self._times))
-        ]
-        found = [*replaced, self._next * states + own, own * states + self._next]
-        reached = np.zeros(states**2, dtype=bool)
-        while len(found):
-            new = np.zeros(states**2, dtype=bool)
+        found = [self._next[:, kind, None] * states + self._next for kind in range(kinds)]
+        found += [self._next * states + own, own * states + self._next]
+        # From the same state both strings come to the same.
+        reached = np.eye(states, dtype=bool).ravel()
+        while found:
+            new = []
             for pairs in found:
-                new[pairs] = True
-            new &= ~reached
-            reached |= new
-            first, second = np.divmod(np.flatnonzero(new), states)
-            found = (
-                [
-                    self._next[first, kind] * states + self._next[second, kind]
-                    for kind in range(len(self._times))
-                ]
-                if len(first)
-                else []
-            )
+                fresh = np.unique(pairs[~reached[pairs]])
+                reached[fresh] = True
+                new.append(fresh)
+            first, second = np.divmod(np.concatenate(new), states)
+            each = range(kinds if len(first) else 0)
+            found = [self._next[first, x] * states + self._next[second, x] for x in each]
         reached[:: states + 1] = False
         return np.flatnonzero(reached)
 
 
-def _zeros(*shape: int) -> Numbers:
-    return np.zeros(shape), np.full(shape, NOTHING, dtype=np.int32)
+_NONE = (0.0, NOTHING)
 
 
-def _put(numbers: Numbers, index: Any, values: Sequence[np.ndarray]) -> None:
+def _empty(*shape: int) -> Numbers:
+    return np.empty(shape), np.empty(shape, dtype=np.int32)
+
+
+def _put(numbers: Numbers, index: Any, values: Sequence[Any]) -> None:
     for part, value in zip(numbers, values, strict=True):
         part[index] = value
 
 
-def _add(numbers: Numbers, add: Callable[[np.ndarray], np.ndarray]) -> Numbers:
+def _add(numbers: Sequence[np.ndarray], add: Callable[[np.ndarray], np.ndarray]) -> Numbers:
     """What a function makes of numbers of any size, which adds up some of them."""
     mantissas, exponents = numbers
     there = exponents[mantissas > 0]
@@ -320,9 +304,8 @@ def _add(numbers: Numbers, add: Callable[[np.ndarray], np.ndarray]) -> Numbers:
     total = None
     for scale in range(top, least - 1, -BAND):
         fits = (exponents <= scale) & (exponents > scale - BAND)
-        sums, shifts = np.frexp(
-            add(np.ldexp(mantissas * fits, np.where(fits, exponents - scale, 0)))
-        )
+        scaled = np.ldexp(mantissas * fits, np.where(fits, exponents - scale, 0))
+        sums, shifts = np.frexp(add(scaled))
         part = sums, np.where(sums > 0, shifts + scale, NOTHING).astype(np.int32)
         total = part if total is None else _plus(total, part)
     assert total is not None

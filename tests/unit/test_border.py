@@ -102,20 +102,39 @@ def test_random_strings_and_border_pairs_are_uniform_among_all_that_there_are():
     assert 0.4 < np.mean([p for p in fits if p < 1]) < 0.6
 
 
-def test_pairs_are_drawn_alike_where_numbers_of_strings_exceed_what_a_float_holds():
-    # One of 16 letters ends all; so few strings are in the language of a's that there is no float
-    # for how much rarer they are than all others.
-    letters = 16
-    table = np.full((3, letters), 2)
-    table[0, 0], table[0, 1:], table[1] = 0, 2, 1
-    automaton = Automaton(table, np.array([True, False, False]))
-    first, second = BorderPairs(automaton).draw(
-        np.random.default_rng(0), np.full(2_000, 1_000), range(1_000, 1_001)
-    )
-    assert (first[:, :1_000] == 0).all()
-    places = (second[:, :1_000] != 0).argmax(axis=1)
-    assert ((second[:, :1_000] != 0).sum(axis=1) == 1).all()
-    assert 450 < places.mean() < 550
+def a_string_of_a_or_any_that_begins_with_b(num_letters: int) -> Automaton:
+    table = np.full((4, num_letters), 3)
+    table[:2, 0], table[0, 1], table[2] = 1, 2, 2
+    return Automaton(table, np.array([False, True, True, False]))
+
+
+def test_numbers_of_pairs_are_right_where_some_are_thousands_of_digits_longer_than_others():
+    automaton = a_string_of_a_or_any_that_begins_with_b(16)
+    border, longest = BorderPairs(automaton), 400
+    mantissas, exponents = border._up_to(longest).after
+    accepting = automaton.accepting.tolist()
+    pairs = [divmod(int(pair), 4) for pair in border._pairs]
+    exact = {(p, q): int(accepting[p] and not accepting[q]) for p in range(4) for q in range(4)}
+    for left in range(longest + 1):
+        for cell, pair in enumerate(pairs):
+            # 60 more bits than there are, so that nothing is cut off.
+            found = int(mantissas[left, cell] * 2**53) << (max(int(exponents[left, cell]), 0) + 7)
+            assert abs(found - (exact[pair] << 60)) <= (exact[pair] << 60) >> 45
+        following = automaton.table.T.tolist()
+        exact = {(p, q): sum(exact[x[p], x[q]] for x in following) for p, q in exact}
+    assert {1, 16 ** (longest + 1)} <= {exact[pair] for pair in pairs}
+
+
+def test_pairs_of_rare_strings_are_drawn_alike_however_many_others_there_are():
+    table = np.full((2, 16), 1)
+    table[0, 0] = 0
+    only_a = BorderPairs(Automaton(table, np.array([True, False])))
+    rng = np.random.default_rng(0)
+    first, second = only_a.draw(rng, np.full(1_000, 400), range(400, 401))
+    assert (first[:, :400] == 0).all()
+    replaced = second[:, :400] != 0
+    assert (replaced.sum(axis=1) == 1).all()
+    assert 180 < replaced.argmax(axis=1).mean() < 220
 
 
 SPEC = {
@@ -185,3 +204,19 @@ def test_what_has_no_border_pairs_is_refused_in_one_line():
     assert "test_negatives='near': not read by" in refused(test_negatives="near")
     with pytest.raises(ConfigError, match="not read by test_sampler 'variable_length'"):
         configuration({"test_strings": "random_and_border"})
+
+
+def test_lengths_whose_pairs_would_take_too_much_memory_are_refused_with_the_longest_that_may_be():
+    rng = np.random.default_rng(0)
+    large = BorderPairs(Automaton(rng.integers(300, size=(300, 2)), rng.random(300) < 0.5))
+    with pytest.raises(
+        ConfigError, match=r"of up to 10,000 tokens .* 233 states.* lower max_length"
+    ) as e:
+        large.check_length(10_000)
+    longest = int(str(e.value).split("lower max_length to ")[1].split()[0].replace(",", ""))
+    large.check_length(longest)
+    with pytest.raises(ConfigError):
+        large.check_length(longest + 1)
+    chain = np.minimum(np.arange(6_000)[:, None] + np.ones((1, 2), dtype=int), 5_999)
+    with pytest.raises(ConfigError, match="an automaton of 6,000 states has 36,000,000 of them"):
+        BorderPairs(Automaton(chain, np.arange(6_000) == 10))
