@@ -103,7 +103,7 @@ def test_commands_exports_and_notebooks_have_these_accuracies(
     (config, _) = reading.configs(store, (1, 2)).values()
     told = comparison_sentences(compared, words_of(config), config)
     (said_of_pairs,) = [x for x in told if x.startswith("median accuracy, border, longer: ")]
-    assert percent(shares.loc[1, "border_beyond"]) in said_of_pairs
+    assert percent(float(shares["border_beyond"].loc[1])) in said_of_pairs
 
 
 def test_pages_and_reports_show_these_accuracies(
@@ -118,7 +118,7 @@ def test_pages_and_reports_show_these_accuracies(
         assert set(table["border"].str.strip()) == of_pairs
     model = said(open_app(monkeypatch, path, "model", run="1"))
     assert "Accuracy: random, trained lengths " in model
-    assert f"border, longer {shares.loc[1, 'border_beyond']:.1%}".replace(".0%", "%") in model
+    assert f"border, longer {shares['border_beyond'].loc[1]:.1%}".replace(".0%", "%") in model
     for which in ({"config": ["1", "2"]}, {"run": ["1", "2"]}):
         app = open_app(monkeypatch, path, "compare_two", **which)
         tables = [x.value for x in app.dataframe if "Test strings" in x.value]

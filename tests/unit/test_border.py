@@ -1,7 +1,9 @@
 """Border pairs, counted and drawn, against all strings of up to a length."""
 
 from collections import Counter
+from collections.abc import Sequence
 from itertools import product
+from typing import Any
 
 import numpy as np
 import pytest
@@ -58,7 +60,7 @@ def strings_of(letters: np.ndarray) -> list[String]:
     return [tuple(x for x in row if x != NO_LETTER) for row in letters.tolist()]
 
 
-def p_value(drawn: Counter, population: list) -> float:
+def p_value(drawn: Counter[Any], population: Sequence[Any]) -> float:
     """How likely a fit as bad is of draws that are uniform; none of them is from elsewhere."""
     assert set(drawn) <= set(population)
     expected = drawn.total() / len(population)
@@ -66,7 +68,9 @@ def p_value(drawn: Counter, population: list) -> float:
     return float(chi2.sf(distance, len(population) - 1)) if len(population) > 1 else 1.0
 
 
-def test_every_border_pair_is_counted_once_however_many_edits_lead_from_one_string_to_the_other():
+def test_every_border_pair_is_counted_once_however_many_edits_lead_from_one_string_to_the_other() -> (
+    None
+):
     for automaton in random_automata(20):
         border = BorderPairs(automaton)
         for length in range(5):
@@ -76,7 +80,7 @@ def test_every_border_pair_is_counted_once_however_many_edits_lead_from_one_stri
             assert counted.tolist() == [growth[0], growth[-1], growth[1]]
 
 
-def test_random_strings_and_border_pairs_are_uniform_among_all_that_there_are():
+def test_random_strings_and_border_pairs_are_uniform_among_all_that_there_are() -> None:
     fits = []
     rng = np.random.default_rng(0)
     for automaton in random_automata(20):
@@ -108,7 +112,7 @@ def a_string_of_a_or_any_that_begins_with_b(num_letters: int) -> Automaton:
     return Automaton(table, np.array([False, True, True, False]))
 
 
-def test_numbers_of_pairs_are_right_where_some_are_thousands_of_digits_longer_than_others():
+def test_numbers_of_pairs_are_right_where_some_are_thousands_of_digits_longer_than_others() -> None:
     automaton = a_string_of_a_or_any_that_begins_with_b(16)
     border, longest = BorderPairs(automaton), 400
     after = border._up_to(longest).after[1:]
@@ -125,7 +129,7 @@ def test_numbers_of_pairs_are_right_where_some_are_thousands_of_digits_longer_th
     assert {0, 1, 16 ** (longest + 1)} <= set(exact.values())
 
 
-def test_pairs_of_rare_strings_are_drawn_alike_however_many_others_there_are():
+def test_pairs_of_rare_strings_are_drawn_alike_however_many_others_there_are() -> None:
     table = np.full((2, 16), 1)
     table[0, 0] = 0
     only_a = BorderPairs(Automaton(table, np.array([True, False])))
@@ -173,13 +177,13 @@ def test_half_of_the_test_is_pairs_one_string_in_the_language_and_one_outside(di
         assert by_length.max() - by_length.min() <= 1
 
 
-def test_training_can_take_the_strings_outside_of_pairs_as_negatives():
+def test_training_can_take_the_strings_outside_of_pairs_as_negatives() -> None:
     for lengths in ("redrawn", "uniform"):
         config = configuration(
             {**SPEC, "test_strings": "random", "negatives": "border", "negative_lengths": lengths}
         )
         drawn = stream(resolve(config).train).epoch(0)
-        task = resolve(config).task
+        task: Any = resolve(config).task
         negative = drawn.strings.take(np.flatnonzero(~drawn.labels))
         assert not task.labels(negative).any()
         for string in strings_of(negative.letters[:50]):
@@ -188,7 +192,7 @@ def test_training_can_take_the_strings_outside_of_pairs_as_negatives():
             )
 
 
-def test_what_has_no_border_pairs_is_refused_in_one_line():
+def test_what_has_no_border_pairs_is_refused_in_one_line() -> None:
     def refused(**fields: object) -> str:
         with pytest.raises(ConfigError) as error:
             configuration({**SPEC, **fields})
@@ -206,7 +210,9 @@ def test_what_has_no_border_pairs_is_refused_in_one_line():
         configuration({"test_strings": "random_and_border"})
 
 
-def test_lengths_whose_pairs_would_take_too_much_memory_are_refused_with_the_longest_that_may_be():
+def test_lengths_whose_pairs_would_take_too_much_memory_are_refused_with_the_longest_that_may_be() -> (
+    None
+):
     rng = np.random.default_rng(0)
     large = BorderPairs(Automaton(rng.integers(300, size=(300, 2)), rng.random(300) < 0.5))
     with pytest.raises(
