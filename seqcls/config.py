@@ -340,7 +340,7 @@ class RunConfig(_NetworkFields):
     ] = "as_trained"
     """How negative test strings are drawn; `as_trained`: as `negatives` says."""
     test_strings: Annotated[
-        Literal["random", "random_and_border"], About("Strings", 25, "test_sampler")
+        Literal["random", "random_and_border"], About("Strings", 30, "test_sampler")
     ] = "random"
     """Which strings `balanced_strings` tests on; `random_and_border`: uniform ones, and as many in
     pairs at edit distance 1, one in the language and one outside."""
