@@ -217,6 +217,7 @@ def cached(
 
 accuracy_by_drawn = cached(reading.accuracy_by_drawn)
 best_shortcuts = cached(reading.best_shortcuts)
+border_accuracies = cached(reading.border_accuracies)
 breaking_strings = cached(reading.breaking_strings)
 budget_models = cached(reading.budget_models, reading.configs_revision)
 causes = cached(reading.causes)

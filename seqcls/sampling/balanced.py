@@ -187,9 +187,9 @@ class BalancedStrings(DrawnByLength):
 
     @property
     def unpaired_lengths(self) -> Lengths:
-        """Of positive strings of which none is in a border pair, where the test has pairs."""
-        paired = self._paired(positive=True) if self._has_pairs else self._lengths[True]
-        return np.setdiff1d(self._lengths[True], paired)
+        """The allowed lengths of no positive string of a pair, where the test is to have pairs."""
+        allowed = np.arange(self.min_length, self.max_length + 1)
+        return np.setdiff1d(allowed, self._paired(positive=True) if self._has_pairs else allowed)
 
     def _paired(self, *, positive: bool) -> Lengths:
         """The lengths of strings of this label that have a partner of an allowed length."""

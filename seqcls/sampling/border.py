@@ -8,10 +8,10 @@ more, several tokens may be it: either `a` of `aab`, beside `ab`. It is the firs
 that each pair counts once.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float64, Int32, Int64, UInt8
@@ -22,12 +22,6 @@ from seqcls.errors import ConfigError
 from seqcls.strings.token_strings import NO_LETTER
 from seqcls.tasks.automaton import MAX_CELLS, NOTHING, Automaton, language_automaton
 from seqcls.tasks.base import LanguageTask
-
-Lengths = Int64[np.ndarray, " pair"]
-Letters = UInt8[np.ndarray, "string pair position"]
-Rows = Int64[np.ndarray, " row"]
-Numbers = tuple[Float64[np.ndarray, "*cell"], Int32[np.ndarray, "*cell"]]
-"""Mantissas and exponents of two: numbers of strings exceed what a float holds."""
 
 REPLACED, LONGER, SHORTER = range(3)
 """How the first string of a pair differs from the second: by another token, by one more, or by one
@@ -44,38 +38,75 @@ BLOCK = 2**15
 
 
 @dataclass(frozen=True, eq=False)
-class _Tables:
-    """How many pairs there are, by how many tokens of the first string are to come."""
+class _Numbers:
+    """Numbers of strings, which exceed what a float holds."""
 
-    before: Numbers
-    """Before the change: (tokens, change, state, kind of the letter before)."""
-    replaced: Numbers
-    """With the next token, of a kind, replaced: (tokens, state, kind)."""
-    after: Numbers
-    """After the change: (tokens, pair of states); the last pair stands for all that have none."""
+    mantissas: Float64[np.ndarray, "*cell"]
+    exponents: Int32[np.ndarray, "*cell"]
+    """Of two; `NOTHING` of zeros."""
+
+    @classmethod
+    def of_floats(cls, floats: np.ndarray, scale: int = 0) -> "_Numbers":
+        mantissas, exponents = np.frexp(floats)
+        return cls(mantissas, np.where(floats > 0, exponents + scale, NOTHING).astype(np.int32))
+
+    def __getitem__(self, index: Any) -> "_Numbers":
+        return _Numbers(self.mantissas[index], self.exponents[index])
+
+    def __setitem__(self, index: Any, numbers: "_Numbers") -> None:
+        self.mantissas[index], self.exponents[index] = numbers.mantissas, numbers.exponents
+
+    def __add__(self, other: "_Numbers") -> "_Numbers":
+        top = np.maximum(self.exponents, other.exponents)
+        sums = [np.ldexp(x.mantissas, x.exponents - top) for x in (self, other)]
+        added = _Numbers.of_floats(sums[0] + sums[1])
+        return _Numbers(added.mantissas, np.maximum(added.exponents + top, NOTHING))
+
+    def sums(self, add: Callable[[np.ndarray], np.ndarray]) -> "_Numbers":
+        """What a function makes of them that adds up some of the floats that it is given."""
+        there = self.exponents[self.mantissas > 0]
+        scales = range(int(there.max()), int(there.min()) - 1, -BAND) if len(there) else range(1)
+        parts = []
+        for scale in scales:
+            fits = (self.exponents <= scale) & (self.exponents > scale - BAND)
+            shares = np.ldexp(self.mantissas * fits, np.where(fits, self.exponents - scale, 0))
+            parts.append(_Numbers.of_floats(add(shares), scale))
+        return sum(parts[1:], start=parts[0])
+
+    def choose(self, rng: np.random.Generator) -> Int64[np.ndarray, " row"]:
+        """A column of each row, with a probability proportional to its number."""
+        exponents = np.where(self.mantissas > 0, self.exponents, NOTHING)
+        top = exponents.max(axis=1, keepdims=True)
+        sums = np.cumsum(np.ldexp(self.mantissas, exponents - top), axis=1)
+        # A product that was rounded up to the whole sum would be past the last column.
+        chosen = np.minimum(rng.random(len(sums)) * sums[:, -1], np.nextafter(sums[:, -1], 0))
+        return np.asarray((sums <= chosen[:, None]).sum(axis=1))
+
+
+def _zeros(*shape: int) -> _Numbers:
+    return _Numbers(np.zeros(shape), np.full(shape, NOTHING, dtype=np.int32))
+
+
+class _Tables(NamedTuple):
+    """How many pairs there are, by row: one more than the tokens of the first string to come."""
+
+    before: _Numbers
+    """Before the change: (row, change, state, kind of the letter before)."""
+    replaced: _Numbers
+    """With the next token, of a kind, replaced: (row, state, kind)."""
+    after: _Numbers
+    """After the change: (row, state of the first string, state of the second)."""
 
 
 class BorderPairs:
     """The pairs of strings of which an automaton accepts the first and not the second."""
 
     def __init__(self, automaton: Automaton) -> None:
-        reached = np.flatnonzero(automaton.reachable)
-        states = len(reached)
-        if states**2 > MAX_CELLS:
-            raise ConfigError(
-                f"border pairs are counted over pairs of states; an automaton of {states:,} states "
-                f"has {states**2:,} of them, expected at most {MAX_CELLS:,}; simplify the language"
-            )
-        self._table = np.searchsorted(reached, automaton.table[reached])
-        self._accepting = automaton.accepting[reached]
-        self._start = int(np.searchsorted(reached, automaton.start))
+        self._automaton, self._table = automaton, automaton.table
         # Letters that lead to the same states are of one kind: they are counted together.
         self._next, kind = np.unique(self._table, axis=1, return_inverse=True)
-        self._times = np.bincount(kind.ravel()).astype(np.float64)
         self._kind = kind.ravel()
-        self._pairs = self._reachable_pairs()
-        self._place = np.full((states, states), len(self._pairs), dtype=np.int32)
-        self._place.flat[self._pairs] = np.arange(len(self._pairs))
+        self._times = np.bincount(self._kind).astype(np.float64)
 
     def check_length(self, length: int) -> None:
         """Refuses a length whose pairs would take too much memory to count.
@@ -84,15 +115,21 @@ class BorderPairs:
             ConfigError: there are too many pairs of states to count strings of that length.
         """
         states, kinds = self._next.shape
-        cells = len(self._pairs) + 1 + states * (4 * kinds + 3)
-        if (length + 1) * cells > MAX_CELLS:
+        most = MAX_CELLS // (states * (states + 4 * kinds + 3)) - 2
+        if length > most:
+            lower = f"lower max_length to {most:,} or " if most > 0 else ""
             raise ConfigError(
                 f"border pairs of up to {length:,} tokens cannot be counted for an automaton of "
-                f"{states:,} states, of which {len(self._pairs):,} pairs are reached; lower "
-                f"max_length to {MAX_CELLS // cells - 1:,} or simplify the language"
+                f"{states:,} states, which has {states**2:,} pairs of states; {lower}simplify the "
+                "language"
             )
 
-    def draw(self, rng: np.random.Generator, lengths: Lengths, partners: range) -> Letters:
+    def draw(
+        self,
+        rng: np.random.Generator,
+        lengths: Int64[np.ndarray, " pair"],
+        partners: range,
+    ) -> UInt8[np.ndarray, "string pair position"]:
         """The letters of uniform pairs; after each string's end stands `NO_LETTER`.
 
         Args:
@@ -105,245 +142,118 @@ class BorderPairs:
         """
         longest, num_letters = int(lengths.max(initial=0)), self._table.shape[1]
         tables = self._up_to(longest)
-        mantissas, exponents = (x[lengths, :, self._start, -1] for x in tables.before)
-        fits = np.isin(lengths[:, None] + GROWTH, partners)
-        changes = _choose(rng, (mantissas * fits, exponents))
+        allowed = np.isin(lengths[:, None] + GROWTH, partners)
+        numbers = tables.before[lengths + 1, :, self._automaton.start, -1]
+        changes = _Numbers(numbers.mantissas * allowed, numbers.exponents).choose(rng)
         letters = np.full((2, len(lengths), longest + 1), NO_LETTER, dtype=np.uint8)
         written = np.zeros((2, len(lengths)), dtype=np.int64)
-        states = np.full((2, len(lengths)), self._start)
+        states = np.full((2, len(lengths)), self._automaton.start)
         changed = np.zeros(len(lengths), dtype=bool)
 
-        def write(which: Sequence[int], rows: Rows, chosen: Rows) -> None:
-            for string in which:
+        def write(rows: np.ndarray, chosen: np.ndarray, *strings: int) -> None:
+            for string in strings:
                 letters[string, rows, written[string, rows]] = chosen
                 written[string, rows] += 1
                 states[string, rows] = self._table[states[string, rows], chosen]
 
-        order = np.argsort(-lengths, kind="stable")
         # The longest begin first, so that all first strings have as many tokens left.
-        for left in range(longest, -1, -1):
+        for row in range(longest + 1, 0, -1):
             check()
-            active = order[: np.count_nonzero(lengths >= left)]
-            rows = active[~changed[active]]
-            last = np.where(written[0, rows] > 0, letters[0, rows, written[0, rows] - 1], NO_LETTER)
-            ways = self._ways_before(tables, left, changes[rows], states[0, rows], last)
-            chosen = _choose(rng, ways)
-            goes_on = chosen < num_letters
-            write((0, 1), rows[goes_on], chosen[goes_on])
-            rows, chosen = rows[~goes_on], chosen[~goes_on] - num_letters
-            changed[rows] = True
-            is_replaced, before = changes[rows] == REPLACED, states[0, rows]
-            first = changes[rows] != SHORTER
-            write((0,), rows[first], chosen[first])
-            write((1,), rows[~first], chosen[~first])
-            rows = rows[is_replaced]
-            others = self._table[before[is_replaced]]
-            # The same letter is no other: both would be in the same state, a pair that has none.
-            write(
-                (1,),
-                rows,
-                _choose(rng, self._ways(tables.after, left - 1, states[0, rows, None], others)),
-            )
+            active = np.flatnonzero(lengths - written[0] == row - 1)
+            for change in range(3):
+                rows = active[~changed[active] & (changes[active] == change)]
+                own, to = states[0, rows, None], self._table[states[0, rows]]
+                here = self._ways(tables, row, change, own, to, self._kind)
+                if change != REPLACED:
+                    # Of a run of the same letter the first is the one more.
+                    run = np.flatnonzero(written[0, rows])
+                    last = letters[0, rows[run], written[0, rows[run]] - 1]
+                    here.mantissas[run, last] = 0
+                ways = _zeros(len(rows), 2 * num_letters)
+                ways[:, :num_letters] = tables.before[row - 1, change, to, self._kind]
+                ways[:, num_letters:] = here
+                chosen = ways.choose(rng)
+                same = chosen < num_letters
+                write(rows[same], chosen[same], 0, 1)
+                rows, chosen, to = rows[~same], chosen[~same] - num_letters, to[~same]
+                changed[rows] = True
+                write(rows, chosen, int(change == SHORTER))
+                if change == REPLACED:
+                    # The same letter is no other: of a state with itself there are no pairs.
+                    others = tables.after[row - 1, states[0, rows, None], to]
+                    write(rows, others.choose(rng), 1)
             # A token that only the second string has stands beside one that both have.
-            rows = active[changed[active] & (lengths[active] - written[0, active] == left)]
-            if left:
-                following = self._table[states[:, rows]]
-                write((0, 1), rows, _choose(rng, self._ways(tables.after, left - 1, *following)))
+            rows = np.flatnonzero(changed & (lengths - written[0] == row - 1))
+            if row > 1:
+                ways = tables.after[row - 1, *self._table[states[:, rows]]]
+                write(rows, ways.choose(rng), 0, 1)
         return letters
 
-    def _ways(self, after: Numbers, left: int, first: np.ndarray, second: np.ndarray) -> Numbers:
-        """How many pairs follow from pairs of states."""
-        mantissas, exponents = after
-        place = self._place[first, second]
-        return mantissas[left, place], exponents[left, place]
-
-    def _ways_before(
-        self, tables: _Tables, left: int, changes: Rows, states: Rows, last: Rows
-    ) -> Numbers:
-        """How many pairs follow if both strings go on with each letter, and if each is the change.
-
-        Args:
-            tables: numbers of pairs.
-            left: tokens of the first string that are to come.
-            changes: of each pair.
-            states: of both strings.
-            last: the letters before, `NO_LETTER` for none.
-        """
-        following, num_letters = self._table[states], self._table.shape[1]
-        mantissas = np.zeros((len(states), 2 * num_letters))
-        exponents = np.zeros(mantissas.shape, dtype=np.int32)
-        if left:
-            index = (left - 1, changes[:, None], following, self._kind)
-            for ways, table in zip((mantissas, exponents), tables.before, strict=True):
-                ways[:, :num_letters] = table[index]
-        for change in range(3):
-            rows = np.flatnonzero(changes == change)
-            own, to = states[rows, None], following[rows]
-            if change == SHORTER:
-                found = self._ways(tables.after, left, own, to)
-            elif not left:
-                continue
-            elif change == LONGER:
-                found = self._ways(tables.after, left - 1, to, own)
-            else:
-                found = tuple(x[left, own, self._kind] for x in tables.replaced)
-            for ways, table in zip((mantissas, exponents), found, strict=True):
-                ways[rows, num_letters:] = table
-            if change != REPLACED:
-                # Of a run of the same letter the first is the one more.
-                run = rows[last[rows] != NO_LETTER]
-                mantissas[run, num_letters + last[run]] = 0
-        return mantissas, exponents
+    def _ways(
+        self, tables: _Tables, row: int, change: int, own: Any, to: Any, kinds: Any
+    ) -> _Numbers:
+        """How many pairs follow if the next token is the change, by state and by that token."""
+        if change == REPLACED:
+            return tables.replaced[row, own, kinds]
+        return tables.after[row - 1, to, own] if change == LONGER else tables.after[row, own, to]
 
     def _up_to(self, length: int) -> _Tables:
         """Numbers of pairs of which the first string has at most so many tokens."""
         kept: _Tables | None = MEMORY.get(self)
-        if kept is not None and len(kept.before[0]) > length:
+        if kept is not None and len(kept.after.mantissas) > length + 1:
             return kept
         self.check_length(length)
-        states, kinds = self._next.shape
-        before = _zeros(length + 1, 3, states, kinds + 1)
-        replaced, after = (
-            _zeros(length + 1, states, kinds),
-            _zeros(length + 1, len(self._pairs) + 1),
+        (states, kinds), rows = self._next.shape, length + 2
+        tables = _Tables(
+            _zeros(rows, 3, states, kinds + 1),
+            _zeros(rows, states, kinds),
+            _zeros(rows, states, states),
         )
-        first, second = np.divmod(self._pairs, states)
-        _put(
-            after,
-            np.s_[0, :-1],
-            np.frexp((self._accepting[first] & ~self._accepting[second]) * 1.0),
-        )
-        own = np.arange(states)[:, None]
-        for row in range(length + 1):
+        accepting, own = self._automaton.accepting, np.arange(states)[:, None]
+        tables.after[1] = _Numbers.of_floats((accepting[:, None] & ~accepting).astype(float))
+        for row in range(1, rows):
             check()
-            change = _zeros(3, states, kinds + 1)
-            if row:
-                found = _add((after[0][row - 1], after[1][row - 1]), self._step)
-                _put(after, np.s_[row, :-1], [x[: len(self._pairs)] for x in found])
-                of_kinds = [x[len(self._pairs) :].reshape(states, kinds) for x in found]
-                _put(replaced, row, of_kinds)
-                _put(change, REPLACED, [x[:, None] for x in _add(of_kinds, self._all_kinds)])
-                _put(
-                    change,
-                    LONGER,
-                    _add(self._ways(after, row - 1, self._next, own), self._other_kinds),
-                )
-            _put(change, SHORTER, _add(self._ways(after, row, own, self._next), self._other_kinds))
-            _put(
-                before,
-                row,
-                _plus(_add((before[0][row - 1], before[1][row - 1]), self._go_on), change)
-                if row
-                else change,
-            )
-        tables = _Tables(before, replaced, after)
+            if row > 1:
+                found = tables.after[row - 1].sums(self._step)
+                tables.after[row], tables.replaced[row] = found[:, :states], found[:, states:]
+            for change in range(3):
+                here = self._ways(tables, row, change, own, self._next, np.arange(kinds))
+                here = here.sums(self._any if change == REPLACED else self._others)
+                goes_on = tables.before[row - 1, change].sums(self._go_on)
+                tables.before[row, change] = goes_on + here
         MEMORY.keep(self, tables)
         return tables
 
     # What follows adds up numbers of one scale.
 
     def _step(self, after: np.ndarray) -> np.ndarray:
-        """By pair of states, with one token more to come; then by state, with a token replaced."""
-        shares = np.append(after[:-1], 0.0)[self._place]
-        total, columns = np.zeros_like(shares), np.ascontiguousarray(self._next.T)
-        block = max(1, BLOCK // len(shares))
-        for rows in (slice(i, i + block) for i in range(0, len(shares), block)):
+        """By pair of states, with one token more to come; then by state and kind, replaced."""
+        total, columns = np.zeros_like(after), np.ascontiguousarray(self._next.T)
+        block = max(1, BLOCK // len(after))
+        for rows in (slice(i, i + block) for i in range(0, len(after), block)):
             for column, times in zip(columns, self._times, strict=True):
-                total[rows] += times * shares[column[rows]].take(column, axis=1)
-        flat, first = shares.ravel(), columns[:, :, None] * len(shares)
-        replaced = [self._all_kinds(flat.take(x + self._next)) for x in first]
-        return np.concatenate([total.flat[self._pairs], np.stack(replaced, axis=1).ravel()])
+                total[rows] += times * after[column[rows]].take(column, axis=1)
+        flat, first = after.ravel(), columns[:, :, None] * len(after)
+        return np.hstack([total, *(self._any(flat.take(x + self._next)) for x in first)])
 
-    def _all_kinds(self, shares: np.ndarray) -> np.ndarray:
+    def _any(self, shares: np.ndarray) -> np.ndarray:
         """By state, with any letter next."""
-        total: np.ndarray = (shares * self._times).sum(axis=1)
+        total: np.ndarray = (shares * self._times).sum(axis=1, keepdims=True)
         return total
 
-    def _other_kinds(self, shares: np.ndarray) -> np.ndarray:
-        """By state and kind of the letter before, with any other letter next."""
+    def _others(self, shares: np.ndarray) -> np.ndarray:
+        """By state and kind of the letter before, or of none, with any other letter next."""
         each = shares * self._times
         others = np.zeros((len(shares), len(self._times) + 1))
+        # Nothing is subtracted, so that zeros stay zero.
         np.cumsum(each, axis=1, out=others[:, 1:])
-        # All, which no letter is before, less none: nothing is subtracted, so that zeros stay zero.
         others[:, :-2] += np.cumsum(each[:, :0:-1], axis=1)[:, ::-1]
         others[:, :-1] += shares * (self._times - 1)
         return others
 
     def _go_on(self, before: np.ndarray) -> np.ndarray:
-        """By change and state, with any letter that both have next."""
-        following = before[:, self._next, np.arange(len(self._times))]
-        total: np.ndarray = (following * self._times).sum(axis=2, keepdims=True)
-        return total
-
-    def _reachable_pairs(self) -> Int64[np.ndarray, " pair"]:
-        """The pairs of different states that a change and what follows lead to, as one number."""
-        states = len(self._next)
-        own = np.arange(states)[:, None]
-        replaced = [
-            self._next[:, kind, None] * states + self._next for kind in range(len(self._times))
-        ]
-        found = [*replaced, self._next * states + own, own * states + self._next]
-        reached = np.zeros(states**2, dtype=bool)
-        while len(found):
-            new = np.zeros(states**2, dtype=bool)
-            for pairs in found:
-                new[pairs] = True
-            new &= ~reached
-            reached |= new
-            first, second = np.divmod(np.flatnonzero(new), states)
-            found = (
-                [
-                    self._next[first, kind] * states + self._next[second, kind]
-                    for kind in range(len(self._times))
-                ]
-                if len(first)
-                else []
-            )
-        reached[:: states + 1] = False
-        return np.flatnonzero(reached)
-
-
-def _zeros(*shape: int) -> Numbers:
-    return np.zeros(shape), np.full(shape, NOTHING, dtype=np.int32)
-
-
-def _put(numbers: Numbers, index: Any, values: Sequence[np.ndarray]) -> None:
-    for part, value in zip(numbers, values, strict=True):
-        part[index] = value
-
-
-def _add(numbers: Numbers, add: Callable[[np.ndarray], np.ndarray]) -> Numbers:
-    """What a function makes of numbers of any size, which adds up some of them."""
-    mantissas, exponents = numbers
-    there = exponents[mantissas > 0]
-    top, least = (int(there.max()), int(there.min())) if len(there) else (0, 0)
-    total = None
-    for scale in range(top, least - 1, -BAND):
-        fits = (exponents <= scale) & (exponents > scale - BAND)
-        sums, shifts = np.frexp(
-            add(np.ldexp(mantissas * fits, np.where(fits, exponents - scale, 0)))
-        )
-        part = sums, np.where(sums > 0, shifts + scale, NOTHING).astype(np.int32)
-        total = part if total is None else _plus(total, part)
-    assert total is not None
-    return total
-
-
-def _plus(one: Numbers, other: Numbers) -> Numbers:
-    top = np.maximum(one[1], other[1])
-    total = np.ldexp(one[0], one[1] - top) + np.ldexp(other[0], other[1] - top)
-    mantissas, shifts = np.frexp(total)
-    return mantissas, np.where(total > 0, shifts + top, NOTHING).astype(np.int32)
-
-
-def _choose(rng: np.random.Generator, ways: Numbers) -> Rows:
-    """A column of each row, with a probability proportional to its number."""
-    mantissas, exponents = ways
-    exponents = np.where(mantissas > 0, exponents, NOTHING)
-    sums = np.cumsum(np.ldexp(mantissas, exponents - exponents.max(axis=1, keepdims=True)), axis=1)
-    # A product that was rounded up to the whole sum would be past the last column.
-    chosen = np.minimum(rng.random(len(sums)) * sums[:, -1], np.nextafter(sums[:, -1], 0))
-    return np.asarray((sums <= chosen[:, None]).sum(axis=1))
+        """By state, with any letter that both have next."""
+        return self._any(before[self._next, np.arange(len(self._times))])
 
 
 @lru_cache(maxsize=8)

@@ -71,22 +71,17 @@ class Automaton:
             sound, before = sound | sound[self.table].any(axis=1), sound
         return sound
 
-    @property
-    def reachable(self) -> Bool[np.ndarray, " state"]:
-        """The states that some string leads to."""
-        reached, before = np.arange(len(self.table)) == self.start, None
-        while before is None or (reached != before).any():
-            before = reached.copy()
-            reached[self.table[before]] = True
-        return reached
-
     def neighbors(self) -> Bool[np.ndarray, "before after"]:
         """Which letters stand next to each other in some accepted string.
 
         The last row is the beginning of strings, the last column their end.
         """
-        letters, reached = self.table.shape[1], self.reachable
+        letters = self.table.shape[1]
         occur = np.zeros((letters + 1, letters + 1), dtype=bool)
+        reached, before = np.arange(len(self.table)) == self.start, None
+        while before is None or (reached != before).any():
+            before = reached.copy()
+            reached[self.table[before]] = True
         after = [np.unique(self.table[reached, letter]) for letter in range(letters)]
         for letter, states in enumerate([*after, np.array([self.start])]):
             occur[letter, :letters] = self.sound[self.table[states]].any(axis=0)

@@ -207,7 +207,7 @@ def runs(
     from seqcls.theory.table import NOT_KNOWN
     from sweeps.api.overlaps import trained_on
     from sweeps.api.results import stored_runs
-    from sweeps.results import LEARNED_AT, differing_fields, solved_or_none
+    from sweeps.results import BORDER_SHARES, LEARNED_AT, differing_fields, solved_or_none
 
     look = TableOptions(wide, columns)
     store = open_database(db)
@@ -252,7 +252,8 @@ def runs(
         # Asked for, any is shown: a setting that is the same in all of them, too.
         for name in frame.columns.difference([*shown, "config_id"], sort=False):
             shown[name] = frame[name].map(toml_value, na_action="ignore")
-    for name in ("accuracy_within", "accuracy_beyond", "shortcut_within", "shortcut_beyond"):
+    shares = ["accuracy_within", "accuracy_beyond", "shortcut_within", "shortcut_beyond"]
+    for name in [*shares, *(x for x in BORDER_SHARES if x in frame)]:
         if frame[name].notna().any():
             shown[name] = [_percent(value) for value in frame[name]]
         elif name in shown:

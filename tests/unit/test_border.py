@@ -1,7 +1,9 @@
 """Border pairs, counted and drawn, against all strings of up to a length."""
 
 from collections import Counter
+from collections.abc import Sequence
 from itertools import product
+from typing import Any
 
 import numpy as np
 import pytest
@@ -58,7 +60,7 @@ def strings_of(letters: np.ndarray) -> list[String]:
     return [tuple(x for x in row if x != NO_LETTER) for row in letters.tolist()]
 
 
-def p_value(drawn: Counter, population: list) -> float:
+def p_value(drawn: Counter[Any], population: Sequence[Any]) -> float:
     """How likely a fit as bad is of draws that are uniform; none of them is from elsewhere."""
     assert set(drawn) <= set(population)
     expected = drawn.total() / len(population)
@@ -66,17 +68,19 @@ def p_value(drawn: Counter, population: list) -> float:
     return float(chi2.sf(distance, len(population) - 1)) if len(population) > 1 else 1.0
 
 
-def test_every_border_pair_is_counted_once_however_many_edits_lead_from_one_string_to_the_other():
+def test_every_border_pair_is_counted_once_however_many_edits_lead_from_one_string_to_the_other() -> (
+    None
+):
     for automaton in random_automata(20):
         border = BorderPairs(automaton)
         for length in range(5):
-            mantissas, exponents = border._up_to(length).before
-            counted = np.ldexp(mantissas, exponents)[length, :, border._start, -1]
+            before = border._up_to(length).before[length + 1, :, automaton.start, -1]
+            counted = np.ldexp(before.mantissas, before.exponents)
             growth = Counter(len(v) - len(u) for u, v in all_pairs(automaton, length))
             assert counted.tolist() == [growth[0], growth[-1], growth[1]]
 
 
-def test_random_strings_and_border_pairs_are_uniform_among_all_that_there_are():
+def test_random_strings_and_border_pairs_are_uniform_among_all_that_there_are() -> None:
     fits = []
     rng = np.random.default_rng(0)
     for automaton in random_automata(20):
@@ -102,20 +106,39 @@ def test_random_strings_and_border_pairs_are_uniform_among_all_that_there_are():
     assert 0.4 < np.mean([p for p in fits if p < 1]) < 0.6
 
 
-def test_pairs_are_drawn_alike_where_numbers_of_strings_exceed_what_a_float_holds():
-    # One of 16 letters ends all; so few strings are in the language of a's that there is no float
-    # for how much rarer they are than all others.
-    letters = 16
-    table = np.full((3, letters), 2)
-    table[0, 0], table[0, 1:], table[1] = 0, 2, 1
-    automaton = Automaton(table, np.array([True, False, False]))
-    first, second = BorderPairs(automaton).draw(
-        np.random.default_rng(0), np.full(2_000, 1_000), range(1_000, 1_001)
-    )
-    assert (first[:, :1_000] == 0).all()
-    places = (second[:, :1_000] != 0).argmax(axis=1)
-    assert ((second[:, :1_000] != 0).sum(axis=1) == 1).all()
-    assert 450 < places.mean() < 550
+def a_string_of_a_or_any_that_begins_with_b(num_letters: int) -> Automaton:
+    table = np.full((4, num_letters), 3)
+    table[:2, 0], table[0, 1], table[2] = 1, 2, 2
+    return Automaton(table, np.array([False, True, True, False]))
+
+
+def test_numbers_of_pairs_are_right_where_some_are_thousands_of_digits_longer_than_others() -> None:
+    automaton = a_string_of_a_or_any_that_begins_with_b(16)
+    border, longest = BorderPairs(automaton), 400
+    after = border._up_to(longest).after[1:]
+    accepting = automaton.accepting.tolist()
+    exact = {(p, q): int(accepting[p] and not accepting[q]) for p in range(4) for q in range(4)}
+    for left in range(longest + 1):
+        for pair, number in exact.items():
+            mantissa, exponent = after.mantissas[left, *pair], after.exponents[left, *pair]
+            # 60 more bits than there are, so that nothing is cut off.
+            found = int(mantissa * 2**53) << (max(int(exponent), 0) + 7)
+            assert abs(found - (number << 60)) <= (number << 60) >> 45
+        following = automaton.table.T.tolist()
+        exact = {(p, q): sum(exact[x[p], x[q]] for x in following) for p, q in exact}
+    assert {0, 1, 16 ** (longest + 1)} <= set(exact.values())
+
+
+def test_pairs_of_rare_strings_are_drawn_alike_however_many_others_there_are() -> None:
+    table = np.full((2, 16), 1)
+    table[0, 0] = 0
+    only_a = BorderPairs(Automaton(table, np.array([True, False])))
+    rng = np.random.default_rng(0)
+    first, second = only_a.draw(rng, np.full(1_000, 400), range(400, 401))
+    assert (first[:, :400] == 0).all()
+    replaced = second[:, :400] != 0
+    assert (replaced.sum(axis=1) == 1).all()
+    assert 180 < replaced.argmax(axis=1).mean() < 220
 
 
 SPEC = {
@@ -154,13 +177,13 @@ def test_half_of_the_test_is_pairs_one_string_in_the_language_and_one_outside(di
         assert by_length.max() - by_length.min() <= 1
 
 
-def test_training_can_take_the_strings_outside_of_pairs_as_negatives():
+def test_training_can_take_the_strings_outside_of_pairs_as_negatives() -> None:
     for lengths in ("redrawn", "uniform"):
         config = configuration(
             {**SPEC, "test_strings": "random", "negatives": "border", "negative_lengths": lengths}
         )
         drawn = stream(resolve(config).train).epoch(0)
-        task = resolve(config).task
+        task: Any = resolve(config).task
         negative = drawn.strings.take(np.flatnonzero(~drawn.labels))
         assert not task.labels(negative).any()
         for string in strings_of(negative.letters[:50]):
@@ -169,7 +192,7 @@ def test_training_can_take_the_strings_outside_of_pairs_as_negatives():
             )
 
 
-def test_what_has_no_border_pairs_is_refused_in_one_line():
+def test_what_has_no_border_pairs_is_refused_in_one_line() -> None:
     def refused(**fields: object) -> str:
         with pytest.raises(ConfigError) as error:
             configuration({**SPEC, **fields})
@@ -185,3 +208,21 @@ def test_what_has_no_border_pairs_is_refused_in_one_line():
     assert "test_negatives='near': not read by" in refused(test_negatives="near")
     with pytest.raises(ConfigError, match="not read by test_sampler 'variable_length'"):
         configuration({"test_strings": "random_and_border"})
+
+
+def test_lengths_whose_pairs_would_take_too_much_memory_are_refused_with_the_longest_that_may_be() -> (
+    None
+):
+    rng = np.random.default_rng(0)
+    large = BorderPairs(Automaton(rng.integers(300, size=(300, 2)), rng.random(300) < 0.5))
+    with pytest.raises(
+        ConfigError, match=r"of up to 10,000 tokens .* 300 states.* lower max_length"
+    ) as e:
+        large.check_length(10_000)
+    longest = int(str(e.value).split("lower max_length to ")[1].split()[0].replace(",", ""))
+    large.check_length(longest)
+    with pytest.raises(ConfigError):
+        large.check_length(longest + 1)
+    chain = np.minimum(np.arange(6_000)[:, None] + np.ones((1, 2), dtype=int), 5_999)
+    with pytest.raises(ConfigError, match="36,000,000 pairs of states; simplify the language"):
+        BorderPairs(Automaton(chain, np.arange(6_000) == 10)).check_length(10)
