@@ -306,8 +306,12 @@ def medians(view: View, listed: int) -> pd.DataFrame:
 
 @partial(shared, of=reading.configs_revision)
 def read_settings(config_ids: tuple[int, ...]) -> pd.DataFrame:
-    """The settings that differ, missing where a configuration does not read them."""
-    return differences.without_unread(settings().loc[list(config_ids)], some_configs(config_ids))
+    """The settings that differ, missing where a configuration does not read them; and the class of
+    each language, where that is known.
+    """
+    configs = some_configs(config_ids)
+    read = differences.without_unread(settings().loc[list(config_ids)], configs)
+    return populating.with_classes(reader(), read, configs)
 
 
 @shared

@@ -1,10 +1,11 @@
 """Populations of languages: which classes are learned, by which networks."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import pandas as pd
 
+from seqcls.config import RunConfig
 from seqcls.errors import ConfigError
 from seqcls.text import nearest
 from sweeps.api.configurations import checked_threshold
@@ -103,11 +104,7 @@ def populations_of(store: Store, view: View, by: tuple[str, ...] = ()) -> Popula
     configs = queries.configs(store, ids)
     settings = without_unread(overview.settings(store).loc[ids], configs)
     tasks = pd.Series({x: config.task for x, config in configs.items()}, dtype=object)
-    named = {digest: class_named(name) for digest, name in stored_datasets(store).items()}
-    classes = [named.get(config.dataset) for config in configs.values()]
-    settings = settings.assign(
-        **{CLASS: settings.get(CLASS, pd.Series(dtype=object)).combine_first(_at(classes, ids))}
-    ).assign(task=tasks)
+    settings = with_classes(store, settings, configs).assign(task=tasks)
     for name in by:
         if name not in settings:
             raise ConfigError(f"by={name!r}: {nearest(name, list(map(str, settings)))}")
@@ -119,8 +116,22 @@ def populations_of(store: Store, view: View, by: tuple[str, ...] = ()) -> Popula
     return Populations(kept, shares, _accuracies(store, models, kept))
 
 
-def _at(values: Sequence[object], ids: Sequence[int]) -> "pd.Series[object]":
-    return pd.Series(values, index=ids, dtype=object)
+def with_classes(
+    store: Store, settings: pd.DataFrame, configs: Mapping[int, RunConfig]
+) -> pd.DataFrame:
+    """Settings with the class of every language: of one in a file, as the file's name says it.
+
+    Args:
+        store: where the names of files are.
+        settings: those of configurations, indexed by their ids.
+        configs: these.
+    """
+    named = {digest: class_named(name) for digest, name in stored_datasets(store).items()}
+    found = {x: named.get(config.dataset) for x, config in configs.items()}
+    if not any(found.values()):
+        return settings
+    own = settings.get(CLASS, pd.Series(dtype=object))
+    return settings.assign(**{CLASS: own.combine_first(pd.Series(found, dtype=object))})
 
 
 def _accuracies(store: Store, models: pd.DataFrame, by: list[str]) -> pd.DataFrame:
