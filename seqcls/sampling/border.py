@@ -265,6 +265,8 @@ def pairs_of(task: LanguageTask, positive: bool = True) -> BorderPairs:
     """
     automaton = language_automaton(task)
     if automaton is None:
-        raise ConfigError("border pairs are counted by an automaton, and this language has none")
+        raise ConfigError(
+            "border pairs are counted by an automaton, and this language has none; leave it out"
+        )
     accepting = automaton.accepting == positive
     return BorderPairs(Automaton(automaton.table, accepting, automaton.start))
