@@ -18,7 +18,7 @@ from seqcls.tasks.automaton import Automaton
 from sweeps.api.strings import drawn_strings
 
 String = tuple[int, ...]
-EVERY_LENGTH = range(100)
+EVERY_LENGTH = range(12)
 
 
 def accepts(automaton: Automaton, string: String) -> bool:
