@@ -23,14 +23,13 @@ from dashboard.text import models_fail
 from dashboard.views import budgets, configurations, shortcuts
 from dashboard.views.scores import MAX_ROWS
 from dashboard.words import measures, names, outcomes
-from dashboard.words.outcomes import OutcomeCounts
 from seqcls import __version__
 from seqcls.interpretability.wording import percent
 from seqcls.theory.table import NOT_KNOWN
 from sweeps.api import Store, reading
 from sweeps.api.reading import Note, SweepRecord, View
 from sweeps.grid.written_spec import toml_of
-from sweeps.results import Outcome, setting_names
+from sweeps.results import Outcome, OutcomeCounts, setting_names
 
 MOST_SWEEPS = 100
 """That are listed on a page, the latest; a page that leads to the pages of sweeps lists all."""

@@ -24,7 +24,7 @@ from seqcls.interpretability.wording import percent
 from seqcls.kinds import Measure
 from seqcls.theory.table import NOT_KNOWN
 from sweeps.api.reading import View
-from sweeps.results import Outcome, setting_names
+from sweeps.results import Outcome, OutcomeCounts, setting_names
 
 # Pixels of the table; it scrolls beyond.
 MOST_HEIGHT = 388
@@ -115,7 +115,7 @@ def _glance(counts: pd.DataFrame, view: View) -> bool:
     done, failing = int(total["seeds"]), int(total["failing"])
     words = measures.words_of(counts["config_id"]).words
     if done:
-        came_to = outcomes.OutcomeCounts.of(counts)
+        came_to = OutcomeCounts.of(counts)
         st.markdown(
             f"**{verbatim(outcomes.headline(came_to, words))}**",
             help=verbatim(outcomes.meaning(words, view.learned_at, view.below)),

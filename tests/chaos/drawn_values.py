@@ -116,7 +116,8 @@ class Drawn:
         self.ledger.value(self.surface, where, shown, true)
 
     def page(self, app: AppTest, *, tables: bool = True) -> None:
-        """All of a page."""
+        """All of a page; an error in place of it, or of a part, is a difference."""
+        self.value("errors", [str(error.value) for error in app.error], [])
         for heading in app.subheader:
             if named := re.fullmatch(r"Model (\d+)", str(heading.value)):
                 self.run_id = int(named[1])

@@ -12,7 +12,9 @@ from typing import Any
 
 import pytest
 
+from seqcls.errors import StoreError
 from sweeps import api
+from tests.app import open_app
 from tests.chaos.compare_values import (
     Comparison,
     between_databases,
@@ -20,6 +22,7 @@ from tests.chaos.compare_values import (
     put_unfinished,
     table_of,
 )
+from tests.chaos.drawn_values import Drawn, Selection
 from tests.chaos.ledger import Ledger, same
 from tests.conftest import ASSETS, ROOT
 from tests.databases import new_database
@@ -127,6 +130,20 @@ def test_an_interval_that_is_another_is_a_difference(
     one = Comparison("narrow", files["imported"], tmp_path, short=True)
     one.comparisons()
     assert any("failing" in x for x in one.ledger.differences)
+
+
+def test_an_error_in_place_of_a_page_is_a_difference(
+    files: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(*_: Any) -> Any:
+        raise StoreError("it cannot be read")
+
+    one = Comparison("broken", files["imported"], tmp_path, short=True)
+    monkeypatch.setattr("dashboard.data.configurations", refused)
+    for page in ("compare", "failing"):
+        app = open_app(monkeypatch, one.db, page)
+        Drawn(one.facts, one.ledger, f"page {page}", Selection()).page(app)
+        assert one.ledger.different[f"page {page}"]
 
 
 @pytest.mark.parametrize(
