@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, astuple, dataclass, field, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Self
 
@@ -292,6 +292,11 @@ class OutcomeCounts:
         """
         names = ("seeds", "judged", "learned", "judged_beyond", "generalize")
         return cls(*(int(configurations[name].sum()) for name in names))
+
+    def without(self, others: Self) -> Self:
+        """The counts of the models that are not among these others."""
+        pairs = zip(astuple(self), astuple(others), strict=True)
+        return type(self)(*(count - left_out for count, left_out in pairs))
 
 
 def describe_counts(counts: OutcomeCounts, which: str = " models") -> str:

@@ -29,7 +29,7 @@ from seqcls.theory.table import NOT_KNOWN
 from sweeps.api import Store, reading
 from sweeps.api.reading import Note, SweepRecord, View
 from sweeps.grid.written_spec import toml_of
-from sweeps.results import Outcome, OutcomeCounts, setting_names
+from sweeps.results import Outcome, setting_names
 
 MOST_SWEEPS = 100
 """That are listed on a page, the latest; a page that leads to the pages of sweeps lists all."""
@@ -170,8 +170,9 @@ def _head(page: _ReportPage) -> str:
         if page.only and len(models) == 1:
             which = " that matches the filters"
     fail = models_fail(int(models["failing"].sum()), len(models), which)
-    table = configurations.table(replace(view, failing=False, outcomes=(), kind=None))
-    came_to, words = OutcomeCounts.of(table), measures.words_of(models["config_id"]).words
+    every = replace(view, failing=False, outcomes=(), kind=None)
+    table, came_to = configurations.table(every), data.count_outcomes(every)
+    words = measures.words_of(models["config_id"]).words
     picked = int(models["picked"].sum())
     drawn = ""
     if picked < len(models):
@@ -180,7 +181,7 @@ def _head(page: _ReportPage) -> str:
             "medians cover all."
         )
     means = measures.failing(page.view.below, words)
-    known = [outcomes.details(came_to, words)]
+    known = [outcomes.details(came_to, words), budgets.describe_further(every)]
     known.append(outcomes.meaning(words, view.learned_at, view.below))
     known.append(configurations.describe_unknown(table, models))
     said = "" if len(sweeps) != 1 else "".join(_write_notes(sweeps[0]))

@@ -24,7 +24,7 @@ from seqcls.interpretability.wording import percent
 from seqcls.kinds import Measure
 from seqcls.theory.table import NOT_KNOWN
 from sweeps.api.reading import View
-from sweeps.results import Outcome, OutcomeCounts, setting_names
+from sweeps.results import Outcome, setting_names
 
 # Pixels of the table; it scrolls beyond.
 MOST_HEIGHT = 388
@@ -115,12 +115,13 @@ def _glance(counts: pd.DataFrame, view: View) -> bool:
     done, failing = int(total["seeds"]), int(total["failing"])
     words = measures.words_of(counts["config_id"]).words
     if done:
-        came_to = OutcomeCounts.of(counts)
+        came_to = data.count_outcomes(view)
         st.markdown(
             f"**{verbatim(outcomes.headline(came_to, words))}**",
             help=verbatim(outcomes.meaning(words, view.learned_at, view.below)),
         )
-        if said := outcomes.details(came_to, words):
+        known = (outcomes.details(came_to, words), budgets.describe_further(view))
+        if said := " ".join(filter(None, known)):
             st.caption(verbatim(said))
     # In a row that wraps: in columns, names would be cut off at 820 pixels.
     with st.container(horizontal=True, gap="medium", key="glance"):

@@ -202,6 +202,15 @@ def show(config_ids: Sequence[int], view: View) -> None:
     st.caption(verbatim(meaning(models, view)))
 
 
+def describe_further(view: View) -> str:
+    """How many models in scope are not counted beside the same with a larger budget; or nothing."""
+    number = len(data.trained_further(view))
+    if not number:
+        return ""
+    are = "1 model is" if number == 1 else f"{number:,} models are"
+    return f"{are} not counted: the same seeds were trained with a larger budget."
+
+
 FURTHER = "4x"
 """The budget that a page offers; the command takes any."""
 

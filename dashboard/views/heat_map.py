@@ -15,6 +15,7 @@ from seqcls.fields import language_fields
 from seqcls.interpretability.wording import percents
 from seqcls.kinds import ACCURACY, Measure
 from sweeps.api.reading import View
+from sweeps.grid.budgets import BUDGET_FIELDS
 from sweeps.results import Outcome
 from sweeps.statistics.intervals import FEWEST, median_intervals, wilson
 
@@ -81,6 +82,13 @@ def language_settings(view: View, language: str) -> dict[str, Any]:
     return {name: settings[name] for name in named if name in settings}
 
 
+def counts_once(fields: list[str]) -> bool:
+    """Whether a seed that was trained with several budgets counts once, with its largest: where
+    no axis is of budgets.
+    """
+    return not {*fields} & {*BUDGET_FIELDS}
+
+
 @data.shared
 def cells(
     view: View, language: str | None, fields: list[str], measure: Measure = ACCURACY
@@ -90,6 +98,8 @@ def cells(
     And predicted: what theory says of all models of a cell, else `differs`.
     """
     models = _models(view, language)
+    if counts_once(fields):
+        models = models[~models["run_id"].isin(data.trained_further(view))]
     if measure.name not in models:
         shares = data.output_shares(tuple(models["run_id"]))
         models = models.merge(shares[["run_id", measure.name]], on="run_id")

@@ -77,6 +77,20 @@ def test_every_value_is_what_sql_says(
     assert sum(ledger.compared.total() for ledger in ledgers) > (LEAST if long else 5_000)
 
 
+SAYING = (
+    *("runs --json", "api.runs", "status", "export csv", "compare --json", "compare", "report"),
+    *("page compare", "page failing", "page map", "page sweeps", "page model", "page compare_two"),
+    *("importance", "page guide"),
+)
+"""What says of models whether they learned and generalize; beside a site."""
+
+
+def test_every_outcome_is_what_sql_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ledger = Comparison("runs", ROOT / "runs.db", tmp_path, short=True).outcomes(monkeypatch)
+    assert not ledger.differences, table_of([ledger])
+    assert [surface for surface in SAYING if not ledger.compared[surface]] == []
+
+
 def altered(file: Path, folder: Path, sql: str) -> Path:
     """A copy of a database with one stored number that is another."""
     copy = Path(shutil.copy(file, folder / "altered.db"))
