@@ -330,9 +330,10 @@ def importance(view: View, config_ids: tuple[int, ...], measure: str) -> pd.Data
     seeds = models(view)
     seeds = seeds[seeds["config_id"].isin(config_ids)]
     budgets, chosen = budget_models(), differences.MEASURES[measure]
-    once = _judged_by(differences.with_largest_budget(seeds, budgets), measure)
+    joined = differences.with_largest_budget(seeds, budgets)
+    once = _judged_by(joined, measure)
     effects = differences.importance(once, _settings_of(once), chosen)
-    if len(once) == len(_judged_by(seeds, measure)):
+    if joined["config_id"].nunique() == seeds["config_id"].nunique():
         return effects
     # A seed with two budgets is one model: only to compare budgets does it count with each.
     each = _judged_by(differences.with_every_budget(seeds, budgets), measure)

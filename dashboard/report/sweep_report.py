@@ -181,7 +181,8 @@ def _head(page: _ReportPage) -> str:
             "medians cover all."
         )
     means = measures.failing(page.view.below, words)
-    known = [outcomes.details(came_to, words), budgets.describe_further(every)]
+    further = len(data.trained_further(every))
+    known = [outcomes.details(came_to, words), budgets.describe_further(further)]
     known.append(outcomes.meaning(words, view.learned_at, view.below))
     known.append(configurations.describe_unknown(table, models))
     said = "" if len(sweeps) != 1 else "".join(_write_notes(sweeps[0]))

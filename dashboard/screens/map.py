@@ -83,7 +83,7 @@ def _maps(view: View, language: str | None, fields: list[str], header: DeltaGene
     words = measures.words_of(measured).words
     _say_what_is_left_out(view, language, grouped, words.task)
     _say_what_is_pooled(table, fields, grouped)
-    if heat_map.counts_once(grouped) and (said := budgets.describe_further(view)):
+    if said := budgets.describe_further(heat_map.count_further(view, language, grouped)):
         st.caption(said)
     _say_what_is_predicted(table, grouped)
     fail = measures.failing(view.below, words)

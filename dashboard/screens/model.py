@@ -7,7 +7,7 @@ from functools import partial
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from dashboard import concurrent_changes, data, filters, layout, links, share
+from dashboard import concurrent_changes, data, layout, links, share
 from dashboard.choosing.opened import open_any, open_model, say
 from dashboard.choosing.run import choose_run, show_missing
 from dashboard.choosing.strings import (
@@ -232,7 +232,7 @@ def show() -> None:
 
 def _model(run_id: int, config: RunConfig, header: DeltaGenerator) -> None:
     layout.name_tab(f"Model {run_id}")
-    judged = filters.thresholds()
+    judged = links.thresholds()
     rows = data.model(run_id, judged)
     if len(rows):
         # As objects: in a row of numbers of one type a large seed would be rounded.

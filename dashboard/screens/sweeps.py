@@ -5,7 +5,7 @@ from dataclasses import replace
 import pandas as pd
 import streamlit as st
 
-from dashboard import actions, data, elements, filters, links, share
+from dashboard import actions, data, elements, links, share
 from dashboard.launch import panel, starting_point, variants
 from dashboard.text import clock, format_value, models_fail
 from dashboard.views import annotating, budgets, losses, running
@@ -42,7 +42,7 @@ def show() -> None:
     chosen = _table(sweeps, written)
     sweep = next(sweep for sweep in sweeps if sweep.id == chosen)
     if sweep.done:
-        view = replace(filters.thresholds(), sweeps=(sweep.name,))
+        view = replace(links.thresholds(), sweeps=(sweep.name,))
         share.offer(header, share.file_name(sweep.name), lambda: _models(view), view)
     _sweep(sweep)
 
@@ -64,7 +64,7 @@ def _list_sweeps(sweeps: list[SweepProgress], written: dict[int, Note]) -> list[
 
 
 def _table(sweeps: list[SweepProgress], written: dict[int, Note]) -> int:
-    outcomes, judged = [_outcome(sweep) for sweep in sweeps], filters.thresholds()
+    outcomes, judged = [_outcome(sweep) for sweep in sweeps], links.thresholds()
     shown = pd.DataFrame(
         {
             "name": [sweep.name for sweep in sweeps],
@@ -137,7 +137,7 @@ def _share(count: int, of: int) -> float | None:
 
 
 def _outcome(sweep: SweepProgress) -> SweepOutcome:
-    return data.sweep_outcomes(filters.thresholds()).get(sweep.id, SweepOutcome(0, None))
+    return data.sweep_outcomes(links.thresholds()).get(sweep.id, SweepOutcome(0, None))
 
 
 def _results(sweep: SweepProgress) -> None:
@@ -161,7 +161,7 @@ def _results(sweep: SweepProgress) -> None:
             (links.FAILING_PAGE, "Failing models"),
         ):
             st.page_link(page, label=f"{label}: this sweep", query_params={"sweep": sweep.name})
-    budgets.offer_more(sweep, filters.thresholds())
+    budgets.offer_more(sweep, links.thresholds())
 
 
 def _sweep(sweep: SweepProgress) -> None:

@@ -202,9 +202,8 @@ def show(config_ids: Sequence[int], view: View) -> None:
     st.caption(verbatim(meaning(models, view)))
 
 
-def describe_further(view: View) -> str:
-    """How many models in scope are not counted beside the same with a larger budget; or nothing."""
-    number = len(data.trained_further(view))
+def describe_further(number: int) -> str:
+    """That so many models are not counted beside the same with a larger budget; or nothing."""
     if not number:
         return ""
     are = "1 model is" if number == 1 else f"{number:,} models are"

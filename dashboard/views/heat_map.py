@@ -82,11 +82,17 @@ def language_settings(view: View, language: str) -> dict[str, Any]:
     return {name: settings[name] for name in named if name in settings}
 
 
-def counts_once(fields: list[str]) -> bool:
-    """Whether a seed that was trained with several budgets counts once, with its largest: where
-    no axis is of budgets.
+def _are_further(view: View, models: pd.DataFrame, fields: list[str]) -> "pd.Series[bool]":
+    """Which models are not counted, since the same seed was trained with a larger budget: none
+    where an axis is of budgets.
     """
-    return not {*fields} & {*BUDGET_FIELDS}
+    is_of_budgets = bool({*fields} & {*BUDGET_FIELDS})
+    return models["run_id"].isin(() if is_of_budgets else data.trained_further(view))
+
+
+def count_further(view: View, language: str | None, fields: list[str]) -> int:
+    """How many models of a language no cell counts, since it counts them with a larger budget."""
+    return int(_are_further(view, _models(view, language), fields).sum())
 
 
 @data.shared
@@ -98,8 +104,7 @@ def cells(
     And predicted: what theory says of all models of a cell, else `differs`.
     """
     models = _models(view, language)
-    if counts_once(fields):
-        models = models[~models["run_id"].isin(data.trained_further(view))]
+    models = models[~_are_further(view, models, fields)]
     if measure.name not in models:
         shares = data.output_shares(tuple(models["run_id"]))
         models = models.merge(shares[["run_id", measure.name]], on="run_id")

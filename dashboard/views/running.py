@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import streamlit as st
 
-from dashboard import actions, data, filters, links
+from dashboard import actions, data, links
 from dashboard.text import verbatim
 from seqcls.errors import SeqclsError
 from sweeps.access import control
@@ -81,7 +81,7 @@ def _show_ended() -> None:
         names = {sweep.id: sweep.name for sweep in data.progress()}
         ended = [names[x] for x in st.session_state.get(ENDED, []) if x in names]
         for name in ended:
-            counts = data.configurations(replace(filters.thresholds(), sweeps=(name,)))
+            counts = data.configurations(replace(links.thresholds(), sweeps=(name,)))
             told = describe_counts(OutcomeCounts.of(counts))
             # Not as a success: none of them may have learned.
             st.info(verbatim(f"{name} is done: {told}."), icon=":material/check:")

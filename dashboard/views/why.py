@@ -7,7 +7,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from dashboard import data, filters, links
+from dashboard import data, links
 from dashboard.charts.legend import deduplicate_legends
 from dashboard.charts.pointing import hint
 from dashboard.charts.scales import SIDE
@@ -98,7 +98,7 @@ def _summary(chosen: Chosen) -> None:
     model = chosen.model.at(chosen.model.stored.kept_epoch)
     summary = summed_up(model, chosen.errors)
     st.subheader("Why does this model fail?")
-    learned_at = filters.thresholds().learned_at
+    learned_at = links.thresholds().learned_at
     if (not_learned := data.why_not_learned(chosen.model.run_id, learned_at)) is not None:
         st.markdown(
             f"It has not learned the trained lengths: it is {verbatim(not_learned)}. Its errors, "

@@ -274,10 +274,11 @@ class Comparison:
                 true = {x: self.true_run(x, learned_at, below) for x in chosen}
                 what = f"runs that are {came_to} at {learned_at} and {below}"
                 self.ledger.rows("runs --json", what, json.loads(asked), true, lambda x: x["id"])
-                given = {"learned_at": learned_at, "below": below}
-                rows = api.runs(self.store, outcome=came_to, **given).to_dict("records")
-                told = {row["id"]: row["outcome"] for row in rows}
-                self.ledger.value("api.runs", what, told, dict.fromkeys(chosen, came_to))
+                rows = api.runs(
+                    self.store, outcome=came_to, learned_at=learned_at, below=below
+                ).to_dict("records")
+                told = sorted((row["id"], row["outcome"]) for row in rows)
+                self.ledger.value("api.runs", what, told, sorted((x, came_to) for x in chosen))
 
     def _selections(self) -> Iterator[tuple[list[str], list[int]]]:
         """Options of `runs`, and the runs that they mean."""
