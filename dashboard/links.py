@@ -98,11 +98,11 @@ def thresholds() -> View:
     """All runs, judged by the accuracies that are set now."""
     chosen = {name: st.session_state.get(name) for name in THRESHOLDS}
     # A threshold of 0 is one, too.
-    below, learned_at = (
-        as_share(usual if chosen[name] is None else chosen[name])
+    shares = {
+        name: as_share(usual if (own := chosen[name]) is None else float(own))
         for name, usual in THRESHOLDS.items()
-    )
-    return View(below=below, learned_at=learned_at)
+    }
+    return View(below=shares["below"], learned_at=shares["learned"])
 
 
 def as_share(percent: float) -> float:

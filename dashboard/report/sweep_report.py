@@ -190,8 +190,8 @@ def _head(page: _ReportPage) -> str:
         f"<h1>{html.escape(page.title)}</h1>\n{said}{quiet(page.only) if page.only else ''}\n"
         f"<p><strong>{html.escape(outcomes.headline(came_to, words))}</strong></p>\n"
         f"{quiet(' '.join(filter(None, known)))}\n"
-        f"<p><strong>{fail[0].upper()}{fail[1:]}</strong>. Failing: {html.escape(means)} Median "
-        f"accuracy {percent(models['accuracy'].median())}.{drawn}</p>\n"
+        f"<p><strong>{fail[0].upper()}{fail[1:]}</strong> on the whole test. Failing: "
+        f"{html.escape(means)} Median accuracy {percent(models['accuracy'].median())}.{drawn}</p>\n"
         f"{'' if len(sweeps) == 1 and page.pages is None else _list(sweeps, page.pages or {})}\n"
         f"{quiet(f'Written by seqcls {__version__}.')}"
     )
@@ -292,7 +292,10 @@ def _table(table: pd.DataFrame) -> str:
         "median accuracy": table["median_accuracy"].map(percent),
         "95% interval": table["interval"].fillna(""),
         "shortcut": shortcuts.within_and_beyond(table),
-        "solved length": table["median_solved_length"].map(measures.solved_or_none),
+        # Of seeds that have not learned, no length is told.
+        "solved length": table["median_solved_length"]
+        .map(measures.solved_or_none)
+        .where((table["judged"] == 0) | (table["learned"] > 0), ""),
     }
     shown = table[naming].assign(**{name: x.where(tested, "") for name, x in results.items()})
     if table["shortcut_reader"].isna().all():

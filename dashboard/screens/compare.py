@@ -120,10 +120,8 @@ def _glance(counts: pd.DataFrame, view: View) -> bool:
             f"**{verbatim(outcomes.headline(came_to, words))}**",
             help=verbatim(outcomes.meaning(words, view.learned_at, view.below)),
         )
-        known = (
-            outcomes.details(came_to, words),
-            budgets.describe_further(len(data.trained_further(view))),
-        )
+        further = len(data.trained_further(view))
+        known = (outcomes.details(came_to, words), budgets.describe_further(further))
         if said := " ".join(filter(None, known)):
             st.caption(verbatim(said))
     # In a row that wraps: in columns, names would be cut off at 820 pixels.
