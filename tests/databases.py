@@ -73,7 +73,8 @@ def new_database(server: str, template: str) -> str:
     name = f"test_{next(_numbers)}"
     psycopg = pytest.importorskip("psycopg")
     with psycopg.connect(server, autocommit=True) as connection:
-        connection.execute(f"CREATE DATABASE {name} TEMPLATE {template}")
+        # Its files are copied, which takes half as long as to write all that stands in them.
+        connection.execute(f"CREATE DATABASE {name} TEMPLATE {template} STRATEGY FILE_COPY")
     return make_url(server).set(database=name).render_as_string(hide_password=False)
 
 
