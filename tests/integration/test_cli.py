@@ -81,20 +81,6 @@ def test_a_sweep_of_ones_own_is_trained_once(short_spec: Path, tmp_path: Path) -
     ]
 
 
-def test_in_this_process_or_in_others_the_results_are_the_same(
-    short_spec: Path, tmp_path: Path
-) -> None:
-    digests = []
-    for workers in ("0", "2"):
-        db = tmp_path / f"{workers}.db"
-        sweep = ("sweep", str(short_spec), "--db", str(db), "--workers", workers)
-        run_main(*sweep).check_returncode()
-        with closing(sqlite3.connect(db)) as connection:
-            digests.append(connection.execute("SELECT digest FROM run ORDER BY id").fetchall())
-    assert digests[0] == digests[1]
-    assert len(digests[0]) == 6
-
-
 @pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGTERM])
 def test_a_stopped_sweep_goes_on_where_it_was(tmp_path: Path, end: signal.Signals) -> None:
     spec = tmp_path / "long.toml"
