@@ -65,7 +65,7 @@ def test_a_worker_of_the_fused_engine_loads_no_pytorch_and_no_linear_algebra() -
 
 def test_a_sweep_of_ones_own_is_trained_once(short_spec: Path, tmp_path: Path) -> None:
     db = ("--db", str(tmp_path / "own.db"))
-    first = run("sweep", str(short_spec), *db, "--workers", "0")
+    first = run_main("sweep", str(short_spec), *db, "--workers", "0")
     assert "short: trained 6 runs in" in first.stdout
     assert "6/6 runs" in first.stderr
     again = run_main("sweep", str(short_spec), *db)
@@ -141,7 +141,7 @@ def test_tables_show_what_json_holds() -> None:
 
 
 def test_the_exhaustive_check_of_a_shipped_run_is_shown() -> None:
-    said = run("verdict", "all_initializations/2", *DB).stdout
+    said = run_main("verdict", "all_initializations/2", *DB).stdout
     assert "of 1,373,700 multisets up to length 200" in said
     assert "(190 false positives" in said
     assert "the shortest is ab{66}" in said
@@ -235,7 +235,7 @@ def session_members(leader: int) -> list[int]:
 
 
 def test_the_environment_names_the_database(tmp_path: Path) -> None:
-    assert "43 runs" in run("runs", SEQCLS_DB=str(ROOT / "runs.db")).stdout
+    assert "43 runs" in run_main("runs", SEQCLS_DB=str(ROOT / "runs.db")).stdout
     assert "does not exist" in refused("runs", SEQCLS_DB=str(tmp_path / "none.db"))
 
 
@@ -266,8 +266,8 @@ def test_a_users_mistake_is_answered_in_one_line(arguments: list[str], says: str
 
 
 def test_a_mistake_leaves_nothing_behind(tmp_path: Path) -> None:
-    for arguments in (["sweep", "nope"], ["runs"]):
-        refusal(run(*arguments, "--db", str(tmp_path / "x.db")))
+    refused("sweep", "nope", "--db", str(tmp_path / "x.db"))
+    refusal(run("runs", "--db", str(tmp_path / "x.db")))
     assert list(tmp_path.iterdir()) == []
 
 

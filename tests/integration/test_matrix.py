@@ -449,7 +449,7 @@ def check_metrics(compared: Compared, shown: dict[str, str]) -> None:
         (page, kind)
         for number, page in enumerate(PAGES)
         for place, kind in enumerate(KINDS)
-        if LONG or (number + place) % 3 == 0
+        if LONG or (number + place) % 5 == 0
     ],
     ids=str,
 )
