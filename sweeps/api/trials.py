@@ -293,10 +293,12 @@ def trials(store: Store, run_id: int, mechanisms: Sequence[str]) -> tuple[Remedy
     seeds = sorted(int(seed) for seed in alike["model_seed"])
     by_meaning = _by_meaning(queries.configs(store))
     trials = []
-    for suggestion, mended in rank(loops(store), suggestions(resolve(config), mechanisms)):
-        other = change_fields(config, suggestion.fields)
-        same = tuple(by_meaning.get(_meaning(other), []))
-        tried = queries.runs(store, View(config_ids=same))
+    ranked = rank(loops(store), suggestions(resolve(config), mechanisms))
+    others = [change_fields(config, suggestion.fields) for suggestion, _ in ranked]
+    same = [by_meaning.get(_meaning(other), []) for other in others]
+    every = queries.runs(store, View(config_ids=tuple({x for ids in same for x in ids})))
+    for (suggestion, mended), other, ids in zip(ranked, others, same, strict=True):
+        tried = every[every["config_id"].isin(ids)]
         spec = trial_spec(other, suggestion, seeds)
         states = tried["state"].value_counts()
         waiting = int(states.get(RunState.QUEUED, 0) + states.get(RunState.RUNNING, 0))

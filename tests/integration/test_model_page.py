@@ -197,7 +197,7 @@ def test_where_only_the_kept_epoch_is_stored_there_are_two_epochs(
 ) -> None:
     store = open_writer(str(tmp_path / "small.db"))
     spec = {"name": "a_*b*", "model_seeds": [0], "fixed": SHORT, "checkpoints": "best_epoch"}
-    work(store, [writer.submit(store, parse_spec(spec))], WorkOptions(workers=1))
+    work(store, [writer.submit(store, parse_spec(spec))], WorkOptions(0))
     app = model(monkeypatch, file_of(store), run="1")
     slider = app.select_slider(key="epoch")
     assert len(slider.options) == 2
