@@ -132,8 +132,8 @@ def theory(
         list[str] | None,
         typer.Option(
             "--set",
-            help="A field of the task or the network, as pattern='(ab)*' or positions=rotary; "
-            "repeatable.",
+            help="A field of the task or the network, as pattern='(ab)*', path=lang.att or "
+            "positions=rotary; repeatable.",
         ),
     ] = None,
     as_json: AsJson = False,
@@ -144,7 +144,10 @@ def theory(
     conditions = settings or []
     fields: dict[str, Any] = {}
     for text in conditions:
-        name, value = condition(text, f"--set {text}")
+        if text.startswith("path="):
+            name, value = "path", text.removeprefix("path=")
+        else:
+            name, value = condition(text, f"--set {text}")
         if fields.setdefault(name, value) != value:
             raise ConfigError(
                 f"--set {text}: {name} has another value before; leave one of them out"

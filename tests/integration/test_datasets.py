@@ -26,7 +26,7 @@ from seqcls.interpretability.minimal import minimal_failing
 from seqcls.interpretability.trained_model import TrainedModel
 from seqcls.problem import Problem, configuration, resolve
 from seqcls.strings import datasets
-from seqcls.strings.datasets import Dataset, Row, dataset_of, remember
+from seqcls.strings.datasets import Dataset, Row, dataset_of, remember, unpack
 from seqcls.strings.token_strings import TokenStrings
 from sweeps.api import states
 from sweeps.api.presentation import prefixes_frame, said_of
@@ -162,7 +162,7 @@ def test_a_dataset_is_stored_once_and_taken_over(store: Store, tmp_path: Path) -
     merge(other, store)
     with other.begin() as connection:
         loaded = load_dataset(connection, dataset.digest)
-        assert loaded is not None
+        assert isinstance(loaded, Dataset)
         assert (loaded.name, list(loaded.rows())) == ("a.csv", list(dataset.rows()))
         connection.exec_driver_sql("UPDATE dataset SET rows = substr(rows, 1, 20)")
     with pytest.raises(StoreDamagedError, match="dataset 1: rows"), other.begin() as connection:
@@ -173,7 +173,7 @@ def test_what_is_no_pack_is_refused(tmp_path: Path) -> None:
     packed = read_dataset(_written(tmp_path / "a.csv", LABELED)).to_bytes()
     for damaged in (b"", b"x", packed[:-3], packed + b"x"):
         with pytest.raises(DatasetError, match="cannot be unpacked"):
-            Dataset.from_bytes(damaged)
+            unpack(damaged)
 
 
 MALFORMED: dict[str, tuple[str | bytes, str]] = {
@@ -406,7 +406,7 @@ def test_brackets_of_four_kinds_are_tokens(tmp_path: Path) -> None:
     path = _written(tmp_path / "a.csv", "tokens,label\n([{<>}]),1\n([{<>)]},0\n")
     dataset = read_dataset(path)
     assert dataset.alphabet == "()<>[]{}"
-    assert Dataset.from_bytes(dataset.to_bytes()).digest == dataset.digest
+    assert unpack(dataset.to_bytes()).digest == dataset.digest
 
 
 def test_a_string_of_ten_thousand_long_tokens_is_read(tmp_path: Path) -> None:
