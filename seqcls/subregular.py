@@ -10,10 +10,12 @@ neutral: a class on a tier is the class itself, where they are left out.
 A factor of width k may begin or end with the string: `⋊` and `⋉` count as letters of it.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+import math
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
 from jaxtyping import Bool, Int64
@@ -26,13 +28,17 @@ from seqcls.monoids import Monoid, Table, monoid_of
 MAX_FACTORS = 300_000
 """The most factors of one width, times states, among which the least width is sought."""
 
-MAX_COUNTS = 20_000
+MAX_COUNTS = 3_000
 """The most numbers in which factors of one width occur, counted up to t."""
 
 MAX_SUBSEQUENCES = 500
 """The most least subsequences that decide a language."""
 
+MAX_STRETCHES = 100_000
+"""The most stretches of letters that are followed for the least k of a piecewise testable one."""
+
 Letters = tuple[int, ...]
+State = TypeVar("State", bound=Hashable)
 
 
 @dataclass(frozen=True)
@@ -296,9 +302,13 @@ class Subregular:
     @cached_property
     def smallest(self) -> tuple[Membership, ...]:
         """The classes that it is in, without those that hold another of them."""
-        held = {name: found for name in CLASSES if (found := self.find(name)) is not None}
-        larger = {above for name in held for above in _larger(name)}
-        return tuple(found for name, found in held.items() if name not in larger)
+        larger: set[str] = set()
+        smallest = []
+        for name in CLASSES:
+            if name not in larger and (found := self.find(name)) is not None:
+                smallest.append(found)
+                larger.update(_larger(name))
+        return tuple(smallest)
 
     def find(self, name: str) -> Membership | None:
         """The language's membership in a class; None where it is not in it.
@@ -337,6 +347,7 @@ class Subregular:
                 k, t = self._width(local, on_tier) if held else (None, None)
             case "PT":
                 held = _is_acyclic(self.monoid.following) and _is_acyclic(self.monoid.preceding)
+                k = self._height() if held else None
             case "PLT":
                 held = self.find("SF") is not None and self._dot_depth_violation(on_tier) is None
             case "SF":
@@ -428,6 +439,47 @@ class Subregular:
         found = below(self._start)
         return None if found is None else max([1, *map(len, found)])
 
+    def _height(self) -> int | None:
+        """The least k of a piecewise testable language.
+
+        Two strings with the same subsequences of up to k letters are in it or not if and only if
+        those are that differ by one letter, u v and u a v. These have the same if and only if
+        u ends in p, and v begins with q, p + q = k, stretches such that each, going away from the
+        a, has all letters of the one before, and the first an a (Simon 1975). So k is one more
+        than the most stretches about a letter that matters.
+        """
+        states = len(self._accepting)
+        before: list[list[tuple[int, int]]] = [[] for _ in range(states)]
+        for letter, state in zip(*np.nonzero(self._columns >= 0), strict=True):
+            before[self._columns[letter, state]].append((1 << int(letter), int(state)))
+        columns = self._columns.T.tolist()
+
+        def to_start(state: int) -> Iterator[tuple[int, int]]:
+            yield from before[state]
+
+        def apart(pair: tuple[int, int]) -> Iterator[tuple[int, tuple[int, int]]]:
+            for letter, after in enumerate(zip(columns[pair[0]], columns[pair[1]], strict=True)):
+                if after[0] != after[1]:
+                    yield 1 << letter, after
+
+        def differ(pair: tuple[int, int]) -> bool:
+            return bool(self._accepting[pair[0]] != self._accepting[pair[1]])
+
+        ahead = _Stretches(to_start, lambda state: state == self._start)
+        behind = _Stretches(apart, differ)
+        try:
+            return 1 + max(
+                (
+                    ahead.most(state, 1 << letter, 0) + behind.most((state, after), 1 << letter, 0)
+                    for state in range(states)
+                    for letter, after in enumerate(columns[state])
+                    if after != state
+                ),
+                default=0,
+            )
+        except ConfigError:
+            return None
+
     def _idempotents(self, on_tier: bool) -> Int64[np.ndarray, " idempotent"]:
         """Those of the syntactic semigroup. The monoid's 1 is among them if a letter is neutral."""
         products = self.monoid.products
@@ -475,12 +527,12 @@ class Subregular:
         idempotents = self._idempotents(on_tier)
         linked = np.zeros((states, size), dtype=bool)
         rows, columns = np.nonzero((elements[idempotents] == np.arange(states)).T)
-        codes = rows * size + idempotents[columns]
-        while len(codes):
-            linked.ravel()[codes] = True
-            rows, columns = np.divmod(codes, size)
-            codes = np.unique(rows[:, None] * size + monoid.following[columns])
-            codes = codes[~linked.ravel()[codes]]
+        columns = idempotents[columns]
+        while len(rows):
+            linked[rows, columns] = True
+            fresh = np.zeros_like(linked)
+            fresh[rows[:, None], monoid.following[columns]] = True
+            rows, columns = np.nonzero(fresh & ~linked)
         states_of, elements_of = np.nonzero(linked)
         _, components = _components(self._columns.T)
         number, left = _components(monoid.preceding)
@@ -528,15 +580,14 @@ class Subregular:
         Raises:
             ConfigError: there are too many factors.
         """
-        starts, moves = self._walks(k, on_tier) or (None, None)
-        if starts is None or moves is None:
+        if (walks := self._walks(k, on_tier)) is None:
             return None
-        t = 1
-        while not _counts_decide(starts, moves, t):
-            if t == (most or len(self._accepting)):
+        for t in range(1, (most or len(self._accepting)) + 1):
+            if (alike := _alike(*walks, t)) is None:
+                return t
+            if alike[0] == alike[1]:
                 return None
-            t += 1
-        return t
+        return None
 
     def _walks(self, k: int, on_tier: bool) -> "tuple[list[Node], dict[Node, list[Move]]] | None":
         columns = self._columns_of(on_tier)
@@ -568,12 +619,12 @@ class Subregular:
         _, places = _components(other)
         counted |= places[before] != places[after]
         moves: dict[Node, list[Move]] = {}
-        rows, letter = np.nonzero(counted[factors])
-        ends = following[rows, letter]
+        rows, chosen = np.nonzero(counted[factors])
+        ends = following[rows, chosen]
         edges = np.unique(
             np.column_stack(
                 [
-                    components[rows], places[vertex[rows]], factors[rows, letter],
+                    components[rows], places[vertex[rows]], factors[rows, chosen],
                     components[ends], places[vertex[ends]],
                 ]
             ),
@@ -593,35 +644,102 @@ Move = tuple[int, Node]
 """A factor that counts, and where it leads."""
 
 
-def _counts_decide(starts: list[Node], moves: dict[Node, list[Move]], t: int) -> bool:
-    """Whether what counts, up to t, and the last vertex give the component.
+def _alike(
+    starts: list[Node], moves: dict[Node, list[Move]], t: int
+) -> tuple[Counter[int], Counter[int]] | None:
+    """How often what counts occurs in two walks that end in different components, though they
+    begin and end at the same place and up to t they have as many of each; None if there are none.
+
+    Factors are looked at one by one, those that tell apart walks that were alike so far.
 
     Raises:
         ConfigError: there are too many numbers.
     """
+    looked_at: list[int] = []
+    while (walks := _undecided(starts, moves, t, looked_at)) is not None:
+        one, other = walks
+        apart = {x: abs(min(one[x], t) - min(other[x], t)) for x in one | other}
+        if not any(apart.values()):
+            return walks
+        looked_at.append(max(apart, key=lambda x: (apart[x], one[x] + other[x])))
+    return None
+
+
+def _undecided(
+    starts: list[Node], moves: dict[Node, list[Move]], t: int, looked_at: list[int]
+) -> tuple[Counter[int], Counter[int]] | None:
+    """Likewise two walks with as many of each factor that is looked at."""
     covered: set[Node] = set()
-    # A number for each factor that counts, as one: in a system of base t + 1.
-    factors = {factor for following in moves.values() for factor, _ in following}
-    units = {factor: (t + 1) ** place for place, factor in enumerate(sorted(factors))}
+    units = {factor: (t + 1) ** place for place, factor in enumerate(looked_at)}
     for start in starts:
         if start in covered:
             continue
-        reached = {(start[1], 0): start[0]}
-        queue = list(reached)
-        for place, counts in queue:
-            node = (reached[place, counts], place)
+        first = (start[1], 0)
+        reached = {first: (start[0], first, -1)}
+        queue = [first]
+
+        for key in queue:
+            place, counts = key
+            node = (reached[key][0], place)
             covered.add(node)
             for factor, (component, after) in moves.get(node, ()):
-                unit = units[factor]
-                key = (after, counts if counts // unit % (t + 1) == t else counts + unit)
-                if key not in reached:
-                    reached[key] = component
-                    queue.append(key)
-                elif reached[key] != component:
-                    return False
+                unit = units.get(factor, 0)
+                full = not unit or counts // unit % (t + 1) == t
+                to = (after, counts if full else counts + unit)
+                if to not in reached:
+                    reached[to] = (component, key, factor)
+                    queue.append(to)
+                elif reached[to][0] != component:
+                    one, other = _factors_of(reached, key), _factors_of(reached, to)
+                    return Counter([*one, factor]), Counter(other)
             if len(queue) > MAX_COUNTS:
                 raise ConfigError(f"there are more than {MAX_COUNTS:,} numbers of factors")
-    return True
+    return None
+
+
+def _factors_of(
+    reached: Mapping[tuple[int, int], tuple[int, tuple[int, int], int]], key: tuple[int, int]
+) -> Iterator[int]:
+    while (step := reached[key])[2] >= 0:
+        yield step[2]
+        key = step[1]
+
+
+class _Stretches(Generic[State]):
+    """The most stretches of a walk over letters, of which each has all letters of the last."""
+
+    def __init__(
+        self,
+        steps: Callable[[State], Iterable[tuple[int, State]]],
+        ends: Callable[[State], bool],
+    ) -> None:
+        self._steps = steps
+        self._ends = ends
+        self._most: dict[tuple[State, int, int], float] = {}
+
+    def most(self, state: State, last: int, own: int) -> float:
+        """As many as can still follow, to an end; -inf where none is reached.
+
+        Args:
+            state: where the walk is.
+            last: the letters of the last stretch, as bits.
+            own: those of this one so far.
+        """
+        key = (state, last, own)
+        if key in self._most:
+            return self._most[key]
+        if len(self._most) > MAX_STRETCHES:
+            raise ConfigError(f"there are more than {MAX_STRETCHES:,} stretches")
+        most = 0 if self._ends(state) else -math.inf
+        for letter, after in self._steps(state):
+            letters = own | letter
+            if last & ~letters:
+                if letters != own or after != state:
+                    most = max(most, self.most(after, last, letters))
+            else:
+                most = max(most, 1 + self.most(after, letters, 0))
+        self._most[key] = most
+        return most
 
 
 def _components(
