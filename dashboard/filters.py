@@ -272,7 +272,7 @@ def current() -> View:
 def thresholds() -> View:
     """All runs, judged by the accuracies that are set now."""
     state = _chosen_values()
-    return View(below=state["below"] / 100, learned_at=state["learned"] / 100)
+    return View(below=links.as_share(state["below"]), learned_at=links.as_share(state["learned"]))
 
 
 def describe_picked(view: View) -> list[str]:

@@ -3,6 +3,7 @@
 import difflib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from hashlib import sha256
 from typing import Any, Literal, TypeVar
 
@@ -84,6 +85,14 @@ def percentage(text: str) -> float | None:
     except ValueError:
         return None
     return number if 0 <= number <= 100 else None
+
+
+def as_share(percent: float) -> float:
+    """A percentage as a share in [0, 1]: the float that the same share of strings is.
+
+    As floats 99.9 / 100 is more than 999 / 1000.
+    """
+    return float(Decimal(str(percent)) / 100)
 
 
 def _is_almost(name: str, names: Iterable[str]) -> bool:
