@@ -15,6 +15,7 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import islice
 from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
@@ -23,7 +24,8 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from seqcls.errors import ConfigError
-from seqcls.monoids import Monoid, Table, monoid_of
+from seqcls.monoids import MAX_STATES, Monoid, Table, monoid_of
+from seqcls.strings.tokenizer import Tokenizer
 
 MAX_FACTORS = 300_000
 """The most factors of one width, times states, among which the least width is sought."""
@@ -229,6 +231,47 @@ class Membership(NamedTuple):
         return f"{words} on the tier {' '.join(alphabet[x] for x in self.tier)}"
 
 
+class Witness(NamedTuple):
+    """Strings that show that a language is not in a class, of some width at least."""
+
+    name: str
+    k: int
+    inside: tuple[Letters, ...]
+    """Strings in the language."""
+    outside: tuple[Letters, ...]
+    """Strings not in it, which would be in it, or one of those in it would not, if the language
+    were in the class of that width."""
+
+    def describe(self, alphabet: Sequence[str]) -> str:
+        """What the strings are and why they tell, in one sentence."""
+        spell = Tokenizer(alphabet).spell
+        inside, outside = (
+            " and ".join(spell(word) or "the empty string" for word in words)
+            for words in (self.inside, self.outside)
+        )
+        verbs = ["is" if len(words) == 1 else "are" for words in (self.inside, self.outside)]
+        return (
+            f"not {CLASSES[self.name].words}: {inside} {verbs[0]} in it, {outside} {verbs[1]} not, "
+            f"and {_ALIKE[self.name.removeprefix('T')].format(k=self.k)}"
+        )
+
+
+_ALIKE = {
+    "definite": "both have the same last {k} letters",
+    "SL": "every factor of width {k} of the last is one of the first two",
+    "coSL": "every factor of width {k} of the first is one of the others",
+    "SP": "letters left out of the first make the second",
+    "coSP": "letters left out of the second make the first",
+    "LT": "both have the same factors of width {k}",
+    "PT": "both have the same subsequences of up to {k} letters",
+    "LTT": "both have every factor of width {k} as often",
+    "PLT": "both have the same sequences of up to {k} factors of width {k}",
+    "SF": "one repeats the same letters once more, which star-free ones do not tell from some "
+    "number on",
+}
+"""What two strings have in common, on the tier if the class has one."""
+
+
 def smallest_classes(automaton: Table) -> tuple[Membership, ...]:
     """The classes that a language is in and of which it is in no smaller one, in the order of
     `CLASSES`; none of them holds another.
@@ -281,7 +324,16 @@ class Subregular:
     """The classes of one language, each decided when it is asked for."""
 
     def __init__(self, automaton: Table) -> None:
-        """Takes the minimal automaton of the language."""
+        """Takes the minimal automaton of the language.
+
+        Raises:
+            ConfigError: it has too many states.
+        """
+        if len(automaton.table) > MAX_STATES:
+            raise ConfigError(
+                f"its minimal automaton has {len(automaton.table):,} states, more than "
+                f"{MAX_STATES:,}"
+            )
         self._start = automaton.start
         self._accepting = automaton.accepting
         self._num_letters = automaton.table.shape[1]
@@ -309,6 +361,12 @@ class Subregular:
                 smallest.append(found)
                 larger.update(_larger(name))
         return tuple(smallest)
+
+    @property
+    def missed(self) -> tuple[str, ...]:
+        """The classes next below the smallest ones."""
+        held = {found.name for found in self.smallest}
+        return tuple(name for name, known in CLASSES.items() if held & set(known.within))
 
     def find(self, name: str) -> Membership | None:
         """The language's membership in a class; None where it is not in it.
@@ -363,6 +421,189 @@ class Subregular:
                 held = True
         return Membership(name, k, t, self.tier if on_tier else None) if held else None
 
+    def witness(self, name: str, k: int = 3) -> Witness | None:
+        """Strings that show that the language is not in a class of width k; None where it is, or
+        where no few strings show it.
+        """
+        base, on_tier = name.removeprefix("T"), name.startswith("T")
+        if base in {"definite", "SL", "coSL"}:
+            return self._split(name, k, on_tier)
+        if base not in _ALIKE or self.find(name) is not None:
+            return None
+        accepting = self._accepting != base.startswith("co")
+        if base in {"SP", "coSP"}:
+            state, letter, suffix = self._deletion(accepting) or (0, 0, ())
+            prefix = self._access[state]
+            one, other = (*prefix, letter, *suffix), (*prefix, *suffix)
+            return self._sorted(name, k, one, other)
+        if self.find("SF") is None or base == "SF":
+            word = self.monoid.word(int(np.flatnonzero(~self.monoid.aperiodic)[0]))
+            return self._apart("SF", k, word * k, word * (k + 1))
+        if base == "PT":
+            return self._apart(name, k, *self._turn(k))
+        if base == "PLT":
+            return self._back_and_forth(name, k, on_tier)
+        e, f, a, u, b = self._local_violation(base, on_tier) or (0, 0, 0, 0, 0)
+        there, back, first, middle, second = (
+            self._long(e, k), self._long(f, k), *map(self.monoid.word, (a, u, b)),
+        )  # fmt: skip
+        if e == f == u and a == b:
+            once = (*there, *first, *there)
+            return self._apart(name, k, once, (*once, *first, *there))
+        return self._apart(
+            name,
+            k,
+            (*there, *first, *back, *middle, *there, *second, *back),
+            (*there, *second, *back, *middle, *there, *first, *back),
+        )
+
+    def _split(self, name: str, k: int, on_tier: bool) -> Witness | None:
+        """Two states that k letters, or k - 1, keep apart, and from which strings go on."""
+        accepting = self._accepting != ("co" in name)
+        local = name != "definite"
+        groups = np.where(self._live(accepting), 0, -1) if local else np.zeros(len(accepting))
+        apart = list(islice(self._apart_after(groups, on_tier), k + 1 - local))
+        if len(apart) < k + 1 - local or not apart[-1].any():
+            return None
+        columns = self._columns_of(on_tier)
+        letters = self._letters[~self._neutral] if on_tier else self._letters
+        first, second = (int(x) for x in np.argwhere(apart[-1])[0])
+        ends, word = (first, second), []
+        for before in reversed(apart[:-1]):
+            pairs = np.argwhere(
+                before & (columns[:, :, None] == first) & (columns[:, None, :] == second)
+            )
+            letter, first, second = (int(x) for x in pairs[0])
+            word.insert(0, int(letters[letter]))
+        one, other = (*self._access[first], *word), (*self._access[second], *word)
+        differ = accepting[:, None] != accepting
+        _, suffix = self._search([ends], differ) or (0, ())
+        if not self._ends_in(accepting, (*one, *suffix)):
+            one, other, ends = other, one, ends[::-1]
+        good, bad = (*one, *suffix), (*other, *suffix)
+        if not local:
+            return Witness(name, k, (good,), (bad,))
+        _, suffix = self._search([(ends[1], ends[1])], accepting[:, None] & accepting) or (0, ())
+        allowed = (good, (*other, *suffix))
+        return Witness(name, k, *((bad,), allowed) if "co" in name else (allowed, (bad,)))
+
+    def _turn(self, k: int) -> tuple[Letters, Letters]:
+        """Two strings with the same subsequences of up to k letters that make different elements:
+        of two elements of one R-class, or of one L-class, each is made of the other.
+        """
+        monoid = self.monoid
+        for after, order in ((monoid.following, 1), (monoid.preceding, -1)):
+            _, classes = _components(after)
+            several = np.flatnonzero(np.bincount(classes)[classes] > 1)
+            if len(several):
+                one = int(several[0])
+                other = int(several[classes[several] == classes[one]][1])
+                there, back = self._path(after, one, other), self._path(after, other, one)
+                word = monoid.word(one)[::order] + (there + back) * k
+                return word[::order], (word + there)[::order]
+        raise AssertionError
+
+    def _back_and_forth(self, name: str, k: int, on_tier: bool) -> Witness | None:
+        """Two strings that break Knast's identity at the states and elements that are found."""
+        if (found := self._dot_depth_violation(on_tier)) is None:
+            return None
+        monoid, (r, s, q, p) = self.monoid, found
+        idempotents = self._idempotents(on_tier)
+
+        def stay(state: int, element: int) -> Letters:
+            keeps = monoid.elements[idempotents, state] == state
+            keeps &= monoid.products[idempotents, element] == element
+            return self._long(int(idempotents[keeps][0]), k)
+
+        e, f = stay(r, q), stay(s, p)
+        x, y = self._path(self._columns.T, r, s), self._path(self._columns.T, s, r)
+        z, t = self._path(monoid.preceding, p, q)[::-1], self._path(monoid.preceding, q, p)[::-1]
+        before = (*self._access[r], *(e + x + f + y) * k, *e)
+        behind = (*(z + f + t + e) * k, *monoid.word(q))
+        return self._sorted(name, k, before + behind, before + x + f + t + e + behind)
+
+    @cached_property
+    def _access(self) -> list[Letters]:
+        """A shortest string that leads to each state."""
+        words: dict[int, Letters] = {self._start: ()}
+        queue = [self._start]
+        for state in queue:
+            for letter, after in zip(self._letters, self._columns[:, state], strict=True):
+                if int(after) not in words:
+                    words[int(after)] = (*words[state], int(letter))
+                    queue.append(int(after))
+        return [words[state] for state in range(len(self._accepting))]
+
+    def _long(self, idempotent: int, k: int) -> Letters:
+        """A string of at least k - 1 letters that makes an idempotent of the semigroup."""
+        letter = int(self._letters[self._neutral][0]) if not idempotent else -1
+        word = self.monoid.word(idempotent) if idempotent else (letter,)
+        return word * max(1, -(-(k - 1) // len(word)))
+
+    def _apart(self, name: str, k: int, one: Letters, other: Letters) -> Witness:
+        """A witness of two strings that make different elements: what stands around them tells."""
+        pairs = [
+            (self._run(state, one), self._run(state, other))
+            for state in range(len(self._accepting))
+        ]
+        differ = self._accepting[:, None] != self._accepting
+        start, suffix = self._search(pairs, differ) or (0, ())
+        prefix = self._access[start]
+        return self._sorted(name, k, prefix + one + suffix, prefix + other + suffix)
+
+    def _sorted(self, name: str, k: int, one: Letters, other: Letters) -> Witness:
+        if self._ends_in(self._accepting, other):
+            one, other = other, one
+        return Witness(name, k, (one,), (other,))
+
+    def _run(self, state: int, word: Letters) -> int:
+        for letter in word:
+            state = int(self._automaton.table[state, letter])
+        return state
+
+    def _ends_in(self, accepting: Bool[np.ndarray, " state"], word: Letters) -> bool:
+        return bool(accepting[self._run(self._start, word)])
+
+    def _path(self, following: Int64[np.ndarray, "vertex letter"], start: int, end: int) -> Letters:
+        """The letters of a shortest walk."""
+        words: dict[int, Letters] = {start: ()}
+        queue = [start]
+        for vertex in queue:
+            if vertex == end:
+                break
+            for letter, after in zip(self._letters, following[vertex], strict=True):
+                if int(after) not in words:
+                    words[int(after)] = (*words[vertex], int(letter))
+                    queue.append(int(after))
+        return words[end]
+
+    def _search(
+        self, pairs: Sequence[tuple[int, int]], goal: Bool[np.ndarray, "state state"]
+    ) -> tuple[int, Letters] | None:
+        """The number of a pair of states, and a shortest string that leads from it to a goal."""
+        states = len(goal)
+        first = np.array([one * states + other for one, other in pairs], dtype=np.int64)
+        # Of each pair that is met, the one before it and the letter; -2 where it was not met.
+        before = np.full(states**2, -2)
+        by = np.zeros(states**2, dtype=np.int64)
+        codes = np.unique(first)
+        before[codes] = -1
+        while len(codes):
+            if len(met := codes[goal.ravel()[codes]]):
+                code, word = int(met[0]), []
+                while before[code] >= 0:
+                    word.append(int(self._letters[by[code]]))
+                    code = int(before[code])
+                return int(np.flatnonzero(first == code)[0]), tuple(reversed(word))
+            one, other = np.divmod(codes, states)
+            after = (self._columns[:, one] * states + self._columns[:, other]).ravel()
+            fresh = np.flatnonzero(before[after] == -2)
+            reached, places = np.unique(after[fresh], return_index=True)
+            by[reached], origin = np.divmod(fresh[places], len(codes))
+            before[reached] = codes[origin]
+            codes = reached
+        return None
+
     def _columns_of(self, on_tier: bool) -> Int64[np.ndarray, "letter state"]:
         return self._columns[~self._neutral] if on_tier else self._columns
 
@@ -388,31 +629,38 @@ class Subregular:
 
         None where some strings of every length keep two apart.
         """
-        within = (groups[:, None] == groups) & (groups >= 0) & ~np.eye(len(groups), dtype=bool)
-        columns, apart, steps = self._columns_of(on_tier), within, 0
-        while apart.any():
-            first, second = np.nonzero(apart)
-            after = np.zeros_like(apart)
-            after[columns[:, first], columns[:, second]] = True
-            after &= within
-            if (after == apart).all():
+        before, steps = None, 0
+        for apart in self._apart_after(groups, on_tier):
+            if not apart.any():
+                return steps
+            if before is not None and (apart == before).all():
                 return None
-            apart, steps = after, steps + 1
+            before, steps = apart, steps + 1
         return steps
 
-    def _deletion(self, accepting: Bool[np.ndarray, " state"]) -> tuple[int, int] | None:
-        """A state and a letter without which some string is not accepted that was; None: none."""
+    def _apart_after(
+        self, groups: Int64[np.ndarray, " state"], on_tier: bool
+    ) -> Iterator[Bool[np.ndarray, "state state"]]:
+        """Which two states of one group some strings of 0 letters, of 1, of 2 ... lead to from two
+        of one group, all the way.
+        """
+        within = (groups[:, None] == groups) & (groups >= 0) & ~np.eye(len(groups), dtype=bool)
+        columns, apart = self._columns_of(on_tier), within
+        while True:
+            yield apart
+            first, second = np.nonzero(apart)
+            apart = np.zeros_like(within)
+            apart[columns[:, first], columns[:, second]] = True
+            apart &= within
+
+    def _deletion(self, accepting: Bool[np.ndarray, " state"]) -> tuple[int, int, Letters] | None:
+        """A state, a letter and a string: with the letter it is accepted, without it is not."""
         letters, states = np.nonzero(self._columns != np.arange(len(accepting)))
-        codes = np.unique(self._columns[letters, states] * len(accepting) + states)
-        seen = np.zeros(len(accepting) ** 2, dtype=bool)
-        while len(codes):
-            seen[codes] = True
-            first, second = np.divmod(codes, len(accepting))
-            if (accepting[first] & ~accepting[second]).any():
-                return int(first[0]), int(second[0])
-            codes = np.unique(self._columns[:, first] * len(accepting) + self._columns[:, second])
-            codes = codes[~seen[codes]]
-        return None
+        pairs = zip(self._columns[letters, states].tolist(), states.tolist(), strict=True)
+        found = self._search(list(pairs), accepting[:, None] & ~accepting)
+        if found is None:
+            return None
+        return int(states[found[0]]), int(self._letters[letters[found[0]]]), found[1]
 
     def _subsequence_length(self, accepting: Bool[np.ndarray, " state"]) -> int | None:
         """The most letters of the least subsequences that no accepted string has."""
