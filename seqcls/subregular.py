@@ -193,7 +193,7 @@ CLASSES: Mapping[str, SubregularClass] = {
         "by definition",
     ),
     "solvable": SubregularClass(
-        "with solvable groups",
+        "solvable groups",
         ("Reg",),
         "it is in ACC0",
         "every group in the syntactic monoid is solvable",
@@ -404,7 +404,7 @@ class Subregular:
                 held = self.find("SF") is not None and self._local_violation(local, on_tier) is None
                 k, t = self._width(local, on_tier) if held else (None, None)
             case "PT":
-                held = _is_acyclic(self.monoid.following) and _is_acyclic(self.monoid.preceding)
+                held = is_acyclic(self.monoid.following) and is_acyclic(self.monoid.preceding)
                 k = self._height() if held else None
             case "PLT":
                 held = self.find("SF") is not None and self._dot_depth_violation(on_tier) is None
@@ -421,7 +421,7 @@ class Subregular:
                 held = True
         return Membership(name, k, t, self.tier if on_tier else None) if held else None
 
-    def witness(self, name: str, k: int = 3) -> Witness | None:
+    def witness(self, name: str, k: int = 2) -> Witness | None:
         """Strings that show that the language is not in a class of width k; None where it is, or
         where no few strings show it.
         """
@@ -1003,7 +1003,8 @@ def _components(
     return int(count), components.astype(np.int64)
 
 
-def _is_acyclic(following: Int64[np.ndarray, "vertex edge"]) -> bool:
+def is_acyclic(following: Int64[np.ndarray, "vertex edge"]) -> bool:
+    """Whether a graph has no circles but those of one vertex."""
     return _components(following)[0] == len(following)
 
 
