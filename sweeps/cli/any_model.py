@@ -160,10 +160,20 @@ def theory(
             {"network": each.network, "predictions": [asdict(x) for x in each.predictions]}
             for each in said.networks
         ]
-        record = {"task": said.task, "language": said.language, "networks": networks}
+        record = {
+            "task": said.task,
+            "language": said.language,
+            "classes": [each._asdict() for each in said.classes],
+            "witnesses": [each._asdict() for each in said.witnesses],
+            "networks": networks,
+        }
         print_record(record)
         return
     say(f"{said.task}\n{said.language}")
+    for found in said.classes:
+        say(f"\n{found.words}: {found.definition}\n  decided by: {found.test}\n  {found.source}")
+    if said.witnesses:
+        say("\n".join(["", *(each.because for each in said.witnesses)]))
     for each in said.networks:
         say("\n".join(["", *_lines(each)]))
 
