@@ -431,45 +431,61 @@ def readers_table(models: pd.DataFrame) -> str:
 
 
 def read_sample(models: pd.DataFrame) -> list[str]:
-    """What the sample comes to, of its languages and of fresh ones."""
-    parts = [("", models[~models["fresh"]]), (" Of fresh languages: ", models[models["fresh"]])]
-    told = [[(said, _read_languages(own)) for said, own in parts if len(own)]]
+    """What the sample comes to, of its languages and of fresh ones: sentences in Markdown."""
+    named = _read_languages(models[~models["fresh"]])
+    fresh = _read_languages(models[models["fresh"]]) if models["fresh"].any() else {}
     return [
-        "".join(said + texts[place] for said, texts in told[0])
-        for place in range(len(told[0][0][1]))
-    ]
-
-
-def _read_languages(models: pd.DataFrame) -> list[str]:
-    """Sentences on what matters: the kind of test, the class, the network; and the border."""
-    cells = models.groupby(["language_class", "language", "model"])[list(KINDS)].median()
-    middle = cells.median()
-    kinds = ", ".join(f"{title} {percent(middle[name])}" for name, title in KINDS.items())
-    by_kind = stats.friedmanchisquare(*(cells[name] for name in KINDS)).pvalue
-    at_border = cells["border_within"].unstack("model")
-    by_network = stats.friedmanchisquare(*(at_border[name] for name in at_border)).pvalue
-    of_networks = at_border.median().sort_values()
-    of_languages = at_border.mean(axis=1)
-    classes = of_languages.groupby("language_class").median().sort_values()
-    by_class = stats.kruskal(*(own for _, own in of_languages.groupby("language_class"))).pvalue
-    deceived = cells[(cells["random_within"] >= LEARNED_AT)]
-    fooled = deceived[deceived["border_within"] < DECEIVED]
-    return [
-        f"**The kind of test matters**: the median over languages and networks is {kinds} "
-        f"(Friedman, {_p(by_kind)}).",
-        f"**The class matters**: at the border (SA) {classes.index[-1]} reaches "
-        f"{percent(classes.iloc[-1])}, {classes.index[0]} {percent(classes.iloc[0])} "
-        f"(Kruskal-Wallis over {len(of_languages)} languages, {_p(by_class)}).",
-        f"**The network matters**: at the border (SA) {of_networks.index[-1]} reaches "
-        f"{percent(of_networks.iloc[-1])}, {of_networks.index[0]} {percent(of_networks.iloc[0])} "
-        f"(Friedman over the same languages, {_p(by_network)}).",
-        f"**Random strings deceive**: of {len(deceived)} pairs of a language and a network with "
-        f"{percent(LEARNED_AT, 0)} of random strings right (SR), {len(fooled)} have less than "
-        f"{percent(DECEIVED, 0)} at the border (SA).",
+        f"**{title}**: {text}." + (f" Of fresh languages: {fresh[what][1]}." if fresh else "")
+        for what, (title, text) in named.items()
     ]
 
 
 DECEIVED = 0.9
+"""The accuracy at the border below which that on random strings has deceived."""
+
+
+def _read_languages(models: pd.DataFrame) -> dict[str, tuple[str, str]]:
+    """What the kind of test, the class and the network come to, and the border: titles and texts.
+
+    Tests are over languages: Friedman's where the same are asked, else that of Kruskal and Wallis.
+    """
+    cells = models.groupby(["language_class", "language", "model"])[list(KINDS)].median()
+    kinds = ", ".join(f"{name} {percent(cells[x].median())}" for x, name in KINDS.items())
+    at_border = cells["border_within"].unstack("model")
+    networks = at_border.median()
+    of_class = [own for _, own in at_border.mean(axis=1).groupby("language_class")]
+    classes = pd.Series({own.index[0][0]: own.median() for own in of_class})
+    deceived = cells[cells["random_within"] >= LEARNED_AT]["border_within"] < DECEIVED
+    by_kind = stats.friedmanchisquare(*(cells[name] for name in KINDS)).pvalue
+    by_class = stats.kruskal(*of_class).pvalue
+    by_network = stats.friedmanchisquare(*(at_border[name] for name in at_border)).pvalue
+    return {
+        "kind": _tested(
+            "kind of test", by_kind, f"medians over languages and networks are {kinds}"
+        ),
+        "class": _tested("class", by_class, f"at the border (SA), {_ends(classes)}"),
+        "network": _tested("network", by_network, f"at the border (SA), {_ends(networks)}"),
+        "border": (
+            "Random strings deceive",
+            f"of {len(deceived)} pairs of a language and a network with "
+            f"{percent(LEARNED_AT, 0)} of random strings right (SR), {int(deceived.sum())} have "
+            f"less than {percent(DECEIVED, 0)} at the border (SA)",
+        ),
+    }
+
+
+def _ends(medians: "pd.Series[float]") -> str:
+    """The greatest and the least of medians over languages."""
+    first, last = medians.idxmax(), medians.idxmin()
+    return (
+        f"the median over languages is {percent(medians[first])} of {first} and "
+        f"{percent(medians[last])} of {last}"
+    )
+
+
+def _tested(what: str, p_value: float, text: str) -> tuple[str, str]:
+    matters = "matters" if p_value < 0.05 else "makes no difference that chance would not"
+    return f"The {what} {matters}", f"{text} ({_p(p_value)})"
 
 
 def _p(value: float) -> str:
