@@ -272,9 +272,9 @@ def tables_of(atlas: Atlas, found: pd.DataFrame) -> dict[str, str]:
     }
     made = {name: table(cells, own, readers=name == "beyond") for name, own in texts.items()}
     made["sums"] = sums(cells, found)
+    made["reading"] = read_atlas(found)
     if len(atlas.sweeps) > 1:
         made["rates"] = rates_table(found)
-        made["reading"] = read_atlas(found)
     return {f"{atlas.name}: {name}": text for name, text in made.items()}
 
 
@@ -305,40 +305,52 @@ def sums(cells: pd.DataFrame, found: pd.DataFrame) -> str:
 
 RECURRENT = ("rnn", "lstm")
 
+READ_FROM = 5
+"""Seeds below this were there when an atlas was read; others were trained afterwards."""
 
-def read_atlas(found: pd.DataFrame) -> str:
-    """What the atlas of languages comes to, as a Markdown list; every number is of its models."""
+
+def statements(found: pd.DataFrame) -> dict[str, str]:
+    """What an atlas comes to, by what it speaks of; every number is of its models."""
     every = with_outcomes(found)
     recurrent, unplaced = every["model"].isin(RECURRENT), every["model"].str.startswith("none")
-    can, cannot = (every["predicted"] == verdict for verdict in ("can", "cannot"))
+    groups = {"models": every["learned"].notna()}
+    if every["predicted"].nunique() > 1:
+        if recurrent.any():
+            groups = {"Transformers": ~recurrent, "recurrent networks": recurrent}
+        groups["what theory excludes at every length"] = every["predicted"] == "cannot"
+        groups["what theory says that weights can do"] = every["predicted"] == "can"
+    said = {}
+    for name, rows in groups.items():
+        general = every[rows & every["generalizes"]]
+        solved = f", on {_listed(general['task'].unique())}" if len(general) else ""
+        said[name] = (
+            f"{int(every[rows]['learned'].sum())} of {int(rows.sum())} learned, and {len(general)} "
+            f"of these generalize{solved}"
+        )
+    if unplaced.any():
+        tasks = every[unplaced & every["learned"]]["task"].unique()
+        said["without positions"] = f"{_listed(tasks)} are learned by some, and no other"
+    learned = every.groupby("task", sort=False)["learned"].agg(["sum", "size"])
+    least = learned[learned["sum"] == learned["sum"].min()]
+    number = f"{least['sum'].iloc[0]} of {least['size'].iloc[0]}"
+    said["the hardest"] = f"{_listed(least.index)}: {number} learned"
+    return said
 
-    def learned(rows: "pd.Series[bool]") -> str:
-        return f"{int(every[rows]['learned'].sum())} of {int(rows.sum())}"
 
-    def general(rows: "pd.Series[bool]") -> str:
-        return f"{int(every[rows]['generalizes'].sum())} of these"
-
-    cells = every[every["generalizes"] & ~recurrent].groupby(CELL, sort=False).size()
-    which = "; ".join(
-        f"`{row['task']}`, {row['model']}: {row['number']}"
-        for row in cells.reset_index(name="number").to_dict("records")
-    )
-    solved = every[every["generalizes"] & recurrent]["task"].unique()
-    by_task = every.groupby("task")["learned"]
-    counting = every[unplaced & every["learned"]]["task"].unique()
-    hardest = str(by_task.mean().idxmin())
-    said = [
-        f"**Learning is not generalizing.** {learned(~recurrent)} Transformers learned the trained "
-        f"lengths, and {general(~recurrent)} generalize ({which}); {learned(recurrent)} recurrent "
-        f"networks learned, and {general(recurrent)} generalize: on {_listed(solved)}.",
-        f"**What theory excludes at every length is learned at the trained ones** by "
-        f"{learned(cannot)} models, and {general(cannot)} generalize. Where theory says that a "
-        f"model can, {learned(can)} learned, and {general(can)} generalize.",
-        f"**Without positions**, {learned(unplaced)} Transformers learned: "
-        f"{_listed(counting)} alone.",
-        f"**The hardest** is `{hardest}`: {learned(every['task'] == hardest)} models learned it.",
-    ]
-    return "\n".join(f"- {text}" for text in said)
+def read_atlas(found: pd.DataFrame) -> str:
+    """What the atlas comes to, as a Markdown table: of all seeds, or of those that it was read
+    from and of those that were trained afterwards.
+    """
+    found = found.merge(atlas_cells(found)[[*CELL, "learning_rate"]])
+    later = found["model_seed"] >= READ_FROM
+    parts = [own for own in (found[~later], found[later]) if len(own)]
+    heads = [f"seeds {own_seeds(own, fresh=False)}" for own in parts]
+    if len(parts) > 1:
+        heads[1] += ", trained afterwards"
+    columns = [statements(own) for own in parts]
+    rows = [[name, *(own[name] for own in columns)] for name in columns[0]]
+    lines = [["", *heads], ["---"] * (1 + len(heads)), *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
 def _listed(tasks: Iterable[str]) -> str:
@@ -400,7 +412,7 @@ def range_title(ends: tuple[int, int]) -> str:
 
 def own_seeds(own: pd.DataFrame, fresh: bool) -> str:
     """The seeds of models: `0 to 9`, or `101 to 112, 201 to 220, fresh`."""
-    seeds = own["model_seed"].sort_values()
+    seeds = own["model_seed"].drop_duplicates().sort_values()
     spans = seeds.groupby((seeds.diff() != 1).cumsum()).agg(["first", "last"]).to_numpy()
     said = [f"{first} to {last}" if first < last else f"{first}" for first, last in spans]
     return ", ".join([*said, *(["fresh"] if fresh else [])])

@@ -24,6 +24,7 @@ from seqcls.errors import (
     VisitorError,
 )
 from sweeps.api import Store, failures, open_reader, overlaps, reading, sweeping
+from sweeps.api import languages as populating
 from sweeps.api import trials as remedy_trials
 from sweeps.api.reading import View, as_of_now, one_moment
 from sweeps.grid.budgets import BUDGET_FIELDS
@@ -218,6 +219,7 @@ def cached(
 
 accuracy_by_drawn = cached(reading.accuracy_by_drawn)
 best_shortcuts = cached(reading.best_shortcuts)
+border_accuracies = cached(reading.border_accuracies)
 breaking_strings = cached(reading.breaking_strings)
 budget_models = cached(reading.budget_models, reading.configs_revision)
 causes = cached(reading.causes)
@@ -239,6 +241,7 @@ not_learned = cached(reading.not_learned)
 newest_losses = cached(reading.newest_losses)
 model_seeds = cached(reading.model_seeds, reading.members_revision)
 models = cached(reading.models)
+populations = cached(populating.populations_of)
 sweep_counts = cached(progressing.counts)
 sweep_names = cached(reading.sweep_names)
 sweep_notes = cached(reading.notes)
@@ -319,8 +322,12 @@ def medians(view: View, listed: int) -> pd.DataFrame:
 
 @partial(shared, of=reading.configs_revision)
 def read_settings(config_ids: tuple[int, ...]) -> pd.DataFrame:
-    """The settings that differ, missing where a configuration does not read them."""
-    return differences.without_unread(settings().loc[list(config_ids)], some_configs(config_ids))
+    """The settings that differ, missing where a configuration does not read them; and the class of
+    each language, where that is known.
+    """
+    configs = some_configs(config_ids)
+    read = differences.without_unread(settings().loc[list(config_ids)], configs)
+    return populating.with_classes(reader(), read, configs)
 
 
 @shared

@@ -49,6 +49,14 @@ _COUNTED = ("tested", "wrong")
 RANGE_COLUMNS = ("tested_within", "wrong_within", "within_from", "tested_beyond", "wrong_beyond")
 """The columns of `run` that say how a run does on trained and on longer lengths."""
 
+BORDER_SHARES = {
+    "random_within": "random, trained lengths",
+    "border_within": "border, trained lengths",
+    "random_beyond": "random, longer",
+    "border_beyond": "border, longer",
+}
+"""Accuracies on the random strings of a test and on those of its border pairs, in words."""
+
 OUTPUT_COUNTS = ("right_length_given", "edits", "target_tokens")
 """What is counted at each length of transductions besides."""
 

@@ -29,7 +29,7 @@ from seqcls.theory.table import NOT_KNOWN
 from sweeps.api import Store, reading
 from sweeps.api.reading import Note, SweepRecord, View
 from sweeps.grid.written_spec import toml_of
-from sweeps.results import Outcome, setting_names
+from sweeps.results import BORDER_SHARES, Outcome, setting_names
 
 MOST_SWEEPS = 100
 """That are listed on a page, the latest; a page that leads to the pages of sweeps lists all."""
@@ -249,6 +249,8 @@ def _worst_first(table: pd.DataFrame) -> str:
     trained_on = data.trained_on(tuple(table["config_id"].tolist()))
     tested = f" {trained_on}" if trained_on else ""
     shortcut = f" Shortcut: {measures.SHORTCUT}" if table["shortcut_reader"].notna().any() else ""
+    if table[list(BORDER_SHARES)].notna().any(axis=None):
+        shortcut = f" Random: {measures.RANDOM} Border: {measures.BORDER}{shortcut}"
     more = len(table) - MOST_LISTED
     cut = f" The table has the first {MOST_LISTED} of {len(table):,}." if more > 0 else ""
     return quiet(
@@ -291,7 +293,7 @@ def _table(table: pd.DataFrame) -> str:
         "failing seeds": table["failing_seeds"],
         "median accuracy": table["median_accuracy"].map(percent),
         "95% interval": table["interval"].fillna(""),
-        "shortcut": shortcuts.within_and_beyond(table),
+        **{x: shortcuts.within_and_beyond(table, x) for x in ("random", "border", "shortcut")},
         # Of seeds that have not learned, no length is told.
         "solved length": table["median_solved_length"]
         .map(measures.solved_or_none)
@@ -300,6 +302,8 @@ def _table(table: pd.DataFrame) -> str:
     shown = table[naming].assign(**{name: x.where(tested, "") for name, x in results.items()})
     if table["shortcut_reader"].isna().all():
         del shown["shortcut"]
+    if table[list(BORDER_SHARES)].isna().all(axis=None):
+        shown = shown.drop(columns=["random", "border"])
     if (table["predicted"] != NOT_KNOWN).any():
         shown["predicted"] = table["predicted"]
     shown = shown.join(table[[name for name in settings if name not in naming]])

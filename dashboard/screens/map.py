@@ -8,7 +8,7 @@ import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from dashboard import elements, filters, layout, links, placement, share
+from dashboard import data, elements, filters, layout, links, placement, share
 from dashboard.text import verbatim
 from dashboard.views import budgets, configurations, heat_map
 from dashboard.views.heat_map import CANNOT, CLICKED
@@ -128,7 +128,9 @@ def _map(
     event = placement.show(chart, f"map {value}", says=says, click=CLICKED)
     for point in event["selection"].get(CLICKED) or []:
         cell = table[table["cell"] == point["cell"]].iloc[0]
-        links.to_compare({**language, **{name: cell[name] for name in grouped}})
+        # The class of a language in a file is no setting that models can be picked by.
+        picked = {name: cell[name] for name in grouped if name in data.settings()}
+        links.to_compare({**language, **picked})
 
 
 def _axes(fields: list[str]) -> tuple[str, str, str | None]:
@@ -179,6 +181,11 @@ def _say_what_is_predicted(table: pd.DataFrame, grouped: list[str]) -> None:
 
 
 def _say_what_is_pooled(table: pd.DataFrame, fields: list[str], grouped: list[str]) -> None:
+    if "learned_n" in table and table["learned_n"].str.endswith("languages").any():
+        st.caption(
+            "Of a cell with several languages, the shares that learned and generalize are means "
+            "over languages, and their intervals over languages: seeds of one are no further ones."
+        )
     if table["configurations"].max() > 1:
         pooled = {name: "" for name in fields if name not in grouped}
         st.caption(

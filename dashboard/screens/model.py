@@ -254,6 +254,7 @@ def _model(run_id: int, config: RunConfig, header: DeltaGenerator) -> None:
             st.caption(verbatim(said))
         remedies.rounding(run_id)
         shortcuts.say_no_better(run_id, config_id)
+        shortcuts.say_border(run_id)
         shortcuts.show(run_id, config_id, config)
         links.to_compare_two("run", [run_id], "Compare with another model")
     show_sections(run_id, config)

@@ -51,8 +51,9 @@ def table(view: View) -> pd.DataFrame:
         failing_seeds; median_accuracy, interval, median_solved_length (not of models that have not
         learned); false_positives,
         false_negatives; sweeps (names, joined), predicted, the columns of
-        `shortcuts.best_readers` and `shortcuts.judge`, and the settings that differ. What no
-        finished run tells is missing. Shares and medians are of all seeds in scope.
+        `shortcuts.best_readers`, `shortcuts.border_medians` and `shortcuts.judge`, and the settings
+        that differ. What no finished run tells is missing. Shares and medians are of all seeds in
+        scope.
     """
     counts = data.configurations(view)
     summed = _with_medians(counts, data.medians(view, MAX_LISTED))
@@ -67,6 +68,7 @@ def table(view: View) -> pd.DataFrame:
     predicted = data.predictions(tuple(config_ids))
     summed["predicted"] = [predicted[config_id].verdict for config_id in config_ids]
     summed = summed.join(shortcuts.best_readers(config_ids))
+    summed = summed.join(shortcuts.border_medians(view), on="config_id")
     summed = summed.join(shortcuts.judge(summed))
     settings = names.settings_that_differ(config_ids).reset_index(drop=True)
     return summed.drop(columns=["picked", "low", "tested", "all_read"]).join(settings)

@@ -7,20 +7,16 @@ automaton has, such as a look around or a memory of groups, is refused by name. 
 
 import re
 from collections import deque
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-from jaxtyping import Bool, Int64, UInt8
 
 from seqcls.cache import remembered
 from seqcls.errors import ConfigError
 from seqcls.strings.alphabets import check_alphabet
-from seqcls.strings.token_strings import TokenStrings
-from seqcls.tasks.automaton import Automaton
-from seqcls.tasks.base import DEFECT, DrawnInBulk
+from seqcls.tasks.automaton import Automaton, OfAutomaton, minimize
 from seqcls.tasks.patterns import CLASS, MAXREPEAT, class_members, obstacle, parse_pattern
 
 MAX_PIECES = 3_000
@@ -62,7 +58,8 @@ def minimal_automaton(pattern: str, alphabet: str) -> Automaton:
         ConfigError: the pattern cannot be read, has tokens outside the alphabet, or is too large.
     """
     expression = _Expression(pattern, alphabet)
-    return minimize(*_deterministic(expression, pattern, alphabet), alphabet)
+    table, accepting = _deterministic(expression, pattern, alphabet)
+    return minimize(np.array(table), np.array(accepting))
 
 
 class _Expression:
@@ -275,33 +272,6 @@ def _members(states: int) -> list[int]:
     return [place for place, bit in enumerate(bits) if bit == "1"]
 
 
-def minimize(table: list[list[int]], accepting: list[bool], alphabet: Sequence[str]) -> Automaton:
-    """The minimal automaton of the same language, its states as they are met from the start, 0."""
-    from automata.fa.dfa import DFA
-
-    minimal = DFA(
-        states=set(range(len(table))),
-        input_symbols=set(alphabet),
-        transitions={
-            state: dict(zip(alphabet, row, strict=True)) for state, row in enumerate(table)
-        },
-        initial_state=0,
-        final_states={state for state, accepts in enumerate(accepting) if accepts},
-    ).minify()
-    # Numbered as they are met from the start, whatever the library calls them.
-    numbers = {minimal.initial_state: 0}
-    queue = list(numbers)
-    for state in queue:
-        for letter in alphabet:
-            following = minimal.transitions[state][letter]
-            if following not in numbers:
-                numbers[following] = len(numbers)
-                queue.append(following)
-    rows = [[numbers[minimal.transitions[state][x]] for x in alphabet] for state in numbers]
-    accepts = [state in minimal.final_states for state in numbers]
-    return Automaton(np.array(rows, dtype=np.int64), np.array(accepts))
-
-
 def _refusal(pattern: str, reason: str) -> ConfigError:
     shown = pattern if len(pattern) <= 60 else pattern[:60] + "…"
     return ConfigError(
@@ -311,7 +281,7 @@ def _refusal(pattern: str, reason: str) -> ConfigError:
 
 
 @dataclass(frozen=True)
-class Regular(DrawnInBulk):
+class Regular(OfAutomaton):
     """Strings that a regular expression matches as a whole are positive.
 
     With the pattern `(ab)*`: `abab` and the empty string are positive; `aba` and `ba` are
@@ -321,7 +291,6 @@ class Regular(DrawnInBulk):
     alphabet: str
     pattern: str
 
-    order_sensitive: ClassVar[bool] = True
     reads: ClassVar[frozenset[str]] = frozenset({"alphabet", "pattern"})
 
     def __post_init__(self) -> None:
@@ -342,24 +311,6 @@ class Regular(DrawnInBulk):
     def automaton(self) -> Automaton:
         """The minimal automaton of the pattern."""
         return _automaton(self.alphabet, self.pattern)
-
-    def labels(self, strings: TokenStrings) -> Bool[np.ndarray, " string"]:
-        """Which of the strings are in the language."""
-        return np.asarray(self.automaton.accepting[self.automaton.states(strings)])
-
-    def has(self, length: int, positive: bool) -> bool:
-        """Whether any string of that many tokens is in the language, or is not."""
-        return self.automaton.has(length, positive)
-
-    def draw_many(
-        self, rng: np.random.Generator, lengths: Int64[np.ndarray, " string"], positive: bool
-    ) -> UInt8[np.ndarray, "string position"]:
-        return self.automaton.draw(rng, lengths, positive)
-
-    def features(self, strings: TokenStrings) -> Mapping[str, np.ndarray]:
-        """How often each token occurs, and the place of the first defect."""
-        sound = self.automaton.sound_lengths(strings)
-        return {**super().features(strings), DEFECT: sound}
 
     def describe(self) -> str:
         """The language in one sentence."""

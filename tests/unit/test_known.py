@@ -1,5 +1,6 @@
 """What is made of the known results' models: outcomes, cells, tables, pages."""
 
+import re
 from typing import Any
 
 import pandas as pd
@@ -146,6 +147,25 @@ def test_comparisons_have_a_name_for_every_language_and_models_that_are_judged(
 def test_a_page_says_what_its_results_say(page: str) -> None:
     anew = known.pages()[page]
     assert (DOCS / page).read_text() == anew, "python -m benchmarks.known writes it anew"
+
+
+def test_what_is_read_of_the_atlas_holds_of_the_seeds_that_were_trained_afterwards() -> None:
+    found = pd.read_csv(ATLASES[0].results)
+    later = found["model_seed"] >= known.READ_FROM
+    one, other = (known.statements(own) for own in (found[~later], found[later]))
+    assert one["without positions"] == other["without positions"]
+    for said in (one, other):
+        assert "and 0 of these generalize" in said["what theory excludes at every length"]
+        assert said["the hardest"].startswith("`modular_arithmetic`:")
+        learned, models, general = numbers(said["Transformers"])
+        assert learned > models / 2
+        assert general < learned / 20
+        learned, _, general = numbers(said["recurrent networks"])
+        assert general > learned / 3
+
+
+def numbers(text: str) -> list[int]:
+    return [int(number) for number in re.findall(r"\b\d+\b", text)]
 
 
 @pytest.mark.parametrize("atlas", ATLASES, ids=lambda atlas: atlas.name)
