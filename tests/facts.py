@@ -430,6 +430,9 @@ def _shares(counts: Row) -> Row:
     }
 
 
+OUTCOMES = ("generalizes", "fails beyond", "not learned", "not known")
+
+
 def outcome(run: Row, learned_at: float = 0.99, below: float = 1.0) -> str | None:
     """What a run has come to; None where it is not tested."""
     if run["state"] != "done":

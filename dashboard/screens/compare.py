@@ -117,12 +117,14 @@ def _glance(counts: pd.DataFrame, view: View) -> bool:
     done, failing = int(total["seeds"]), int(total["failing"])
     words = measures.words_of(counts["config_id"]).words
     if done:
-        came_to = outcomes.OutcomeCounts.of(counts)
+        came_to = data.count_outcomes(view)
         st.markdown(
             f"**{verbatim(outcomes.headline(came_to, words))}**",
             help=verbatim(outcomes.meaning(words, view.learned_at, view.below)),
         )
-        if said := outcomes.details(came_to, words):
+        further = len(data.trained_further(view))
+        known = (outcomes.details(came_to, words), budgets.describe_further(further))
+        if said := " ".join(filter(None, known)):
             st.caption(verbatim(said))
     # In a row that wraps: in columns, names would be cut off at 820 pixels.
     with st.container(horizontal=True, gap="medium", key="glance"):

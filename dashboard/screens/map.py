@@ -10,7 +10,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from dashboard import data, elements, filters, layout, links, placement, share
 from dashboard.text import verbatim
-from dashboard.views import configurations, heat_map
+from dashboard.views import budgets, configurations, heat_map
 from dashboard.views.heat_map import CANNOT, CLICKED
 from dashboard.words import languages, measures
 from seqcls.kinds import Measure
@@ -83,6 +83,8 @@ def _maps(view: View, language: str | None, fields: list[str], header: DeltaGene
     words = measures.words_of(measured).words
     _say_what_is_left_out(view, language, grouped, words.task)
     _say_what_is_pooled(table, fields, grouped)
+    if said := budgets.describe_further(heat_map.count_further(view, language, grouped)):
+        st.caption(said)
     _say_what_is_predicted(table, grouped)
     fail = measures.failing(view.below, words)
     st.caption(

@@ -15,6 +15,7 @@ from seqcls.fields import language_fields
 from seqcls.interpretability.wording import percents
 from seqcls.kinds import ACCURACY, Measure
 from sweeps.api.reading import View
+from sweeps.grid.budgets import BUDGET_FIELDS
 from sweeps.results import Outcome
 from sweeps.statistics.intervals import FEWEST, median_intervals, wilson
 from sweeps.statistics.populations import CLASS, language_shares
@@ -82,6 +83,19 @@ def language_settings(view: View, language: str) -> dict[str, Any]:
     return {name: settings[name] for name in named if name in settings}
 
 
+def _are_further(view: View, models: pd.DataFrame, fields: list[str]) -> "pd.Series[bool]":
+    """Which models are not counted, since the same seed was trained with a larger budget: none
+    where an axis is of budgets.
+    """
+    is_of_budgets = bool({*fields} & {*BUDGET_FIELDS})
+    return models["run_id"].isin(() if is_of_budgets else data.trained_further(view))
+
+
+def count_further(view: View, language: str | None, fields: list[str]) -> int:
+    """How many models of a language no cell counts, since it counts them with a larger budget."""
+    return int(_are_further(view, _models(view, language), fields).sum())
+
+
 @data.shared
 def cells(
     view: View, language: str | None, fields: list[str], measure: Measure = ACCURACY
@@ -91,6 +105,7 @@ def cells(
     And predicted: what theory says of all models of a cell, else `differs`.
     """
     models = _models(view, language)
+    models = models[~_are_further(view, models, fields)]
     models = models.assign(language=models["config_id"].map(data.languages()))
     if measure.name not in models:
         shares = data.output_shares(tuple(models["run_id"]))

@@ -141,7 +141,8 @@ class BorderPairs:
             ConfigError: there are too many pairs of states to count strings of that length.
         """
         longest, num_letters = int(lengths.max(initial=0)), self._table.shape[1]
-        tables = self._up_to(longest)
+        # As far as any draw from these lengths may ask, so that it is counted once.
+        tables = self._up_to(max(longest, partners.stop - 1))
         allowed = np.isin(lengths[:, None] + GROWTH, partners)
         numbers = tables.before[lengths + 1, :, self._automaton.start, -1]
         changes = _Numbers(numbers.mantissas * allowed, numbers.exponents).choose(rng)
@@ -265,6 +266,8 @@ def pairs_of(task: LanguageTask, positive: bool = True) -> BorderPairs:
     """
     automaton = language_automaton(task)
     if automaton is None:
-        raise ConfigError("border pairs are counted by an automaton, and this language has none")
+        raise ConfigError(
+            "border pairs are counted by an automaton, and this language has none; leave it out"
+        )
     accepting = automaton.accepting == positive
     return BorderPairs(Automaton(automaton.table, accepting, automaton.start))

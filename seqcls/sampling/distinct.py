@@ -85,8 +85,8 @@ class Training:
 
         def are_known(letters: Letters) -> Bool[np.ndarray, " row"]:
             each = fingerprints(letters.reshape(-1, letters.shape[-1]))
-            known: np.ndarray = np.isin(each, self.fingerprints).reshape(len(letters), -1)
-            return known.any(axis=1)
+            known = np.isin(each, self.fingerprints).reshape(len(letters), -1)
+            return np.asarray(known.any(axis=1))
 
         rows = np.flatnonzero(are_known(letters))
         for _ in range(MAX_REPEATED_DRAWS):

@@ -4,7 +4,7 @@ What belongs together stands in a file of its own in `sweeps.store.reads`.
 """
 
 from sweeps.store.databases.engine import as_of_now, limit_reads, one_moment
-from sweeps.store.reads.budgets import budget_models, learned_by_budget
+from sweeps.store.reads.budgets import budget_models, learned_by_budget, trained_further
 from sweeps.store.reads.curves import Measure, losses_in_training, median_curves, newest_losses
 from sweeps.store.reads.errors import (
     accuracy_by_drawn,
@@ -97,5 +97,5 @@ __all__ = [
     "runs_named", "scores_by_length", "sensitivity", "settings", "shortcut_scores",
     "shortcut_shares", "specifications", "stored_datasets", "stored_epochs", "stored_model",
     "string_errors", "strings_by_drawn", "sweep_names", "sweep_outcomes", "sweep_record",
-    "sweeps_of_run", "views", "why_no_weights", "worst_models",
+    "sweeps_of_run", "trained_further", "views", "why_no_weights", "worst_models",
 ]  # fmt: skip

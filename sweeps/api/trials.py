@@ -27,6 +27,7 @@ from sweeps.results import Outcome
 from sweeps.statistics.differences import Comparison, compare
 from sweeps.store.databases.engine import Store
 from sweeps.store.reads import explained, queries
+from sweeps.store.reads.budgets import budget_models
 from sweeps.store.reads.selection import View
 from sweeps.store.tables import RunState
 
@@ -42,10 +43,9 @@ class TriedRemedy:
     suggestion: Suggestion
     config_id: int
     """The id of the configuration with the change."""
-    seeds: int
-    """Seeds that failed by the cause, were trained with the change, and are a measure of it."""
-    mended: int
-    """Those of them that it mended."""
+    results: Mapping[int, bool]
+    """Whether it mended each model seed that failed by the cause, was trained with the change, and
+    is a measure of it."""
     broken: int
     """Seeds that needed no mending, and do with it."""
     left_out: int
@@ -54,12 +54,24 @@ class TriedRemedy:
     run_ids: tuple[int, ...]
     """The runs with the change of the seeds that failed by the cause."""
 
+    @property
+    def seeds(self) -> int:
+        """Seeds that are a measure of it."""
+        return len(self.results)
+
+    @property
+    def mended(self) -> int:
+        """Those of them that it mended."""
+        return sum(self.results.values())
+
 
 @dataclass(frozen=True)
 class Loop:
     """Failing seeds of one configuration, the main cause of most, and what was tried against it."""
 
     config_id: int
+    model: int
+    """The id of the same model's configuration of the smallest budget."""
     config: RunConfig
     finished: int
     failing: int
@@ -87,12 +99,14 @@ def loops(store: Store) -> tuple[Loop, ...]:
     configs = {key: config for key, config in configs.items() if obstacle_of(config) is None}
     all_loops = []
     others = _others(store, explained_runs, configs)
+    first = {x: min(model.items())[1] for model in budget_models(store) for x in model.values()}
     runs = queries.finished_seeds(store, {*ids, *others.values()})
     for _, alike in explained_runs.groupby(["config_id", "mechanism"]):
         config_id, mechanism = int(alike["config_id"].iloc[0]), str(alike["mechanism"].iloc[0])
         if config_id in configs:
             config = configs[config_id]
-            all_loops.append(_loop(config_id, config, mechanism, alike, runs, others))
+            model = first.get(config_id, config_id)
+            all_loops.append(_loop(config_id, model, config, mechanism, alike, runs, others))
     return tuple(sorted(all_loops, key=_mended_and_seeds, reverse=True))
 
 
@@ -101,11 +115,19 @@ def _mended_and_seeds(loop: Loop) -> tuple[int, int]:
 
 
 def record(tried_loops: Iterable[Loop], suggestion: Suggestion) -> tuple[int, int]:
-    """How often a remedy mended the cause that it is suggested for: in so many of so many seeds."""
-    tried = [
-        each for loop in tried_loops for each in loop.tried if _same(each.suggestion, suggestion)
-    ]
-    return sum(each.mended for each in tried), sum(each.seeds for each in tried)
+    """How often a remedy mended the cause that it is suggested for: in so many of so many seeds.
+
+    A seed that was trained with several budgets counts once, with the largest.
+    """
+    by_budget = sorted(tried_loops, key=lambda loop: loop.config.max_num_epochs)
+    results = {
+        (loop.model, seed): mended
+        for loop in by_budget
+        for each in loop.tried
+        if _same(each.suggestion, suggestion)
+        for seed, mended in each.results.items()
+    }
+    return sum(results.values()), len(results)
 
 
 def rank(
@@ -146,6 +168,7 @@ def _others(
 
 def _loop(
     config_id: int,
+    model: int,
     config: RunConfig,
     mechanism: str,
     alike: pd.DataFrame,
@@ -165,6 +188,7 @@ def _loop(
     best_first = sorted(tried, key=lambda each: (each.broken - each.mended, each.broken))
     return Loop(
         config_id,
+        model,
         config,
         len(before),
         int((before["wrong"] > 0).sum()),
@@ -185,11 +209,12 @@ def _came_of_it(
     if not by_cause.any():
         return None
     counts, fails = both["judged"] & both["judged_after"], both["failing_after"]
+    measured = by_cause & counts
+    seeds = both.loc[measured, "model_seed"]
     return TriedRemedy(
         suggestion,
         int(trained["config_id"].iloc[0]),
-        int((by_cause & counts).sum()),
-        int((by_cause & counts & ~fails).sum()),
+        {int(seed): not failing for seed, failing in zip(seeds, fails[measured], strict=True)},
         int((counts & ~both["failing"] & fails).sum()),
         int((by_cause & ~counts).sum()),
         tuple(int(x) for x in both.loc[by_cause, "id_after"]),

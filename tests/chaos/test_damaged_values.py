@@ -79,6 +79,8 @@ WRITING = (
     ["stop", "small"],
     ["retry", "waiting"],
     ["causes", "small"],
+    ["db", "outcomes"],
+    ["more", "small", "--budget", "2x", "--learned-at", "1", "--submit"],
     ["work", "--workers", "0"],
     ["delete", "small", "--yes"],
     ["pack"],

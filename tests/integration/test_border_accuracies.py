@@ -118,7 +118,8 @@ def test_pages_and_reports_show_these_accuracies(
         assert set(table["border"].str.strip()) == of_pairs
     model = said(open_app(monkeypatch, path, "model", run="1"))
     assert "Accuracy: random, trained lengths " in model
-    assert f"border, longer {shares['border_beyond'].loc[1]:.1%}".replace(".0%", "%") in model
+    longer = float(shares["border_beyond"].loc[1])
+    assert f"border, longer {longer:.1%}".replace(".0%", "%") in model
     for which in ({"config": ["1", "2"]}, {"run": ["1", "2"]}):
         app = open_app(monkeypatch, path, "compare_two", **which)
         tables = [x.value for x in app.dataframe if "Test strings" in x.value]

@@ -7,6 +7,7 @@ import sqlite3
 import subprocess
 import sys
 import time
+from collections import Counter
 from contextlib import closing
 from pathlib import Path
 
@@ -69,7 +70,15 @@ def test_a_sweep_of_ones_own_is_trained_once(short_spec: Path, tmp_path: Path) -
     assert "short: trained 6 runs in" in first.stdout
     assert "6/6 runs" in first.stderr
     again = run_main("sweep", str(short_spec), *db)
-    assert again.stdout == f"short: all runs are in {db[1]}.\n"
+    runs = json.loads(run_main("runs", *db, "--json").stdout)
+    counts = Counter(r["outcome"] for r in runs)
+    learned, generalize = 6 - counts["not learned"], counts["generalizes"]
+    came_to = f"{learned} of 6 runs learned; of these {generalize} generalize"
+    if not learned:
+        came_to = "0 of 6 runs learned"
+    assert f"in {db[1]}: {came_to.replace(' runs', '')}.\n" in first.stdout
+    assert again.stdout == f"short: all runs are in {db[1]}.\n{came_to}.\n"
+    assert run_main("status", *db).stdout.endswith(f"\n{came_to}.\n")
     # A seed more is one run a size more.
     short_spec.write_text(short_spec.read_text().replace("0..2", "0..3"))
     more = run_main("sweep", str(short_spec), *db, "--workers", "0")
