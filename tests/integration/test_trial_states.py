@@ -74,7 +74,9 @@ def test_every_remedy_is_untrained_then_in_training_then_compared(
     assert set(untried) == {(own.field, own.value) for own in remedies}
     assert set(untried.values()) == {"not tried yet"}
     before.engine.dispose()
-    for number, own in enumerate(remedies):
+    tried = remedies if LONG else remedies[::2]
+    assert any(own.mechanism == NOT_LEARNED for own in tried)
+    for number, own in enumerate(tried):
         copy = tmp_path / f"{number}.db"
         shutil.copy(tmp_path / "before.db", copy)
         store = open_writer(str(copy))
