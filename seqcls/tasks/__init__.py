@@ -29,11 +29,13 @@ from seqcls.tasks.rearranging import (
 from seqcls.tasks.regular import Regular
 from seqcls.tasks.rewriting import Rewrite
 from seqcls.tasks.stack import StackManipulation, WriteStack
+from seqcls.tasks.subregular import RandomSubregular
 
 _OWN: dict[str, type[Task]] = {
     "contains_all": ContainsAll,
     "counting": Counting,
     "regular": Regular,
+    "subregular": RandomSubregular,
     "even_pairs": EvenPairs,
     "repeat_01": Repeat01,
     "parity": Parity,
