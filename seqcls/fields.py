@@ -53,7 +53,7 @@ def fields_read(config: RunConfig) -> dict[str, frozenset[str]]:
     for part in PARTS:
         field = f"{part}_sampler"
         sampler = part_named(field, getattr(config, field), SAMPLERS)
-        read[field] = _fields_of(sampler, part)
+        read[field] = _fields_of(sampler, part, config)
     return read
 
 
@@ -63,16 +63,19 @@ def strings_read(config: RunConfig, part: str) -> tuple[str, ...]:
         f"{part}_sampler", getattr(config, f"{part}_sampler"), SAMPLERS
     )
     names = {"task", "plugins", f"{part}_sampler", *part_named("task", config.task, TASKS).reads}
-    names |= _fields_of(sampler, part)
+    names |= _fields_of(sampler, part, config)
     if "disjoint" in names and config.disjoint:
         # What was trained on is kept out, so it matters what that was.
         names |= {"max_num_epochs", *strings_read(config, "train")}
     return tuple(sorted(names))
 
 
-def _fields_of(sampler: type[Sampler], part: str) -> frozenset[str]:
+def _fields_of(sampler: type[Sampler], part: str, config: RunConfig) -> frozenset[str]:
     """The fields of a configuration that a sampler reads for a part."""
     names = frozenset(settings_read(sampler, part).values())
+    if "test_strings" in names and config.test_strings != "random":
+        # Negative ones are uniform, or partners of positive ones.
+        return names - {"test_negatives", "negatives", "negative_lengths"}
     # Tests are drawn as `negatives` says, unless they have a word of their own.
     return names | {"negatives"} if "test_negatives" in names else names
 
@@ -94,7 +97,9 @@ def check_read(config: RunConfig) -> None:
         if name in config.changed and not any(name in read[reader] for reader in readers):
             named = {**dict(config), "kind": kind_name(TASKS[config.task])}
             by = ", ".join(f"{reader} {named[reader]!r}" for reader in readers)
-            if name in ("negatives", "test_negatives"):
+            if name == "test_negatives" and config.test_strings != "random":
+                by += f" with test_strings={config.test_strings!r}"
+            elif name in ("negatives", "test_negatives"):
                 by += f": only {ANY_SAMPLER} lets choose how negative strings are drawn"
             raise ConfigError(f"{name}={config.changed[name]!r}: not read by {by}; leave it out")
     if config.decay != "all" and config.weight_decay == 0:
@@ -154,15 +159,19 @@ def language_fields(task: str) -> tuple[str, ...]:
     return ("task", *sorted(read))
 
 
-def language_of(fields: Mapping[str, Any]) -> str:
+def language_of(fields: Mapping[str, Any], datasets: Mapping[str, str] | None = None) -> str:
     """What a language is called: `contains_all, num_letters=3, required_letters=ab`.
 
     Args:
         fields: those of a configuration, or of its test set; one that is missing has its default.
+        datasets: what datasets are called, by their digests.
     """
     known = {**default_fields(), **fields}
+    known["dataset"] = (datasets or {}).get(known["dataset"], known["dataset"])
     _, *names = language_fields(known["task"])
-    return ", ".join([str(known["task"]), *(f"{name}={known[name]}" for name in names)])
+    # What may be left out of a language, and is, says nothing of it.
+    said = (f"{name}={known[name]}" for name in names if known[name] != "")
+    return ", ".join([str(known["task"]), *said])
 
 
 @lru_cache(maxsize=1)

@@ -20,8 +20,7 @@ from seqcls.interpretability.automaton_answers import EndedError, ModelAnswers
 from seqcls.interpretability.domains import strings_of_length
 from seqcls.interpretability.trained_model import Letters, TrainedModel
 from seqcls.strings.token_strings import NO_LETTER, TokenStrings
-from seqcls.tasks.automaton import Automaton, language_automaton
-from seqcls.tasks.regular import minimize
+from seqcls.tasks.automaton import Automaton, language_automaton, minimize
 
 # Longer strings on which a hypothesis is held against a model.
 
@@ -285,7 +284,7 @@ def _automaton(hypothesis: Any, alphabet: Sequence[str]) -> Automaton:
         [numbers[id(state.transitions[letter])] for letter in range(len(alphabet))]
         for state in states
     ]
-    return minimize(table, [bool(state.is_accepting) for state in states], alphabet)
+    return minimize(np.array(table), np.array([bool(state.is_accepting) for state in states]))
 
 
 def _shortest(automaton: Automaton, language: Automaton, answers: ModelAnswers) -> Letters | None:

@@ -12,9 +12,10 @@ from jaxtyping import Int64
 from seqcls.config import PARTS
 from seqcls.errors import ConfigError
 from seqcls.kinds import Examples
-from seqcls.strings.datasets import Dataset, dataset_of
+from seqcls.results import DRAWN
+from seqcls.strings.datasets import Dataset
 from seqcls.tasks.base import Task
-from seqcls.tasks.files import OfRows
+from seqcls.tasks.files import OfRows, rows_in
 
 Rows = Int64[np.ndarray, " row"]
 
@@ -95,7 +96,12 @@ class DatasetRows:
             if self.part == "train":
                 seeds = [self.train_seed, PARTS.index(self.part), epoch]
                 rows = np.random.default_rng(seeds).permutation(rows)
-            yield Examples(content.strings.take(rows), answers[rows])
+            drawn = None
+            if content.border is not None and content.labels is not None:
+                of = np.where(content.labels[rows], "positive", "uniform")
+                of = np.where(content.border[rows], "border", of)
+                drawn = np.array([DRAWN.index(way) for way in of], dtype=np.uint8)
+            yield Examples(content.strings.take(rows), answers[rows], drawn=drawn)
 
 
 @lru_cache(maxsize=16)
@@ -103,7 +109,7 @@ def _split_rows(
     digest: str, train_seed: int, validation_share: float, test_share: float
 ) -> dict[str, Rows]:
     """The rows of each part."""
-    dataset = dataset_of(digest)
+    dataset = rows_in(digest)
     splits = dataset.splits
     given = {
         part: np.flatnonzero(splits == number) if splits is not None else np.empty(0, np.int64)

@@ -1,10 +1,9 @@
 """Sets of strings, each with its label or its target: as values, as bytes, and by their digest.
 
-The content of a dataset has one fixed form, which its digest is of. A process knows datasets by
-their digest, and looks for those that it does not know.
+The content of a dataset has one fixed form, which its digest is of. A process knows datasets, and
+automata beside them, by their digest, and looks for those that it does not know.
 """
 
-import hashlib
 import json
 import struct
 import threading
@@ -12,7 +11,6 @@ import zlib
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,6 +18,7 @@ from jaxtyping import Bool, Int64, UInt8
 
 from seqcls.errors import ConfigError, DatasetError, SeqclsError
 from seqcls.strings.alphabets import alphabet_obstacle, has_names
+from seqcls.strings.automata import OfContent, StoredAutomaton
 from seqcls.strings.token_strings import NO_LETTER, TokenStrings
 from seqcls.text import canonical_json
 
@@ -43,12 +42,14 @@ def content_of(
     labels: np.ndarray | None,
     targets: np.ndarray | None,
     splits: np.ndarray | None,
+    border: np.ndarray | None,
     ids: Sequence[str] | None,
 ) -> bytes:
     """All of a dataset but its name, in one fixed form.
 
     A line of JSON; lengths of strings, four bytes each, the lowest first; their letters; splits;
-    labels, or lengths and letters of targets; ids as JSON.
+    labels, or lengths and letters of targets; which are of the border, where that is known; ids as
+    JSON.
     """
     parts = [_lengths(strings.letters), _flat(strings.letters)]
     if splits is not None:
@@ -57,6 +58,8 @@ def content_of(
         parts.append(labels.astype(np.uint8).tobytes())
     if targets is not None:
         parts += [_lengths(targets), _flat(targets)]
+    if border is not None:
+        parts.append(border.astype(np.uint8).tobytes())
     if ids is not None:
         parts.append(canonical_json(list(ids)).encode())
     head = {
@@ -66,34 +69,33 @@ def content_of(
         "rows": len(strings),
         "splits": splits is not None,
         "ids": ids is not None,
+        # Where nothing is known of it, a content is as it was before there was a border.
+        **({} if border is None else {"border": True}),
     }
     return b"\n".join([canonical_json(head).encode(), b"".join(parts)])
 
 
-def pack(content: bytes) -> bytes:
-    """A content, compressed."""
-    return zlib.compress(content, 3)
-
-
-def unpack(packed: bytes) -> dict[str, Any]:
-    """The fields of a dataset but its name, from a pack.
+def unpack(packed: bytes, name: str = "") -> "Content":
+    """The dataset or the automaton of a pack.
 
     Raises:
-        DatasetError: the bytes are no pack of a dataset.
+        DatasetError: the bytes are no such pack.
     """
     try:
         reader = zlib.decompressobj()
         content = reader.decompress(packed, MAX_CONTENT)
         if not reader.eof or reader.unused_data:
             raise ValueError("it is cut off, or too long")
-        return _fields(content)
+        line, _, rest = content.partition(b"\n")
+        head = json.loads(line)
+        if head["task"] == StoredAutomaton.task:
+            return StoredAutomaton.of_content(head, rest, name)
+        return Dataset(name, **_fields(head, rest))
     except (ValueError, KeyError, TypeError, zlib.error, struct.error, RecursionError) as error:
         raise DatasetError(f"a dataset's rows cannot be unpacked: {error}") from None
 
 
-def _fields(content: bytes) -> dict[str, Any]:
-    line, _, rest = content.partition(b"\n")
-    head = json.loads(line)
+def _fields(head: dict[str, Any], rest: bytes) -> dict[str, Any]:
     if head["version"] != VERSION:
         raise ValueError(f"version {head['version']!r}, expected {VERSION}")
     number = head["rows"]
@@ -109,6 +111,7 @@ def _fields(content: bytes) -> dict[str, Any]:
     is_file = head["task"] == "file"
     labels = parts.bytes_below(2).astype(bool) if is_file else None
     targets = None if is_file else parts.letters()[0]
+    border = parts.bytes_below(2).astype(bool) if head.get("border") else None
     ids = json.loads(parts.rest()) if head["ids"] else None
     if ids is not None and (len(ids) != number or not all(isinstance(x, str) for x in ids)):
         raise ValueError("not one id for each row")
@@ -120,6 +123,7 @@ def _fields(content: bytes) -> dict[str, Any]:
         "labels": labels,
         "targets": targets,
         "splits": splits,
+        "border": border,
         "ids": ids,
     }
 
@@ -185,11 +189,11 @@ class Row(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Dataset:
+class Dataset(OfContent):
     """Strings with labels (`task = "file"`) or targets (`task = "pairs"`).
 
-    Rows stand in the order of (split, tokens, label or target, id), whatever their order in a
-    file, so that one content has one digest. The name is no part of it.
+    Rows stand in the order of (split, tokens, label or target, border, id), whatever their order in
+    a file, so that one content has one digest. The name is no part of it.
     """
 
     name: str
@@ -202,6 +206,9 @@ class Dataset:
     """Letters, `NO_LETTER` after each end; None where the rows have labels."""
     splits: UInt8[np.ndarray, " row"] | None
     """Places in `SPLITS`; None where the file has none."""
+    border: Bool[np.ndarray, " row"] | None
+    """Which are one of a pair on both sides of the language's border; None where the file does not
+    say it."""
     ids: Sequence[str] | None
 
     @classmethod
@@ -214,10 +221,11 @@ class Dataset:
         labels: Bool[np.ndarray, " row"] | None = None,
         targets: UInt8[np.ndarray, "row target_position"] | None = None,
         splits: UInt8[np.ndarray, " row"] | None = None,
+        border: Bool[np.ndarray, " row"] | None = None,
         ids: Sequence[str] | None = None,
     ) -> "Dataset":
         """The dataset of these rows, in its order."""
-        order = _order(strings, labels, targets, splits, ids)
+        order = _order(strings, labels, targets, splits, border, ids)
         return cls(
             name[:MAX_NAME],
             alphabet,
@@ -225,6 +233,7 @@ class Dataset:
             None if labels is None else labels[order],
             None if targets is None else targets[order],
             None if splits is None else splits[order],
+            None if border is None else border[order],
             None if ids is None else [ids[row] for row in order.tolist()],
         )
 
@@ -236,33 +245,29 @@ class Dataset:
         """The task that asks for these answers: `file` or `pairs`."""
         return "file" if self.labels is not None else "pairs"
 
-    @cached_property
-    def digest(self) -> str:
-        """The SHA-256 of the content, as 64 hexadecimal digits: of all but the name."""
-        return hashlib.sha256(self._content).hexdigest()
+    @property
+    def holds(self) -> str:
+        """What is in it, for a message."""
+        return f"its rows have {'labels' if self.labels is not None else 'targets'}"
 
     @property
-    def _content(self) -> bytes:
+    def content(self) -> bytes:
+        """All of it but its name, as `content_of` writes it."""
         return content_of(
-            self.alphabet, self.strings, self.labels, self.targets, self.splits, self.ids
+            self.alphabet,
+            self.strings,
+            self.labels,
+            self.targets,
+            self.splits,
+            self.border,
+            self.ids,
         )
 
-    def to_bytes(self) -> bytes:
-        """The content, packed."""
-        return self._packed
-
-    @cached_property
-    def _packed(self) -> bytes:
-        return pack(self._content)
-
-    @classmethod
-    def from_bytes(cls, packed: bytes, name: str = "") -> "Dataset":
-        """The dataset of a pack.
-
-        Raises:
-            DatasetError: the bytes are no such pack.
-        """
-        return cls(name, **unpack(packed))
+    @property
+    def nbytes(self) -> int:
+        """The memory that it takes."""
+        targets = 0 if self.targets is None else self.targets.nbytes
+        return int(self.strings.letters.nbytes + targets)
 
     def rows(self) -> Iterator[Row]:
         """The rows, one after another."""
@@ -286,6 +291,7 @@ def _order(
     labels: np.ndarray | None,
     targets: np.ndarray | None,
     splits: np.ndarray | None,
+    border: np.ndarray | None,
     ids: Sequence[str] | None,
 ) -> Int64[np.ndarray, " row"]:
     keys = []
@@ -300,6 +306,8 @@ def _order(
             key += b"1" if labels[row] else b"0"
         if answers is not None:
             key += answers[row].tobytes().rstrip(b"\0") + b"\0"
+        if border is not None:
+            key += b"1" if border[row] else b"0"
         if ids is not None:
             key += ids[row].encode()
         keys.append(key)
@@ -317,16 +325,19 @@ MOST_PACKED = 2_000_000_000
 MOST_SOURCES = 1_000
 """Places where datasets are looked for; one holds no connection while it is not asked."""
 
-Source = Callable[[str], Dataset | None]
+Content = Dataset | StoredAutomaton
+"""What a digest stands for."""
+
+Source = Callable[[str], Content | None]
 
 _lock = threading.Lock()
-_known: OrderedDict[str, Dataset] = OrderedDict()
+_known: OrderedDict[str, Content] = OrderedDict()
 _packed: OrderedDict[str, tuple[str, bytes]] = OrderedDict()
 """Names and packs, by their digest."""
 _sources: OrderedDict[str, Source] = OrderedDict()
 
 
-def remember(dataset: Dataset) -> str:
+def remember(dataset: Content) -> str:
     """Keeps a dataset for those who ask for its digest, which is returned.
 
     A sweep may name any number of files: those that were not asked for last are kept packed.
@@ -335,26 +346,21 @@ def remember(dataset: Dataset) -> str:
     with _lock:
         _known[digest] = dataset
         _known.move_to_end(digest)
-        size, old = sum(map(_size, _known.values())), []
+        size, old = sum(kept.nbytes for kept in _known.values()), []
         while len(_known) > KEPT and size > MOST_BYTES:
             old.append(_known.popitem(last=False))
-            size -= _size(old[-1][1])
+            size -= old[-1][1].nbytes
     for left, gone in old:
         _pack(left, gone)
     return digest
 
 
-def _pack(digest: str, dataset: Dataset) -> None:
+def _pack(digest: str, dataset: Content) -> None:
     content = dataset.to_bytes()
     with _lock:
         _packed[digest] = dataset.name, content
         while sum(len(content) for _, content in _packed.values()) > MOST_PACKED:
             _packed.popitem(last=False)
-
-
-def _size(dataset: Dataset) -> int:
-    targets = 0 if dataset.targets is None else dataset.targets.nbytes
-    return int(dataset.strings.letters.nbytes + targets)
 
 
 def add_source(name: str, source: Source) -> None:
@@ -371,8 +377,8 @@ def is_known(digest: str) -> bool:
     return digest in _known or digest in _packed
 
 
-def dataset_of(digest: str) -> Dataset:
-    """The dataset of a digest.
+def dataset_of(digest: str) -> Content:
+    """The dataset or the automaton of a digest.
 
     Raises:
         ConfigError: it is in no place that is known.
@@ -382,7 +388,7 @@ def dataset_of(digest: str) -> Dataset:
         return kept
     if (packed := _packed.get(digest)) is not None:
         name, content = packed
-        dataset = Dataset.from_bytes(content, name)
+        dataset = unpack(content, name)
         remember(dataset)
         return dataset
     if not digest:

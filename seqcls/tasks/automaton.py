@@ -1,20 +1,23 @@
 """Deterministic automata: running them, counting what they accept, drawing uniformly from it.
 
-`explore` makes one from its first state and what each token makes of a state.
+`explore` makes one from its first state and what each token makes of a state, `minimize` the
+smallest one of a language; `OfAutomaton` is what languages have in common that one decides.
 """
 
-from collections.abc import Callable, Hashable
+from abc import abstractmethod
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from functools import cached_property
 from threading import Lock
-from typing import TypeVar
+from typing import ClassVar, TypeVar
 
 import numpy as np
-from jaxtyping import Bool, Float64, Int32, Int64, UInt8
+from jaxtyping import Bool, Float64, Int32, Int64, UInt8, UInt64
 
 from seqcls.cache import MEMORY
 from seqcls.errors import ConfigError
+from seqcls.strings.automata import MAX_STATES
 from seqcls.strings.token_strings import NO_LETTER, TokenStrings
-from seqcls.tasks.base import Task
+from seqcls.tasks.base import DEFECT, DrawnInBulk, Task, letter_counts
 
 MAX_CELLS = 30_000_000
 """States times lengths whose strings are counted at most: 12 bytes each, twice."""
@@ -22,7 +25,7 @@ MAX_CELLS = 30_000_000
 _LOOKING = Lock()
 """Held by the thread that looks for lengths. No automaton has its own: pickled, it has none."""
 
-_NOTHING = -(2**30)
+NOTHING = -(2**30)
 """The exponent of zero: below all others."""
 
 
@@ -157,7 +160,7 @@ class _Ways:
         self, table: Int64[np.ndarray, "state letter"], wanted: Bool[np.ndarray, " state"]
     ) -> None:
         self._table = table
-        self._first = (wanted[None] * 0.5, np.where(wanted, 1, _NOTHING)[None].astype(np.int32))
+        self._first = (wanted[None] * 0.5, np.where(wanted, 1, NOTHING)[None].astype(np.int32))
 
     def up_to(
         self, length: int
@@ -185,10 +188,8 @@ class _Ways:
         total = _running_sums(self._table, mantissas, exponents)[:, -1]
         top = exponents[self._table].max(axis=1)
         mantissa, exponent = np.frexp(total)
-        return mantissa, np.where(total > 0, exponent + top, _NOTHING)
+        return mantissa, np.where(total > 0, exponent + top, NOTHING)
 
-
-MAX_STATES = 10_000
 
 State = TypeVar("State", bound=Hashable)
 
@@ -217,6 +218,152 @@ def explore(
             raise ConfigError(f"its automaton has more than {MAX_STATES:,} states")
         table.append([numbers[reached] for reached in following])
     return Automaton(np.array(table, dtype=np.int64), np.array([accepts(x) for x in states]))
+
+
+def follow_silent(sets: Sequence[int], silent: Mapping[int, Collection[int]]) -> list[int]:
+    """The sets of states that are reached from each by no letter, itself included.
+
+    Args:
+        sets: of each state itself, a whole number with its bit; 0 of one that nobody asks for.
+        silent: where states lead by no letter.
+    """
+    closed, order = list(sets), list(silent)
+    changed = True
+    while changed:
+        changed = False
+        order.reverse()
+        for state in order:
+            reached = closed[state]
+            for after in silent[state]:
+                reached |= closed[after]
+            changed |= reached != closed[state]
+            closed[state] = reached
+    return closed
+
+
+def determinize(
+    moves: Sequence[Mapping[int, int]],
+    start: int,
+    accepting: int,
+    num_letters: int,
+    steps: int,
+    most: int = MAX_STATES,
+) -> tuple[Int64[np.ndarray, "state letter"], Bool[np.ndarray, " state"]]:
+    """The table of a complete automaton whose states, from the first, 0, are sets of others.
+
+    Args:
+        moves: of each state, where letters lead. A set is a whole number, a bit for each state,
+            and holds what is reached from its members by no letter.
+        start: the set of the states in which strings begin.
+        accepting: the set of those in which accepted strings end.
+        num_letters: of the alphabet.
+        steps: that it may take.
+        most: states that there may be.
+
+    Raises:
+        ConfigError: there are more, or it takes longer.
+    """
+    numbers = {start: 0}
+    rows = []
+    for state in (queue := [start]):
+        row, left = [0] * num_letters, state
+        while left:
+            member = (left & -left).bit_length() - 1
+            left &= left - 1
+            for letter, reached in moves[member].items():
+                row[letter] |= reached
+            steps -= 1 + len(moves[member])
+        for reached in row:
+            if reached not in numbers:
+                numbers[reached] = len(numbers)
+                queue.append(reached)
+        if len(numbers) > most or steps < 0:
+            raise ConfigError(f"its automaton has more than {most:,} states")
+        rows.append([numbers[reached] for reached in row])
+    return np.array(rows), np.array([bool(state & accepting) for state in numbers])
+
+
+def minimize(
+    table: Int64[np.ndarray, "state letter"], accepting: Bool[np.ndarray, " state"], start: int = 0
+) -> Automaton:
+    """The minimal automaton of the same language, its states as they are met from the start, 0."""
+    classes = _equivalent(table, accepting)
+    _, members = np.unique(classes, return_index=True)
+    following = classes[table[members]]
+    numbers = {int(classes[start]): 0}
+    states = list(numbers)
+    for state in states:
+        for reached in following[state].tolist():
+            if reached not in numbers:
+                numbers[reached] = len(numbers)
+                states.append(reached)
+    renumbered = np.zeros(len(members), dtype=np.int64)
+    renumbered[states] = np.arange(len(states))
+    return Automaton(renumbered[following[states]], accepting[members[states]])
+
+
+def _equivalent(
+    table: Int64[np.ndarray, "state letter"], accepting: Bool[np.ndarray, " state"]
+) -> Int64[np.ndarray, " state"]:
+    """A number of each state that is that of those that accept the same strings (Moore 1956).
+
+    In every round a state's hash is made anew of it and of those of the states that it leads to.
+    Equal states have equal ones; whether others do, by chance, is checked.
+    """
+    columns = np.column_stack([np.arange(len(table)), np.unique(table, axis=1)])
+    rng = np.random.default_rng(0)
+    while True:
+        factors = rng.integers(2**63, size=columns.shape[1], dtype=np.uint64)
+        hashes = accepting.astype(np.uint64)
+        found, rounds = 0, 1
+        # Until nothing is told apart any more; what is told apart, stays so.
+        while len(numbers := np.unique(hashes)) > found:
+            found = len(numbers)
+            for _ in range(rounds):
+                hashes = _mix(hashes)[columns] @ factors
+            rounds *= 2
+        classes = np.searchsorted(numbers, hashes)
+        _, members, places = np.unique(classes, return_index=True, return_inverse=True)
+        same = classes[columns] == classes[columns[members]][places]
+        if same.all() and (accepting == accepting[members][places]).all():
+            return np.asarray(classes)
+
+
+def _mix(hashes: UInt64[np.ndarray, "*any"]) -> UInt64[np.ndarray, "*any"]:
+    """Spreads every bit over many others."""
+    hashes = (hashes ^ (hashes >> np.uint64(31))) * np.uint64(0x9E3779B97F4A7C15)
+    return np.asarray(hashes ^ (hashes >> np.uint64(29)))
+
+
+class OfAutomaton(DrawnInBulk):
+    """What languages have in common that their minimal automaton decides."""
+
+    order_sensitive: ClassVar[bool] = True
+
+    @property
+    @abstractmethod
+    def automaton(self) -> Automaton:
+        """The minimal automaton, its letters those of `alphabet`."""
+
+    def labels(self, strings: TokenStrings) -> Bool[np.ndarray, " string"]:
+        """Which of the strings are in the language."""
+        return np.asarray(self.automaton.accepting[self.automaton.states(strings)])
+
+    def has(self, length: int, positive: bool) -> bool:
+        """Whether any string of that many tokens is in the language, or is not."""
+        return self.automaton.has(length, positive)
+
+    def draw_many(
+        self, rng: np.random.Generator, lengths: Int64[np.ndarray, " string"], positive: bool
+    ) -> UInt8[np.ndarray, "string position"]:
+        return self.automaton.draw(rng, lengths, positive)
+
+    def features(self: Task, strings: TokenStrings) -> Mapping[str, np.ndarray]:
+        """How often each token occurs, and the place of the first defect."""
+        automaton = language_automaton(self)
+        assert automaton is not None
+        sound = automaton.sound_lengths(strings)
+        return {**letter_counts(self.alphabet, strings), DEFECT: sound}
 
 
 def language_automaton(task: Task) -> Automaton | None:

@@ -13,7 +13,7 @@ from seqcls.interpretability.wording import p_value_text, percent, percents
 from seqcls.problem import differing_starts
 from seqcls.text import with_nulls
 from sweeps.api.configurations import checked_threshold, config_named
-from sweeps.results import LEARNED_AT, Outcome, differing_fields, rows_of
+from sweeps.results import BORDER_SHARES, LEARNED_AT, Outcome, differing_fields, rows_of
 from sweeps.statistics.chance import (
     Difference,
     agreeing,
@@ -39,8 +39,10 @@ from sweeps.statistics.intervals import (
 )
 from sweeps.store.databases.engine import Store
 from sweeps.store.reads import queries, string_queries
+from sweeps.store.reads.errors import border_accuracies
 from sweeps.store.reads.selection import View
 from sweeps.store.reads.shortcuts import best_shortcut, shortcut_scores, shortcut_shares
+from sweeps.store.reads.test_sets import dataset_names
 from sweeps.store.tables import RunState
 
 QUESTIONS = {
@@ -80,6 +82,8 @@ class Compared:
     not the same."""
     shortcuts: pd.DataFrame
     """What the best shortcut reader of each test reaches, as `shortcut_shares` gives it."""
+    border: dict[str, tuple[float, float]]
+    """Medians over seeds of the accuracies of `BORDER_SHARES`; none where no test has pairs."""
 
     def __repr__(self) -> str:
         return f"<Compared {self.names[0]} and {self.names[1]}: {self.verdict()}>"
@@ -144,6 +148,7 @@ class Compared:
             ),
             "lengths": rows_of(self.lengths),
             "strings": None if self.strings is None else rows_of(self.strings),
+            "border": with_nulls(self.border),
             "shortcuts": [
                 next(iter(rows_of(self.shortcut_of(config_id))), None)
                 for config_id in self.config_ids
@@ -300,6 +305,7 @@ def compare_configs(
         lengths=by_length(*lengths, paired=unpaired is None),
         strings=strings,
         shortcuts=shortcut_shares(best_shortcut(shortcut_scores(store, ids))),
+        border=_border(store, view, "config_id", ids),
     )
 
 
@@ -345,6 +351,19 @@ def _ask(sides: Sequence[pd.DataFrame], below: float, *, paired: bool) -> dict[s
     return {**found, **{x: compare_shares(a, b, paired=paired) for x, (a, b) in shares.items()}}
 
 
+def _border(
+    store: Store, view: View, by: str, ids: tuple[int, int]
+) -> dict[str, tuple[float, float]]:
+    """Medians of accuracies of `BORDER_SHARES` of the first and the second."""
+    found = border_accuracies(store, view)
+    medians = found.groupby(by)[list(BORDER_SHARES)].median().reindex(ids)
+    return {
+        name: (float(medians[name].iloc[0]), float(medians[name].iloc[1]))
+        for name in BORDER_SHARES
+        if medians[name].notna().any()
+    }
+
+
 def fields_apart(store: Store, runs: Sequence[pd.DataFrame]) -> dict[str, tuple[object, object]]:
     """The fields in which the configurations of two runs differ, with both values.
 
@@ -355,6 +374,10 @@ def fields_apart(store: Store, runs: Sequence[pd.DataFrame]) -> dict[str, tuple[
     ids = [int(row["config_id"].iloc[0]) for row in runs]
     known = queries.configs(store, ids)
     each = in_columns(fields_known(known[config_id]) for config_id in ids)
+    with store.begin() as connection:
+        names = dataset_names(connection)
+    for fields in each:
+        fields["dataset"] = names.get(fields["dataset"], fields["dataset"])
     return {x: (each[0].get(x), each[1].get(x)) for x in differing_fields(pd.concat(runs))}
 
 
@@ -411,6 +434,8 @@ class ComparedRuns:
     wrong."""
     outcomes: tuple[Outcome, Outcome]
     """What each has come to."""
+    border: dict[str, tuple[float, float]]
+    """Accuracies of `BORDER_SHARES`; none where neither test has border pairs."""
 
 
 def compare_runs(store: Store, a: int, b: int, thresholds: View | None = None) -> ComparedRuns:
@@ -434,11 +459,12 @@ def compare_runs(store: Store, a: int, b: int, thresholds: View | None = None) -
     fields = fields_apart(store, rows)
     first, second = (Outcome(row["outcome"].iloc[0]) for row in rows)
     outcomes = (first, second)
+    border = _border(store, View(run_ids=(a, b)), "run_id", (a, b))
     if len(queries.test_set_digests(store, ids)) > 1:
         counts = [(len(wrong), len(of)) for wrong, of in zip(errors, tested, strict=True)]
         p_value = fisher(counts[0], counts[1])
         interval = agreeing(newcombe(counts[0], counts[1]), p_value)
-        return ComparedRuns((a, b), fields, None, interval, p_value, None, outcomes)
+        return ComparedRuns((a, b), fields, None, interval, p_value, None, outcomes, border)
     both = tested[0] & tested[1]
     errors = [each[each["string"].isin(both)] for each in errors]
     wrong = [set(each["string"]) for each in errors]
@@ -451,7 +477,7 @@ def compare_runs(store: Store, a: int, b: int, thresholds: View | None = None) -
     strings = string_differences(errors[0], errors[1])
     p_value = mcnemar(table)
     difference = agreeing(paired_newcombe(table), p_value)
-    return ComparedRuns((a, b), fields, table, difference, p_value, strings, outcomes)
+    return ComparedRuns((a, b), fields, table, difference, p_value, strings, outcomes, border)
 
 
 def _row(frame: pd.DataFrame, run_id: int) -> pd.DataFrame:

@@ -131,8 +131,8 @@ def theory(
         list[str] | None,
         typer.Option(
             "--set",
-            help="A field of the task or the network, as pattern='(ab)*' or positions=rotary; "
-            "repeatable.",
+            help="A field of the task or the network, as pattern='(ab)*', path=lang.att or "
+            "positions=rotary; repeatable.",
         ),
     ] = None,
     as_json: AsJson = False,
@@ -143,7 +143,10 @@ def theory(
     conditions = settings or []
     fields: dict[str, Any] = {}
     for text in conditions:
-        name, value = condition(text, f"--set {text}")
+        if text.startswith("path="):
+            name, value = "path", text.removeprefix("path=")
+        else:
+            name, value = condition(text, f"--set {text}")
         if fields.setdefault(name, value) != value:
             raise ConfigError(
                 f"--set {text}: {name} has another value before; leave one of them out"
@@ -156,10 +159,20 @@ def theory(
             {"network": each.network, "predictions": [asdict(x) for x in each.predictions]}
             for each in said.networks
         ]
-        record = {"task": said.task, "language": said.language, "networks": networks}
+        record = {
+            "task": said.task,
+            "language": said.language,
+            "classes": [each._asdict() for each in said.classes],
+            "witnesses": [each._asdict() for each in said.witnesses],
+            "networks": networks,
+        }
         print_record(record)
         return
     say(f"{said.task}\n{said.language}")
+    for found in said.classes:
+        say(f"\n{found.words}: {found.definition}\n  decided by: {found.test}\n  {found.source}")
+    if said.witnesses:
+        say("\n".join(["", *(each.because for each in said.witnesses)]))
     for each in said.networks:
         say("\n".join(["", *_lines(each)]))
 
@@ -185,6 +198,7 @@ def comparison_sentences(compared: "Compared", words: "Words", *configs: "RunCon
     said += [sentence_of(name, found) for name, found in compared.questions.items()]
     if "learned" not in compared.questions:
         said.append("whether they learned is not known of both, so the whole test is compared")
+    said += _border_sentences(compared)
     said += _shortcut_sentences(compared)
     if compared.strings is None:
         return [*said, "tested on different strings, so no string is compared"]
@@ -198,6 +212,18 @@ def comparison_sentences(compared: "Compared", words: "Words", *configs: "RunCon
         for row in display_strings(compared.strings.head(SHOWN), *configs).to_dict("records")
     ]
     return said
+
+
+def _border_sentences(compared: "Compared") -> list[str]:
+    """Median accuracies on border pairs, and on random strings of the same tests."""
+    from seqcls.interpretability.wording import percent
+    from sweeps.results import BORDER_SHARES
+
+    return [
+        f"median accuracy, {BORDER_SHARES[name]}: "
+        + " and ".join("none" if share != share else percent(share) for share in shares)
+        for name, shares in compared.border.items()
+    ]
 
 
 def _shortcut_sentences(compared: "Compared") -> list[str]:

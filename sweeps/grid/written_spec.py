@@ -12,6 +12,7 @@ from pydantic_core import ErrorDetails, PydanticCustomError
 from seqcls.config import RunConfig, check_model_seed
 from seqcls.errors import ConfigError, SpecError
 from seqcls.text import OTHER_NAMES, closest, nearest
+from sweeps.grid.bases import BASES, Base
 from sweeps.grid.seeds import EXPECTED, Until
 
 MAX_RUNS = 100_000
@@ -33,6 +34,7 @@ _VALUES = "a list of values"
 _EXPECTED: dict[tuple[str, bool], str] = {
     ("name", False): _TEXTS,
     ("description", False): _TEXTS,
+    ("base", False): " or ".join(map(repr, BASES)),
     ("verdict", False): "true or false",
     ("checkpoints", False): " or ".join(map(repr, CHECKPOINTS)),
     ("until", False): f"text in quotes, {EXPECTED}",
@@ -147,6 +149,8 @@ class WrittenSpec(BaseModel):
     two configurations, as `share apart`."""
     most_seeds: Annotated[int, Field(ge=1, le=MAX_RUNS)] = 500
     """A configuration gets no more seeds than these."""
+    base: Base | None = None
+    """What gives values to fields that no table names."""
     fixed: Fields = {}
     axes: Axes = {}
     configurations: Annotated[list[Entry], Field(min_length=1)] = [{}]

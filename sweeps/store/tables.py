@@ -44,16 +44,17 @@ class RunState(StrEnum):
 
 
 class DatasetTask(StrEnum):
-    """Which task asks for the answers of a dataset: labels, or targets."""
+    """Which task asks for a dataset: of rows with labels or with targets, or an automaton."""
 
     FILE = "file"
     PAIRS = "pairs"
+    AUTOMATON = "automaton"
 
 
 class Drawn(StrEnum):
     """How a test string of a language was drawn."""
 
-    POSITIVE, UNIFORM, EDITED, NEAR = DRAWN
+    POSITIVE, UNIFORM, EDITED, NEAR, BORDER = DRAWN
 
 
 class JudgedBy(StrEnum):

@@ -75,7 +75,9 @@ def test_every_remedy_is_untrained_then_in_training_then_compared(
     assert set(untried) == {(own.field, own.value) for own in remedies}
     assert set(untried.values()) == {"not tried yet"}
     before.engine.dispose()
-    for number, own in enumerate(remedies):
+    tried = remedies if LONG else remedies[::2]
+    assert any(own.mechanism == NOT_LEARNED for own in tried)
+    for number, own in enumerate(tried):
         copy = tmp_path / f"{number}.db"
         shutil.copy(tmp_path / "before.db", copy)
         store = open_writer(str(copy))
@@ -98,8 +100,9 @@ def test_every_remedy_is_untrained_then_in_training_then_compared(
         compared = "of 3 seeds in both it mends 0" if paired else "Fisher's exact test, p = 1"
         assert compared in said(store, *field)
         set_state(store, "failed", "id > 6")
-        # Among all remedies it is said likewise.
-        failed = all_said(store)[own.field, own.value]
+        # Among all remedies it is said likewise, of which one is asked as an example of the others.
+        among = MECHANISMS if LONG or number == 0 else [own.mechanism]
+        failed = all_said(store, among)[own.field, own.value]
         assert failed == "training failed for every seed that was tried"
 
 

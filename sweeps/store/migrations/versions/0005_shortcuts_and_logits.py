@@ -29,6 +29,18 @@ CREATE TABLE shortcut (
 """
 
 
+_DATASET = """
+CREATE TABLE dataset_0005 (
+    id INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT,
+    digest TEXT NOT NULL UNIQUE CHECK (length(digest) = 64),
+    name TEXT NOT NULL,
+    task TEXT NOT NULL CHECK ({tasks}),
+    row_count INTEGER NOT NULL CHECK (row_count >= 1),
+    rows BLOB NOT NULL,
+    created_at TEXT NOT NULL
+) STRICT
+"""
+
 _RANGES = {
     "tested_within": "INTEGER CHECK (tested_within >= 0)",
     "wrong_within": "INTEGER CHECK (wrong_within >= 0)",
@@ -51,7 +63,7 @@ WHERE state = 'done'
 def upgrade() -> None:
     connection = op.get_bind()
     is_server = connection.dialect.name == "postgresql"
-    ways = "'positive', 'uniform', 'edited', 'near'"
+    ways = "'positive', 'uniform', 'edited', 'near', 'border'"
     connection.exec_driver_sql(
         f"ALTER TABLE test_string ADD COLUMN drawn TEXT CHECK (drawn IN ({ways}))"
     )
@@ -64,7 +76,25 @@ def upgrade() -> None:
         connection.exec_driver_sql(f"ALTER TABLE run ADD COLUMN {name} {kind}")
     real = "double precision" if is_server else "REAL"
     connection.exec_driver_sql(_GENERALIZATION.format(real=real))
+    _keep_automata(is_server)
     _make_views_anew()
+
+
+def _keep_automata(is_server: bool) -> None:
+    """Has table `dataset` hold automata too."""
+    connection = op.get_bind()
+    tasks = "task IN ('file', 'pairs', 'automaton')"
+    if is_server:
+        connection.exec_driver_sql("ALTER TABLE dataset DROP CONSTRAINT dataset_task_check")
+        connection.exec_driver_sql(
+            f"ALTER TABLE dataset ADD CONSTRAINT dataset_task_check CHECK ({tasks})"
+        )
+        return
+    # SQLite changes no constraint of a table that is there. Nothing refers to this one.
+    connection.exec_driver_sql(_DATASET.format(tasks=tasks))
+    connection.exec_driver_sql("INSERT INTO dataset_0005 SELECT * FROM dataset")
+    connection.exec_driver_sql("DROP TABLE dataset")
+    connection.exec_driver_sql("ALTER TABLE dataset_0005 RENAME TO dataset")
 
 
 def _make_views_anew() -> None:
