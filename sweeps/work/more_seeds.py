@@ -41,6 +41,27 @@ def grow(store: Store, sweep_ids: Sequence[int] | None = None) -> bool:
     return has_grown
 
 
+def as_grown(store: Store, spec: SweepSpec) -> SweepSpec:
+    """The specification that a sweep has grown to from this one; else this one.
+
+    A file is submitted again to go on; that takes no seeds back.
+    """
+    stored = sweep_queries.specifications(store).get(spec.name) if spec.until else None
+    if stored is None:
+        return spec
+    grown = spec_as_written(json.loads(stored))
+    if (grown.until, grown.most_seeds, grown.checkpoints, grown.verdict) != (
+        spec.until,
+        spec.most_seeds,
+        spec.checkpoints,
+        spec.verdict,
+    ):
+        return spec
+    seeds, more = ({x.key: set(y) for x, y in each.members()} for each in (spec, grown))
+    is_grown = seeds.keys() == more.keys() and all(own <= more[key] for key, own in seeds.items())
+    return grown if is_grown else spec
+
+
 def counts_of(store: Store, sweep_id: int, spec: SweepSpec) -> list[SeedCounts]:
     """What the seeds of each configuration have come to, in the order of the specification."""
     known = sweep_queries.seed_counts(store, sweep_id)

@@ -343,6 +343,7 @@ def test_a_sweep_gets_as_many_seeds_as_it_takes_from_whatever_worker(
     assert (status, "gets seeds until 'share +- 25 %', and at most 30" in printed) == (0, True)
     store = open_writer(str(path))
     assert seeds_of(store, "tiny-20x") == {"lstm": [0, 1, 2], "rnn": [0, 1, 2]}
+    submitted = sweep_queries.specifications(store)["tiny-20x"]
     # All that it has are done, and a worker gives it no more while it is stopped.
     api.stop(store, "tiny-20x")
     assert api.status(store, "tiny-20x")[0].state == "stopped"
@@ -358,6 +359,9 @@ def test_a_sweep_gets_as_many_seeds_as_it_takes_from_whatever_worker(
     assert text in said
     assert "95%, however often one looks: " in said
     assert not list(api.verify(store).damages)
+    # A file that is submitted again takes no seeds back.
+    api.submit(store, json.loads(submitted))
+    assert seeds_of(store, "tiny-20x")["rnn"] == right
     # Again there is nothing to do, and nothing is done twice.
     status, printed = seqcls(*asked, "--workers", "0")
     assert (status, "trained 0 runs" in printed) == (0, True)
