@@ -5,7 +5,7 @@ from seqcls.tasks.base import CountTask, InputTask, LanguageTask, Task
 from seqcls.tasks.binary import BinaryAddition, BinaryMultiplication, ComputeSqrt
 from seqcls.tasks.counting import Counting
 from seqcls.tasks.dyck import Dyck
-from seqcls.tasks.files import File, Pairs
+from seqcls.tasks.files import File, FromAutomaton, Pairs
 from seqcls.tasks.finite_state import EvenPairs, First, Repeat01
 from seqcls.tasks.frequency import BinaryMajority, InterleavedMajority, MostFrequent, ParityWord
 from seqcls.tasks.groups import WordProblem, WriteProducts
@@ -34,6 +34,7 @@ _OWN: dict[str, type[Task]] = {
     "contains_all": ContainsAll,
     "counting": Counting,
     "regular": Regular,
+    "automaton": FromAutomaton,
     "even_pairs": EvenPairs,
     "repeat_01": Repeat01,
     "parity": Parity,

@@ -132,8 +132,8 @@ def theory(
         list[str] | None,
         typer.Option(
             "--set",
-            help="A field of the task or the network, as pattern='(ab)*' or positions=rotary; "
-            "repeatable.",
+            help="A field of the task or the network, as pattern='(ab)*', path=lang.att or "
+            "positions=rotary; repeatable.",
         ),
     ] = None,
     as_json: AsJson = False,
@@ -144,7 +144,10 @@ def theory(
     conditions = settings or []
     fields: dict[str, Any] = {}
     for text in conditions:
-        name, value = condition(text, f"--set {text}")
+        if text.startswith("path="):
+            name, value = "path", text.removeprefix("path=")
+        else:
+            name, value = condition(text, f"--set {text}")
         if fields.setdefault(name, value) != value:
             raise ConfigError(
                 f"--set {text}: {name} has another value before; leave one of them out"
@@ -157,10 +160,20 @@ def theory(
             {"network": each.network, "predictions": [asdict(x) for x in each.predictions]}
             for each in said.networks
         ]
-        record = {"task": said.task, "language": said.language, "networks": networks}
+        record = {
+            "task": said.task,
+            "language": said.language,
+            "classes": [each._asdict() for each in said.classes],
+            "witnesses": [each._asdict() for each in said.witnesses],
+            "networks": networks,
+        }
         print_record(record)
         return
     say(f"{said.task}\n{said.language}")
+    for found in said.classes:
+        say(f"\n{found.words}: {found.definition}\n  decided by: {found.test}\n  {found.source}")
+    if said.witnesses:
+        say("\n".join(["", *(each.because for each in said.witnesses)]))
     for each in said.networks:
         say("\n".join(["", *_lines(each)]))
 

@@ -4,6 +4,7 @@ What would take gigabytes to parse is refused before it is parsed.
 """
 
 import datetime
+import glob
 import itertools
 import json
 import math
@@ -19,7 +20,7 @@ from seqcls.errors import ConfigError, DatasetError, Parameter, PluginError, Spe
 from seqcls.problem import configuration
 from seqcls.strings.datasets import remember
 from seqcls.text import canonical_json, nearest
-from sweeps.datasets import read_dataset
+from sweeps.datasets import read_rows_or_automaton
 from sweeps.grid.bases import on_base
 from sweeps.grid.written_spec import MAX_RUNS, Seeds, WrittenSpec
 
@@ -88,9 +89,34 @@ def _replace_path(fields: Mapping[str, Any], folder: Path | None) -> Mapping[str
     if "dataset" in fields:
         raise SpecError("both path and dataset are given; a path stands for its dataset")
     named = fields["path"]
-    digests = [_digest(x, folder) for x in named] if isinstance(named, list) else None
     others = {name: value for name, value in fields.items() if name != "path"}
-    return {**others, "dataset": digests if digests is not None else _digest(named, folder)}
+    if not isinstance(named, list) and not _is_pattern(named, folder):
+        return {**others, "dataset": _digest(named, folder)}
+    listed = named if isinstance(named, list) else [named]
+    digests: dict[str, str] = {}
+    for file in itertools.chain.from_iterable(_files(each, folder) for each in listed):
+        digest = _digest(file, folder)
+        if digest in digests:
+            raise SpecError(f"path={file!r}: has the content of {digests[digest]!r}; keep one")
+        digests[digest] = file
+    return {**others, "dataset": list(digests)}
+
+
+def _is_pattern(named: Any, folder: Path | None) -> bool:
+    """Whether a path stands for all files that it matches, such as `languages/*.att`."""
+    if not isinstance(named, str) or "\0" in named or not any(x in named for x in "*?["):
+        return False
+    return not any((place / named).exists() for place in (folder or Path(), Path()))
+
+
+def _files(named: Any, folder: Path | None) -> list[Any]:
+    """The files that a path matches, in order; what is no pattern is one file."""
+    if not _is_pattern(named, folder):
+        return [named]
+    for place in (folder or Path(), Path()):
+        if found := sorted(glob.glob(named, root_dir=place, recursive=True)):
+            return found
+    raise SpecError(f"path={named!r:.60}: no file matches it")
 
 
 def _digest(named: Any, folder: Path | None) -> str:
@@ -98,7 +124,7 @@ def _digest(named: Any, folder: Path | None) -> str:
         raise SpecError(f"path={named!r:.60}: expected the name of a file, such as 'data.csv'")
     there = (folder or Path()) / named
     try:
-        return remember(read_dataset(there if there.exists() else Path(named)))
+        return remember(read_rows_or_automaton(there if there.exists() else Path(named)))
     except DatasetError as error:
         raise SpecError(f"path={error}") from None
 
