@@ -51,8 +51,9 @@ bench: $(INSTALLED)
 	$(BIN)/python -m benchmarks
 
 chaos: $(INSTALLED)
-	SEQCLS_CHAOS=long $(BIN)/pytest tests/chaos tests/integration/test_matrix.py tests/integration/test_report.py \
-		tests/integration/test_trial_states.py tests/unit/test_any_network.py tests/unit/test_lanes.py tests/unit/test_multiset.py -s
+	SEQCLS_CHAOS=long $(BIN)/pytest tests/chaos tests/integration/test_counts_interpretability.py \
+		tests/integration/test_matrix.py tests/integration/test_report.py tests/integration/test_trial_states.py \
+		tests/unit/test_any_network.py tests/unit/test_lanes.py tests/unit/test_multiset.py -s
 
 clean:
 	rm -rf $(VENV) site

@@ -166,6 +166,7 @@ def above_aim(found: pd.DataFrame) -> list[str]:
 
 EQUATION = re.compile(r"[0-4]([-+*][0-4])*=[0-4]")
 WRONG_EQUATION = "of these, equations"
+SHOWN = [way for way in DRAWN if way != "border"]
 
 
 def models(db: str) -> pd.DataFrame:
@@ -216,12 +217,12 @@ def models_table(found: pd.DataFrame) -> str:
             " / ".join("—" if np.isnan(x) else f"{x:.1%}" for x in (median[a], median[b]))
             for a, b in (
                 ("within", "beyond"),
-                *((f"{kind}_within", f"{kind}_beyond") for kind in (*DRAWN, WRONG_EQUATION)),
+                *((f"{kind}_within", f"{kind}_beyond") for kind in (*SHOWN, WRONG_EQUATION)),
             )
         ]
         by_form = f"{int(own['by_form'].sum())} of {len(own)}"
         rows.append(f"| {' | '.join([*map(str, key), *cells, by_form])} |")
-    kinds = " | ".join([*DRAWN, WRONG_EQUATION])
+    kinds = " | ".join([*SHOWN, WRONG_EQUATION])
     head = f"| model | trained with | tested with | all | {kinds} | answers by form |"
     return "\n".join([head, "|---" * 10 + "|", *rows])
 

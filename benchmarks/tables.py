@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from seqcls.config import RunConfig
-from seqcls.engines.compiled.engine import Update
+from seqcls.engines.compiled.engine import EpochPart, Steps, Update
 from seqcls.engines.fused.packing import SCHEMES, pack
 from seqcls.engines.fused.tables import TableProgram
 from seqcls.engines.fused.tiles import training_shape
@@ -74,8 +74,9 @@ def _table_epoch(config: RunConfig) -> Callable[[], object]:
     flat = pack(resolve(config).network, initial)
     moments = np.zeros((2, len(flat)), flat.dtype)
     update = Update(learning_rates(resolve(config), 1), config.weight_decay, config.gradient_clip)
+    steps = Steps(moments, 0, update)
     assert training_shape(resolve(config)).hidden == HIDDEN
-    return lambda: program.epoch(flat, moments, 0, update, 0)
+    return lambda: program.epoch(flat, steps, EpochPart(0))
 
 
 class _Encoder(nn.Module):

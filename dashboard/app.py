@@ -27,7 +27,7 @@ from sweeps.api.reading import limit_reads
 UNFILTERED = ("Compare two", "Model", "Guide", "Launch")
 
 # Of those, the ones whose models are judged by the filters' thresholds.
-JUDGING = ("Compare two",)
+JUDGING = ("Compare two", "Model")
 
 
 def draw() -> None:

@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
+from dataclasses import replace
 from functools import partial, wraps
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
@@ -23,11 +24,13 @@ from seqcls.errors import (
     VisitorError,
 )
 from sweeps.api import Store, failures, open_reader, overlaps, reading, sweeping
+from sweeps.api import languages as populating
 from sweeps.api import trials as remedy_trials
 from sweeps.api.reading import View, as_of_now, one_moment
+from sweeps.grid.budgets import BUDGET_FIELDS
 from sweeps.grid.spec import parse_spec
 from sweeps.processes import retry_lost
-from sweeps.results import Outcome
+from sweeps.results import Outcome, OutcomeCounts
 from sweeps.statistics import differences, intervals
 from sweeps.store import trust
 from sweeps.work import progress as progressing
@@ -216,6 +219,7 @@ def cached(
 
 accuracy_by_drawn = cached(reading.accuracy_by_drawn)
 best_shortcuts = cached(reading.best_shortcuts)
+border_accuracies = cached(reading.border_accuracies)
 breaking_strings = cached(reading.breaking_strings)
 budget_models = cached(reading.budget_models, reading.configs_revision)
 causes = cached(reading.causes)
@@ -237,6 +241,7 @@ not_learned = cached(reading.not_learned)
 newest_losses = cached(reading.newest_losses)
 model_seeds = cached(reading.model_seeds, reading.members_revision)
 models = cached(reading.models)
+populations = cached(populating.populations_of)
 sweep_counts = cached(progressing.counts)
 sweep_names = cached(reading.sweep_names)
 sweep_notes = cached(reading.notes)
@@ -295,6 +300,20 @@ def learned_by_budget(view: View) -> pd.DataFrame:
 
 
 @shared
+def trained_further(view: View) -> tuple[int, ...]:
+    """Calls `sweeps.store.reads.budgets.trained_further` with the models that are known."""
+    return reading.trained_further(reader(), view, budget_models())
+
+
+def count_outcomes(view: View) -> OutcomeCounts:
+    """What models in scope came to; a seed with several budgets counts once, with its largest."""
+    counts = OutcomeCounts.of(configurations(view))
+    if not (further := trained_further(view)):
+        return counts
+    return counts.without(OutcomeCounts.of(configurations(replace(view, run_ids=further))))
+
+
+@shared
 def medians(view: View, listed: int) -> pd.DataFrame:
     """Calls `sweeps.statistics.intervals.medians` with the models of a view."""
     # Of what the page has read already: a hundred thousand rows.
@@ -303,8 +322,12 @@ def medians(view: View, listed: int) -> pd.DataFrame:
 
 @partial(shared, of=reading.configs_revision)
 def read_settings(config_ids: tuple[int, ...]) -> pd.DataFrame:
-    """The settings that differ, missing where a configuration does not read them."""
-    return differences.without_unread(settings().loc[list(config_ids)], some_configs(config_ids))
+    """The settings that differ, missing where a configuration does not read them; and the class of
+    each language, where that is known.
+    """
+    configs = some_configs(config_ids)
+    read = differences.without_unread(settings().loc[list(config_ids)], configs)
+    return populating.with_classes(reader(), read, configs)
 
 
 @shared
@@ -313,6 +336,31 @@ def importance(view: View, config_ids: tuple[int, ...], measure: str) -> pd.Data
     # Of all seeds in scope: shares of those that were picked for failing would all be 100%.
     seeds = models(view)
     seeds = seeds[seeds["config_id"].isin(config_ids)]
+    budgets, chosen = budget_models(), differences.MEASURES[measure]
+    joined = differences.with_largest_budget(seeds, budgets)
+    once = _judged_by(joined, measure)
+    effects = differences.importance(once, _settings_of(once), chosen)
+    if joined["config_id"].nunique() == seeds["config_id"].nunique():
+        return effects
+    # A seed with two budgets is one model: only to compare budgets does it count with each.
+    each = _judged_by(differences.with_every_budget(seeds, budgets), measure)
+    of_budgets = differences.importance(each, _settings_of(each), chosen)
+    rows = [
+        row
+        for table, of_budget in ((effects, False), (of_budgets, True))
+        for row in table.to_dict("records")
+        if bool({*row["fields"]} & {*BUDGET_FIELDS}) == of_budget
+    ]
+    found = pd.DataFrame(rows or {"moves": []})
+    return found.sort_values("moves", ascending=False, kind="stable", ignore_index=True)
+
+
+def _settings_of(seeds: pd.DataFrame) -> pd.DataFrame:
+    return read_settings(tuple(seeds["config_id"].drop_duplicates().astype(int)))
+
+
+def _judged_by(seeds: pd.DataFrame, measure: str) -> pd.DataFrame:
+    """The models that a measure is of, with its column."""
     # No length is less than the shortest that is tested: what solves none of those counts as none.
     seeds = seeds.assign(solved_length=seeds["solved_length"].fillna(0))
     seeds = seeds.assign(generalizes=(seeds["outcome"] == Outcome.GENERALIZES).astype(int))
@@ -323,8 +371,7 @@ def importance(view: View, config_ids: tuple[int, ...], measure: str) -> pd.Data
         seeds = seeds[seeds["outcome"].isin([Outcome.GENERALIZES, Outcome.FAILS_BEYOND])]
     elif measure == "Share that learned":
         seeds = seeds[seeds["learned"].notna()]
-    ids = tuple(x for x in config_ids if x in set(seeds["config_id"]))
-    return differences.importance(seeds, read_settings(ids), differences.MEASURES[measure])
+    return seeds
 
 
 def trained_model(run_id: int, epoch: int | None) -> "TrainedModel":

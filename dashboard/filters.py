@@ -15,7 +15,7 @@ from seqcls.config import default_fields
 from seqcls.errors import SeqclsError
 from seqcls.imported import PREFIX, fields_known
 from sweeps.api.reading import KINDS, Note, View, WrittenValue
-from sweeps.results import LEARNED_AT, Outcome
+from sweeps.results import Outcome
 
 PLAIN: dict[str, Any] = {
     "sweep": [],
@@ -24,8 +24,7 @@ PLAIN: dict[str, Any] = {
     "outcome": [],
     "failing": False,
     "kind": None,
-    "below": 100.0,
-    "learned": 100 * LEARNED_AT,
+    **links.THRESHOLDS,
 }
 """The filters' keys, which are also their names in the link, with the values that restrict nothing.
 
@@ -49,7 +48,7 @@ def show(applied: bool, page: str, judges: bool = False) -> None:
     Args:
         applied: whether the page obeys them; else they are put away, and kept for the others.
         page: the path of the page that is shown.
-        judges: whether a page that does not obey them judges models by their `thresholds`.
+        judges: whether a page that does not obey them judges models by their thresholds.
     """
     try:
         offered = _offer()
@@ -257,7 +256,7 @@ def current() -> View:
     state = _chosen_values()
     sweeps = _sweeps(state["sweep"], state["tag"])
     return replace(
-        thresholds(),
+        links.thresholds(),
         sweeps=sweeps or (),
         # What is named is shown, archived or not.
         without=() if sweeps else tuple(sorted(archived_sweeps())),
@@ -267,12 +266,6 @@ def current() -> View:
         outcomes=tuple(map(Outcome, state["outcome"])),
         kind=state["kind"],
     )
-
-
-def thresholds() -> View:
-    """All runs, judged by the accuracies that are set now."""
-    state = _chosen_values()
-    return View(below=state["below"] / 100, learned_at=state["learned"] / 100)
 
 
 def describe_picked(view: View) -> list[str]:

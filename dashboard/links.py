@@ -3,6 +3,7 @@
 import difflib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from hashlib import sha256
 from typing import Any, Literal, TypeVar
 
@@ -13,6 +14,8 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from dashboard import layout
 from dashboard.text import verbatim
+from sweeps.api.reading import View
+from sweeps.results import LEARNED_AT
 
 MODEL_PAGE = "screens/model.py"
 COMPARE_PAGE = "screens/compare.py"
@@ -84,6 +87,30 @@ def percentage(text: str) -> float | None:
     except ValueError:
         return None
     return number if 0 <= number <= 100 else None
+
+
+THRESHOLDS = {"below": 100.0, "learned": 100 * LEARNED_AT}
+"""The filters that say from which accuracies in percent a model fails or has learned, as is usual.
+"""
+
+
+def thresholds() -> View:
+    """All runs, judged by the accuracies that are set now."""
+    chosen = {name: st.session_state.get(name) for name in THRESHOLDS}
+    # A threshold of 0 is one, too.
+    shares = {
+        name: as_share(usual if (own := chosen[name]) is None else float(own))
+        for name, usual in THRESHOLDS.items()
+    }
+    return View(below=shares["below"], learned_at=shares["learned"])
+
+
+def as_share(percent: float) -> float:
+    """A percentage as a share in [0, 1]: the float that the same share of strings is.
+
+    As floats 99.9 / 100 is more than 999 / 1000.
+    """
+    return float(Decimal(str(percent)) / 100)
 
 
 def _is_almost(name: str, names: Iterable[str]) -> bool:

@@ -329,15 +329,21 @@ class RunConfig(_NetworkFields):
     train_set: Annotated[Literal["fresh", "fixed"], About("Strings", 5, "train_sampler")] = "fresh"
     """Whether `balanced_strings` draws new strings for every epoch, or shuffles the first's."""
     negatives: Annotated[
-        Literal["uniform", "edits", "mixed", "near"], About("Strings", 3, *_SAMPLERS)
+        Literal["uniform", "edits", "mixed", "near", "border"], About("Strings", 3, *_SAMPLERS)
     ] = "mixed"
     """How `balanced_strings` draws negative strings; `near`: a third of them are positive ones with
-    a token or two changed and no pair of neighbors that positive strings lack."""
+    a token or two changed and no pair of neighbors that positive strings lack; `border`: each is
+    at edit distance 1 from a positive string."""
     test_negatives: Annotated[
-        Literal["as_trained", "uniform", "edits", "mixed", "near"],
+        Literal["as_trained", "uniform", "edits", "mixed", "near", "border"],
         About("Strings", 25, "test_sampler"),
     ] = "as_trained"
     """How negative test strings are drawn; `as_trained`: as `negatives` says."""
+    test_strings: Annotated[
+        Literal["random", "random_and_border"], About("Strings", 30, "test_sampler")
+    ] = "random"
+    """Which strings `balanced_strings` tests on; `random_and_border`: uniform ones, and as many in
+    pairs at edit distance 1, one in the language and one outside."""
     negative_lengths: Annotated[Literal["redrawn", "uniform"], About("Strings", 4, *_SAMPLERS)] = (
         "redrawn"
     )

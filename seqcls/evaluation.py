@@ -292,7 +292,7 @@ def range_counts(
     longer = int(tested[beyond].sum()), int(wrong[beyond].sum())
     counts = int(tested[inside].sum()), int(wrong[inside].sum())
     if counts[0] < LEAST_WITHIN:
-        if validated is None and len(_validation_rows(problem)) > counts[0]:
+        if validated is None and problem.asking_trained_lengths.validation.epoch_size > counts[0]:
             return None
         if validated is not None and validated[0] > counts[0]:
             return RangeCounts(*validated, "validation", *longer)
@@ -313,20 +313,12 @@ def judge_validation(
     Returns:
         Of each model how many such strings it has places for, and how many of them it gets wrong.
     """
-    drawn = stream(problem.validation).epoch(0)
-    rows = _validation_rows(problem)
-    if not len(rows):
+    asked = stream(problem.asking_trained_lengths.validation).epoch(0)
+    if not len(asked):
         return [(0, 0)] * len(weights)
-    questions = Questions.about(drawn.take(rows))
+    questions = Questions.about(asked)
     answers = ask(problem, weights, questions, engine=engine, device=device, fast_writing=True)
     return [(int(each.asked.sum()), int(each.wrong.sum())) for each in answers]
-
-
-def _validation_rows(problem: Problem) -> Int64[np.ndarray, " string"]:
-    """Which validation strings have trained lengths."""
-    return np.flatnonzero(
-        problem.are_of_trained_lengths(stream(problem.validation).epoch(0).strings)
-    )
 
 
 def evaluation_of(

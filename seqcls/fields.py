@@ -53,7 +53,7 @@ def fields_read(config: RunConfig) -> dict[str, frozenset[str]]:
     for part in PARTS:
         field = f"{part}_sampler"
         sampler = part_named(field, getattr(config, field), SAMPLERS)
-        read[field] = _fields_of(sampler, part)
+        read[field] = _fields_of(sampler, part, config)
     return read
 
 
@@ -63,16 +63,19 @@ def strings_read(config: RunConfig, part: str) -> tuple[str, ...]:
         f"{part}_sampler", getattr(config, f"{part}_sampler"), SAMPLERS
     )
     names = {"task", "plugins", f"{part}_sampler", *part_named("task", config.task, TASKS).reads}
-    names |= _fields_of(sampler, part)
+    names |= _fields_of(sampler, part, config)
     if "disjoint" in names and config.disjoint:
         # What was trained on is kept out, so it matters what that was.
         names |= {"max_num_epochs", *strings_read(config, "train")}
     return tuple(sorted(names))
 
 
-def _fields_of(sampler: type[Sampler], part: str) -> frozenset[str]:
+def _fields_of(sampler: type[Sampler], part: str, config: RunConfig) -> frozenset[str]:
     """The fields of a configuration that a sampler reads for a part."""
     names = frozenset(settings_read(sampler, part).values())
+    if "test_strings" in names and config.test_strings != "random":
+        # Negative ones are uniform, or partners of positive ones.
+        return names - {"test_negatives", "negatives", "negative_lengths"}
     # Tests are drawn as `negatives` says, unless they have a word of their own.
     return names | {"negatives"} if "test_negatives" in names else names
 
@@ -94,7 +97,9 @@ def check_read(config: RunConfig) -> None:
         if name in config.changed and not any(name in read[reader] for reader in readers):
             named = {**dict(config), "kind": kind_name(TASKS[config.task])}
             by = ", ".join(f"{reader} {named[reader]!r}" for reader in readers)
-            if name in ("negatives", "test_negatives"):
+            if name == "test_negatives" and config.test_strings != "random":
+                by += f" with test_strings={config.test_strings!r}"
+            elif name in ("negatives", "test_negatives"):
                 by += f": only {ANY_SAMPLER} lets choose how negative strings are drawn"
             raise ConfigError(f"{name}={config.changed[name]!r}: not read by {by}; leave it out")
     if config.decay != "all" and config.weight_decay == 0:

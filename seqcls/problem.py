@@ -452,6 +452,9 @@ def _sampler(config: RunConfig, task: Task, part: str, train: Sampler | None) ->
     settings = {x: getattr(config, setting) for x, setting in names.items()}
     if settings.get("negatives") == AS_TRAINED:
         settings["negatives"] = config.negatives
+    if settings.get("test_strings", "random") != "random":
+        # Not asked for: tests that are the same are equal.
+        settings |= {"negatives": "uniform", "negative_lengths": "uniform"}
     if "part" in sampler.reads:
         settings["part"] = part
     if "disjoint" in settings:

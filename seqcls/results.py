@@ -85,7 +85,8 @@ class StringErrors:
 
 
 DRAWN = ("positive", "uniform", "edited", "near", "border")
-"""Ways in which strings of languages are drawn: positive ones, and three of negative ones."""
+"""Ways in which strings of languages are drawn: positive ones, three of negative ones, and pairs of
+one of each (`seqcls.sampling.border`)."""
 
 ErrorKind = Literal["stopped early", "went on", "repeats", "wrong token"]
 """How a wrong output of a transduction differs from its target, the first that holds: a proper

@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, astuple, dataclass, field, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Self
 
@@ -48,6 +48,14 @@ _COUNTED = ("tested", "wrong")
 
 RANGE_COLUMNS = ("tested_within", "wrong_within", "within_from", "tested_beyond", "wrong_beyond")
 """The columns of `run` that say how a run does on trained and on longer lengths."""
+
+BORDER_SHARES = {
+    "random_within": "random, trained lengths",
+    "border_within": "border, trained lengths",
+    "random_beyond": "random, longer",
+    "border_beyond": "border, longer",
+}
+"""Accuracies on the random strings of a test and on those of its border pairs, in words."""
 
 OUTPUT_COUNTS = ("right_length_given", "edits", "target_tokens")
 """What is counted at each length of transductions besides."""
@@ -268,6 +276,80 @@ def why_not_known(tested_within: int | None, *, is_imported: bool) -> str:
     if not tested_within:
         return "neither test nor validation holds a string of trained lengths"
     return "its test holds no string longer than those of training"
+
+
+@dataclass(frozen=True)
+class OutcomeCounts:
+    """How many models learned, and how many of those generalize."""
+
+    models: int
+    """That are tested."""
+    judged: int
+    """Those of them of which it is known whether they learned."""
+    learned: int
+    judged_beyond: int
+    """Those that learned and are tested on longer strings."""
+    generalize: int
+
+    @classmethod
+    def of(cls, configurations: "pd.DataFrame") -> Self:
+        """The sums over configurations.
+
+        Args:
+            configurations: seeds, judged, learned, judged_beyond and generalize of each.
+        """
+        names = ("seeds", "judged", "learned", "judged_beyond", "generalize")
+        return cls(*(int(configurations[name].sum()) for name in names))
+
+    def without(self, others: Self) -> Self:
+        """The counts of the models that are not among these others."""
+        pairs = zip(astuple(self), astuple(others), strict=True)
+        return type(self)(*(count - left_out for count, left_out in pairs))
+
+
+def describe_counts(counts: OutcomeCounts, which: str = " models") -> str:
+    """How many learned and generalize, as a clause: `3 of 5 models learned; of these 2 generalize`.
+
+    Args:
+        counts: of the models.
+        which: what they are, after their number; nothing where that is clear.
+    """
+    if not counts.models:
+        return "no model is tested"
+    if counts.models == 1:
+        return _describe_one(counts)
+    if not counts.judged:
+        return f"whether {counts.models:,}{which} learned is not known"
+    said = f"{counts.learned:,} of {counts.judged:,}{which} learned"
+    if not counts.learned:
+        return said
+    if not counts.judged_beyond:
+        return f"{said}; whether they generalize is not known"
+    return f"{said}; {of_these(counts, 'beyond')}"
+
+
+def _describe_one(counts: OutcomeCounts) -> str:
+    if not counts.judged:
+        return "whether the only model learned is not known"
+    if not counts.learned:
+        return "the only model has not learned"
+    if not counts.judged_beyond:
+        return "the only model learned; whether it generalizes is not known"
+    return f"the only model learned and {'generalizes' if counts.generalize else 'fails beyond'}"
+
+
+def of_these(counts: OutcomeCounts, tested: str) -> str:
+    """How many of those that learned generalize, as a clause.
+
+    Args:
+        counts: of the models.
+        tested: where those are that it is known of, such as `beyond`.
+    """
+    generalize = "generalizes" if counts.generalize == 1 else "generalize"
+    if counts.judged_beyond == counts.learned:
+        return f"of these {counts.generalize:,} {generalize}"
+    of = f"the {counts.judged_beyond:,} that are tested {tested}"
+    return f"{counts.generalize:,} of {of} {generalize}"
 
 
 # What frames of runs say beyond their columns. Pure functions; no database.

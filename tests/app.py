@@ -20,9 +20,9 @@ pytest.MonkeyPatch().setattr(
     manifest_scanner, "scan_component_manifests", cache(manifest_scanner.scan_component_manifests)
 )
 # Likewise a server compiles each page once, the test runner whenever it is drawn.
-pytest.MonkeyPatch().setattr(
-    "streamlit.testing.v1.local_script_runner.ScriptCache", cache(ScriptCache)
-)
+_kept = cache(ScriptCache)
+pytest.MonkeyPatch().setattr("streamlit.testing.v1.local_script_runner.ScriptCache", _kept)
+pytest.MonkeyPatch().setattr("streamlit.testing.v1.app_test.ScriptCache", _kept)
 
 PAGES = ("compare", "map", "failing", "sweeps")
 INSIDE = ("model", "guide", "compare_two")

@@ -44,6 +44,7 @@ def run_main(*arguments: str, **environment: str) -> "subprocess.CompletedProces
         patched.setattr(sys, "argv", ["seqcls", *arguments])
         # What a process leaves to the system at its end would never be collected in this one.
         patched.setattr("sweeps.cli.app.end_without_collecting", lambda: None)
+        patched.setattr(os, "execve", _replace_no_process)
         for name, value in environment.items():
             patched.setenv(name, value)
         status = 0
@@ -56,6 +57,10 @@ def run_main(*arguments: str, **environment: str) -> "subprocess.CompletedProces
             for number, handler in ends.items():
                 signal.signal(number, handler)
     return subprocess.CompletedProcess(arguments, status, out.getvalue(), err.getvalue())
+
+
+def _replace_no_process(program: str, *_: object) -> None:
+    raise AssertionError(f"{program} would take the place of this process")
 
 
 def refused(*arguments: str, **environment: str) -> str:

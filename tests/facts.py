@@ -78,7 +78,7 @@ class Facts:
             run["is_solved"] = False
             run |= self.on_lengths(run)
             if run["state"] == "done":
-                run["accuracy"] = 1 - run["wrong"] / run["tested"]
+                run["accuracy"] = (run["tested"] - run["wrong"]) / run["tested"]
                 run["solved_length"] = run.get("shortest", run["stored"] + 1) - 1
                 tested = min(self.lengths[run["run_id"]])
                 run["is_solved"] = run["solved_length"] >= tested
@@ -418,7 +418,7 @@ def done(runs: Iterable[Row]) -> list[Row]:
 
 def fails(run: Row, below: float = 1.0) -> bool:
     """Whether a run's accuracy is below a threshold."""
-    return bool(run["state"] == "done" and run["tested"] - run["wrong"] < below * run["tested"])
+    return bool(run["state"] == "done" and run["accuracy"] < below)
 
 
 def _shares(counts: Row) -> Row:
@@ -428,6 +428,9 @@ def _shares(counts: Row) -> Row:
         for part in ("within", "beyond")
         for n in [counts[f"tested_{part}"]]
     }
+
+
+OUTCOMES = ("generalizes", "fails beyond", "not learned", "not known")
 
 
 def outcome(run: Row, learned_at: float = 0.99, below: float = 1.0) -> str | None:

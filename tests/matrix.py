@@ -8,6 +8,7 @@ import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -137,6 +138,19 @@ class Matrix:
     @property
     def db(self) -> Path:
         return self.folder / "matrix.db"
+
+    @cached_property
+    def facts(self) -> Facts:
+        """What SQL says of it, read once: whoever changes anything has a copy of the database."""
+        return Facts(self.db)
+
+    def facts_of(self, copy: Path) -> Facts:
+        """What SQL says of a copy, which need not be as it was."""
+        beside = copy.with_name(f"{copy.name}-wal")
+        is_changed = beside.exists() and beside.stat().st_size > 0
+        if is_changed or copy.read_bytes() != self.db.read_bytes():
+            return Facts(copy)
+        return self.facts
 
 
 def fill(folder: Path) -> Matrix:

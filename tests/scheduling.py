@@ -9,7 +9,14 @@ from xdist.scheduler import LoadFileScheduling
 
 BROWSER = "tests/e2e/"
 UNIT = "tests/unit/"
-WITH = {"tests/integration/test_plugin_package.py": "tests/chaos/test_dask.py"}
+_EVERY_KIND = "tests/integration/test_every_section.py"
+WITH = {
+    "tests/integration/test_plugin_package.py": "tests/chaos/test_dask.py",
+    "tests/integration/test_datasets.py": _EVERY_KIND,
+    "tests/unit/test_figures.py": _EVERY_KIND,
+    "tests/unit/test_parameters.py": _EVERY_KIND,
+    "tests/unit/test_shortcuts.py": _EVERY_KIND,
+}
 """Files that share what takes long to train, and of which: in two processes it is trained twice."""
 
 
@@ -25,8 +32,8 @@ class Together(LoadFileScheduling):  # type: ignore[misc] # xdist has no annotat
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers() -> int:
-    """One process more than there are cores: that of the browser waits most of its time."""
-    return min(os.cpu_count() or 1, 4) + 1
+    """Two more than there are cores: that of the browser waits, and tests wait for processes."""
+    return min(os.cpu_count() or 1, 4) + 2
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -15,7 +15,8 @@ from dashboard.words import names
 from seqcls.config import ANY_SAMPLER, PARTS, RunConfig
 from seqcls.text import canonical_json
 from sweeps.api import open_reader, reading, why_unreadable
-from sweeps.grid.spec import load_specs, spec_as_written
+from sweeps.grid.bases import on_base
+from sweeps.grid.spec import spec_as_written
 from sweeps.grid.written_spec import MAX_NAME
 
 _DASHED = re.compile(r"(\d{1,19})\s*(?:-|\u2013|\.{2,})\s*(\d{1,19})")
@@ -41,9 +42,9 @@ def written_seeds(seeds: str | Sequence[int]) -> str:
     return f"{seeds[0]}..{seeds[0]}" if len(seeds) == 1 else ", ".join(map(str, seeds))
 
 
+SMALL = "A small Transformer"
 REPORT = "The report's model"
 DEFAULTS = "All defaults"
-REPORT_SPEC = "report/all_initializations"
 MOST_CONFIGURATIONS = 5
 
 KEY = "launch_start"
@@ -159,7 +160,7 @@ def choose(taken: Callable[[Start], None]) -> Start:
     """
     offered = _offer()
     if st.session_state.get(KEY) not in offered:
-        st.session_state[KEY] = REPORT
+        st.session_state[KEY] = SMALL
     label = st.selectbox(
         "Start from",
         list(offered),
@@ -210,9 +211,12 @@ def of_sweep(name: str) -> str:
 
 
 def _offer() -> dict[str, Mapping[str, Any]]:
-    (report,) = load_specs(REPORT_SPEC)
+    # The values of a base for any language: what a task does not read is left out later.
+    small = on_base("small_transformer", {"train_sampler": ANY_SAMPLER})
+    del small["train_sampler"]
     offered: dict[str, Mapping[str, Any]] = {
-        REPORT: {"fixed": dict(report.fixed or {})},
+        SMALL: {"fixed": small},
+        REPORT: {"fixed": on_base("report", {})},
         DEFAULTS: {},
     }
     # The page itself says what is wrong with the database.

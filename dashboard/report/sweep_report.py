@@ -23,14 +23,13 @@ from dashboard.text import models_fail
 from dashboard.views import budgets, configurations, shortcuts
 from dashboard.views.scores import MAX_ROWS
 from dashboard.words import measures, names, outcomes
-from dashboard.words.outcomes import OutcomeCounts
 from seqcls import __version__
 from seqcls.interpretability.wording import percent
 from seqcls.theory.table import NOT_KNOWN
 from sweeps.api import Store, reading
 from sweeps.api.reading import Note, SweepRecord, View
 from sweeps.grid.written_spec import toml_of
-from sweeps.results import Outcome, setting_names
+from sweeps.results import BORDER_SHARES, Outcome, setting_names
 
 MOST_SWEEPS = 100
 """That are listed on a page, the latest; a page that leads to the pages of sweeps lists all."""
@@ -171,8 +170,9 @@ def _head(page: _ReportPage) -> str:
         if page.only and len(models) == 1:
             which = " that matches the filters"
     fail = models_fail(int(models["failing"].sum()), len(models), which)
-    table = configurations.table(replace(view, failing=False, outcomes=(), kind=None))
-    came_to, words = OutcomeCounts.of(table), measures.words_of(models["config_id"]).words
+    every = replace(view, failing=False, outcomes=(), kind=None)
+    table, came_to = configurations.table(every), data.count_outcomes(every)
+    words = measures.words_of(models["config_id"]).words
     picked = int(models["picked"].sum())
     drawn = ""
     if picked < len(models):
@@ -181,7 +181,8 @@ def _head(page: _ReportPage) -> str:
             "medians cover all."
         )
     means = measures.failing(page.view.below, words)
-    known = [outcomes.details(came_to, words)]
+    further = len(data.trained_further(every))
+    known = [outcomes.details(came_to, words), budgets.describe_further(further)]
     known.append(outcomes.meaning(words, view.learned_at, view.below))
     known.append(configurations.describe_unknown(table, models))
     said = "" if len(sweeps) != 1 else "".join(_write_notes(sweeps[0]))
@@ -189,8 +190,8 @@ def _head(page: _ReportPage) -> str:
         f"<h1>{html.escape(page.title)}</h1>\n{said}{quiet(page.only) if page.only else ''}\n"
         f"<p><strong>{html.escape(outcomes.headline(came_to, words))}</strong></p>\n"
         f"{quiet(' '.join(filter(None, known)))}\n"
-        f"<p><strong>{fail[0].upper()}{fail[1:]}</strong>. Failing: {html.escape(means)} Median "
-        f"accuracy {percent(models['accuracy'].median())}.{drawn}</p>\n"
+        f"<p><strong>{fail[0].upper()}{fail[1:]}</strong> on the whole test. Failing: "
+        f"{html.escape(means)} Median accuracy {percent(models['accuracy'].median())}.{drawn}</p>\n"
         f"{'' if len(sweeps) == 1 and page.pages is None else _list(sweeps, page.pages or {})}\n"
         f"{quiet(f'Written by seqcls {__version__}.')}"
     )
@@ -248,6 +249,8 @@ def _worst_first(table: pd.DataFrame) -> str:
     trained_on = data.trained_on(tuple(table["config_id"].tolist()))
     tested = f" {trained_on}" if trained_on else ""
     shortcut = f" Shortcut: {measures.SHORTCUT}" if table["shortcut_reader"].notna().any() else ""
+    if table[list(BORDER_SHARES)].notna().any(axis=None):
+        shortcut = f" Random: {measures.RANDOM} Border: {measures.BORDER}{shortcut}"
     more = len(table) - MOST_LISTED
     cut = f" The table has the first {MOST_LISTED} of {len(table):,}." if more > 0 else ""
     return quiet(
@@ -290,12 +293,17 @@ def _table(table: pd.DataFrame) -> str:
         "failing seeds": table["failing_seeds"],
         "median accuracy": table["median_accuracy"].map(percent),
         "95% interval": table["interval"].fillna(""),
-        "shortcut": shortcuts.within_and_beyond(table),
-        "solved length": table["median_solved_length"].map(measures.solved_or_none),
+        **{x: shortcuts.within_and_beyond(table, x) for x in ("random", "border", "shortcut")},
+        # Of seeds that have not learned, no length is told.
+        "solved length": table["median_solved_length"]
+        .map(measures.solved_or_none)
+        .where((table["judged"] == 0) | (table["learned"] > 0), ""),
     }
     shown = table[naming].assign(**{name: x.where(tested, "") for name, x in results.items()})
     if table["shortcut_reader"].isna().all():
         del shown["shortcut"]
+    if table[list(BORDER_SHARES)].isna().all(axis=None):
+        shown = shown.drop(columns=["random", "border"])
     if (table["predicted"] != NOT_KNOWN).any():
         shown["predicted"] = table["predicted"]
     shown = shown.join(table[[name for name in settings if name not in naming]])

@@ -14,6 +14,7 @@ from dashboard.views import (
     budgets,
     configurations,
     importance,
+    populations,
     scores,
     seeds,
     shortcuts,
@@ -24,7 +25,7 @@ from seqcls.interpretability.wording import percent
 from seqcls.kinds import Measure
 from seqcls.theory.table import NOT_KNOWN
 from sweeps.api.reading import View
-from sweeps.results import Outcome, setting_names
+from sweeps.results import BORDER_SHARES, Outcome, setting_names
 
 # Pixels of the table; it scrolls beyond.
 MOST_HEIGHT = 388
@@ -47,7 +48,7 @@ CELLS = ("false_positives", "false_negatives")
 RESULTS = (
     "generalize_of", "generalizing_share", "generalizing_interval", "learned_of",
     "failing", "failing_share", "failing_interval", "predicted", "median_solved_length",
-    "median_accuracy", "interval", "shortcut",
+    "median_accuracy", "interval", "random", "border", "shortcut",
     "beyond_seeds", "unlearned_seeds", "failing_seeds", "seeds", "unfinished", "failed",
     "false_positives", "false_negatives",
 )  # fmt: skip
@@ -97,6 +98,7 @@ def show() -> None:
     if said := data.trained_on(_ids(chosen)):
         st.caption(verbatim(said))
     configurations.show_predictions(chosen, _names(chosen))
+    populations.show(view)
     shortcuts.show_no_better(chosen)
     _by_length(chosen, view)
     _by_seed(chosen, view)
@@ -115,12 +117,14 @@ def _glance(counts: pd.DataFrame, view: View) -> bool:
     done, failing = int(total["seeds"]), int(total["failing"])
     words = measures.words_of(counts["config_id"]).words
     if done:
-        came_to = outcomes.OutcomeCounts.of(counts)
+        came_to = data.count_outcomes(view)
         st.markdown(
             f"**{verbatim(outcomes.headline(came_to, words))}**",
             help=verbatim(outcomes.meaning(words, view.learned_at, view.below)),
         )
-        if said := outcomes.details(came_to, words):
+        further = len(data.trained_further(view))
+        known = (outcomes.details(came_to, words), budgets.describe_further(further))
+        if said := " ".join(filter(None, known)):
             st.caption(verbatim(said))
     # In a row that wraps: in columns, names would be cut off at 820 pixels.
     with st.container(horizontal=True, gap="medium", key="glance"):
@@ -173,7 +177,7 @@ def _table(table: pd.DataFrame, view: View) -> pd.DataFrame:
     table = table.assign(
         configuration=_names(table),
         chips=pd.Series(names.chips_of(_ids(table)), index=table.index),
-        shortcut=shortcuts.within_and_beyond(table),
+        **{x: shortcuts.within_and_beyond(table, x) for x in ("random", "border", "shortcut")},
     )
     longest = max(len(str(name)) for name in table[first[0]])
     leading = [name for name in LEADING if name in shown and first == [named]]
@@ -240,6 +244,8 @@ def _results(table: pd.DataFrame) -> list[str]:
         results.remove("predicted")
     if table["shortcut_reader"].isna().all():
         results.remove("shortcut")
+    if table[list(BORDER_SHARES)].isna().all(axis=None):
+        results = [x for x in results if x not in ("random", "border")]
     if not measures.has_cells(table["config_id"]):
         results = [x for x in results if x not in CELLS]
     return results

@@ -1,11 +1,11 @@
 """Two configurations, or two models: do they differ by more than chance, where, on what strings?"""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import pandas as pd
 import streamlit as st
 
-from dashboard import data, elements, filters, layout, links
+from dashboard import data, elements, layout, links
 from dashboard.charts.colors import OKABE_ITO
 from dashboard.choosing.pair import STRING, Pair, choose
 from dashboard.text import verbatim
@@ -20,7 +20,7 @@ from sweeps.api import models as questions
 from sweeps.api.comparisons import Compared, ComparedRuns, compare_configs, compare_runs
 from sweeps.api.presentation import display_strings
 from sweeps.api.reading import View
-from sweeps.results import Outcome
+from sweeps.results import BORDER_SHARES, Outcome
 from sweeps.statistics.intervals import CONFIDENCE, FEWEST, ConfidenceInterval, PairTable
 
 
@@ -197,6 +197,19 @@ def _paired_table(table: PairTable, names: tuple[str, str], yes: str, no: str) -
     )
     st.caption(f"First: {first}. Second: {second}.")
     st.dataframe(rows, width="content")
+
+
+def _border(shares: Mapping[str, tuple[float, float]], of: str = "") -> None:
+    """Accuracies on border pairs and on random strings, where a test has both."""
+    if not shares:
+        return
+    rows = [
+        [BORDER_SHARES[name], *("none" if pd.isna(x) else percent(x, 1) for x in both)]
+        for name, both in shares.items()
+    ]
+    title = ", ".join(filter(None, ["Accuracy by kind of string", of]))
+    st.caption(title, help=measures.BORDER)
+    st.dataframe(pd.DataFrame(rows, columns=["Test strings", "First", "Second"]), hide_index=True)
 
 
 MEASURE = "accuracy"
@@ -411,7 +424,7 @@ _models = data.cached(compare_runs)
 
 def show() -> None:
     st.title("Do these two differ?")
-    judged = filters.thresholds()
+    judged = links.thresholds()
     pair = choose(judged)
     if pair is not None:
         _show_comparison(pair, judged)
@@ -423,11 +436,13 @@ def _show_comparison(pair: Pair, judged: View) -> None:
             configs = _configurations(pair.config_ids, pair.names, judged)
             elements.show_chips_apart(configs.fields)
             of_configurations(configs, pair.names, judged)
+            _border(configs.border, "median over seeds")
             differing = configs.strings
         else:
             models = _models(*pair.run_ids, judged)
             elements.show_chips_apart(models.fields)
             of_models(models, pair, judged)
+            _border(models.border)
             differing = models.strings
     if said := data.trained_on(pair.config_ids):
         st.caption(verbatim(said))

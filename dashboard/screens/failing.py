@@ -10,7 +10,7 @@ import streamlit as st
 from dashboard import data, elements, filters, layout, links, share
 from dashboard.server import visitors
 from dashboard.text import verbatim
-from dashboard.views import causes, error_places, remedies
+from dashboard.views import causes, error_places, remedies, shortcuts
 from dashboard.words import languages, measures, names, outcomes
 from seqcls.config import RunConfig
 from seqcls.kinds import Kind, Words
@@ -23,7 +23,7 @@ KINDS_OF_ERRORS = ["false_positives", "false_negatives"]
 CONFIGURATION = "configuration"
 # Before the configuration's name, which may fill a narrow window; and after it.
 LEADING = ["outcome", "fails_from", "errors", "model_seed"]
-RESULTS = ["accuracy_within", "accuracy", *KINDS_OF_ERRORS, "run_id"]
+RESULTS = ["accuracy_within", "accuracy", "random", "border", *KINDS_OF_ERRORS, "run_id"]
 STRING_WIDTH = 240
 MODELS_A_PAGE = 100
 STRINGS_A_PAGE = 200
@@ -75,6 +75,7 @@ def _models(view: View, number: int) -> "pd.Series[Any]":
     )
     first = links.first_of_page(number, MODELS_A_PAGE, "models_page")
     table = _with_first_failures(data.failing_models(view, MODELS_A_PAGE, first))
+    table = shortcuts.with_border(table)
     config_ids = table["config_id"].tolist()
     named = table["config_id"].map(names.configuration_names(list(dict.fromkeys(config_ids))))
     settings = names.settings_that_differ(config_ids)

@@ -8,9 +8,9 @@ import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from dashboard import elements, filters, layout, links, placement, share
+from dashboard import data, elements, filters, layout, links, placement, share
 from dashboard.text import verbatim
-from dashboard.views import configurations, heat_map
+from dashboard.views import budgets, configurations, heat_map
 from dashboard.views.heat_map import CANNOT, CLICKED
 from dashboard.words import languages, measures
 from seqcls.kinds import Measure
@@ -83,6 +83,8 @@ def _maps(view: View, language: str | None, fields: list[str], header: DeltaGene
     words = measures.words_of(measured).words
     _say_what_is_left_out(view, language, grouped, words.task)
     _say_what_is_pooled(table, fields, grouped)
+    if said := budgets.describe_further(heat_map.count_further(view, language, grouped)):
+        st.caption(said)
     _say_what_is_predicted(table, grouped)
     fail = measures.failing(view.below, words)
     st.caption(
@@ -126,7 +128,9 @@ def _map(
     event = placement.show(chart, f"map {value}", says=says, click=CLICKED)
     for point in event["selection"].get(CLICKED) or []:
         cell = table[table["cell"] == point["cell"]].iloc[0]
-        links.to_compare({**language, **{name: cell[name] for name in grouped}})
+        # The class of a language in a file is no setting that models can be picked by.
+        picked = {name: cell[name] for name in grouped if name in data.settings()}
+        links.to_compare({**language, **picked})
 
 
 def _axes(fields: list[str]) -> tuple[str, str, str | None]:
@@ -177,6 +181,11 @@ def _say_what_is_predicted(table: pd.DataFrame, grouped: list[str]) -> None:
 
 
 def _say_what_is_pooled(table: pd.DataFrame, fields: list[str], grouped: list[str]) -> None:
+    if "learned_n" in table and table["learned_n"].str.endswith("languages").any():
+        st.caption(
+            "Of a cell with several languages, the shares that learned and generalize are means "
+            "over languages, and their intervals over languages: seeds of one are no further ones."
+        )
     if table["configurations"].max() > 1:
         pooled = {name: "" for name in fields if name not in grouped}
         st.caption(

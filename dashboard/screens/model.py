@@ -1,6 +1,7 @@
 """Inside one model: why it fails, where it breaks, and every figure of what it does."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 
 import streamlit as st
@@ -39,7 +40,7 @@ from seqcls.errors import VisitorError
 from seqcls.interpretability.network import Needs, obstacle
 from seqcls.problem import Problem, resolve
 from sweeps.api import open_reader, reading
-from sweeps.api.reading import EVERY_ERROR, ErrorSearch, View, stored_epochs
+from sweeps.api.reading import EVERY_ERROR, ErrorSearch, stored_epochs
 
 ANSWERS, ABLATION, AUTOMATON, LIVE = "Answers", "Ablation", "Automaton", "Live"
 BREAKING, ALL_STRINGS = "Breaking point", "All strings"
@@ -231,27 +232,30 @@ def show() -> None:
 
 def _model(run_id: int, config: RunConfig, header: DeltaGenerator) -> None:
     layout.name_tab(f"Model {run_id}")
-    rows = data.model(run_id)
+    judged = links.thresholds()
+    rows = data.model(run_id, judged)
     if len(rows):
         # As objects: in a row of numbers of one type a large seed would be rounded.
         model = rows.astype(object).iloc[0]
-        view = View(model_seeds=(int(model["model_seed"]),), config_ids=(int(model["config_id"]),))
+        seed, config_id = int(model["model_seed"]), int(model["config_id"])
+        view = replace(judged, model_seeds=(seed,), config_ids=(config_id,))
         errors = partial(data.string_errors, run_id, EVERY_ERROR)
         share.offer(header, f"model_{run_id}", errors, view, title=f"Model {run_id}")
         st.caption(verbatim(task_sentence(config)))
         scores = reading.length_scores(open_reader(), [run_id])
-        st.markdown(verbatim(describe_outcome(run_id, config)))
+        st.markdown(verbatim(describe_outcome(run_id, config, judged)))
         st.markdown(verbatim(verdict_sentence(model, config, scores)))
         diverged = reading.run_status(open_reader(), run_id).engine_reason
         if diverged and reading.why_no_weights(config):
             st.caption(verbatim(f"Its training {diverged}."))
         # Of a run that stopped early no more than its own epochs.
         epochs = len(reading.epochs(open_reader(), run_id))
-        if said := data.trained_on((int(model["config_id"]),), epochs or None):
+        if said := data.trained_on((config_id,), epochs or None):
             st.caption(verbatim(said))
         remedies.rounding(run_id)
-        shortcuts.say_no_better(run_id, int(model["config_id"]))
-        shortcuts.show(run_id, int(model["config_id"]), config)
+        shortcuts.say_no_better(run_id, config_id)
+        shortcuts.say_border(run_id)
+        shortcuts.show(run_id, config_id, config)
         links.to_compare_two("run", [run_id], "Compare with another model")
     show_sections(run_id, config)
 

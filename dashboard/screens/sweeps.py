@@ -1,5 +1,7 @@
 """Every sweep: what was asked for, how far it is, what failed; stop, resume, retry, delete."""
 
+from dataclasses import replace
+
 import pandas as pd
 import streamlit as st
 
@@ -8,13 +10,13 @@ from dashboard.launch import panel, starting_point, variants
 from dashboard.text import clock, format_value, models_fail
 from dashboard.views import annotating, budgets, losses, running
 from dashboard.words import measures, names
-from dashboard.words.outcomes import OutcomeCounts, headline
+from dashboard.words.outcomes import headline
 from seqcls.interpretability.wording import percent
 from sweeps.access import control
 from sweeps.api import open_reader, reading
 from sweeps.api.reading import Note, SweepOutcome, View
 from sweeps.grid.written_spec import toml_of
-from sweeps.results import LEARNED_AT
+from sweeps.results import OutcomeCounts
 from sweeps.terminal import format_duration
 from sweeps.work import background_worker
 from sweeps.work.progress import SweepProgress
@@ -40,7 +42,7 @@ def show() -> None:
     chosen = _table(sweeps, written)
     sweep = next(sweep for sweep in sweeps if sweep.id == chosen)
     if sweep.done:
-        view = View(sweeps=(sweep.name,))
+        view = replace(links.thresholds(), sweeps=(sweep.name,))
         share.offer(header, share.file_name(sweep.name), lambda: _models(view), view)
     _sweep(sweep)
 
@@ -62,7 +64,7 @@ def _list_sweeps(sweeps: list[SweepProgress], written: dict[int, Note]) -> list[
 
 
 def _table(sweeps: list[SweepProgress], written: dict[int, Note]) -> int:
-    outcomes = [_outcome(sweep) for sweep in sweeps]
+    outcomes, judged = [_outcome(sweep) for sweep in sweeps], links.thresholds()
     shown = pd.DataFrame(
         {
             "name": [sweep.name for sweep in sweeps],
@@ -92,19 +94,20 @@ def _table(sweeps: list[SweepProgress], written: dict[int, Note]) -> int:
             "State", help="Done: no models left to train. Stopped: none starts until resumed."
         ),
         "failing": st.column_config.NumberColumn(
-            "Failing share", format="percent", help=measures.failing(1.0)
+            "Failing share", format="percent", help=measures.failing(judged.below)
         ),
         "learned": st.column_config.NumberColumn(
             "Learned",
             format="percent",
             help=f"Of models judged on trained lengths, those that are right on at least "
-            f"{percent(LEARNED_AT)} of them.",
+            f"{percent(judged.learned_at, 1)} of them.",
         ),
         "generalize": st.column_config.NumberColumn(
             "Generalize",
             format="percent",
             help="Of models that learned and are tested on longer strings, those that are right on "
-            "all of these.",
+            + ("all" if judged.below >= 1 else f"at least {percent(judged.below, 1)}")
+            + " of these.",
         ),
         "median": st.column_config.NumberColumn(
             "Median accuracy", format="percent", help="The median over all models of the sweep."
@@ -134,7 +137,7 @@ def _share(count: int, of: int) -> float | None:
 
 
 def _outcome(sweep: SweepProgress) -> SweepOutcome:
-    return data.sweep_outcomes().get(sweep.id, SweepOutcome(0, None))
+    return data.sweep_outcomes(links.thresholds()).get(sweep.id, SweepOutcome(0, None))
 
 
 def _results(sweep: SweepProgress) -> None:
@@ -158,7 +161,7 @@ def _results(sweep: SweepProgress) -> None:
             (links.FAILING_PAGE, "Failing models"),
         ):
             st.page_link(page, label=f"{label}: this sweep", query_params={"sweep": sweep.name})
-    budgets.offer_more(sweep)
+    budgets.offer_more(sweep, links.thresholds())
 
 
 def _sweep(sweep: SweepProgress) -> None:

@@ -2,6 +2,7 @@
 
 import uuid
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import altair as alt
@@ -201,15 +202,28 @@ def show(config_ids: Sequence[int], view: View) -> None:
     st.caption(verbatim(meaning(models, view)))
 
 
+def describe_further(number: int) -> str:
+    """That so many models are not counted beside the same with a larger budget; or nothing."""
+    if not number:
+        return ""
+    are = "1 model is" if number == 1 else f"{number:,} models are"
+    return f"{are} not counted: the same seeds were trained with a larger budget."
+
+
 FURTHER = "4x"
 """The budget that a page offers; the command takes any."""
 
 
-def offer_more(sweep: SweepProgress) -> None:
-    """A button that trains what has not learned with a larger budget, once the sweep is done."""
+def offer_more(sweep: SweepProgress, judged: View) -> None:
+    """A button that trains what has not learned with a larger budget, once the sweep is done.
+
+    Args:
+        sweep: which one.
+        judged: says what has learned.
+    """
     if sweep.state != "done" or f"{sweep.name}-{FURTHER}" in data.sweep_names().values():
         return
-    counts = data.configurations(View(sweeps=(sweep.name,)))
+    counts = data.configurations(replace(judged, sweeps=(sweep.name,)))
     waiting = int((counts["judged"] - counts["learned"]).sum())
     if not waiting:
         return
@@ -221,14 +235,15 @@ def offer_more(sweep: SweepProgress) -> None:
             key=f"more {sweep.id}",
             icon=":material/more_time:",
             on_click=_train_further,
-            args=(sweep.name, uuid.uuid4().hex),
+            args=(sweep.name, judged.learned_at, uuid.uuid4().hex),
             **control("Launches these seeds, with a larger budget, as a sweep beside this one."),
         )
 
 
-def _train_further(sweep: str, token: str) -> None:
+def _train_further(sweep: str, learned_at: float, token: str) -> None:
     def do() -> None:
-        if (spec := more_training(open_reader(), sweep, FURTHER).spec) is not None:
-            actions.launch([spec], token)
+        more = more_training(open_reader(), sweep, FURTHER, learned_at=learned_at)
+        if more.spec is not None:
+            actions.launch([more.spec], token)
 
     actions.attempt(do)

@@ -22,7 +22,7 @@ from dashboard.words import names
 from seqcls.interpretability.wording import percents
 from seqcls.theory.table import NOT_KNOWN
 from sweeps.api.reading import View
-from sweeps.api.trials import Loop, TriedRemedy
+from sweeps.api.trials import Loop, TriedRemedy, why_left_out
 from sweeps.results import Outcome, why_not_known
 from sweeps.statistics.intervals import wilson
 
@@ -51,8 +51,9 @@ def table(view: View) -> pd.DataFrame:
         failing_seeds; median_accuracy, interval, median_solved_length (not of models that have not
         learned); false_positives,
         false_negatives; sweeps (names, joined), predicted, the columns of
-        `shortcuts.best_readers` and `shortcuts.judge`, and the settings that differ. What no
-        finished run tells is missing. Shares and medians are of all seeds in scope.
+        `shortcuts.best_readers`, `shortcuts.border_medians` and `shortcuts.judge`, and the settings
+        that differ. What no finished run tells is missing. Shares and medians are of all seeds in
+        scope.
     """
     counts = data.configurations(view)
     summed = _with_medians(counts, data.medians(view, MAX_LISTED))
@@ -67,6 +68,7 @@ def table(view: View) -> pd.DataFrame:
     predicted = data.predictions(tuple(config_ids))
     summed["predicted"] = [predicted[config_id].verdict for config_id in config_ids]
     summed = summed.join(shortcuts.best_readers(config_ids))
+    summed = summed.join(shortcuts.border_medians(view), on="config_id")
     summed = summed.join(shortcuts.judge(summed))
     settings = names.settings_that_differ(config_ids).reset_index(drop=True)
     return summed.drop(columns=["picked", "low", "tested", "all_read"]).join(settings)
@@ -342,7 +344,8 @@ def _format_changes(tried: TriedRemedy) -> str:
 
 def _outcome(tried: TriedRemedy) -> str:
     of = "" if tried.mended in (0, tried.seeds) else f" of {tried.seeds}"
-    left_out = f", {tried.unlearned} not learned" if tried.unlearned else ""
+    why = why_left_out(tried.suggestion.mechanism)
+    left_out = f", {tried.left_out} {why}" if tried.left_out else ""
     return f"{tried.mended}{of} mended, {tried.broken} broken{left_out}"
 
 

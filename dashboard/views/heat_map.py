@@ -15,8 +15,10 @@ from seqcls.fields import language_fields
 from seqcls.interpretability.wording import percents
 from seqcls.kinds import ACCURACY, Measure
 from sweeps.api.reading import View
+from sweeps.grid.budgets import BUDGET_FIELDS
 from sweeps.results import Outcome
 from sweeps.statistics.intervals import FEWEST, median_intervals, wilson
+from sweeps.statistics.populations import CLASS, language_shares
 
 # Beyond so many values of a field, its cells could not be read.
 MAX_VALUES = 30
@@ -61,7 +63,7 @@ def config_ids(view: View, language: str | None) -> list[int]:
 def fields(view: View, language: str | None) -> list[str]:
     """The settings of few values in which the models differ."""
     models = _models(view, language)
-    known = models.columns.intersection(data.settings().columns, sort=False)
+    known = models.columns.intersection([*data.settings().columns, CLASS], sort=False)
     return [str(x) for x in known if 1 < models[x].nunique() <= MAX_VALUES]
 
 
@@ -81,6 +83,19 @@ def language_settings(view: View, language: str) -> dict[str, Any]:
     return {name: settings[name] for name in named if name in settings}
 
 
+def _are_further(view: View, models: pd.DataFrame, fields: list[str]) -> "pd.Series[bool]":
+    """Which models are not counted, since the same seed was trained with a larger budget: none
+    where an axis is of budgets.
+    """
+    is_of_budgets = bool({*fields} & {*BUDGET_FIELDS})
+    return models["run_id"].isin(() if is_of_budgets else data.trained_further(view))
+
+
+def count_further(view: View, language: str | None, fields: list[str]) -> int:
+    """How many models of a language no cell counts, since it counts them with a larger budget."""
+    return int(_are_further(view, _models(view, language), fields).sum())
+
+
 @data.shared
 def cells(
     view: View, language: str | None, fields: list[str], measure: Measure = ACCURACY
@@ -90,6 +105,8 @@ def cells(
     And predicted: what theory says of all models of a cell, else `differs`.
     """
     models = _models(view, language)
+    models = models[~_are_further(view, models, fields)]
+    models = models.assign(language=models["config_id"].map(data.languages()))
     if measure.name not in models:
         shares = data.output_shares(tuple(models["run_id"]))
         models = models.merge(shares[["run_id", measure.name]], on="run_id")
@@ -105,7 +122,8 @@ def cells_of(models: pd.DataFrame, fields: list[str], measure: Measure = ACCURAC
     """One row a cell of the map, sorted by the fields' values, which become text.
 
     Args:
-        models: one row a model, with the measure, failing, config_id and the fields.
+        models: one row a model, with the measure, failing, config_id, language (what it is called)
+            and the fields.
         fields: what makes the cells.
         measure: what is summed up.
 
@@ -114,7 +132,10 @@ def cells_of(models: pd.DataFrame, fields: list[str], measure: Measure = ACCURAC
         failing (models), configurations, their number (cell), and the 95% intervals of the median
         and of the failing share as text: median_interval, failing_interval; where there is an
         outcome, judged, learned, judged_beyond and generalize (models), learned_share and
-        generalizing_share (of those that learned; missing where there is none).
+        generalizing_share (of those that learned; missing where there is none), of which the
+        learned_interval and generalizing_interval are told as text, and learned_n and
+        generalizing_n. Of several languages these are means over languages, with intervals over
+        languages; of one, over its seeds.
     """
     grouped = models.groupby(fields, sort=True)
     best, worst = ("min", "max") if measure.is_error else ("max", "min")
@@ -137,11 +158,12 @@ def cells_of(models: pd.DataFrame, fields: list[str], measure: Measure = ACCURAC
     table["failing_interval"] = _spans([x.low for x in shares], [x.high for x in shares])
     if "outcome" in models:
         _count_outcomes(table, grouped)
+        _sum_over_languages(table, models, fields)
     return table.astype(dict.fromkeys(fields, str))
 
 
 def _count_outcomes(table: pd.DataFrame, grouped: Any) -> None:
-    """Adds what the models of each cell came to: as counts, shares and text."""
+    """Adds what the models of each cell came to: as counts and text."""
     outcomes = (
         grouped["outcome"]
         .value_counts()
@@ -152,13 +174,31 @@ def _count_outcomes(table: pd.DataFrame, grouped: Any) -> None:
     table["learned"] = grouped["learned"].sum().astype(int).to_numpy()
     table["generalize"] = outcomes[Outcome.GENERALIZES.value].to_numpy()
     table["judged_beyond"] = table["generalize"] + outcomes[Outcome.FAILS_BEYOND.value].to_numpy()
-    for share, count, of in (
-        ("learned_share", "learned", "judged"),
-        ("generalizing_share", "generalize", "judged_beyond"),
-    ):
-        table[share] = table[count] / table[of].where(table[of] > 0)
     table["learned_of"] = _pairs(table["learned"], table["judged"])
     table["generalize_of"] = _pairs(table["generalize"], table["judged_beyond"])
+
+
+def _sum_over_languages(table: pd.DataFrame, models: pd.DataFrame, fields: list[str]) -> None:
+    """Adds the intervals of shares: over languages, where a cell has several."""
+    over = language_shares(models, fields).set_index(fields)
+    rows = dict(zip(over.index, over.to_dict("records"), strict=True))
+    own = [rows.get(key) for key in table[fields].itertuples(index=False, name=None)]
+    for share, part, of in (
+        ("learned", "learned", "judged"),
+        ("generalizing", "generalize", "judged_beyond"),
+    ):
+        said = []
+        for row, few, whole in zip(own, table[part], table[of], strict=True):
+            if row is None:
+                found = wilson(int(few), int(whole))
+                said.append((found.value, found.low, found.high, f"{whole}", whole))
+            else:
+                values = (row[part], row[f"{part}_low"], row[f"{part}_high"])
+                number = row[f"{part}_languages"]
+                said.append((*values, f"{number} languages", number))
+        table[f"{share}_share"] = [each[0] for each in said]
+        table[f"{share}_interval"] = [percents(*each[1:3]) if each[4] else "" for each in said]
+        table[f"{share}_n"] = [each[3] for each in said]
 
 
 def _pairs(counts: "pd.Series[int]", of: "pd.Series[int]") -> list[str]:
@@ -286,8 +326,8 @@ CLICKED = "clicked_cell"
 CANNOT = "\N{MULTIPLICATION X}"
 """Marks a cell whose models are predicted to fail at some length."""
 
-OUTCOME_SHARES = {"learned_share": "judged", "generalizing_share": "judged_beyond"}
-"""The shares that are of some of a cell's models alone, and the column that counts these."""
+OUTCOME_SHARES = {"learned_share": "learned_n", "generalizing_share": "generalizing_n"}
+"""The shares that are of some of a cell's models or languages, and the column that counts these."""
 
 BOTH = "Learned \N{MIDDLE DOT} generalize, of those that learned"
 
@@ -410,7 +450,11 @@ def _tooltips(
             alt.Tooltip("learned_of:N", title="Learned"),
             alt.Tooltip("generalize_of:N", title="Generalize, of those that learned"),
             alt.Tooltip("learned_share:Q", title="Share that learned", format=".2~%"),
+            alt.Tooltip("learned_interval:N", title="95% interval"),
+            alt.Tooltip("learned_n:N", title="Of"),
             alt.Tooltip("generalizing_share:Q", title="Share that generalizes", format=".2~%"),
+            alt.Tooltip("generalizing_interval:N", title="95% interval"),
+            alt.Tooltip("generalizing_n:N", title="Of"),
             alt.Tooltip("configurations:Q", title="Configurations"),
             alt.Tooltip("predicted:N", title="Predicted"),
         ]

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pandas as pd
 import streamlit as st
 
-from dashboard import actions, data
+from dashboard import actions, data, links
 from dashboard.launch import fields, panel
 from dashboard.text import verbatim
 from seqcls.config import ABOUT, RunConfig
@@ -49,7 +49,7 @@ def show(run_id: int) -> None:
         run_id: a finished run, which the link names too.
     """
     mechanisms = remedy_trials.mechanisms_of(data.causes([run_id]))
-    not_learned = data.why_not_learned(run_id)
+    not_learned = data.why_not_learned(run_id, links.thresholds().learned_at)
     if not_learned is not None and NOT_LEARNED not in mechanisms:
         mechanisms = [NOT_LEARNED, *mechanisms]
     if not mechanisms:

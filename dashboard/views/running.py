@@ -1,14 +1,16 @@
 """How sweeps progress: refreshed without a rerun of the page while anything is trained."""
 
+from dataclasses import replace
+
 import streamlit as st
 
 from dashboard import actions, data, links
 from dashboard.text import verbatim
-from dashboard.words import outcomes
 from seqcls.errors import SeqclsError
 from sweeps.access import control
 from sweeps.api import Store, open_reader, reading
-from sweeps.api.reading import SweepState, View
+from sweeps.api.reading import SweepState
+from sweeps.results import OutcomeCounts, describe_counts
 from sweeps.terminal import format_duration
 from sweeps.work.progress import SweepProgress
 
@@ -79,8 +81,8 @@ def _show_ended() -> None:
         names = {sweep.id: sweep.name for sweep in data.progress()}
         ended = [names[x] for x in st.session_state.get(ENDED, []) if x in names]
         for name in ended:
-            counts = data.configurations(View(sweeps=(name,)))
-            told = outcomes.describe_counts(outcomes.OutcomeCounts.of(counts))
+            counts = data.configurations(replace(links.thresholds(), sweeps=(name,)))
+            told = describe_counts(OutcomeCounts.of(counts))
             # Not as a success: none of them may have learned.
             st.info(verbatim(f"{name} is done: {told}."), icon=":material/check:")
             if st.button("Compare them", key=f"compare {name}", icon=":material/bar_chart:"):

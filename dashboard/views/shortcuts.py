@@ -21,6 +21,8 @@ from seqcls.results import DRAWN
 from seqcls.shortcuts import OF_CLASS, READERS, decided_by
 from sweeps.api import reading
 from sweeps.api.presentation import display_strings
+from sweeps.api.reading import View
+from sweeps.results import BORDER_SHARES
 from sweeps.statistics.intervals import wilson
 
 FEW_TESTS = 4
@@ -69,13 +71,14 @@ def best_readers(config_ids: Sequence[int]) -> pd.DataFrame:
     return best.reindex(list(config_ids)).reset_index(drop=True)
 
 
-def within_and_beyond(table: pd.DataFrame) -> "pd.Series[str]":
-    """What the best readers reach, as texts that sort as the numbers do.
+def within_and_beyond(table: pd.DataFrame, name: str = "shortcut") -> "pd.Series[str]":
+    """Accuracies within and beyond trained lengths, as texts that sort as the numbers do.
 
     Args:
-        table: shortcut_within and shortcut_beyond, as `best_readers` has them.
+        table: shortcut_within and shortcut_beyond, as `best_readers` has them; or others.
+        name: what the columns' names begin with.
     """
-    pairs = zip(table["shortcut_within"], table["shortcut_beyond"], strict=True)
+    pairs = zip(table[f"{name}_within"], table[f"{name}_beyond"], strict=True)
     texts = [_pair(within, beyond) for within, beyond in pairs]
     return pd.Series(texts, index=table.index, dtype=object)
 
@@ -212,6 +215,33 @@ def show_no_better(table: pd.DataFrame) -> None:
             st.markdown(f"{verbatim(named[config_id])}: {verbatim(in_a_list(sentence))}.")
         more = f" The first {MOST_SAID} of {len(said):,}." if len(said) > MOST_SAID else ""
         st.caption(f"{WHEN_NO_BETTER}{more}")
+
+
+# On border pairs and on the random strings of the same test.
+
+
+def border_medians(view: View) -> pd.DataFrame:
+    """Medians of the columns of `BORDER_SHARES`, by config_id; of tests that have border pairs."""
+    return data.border_accuracies(view).groupby("config_id")[list(BORDER_SHARES)].median()
+
+
+def with_border(models: pd.DataFrame) -> pd.DataFrame:
+    """Models with random and border: accuracies within and beyond trained lengths, as texts."""
+    found = data.border_accuracies(View(run_ids=tuple(models["run_id"].tolist())))
+    shares = found.set_index("run_id").reindex(models["run_id"])
+    texts = {x: within_and_beyond(shares, x).to_numpy() for x in ("random", "border")}
+    return models.assign(**texts)
+
+
+def say_border(run_id: int) -> None:
+    """Says how a model does on border pairs and on random strings, where its test has both."""
+    for shares in data.border_accuracies(View(run_ids=(run_id,))).to_dict("records"):
+        said = [
+            f"{words} {percent(shares[name], 1)}"
+            for name, words in BORDER_SHARES.items()
+            if not pd.isna(shares[name])
+        ]
+        st.markdown(f"Accuracy: {'; '.join(said)}.", help=measures.BORDER)
 
 
 # Lines on accuracy by length.

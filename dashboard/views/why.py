@@ -98,7 +98,8 @@ def _summary(chosen: Chosen) -> None:
     model = chosen.model.at(chosen.model.stored.kept_epoch)
     summary = summed_up(model, chosen.errors)
     st.subheader("Why does this model fail?")
-    if (not_learned := data.why_not_learned(chosen.model.run_id)) is not None:
+    learned_at = links.thresholds().learned_at
+    if (not_learned := data.why_not_learned(chosen.model.run_id, learned_at)) is not None:
         st.markdown(
             f"It has not learned the trained lengths: it is {verbatim(not_learned)}. Its errors, "
             "short and long, come from:"

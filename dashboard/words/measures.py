@@ -93,7 +93,13 @@ PREDICTED = (
 DRAWN = (
     "How the string was drawn. Uniform: of all negative strings of its length. Edited: a positive "
     "string with a few tokens changed. Near: a positive string with one or two tokens replaced or "
-    "exchanged, each pair of neighbors of which occurs in some positive string."
+    "exchanged, each pair of neighbors of which occurs in some positive string. Border: at edit "
+    "distance 1 from a string of the other label."
+)
+RANDOM = "Accuracy on random test strings: within / beyond trained lengths."
+BORDER = (
+    "Accuracy on border pairs of the test: within / beyond trained lengths. The strings of a pair "
+    "are at edit distance 1, one in the language and one outside."
 )
 SHORTCUT = (
     "Accuracy of the best shortcut reader on the same test: within / beyond trained lengths. A "
@@ -200,6 +206,8 @@ def configuration_columns(
         "failing_seeds": TextColumn("Failing seeds", help="Which seeds those are.", width=110),
         "median_accuracy": NumberColumn("Accuracy", help=median, format="percent", width=78),
         "interval": TextColumn("95%", help=INTERVAL, width=120),
+        "random": TextColumn("Random", help=f"{RANDOM} Median over seeds.", width=112),
+        "border": TextColumn("Border", help=f"{BORDER} Median over seeds.", width=112),
         "shortcut": TextColumn("Shortcut", help=SHORTCUT, width=112),
         "median_solved_length": NumberColumn("Solved", help=solved, width=64),
         "false_positives": NumberColumn("False positives", help=f"{FALSE_POSITIVES}; all seeds."),
@@ -265,6 +273,8 @@ def model_columns(spoken: KindWords) -> dict[str, Any]:
         "accuracy": NumberColumn(
             "Accuracy", help=verbatim(spoken.accuracy), format="percent", width=80
         ),
+        "random": TextColumn("Random", help=RANDOM, width=112),
+        "border": TextColumn("Border", help=BORDER, width=112),
         "solved_length": NumberColumn("Solved", help=verbatim(solved_length(words)), width=65),
     }
 

@@ -6,8 +6,7 @@ nothing is said of longer strings.
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any
 
 import pandas as pd
 
@@ -17,7 +16,14 @@ from seqcls.interpretability.wording import percent, percents
 from seqcls.kinds import MISCLASSIFIED, Words
 from seqcls.problem import obstacle_of, resolve
 from sweeps.api.reading import View
-from sweeps.results import LEARNED_AT, Outcome, why_not_known
+from sweeps.results import (
+    LEARNED_AT,
+    Outcome,
+    OutcomeCounts,
+    describe_counts,
+    of_these,
+    why_not_known,
+)
 from sweeps.statistics.intervals import wilson
 
 
@@ -41,69 +47,6 @@ def meaning(words: Words = MISCLASSIFIED, learned_at: float = LEARNED_AT, below:
 # How many of several.
 
 
-@dataclass(frozen=True)
-class OutcomeCounts:
-    """How many models learned, and how many of those generalize."""
-
-    models: int
-    """That are tested."""
-    judged: int
-    """Those of them of which it is known whether they learned."""
-    learned: int
-    judged_beyond: int
-    """Those that learned and are tested on longer strings."""
-    generalize: int
-
-    @classmethod
-    def of(cls, configurations: pd.DataFrame) -> Self:
-        """The sums over configurations.
-
-        Args:
-            configurations: seeds, judged, learned, judged_beyond and generalize of each.
-        """
-        names = ("seeds", "judged", "learned", "judged_beyond", "generalize")
-        return cls(*(int(configurations[name].sum()) for name in names))
-
-
-def describe_counts(counts: OutcomeCounts, which: str = " models") -> str:
-    """How many learned and generalize, as a clause: `3 of 5 models learned; of these 2 generalize`.
-
-    Args:
-        counts: of the models.
-        which: what they are, after their number; nothing where that is clear.
-    """
-    if not counts.models:
-        return "no model is tested"
-    if counts.models == 1:
-        return _describe_one(counts)
-    if not counts.judged:
-        return f"whether {counts.models:,}{which} learned is not known"
-    said = f"{counts.learned:,} of {counts.judged:,}{which} learned"
-    if not counts.learned:
-        return said
-    if not counts.judged_beyond:
-        return f"{said}; whether they generalize is not known"
-    return f"{said}; {_of_these(counts, 'beyond')}"
-
-
-def _describe_one(counts: OutcomeCounts) -> str:
-    if not counts.judged:
-        return "whether the only model learned is not known"
-    if not counts.learned:
-        return "the only model has not learned"
-    if not counts.judged_beyond:
-        return "the only model learned; whether it generalizes is not known"
-    return f"the only model learned and {'generalizes' if counts.generalize else 'fails beyond'}"
-
-
-def _of_these(counts: OutcomeCounts, tested: str) -> str:
-    generalize = "generalizes" if counts.generalize == 1 else "generalize"
-    if counts.judged_beyond == counts.learned:
-        return f"of these {counts.generalize:,} {generalize}"
-    of = f"the {counts.judged_beyond:,} that are tested {tested}"
-    return f"{counts.generalize:,} of {of} {generalize}"
-
-
 def headline(counts: OutcomeCounts, words: Words = MISCLASSIFIED) -> str:
     """The answer to whether models generalize, in a sentence: of those that learned, how many."""
     strings = words.plural("")
@@ -117,7 +60,7 @@ def headline(counts: OutcomeCounts, words: Words = MISCLASSIFIED) -> str:
         return f"{said}, so nothing is known about longer {strings}."
     if not counts.judged_beyond:
         return f"{said}; whether they generalize to longer {strings} is not known."
-    return f"{said}; {_of_these(counts, f'on longer {strings}')} to longer {strings}."
+    return f"{said}; {of_these(counts, f'on longer {strings}')} to longer {strings}."
 
 
 def details(counts: OutcomeCounts, words: Words = MISCLASSIFIED) -> str:

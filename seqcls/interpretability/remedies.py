@@ -294,15 +294,18 @@ def _without_bound(problem: Problem) -> str | None:
 
 def _of_near_negatives(problem: Problem) -> str | None:
     train = problem.train
-    if not isinstance(train, BalancedStrings) or train.negatives == "near":
+    if not isinstance(train, BalancedStrings) or train.negatives in ("near", "border"):
         return None
     return "near" if train.near_obstacle is None else None
 
 
-def _negatives_of_test(problem: Problem) -> str:
+def _negatives_of_test(problem: Problem) -> dict[str, Any]:
     """As they are: what helps is seen on the same test strings."""
-    named = problem.config.test_negatives
-    return problem.config.negatives if named == AS_TRAINED else named
+    config = problem.config
+    if config.test_strings != "random":
+        return {}
+    named = config.test_negatives
+    return {"test_negatives": config.negatives if named == AS_TRAINED else named}
 
 
 def _longer_patience(problem: Problem) -> dict[str, Any]:
@@ -385,7 +388,7 @@ REMEDIES = (
         _of_near_negatives,
         "Negatives that a reader of neighboring tokens takes for positive show what else decides.",
         "the shortcut readers themselves",
-        lambda problem: {"test_negatives": _negatives_of_test(problem)},
+        _negatives_of_test,
     ),
     Remedy(
         frozenset({"dilution"}),

@@ -3,9 +3,9 @@
 Negative strings are uniform, or positive ones after random edits.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -14,7 +14,7 @@ from jaxtyping import Bool, Int64, UInt8
 from seqcls.errors import ConfigError
 from seqcls.kinds.base import Examples
 from seqcls.results import DRAWN
-from seqcls.sampling import near
+from seqcls.sampling import border, near
 from seqcls.sampling.distinct import DrawnByLength, Letters, Rows, Training
 from seqcls.strings.token_strings import NO_LETTER, TokenStrings
 from seqcls.tasks.base import LanguageTask, Task
@@ -101,16 +101,22 @@ class BalancedStrings(DrawnByLength):
     uniform length; `edits`, a positive string with 1 + Geometric(1/2) edits (1, 2, 3, ... of them
     with probabilities 1/2, 1/4, 1/8, ...), of an allowed length; `mixed`, either, by a fair coin;
     `near`, either or a near negative (`seqcls.sampling.near`), a third each; a language that has
-    none of those is drawn as `mixed`.
+    none of those is drawn as `mixed`; `border`, the string outside of a border pair
+    (`seqcls.sampling.border`), of a length that is uniform among those that have one.
     Each is drawn again until it is negative, by `negative_lengths`: `redrawn`, length and all, so
     that most have lengths at which most strings are negative; `uniform`, of a length that is
     uniform among those that have a negative string, and kept.
+
+    Where `test_strings` asks for border pairs, a quarter of the strings are positive and a quarter
+    negative ones, uniform, and half are border pairs, as many of each length as of any other. A
+    pair's length is that of its positive string.
     """
 
     task: LanguageTask
-    negatives: Literal["uniform", "edits", "mixed", "near"]
+    negatives: Literal["uniform", "edits", "mixed", "near", "border"]
     negative_lengths: Literal["redrawn", "uniform"] = "redrawn"
     train_set: Literal["fresh", "fixed"] = "fresh"
+    test_strings: Literal["random", "random_and_border"] = "random"
     trained: Training | None = None
     """What no string may occur in, where tests are disjoint from training."""
 
@@ -122,7 +128,7 @@ class BalancedStrings(DrawnByLength):
     )
     reads_of_part: ClassVar[Mapping[str, frozenset[str]]] = {
         "train": frozenset({"train_set"}),
-        "test": frozenset({"disjoint"}),
+        "test": frozenset({"disjoint", "test_strings"}),
     }
 
     def __post_init__(self) -> None:
@@ -133,6 +139,24 @@ class BalancedStrings(DrawnByLength):
                     f"max_length={self.max_length}: no string of {self.min_length} to "
                     f"{self.max_length} tokens is {label}; change the language or the lengths "
                     f"({self.task.describe()})"
+                )
+        if self._has_pairs and self.size < 4:
+            raise ConfigError(
+                f"size={self.size}: expected at least 4, two random strings and a border pair"
+            )
+        if self._has_pairs or self.negatives == "border":
+            asked = "negatives='border'"
+            if self._has_pairs:
+                asked = f"test_strings={self.test_strings!r}"
+            try:
+                border.pairs_of(self.task).check_length(self.max_length)
+            except ConfigError as error:
+                raise ConfigError(f"{asked}: {error}") from None
+            if not len(self._paired(positive=self._has_pairs)):
+                raise ConfigError(
+                    f"{asked}: no positive string of {self.min_length} to {self.max_length} "
+                    "tokens is at edit distance 1 from a negative one of such a length; change the "
+                    "lengths"
                 )
 
     @classmethod
@@ -157,7 +181,26 @@ class BalancedStrings(DrawnByLength):
     def _lengths(self) -> dict[bool, Lengths]:
         return _lengths(self.task, self.min_length, self.max_length)
 
+    @property
+    def _has_pairs(self) -> bool:
+        return self.test_strings != "random"
+
+    @property
+    def unpaired_lengths(self) -> Lengths:
+        """The allowed lengths of no positive string of a pair, where the test is to have pairs."""
+        allowed = np.arange(self.min_length, self.max_length + 1)
+        return np.setdiff1d(allowed, self._paired(positive=True) if self._has_pairs else allowed)
+
+    def _paired(self, *, positive: bool) -> Lengths:
+        """The lengths of strings of this label that have a partner of an allowed length."""
+        own, others = self._lengths[positive], self._lengths[not positive]
+        # Strings of one length are a chain of replacements apart, which leaves the language
+        # somewhere. Where all of a length have one label, one of the other is next to any.
+        return own[np.isin(own[:, None] + border.GROWTH, others).any(axis=1)]
+
     def _epoch(self, rng: np.random.Generator) -> Examples:
+        if self._has_pairs:
+            return self._epoch_with_pairs(rng)
         labels = rng.integers(2, size=self.size).astype(bool)
         drawn = np.full(self.size, _POSITIVE, dtype=np.uint8)
 
@@ -177,6 +220,58 @@ class BalancedStrings(DrawnByLength):
             )
         return Examples(_strings(self.task, letters), labels, drawn=drawn)
 
+    def _epoch_with_pairs(self, rng: np.random.Generator) -> Examples:
+        """Four strings in turn, as often as there is room: positive, negative, and a pair."""
+        letters = np.full((self.size, self.max_length), NO_LETTER, dtype=np.uint8)
+        place, paired = np.arange(self.size), self._paired(positive=True)
+        labels, in_pair = place % 2 == 0, (place % 4 > 1) & (place < self.size // 4 * 4)
+        for label in (True, False):
+            rows = np.flatnonzero((labels == label) & ~in_pair)[:, None]
+            lengths = self._lengths[label]
+            self._put_each(rng, letters, rows, lengths, partial(self._alone, rng, positive=label))
+        rows = np.flatnonzero(in_pair).reshape(-1, 2)
+        self._put_each(rng, letters, rows, paired, partial(self._pairs, rng, positive=True))
+        drawn = np.where(in_pair, _BORDER, np.where(labels, _POSITIVE, _UNIFORM))
+        return Examples(_strings(self.task, letters), labels, drawn=drawn.astype(np.uint8))
+
+    def _put_each(
+        self,
+        rng: np.random.Generator,
+        letters: Letters,
+        rows: Int64[np.ndarray, "row several"],
+        lengths: Lengths,
+        draw: Callable[[Lengths], Letters],
+    ) -> None:
+        """Fills rows with strings, as many of each length as can be, that are not trained on."""
+        wanted = rng.permutation(lengths[np.arange(len(rows)) * len(lengths) // len(rows)])
+        block = max(1, BLOCK_TOKENS // max(self.max_length, 4 * len(self.task.alphabet)))
+        filled = np.full((*rows.shape, self.max_length), NO_LETTER, dtype=np.uint8)
+
+        def put(rows: slice | Rows, lengths: Lengths) -> Letters:
+            several = draw(lengths)[:, :, : self.max_length]
+            filled[rows] = NO_LETTER
+            filled[rows, :, : several.shape[2]] = several
+            return filled[rows]
+
+        for first in range(0, len(rows), block):
+            put(slice(first, first + block), wanted[first : first + block])
+        if self.trained is not None:
+            self.trained.replace_known(
+                filled,
+                lambda rows: put(rows, rng.choice(lengths, size=len(rows))),
+                lambda _: "string" if rows.shape[1] == 1 else "border pair",
+                self,
+            )
+        letters[rows] = filled
+
+    def _alone(self, rng: np.random.Generator, lengths: Lengths, *, positive: bool) -> Letters:
+        return draw_many(self.task, rng, lengths, positive).letters[:, None]
+
+    def _pairs(self, rng: np.random.Generator, lengths: Lengths, *, positive: bool) -> Letters:
+        """Border pairs, the first of each of this label and of this length."""
+        allowed = range(self.min_length, self.max_length + 1)
+        return border.pairs_of(self.task, positive).draw(rng, lengths, allowed).swapaxes(0, 1)
+
     def _draw(
         self, rng: np.random.Generator, labels: Bool[np.ndarray, " string"]
     ) -> tuple[Letters, Ways]:
@@ -195,6 +290,8 @@ class BalancedStrings(DrawnByLength):
         return letters, drawn
 
     def _ways_of_negatives(self, rng: np.random.Generator, size: int) -> Ways:
+        if self.negatives == "border":
+            return np.full(size, _BORDER, dtype=np.uint8)
         if self.negatives == "near" and self.near_obstacle is None:
             return rng.integers(_UNIFORM, _NEAR + 1, size=size, dtype=np.uint8)
         if self.negatives in ("mixed", "near"):
@@ -279,10 +376,19 @@ class BalancedStrings(DrawnByLength):
         rows, changed = near.change(rng, self.task, positive)
         return there[rows], changed
 
+    def _border(self, rng: np.random.Generator, size: int) -> TokenStrings:
+        lengths = rng.choice(self._paired(positive=False), size=size)
+        return self._border_of(rng, lengths)[1]
+
+    def _border_of(self, rng: np.random.Generator, lengths: Lengths) -> tuple[Rows, TokenStrings]:
+        there = np.flatnonzero(np.isin(lengths, self._paired(positive=False)))
+        letters = self._pairs(rng, lengths[there], positive=False)[:, 0]
+        return there, TokenStrings.of_letters(len(self.task.alphabet), letters, lengths[there])
+
 
 _POSITIVE, _UNIFORM, _EDITED, _NEAR, _BORDER = range(len(DRAWN))
 
-_TRIED = {_UNIFORM: (_UNIFORM,), _EDITED: (_EDITED,), _NEAR: (_NEAR, _EDITED)}
+_TRIED = {_UNIFORM: (_UNIFORM,), _EDITED: (_EDITED,), _NEAR: (_NEAR, _EDITED), _BORDER: (_BORDER,)}
 """Ways in which a negative string is tried to be drawn, one after another. There may be too few
 near ones: of a single token, say."""
 
@@ -290,11 +396,13 @@ _CANDIDATES = {
     _UNIFORM: BalancedStrings._uniform,
     _EDITED: BalancedStrings._draw_edited,
     _NEAR: BalancedStrings._near,
+    _BORDER: BalancedStrings._border,
 }
 _CANDIDATES_OF = {
     _UNIFORM: BalancedStrings._uniform_of,
     _EDITED: BalancedStrings._edited_to,
     _NEAR: BalancedStrings._near_of,
+    _BORDER: BalancedStrings._border_of,
 }
 
 

@@ -12,6 +12,7 @@ from jaxtyping import Int64
 from seqcls.config import PARTS
 from seqcls.errors import ConfigError
 from seqcls.kinds import Examples
+from seqcls.results import DRAWN
 from seqcls.strings.datasets import Dataset
 from seqcls.tasks.base import Task
 from seqcls.tasks.files import OfRows, rows_in
@@ -95,7 +96,12 @@ class DatasetRows:
             if self.part == "train":
                 seeds = [self.train_seed, PARTS.index(self.part), epoch]
                 rows = np.random.default_rng(seeds).permutation(rows)
-            yield Examples(content.strings.take(rows), answers[rows])
+            drawn = None
+            if content.border is not None and content.labels is not None:
+                of = np.where(content.labels[rows], "positive", "uniform")
+                of = np.where(content.border[rows], "border", of)
+                drawn = np.array([DRAWN.index(way) for way in of], dtype=np.uint8)
+            yield Examples(content.strings.take(rows), answers[rows], drawn=drawn)
 
 
 @lru_cache(maxsize=16)

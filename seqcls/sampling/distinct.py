@@ -9,7 +9,7 @@ from itertools import count
 from typing import Any
 
 import numpy as np
-from jaxtyping import Int64, UInt8, UInt64
+from jaxtyping import Bool, Int64, UInt8, UInt64
 
 from seqcls.cache import remembered
 from seqcls.config import PARTS
@@ -17,7 +17,7 @@ from seqcls.errors import ConfigError
 from seqcls.kinds import Examples
 from seqcls.sampling.streams import Sampler, stream
 
-Letters = UInt8[np.ndarray, "string position"]
+Letters = UInt8[np.ndarray, "string *several position"]
 Rows = Int64[np.ndarray, " row"]
 
 MAX_TOKENS = 2**30
@@ -74,7 +74,7 @@ class Training:
         """Replaces the strings that are trained on by others, in place.
 
         Args:
-            letters: the strings.
+            letters: the strings, or several a row: all of a row's are replaced where one is known.
             draw: draws others for these rows, no wider.
             describe: what a row's string is called, in the message about one that is not found.
             lengths: the sampler whose strings they are.
@@ -82,13 +82,18 @@ class Training:
         Raises:
             ConfigError: nearly all strings of the allowed lengths are trained on.
         """
-        known = self.fingerprints
-        rows = np.flatnonzero(np.isin(fingerprints(letters), known))
+
+        def are_known(letters: Letters) -> Bool[np.ndarray, " row"]:
+            each = fingerprints(letters.reshape(-1, letters.shape[-1]))
+            known = np.isin(each, self.fingerprints).reshape(len(letters), -1)
+            return np.asarray(known.any(axis=1))
+
+        rows = np.flatnonzero(are_known(letters))
         for _ in range(MAX_REPEATED_DRAWS):
             if not len(rows):
                 return
             letters[rows] = draw(rows)
-            rows = rows[np.isin(fingerprints(letters[rows]), known)]
+            rows = rows[are_known(letters[rows])]
         if len(rows):
             raise ConfigError(
                 f"disjoint=True: in {MAX_REPEATED_DRAWS} draws no {describe(int(rows[0]))} of "

@@ -76,10 +76,12 @@ class Sampler(Protocol):
 
 @dataclass(frozen=True)
 class OfLengths:
-    """The strings of each epoch of a sampler that have so many tokens."""
+    """The strings of each epoch of a sampler that have so many tokens; some of them, or all."""
 
     sampler: Sampler
     lengths: range
+    most: int | None = None
+    """The most of an epoch, its first ones; None for all."""
     reads: ClassVar[frozenset[str]] = frozenset()
     reads_of_part: ClassVar[Mapping[str, frozenset[str]]] = {}
 
@@ -110,7 +112,7 @@ class OfLengths:
         """Epochs of as many strings as there are of these lengths; there may be none."""
         for epoch in count():
             drawn = stream(self.sampler).epoch(epoch)
-            yield drawn.take(np.flatnonzero(are_of(self.lengths, drawn.strings)))
+            yield drawn.take(np.flatnonzero(are_of(self.lengths, drawn.strings))[: self.most])
 
 
 def are_of(lengths: range, strings: TokenStrings) -> Bool[np.ndarray, " string"]:

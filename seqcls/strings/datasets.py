@@ -42,12 +42,14 @@ def content_of(
     labels: np.ndarray | None,
     targets: np.ndarray | None,
     splits: np.ndarray | None,
+    border: np.ndarray | None,
     ids: Sequence[str] | None,
 ) -> bytes:
     """All of a dataset but its name, in one fixed form.
 
     A line of JSON; lengths of strings, four bytes each, the lowest first; their letters; splits;
-    labels, or lengths and letters of targets; ids as JSON.
+    labels, or lengths and letters of targets; which are of the border, where that is known; ids as
+    JSON.
     """
     parts = [_lengths(strings.letters), _flat(strings.letters)]
     if splits is not None:
@@ -56,6 +58,8 @@ def content_of(
         parts.append(labels.astype(np.uint8).tobytes())
     if targets is not None:
         parts += [_lengths(targets), _flat(targets)]
+    if border is not None:
+        parts.append(border.astype(np.uint8).tobytes())
     if ids is not None:
         parts.append(canonical_json(list(ids)).encode())
     head = {
@@ -65,6 +69,8 @@ def content_of(
         "rows": len(strings),
         "splits": splits is not None,
         "ids": ids is not None,
+        # Where nothing is known of it, a content is as it was before there was a border.
+        **({} if border is None else {"border": True}),
     }
     return b"\n".join([canonical_json(head).encode(), b"".join(parts)])
 
@@ -105,6 +111,7 @@ def _fields(head: dict[str, Any], rest: bytes) -> dict[str, Any]:
     is_file = head["task"] == "file"
     labels = parts.bytes_below(2).astype(bool) if is_file else None
     targets = None if is_file else parts.letters()[0]
+    border = parts.bytes_below(2).astype(bool) if head.get("border") else None
     ids = json.loads(parts.rest()) if head["ids"] else None
     if ids is not None and (len(ids) != number or not all(isinstance(x, str) for x in ids)):
         raise ValueError("not one id for each row")
@@ -116,6 +123,7 @@ def _fields(head: dict[str, Any], rest: bytes) -> dict[str, Any]:
         "labels": labels,
         "targets": targets,
         "splits": splits,
+        "border": border,
         "ids": ids,
     }
 
@@ -184,8 +192,8 @@ class Row(NamedTuple):
 class Dataset(OfContent):
     """Strings with labels (`task = "file"`) or targets (`task = "pairs"`).
 
-    Rows stand in the order of (split, tokens, label or target, id), whatever their order in a
-    file, so that one content has one digest. The name is no part of it.
+    Rows stand in the order of (split, tokens, label or target, border, id), whatever their order in
+    a file, so that one content has one digest. The name is no part of it.
     """
 
     name: str
@@ -198,6 +206,9 @@ class Dataset(OfContent):
     """Letters, `NO_LETTER` after each end; None where the rows have labels."""
     splits: UInt8[np.ndarray, " row"] | None
     """Places in `SPLITS`; None where the file has none."""
+    border: Bool[np.ndarray, " row"] | None
+    """Which are one of a pair on both sides of the language's border; None where the file does not
+    say it."""
     ids: Sequence[str] | None
 
     @classmethod
@@ -210,10 +221,11 @@ class Dataset(OfContent):
         labels: Bool[np.ndarray, " row"] | None = None,
         targets: UInt8[np.ndarray, "row target_position"] | None = None,
         splits: UInt8[np.ndarray, " row"] | None = None,
+        border: Bool[np.ndarray, " row"] | None = None,
         ids: Sequence[str] | None = None,
     ) -> "Dataset":
         """The dataset of these rows, in its order."""
-        order = _order(strings, labels, targets, splits, ids)
+        order = _order(strings, labels, targets, splits, border, ids)
         return cls(
             name[:MAX_NAME],
             alphabet,
@@ -221,6 +233,7 @@ class Dataset(OfContent):
             None if labels is None else labels[order],
             None if targets is None else targets[order],
             None if splits is None else splits[order],
+            None if border is None else border[order],
             None if ids is None else [ids[row] for row in order.tolist()],
         )
 
@@ -241,7 +254,13 @@ class Dataset(OfContent):
     def content(self) -> bytes:
         """All of it but its name, as `content_of` writes it."""
         return content_of(
-            self.alphabet, self.strings, self.labels, self.targets, self.splits, self.ids
+            self.alphabet,
+            self.strings,
+            self.labels,
+            self.targets,
+            self.splits,
+            self.border,
+            self.ids,
         )
 
     @property
@@ -272,6 +291,7 @@ def _order(
     labels: np.ndarray | None,
     targets: np.ndarray | None,
     splits: np.ndarray | None,
+    border: np.ndarray | None,
     ids: Sequence[str] | None,
 ) -> Int64[np.ndarray, " row"]:
     keys = []
@@ -286,6 +306,8 @@ def _order(
             key += b"1" if labels[row] else b"0"
         if answers is not None:
             key += answers[row].tobytes().rstrip(b"\0") + b"\0"
+        if border is not None:
+            key += b"1" if border[row] else b"0"
         if ids is not None:
             key += ids[row].encode()
         keys.append(key)

@@ -25,7 +25,7 @@ MAX_CELLS = 30_000_000
 _LOOKING = Lock()
 """Held by the thread that looks for lengths. No automaton has its own: pickled, it has none."""
 
-_NOTHING = -(2**30)
+NOTHING = -(2**30)
 """The exponent of zero: below all others."""
 
 
@@ -160,7 +160,7 @@ class _Ways:
         self, table: Int64[np.ndarray, "state letter"], wanted: Bool[np.ndarray, " state"]
     ) -> None:
         self._table = table
-        self._first = (wanted[None] * 0.5, np.where(wanted, 1, _NOTHING)[None].astype(np.int32))
+        self._first = (wanted[None] * 0.5, np.where(wanted, 1, NOTHING)[None].astype(np.int32))
 
     def up_to(
         self, length: int
@@ -188,7 +188,7 @@ class _Ways:
         total = _running_sums(self._table, mantissas, exponents)[:, -1]
         top = exponents[self._table].max(axis=1)
         mantissa, exponent = np.frexp(total)
-        return mantissa, np.where(total > 0, exponent + top, _NOTHING)
+        return mantissa, np.where(total > 0, exponent + top, NOTHING)
 
 
 State = TypeVar("State", bound=Hashable)

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
         shortest,
         states,
     )
+    from sweeps.api.languages import populations
     from sweeps.api.models import config, explain, family, model, predict, proofs, verdict
     from sweeps.api.results import FIRST as FIRST
     from sweeps.api.results import (
@@ -76,9 +77,9 @@ __all__ = [
     "delete", "draw", "engines", "errors", "errors_of_run", "estimate", "explain", "export",
     "family", "figures", "fit_shortcuts", "import_predictions", "in_both_precisions", "judge",
     "lengths", "log_results", "merge", "minimal", "model", "more", "open_store", "pack", "patch",
-    "predict", "proofs", "remedies", "report", "resume", "retry", "rules", "runs", "sensitive",
-    "shortcuts", "shortest", "states", "status", "stop", "submit", "theory", "upgrade", "verdict",
-    "verify", "work",
+    "populations", "predict", "proofs", "remedies", "report", "resume", "retry", "rules", "runs",
+    "sensitive", "shortcuts", "shortest", "states", "status", "stop", "submit", "theory", "upgrade",
+    "verdict", "verify", "work",
 ]  # fmt: skip
 
 _NAMES = {
@@ -91,6 +92,7 @@ _NAMES = {
     "shortest states",
     "sweeps.api.models": "config explain family model predict proofs verdict",
     "sweeps.api.comparisons": "compare",
+    "sweeps.api.languages": "populations",
     "sweeps.api.failures": "in_both_precisions",
     "sweeps.api.results": "FIRST by_drawn causes errors errors_of_run helps lengths remedies "
     "runs sensitive",

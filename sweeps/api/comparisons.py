@@ -11,7 +11,7 @@ from seqcls.imported import fields_known, in_columns
 from seqcls.interpretability.wording import percent
 from seqcls.text import with_nulls
 from sweeps.api.configurations import checked_threshold, config_named
-from sweeps.results import LEARNED_AT, Outcome, differing_fields, rows_of
+from sweeps.results import BORDER_SHARES, LEARNED_AT, Outcome, differing_fields, rows_of
 from sweeps.statistics import differences
 from sweeps.statistics.differences import (
     FEWEST_OF_A_MEAN,
@@ -31,6 +31,7 @@ from sweeps.statistics.intervals import (
 )
 from sweeps.store.databases.engine import Store
 from sweeps.store.reads import queries, string_queries
+from sweeps.store.reads.errors import border_accuracies
 from sweeps.store.reads.selection import View
 from sweeps.store.reads.shortcuts import best_shortcut, shortcut_scores, shortcut_shares
 from sweeps.store.reads.test_sets import dataset_names
@@ -58,6 +59,8 @@ class Compared:
     """Seeds that generalize, of those that have learned and are tested on longer strings."""
     shortcuts: pd.DataFrame
     """What the best shortcut reader of each test reaches, as `shortcut_shares` gives it."""
+    border: dict[str, tuple[float, float]]
+    """Medians over seeds of the accuracies of `BORDER_SHARES`; none where no test has pairs."""
 
     def __repr__(self) -> str:
         a, b = (
@@ -92,6 +95,7 @@ class Compared:
             ),
             "lengths": rows_of(self.lengths),
             "strings": None if self.strings is None else rows_of(self.strings),
+            "border": with_nulls(self.border),
             "shortcuts": [
                 next(iter(rows_of(self.shortcut_of(config_id))), None)
                 for config_id in self.config_ids
@@ -185,7 +189,21 @@ def compare_configs(
         lengths=by_length(*lengths),
         strings=strings,
         shortcuts=shortcut_shares(best_shortcut(shortcut_scores(store, ids))),
+        border=_border(store, view, "config_id", ids),
     )
+
+
+def _border(
+    store: Store, view: View, by: str, ids: tuple[int, int]
+) -> dict[str, tuple[float, float]]:
+    """Medians of accuracies of `BORDER_SHARES` of the first and the second."""
+    found = border_accuracies(store, view)
+    medians = found.groupby(by)[list(BORDER_SHARES)].median().reindex(ids)
+    return {
+        name: (float(medians[name].iloc[0]), float(medians[name].iloc[1]))
+        for name in BORDER_SHARES
+        if medians[name].notna().any()
+    }
 
 
 def fields_apart(store: Store, runs: Sequence[pd.DataFrame]) -> dict[str, tuple[object, object]]:
@@ -266,6 +284,8 @@ class ComparedRuns:
     wrong."""
     outcomes: tuple[Outcome, Outcome]
     """What each has come to."""
+    border: dict[str, tuple[float, float]]
+    """Accuracies of `BORDER_SHARES`; none where neither test has border pairs."""
 
 
 def compare_runs(store: Store, a: int, b: int, thresholds: View | None = None) -> ComparedRuns:
@@ -289,10 +309,11 @@ def compare_runs(store: Store, a: int, b: int, thresholds: View | None = None) -
     fields = fields_apart(store, rows)
     first, second = (Outcome(row["outcome"].iloc[0]) for row in rows)
     outcomes = (first, second)
+    border = _border(store, View(run_ids=(a, b)), "run_id", (a, b))
     if len(queries.test_set_digests(store, ids)) > 1:
         counts = [(len(wrong), len(of)) for wrong, of in zip(errors, tested, strict=True)]
         return ComparedRuns(
-            (a, b), fields, None, newcombe(counts[0], counts[1]), None, None, outcomes
+            (a, b), fields, None, newcombe(counts[0], counts[1]), None, None, outcomes, border
         )
     both = tested[0] & tested[1]
     errors = [each[each["string"].isin(both)] for each in errors]
@@ -305,7 +326,8 @@ def compare_runs(store: Store, a: int, b: int, thresholds: View | None = None) -
     )
     strings = string_differences(errors[0], errors[1])
     difference = paired_newcombe(table)
-    return ComparedRuns((a, b), fields, table, difference, mcnemar(table), strings, outcomes)
+    chance = mcnemar(table)
+    return ComparedRuns((a, b), fields, table, difference, chance, strings, outcomes, border)
 
 
 def _row(frame: pd.DataFrame, run_id: int) -> pd.DataFrame:

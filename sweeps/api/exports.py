@@ -18,7 +18,7 @@ from sweeps.results import exact_type
 from sweeps.store.databases.engine import Store
 from sweeps.store.databases.statements import chunks
 from sweeps.store.reads import queries, sweep_queries
-from sweeps.store.reads.errors import ERRORS, TestStrings
+from sweeps.store.reads.errors import ERRORS, TestStrings, with_border
 from sweeps.store.reads.export import LENGTHS, answers_of, results_of
 from sweeps.store.reads.selection import View, as_list
 from sweeps.store.reads.shortcuts import shortcut_scores, with_shortcuts
@@ -92,6 +92,7 @@ def export(
     paths = {name: folder / f"{name}.{kind}" for name in ("runs", "lengths", "errors", "shortcuts")}
     refuse_taken(paths.values(), force=force)
     frame = with_shortcuts(store, queries.runs(store, wanted))
+    frame = with_border(store, frame, wanted)
     scores = shortcut_scores(store, set(frame["config_id"].tolist()))
     # A column of a file cannot hold several names: they become one text.
     frame = frame.assign(sweeps=frame["sweeps"].map(", ".join))

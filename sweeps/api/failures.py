@@ -24,7 +24,7 @@ from seqcls.problem import missing_plugin, resolve
 from seqcls.results import Cause, Confusion, RangeCounts, Weights
 from sweeps.access import refuse_writes
 from sweeps.processes import environment_of, python
-from sweeps.results import RANGE_COLUMNS
+from sweeps.results import LEARNED_AT, RANGE_COLUMNS
 from sweeps.statistics.intervals import wilson
 from sweeps.store import writer
 from sweeps.store.databases.engine import Store
@@ -197,12 +197,12 @@ def causes_of(store: Store, run_id: int, wrong: Sequence[str], sample: int) -> l
     return summed_up(attributions(model, wrong, sample, not_learned=not_learned))
 
 
-def why_not_learned(store: Store, run_id: int) -> str | None:
+def why_not_learned(store: Store, run_id: int, learned_at: float = LEARNED_AT) -> str | None:
     """How it shows that a run has not learned the trained lengths; None where it does not."""
     from seqcls.interpretability.sentences import not_learned_text
     from sweeps.api.presentation import words_of
 
-    found = explained.not_learned(store, [run_id])
+    found = explained.not_learned(store, [run_id], learned_at)
     if found.empty:
         return None
     row = found.astype(object).iloc[0]

@@ -1,6 +1,6 @@
 """How much of a test was trained on, in a sentence: for commands, pages and reports."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from itertools import takewhile
 
@@ -9,12 +9,16 @@ from seqcls.config import NetworkConfig, RunConfig
 from seqcls.errors import SeqclsError
 from seqcls.overlap import UNLIMITED, Effort, Overlap, overlap
 from seqcls.problem import Problem, resolve
+from seqcls.sampling.balanced import BalancedStrings
 
 MOST_TESTS = 100
 """Pairs of a test and a training that are looked at."""
 
 LEAST_NAMED, MOST_NAMED = 0.05, 4
 """Lengths that are named: of which such a share was trained on, but not all; the shortest ones."""
+
+MOST_UNPAIRED = 8
+"""Lengths without border pairs that are named; the shortest ones."""
 
 _NOT_OF_STRINGS = set(NetworkConfig.model_fields) - {"num_letters"} | {
     *("learning_rate", "final_learning_rate_factor", "learning_rate_schedule"),
@@ -29,6 +33,8 @@ def trained_on(
     configs: Iterable[RunConfig], *, epochs: int | None = None, exact: bool = False
 ) -> str | None:
     """How many of the test strings of trained lengths are trained on, in one sentence.
+
+    A second one says at which lengths a test lacks the border pairs that it asks for.
 
     Args:
         configs: configurations; those with one test and one training count once, those of models
@@ -57,9 +63,11 @@ def trained_on(
         found = [
             (problem, overlap(problem, effort, epochs)) for problem in check_each(problems.values())
         ]
-    if len(found) == 1:
-        return _of_one(*found[0], epochs)
-    return _of_several([each for _, each in found]) if found else None
+    if not found:
+        return None
+    one = len(found) == 1
+    said = _of_one(*found[0], epochs) if one else _of_several([each for _, each in found])
+    return said + _without_pairs([problem for problem, _ in found])
 
 
 def _strings_of(config: RunConfig) -> tuple[object, ...]:
@@ -90,6 +98,20 @@ def _of_one(problem: Problem, found: Overlap | None, epochs: int | None) -> str:
         f"{least}{_percent(found)} of the {len(found.lengths):,} {strings} of trained lengths "
         f"also occur in {up_to}{where}{looked}{_by_length(found)}."
     )
+
+
+def _without_pairs(problems: Sequence[Problem]) -> str:
+    """At which lengths a test that asks for border pairs has none."""
+    tests = dict.fromkeys(x.test for x in problems if isinstance(x.test, BalancedStrings))
+    lacking = [lengths for x in tests if len(lengths := x.unpaired_lengths)]
+    if not lacking:
+        return ""
+    if len(tests) > 1:
+        has = "has" if len(lacking) == 1 else "have"
+        return f" At some lengths {_tests(len(lacking))} {has} no border pairs."
+    named, more = lacking[0][:MOST_UNPAIRED].tolist(), len(lacking[0]) - MOST_UNPAIRED
+    others = f" and {more:,} other lengths" if more > 0 else ""
+    return f" No positive string of a border pair has {', '.join(map(str, named))} tokens{others}."
 
 
 def _by_length(found: Overlap) -> str:

@@ -4,10 +4,11 @@ What belongs together stands in a file of its own in `sweeps.store.reads`.
 """
 
 from sweeps.store.databases.engine import as_of_now, limit_reads, one_moment
-from sweeps.store.reads.budgets import budget_models, learned_by_budget
+from sweeps.store.reads.budgets import budget_models, learned_by_budget, trained_further
 from sweeps.store.reads.curves import Measure, losses_in_training, median_curves, newest_losses
 from sweeps.store.reads.errors import (
     accuracy_by_drawn,
+    border_accuracies,
     error_kinds_by_length,
     first_wrong_positions,
 )
@@ -85,8 +86,8 @@ from sweeps.store.tables import SweepState
 __all__ = [
     "EVERY_ERROR", "KINDS", "NO_ANSWER", "NO_WEIGHTS", "ErrorSearch", "Measure", "NamedView",
     "Note", "StoredModel", "SweepOutcome", "SweepRecord", "SweepState", "View", "WrittenValue",
-    "accuracy_by_drawn", "as_of_now", "best_shortcut", "best_shortcuts", "breaking_strings",
-    "budget_models", "causes", "configs", "configs_revision", "configurations",
+    "accuracy_by_drawn", "as_of_now", "best_shortcut", "best_shortcuts", "border_accuracies",
+    "breaking_strings", "budget_models", "causes", "configs", "configs_revision", "configurations",
     "count_failing_models", "count_runs", "count_string_errors", "epochs", "error_kinds_by_length",
     "failing_models", "failures", "find_run", "find_sweep", "first_wrong_lengths",
     "first_wrong_positions", "languages", "last_lengths", "learned_by_budget", "length_scores",
@@ -96,5 +97,5 @@ __all__ = [
     "runs_named", "scores_by_length", "sensitivity", "settings", "shortcut_scores",
     "shortcut_shares", "specifications", "stored_datasets", "stored_epochs", "stored_model",
     "string_errors", "strings_by_drawn", "sweep_names", "sweep_outcomes", "sweep_record",
-    "sweeps_of_run", "views", "why_no_weights", "worst_models",
+    "sweeps_of_run", "trained_further", "views", "why_no_weights", "worst_models",
 ]  # fmt: skip

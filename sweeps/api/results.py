@@ -30,7 +30,7 @@ from sweeps.results import LEARNED_AT, Outcome, differing_fields
 from sweeps.store.databases.engine import Store
 from sweeps.store.opening import to_write
 from sweeps.store.reads import explained, queries, string_queries, sweep_queries
-from sweeps.store.reads.errors import accuracy_by_drawn
+from sweeps.store.reads.errors import accuracy_by_drawn, with_border
 from sweeps.store.reads.selection import View, WrittenValue, as_list, is_value
 from sweeps.store.reads.shortcuts import with_shortcuts
 from sweeps.store.tables import RunState
@@ -100,6 +100,7 @@ def stored_runs(
         elif not isinstance(value, WrittenValue):
             settings[name] = checked_value(name, value)
     frame = with_shortcuts(reader, _with_predictions(queries.runs(reader, view, settings)))
+    frame = with_border(reader, frame, view)
     for name, value, said in results:
         frame = frame[_has_value(frame, name, value, said)]
     return frame.reset_index(drop=True)
@@ -181,8 +182,10 @@ def runs(
     `accuracy_within` and `accuracy_beyond` are those on trained and on longer lengths.
     `predicted` is what theory says of the language and the network: can, cannot or not known;
     `shortcut_within` and `shortcut_beyond` what the best shortcut reader reaches on the same test,
-    on strings of trained lengths and on others; missing where none was asked. What
-    is asked for most stands first: the run, its results, the settings that differ. Times are
+    on strings of trained lengths and on others; missing where none was asked. Where a test has
+    border pairs, `random_within`, `border_within`, `random_beyond` and `border_beyond` are the
+    accuracies on its random strings and on those of the pairs, of trained and of longer lengths.
+    What is asked for most stands first: the run, its results, the settings that differ. Times are
     timestamps in UTC.
 
     Args:
@@ -252,8 +255,8 @@ def errors(store: Store, run_ids: Runs) -> pd.DataFrame:
 def by_drawn(store: Store, run_ids: Runs) -> pd.DataFrame:
     """Accuracy by how test strings were drawn: run_id, drawn, tested, wrong (strings), accuracy.
 
-    `drawn` is `positive`, or how a negative string was drawn: `uniform`, `edited` or `near`. Of
-    runs of whose test strings that is not known, there is no row.
+    `drawn` is `positive`, or how a negative string was drawn: `uniform`, `edited` or `near`; or
+    `border`, of border pairs. Of runs of whose test strings that is not known, there is no row.
     """
     reader = store.reader()
     found = accuracy_by_drawn(reader, _run_ids(reader, run_ids))

@@ -143,7 +143,9 @@ def _advice(problem: Problem, found: Sequence[Reached]) -> tuple[str | None, dic
     test = problem.test
     if isinstance(problem.task, LanguageTask) and problem.unknown_labels is None:
         said += ", without knowing the language"
-    if not isinstance(test, BalancedStrings) or test.negatives == "near" or test.near_obstacle:
+    if not isinstance(test, BalancedStrings) or test.test_strings != "random":
+        return said, {}
+    if test.negatives in ("near", "border") or test.near_obstacle:
         return said, {}
     own = problem.config.test_negatives != AS_TRAINED
     remedy = {"negatives": "near"} | ({"test_negatives": AS_TRAINED} if own else {})
@@ -173,7 +175,8 @@ def draw(
 
     Returns:
         Of languages the columns string, label (0 or 1), length and kind: positive, or how a
-        negative string was drawn (uniform, edited or near; empty where the sampler does not say).
+        negative string was drawn (uniform, edited or near; empty where the sampler does not say);
+        border, of both strings of a border pair.
         Else string, target and length.
 
     Raises:

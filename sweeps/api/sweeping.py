@@ -14,11 +14,12 @@ from seqcls.problem import resolve
 from sweeps import terminal
 from sweeps.grid.spec import Plan, SweepSpec, at_precision, load_specs, spec_as_written
 from sweeps.processes import OnProgress
+from sweeps.results import OutcomeCounts, describe_counts
 from sweeps.store import writer
 from sweeps.store.databases.engine import Store
 from sweeps.store.opening import to_write
-from sweeps.store.reads import sweep_queries
-from sweeps.store.reads.selection import as_list
+from sweeps.store.reads import overview, sweep_queries, workers
+from sweeps.store.reads.selection import View, as_list
 from sweeps.terminal import training_bar
 from sweeps.work import estimate as estimating
 from sweeps.work import machine
@@ -200,6 +201,25 @@ def work(
     if shortcuts and worked.signal is None:
         fit_after_training(store, ids, progress_bar=is_shown)
     return worked
+
+
+def describe_outcomes(store: Store, sweeps: Sweeps | None = None) -> str:
+    """How many finished runs of these sweeps, or of all, learned and generalize, as a clause; empty
+    where none is finished.
+    """
+    names = sweep_queries.sweep_names(store)
+    ids = [] if sweeps is None else sweep_ids(store, sweeps)
+    return _describe(store, View(sweeps=tuple(names[each] for each in ids)), " runs")
+
+
+def describe_trained(store: Store, worked: WorkSummary) -> str:
+    """How many of the runs that a worker trained learned and generalize, likewise."""
+    return _describe(store, View(run_ids=tuple(workers.trained_runs(store, worked.worker_id))), "")
+
+
+def _describe(store: Store, view: View, which: str) -> str:
+    counts = OutcomeCounts.of(overview.configurations(store, view))
+    return describe_counts(counts, which) if counts.models else ""
 
 
 def fit_after_training(

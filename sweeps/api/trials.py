@@ -1,8 +1,9 @@
 """What would help failing runs: suggestions, the sweeps that try them, and what came of them.
 
-A remedy against *not learned* mended a seed if it has learned with it. Any other mended one if it
-generalizes with it, or makes no error where nothing longer is tested; of seeds that have not
-learned such a remedy says nothing, and so they do not count.
+A remedy against *not learned* is judged by accuracy on trained lengths, whatever becomes of longer
+strings: it mended a seed that has learned with it. Any other mended one if it generalizes with it,
+or makes no error where nothing longer is tested; of seeds that have not learned, with it or without
+it, such a remedy says nothing, and so they do not count.
 
 Bounded, whatever the database holds: the configurations with most explained seeds are looked at.
 """
@@ -26,6 +27,7 @@ from sweeps.results import Outcome
 from sweeps.statistics.differences import Comparison, compare
 from sweeps.store.databases.engine import Store
 from sweeps.store.reads import explained, queries
+from sweeps.store.reads.budgets import budget_models
 from sweeps.store.reads.selection import View
 from sweeps.store.tables import RunState
 
@@ -41,18 +43,26 @@ class TriedRemedy:
     suggestion: Suggestion
     config_id: int
     """The id of the configuration with the change."""
-    seeds: int
-    """Seeds that failed by the cause, and were trained with the change; all have learned with it,
-    unless that is what it is to mend."""
-    mended: int
-    """Those of them that it mended."""
+    results: Mapping[int, bool]
+    """Whether it mended each model seed that failed by the cause, was trained with the change, and
+    is a measure of it."""
     broken: int
     """Seeds that needed no mending, and do with it."""
-    unlearned: int
-    """Seeds that failed by the cause, and have not learned with the change; none where that is what
-    it is to mend."""
+    left_out: int
+    """Seeds that failed by the cause, and are no measure: they have not learned; where that is to
+    mend, it is not known whether they did."""
     run_ids: tuple[int, ...]
     """The runs with the change of the seeds that failed by the cause."""
+
+    @property
+    def seeds(self) -> int:
+        """Seeds that are a measure of it."""
+        return len(self.results)
+
+    @property
+    def mended(self) -> int:
+        """Those of them that it mended."""
+        return sum(self.results.values())
 
 
 @dataclass(frozen=True)
@@ -60,6 +70,8 @@ class Loop:
     """Failing seeds of one configuration, the main cause of most, and what was tried against it."""
 
     config_id: int
+    model: int
+    """The id of the same model's configuration of the smallest budget."""
     config: RunConfig
     finished: int
     failing: int
@@ -87,12 +99,14 @@ def loops(store: Store) -> tuple[Loop, ...]:
     configs = {key: config for key, config in configs.items() if obstacle_of(config) is None}
     all_loops = []
     others = _others(store, explained_runs, configs)
+    first = {x: min(model.items())[1] for model in budget_models(store) for x in model.values()}
     runs = queries.finished_seeds(store, {*ids, *others.values()})
     for _, alike in explained_runs.groupby(["config_id", "mechanism"]):
         config_id, mechanism = int(alike["config_id"].iloc[0]), str(alike["mechanism"].iloc[0])
         if config_id in configs:
             config = configs[config_id]
-            all_loops.append(_loop(config_id, config, mechanism, alike, runs, others))
+            model = first.get(config_id, config_id)
+            all_loops.append(_loop(config_id, model, config, mechanism, alike, runs, others))
     return tuple(sorted(all_loops, key=_mended_and_seeds, reverse=True))
 
 
@@ -101,11 +115,19 @@ def _mended_and_seeds(loop: Loop) -> tuple[int, int]:
 
 
 def record(tried_loops: Iterable[Loop], suggestion: Suggestion) -> tuple[int, int]:
-    """How often a remedy mended the cause that it is suggested for: in so many of so many seeds."""
-    tried = [
-        each for loop in tried_loops for each in loop.tried if _same(each.suggestion, suggestion)
-    ]
-    return sum(each.mended for each in tried), sum(each.seeds for each in tried)
+    """How often a remedy mended the cause that it is suggested for: in so many of so many seeds.
+
+    A seed that was trained with several budgets counts once, with the largest.
+    """
+    by_budget = sorted(tried_loops, key=lambda loop: loop.config.max_num_epochs)
+    results = {
+        (loop.model, seed): mended
+        for loop in by_budget
+        for each in loop.tried
+        if _same(each.suggestion, suggestion)
+        for seed, mended in each.results.items()
+    }
+    return sum(results.values()), len(results)
 
 
 def rank(
@@ -146,6 +168,7 @@ def _others(
 
 def _loop(
     config_id: int,
+    model: int,
     config: RunConfig,
     mechanism: str,
     alike: pd.DataFrame,
@@ -165,6 +188,7 @@ def _loop(
     best_first = sorted(tried, key=lambda each: (each.broken - each.mended, each.broken))
     return Loop(
         config_id,
+        model,
         config,
         len(before),
         int((before["wrong"] > 0).sum()),
@@ -178,39 +202,39 @@ def _loop(
 def _came_of_it(
     suggestion: Suggestion, before: pd.DataFrame, trained: pd.DataFrame, failed: set[int]
 ) -> TriedRemedy | None:
-    both = before.merge(trained, on="model_seed", suffixes=("", "_after"))
+    mechanism = suggestion.mechanism
+    sides = (_judge(mechanism, before), _judge(mechanism, trained))
+    both = sides[0].merge(sides[1], on="model_seed", suffixes=("", "_after"))
     by_cause = both["id"].isin(failed)
     if not by_cause.any():
         return None
-    mechanism = suggestion.mechanism
-    counts = _is_judged(mechanism, both["outcome_after"])
-    fails = _is_failing(mechanism, both["outcome_after"], both["wrong_after"])
-    failed_before = _is_failing(mechanism, both["outcome"], both["wrong"])
-    judged_before = _is_judged(mechanism, both["outcome"])
+    counts, fails = both["judged"] & both["judged_after"], both["failing_after"]
+    measured = by_cause & counts
+    seeds = both.loc[measured, "model_seed"]
     return TriedRemedy(
         suggestion,
         int(trained["config_id"].iloc[0]),
-        int((by_cause & counts).sum()),
-        int((by_cause & counts & ~fails).sum()),
-        int((judged_before & ~failed_before & counts & fails).sum()),
+        {int(seed): not failing for seed, failing in zip(seeds, fails[measured], strict=True)},
+        int((counts & ~both["failing"] & fails).sum()),
         int((by_cause & ~counts).sum()),
         tuple(int(x) for x in both.loc[by_cause, "id_after"]),
     )
 
 
-def _is_judged(mechanism: str, outcomes: "pd.Series[str]") -> "pd.Series[bool]":
-    """Which runs a remedy against this mechanism is judged by."""
-    return (outcomes != Outcome.NOT_LEARNED.value) | (mechanism == NOT_LEARNED)
+def _judge(mechanism: str, runs: pd.DataFrame) -> pd.DataFrame:
+    """Finished runs with whether each is a measure of a remedy against this mechanism (judged), and
+    whether the remedy leaves it, or finds it, to be mended (failing).
 
-
-def _is_failing(
-    mechanism: str, outcomes: "pd.Series[str]", wrong: "pd.Series[int]"
-) -> "pd.Series[bool]":
-    """Which of them it leaves, or finds, to be mended."""
+    Args:
+        mechanism: what is to be mended.
+        runs: outcome, accuracy_within and wrong of each.
+    """
+    unlearned = runs["outcome"] == Outcome.NOT_LEARNED.value
     if mechanism == NOT_LEARNED:
-        return outcomes == Outcome.NOT_LEARNED.value
-    unknown = outcomes == Outcome.NOT_KNOWN.value
-    return (outcomes != Outcome.GENERALIZES.value) & (~unknown | (wrong > 0))
+        return runs.assign(judged=runs["accuracy_within"].notna(), failing=unlearned)
+    unknown = runs["outcome"] == Outcome.NOT_KNOWN.value
+    fails = (runs["outcome"] != Outcome.GENERALIZES.value) & (~unknown | (runs["wrong"] > 0))
+    return runs.assign(judged=~unlearned, failing=fails.astype(bool))
 
 
 @dataclass(frozen=True, eq=False)
@@ -229,13 +253,13 @@ class RemedyTrial:
     """Seeds whose training failed."""
     mended: tuple[int, int] = (0, 0)
     """In how many of how many seeds of this database the remedy mended this cause."""
-    unlearned: tuple[int, int] = (0, 0)
-    """Seeds of both that have not learned and so are left out; none where that is to mend."""
+    left_out: tuple[int, int] = (0, 0)
+    """Seeds of both that are no measure of it, as `TriedRemedy.left_out`."""
 
     @property
     def is_begun(self) -> bool:
         """Whether any of it is trained, or will be."""
-        return self.comparison is not None or self.waiting > 0 or self.unlearned[0] > 0
+        return self.comparison is not None or self.waiting > 0 or self.left_out[0] > 0
 
     def record(self) -> dict[str, Any]:
         """What programs read of it."""
@@ -243,7 +267,7 @@ class RemedyTrial:
         return {
             **asdict(self.suggestion),
             "mended": dict(zip(("seeds", "of"), self.mended, strict=True)),
-            "unlearned": list(self.unlearned),
+            "left_out": list(self.left_out),
             "sweep": self.spec.name,
             "trained": None
             if comparison is None
@@ -269,16 +293,18 @@ def trials(store: Store, run_id: int, mechanisms: Sequence[str]) -> tuple[Remedy
     seeds = sorted(int(seed) for seed in alike["model_seed"])
     by_meaning = _by_meaning(queries.configs(store))
     trials = []
-    for suggestion, mended in rank(loops(store), suggestions(resolve(config), mechanisms)):
-        other = change_fields(config, suggestion.fields)
-        same = tuple(by_meaning.get(_meaning(other), []))
-        tried = queries.runs(store, View(config_ids=same))
+    ranked = rank(loops(store), suggestions(resolve(config), mechanisms))
+    others = [change_fields(config, suggestion.fields) for suggestion, _ in ranked]
+    same = [by_meaning.get(_meaning(other), []) for other in others]
+    every = queries.runs(store, View(config_ids=tuple({x for ids in same for x in ids})))
+    for (suggestion, mended), other, ids in zip(ranked, others, same, strict=True):
+        tried = every[every["config_id"].isin(ids)]
         spec = trial_spec(other, suggestion, seeds)
         states = tried["state"].value_counts()
         waiting = int(states.get(RunState.QUEUED, 0) + states.get(RunState.RUNNING, 0))
         lost = int(states.get(RunState.FAILED, 0))
-        comparison, unlearned = _compare_trials(suggestion.mechanism, tried, alike)
-        trials.append(RemedyTrial(suggestion, spec, comparison, waiting, lost, mended, unlearned))
+        comparison, left_out = _compare_trials(suggestion.mechanism, tried, alike)
+        trials.append(RemedyTrial(suggestion, spec, comparison, waiting, lost, mended, left_out))
     return tuple(trials)
 
 
@@ -369,27 +395,32 @@ def record_sentence(trial: RemedyTrial) -> str | None:
 
 def trial_sentence(trial: RemedyTrial) -> str:
     """What came of a suggestion, in a line."""
-    comparison = trial.comparison
-    unlearned = _unlearned_sentence(*trial.unlearned)
-    if comparison is None and trial.unlearned[0]:
-        return f"trained, and no seeds to compare: {unlearned}"
+    comparison, mechanism = trial.comparison, trial.suggestion.mechanism
+    left_out = _left_out_sentence(mechanism, *trial.left_out)
+    if comparison is None and trial.left_out[0]:
+        return f"trained, and no seeds to compare: {left_out}"
     if comparison is None and trial.waiting:
         return f"in training: none of {trial.waiting} seeds is done yet"
     if comparison is None and trial.lost:
         return "training failed for every seed that was tried"
     if comparison is None:
         return "not tried yet"
-    more = f"; {trial.waiting} more in training" if trial.waiting else ""
-    left_out = f"; {unlearned}" if unlearned else ""
-    return _comparison_sentence(comparison, trial.suggestion.mechanism) + left_out + more
+    more = f"{trial.waiting} more in training" if trial.waiting else ""
+    said = (_comparison_sentence(comparison, mechanism), left_out, more)
+    return "; ".join(filter(None, said))
 
 
-def _unlearned_sentence(changed: int, before: int) -> str:
-    """How many seeds say nothing of a remedy, since they have not learned; or nothing."""
+def _left_out_sentence(mechanism: str, changed: int, before: int) -> str:
+    """How many seeds say nothing of a remedy, and why; or nothing."""
     if not changed and not before:
         return ""
     without = f" and {before} without it" if before else ""
-    return f"{changed} with it{without} left out: not learned"
+    return f"{changed} with it{without} left out: {why_left_out(mechanism)}"
+
+
+def why_left_out(mechanism: str) -> str:
+    """Why seeds are no measure of a remedy against this mechanism, in two or three words."""
+    return "not judged on trained lengths" if mechanism == NOT_LEARNED else "not learned"
 
 
 def _comparison_sentence(comparison: Comparison, mechanism: str) -> str:
@@ -414,22 +445,12 @@ def _compare_trials(
     mechanism: str, *runs: pd.DataFrame
 ) -> tuple[Comparison | None, tuple[int, int]]:
     """The runs with a change against those without, and how many of both are no measure of it."""
-    done = [each[each["state"] == RunState.DONE].drop_duplicates("model_seed") for each in runs]
-    if mechanism == NOT_LEARNED:
-        # Of others nobody knows whether they learned.
-        done = [each[each["accuracy_within"].notna()] for each in done]
-    judged = [each[_is_judged(mechanism, each["outcome"])] for each in done]
+    on = "accuracy_within" if mechanism == NOT_LEARNED else "accuracy"
+    finished = [each[each["state"] == RunState.DONE] for each in runs]
+    done = [_judge(mechanism, each.drop_duplicates("model_seed")) for each in finished]
+    judged = [each[each["judged"]] for each in done]
     first, second = (
-        pd.DataFrame(
-            {
-                "model_seed": each["model_seed"],
-                "accuracy": each[
-                    "accuracy_within" if mechanism == NOT_LEARNED else "accuracy"
-                ].astype(float),
-                "failing": _is_failing(mechanism, each["outcome"], each["errors"]),
-            }
-        )
-        for each in judged
+        each[["model_seed", "failing"]].assign(accuracy=each[on].astype(float)) for each in judged
     )
     left_out = [len(every) - len(kept) for every, kept in zip(done, judged, strict=True)]
     compared = None if first.empty or second.empty else compare(first, second)

@@ -204,6 +204,7 @@ def comparison_sentences(compared: "Compared", words: "Words", *configs: "RunCon
     said.append(f"median accuracy: {medians}; difference {apart}")
     if comparison.is_same:
         said.append("no difference")
+    said += _border_sentences(compared)
     said += _shortcut_sentences(compared)
     if compared.strings is None:
         return [*said, "tested on different strings, so no string is compared"]
@@ -248,6 +249,18 @@ def _outcome_sentences(compared: "Compared") -> list[str]:
     elif learning.table.pairs and not learning.table.both:
         said.append("no seed learned in both")
     return said
+
+
+def _border_sentences(compared: "Compared") -> list[str]:
+    """Median accuracies on border pairs, and on random strings of the same tests."""
+    from seqcls.interpretability.wording import percent
+    from sweeps.results import BORDER_SHARES
+
+    return [
+        f"median accuracy, {BORDER_SHARES[name]}: "
+        + " and ".join("none" if share != share else percent(share) for share in shares)
+        for name, shares in compared.border.items()
+    ]
 
 
 def _shortcut_sentences(compared: "Compared") -> list[str]:

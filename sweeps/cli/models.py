@@ -207,7 +207,7 @@ def runs(
     from seqcls.theory.table import NOT_KNOWN
     from sweeps.api.overlaps import trained_on
     from sweeps.api.results import stored_runs
-    from sweeps.results import LEARNED_AT, differing_fields, solved_or_none
+    from sweeps.results import BORDER_SHARES, LEARNED_AT, differing_fields, solved_or_none
 
     look = TableOptions(wide, columns)
     store = open_database(db)
@@ -252,7 +252,8 @@ def runs(
         # Asked for, any is shown: a setting that is the same in all of them, too.
         for name in frame.columns.difference([*shown, "config_id"], sort=False):
             shown[name] = frame[name].map(toml_value, na_action="ignore")
-    for name in ("accuracy_within", "accuracy_beyond", "shortcut_within", "shortcut_beyond"):
+    shares = ["accuracy_within", "accuracy_beyond", "shortcut_within", "shortcut_beyond"]
+    for name in [*shares, *(x for x in BORDER_SHARES if x in frame)]:
         if frame[name].notna().any():
             shown[name] = [_percent(value) for value in frame[name]]
         elif name in shown:
@@ -263,6 +264,53 @@ def runs(
         said = trained_on(api.configs(store, config_ids).values())
         if said:
             say(said)
+
+
+def populations(
+    db: Db = None,
+    sweep: Annotated[
+        list[str] | None, typer.Option("--sweep", help="Only runs of this sweep; repeatable.")
+    ] = None,
+    by: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--by",
+            help="A setting that tells populations apart; repeatable.",
+            show_default="the fewest that do",
+        ),
+    ] = None,
+    learned_at: LearnedAt = None,
+    below: Below = 1.0,
+    as_json: AsJson = False,
+    wide: Wide = False,
+    columns: Columns = None,
+) -> None:
+    """Sum up configurations that differ only by the language: the share of languages learned.
+
+    Intervals are over languages. Random and border are median accuracies over languages.
+    """
+    from seqcls.interpretability.wording import percents
+    from sweeps.api.languages import PARTS
+    from sweeps.results import LEARNED_AT
+
+    store = open_database(db)
+    at = LEARNED_AT if learned_at is None else learned_at
+    found = api.populations(store, sweep, by or (), learned_at=at, below=below)
+    table = found.table()
+    if as_json:
+        print_json(table)
+        return
+    shown = table[[*found.by, "languages", "seeds"]].copy()
+    for part in ("learned", "generalize"):
+        ends = zip(table[f"{part}_low"], table[f"{part}_high"], strict=True)
+        shown[part] = [_percent(value) for value in table[part]]
+        shown[f"{part}_interval"] = [
+            "" if low != low else percents(low, high) for low, high in ends
+        ]
+    for name in table.columns.intersection(list(PARTS)):
+        shown[name] = [_percent(value) for value in table[name]]
+    title = f"{count(len(shown), 'population')} of languages in {store.name}"
+    print_table(shown, title, TableOptions(wide, columns))
 
 
 def errors(
@@ -345,6 +393,7 @@ COMMANDS: Mapping[Callable[..., None], str] = {
     verdict: "Example: seqcls verdict all_initializations/2",
     sensitive: "Example: seqcls sensitive lower_magnitude_initializations",
     runs: "Example: seqcls runs --sweep all_initializations --failing",
+    populations: "Example: seqcls populations --sweep known/mlregtest_sample",
     errors: "Example: seqcls errors all_initializations/2 --limit 10",
     predict: "Example: seqcls predict all_initializations/2 baac 'ab{100}c{55}'",
 }

@@ -92,6 +92,7 @@ def _train(specs: "list[SweepSpec]", db: str | None, how: "WorkOptions") -> None
     # Looked up read-only first: a complete database is not touched at all.
     if (there := api.existing(db)) is not None and missing_runs(there, specs) == 0:
         say(f"{_name_sweeps(specs)}: all runs are in {there.name}.")
+        _say_outcomes(there, [spec.name for spec in specs])
         return
     if how.dask is None:
         _warn_of_memory(specs, max(how.workers, 1))
@@ -171,17 +172,20 @@ def status(
             print_json(_frame(progress))
         else:
             print_table(_frame(progress)[WEIGHT], _title(store, progress), look)
+            _say_outcomes(store, [sweep.name for sweep in progress])
             _say_orphaned(progress)
         raise typer.Exit(_exit_status(progress))
     with Live(console=Console(), refresh_per_second=4) as live:
         while True:
             live.update(table_of(_frame(progress), _title(store, progress)))
             if all(x.state in ("done", "stopped") and not x.running for x in progress):
-                raise typer.Exit(_exit_status(progress))
+                break
             time.sleep(STATUS_SECONDS)
             # One that is deleted meanwhile is no longer told of.
             every = retry_lost(partial(api.status, store))
             progress = [x for x in every if not sweeps or x.name in sweeps]
+    _say_outcomes(store, [sweep.name for sweep in progress])
+    raise typer.Exit(_exit_status(progress))
 
 
 @app.command(rich_help_panel=PANEL, epilog="Example: seqcls stop heads")
@@ -348,7 +352,7 @@ def _warn_of_memory(specs: "list[SweepSpec]", workers: int = 1) -> None:
 
 
 def _work(store: "Store", ids: list[int] | None, how: "WorkOptions", what: str) -> None:
-    from sweeps.api.sweeping import fit_after_training
+    from sweeps.api.sweeping import describe_trained, fit_after_training
 
     goes_on = True
     while goes_on:
@@ -360,9 +364,10 @@ def _work(store: "Store", ids: list[int] | None, how: "WorkOptions", what: str) 
             say(f"{what}: ended at once; {_what_is_left(store, ids)}", err=True)
             raise typer.Exit(INTERRUPTED) from None
         seconds = time.perf_counter() - started
+        came_to = retry_lost(partial(describe_trained, store, worked))
         say(
             f"{what}: trained {count(worked.recorded, 'run')} in {format_duration(seconds)}, in "
-            f"{store.name}."
+            f"{store.name}{': ' if came_to else ''}{came_to}."
         )
         status = _say_what_came_of_it(store, ids, worked)
         goes_on = worked.signal is None and fit_after_training(store, ids, progress_bar=True)
@@ -423,6 +428,14 @@ def _frame(progress: "list[SweepProgress]") -> "pd.DataFrame":
 
 def _title(store: "Store", progress: "list[SweepProgress]") -> str:
     return f"{count(len(progress), 'sweep')} in {store.name}"
+
+
+def _say_outcomes(store: "Store", sweeps: "Sequence[str]") -> None:
+    """Tells what the finished runs of these sweeps came to."""
+    from sweeps.api.sweeping import describe_outcomes
+
+    if sweeps and (came_to := retry_lost(partial(describe_outcomes, store, sweeps))):
+        say(f"{came_to[0].upper()}{came_to[1:]}.")
 
 
 def _say_orphaned(progress: "list[SweepProgress]") -> None:

@@ -261,6 +261,7 @@ class _Rows:
         self._places: list[str] = []
         self._labels = bytearray()
         self._splits = bytearray()
+        self._border = bytearray()
         self._ids: list[str] = []
         self._known_ids: set[str] = set()
 
@@ -298,6 +299,8 @@ class _Rows:
             self._labels.append(label)
         if split is not None:
             self._splits.append(split)
+        if row.border is not None:
+            self._border.append(row.border)
         if row_id is not None:
             self._known_ids.add(row_id)
             self._ids.append(row_id)
@@ -328,10 +331,18 @@ class _Rows:
         if self.problems:
             return None
         splits = np.frombuffer(bytes(self._splits), np.uint8) if self._splits else None
+        border = np.frombuffer(bytes(self._border), np.uint8).astype(bool) if self._border else None
         ids = self._ids or None
         tokens = alphabet if has_names(alphabet) else "".join(alphabet)
         return Dataset.of(
-            name, tokens, strings, labels=labels, targets=targets, splits=splits, ids=ids
+            name,
+            tokens,
+            strings,
+            labels=labels,
+            targets=targets,
+            splits=splits,
+            border=border,
+            ids=ids,
         )
 
     def _alphabet(self) -> tuple[str, ...]:

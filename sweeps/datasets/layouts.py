@@ -9,7 +9,13 @@ from typing import Any, NamedTuple
 
 from seqcls.errors import DatasetError
 from sweeps.datasets.formats import READERS, SPLIT_NAMES, FileTable, table_of
-from sweeps.datasets.lines import compression_of, ending_of, lines_of
+from sweeps.datasets.lines import (
+    compression_of,
+    ending_of,
+    full_row,
+    lines_of,
+    separated_lines,
+)
 
 COLUMNS = ("tokens", "label", "target", "split", "id")
 SPELLED = {
@@ -29,6 +35,17 @@ FLARE = {
 }
 """The parts of a folder as the benchmark FLaRe lays it out, by their split."""
 
+MLREGTEST = {
+    "Train": ("train", False),
+    "Dev": ("validation", False),
+    **{f"Test{which}": ("test", False) for which in ("SR", "LR", "1", "2")},
+    **{f"Test{which}": ("test", True) for which in ("SA", "LA", "3", "4")},
+}
+"""The parts of a language as the benchmark MLRegTest lays it out: the split of each, and whether
+its strings are pairs at the language's border. Its tests are named, or numbered as at first."""
+
+_PART = re.compile(rf"(.+)_({'|'.join(MLREGTEST)})\.txt(?:\.gz|\.bz2|\.xz)?")
+
 _SHARD = re.compile(r"-(\d+)-of-(\d+)")
 """In the names of files that hold one split together."""
 
@@ -43,6 +60,8 @@ class RawRow(NamedTuple):
     target: Any = None
     split: Any = None
     id: Any = None
+    border: bool | None = None
+    """Whether it is one of a pair at the border of its language; None where nothing says it."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +69,7 @@ class RawRows:
     """What a file says of itself, and its rows."""
 
     columns: tuple[str, ...]
-    """Those of `COLUMNS` that it has."""
+    """Those of `COLUMNS` that it has, and `border`."""
     rows: Iterator[RawRow]
     left_out: list[str] = field(default_factory=list)
     """Columns that mean nothing here; complete when the rows have been read."""
@@ -71,6 +90,8 @@ def raw_rows(path: Path) -> RawRows:
             return _folder(path)
         if path.name.endswith("_src.txt") and path.is_file():
             return _read_pairs(path)
+        if (part := _PART.fullmatch(path.name)) and _has_no_names(path):
+            return _one_language(path, *part.groups())
     except OSError as error:
         raise DatasetError(f"cannot be read: {error.strerror or error}") from None
     return _known_columns(table_of(path))
@@ -168,8 +189,60 @@ def _pairs(path: Path, other: Path, column: str, **more: str) -> Iterator[RawRow
         yield RawRow(place, tokens, **{column: answer}, **more)
 
 
+# MLRegTest: for each language a file of each part, lines of a string and TRUE or FALSE.
+
+
+def _has_no_names(path: Path) -> bool:
+    """Whether a table begins with a row, and not with the names of its columns."""
+    first = next(lines_of(path), "") if path.is_file() else ""
+    return first.rstrip("\r\n").rpartition("\t")[2] in ("TRUE", "FALSE")
+
+
+def _one_language(path: Path, name: str, part: str) -> RawRows:
+    """All parts of the language whose training strings a file has."""
+    if part != "Train":
+        raise DatasetError(
+            f"a part of the language {name!r:.60}: name its training strings, as "
+            f"path = '{name}_Train.txt', and the parts beside them are read too"
+        )
+    beside = {x[2]: file for file in sorted(path.parent.iterdir()) if (x := _is_part(file, name))}
+    return RawRows(("tokens", "label", "split", "border"), _rows_of_parts(beside), spaced=False)
+
+
+def _is_part(file: Path, name: str) -> re.Match[str] | None:
+    part = _PART.fullmatch(file.name)
+    return part if part is not None and part[1] == name else None
+
+
+def _rows_of_parts(files: Mapping[str, Path]) -> Iterator[RawRow]:
+    for part, file in files.items():
+        split, border = MLREGTEST[part]
+        for line, cells in separated_lines(file, "\t"):
+            if cells:
+                place = f"{file.name}, {line}"
+                tokens, label = full_row(place, cells, 2)
+                yield RawRow(place, tokens, label, split=split, border=border)
+
+
+def _folder_of_languages(path: Path) -> RawRows | None:
+    """The language in a folder of MLRegTest; None of another folder."""
+    parts = [(file, _PART.fullmatch(file.name)) for file in sorted(path.iterdir())]
+    files = {part[1]: file for file, part in parts if part is not None and part[2] == "Train"}
+    languages = {name: file for name, file in files.items() if _has_no_names(file)}
+    if len(languages) > 1:
+        first = next(iter(languages.values()))
+        raise DatasetError(
+            f"a folder of {len(languages):,} languages: name one by its training strings, as "
+            f"path = {str(first)!r}, or each as a dataset of its own, as "
+            f"path = {str(path / '*_Train.txt')!r}"
+        )
+    return next((_one_language(file, name, "Train") for name, file in languages.items()), None)
+
+
 def _folder(path: Path) -> RawRows:
-    """A file for each split: FLaRe's `main.tok` and `labels.txt`, pairs of texts, or tables."""
+    """A file for each split: FLaRe's `main.tok` and `labels.txt`, pairs of texts, those of
+    MLRegTest, or tables.
+    """
     parts = [(path, "train")] if (path / "main.tok").is_file() else []
     parts += [(path / x, FLARE[x]) for x in list(FLARE)[1:] if (path / x / "main.tok").is_file()]
     if parts:
@@ -178,7 +251,7 @@ def _folder(path: Path) -> RawRows:
     by_split = {split: x for x in sources for split in _split_names(x.name)}
     if sources and len(by_split) == len(sources):
         return RawRows(("tokens", "target", "split"), _pairs_by_split(by_split))
-    return _tables_by_split(path)
+    return _folder_of_languages(path) or _tables_by_split(path)
 
 
 def _split_names(name: str) -> Iterator[str]:

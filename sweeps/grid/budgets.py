@@ -16,6 +16,8 @@ BUDGET = "max_num_epochs"
 EARLIEST = ("min_num_epochs", "patience")
 """The fields that say when training may end before its budget."""
 
+BUDGET_FIELDS = (BUDGET, *EARLIEST)
+
 _Values = tuple[Any, ...]
 
 
@@ -48,11 +50,11 @@ def models_by_budget(configs: Mapping[int, Mapping[str, Any]]) -> list[dict[int,
     for config_id, stored in configs.items():
         if are_imported(stored):
             continue
-        known = {**{name: defaults[name] for name in (BUDGET, *EARLIEST)}, **stored}
+        known = {**{name: defaults[name] for name in BUDGET_FIELDS}, **stored}
         other = {
             name: value
             for name, value in stored.items()
-            if name not in (BUDGET, *EARLIEST) and value != defaults.get(name)
+            if name not in BUDGET_FIELDS and value != defaults.get(name)
         }
         same = alike.setdefault(canonical_json(other), {})
         same.setdefault(tuple(known[name] for name in EARLIEST), {})[known[BUDGET]] = config_id

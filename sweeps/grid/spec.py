@@ -21,6 +21,7 @@ from seqcls.problem import configuration
 from seqcls.strings.datasets import remember
 from seqcls.text import canonical_json, nearest
 from sweeps.datasets import read_rows_or_automaton
+from sweeps.grid.bases import on_base
 from sweeps.grid.written_spec import MAX_RUNS, Seeds, WrittenSpec
 
 MAX_PARTS = 16
@@ -178,7 +179,7 @@ class SweepSpec(WrittenSpec):
             for values in check_each(itertools.product(*self.axes.values())):
                 fields = {**self.fixed, **named, **dict(zip(self.axes, values, strict=True))}
                 try:
-                    config = configuration(fields)
+                    config = configuration(on_base(self.base, fields))
                 except PluginError:
                     raise
                 except ConfigError as error:

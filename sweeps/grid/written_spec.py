@@ -12,6 +12,7 @@ from pydantic_core import ErrorDetails, PydanticCustomError
 from seqcls.config import RunConfig, check_model_seed
 from seqcls.errors import ConfigError, SpecError
 from seqcls.text import OTHER_NAMES, closest, nearest
+from sweeps.grid.bases import BASES, Base
 
 MAX_RUNS = 100_000
 """A larger grid is refused before anything of it is expanded."""
@@ -32,6 +33,7 @@ _VALUES = "a list of values"
 _EXPECTED: dict[tuple[str, bool], str] = {
     ("name", False): _TEXTS,
     ("description", False): _TEXTS,
+    ("base", False): " or ".join(map(repr, BASES)),
     ("verdict", False): "true or false",
     ("checkpoints", False): " or ".join(map(repr, CHECKPOINTS)),
     ("fixed", False): "a table, written [fixed]",
@@ -130,6 +132,8 @@ class WrittenSpec(BaseModel):
     checkpoints: Checkpoints = CHECKPOINTS[0]
     verdict: bool = False
     """Whether every run is checked exhaustively, where that is affordable."""
+    base: Base | None = None
+    """What gives values to fields that no table names."""
     fixed: Fields = {}
     axes: Axes = {}
     configurations: Annotated[list[Entry], Field(min_length=1)] = [{}]

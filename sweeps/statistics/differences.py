@@ -379,6 +379,54 @@ def without_unread(settings: pd.DataFrame, configs: Mapping[int, RunConfig]) -> 
     return settings.astype(object).mask(np.array(mask, dtype=bool).reshape(settings.shape), None)
 
 
+def with_largest_budget(models: pd.DataFrame, budgets: Iterable[Mapping[int, int]]) -> pd.DataFrame:
+    """Models of which each seed is there once, with the largest budget that it was trained with,
+    as if of the configuration of the smallest.
+
+    Args:
+        models: one row a finished model: config_id, model_seed.
+        budgets: the configurations that are one model, by budget, the smallest first.
+    """
+    first: dict[int, int] = {}
+    place: dict[int, int] = {}
+    for there in _there(models, budgets):
+        first |= dict.fromkeys(there, there[0])
+        place |= {config_id: number for number, config_id in enumerate(there)}
+    ids = [int(x) for x in models["config_id"]]
+    joined = models.assign(config_id=[first.get(x, x) for x in ids])
+    later = joined.iloc[np.argsort([place.get(x, 0) for x in ids], kind="stable")]
+    return later.drop_duplicates(["config_id", "model_seed"], keep="last").sort_index()
+
+
+def with_every_budget(models: pd.DataFrame, budgets: Iterable[Mapping[int, int]]) -> pd.DataFrame:
+    """Models with those besides that learned with a smaller budget, and so were not trained again:
+    with a larger one they count as they are.
+
+    Args:
+        models: as `with_largest_budget`, and learned (0 or 1).
+        budgets: likewise.
+    """
+    parts = [models]
+    for there in _there(models, budgets):
+        latest = models[models["config_id"] == there[0]]
+        for config_id in there[1:]:
+            here = models[models["config_id"] == config_id]
+            left = latest[~latest["model_seed"].isin(here["model_seed"])]
+            carried = left[left["learned"] == 1].assign(config_id=config_id)
+            parts.append(carried)
+            latest = pd.concat([here, carried])
+    return pd.concat(parts, ignore_index=True)
+
+
+def _there(models: pd.DataFrame, budgets: Iterable[Mapping[int, int]]) -> Iterator[list[int]]:
+    """The configurations of each model that have rows, the smallest budget first, where several."""
+    known = set(models["config_id"])
+    for model in budgets:
+        there = [config_id for config_id in model.values() if config_id in known]
+        if len(there) > 1:
+            yield there
+
+
 def importance(
     models: pd.DataFrame, settings: pd.DataFrame, measure: ImportanceMeasure
 ) -> pd.DataFrame:

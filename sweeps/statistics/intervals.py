@@ -16,6 +16,9 @@ from sweeps.results import Outcome
 CONFIDENCE = 0.95
 
 
+_Z = NormalDist().inv_cdf((1 + CONFIDENCE) / 2)
+
+
 @dataclass(frozen=True)
 class ConfidenceInterval:
     """An estimate and the interval that holds the truth at `CONFIDENCE`."""
@@ -46,14 +49,45 @@ def wilson(count: float, n: float) -> ConfidenceInterval:
     """A share and its score interval (Wilson 1927); of no observations anything is possible."""
     if n == 0:
         return ConfidenceInterval(math.nan, 0.0, 1.0)
-    share = count / n
-    z = NormalDist().inv_cdf((1 + CONFIDENCE) / 2)
+    share, z = count / n, _Z
     middle = (share + z**2 / (2 * n)) / (1 + z**2 / n)
     reach = z * math.sqrt(share * (1 - share) / n + z**2 / (4 * n**2)) / (1 + z**2 / n)
     # At the ends rounding may leave the share itself just outside.
     return ConfidenceInterval(
         share, max(0.0, min(middle - reach, share)), min(1.0, max(middle + reach, share))
     )
+
+
+def clustered_wilson(counts: Sequence[int], sizes: Sequence[int]) -> ConfidenceInterval:
+    """The mean of clusters' own shares and its score interval, clusters drawn at random.
+
+    Members of a cluster may be as alike as they like. The score interval is that of the effective
+    sample size, which follows from how much the clusters' shares vary, with as many degrees of
+    freedom as there are clusters less one (Korn & Graubard 1998): no fewer than the clusters, as
+    if all members of each were one, and no more than the members.
+
+    Args:
+        counts: how many members of each cluster have it.
+        sizes: how many each has; at least one.
+    """
+    clusters = len(sizes)
+    if not clusters:
+        return wilson(0, 0)
+    shares = np.asarray(counts) / np.asarray(sizes)
+    share, effective = float(shares.mean()), float(clusters)
+    if clusters > 1 and 0 < share < 1:
+        spread = float(shares.var(ddof=1)) / clusters * (_student(clusters - 1) / _Z) ** 2
+        effective = max(share * (1 - share) / spread, effective) if spread else math.inf
+    size = min(effective, sum(sizes))
+    return wilson(share * size, size)
+
+
+@lru_cache(maxsize=1024)
+def _student(degrees: int) -> float:
+    """The quantile of Student's t that `_Z` is of the normal distribution."""
+    from scipy import stats
+
+    return float(stats.t.ppf((1 + CONFIDENCE) / 2, degrees))
 
 
 def newcombe(first: tuple[float, float], second: tuple[float, float]) -> ConfidenceInterval:

@@ -37,6 +37,8 @@ class WorkOptions:
 class WorkSummary:
     """What a worker did until it ended."""
 
+    worker_id: int
+    """By which the database knows it."""
     recorded: int = 0
     """Runs whose results, or whose divergence, it stored."""
     lost: int = 0

@@ -1,12 +1,12 @@
 """What a group's training and testing take here, from a moment of each."""
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from itertools import pairwise
 from math import ceil
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -17,12 +17,9 @@ from seqcls.engines.choice import choose_engine, engine_named
 from seqcls.evaluation import distinct_test_strings, evaluate
 from seqcls.interpretability.domains import num_multisets
 from seqcls.interpretability.verdicts import unaffordable, verdicts
-from seqcls.kinds import Examples
 from seqcls.problem import Problem, resolve
 from seqcls.results import EpochLosses, Weights
-from seqcls.sampling import Sampler
-from seqcls.sampling.streams import stream
-from seqcls.tasks import Task
+from seqcls.sampling.streams import OfLengths, stream
 from seqcls.training import train_group
 from sweeps.work.estimate import GroupTime, GroupToTime
 from sweeps.work.jobs import on_one_thread
@@ -42,48 +39,14 @@ def shorten(whole: Problem, part: str, strings: int, epochs: int = 1) -> Problem
     update |= {"stop_when_right": False, "check_every": 0}
     problem = resolve(config.model_copy(update=update))
     # The network is that of all lengths, also where the strings of a file say them.
-    longer = {x: size for x, size in sizes.items() if problem.sampler(x).epoch_size > size}
-    samplers: dict[str, Any] = {x: _FirstOf(problem.sampler(x), n) for x, n in longer.items()}
+    drawn = {part: (problem.sampler(part), size) for part, size in sizes.items()}
+    # Of some samplers no setting gives the size.
+    samplers: dict[str, Any] = {
+        part: OfLengths(sampler, sampler.lengths, size)
+        for part, (sampler, size) in drawn.items()
+        if sampler.epoch_size > size
+    }
     return replace(problem, network=whole.network, **samplers)
-
-
-@dataclass(frozen=True)
-class _FirstOf:
-    """The first strings of each epoch of a sampler whose size no setting gives."""
-
-    sampler: Sampler
-    size: int
-    reads: ClassVar[frozenset[str]] = frozenset()
-    reads_of_part: ClassVar[Mapping[str, frozenset[str]]] = {}
-
-    @property
-    def task(self) -> Task:
-        return self.sampler.task
-
-    @property
-    def batch_size(self) -> int:
-        return self.sampler.batch_size
-
-    @property
-    def lengths(self) -> range:
-        return self.sampler.lengths
-
-    @property
-    def epoch_size(self) -> int:
-        return min(self.size, self.sampler.epoch_size)
-
-    @property
-    def repeats(self) -> bool:
-        return self.sampler.repeats
-
-    @classmethod
-    def obstacle(cls, task: Task) -> str | None:
-        del task
-        return None
-
-    def epochs(self) -> Iterator[Examples]:
-        for epoch in self.sampler.epochs():
-            yield epoch.take(slice(0, self.epoch_size))
 
 
 # Parts of an epoch and of the test are timed, warm, and the whole is extrapolated from them.

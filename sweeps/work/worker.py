@@ -183,7 +183,7 @@ class _Worker:
         self._looked = self._planned = 0.0
         self._awake = (time.monotonic(), time.time())
         self._woke = -WAKING_SECONDS
-        self.worked = WorkSummary()
+        self.worked = WorkSummary(worker_id)
         # In this very process training takes all the time there is: it looks from within.
         progress.watcher = self._look
 

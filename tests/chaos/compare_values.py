@@ -43,6 +43,7 @@ from tests.chaos.ledger import InFile, Ledger, numbers_in
 from tests.commands import run_main
 from tests.facts import (
     CELLS,
+    OUTCOMES,
     OUTPUTS,
     RANGES,
     Facts,
@@ -67,7 +68,6 @@ RESULTS = (
 )  # fmt: skip
 """Columns of runs that commands and files have as they are stored."""
 
-OUTCOMES = ("generalizes", "fails beyond", "not learned", "not known")
 THRESHOLDS = ((0.99, 1.0), (1.0, 0.95), (0.5, 0.5))
 """From which accuracy on trained lengths on a run has learned, and below which on longer ones it
 fails."""
@@ -107,6 +107,34 @@ class Comparison:
         self.commands()
         self.exports()
         self.python()
+        return self.ledger
+
+    def outcomes(self, monkeypatch: pytest.MonkeyPatch) -> Ledger:
+        """What models came to, on every surface that says it; a site where all is looked at."""
+        self.runs_by_outcome()
+        said = self.asked("status").splitlines()[-1]
+        Drawn(self.facts, self.ledger, "status", Selection()).headline(said)
+        self.asked("export", str(self.folder / "export"))
+        self._exported("export csv", self.folder / "export", list(self.facts.runs))
+        self.comparisons()
+        self.reports()
+        strict = Selection(learned_at=1.0, below=0.95)
+        for page in ("compare", "failing", "map", "sweeps"):
+            app = open_app(monkeypatch, self.db, page, **strict.query)
+            Drawn(self.facts, self.ledger, f"page {page}", strict).page(app)
+        for moved in ("Share that learned", "Share that generalizes"):
+            app = open_app(monkeypatch, self.db, moves=moved, **strict.query)
+            drawn = Drawn(self.facts, self.ledger, "importance", strict, moved=moved)
+            drawn.page(app, tables=False)
+        for came_to in OUTCOMES:
+            ids = [x for x, run in self.facts.runs.items() if outcome(run) == came_to]
+            for chosen in (Selection(), strict) if ids else ():
+                link = {"run": str(ids[-1]), **chosen.query}
+                app = open_app(monkeypatch, self.db, "model", **link)
+                Drawn(self.facts, self.ledger, "page model", chosen).model(app, ids[-1])
+        self.pairs(monkeypatch, 2)
+        app = open_app(monkeypatch, self.db, "guide")
+        Drawn(self.facts, self.ledger, "page guide", Selection(), is_guide=True).page(app)
         return self.ledger
 
     def some(self, things: Iterable[Any], most: int = 50) -> list[Any]:
@@ -198,17 +226,7 @@ class Comparison:
             printed = printed_rows(self.asked("runs", "--wide", *arguments))
             shown = {run_id: self._run_of_table(run_id) for run_id in chosen}
             self.ledger.rows("runs", f"runs {arguments}", printed, shown, lambda x: int(x["id"]))
-        for learned_at, below in THRESHOLDS:
-            options = ["--learned-at", str(learned_at), "--below", str(below)]
-            for came_to in OUTCOMES:
-                chosen = [
-                    x for x, run in self.facts.runs.items()
-                    if outcome(run, learned_at, below) == came_to
-                ]  # fmt: skip
-                asked = self.asked("runs", "--json", "--outcome", came_to, *options)
-                true = {x: self.true_run(x, learned_at, below) for x in chosen}
-                what = f"runs that are {came_to} at {learned_at} and {below}"
-                self.ledger.rows("runs --json", what, json.loads(asked), true, lambda x: x["id"])
+        self.runs_by_outcome()
         for run_id in self.some(done_ids(self.facts), 100):
             true_strings = self.facts.with_kinds(run_id)
             for sort in ("length", "string", "logit", "occurrences"):
@@ -242,6 +260,25 @@ class Comparison:
             each = {state: states[state] for state in ("queued", "done", "failed")}
             true_sweeps[row["name"]] = {"state": row["state"], **each}
         self.ledger.rows("status --json", "status", rows, true_sweeps, lambda x: x["name"])
+
+    def runs_by_outcome(self) -> None:
+        """`runs --outcome` and `api.runs` at several thresholds."""
+        for learned_at, below in THRESHOLDS:
+            options = ["--learned-at", str(learned_at), "--below", str(below)]
+            for came_to in OUTCOMES:
+                chosen = [
+                    x for x, run in self.facts.runs.items()
+                    if outcome(run, learned_at, below) == came_to
+                ]  # fmt: skip
+                asked = self.asked("runs", "--json", "--outcome", came_to, *options)
+                true = {x: self.true_run(x, learned_at, below) for x in chosen}
+                what = f"runs that are {came_to} at {learned_at} and {below}"
+                self.ledger.rows("runs --json", what, json.loads(asked), true, lambda x: x["id"])
+                rows = api.runs(
+                    self.store, outcome=came_to, learned_at=learned_at, below=below
+                ).to_dict("records")
+                told = sorted((row["id"], row["outcome"]) for row in rows)
+                self.ledger.value("api.runs", what, told, sorted((x, came_to) for x in chosen))
 
     def _selections(self) -> Iterator[tuple[list[str], list[int]]]:
         """Options of `runs`, and the runs that they mean."""
@@ -606,18 +643,25 @@ class Comparison:
         for sweep_id in self.some(ids):
             app = open_app(monkeypatch, self.db, "sweeps", sweep_id=str(sweep_id))
             Drawn(self.facts, self.ledger, "page sweeps", Selection(), sweep_id=sweep_id).page(app)
-        groups = by_configuration(done(self.facts.runs.values()))
-        tested = {x: self.facts.test_set_of(x) for x in groups}
-        pairs = [x for x in combinations(sorted(groups), 2) if tested[x[0]] == tested[x[1]]]
-        for pair in self.some(pairs, 6):
-            app = open_app(monkeypatch, self.db, "compare_two", config=list(map(str, pair)))
-            Drawn(self.facts, self.ledger, "page compare_two", Selection(), pair=pair).page(app)
+        self.pairs(monkeypatch, 6)
+        for run_id in self.some(done_ids(self.facts), 30):
+            app = open_app(monkeypatch, self.db, "model", run=str(run_id))
+            Drawn(self.facts, self.ledger, "page model", Selection()).model(app, run_id)
         for run_id in self.some(self.failing_ids(), 12):
             app = open_app(monkeypatch, self.db, "failing", run=str(run_id))
             Drawn(self.facts, self.ledger, "page failing", Selection()).page(app)
         if not self.short:
             app = open_app(monkeypatch, self.db, "guide")
             Drawn(self.facts, self.ledger, "page guide", Selection(), is_guide=True).page(app)
+
+    def pairs(self, monkeypatch: pytest.MonkeyPatch, most: int) -> None:
+        """The page that compares two configurations."""
+        groups = by_configuration(done(self.facts.runs.values()))
+        tested = {x: self.facts.test_set_of(x) for x in groups}
+        pairs = [x for x in combinations(sorted(groups), 2) if tested[x[0]] == tested[x[1]]]
+        for pair in self.some(pairs, most):
+            app = open_app(monkeypatch, self.db, "compare_two", config=list(map(str, pair)))
+            Drawn(self.facts, self.ledger, "page compare_two", Selection(), pair=pair).page(app)
 
     def _views(self) -> Iterator[Selection]:
         yield Selection()

@@ -85,6 +85,7 @@ class Drawn:
         measure: what is drawn against length.
         sweep_id: the sweep that it is about.
         pair: the configurations that it compares.
+        moved: what settings are held against.
         is_guide: whether models stand there more than once.
     """
 
@@ -98,10 +99,11 @@ class Drawn:
         measure: str = "Accuracy",
         sweep_id: int | None = None,
         pair: tuple[int, int] | None = None,
+        moved: str = "Median accuracy",
         is_guide: bool = False,
     ) -> None:
         self.facts, self.ledger = facts, ledger
-        self.surface, self.chosen, self.measure = surface, chosen, measure
+        self.surface, self.chosen, self.measure, self.moved = surface, chosen, measure, moved
         self.sweep_id, self.pair, self.is_guide = sweep_id, pair, is_guide
         self.scope = chosen.scope(self.facts)
         if pair is not None:
@@ -116,7 +118,8 @@ class Drawn:
         self.ledger.value(self.surface, where, shown, true)
 
     def page(self, app: AppTest, *, tables: bool = True) -> None:
-        """All of a page."""
+        """All of a page; an error in place of it, or of a part, is a difference."""
+        self.value("errors", [str(error.value) for error in app.error], [])
         for heading in app.subheader:
             if named := re.fullmatch(r"Model (\d+)", str(heading.value)):
                 self.run_id = int(named[1])
@@ -153,6 +156,28 @@ class Drawn:
         self.value(f"{said}: numbers", len(told), len(numbers))
         for text, number in zip(told, numbers, strict=False):
             self.value(said, text, number)
+
+    def model(self, app: AppTest, run_id: int) -> None:
+        """What a model came to, at the head of its page."""
+        run = self.facts.runs[run_id]
+        came_to = str(true_of.outcome(run, self.chosen.learned_at, self.chosen.below))
+        begins = {
+            "generalizes": "Learned and generalizes: ",
+            "fails beyond": "Learned, but fails beyond: ",
+            "not learned": "Not learned: ",
+        }.get(came_to, "Learned; whether it" if run["tested_within"] else "Whether it learned")
+        texts = [str(element.value).replace("\\", "") for element in app.markdown]
+        told = [x for x in texts if re.match(r"(Learned|Not learned|Whether it learned)\b", x)]
+        self.value(f"run {run_id}: {told}", [x.startswith(begins) for x in told], [True])
+        parts = ["within", "beyond"] if came_to in true_of.OUTCOMES[:3] else []
+        for part, after in zip(parts, re.findall(r"right on ([^(;.]*)", told[0]), strict=False):
+            of, wrong = run[f"tested_{part}"], run[f"wrong_{part}"]
+            numbers = numbers_in(after)[: 2 if wrong else 1]
+            true = [of - wrong, of] if wrong else [of]
+            if of:
+                self.value(
+                    f"run {run_id}: {after}", [*map(same, numbers, true)], [True] * len(true)
+                )
 
     def glance(self, shown: dict[str, str]) -> None:
         finished = done(self.scope)
@@ -457,11 +482,16 @@ class Drawn:
                 "state": names[name]["state"], "models": len(runs), "failed": states["failed"],
                 "unfinished": states["queued"] + states["running"],
                 "done": len(finished) / max(1, len(runs)),
-                "failing": sum(map(fails, finished)) / len(finished) if finished else None,
+                "failing": (
+                    sum(fails(run, self.chosen.below) for run in finished) / len(finished)
+                    if finished
+                    else None
+                ),
                 "median": float(np.median([x["accuracy"] for x in finished])) if finished else None,
             }  # fmt: skip
             if finished:
-                came_to = true_of.configuration(finished)
+                thresholds = self.chosen.below, self.chosen.learned_at
+                came_to = true_of.configuration(finished, *thresholds)
                 true[name]["learned"] = came_to["learned_share"]
                 true[name]["generalize"] = came_to["generalizing_share"]
         self.ledger.rows(self.surface, "sweeps", rows, true, lambda x: x["name"])
@@ -675,13 +705,18 @@ class Drawn:
         if ids is None:
             self.ledger.unknown[f"{self.surface}: importance in one of several languages"] += 1
             return
-        tested = {x: true for x, true in tested.items() if x in ids}
+        column = {
+            "Median accuracy": "median_accuracy",
+            "Share that learned": "learned_share",
+            "Share that generalizes": "generalizing_share",
+        }[self.moved]
+        tested = {x: true for x, true in tested.items() if x in ids and true[column] is not None}
         for row in rows:
             found: dict[str, list[float]] = {}
             for config_id, true in tested.items():
                 fields = self.facts.configs[config_id]
                 value = ", ".join(str(fields.get(name)) for name in row["fields"])
-                found.setdefault(value, []).append(true["median_accuracy"])
+                found.setdefault(value, []).append(true[column])
             means = {value: float(np.mean(each)) for value, each in found.items()}
             low, high = min(means.values()), max(means.values())
             what = f"importance of {row['field']}"

@@ -12,7 +12,9 @@ from typing import Any
 
 import pytest
 
+from seqcls.errors import StoreError
 from sweeps import api
+from tests.app import open_app
 from tests.chaos.compare_values import (
     Comparison,
     between_databases,
@@ -20,6 +22,7 @@ from tests.chaos.compare_values import (
     put_unfinished,
     table_of,
 )
+from tests.chaos.drawn_values import Drawn, Selection
 from tests.chaos.ledger import Ledger, same
 from tests.conftest import ASSETS, ROOT
 from tests.databases import new_database
@@ -72,6 +75,20 @@ def test_every_value_is_what_sql_says(
     print("\n" + table_of(ledgers))
     assert not [x for ledger in ledgers for x in ledger.differences]
     assert sum(ledger.compared.total() for ledger in ledgers) > (LEAST if long else 5_000)
+
+
+SAYING = (
+    *("runs --json", "api.runs", "status", "export csv", "compare --json", "compare", "report"),
+    *("page compare", "page failing", "page map", "page sweeps", "page model", "page compare_two"),
+    *("importance", "page guide"),
+)
+"""What says of models whether they learned and generalize; beside a site."""
+
+
+def test_every_outcome_is_what_sql_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ledger = Comparison("runs", ROOT / "runs.db", tmp_path, short=True).outcomes(monkeypatch)
+    assert not ledger.differences, table_of([ledger])
+    assert [surface for surface in SAYING if not ledger.compared[surface]] == []
 
 
 def altered(file: Path, folder: Path, sql: str) -> Path:
@@ -127,6 +144,20 @@ def test_an_interval_that_is_another_is_a_difference(
     one = Comparison("narrow", files["imported"], tmp_path, short=True)
     one.comparisons()
     assert any("failing" in x for x in one.ledger.differences)
+
+
+def test_an_error_in_place_of_a_page_is_a_difference(
+    files: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(*_: Any) -> Any:
+        raise StoreError("it cannot be read")
+
+    one = Comparison("broken", files["imported"], tmp_path, short=True)
+    monkeypatch.setattr("dashboard.data.configurations", refused)
+    for page in ("compare", "failing"):
+        app = open_app(monkeypatch, one.db, page)
+        Drawn(one.facts, one.ledger, f"page {page}", Selection()).page(app)
+        assert one.ledger.different[f"page {page}"]
 
 
 @pytest.mark.parametrize(

@@ -9,10 +9,18 @@ from pathlib import Path
 
 import pytest
 
+from tests.chaos.interrupted import COMMANDS, ONLY_READING
+from tests.commands import shown_commands
 from tests.conftest import ROOT
 
 FEW = ["pack", "import", "export"]
 """Commands of a file's journal, of several runs at once, and of a set of files."""
+
+
+def test_every_command_that_changes_files_is_ended_at_its_changes() -> None:
+    ended = {arguments[1 if arguments[0] == "db" else 0] for arguments in COMMANDS.values()}
+    assert ended.isdisjoint(ONLY_READING)
+    assert ended | ONLY_READING == set(shown_commands())
 
 
 @pytest.fixture
@@ -34,7 +42,7 @@ def test_a_command_may_end_at_any_change_of_a_file(
     tmp_path: Path, counting: Path, long: bool
 ) -> None:
     (tmp_path / "tried").mkdir()
-    every, names = (1, []) if long else (37, FEW)
+    every, names = (1, []) if long else (61, FEW)
     said = subprocess.run(
         [
             *(sys.executable, "-m", "tests.chaos.interrupted"),

@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 from seqcls.config import RunConfig, default_fields
 from seqcls.errors import SeqclsError
 from sweeps.cli.app import app
+from sweeps.grid.spec import read_spec
 from tests.conftest import LONG, ROOT
 
 EXAMPLES = 1000 if LONG else 40
@@ -163,7 +164,9 @@ def test_every_field_refuses_what_it_cannot_be(folder: Path) -> None:
     for name in RunConfig.model_fields:
         for value in ("nan", "inf", '"\\u0000"', "-1e300", "[]", "{}", "1979-05-27"):
             path.write_text(f'name = "x"\nmodel_seeds = [0]\n[fixed]\n{name} = {value}\n')
-            status, said = answered(["submit", str(path), "--db", str(folder / "new.db")])
-            assert status != 0, (name, value)
-            assert said
+            with pytest.raises(SeqclsError, match=r"\S"):
+                read_spec(path)
+        status, said = answered(["submit", str(path), "--db", str(folder / "new.db")])
+        assert status != 0, name
+        assert said
     assert not (folder / "new.db").exists()

@@ -170,7 +170,7 @@ def test_a_backend_terminated_at_any_statement_of_a_short_command_is_asked_again
         assert found[-1][1] == found[0][1]
         if name == "submit":
             writer.delete(store, sweep_queries.find_sweep(store, "s"))
-        fatal += 1 if long or not fatal else 2
+        fatal += 1 if long or not fatal else 3
     assert len(found) > 2
 
 
@@ -206,7 +206,7 @@ def test_a_page_whose_backend_is_terminated_is_drawn_anew(
         assert not app.error, f"statement {fatal}"
         shown = shown or said(app)
         assert said(app) == shown
-        fatal += 1 if long or not fatal else 75
+        fatal += 1 if long or not fatal else 150
 
 
 def test_connections_lost_in_silence_are_given_up(

@@ -29,10 +29,13 @@ from tests.chaos.sending import (
     training_process,
     wait_until_still,
 )
-from tests.conftest import ROOT
+from tests.conftest import LONG, ROOT
 
 END_SECONDS = 20.0
 """Within this a worker ends that is asked to."""
+
+ENDS = [signal.SIGHUP, *([signal.SIGINT, signal.SIGTERM] if LONG else [])]
+"""Where all tests run, `test_a_stopped_sweep_goes_on_where_it_was` sends the others."""
 
 
 @pytest.fixture(scope="module")
@@ -111,7 +114,7 @@ def test_a_stopped_process_is_left_when_its_sweep_is_stopped(
 
 
 @pytest.mark.timeout(7200)
-@pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize("end", ENDS)
 def test_a_sweep_that_is_asked_to_end_does_so_quietly(
     spec: Path, undisturbed: dict[str, str], tmp_path: Path, long: bool, end: signal.Signals
 ) -> None:

@@ -120,7 +120,7 @@ def test_a_full_disk_costs_no_committed_run(
     sweep(tmp_path / "whole" / "x.db")
     size = (tmp_path / "whole" / "x.db").stat().st_size
     refused = 0
-    points = 40 if long else 6
+    points = 40 if long else 4
     for point in range(points):
         path = tmp_path / f"{point}.db"
         limit = size * (point + 1) // (points + 1)

@@ -9,7 +9,6 @@ from playwright.sync_api import TimeoutError as TooLateError
 
 from benchmarks.served import serve
 from dashboard.views import running
-from tests.conftest import ROOT
 from tests.e2e.server import AT_REST, PATIENCE_MS, models_tested, new_page, no_traceback, open_page
 
 pytestmark = pytest.mark.browser
@@ -217,23 +216,24 @@ def layout_shift(moved: list[tuple[float, float, list[str]]]) -> float:
     return worst
 
 
-def test_nothing_moves_while_a_page_is_opened_for_the_first_time(browser: Browser) -> None:
+def test_nothing_moves_while_a_page_is_opened_for_the_first_time(
+    browser: Browser, shipped: str
+) -> None:
     """On a machine so slow that parts of a page are there long before the programs of others."""
-    with serve(ROOT / "runs.db") as server:
-        for path in ("", "failing", "sweeps", "model?run=5&view=Figures", "compare_two", "launch"):
-            context = browser.new_context(viewport={"width": 1440, "height": 900})
-            page = context.new_page()
-            page.set_default_timeout(PATIENCE_MS)
-            slow = context.new_cdp_session(page)
-            slow.send("Emulation.setCPUThrottlingRate", {"rate": SLOWER})
-            page.add_init_script(WATCH)
-            page.goto(f"{server.url}/{path}")
-            page.get_by_test_id("stMain").get_by_test_id("stHeading").first.wait_for()
-            page.wait_for_function(AT_REST)
-            page.wait_for_timeout(500)
-            moved = page.evaluate("window.moved")
-            assert layout_shift(moved) <= MOST_MOVED, f"/{path}: {moved}"
-            context.close()
+    for path in ("", "failing", "sweeps", "model?run=5&view=Figures", "compare_two", "launch"):
+        context = browser.new_context(viewport={"width": 1440, "height": 900})
+        page = context.new_page()
+        page.set_default_timeout(PATIENCE_MS)
+        slow = context.new_cdp_session(page)
+        slow.send("Emulation.setCPUThrottlingRate", {"rate": SLOWER})
+        page.add_init_script(WATCH)
+        page.goto(f"{shipped}/{path}")
+        page.get_by_test_id("stMain").get_by_test_id("stHeading").first.wait_for()
+        page.wait_for_function(AT_REST)
+        page.wait_for_timeout(500)
+        moved = page.evaluate("window.moved")
+        assert layout_shift(moved) <= MOST_MOVED, f"/{path}: {moved}"
+        context.close()
 
 
 OPACITIES = """chart => [...chart.querySelectorAll('g[class*="mark-line"] path')]

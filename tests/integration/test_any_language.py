@@ -163,7 +163,6 @@ def test_a_language_is_typed_and_what_it_accepts_is_shown_at_once(
     assert "Negative: a  ab  ba" in text
     assert "**8 models to train**" in text
     assert "launch num_letters" not in [box.key for box in app.multiselect]
-    assert "negative_lengths redrawn → uniform" in text
     app = panel(open_app(monkeypatch, tmp_path / "none.db"), task="regular", pattern="(ab)*")
     assert "Positive: ε  ab  abab" in plain_text(app)
     names = {"task": "counting", "alphabet": "push pop", "formula": "push > pop"}
@@ -216,7 +215,9 @@ def test_what_shortcuts_reach_is_said_and_the_field_set_by_a_press(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """As where the panel was left alone: readers are fitted beside it, once for each test."""
-    app = panel(open_app(monkeypatch, tmp_path / "none.db"), task="cycle_navigation")
+    app = open_app(monkeypatch, tmp_path / "none.db")
+    app.session_state["launch_start"] = "The report's model"
+    app = panel(app, task="cycle_navigation")
     few = {"train_size": 2_000, "max_num_epochs": 1, "test_size": 500, "test_max_length": 30}
     app.multiselect(key="launch_more Strings").set_value(["train_size", "test_size"])
     app.multiselect(key="launch_more Training").set_value(["max_num_epochs"])

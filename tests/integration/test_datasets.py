@@ -96,6 +96,63 @@ def test_pairs_words_and_the_layouts_of_other_programs(tmp_path: Path) -> None:
     ]
 
 
+LANGUAGE = {
+    "Train": "abab\tTRUE\nabba\tFALSE\nabab\tTRUE\n",
+    "Dev": "abbb\tFALSE\n",
+    "TestSR": "aaab\tTRUE\nbbbb\tFALSE\n",
+    "TestSA": "aaab\tTRUE\naabb\tFALSE\n",
+    "TestLR": "aaaaab\tTRUE\n",
+    "TestLA": "bbbbbb\tFALSE\n",
+}
+"""The parts of a language as MLRegTest lays them out: no names of columns."""
+
+
+def _write_language(folder: Path, name: str, **others: str) -> Path:
+    folder.mkdir(exist_ok=True)
+    for part, content in {**LANGUAGE, **others}.items():
+        _written(folder / f"{name}_{part}.txt", content)
+    return folder / f"{name}_Train.txt"
+
+
+def test_a_language_of_mlregtest_is_read_from_its_training_strings_or_its_folder(
+    tmp_path: Path,
+) -> None:
+    path = _write_language(tmp_path / "Small", "04.03.TSL.2.1.0")
+    language = read_dataset(path)
+    assert (language.task, language.alphabet) == ("file", "ab")
+    assert [(row.split, row.label) for row in language.rows()] == [
+        *[("train", True)] * 2,
+        ("train", False),
+        ("validation", False),
+        *[("test", True)] * 3,
+        *[("test", False)] * 3,
+    ]
+    assert read_dataset(path.parent).digest == language.digest
+    assert Dataset.from_bytes(language.to_bytes()).digest == language.digest
+    # Numbered tests are those with names; without a border the content is another.
+    names = {"TestSR": "Test1", "TestLR": "Test2", "TestSA": "Test3", "TestLA": "Test4"}
+    for part, content in LANGUAGE.items():
+        _written(tmp_path / f"x_{names.get(part, part)}.txt", content)
+    assert read_dataset(tmp_path / "x_Train.txt").digest == language.digest
+    (path.parent / "04.03.TSL.2.1.0_TestSA.txt").write_text("")
+    assert read_dataset(path).digest != language.digest
+
+
+def test_languages_of_mlregtest_in_one_folder_are_named_one_by_one(tmp_path: Path) -> None:
+    path = _write_language(tmp_path, "04.03.TSL.2.1.0")
+    _write_language(tmp_path, "04.04.SL.2.1.0", TestLA="aa\tTRUE\t1\n")
+    with pytest.raises(DatasetError, match=r"a folder of 2 languages: name one by .*_Train\.txt'"):
+        read_dataset(tmp_path)
+    assert len(read_dataset(path)) == 10
+    with pytest.raises(DatasetError, match=r"04.04.SL.2.1.0_TestLA.txt, line 1 has 3 cells"):
+        read_dataset(tmp_path / "04.04.SL.2.1.0_Train.txt")
+    with pytest.raises(DatasetError, match=r"a part of the language '04.03.TSL.2.1.0': name its"):
+        read_dataset(tmp_path / "04.03.TSL.2.1.0_Dev.txt")
+    # A table with names of columns is a table, whatever its own name.
+    table = _written(tmp_path / "my_Train.txt", "tokens\tlabel\nab\t1\n")
+    assert read_dataset(table).splits is None
+
+
 def test_a_dataset_is_stored_once_and_taken_over(store: Store, tmp_path: Path) -> None:
     dataset = read_dataset(_written(tmp_path / "a.csv", LABELED))
     with store.begin() as connection:

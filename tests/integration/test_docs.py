@@ -28,8 +28,11 @@ ALL = [README, *PAGES]
 CLUSTERS = DOCS / "sweeps.md"
 HERE = [page for page in ALL if page != CLUSTERS]
 
-ONE_SWEEP = {"seqcls site public": "seqcls site public --sweep walkthrough"}
-"""The site of all sweeps, a quarter of a minute, is made in `test_site`."""
+SHORTER = {
+    "seqcls site public": "seqcls site public --sweep walkthrough",
+    "lower_magnitude_initializations --times 8": "walkthrough --times 2",
+}
+"""The site of all sweeps is made in `test_site`; eight trainings are as two are."""
 
 
 @pytest.fixture
@@ -39,7 +42,7 @@ def reader(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Reader]:
         shutil.copy(ROOT / "runs.db", tmp_path / name)
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("SEQCLS_DB", raising=False)
-    reader = Reader(tmp_path, ONE_SWEEP)
+    reader = Reader(tmp_path, SHORTER)
     with reader.processes:
         yield reader
 
@@ -48,7 +51,7 @@ def reader(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Reader]:
 def test_what_the_page_on_clusters_shows_works(reader: Reader, postgres_url: str) -> None:
     port = free_port()
     reader.instead = {
-        **ONE_SWEEP,
+        **SHORTER,
         "dask scheduler": f"dask scheduler --host 127.0.0.1 --port {port}",
         "tcp://head-node:8786": f"tcp://127.0.0.1:{port}",
         "--nworkers 4": "--nworkers 1 --no-nanny",

@@ -118,7 +118,8 @@ def test_no_model_stands_in_a_cell_of_a_setting_that_it_does_not_read(
     store = open_reader(str(db))
     models = overview.models(store, View())
     settings = without_unread(overview.settings(store), queries.configs(store))
-    table = cells_of(models.join(settings, on="config_id"), ["task", "positions"])
+    models = models.join(settings, on="config_id").assign(language=models["config_id"])
+    table = cells_of(models, ["task", "positions"])
     parity = table[table["task"] == "parity"].set_index("positions")
     assert parity["seeds"].to_dict() == {"none": 12, "rotary": 12}, "no LSTM"
 

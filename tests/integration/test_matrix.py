@@ -30,7 +30,6 @@ from sweeps.cli.parameters import BAD_INPUT, RUNS_FAILED
 from tests.app import open_app, rerun
 from tests.commands import run_main
 from tests.conftest import ASSETS, LONG, ROOT
-from tests.facts import Facts
 from tests.matrix import (
     KINDS,
     TESTED,
@@ -60,8 +59,8 @@ NOT_ALONE = {"watch", "force", "replace", "columns", "engine", "device", "dask",
 LONG_ALONE = {"sensitive references", "site "}
 """What trains again, or goes through all sweeps, and so takes long."""
 
-PART = 1 if LONG else 7
-"""One cell of so many is tried: each kind of model with other options than the next."""
+PART = 1 if LONG else len(KINDS)
+"""One cell of so many is tried: every option of a command, with another kind of model each."""
 
 OF_RUNS = {"status", "sweep", "work", "more"}
 """Commands that say by their exit status that runs failed."""
@@ -112,7 +111,7 @@ class Cell:
         self.matrix, self.kind, self.folder = matrix, kind, folder
         self.db = folder / "matrix.db"
         shutil.copy(matrix.db, self.db)
-        self.facts = Facts(self.db)
+        self.facts = matrix.facts
         self.runs = self.facts.sweeps[kind.name]
         self.run_id = int(self.runs[0]["run_id"])
 
@@ -362,14 +361,15 @@ def test_commands(
     environment = {"SEQCLS_CACHE": str(tmp_path / "cache")} if command == "cache" else {}
     before = set(tmp_path.iterdir())
     said = run_main(*typed, **environment)
-    failed = any(run["state"] == "failed" for run in Facts(cell.db).runs.values())
+    facts = matrix.facts_of(cell.db)
+    failed = any(run["state"] == "failed" for run in facts.runs.values())
     if said.returncode not in ((0, RUNS_FAILED) if failed and command in OF_RUNS else (0,)):
         assert said.returncode == BAD_INPUT, said
         assert re.fullmatch(r"seqcls: [^\n]+\n", said.stderr), said
         assert not said.stdout
         check_refusal(cell, said.stderr)
         return
-    compared = Compared(Facts(cell.db), kind.name)
+    compared = Compared(facts, kind.name)
     stored_counts_agree(compared.facts)
     if command == "errors":
         compared.run_id = cell.run_id
@@ -449,7 +449,7 @@ def check_metrics(compared: Compared, shown: dict[str, str]) -> None:
         (page, kind)
         for number, page in enumerate(PAGES)
         for place, kind in enumerate(KINDS)
-        if LONG or (number + place) % 3 == 0
+        if LONG or (number + place) % 5 == 0
     ],
     ids=str,
 )
@@ -472,8 +472,10 @@ def test_sections_of_the_page_model(
     cell = Cell(matrix, kind, tmp_path)
     app = open_app(monkeypatch, cell.db, "model", **link(cell, "model"))
     check_page(cell, app)
-    for number, tab in enumerate([tab.label for tab in app.tabs]):
-        if LONG or (number + KINDS.index(kind)) % 3 == 0:
+    tabs = [tab.label for tab in app.tabs]
+    for number, tab in enumerate(tabs):
+        # That every section of every kind has content is tried in `test_every_section`.
+        if LONG or number == KINDS.index(kind) % len(tabs):
             app = open_app(monkeypatch, cell.db, "model", **link(cell, "model"), view=tab)
             check_page(cell, app)
             if LONG:

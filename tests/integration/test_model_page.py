@@ -197,7 +197,7 @@ def test_where_only_the_kept_epoch_is_stored_there_are_two_epochs(
 ) -> None:
     store = open_writer(str(tmp_path / "small.db"))
     spec = {"name": "a_*b*", "model_seeds": [0], "fixed": SHORT, "checkpoints": "best_epoch"}
-    work(store, [writer.submit(store, parse_spec(spec))], WorkOptions(workers=1))
+    work(store, [writer.submit(store, parse_spec(spec))], WorkOptions(0))
     app = model(monkeypatch, file_of(store), run="1")
     slider = app.select_slider(key="epoch")
     assert len(slider.options) == 2
@@ -290,3 +290,16 @@ def test_a_model_begins_with_what_it_came_to(
     has_not = "It has not learned the trained lengths" in said(app)
     assert has_not == (run_id == 38)
     assert ("max_num_epochs=120" in said(app).replace("\\", "")) == (run_id == 38)
+
+
+def test_a_model_is_judged_by_the_thresholds_of_the_link(monkeypatch: pytest.MonkeyPatch) -> None:
+    app = model(monkeypatch, run="38", learned="80")
+    text = said(app).replace("\\", "")
+    assert "Learned, but fails beyond: it is right on 433 of 508" in text
+    assert "Not learned" not in text
+    assert "has not learned" not in text
+    assert "First of all to learn" not in text
+    assert "Thresholds, and filters for other pages" in [panel.label for panel in app.expander]
+    text = said(model(monkeypatch, run="38", learned="80", below="20")).replace("\\", "")
+    assert "Learned and generalizes" in text
+    assert "; a model generalizes from 20% on." in text

@@ -1,6 +1,7 @@
 """Seeds that have not learned are trained further, and models are compared by their budgets."""
 
 import json
+import re
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
@@ -19,7 +20,7 @@ from sweeps.store import writer
 from sweeps.store.databases.engine import Store
 from sweeps.store.opening import open_reader, open_writer
 from sweeps.store.reads import queries, sweep_queries
-from sweeps.store.reads.budgets import learned_by_budget
+from sweeps.store.reads.budgets import learned_by_budget, trained_further
 from sweeps.store.reads.selection import View
 from sweeps.store.tables import Run
 from tests.app import open_app, rerun, said
@@ -67,6 +68,7 @@ def further(trained: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     assert status == 0
     assert "tiny: 0 of 6 have learned; tiny-20x trains 6 with a larger budget." in printed
     assert "tiny-20x: trained 6 runs" in printed
+    assert "further.db: 6 of 6 learned; of these 6 generalize.\n" in printed
     return path
 
 
@@ -269,6 +271,40 @@ def test_compare_and_the_report_say_with_which_budget_a_model_learns(
     assert page is not None
     assert "Learned by budget" in page
     assert "Learned by budget" not in (report(open_reader(str(further)), View(("tiny",))) or "")
+
+
+def test_a_seed_with_two_budgets_counts_once(
+    further: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    app = open_app(monkeypatch, further)
+    text = said(app).replace("\\", "")
+    assert "6 of 6 models learned the trained lengths; of these 6 generalize" in text
+    assert "6 models are not counted: the same seeds were trained with a larger budget." in text
+    assert re.search(r"max_num_epochs, [a-z_, ]*patience \(changed together\) move", text)
+    app.segmented_control(key="moves").set_value("Share that learned")
+    assert "0% of models learned with 1, 20" in said(rerun(app)).replace("\\", "")
+    page = report(open_reader(str(further)), View())
+    assert page is not None
+    assert "6 of 6 models learned the trained lengths" in page
+    # With one of both in scope, that is what is told.
+    app = open_app(monkeypatch, further, sweep="tiny")
+    assert "0 of 6 models learned" in said(app)
+    assert "are not counted" not in said(app)
+    app = open_app(monkeypatch, further, "map", x="architecture", y="max_num_epochs")
+    assert "are not counted" not in said(app)
+
+
+def test_only_runs_of_seeds_with_a_larger_budget_are_left_out(store: Store) -> None:
+    api.more(store, "s", "4x")
+    assert trained_further(store, View()) == ()
+    finish(store, "s-4x", {3}, among={3})
+    ids = queries.runs(store, View(("s",))).set_index("model_seed")["id"]
+    assert trained_further(store, View()) == (ids[3],)
+    assert trained_further(store, View(("s",))) == ()
+    submit(store, "again", 24)
+    finish(store, "again", {0, 3})
+    again = queries.runs(store, View(("again",))).set_index("model_seed")["id"]
+    assert trained_further(store, View()) == (*ids, again[3])
 
 
 def test_the_page_of_a_sweep_trains_what_has_not_learned(

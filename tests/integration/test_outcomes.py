@@ -13,6 +13,7 @@ import pandas as pd
 import pytest
 from sqlalchemy import text
 
+from dashboard import links
 from seqcls.evaluation import evaluate
 from seqcls.problem import resolve
 from seqcls.weights import weights_of
@@ -333,6 +334,33 @@ def test_a_threshold_itself_is_enough(
         assert only["id"].tolist() == [n for n, own in enumerate(expected, 1) if own == each]
     both = api.runs(ranged, outcome=[LEARNED, UNKNOWN], learned_at=learned_at, below=below)
     assert len(both) == expected.count(LEARNED) + expected.count(UNKNOWN)
+
+
+BORDERS = ((990, 1000, 99.0), (199, 200, 99.5), (999, 1000, 99.9), (7, 100, 7), (553, 1000, 55.3))
+"""Strings that are right, of how many, and the percentage that these are."""
+
+
+def test_a_run_on_the_border_is_on_the_same_side_of_it_everywhere(ranged: Store) -> None:
+    """One that is right on exactly as many strings as a threshold asks for does not fail."""
+    for right, tested, percentage in BORDERS:
+        # As the sidebar has it, and a link; as a command has it.
+        threshold = links.as_share(percentage)
+        assert threshold == right / tested == float(f"{percentage}e-2")
+        wrong = f"{tested - right} + CASE id WHEN 1 THEN 1 ELSE 0 END"
+        with ranged.begin() as connection:
+            connection.execute(
+                text(
+                    f"UPDATE run SET tested = {tested}, wrong = {wrong}, tested_within = {tested}, "
+                    f"wrong_within = {wrong}, tested_beyond = {tested}, wrong_beyond = {wrong} "
+                    "WHERE id <= 2"
+                )
+            )
+        view = View(below=threshold, learned_at=threshold, run_ids=(1, 2))
+        assert overview.models(ranged, view)["outcome"].tolist() == [LEARNED, RIGHT], right
+        assert overview.models(ranged, view)["failing"].tolist() == [1, 0], right
+        assert overview.configurations(ranged, view)["failing"].tolist() == [1], right
+        found = api.runs(ranged, model_seeds=[0, 1], failing=True, below=threshold)
+        assert found["id"].tolist() == [1], right
 
 
 def test_runs_are_listed_by_their_outcome() -> None:

@@ -217,6 +217,28 @@ def test_the_thresholds_say_what_has_learned_and_what_generalizes(
     assert app.number_input(key="learned").value == 80
 
 
+def test_sweeps_are_judged_by_the_thresholds_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    for learned_at, below in ((99, 100), (80, 90)):
+        true = rows(
+            SHIPPED,
+            f"SELECT name, avg(learned), avg(CASE WHEN learned THEN {below} * tested_beyond <= "
+            "100 * (tested_beyond - wrong_beyond) END), "
+            f"avg({below} * tested > 100 * (tested - wrong)), sum(NOT learned) FROM "
+            f"(SELECT s.name, run.*, {learned_at} * tested_within <= "
+            "100 * (tested_within - wrong_within) AS learned FROM run "
+            "JOIN sweep_run ON run_id = run.id JOIN sweep s ON s.id = sweep_id) GROUP BY name",
+        )
+        link = {"learned": str(learned_at), "below": str(below)}
+        app = open_app(monkeypatch, SHIPPED, "sweeps", **link)
+        table = app.dataframe[0].value.set_index("name")
+        for name, *shares, _ in true:
+            shown = table.loc[name, ["learned", "generalize", "failing"]]
+            assert shown.tolist() == pytest.approx(shares), name
+        first = table.index[0]
+        ((waiting),) = (unlearned for name, *_, unlearned in true if name == first)
+        assert ("not learned." in said(app)) == (waiting > 0)
+
+
 def test_a_failing_model_fails_from_a_length_on_only_if_it_learned(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

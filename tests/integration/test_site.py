@@ -25,36 +25,42 @@ def _no_other_database(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SEQCLS_DB", SHIPPED)  # restored afterwards
 
 
-def test_the_shipped_database_takes_less_than_5_mb_and_all_links_lead_to_its_files(
-    tmp_path: Path,
-) -> None:
-    folder = tmp_path / "public"
-    said = CliRunner().invoke(app, ["site", str(folder), "--db", SHIPPED])
+@pytest.fixture(scope="module")
+def public(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """The files of the site of the shipped database, by their names."""
+    folder = tmp_path_factory.mktemp("site") / "public"
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setenv("SEQCLS_DB", SHIPPED)  # restored afterwards
+        said = CliRunner().invoke(app, ["site", str(folder), "--db", SHIPPED])
     assert said.exit_code == 0, said
-    files = {file.name: file.read_text(encoding="utf-8") for file in folder.iterdir()}
-    assert sum(len(text.encode()) for text in files.values()) < 5_000_000
     assert "9 sweeps and index.html" in said.stdout
-    links = re.findall(r'<a href="([^"#]+)"', files["index.html"])
+    return {file.name: file.read_text(encoding="utf-8") for file in folder.iterdir()}
+
+
+def test_the_shipped_database_takes_less_than_5_mb_and_all_links_lead_to_its_files(
+    public: dict[str, str],
+) -> None:
+    assert sum(len(text.encode()) for text in public.values()) < 5_000_000
+    links = re.findall(r'<a href="([^"#]+)"', public["index.html"])
     assert len(links) == 9
-    assert {"index.html", "vega.js", *links} == set(files)
+    assert {"index.html", "vega.js", *links} == set(public)
     for name in ("index.html", *links):
-        assert '<script src="vega.js"></script>' in files[name], "shared, not in every page"
-        assert "script-src 'self' 'sha256-" in files[name]
+        assert '<script src="vega.js"></script>' in public[name], "shared, not in every page"
+        assert "script-src 'self' 'sha256-" in public[name]
 
 
-def test_models_of_the_index_lead_to_the_page_that_has_their_strings(tmp_path: Path) -> None:
-    folder = tmp_path / "public"
-    sweeps = ("--sweep", "attend_cls", "--sweep", "all_fixed_length_sequences")
-    assert CliRunner().invoke(app, ["site", str(folder), *sweeps, "--db", SHIPPED]).exit_code == 0
-    index = (folder / "index.html").read_text(encoding="utf-8")
+def test_models_of_the_index_lead_to_the_page_that_has_their_strings(
+    public: dict[str, str],
+) -> None:
+    index = public["index.html"]
     (text,) = re.findall(r'<script type="application/json" id="pages">(.*?)</script>', index)
     pages = json.loads(text)
-    assert len(pages) == 3
+    assert len(pages) == 43
     assert 'id="strings-' not in index
     for run in re.findall(r'"run_id": ?(\d+)', index):
         assert run in pages
-    for run in ("1", "2"):
-        assert f'<details id="run-{run}">' in (folder / pages[run]).read_text(encoding="utf-8")
+    for run, page in pages.items():
+        assert f'<details id="run-{run}">' in public[page]
 
 
 def test_a_name_with_markup_is_text_and_a_sweep_without_results_is_left_out(

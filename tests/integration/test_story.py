@@ -11,7 +11,7 @@ from dashboard.views import configurations
 from seqcls.interpretability.mechanisms import BESIDE_NOT_LEARNED
 from sweeps.api import failures
 from sweeps.api.sweeping import submit, work
-from sweeps.api.trials import all_spec, loops, trials
+from sweeps.api.trials import all_spec, loops, trial_sentence, trials
 from sweeps.cli.app import app as command
 from sweeps.grid.spec import parse_spec
 from sweeps.store.opening import open_reader, open_writer
@@ -75,7 +75,7 @@ def test_the_first_page_tells_what_a_remedy_mended(
     changed = runs[runs["config_id"] == loop.best.config_id].set_index("model_seed")
     after, learned = changed["errors"], changed["outcome"] != "not learned"
     assert loop.best.seeds == int(((before > 0) & learned).sum()) < SEEDS
-    assert loop.best.unlearned == int(((before > 0) & ~learned).sum()), "they are no measure of it"
+    assert loop.best.left_out == int(((before > 0) & ~learned).sum()), "they are no measure of it"
     assert loop.best.mended == int(((before > 0) & (after == 0)).sum())
     assert loop.best.broken == int(((before == 0) & learned & (after > 0)).sum())
     assert loop.best.mended > 0
@@ -84,7 +84,7 @@ def test_the_first_page_tells_what_a_remedy_mended(
     plain = told.replace("\\", "")
     assert plain.startswith("*dilution* in 7 of 8 seeds → attention_scale=log_length → ")
     of = "" if loop.best.mended == loop.best.seeds else f" of {loop.best.seeds}"
-    left_out = f"{loop.best.unlearned} not learned"
+    left_out = f"{loop.best.left_out} not learned"
     assert f"{loop.best.mended}{of} mended, {loop.best.broken} broken, {left_out}" in plain
     assert any(configurations.STORY_TITLE in own.label for own in app.expander)
 
@@ -95,7 +95,7 @@ def test_suggestions_say_how_often_they_mended_this_cause(mended: Path) -> None:
     assert loop.best is not None
     first, *others = trials(store, loop.run_ids[0], [loop.mechanism])
     assert first.mended == (loop.best.mended, loop.best.seeds)
-    assert first.unlearned == (loop.best.unlearned, 0)
+    assert first.left_out == (loop.best.left_out, 0)
     assert [each.mended for each in others] == [(0, 0)] * len(others)
     shown = CliRunner().invoke(
         command, ["remedies", str(loop.run_ids[0]), "--db", str(mended), "--json"]
@@ -106,7 +106,7 @@ def test_suggestions_say_how_often_they_mended_this_cause(mended: Path) -> None:
         CliRunner().invoke(command, ["remedies", str(loop.run_ids[0]), "--db", str(mended)]).stdout
     )
     assert f"mended dilution in {loop.best.mended} of {loop.best.seeds} seeds of this" in text
-    assert f"{loop.best.unlearned} with it left out: not learned" in text
+    assert f"{loop.best.left_out} with it left out: not learned" in text
 
 
 def test_all_suggestions_are_launched_as_one_sweep(
@@ -192,3 +192,32 @@ def test_a_remedy_of_learning_mended_what_has_learned_with_it(untaught: Path) ->
     said_of_it = CliRunner().invoke(command, ["remedies", "1", "--db", str(untaught)]).stdout
     assert f"trained: {2 - len(learned)} of 2 seeds have not learned, against 2 of 2" in said_of_it
     assert f"mended not learned in {len(learned)} of 2 seeds of this database" in said_of_it
+
+
+def test_a_remedy_of_learning_is_judged_by_trained_lengths_alone(
+    untaught: Path, tmp_path: Path
+) -> None:
+    store = open_writer(str(shutil.copy(untaught, tmp_path / "runs.db")))
+    with store.begin() as connection:
+        connection.exec_driver_sql("UPDATE run SET wrong_within = 0 WHERE id > 2")
+    (mended,) = loops(store)
+    assert mended.best is not None
+    # Whatever becomes of longer strings.
+    assert (queries.runs(store)["wrong_beyond"] > 0).any()
+    assert (mended.best.mended, mended.best.seeds, mended.best.left_out) == (2, 2, 0)
+    columns = ("tested_within", "wrong_within", "within_from", "tested_beyond", "wrong_beyond")
+    unknown = ", ".join(f"{name} = NULL" for name in columns)
+    with store.begin() as connection:
+        connection.exec_driver_sql(f"UPDATE run SET {unknown} WHERE id = 3")
+    (one_unknown,) = loops(store)
+    assert one_unknown.best is not None
+    assert (one_unknown.best.mended, one_unknown.best.seeds, one_unknown.best.left_out) == (1, 1, 1)
+    (told, *_) = map(trial_sentence, trials(store, 1, ["not learned"]))
+    assert told.startswith("trained: 0 of 1 seeds have not learned, against 2 of 2")
+    assert told.endswith("; 1 with it left out: not judged on trained lengths")
+    with store.begin() as connection:
+        connection.exec_driver_sql(f"UPDATE run SET {unknown} WHERE id > 2")
+    (told, *_) = map(trial_sentence, trials(store, 1, ["not learned"]))
+    assert told == (
+        "trained, and no seeds to compare: 2 with it left out: not judged on trained lengths"
+    )

@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 from dashboard.cli import app
 from sweeps.cli.app import main as _  # noqa: F401 (the command as a whole is loaded)
 from sweeps.cli.printing import fitting_columns
-from tests.commands import run, run_main, shown_commands
+from tests.commands import refused, run_main, shown_commands
 from tests.conftest import ROOT
 
 DB = ["--db", str(ROOT / "runs.db")]
@@ -95,13 +95,12 @@ def test_a_taken_port_is_said_first_and_the_next_free_one_is_offered() -> None:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = taken.getsockname()[1]
-        said = run("dashboard", "--port", str(port), *DB)
+        said = run_main("dashboard", "--port", str(port), *DB)
     assert said.stdout == "", "no address is printed that is not served"
     assert f"port {port} is taken" in said.stderr
     assert re.search(r"--port \d+", said.stderr)
 
 
 def test_a_host_that_is_not_of_this_machine_is_refused() -> None:
-    said = run("dashboard", "--host", "no such host", *DB)
-    assert (said.returncode, said.stdout) == (2, "")
-    assert "--host no such host: expected an address of this machine" in said.stderr
+    said = refused("dashboard", "--host", "no such host", *DB)
+    assert "--host no such host: expected an address of this machine" in said

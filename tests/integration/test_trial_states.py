@@ -94,8 +94,9 @@ def test_every_remedy_is_untrained_then_in_training_then_compared(
         set_state(store, "done", "true", learned=learned)
         assert "of 3 seeds in both it mends 0" in said(store, *field)
         set_state(store, "failed", "id > 6")
-        # Among all remedies it is said likewise.
-        failed = all_said(store)[own.field, own.value]
+        # Among all remedies it is said likewise, of which one is asked as an example of the others.
+        among = MECHANISMS if LONG or number == 0 else [own.mechanism]
+        failed = all_said(store, among)[own.field, own.value]
         assert failed == "training failed for every seed that was tried"
 
 

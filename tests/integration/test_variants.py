@@ -30,11 +30,17 @@ def launched(
     return found
 
 
+def start_from(app: AppTest, label: str) -> None:
+    app.selectbox(key="launch_start").set_value(label)
+    rerun(app)
+
+
 def test_three_variants_and_five_seeds_take_one_form(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     db = tmp_path / "variants.db"
     app = panel(open_app(monkeypatch, db), "Your own")
+    start_from(app, "The report's model")
     app.text_input(key="launch_seeds").set_value("5")
     app.multiselect(key="launch_variants").set_value(THREE)
     rerun(app)
@@ -59,6 +65,7 @@ def test_a_variant_has_settings_of_its_own_and_shares_the_others(
 ) -> None:
     db = tmp_path / "variants.db"
     app = panel(open_app(monkeypatch, db), "Your own")
+    start_from(app, "The report's model")
     app.multiselect(key="launch_variants").set_value(THREE[1:])
     app.multiselect(key="launch hidden_size").set_value([4])
     app.multiselect(key="launch num_attention_heads").set_value([4])
@@ -102,8 +109,7 @@ def test_starting_from_a_sweep_takes_its_seeds_and_a_free_name(
     store = open_writer(str(tmp_path / "started.db"))
     writer.submit(store, parse_spec(OWN))
     app = panel(open_app(monkeypatch, file_of(store)), "Your own")
-    app.selectbox(key="launch_start").set_value("Sweep mine")
-    rerun(app)
+    start_from(app, "Sweep mine")
     assert app.text_input(key="launch_seeds").value == "0, 1, 2"
     assert app.text_input(key="launch_name").value == "mine_2"
 
@@ -158,8 +164,7 @@ def test_a_stored_sweeps_configurations_are_variants_again(
     fixed = SHORT
     writer.submit(store, parse_spec({**stored, "fixed": fixed, "configurations": several}))
     app = panel(open_app(monkeypatch, file_of(store)), "Your own")
-    app.selectbox(key="launch_start").set_value("Sweep mine")
-    rerun(app)
+    start_from(app, "Sweep mine")
     assert app.multiselect(key="launch_variants").value == [
         "transformer, positions rotary",
         "lstm",
@@ -181,8 +186,7 @@ def test_a_sweep_whose_configurations_have_seeds_of_their_own_starts_with_all_of
     stored = {"name": "mine", "model_seeds": "0..1", "fixed": SHORT, "configurations": several}
     writer.submit(store, parse_spec(stored))
     app = panel(open_app(monkeypatch, file_of(store)), "Your own")
-    app.selectbox(key="launch_start").set_value("Sweep mine")
-    rerun(app)
+    start_from(app, "Sweep mine")
     assert app.text_input(key="launch_seeds").value == "0, 1, 5"
     spec = parse_spec(launched(app, monkeypatch, file_of(store), "mine_2"))
     assert [(config.hidden_size, [*seeds]) for config, seeds in spec.members()] == [

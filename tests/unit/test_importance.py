@@ -7,7 +7,13 @@ import pytest
 
 from dashboard.views.importance import OUTCOME, importance_chart, parallel_coordinates, places
 from seqcls.problem import configuration
-from sweeps.statistics.differences import MEASURES, importance, without_unread
+from sweeps.statistics.differences import (
+    MEASURES,
+    importance,
+    with_every_budget,
+    with_largest_budget,
+    without_unread,
+)
 
 FAILING = "Failing share"
 
@@ -49,6 +55,38 @@ def test_a_configuration_with_many_seeds_weighs_no_more_than_one_with_few() -> N
     frame = pd.concat([models(5, 5, 0, 0), more])
     found = importance(frame, SETTINGS, MEASURES[FAILING]).set_index("field")
     assert found.loc["hidden_size", "at_worst"] == pytest.approx((5 / 1000 + 0.5) / 2)
+
+
+def test_a_seed_with_two_budgets_is_one_model() -> None:
+    """Two configurations of ten seeds; of the first those of the six that failed are trained with a
+    larger budget, of the second those of the two.
+    """
+    before = models(6, 2).assign(learned=lambda runs: 1 - runs["failing"])
+    further = before[before["failing"] == 1].assign(config_id=lambda x: x["config_id"] + 2)
+    further = further.assign(failing=[0, 0, 0, 1, 1, 1, 0, 1]).assign(
+        learned=lambda runs: 1 - runs["failing"]
+    )
+    runs = pd.concat([before, further], ignore_index=True)
+    budgets = [{10: 1, 40: 3}, {10: 2, 40: 4}]
+    once = with_largest_budget(runs, budgets)
+    assert len(once) == 20, "no seed counts twice"
+    assert once.groupby("config_id")["failing"].sum().to_dict() == {1: 3, 2: 1}
+    each = with_every_budget(runs, budgets)
+    assert each.groupby("config_id").size().to_dict() == dict.fromkeys([1, 2, 3, 4], 10)
+    assert each.groupby("config_id")["failing"].sum().to_dict() == {1: 6, 2: 2, 3: 3, 4: 1}
+    settings = pd.DataFrame(
+        {"hidden_size": [2, 4, 2, 4], "max_num_epochs": [10, 10, 40, 40]},
+        index=pd.Index([1, 2, 3, 4], name="config_id"),
+    )
+    (size,) = importance(once, settings, MEASURES[FAILING]).to_dict("records")
+    assert (size["field"], size["moves"], size["paired"]) == (
+        "hidden_size",
+        pytest.approx(0.2),
+        True,
+    )
+    of_budgets = importance(each, settings, MEASURES[FAILING]).set_index("field")
+    assert of_budgets.loc["max_num_epochs", "moves"] == pytest.approx(0.2)
+    assert of_budgets.loc["max_num_epochs", "paired"]
 
 
 def test_a_setting_that_does_not_differ_moves_nothing() -> None:

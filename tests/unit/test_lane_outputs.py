@@ -10,10 +10,10 @@ import torch
 from seqcls.decode import best_written, output_limits, score
 from seqcls.engines.choice import choose_engine
 from seqcls.engines.compiled.arithmetic import BETA_1
-from seqcls.engines.compiled.engine import Program, Update
+from seqcls.engines.compiled.engine import Program, Steps, Update
 from seqcls.engines.lanes.batches import make_batch
 from seqcls.engines.lanes.engine import Lanes, program_of
-from seqcls.engines.lanes.program import OutputProgram, Steps
+from seqcls.engines.lanes.program import OutputProgram
 from seqcls.engines.pytorch.computations import OneByOne
 from seqcls.engines.pytorch.groups import FlatGroup, Losses
 from seqcls.evaluation import ask

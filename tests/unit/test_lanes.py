@@ -17,12 +17,11 @@ from seqcls.config import NetworkConfig
 from seqcls.engines.choice import choose_engine
 from seqcls.engines.compiled import machine_code
 from seqcls.engines.compiled.arithmetic import BETA_1
-from seqcls.engines.compiled.engine import Update
+from seqcls.engines.compiled.engine import Steps, Update
 from seqcls.engines.lanes import recurrent_sizes, transformer_sizes
 from seqcls.engines.lanes.batches import Groups, make_groups
 from seqcls.engines.lanes.engine import cell_of, lane_logits
 from seqcls.engines.lanes.packing import pack, shapes, unpack
-from seqcls.engines.lanes.program import Steps
 from seqcls.engines.lanes.transformer_cell import make_positions
 from seqcls.engines.lanes.vector import lanes
 from seqcls.kinds.membership import sigmoid_scaled

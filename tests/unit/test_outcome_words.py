@@ -4,8 +4,6 @@ import pandas as pd
 import pytest
 
 from dashboard.words.outcomes import (
-    OutcomeCounts,
-    describe_counts,
     describe_model,
     describe_outcomes,
     details,
@@ -13,7 +11,7 @@ from dashboard.words.outcomes import (
     meaning,
 )
 from seqcls.kinds import KINDS
-from sweeps.results import Outcome
+from sweeps.results import Outcome, OutcomeCounts, describe_counts
 from sweeps.statistics.intervals import wilson
 
 SHIPPED = OutcomeCounts(43, 43, 41, 41, 27)

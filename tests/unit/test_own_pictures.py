@@ -44,9 +44,13 @@ def packed(*chunks: bytes) -> bytes:
 
 
 def bomb() -> bytes:
-    """A small picture by its header, whose pixels go on for a billion bytes."""
+    """A small picture by its header, whose pixels go on for a billion bytes.
+
+    Its checksum is wrong, so that who unpacks all of it cannot read it.
+    """
     zeros = zlib.compressobj(9)
-    data = b"".join(zeros.compress(bytes(2**20)) for _ in range(1000)) + zeros.flush()
+    first, again = (zeros.compress(bytes(2**20)) + zeros.flush(zlib.Z_FULL_FLUSH) for _ in range(2))
+    data = first + 999 * again + zeros.flush()
     return packed(header(8, 8), chunk(b"IDAT", data), chunk(b"IEND", b""))
 
 

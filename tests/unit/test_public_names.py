@@ -53,7 +53,7 @@ PUBLIC = {
         *("estimate", "explain", "export", "family", "figures", "fit_shortcuts"),
         *("import_predictions", "in_both_precisions"),
         *("judge", "lengths", "log_results", "merge", "minimal", "model", "more", "open_store"),
-        *("pack", "patch", "predict"),
+        *("pack", "patch", "populations", "predict"),
         *(
             "proofs",
             "remedies",

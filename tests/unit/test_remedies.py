@@ -9,6 +9,7 @@ from seqcls.interpretability.mechanisms import BEHAVIOURS, NOT_LEARNED, OUTPUT_B
 from seqcls.interpretability.remedies import REMEDIES, change_fields, suggestions
 from seqcls.problem import configuration, resolve
 from seqcls.results import ErrorKind
+from sweeps.api.trials import Loop, TriedRemedy, record
 
 BEYOND = "errors beyond a bound"
 MECHANISMS = [
@@ -153,3 +154,19 @@ def test_depth_is_suggested_for_a_reason_that_holds_of_the_task() -> None:
         assert "copies" not in reason
     assert three not in of_outputs(task="copy", num_blocks=2)
     assert three in of_outputs(task="copy", architecture="encoder_decoder", num_blocks=2)
+
+
+def test_a_seed_with_two_budgets_is_one_of_those_that_a_remedy_mended() -> None:
+    (suggestion, *_) = suggestions(resolve(RunConfig()), ["dilution"])
+
+    def loop(config_id: int, model: int, epochs: int, results: dict[int, bool]) -> Loop:
+        tried = TriedRemedy(suggestion, 10 + config_id, results, 0, 0, ())
+        config = RunConfig(max_num_epochs=epochs)
+        return Loop(config_id, model, config, 3, 3, "dilution", (), (tried,), ())
+
+    few, many = (
+        loop(1, 1, 24, {0: False, 1: False, 2: True}),
+        loop(2, 1, 96, {0: True, 1: False}),
+    )
+    assert record([many, few], suggestion) == (2, 3)
+    assert record([few, many, loop(3, 3, 24, {0: False})], suggestion) == (2, 4)

@@ -123,6 +123,43 @@ def test_what_is_no_specification_is_refused_by_name(changes: dict[str, Any], sa
     assert "\n" not in str(refused.value)
 
 
+def test_a_base_gives_values_to_what_the_tables_leave_out() -> None:
+    fixed = {"task": "dyck", "train_max_length": 20, "hidden_size": 64, "learning_rate": 0.01}
+    spec = {"name": "x", "model_seeds": "0..0", "base": "small_transformer", "fixed": fixed}
+    (config,) = parse_spec(spec).configs()
+    assert (config.feed_forward_size, config.attention_head_size) == (256, 16)
+    assert (config.validation_max_length, config.negative_lengths) == (20, "uniform")
+    assert config.stop_when_right
+    assert (config.hidden_size, config.learning_rate) == (64, 0.01)
+    without = parse_spec({**spec, "base": "report"}).configs()
+    assert (
+        next(iter(without)).changed.items()
+        >= {"no_attend_cls": True, "layer_norm_eps": 0.0}.items()
+    )
+
+
+def test_a_base_says_nothing_of_what_an_architecture_does_not_read() -> None:
+    axes = {"architecture": ["transformer", "lstm", "mamba"]}
+    spec = {"name": "x", "model_seeds": "0..0", "base": "small_transformer", "axes": axes}
+    attention, lstm, mamba = parse_spec({**spec, "fixed": {"task": "parity"}}).configs()
+    assert (attention.readout, lstm.readout, mamba.readout) == ("first", "last", "last")
+    assert attention.num_attention_heads == 4
+    unread = {"num_attention_heads", "attention_head_size", "layer_norm"}
+    assert not unread & lstm.changed.keys()
+
+
+@pytest.mark.parametrize("task", ["copy", "addition", "contains_all", "word_problem"])
+def test_a_base_serves_every_kind_of_task(task: str) -> None:
+    spec = {"name": "x", "model_seeds": "0..0", "base": "small_transformer"}
+    (config,) = parse_spec({**spec, "fixed": {"task": task}}).configs()
+    assert config.validation_max_length == config.train_max_length
+
+
+def test_a_base_that_is_none_is_refused() -> None:
+    with pytest.raises(SpecError, match="base='big': expected 'report' or 'small_transformer'"):
+        parse_spec({"name": "x", "model_seeds": "0..0", "base": "big"})
+
+
 def test_a_grid_too_large_is_refused_before_it_is_expanded(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -14,13 +14,14 @@ import torch
 from seqcls.config import NetworkConfig
 from seqcls.errors import ConfigError
 from seqcls.models.initialization import make_model
+from seqcls.monoids import MAX_STATES, monoid_of
 from seqcls.problem import configuration, language
 from seqcls.strings.token_strings import TokenStrings
 from seqcls.strings.tokenizer import FIRST_LETTER
 from seqcls.tasks import LanguageTask
 from seqcls.tasks.regular import Regular as Pattern
 from seqcls.theory import table
-from seqcls.theory.classes import MAX_STATES, RegularClass, Stated, Undecided, class_of, monoid_of
+from seqcls.theory.classes import RegularClass, Stated, Undecided, class_of
 from seqcls.theory.predictions import order_pair, theory_of
 from sweeps.api.task_theory import theory
 from tests.tasks import LANGUAGES

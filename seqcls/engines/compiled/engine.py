@@ -54,6 +54,26 @@ class Update(NamedTuple):
     """Which parameters decay, as truth values; none are there where all do."""
 
 
+class Steps(NamedTuple):
+    """What training goes on from."""
+
+    moments: Float[np.ndarray, "2 parameter"]
+    """AdamW's first and second moments."""
+    done: int
+    update: Update
+
+
+class EpochPart(NamedTuple):
+    """An epoch's batches, or some of them: those before have been trained on just before."""
+
+    number: int
+    """Which epoch, counted from 0."""
+    first: int = 0
+    """The batch to begin with."""
+    last: int | None = None
+    """The batch to end before; None for all."""
+
+
 @runtime_checkable
 class Program(Protocol):
     """One member's epochs and validation."""
@@ -69,27 +89,8 @@ class Program(Protocol):
         """Copies of the parameters, by name."""
         ...
 
-    def epoch(
-        self,
-        flat: Flat,
-        moments: np.ndarray,
-        steps: int,
-        update: Update,
-        number: int,
-        first: int = 0,
-        last: int | None = None,
-    ) -> tuple[float, int]:
-        """Trains for an epoch, in place, or for some of its batches: those before have been trained
-        on just before.
-
-        Args:
-            flat: the parameters.
-            moments: AdamW's first and second moments.
-            steps: those done before.
-            update: what the steps have in common.
-            number: which epoch, counted from 0.
-            first: the batch to begin with.
-            last: the batch to end before; None for all.
+    def epoch(self, flat: Flat, steps: Steps, part: EpochPart) -> tuple[float, int]:
+        """Trains on an epoch or a part of it, in place: the parameters and their moments.
 
         Returns:
             The sum of the losses, and how many steps there were.
@@ -253,9 +254,8 @@ def _train_epoch(
     loss, first = 0.0, 0
     for last in (*checks_within_epoch(problem, epoch + 1), None):
         update = Update(rates[first:last], config.weight_decay, config.gradient_clip, decays)
-        of_batches, steps = programs.whole.epoch(
-            flat, member.moments, member.steps, update, epoch, first, last
-        )
+        before = Steps(member.moments, member.steps, update)
+        of_batches, steps = programs.whole.epoch(flat, before, EpochPart(epoch, first, last))
         member.steps += steps
         loss += of_batches
         if last is None:

@@ -8,7 +8,7 @@ from jaxtyping import Bool, Float, Int64, UInt8
 
 from seqcls.cache import remembered
 from seqcls.config import NetworkConfig
-from seqcls.engines.compiled.engine import Flat, Update, all_classified, some_batches
+from seqcls.engines.compiled.engine import EpochPart, Flat, Steps, all_classified, some_batches
 from seqcls.engines.fused.buffers import TILE, Shape
 from seqcls.engines.fused.packing import (
     ADDED,
@@ -171,17 +171,9 @@ class TableProgram(Packed):
         self.rng = training_generator(problem.config.train_seed)
         self._scratch = np.empty(TILE, integers(self._network))
 
-    def epoch(
-        self,
-        flat: Flat,
-        moments: np.ndarray,
-        steps: int,
-        update: Update,
-        number: int,
-        first: int = 0,
-        last: int | None = None,
-    ) -> tuple[float, int]:
+    def epoch(self, flat: Flat, steps: Steps, part: EpochPart) -> tuple[float, int]:
         """Implements `Program.epoch`."""
+        number, first, last = part
         whole = epoch_letter_tiles(self._network, self._train, number)
         if first == 0:
             self._places = self._positions(whole)
@@ -190,9 +182,7 @@ class TableProgram(Packed):
             places = PositionTerms(*(x[first:last] for x in places))
         loss = train_table_epoch(
             flat,
-            moments,
-            steps,
-            update,
+            *steps,
             self._shape,
             rows_shape(self._network, self._shape, tiles.letters.shape[1]),
             SCHEMES[self._network.positions],

@@ -7,9 +7,10 @@ from jaxtyping import Float
 
 from seqcls.config import NetworkConfig
 from seqcls.engines.compiled.engine import (
+    EpochPart,
     Flat,
     Program,
-    Update,
+    Steps,
     all_classified,
     some_batches,
 )
@@ -96,21 +97,11 @@ class CountsProgram(Packed):
         )
         self._logits = np.empty_like(self._validation.targets)
 
-    def epoch(
-        self,
-        flat: Flat,
-        moments: np.ndarray,
-        steps: int,
-        update: Update,
-        number: int,
-        first: int = 0,
-        last: int | None = None,
-    ) -> tuple[float, int]:
+    def epoch(self, flat: Flat, steps: Steps, part: EpochPart) -> tuple[float, int]:
         """Implements `Program.epoch`."""
-        whole = epoch_tiles(self._train, number, self._precision, special=self._special)
-        tiles = some_batches(whole, first, last)
-        model = (flat, moments, steps, update, self._shape, self._scratch)
-        loss = self._train_epoch(*model, *tiles)
+        whole = epoch_tiles(self._train, part.number, self._precision, special=self._special)
+        tiles = some_batches(whole, part.first, part.last)
+        loss = self._train_epoch(flat, *steps, self._shape, self._scratch, *tiles)
         return loss, len(tiles.ends)
 
     def validation(self, flat: Flat) -> tuple[float, bool]:

@@ -9,7 +9,9 @@ from jaxtyping import Float, Int64
 
 from seqcls.config import NetworkConfig
 from seqcls.engines.compiled.engine import (
+    EpochPart,
     Flat,
+    Steps,
     Update,
     all_classified,
     all_right,
@@ -42,15 +44,6 @@ from seqcls.problem import Problem
 from seqcls.results import Weights
 from seqcls.strings.token_strings import TokenStrings
 from seqcls.tasks import Task
-
-
-class Steps(NamedTuple):
-    """What training goes on from."""
-
-    moments: Float[np.ndarray, "2 parameter"]
-    done: int
-    update: Update
-
 
 NO_STEPS = Steps(np.zeros((2, 0), np.float32), 0, Update(np.zeros(0), 0.0, 0.0))
 
@@ -216,16 +209,7 @@ class LaneProgram(ABC):
         self.pack, self.unpack = cell.pack, cell.unpack
 
     @abstractmethod
-    def epoch(
-        self,
-        flat: Flat,
-        moments: np.ndarray,
-        steps: int,
-        update: Update,
-        number: int,
-        first: int = 0,
-        last: int | None = None,
-    ) -> tuple[float, int]:
+    def epoch(self, flat: Flat, steps: Steps, part: EpochPart) -> tuple[float, int]:
         """Implements `Program.epoch`."""
 
     @abstractmethod
@@ -245,25 +229,16 @@ class AnswerProgram(LaneProgram):
         )
         self._places = cell.positions(self._validation)
 
-    def epoch(
-        self,
-        flat: Flat,
-        moments: np.ndarray,
-        steps: int,
-        update: Update,
-        number: int,
-        first: int = 0,
-        last: int | None = None,
-    ) -> tuple[float, int]:
+    def epoch(self, flat: Flat, steps: Steps, part: EpochPart) -> tuple[float, int]:
         """Implements `Program.epoch`."""
+        number, first, last = part
         groups = epoch_groups(self._readout, self._train, number)
         if first == 0:
             self._drawn = self._cell.positions(groups, self.rng)
         strings = some_batches(groups.strings, first, last)
         chosen = tiles_between(groups.strings.ends, first, last)
         places = self._cell.positions_of_groups(self._drawn, chosen)
-        done = Steps(moments, steps, update)
-        loss, _ = self._cell.answer(flat, strings, places, done, scaled=self._scaled)
+        loss, _ = self._cell.answer(flat, strings, places, steps, scaled=self._scaled)
         return loss, len(strings.ends)
 
     def validation(self, flat: Flat) -> tuple[float, bool]:
@@ -290,20 +265,11 @@ class OutputProgram(LaneProgram):
         places = self._cell.positions_of_groups(self._drawn, chosen)
         return self._cell.teach(flat, lesson.taught_in(first, last), places, steps)
 
-    def epoch(
-        self,
-        flat: Flat,
-        moments: np.ndarray,
-        steps: int,
-        update: Update,
-        number: int,
-        first: int = 0,
-        last: int | None = None,
-    ) -> tuple[float, int]:
+    def epoch(self, flat: Flat, steps: Steps, part: EpochPart) -> tuple[float, int]:
         """Implements `Program.epoch`."""
-        lesson = epoch_batch(self._cell.network, self._train, number)
-        results = self.teach(flat, lesson, Steps(moments, steps, update), first, last)
-        return results.loss, len(lesson.taught.shares[first:last])
+        lesson = epoch_batch(self._cell.network, self._train, part.number)
+        results = self.teach(flat, lesson, steps, part.first, part.last)
+        return results.loss, len(lesson.taught.shares[part.first : part.last])
 
     def validation(self, flat: Flat) -> tuple[float, bool]:
         """Implements `Program.validation`."""

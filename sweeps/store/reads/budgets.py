@@ -89,6 +89,37 @@ def learned_by_budget(
     return pd.DataFrame(rows, columns=columns, dtype="int64")
 
 
+def trained_further(
+    store: Store, view: View, models: Sequence[Mapping[int, int]] | None = None
+) -> tuple[int, ...]:
+    """Finished runs of seeds that were trained with a larger budget too, both in scope.
+
+    They are the same model, of which the largest budget says more: as two, a seed counts twice.
+
+    Args:
+        store: where to read.
+        view: which runs are in scope.
+        models: as `budget_models`, where they are known.
+    """
+    stored = budget_models(store) if models is None else models
+    ids = [config_id for model in stored for config_id in model.values()]
+    query = select(Run.config_id, Run.model_seed, Run.id).where(
+        in_scope(view), one_of(Run.config_id, ids), Run.state == RunState.DONE
+    )
+    runs: dict[int, dict[int, int]] = {}
+    with store.begin() as connection:
+        for config_id, seed, run_id in connection.execute(query) if ids else ():
+            runs.setdefault(config_id, {})[seed] = run_id
+    further = []
+    for model in stored:
+        seen: set[int] = set()
+        for config_id in reversed([*model.values()]):
+            here = runs.get(config_id, {})
+            further += [run_id for seed, run_id in here.items() if seed in seen]
+            seen |= here.keys()
+    return tuple(sorted(further))
+
+
 def seeds_of_sweep(store: Store, sweep: str, learned_at: float) -> "pd.DataFrame":
     """The runs of a sweep, and which of them have learned.
 

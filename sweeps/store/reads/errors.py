@@ -1,18 +1,19 @@
 """Misclassified strings, from their packs and the strings of test sets; kinds of errors."""
 
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
+from itertools import groupby
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
-from jaxtyping import Int64
-from sqlalchemy import Connection, Row, func, select
+from jaxtyping import Bool, Int64
+from sqlalchemy import ColumnElement, Connection, Row, func, or_, select
 
 from seqcls.errors import StoreDamagedError
 from seqcls.results import DRAWN, StringErrors
-from sweeps.results import Output
+from sweeps.results import BORDER_SHARES, Output
 from sweeps.store.checks import outputs_misfit
 from sweeps.store.columns import (
     ERROR_KINDS,
@@ -23,6 +24,8 @@ from sweeps.store.columns import (
 from sweeps.store.databases.engine import Store
 from sweeps.store.databases.statements import fetch, one_of
 from sweeps.store.reads.overview import last_lengths
+from sweeps.store.reads.selection import View, in_scope
+from sweeps.store.reads.stored import problem_of
 from sweeps.store.tables import (
     Config,
     ErrorPack,
@@ -264,6 +267,48 @@ def _sum_errors(store: Store, run_id: int, width: int, what: str) -> pd.DataFram
 # Reads of how a language's test strings were drawn.
 
 
+def border_accuracies(store: Store, view: View) -> pd.DataFrame:
+    """How finished runs do on random test strings and on those of border pairs.
+
+    Returns:
+        run_id, config_id and the columns of `BORDER_SHARES`, in [0, 1]: of trained lengths, and of
+        longer ones; missing where there is none. No row of runs whose test has no border pairs.
+    """
+    rows = []
+    # Other tests have none, and need not be looked at; of files a few have.
+    asked = or_(*(Config.json.contains(x) for x in ('"random_and_border"', '"task":"file"')))
+    for row, strings, wrong in _drawn_of_runs(store, in_scope(view), asked):
+        problem = problem_of(row.json)
+        border = strings.ways == DRAWN.index("border")
+        if problem is None or not border.any():
+            continue
+        trained = problem.trained_lengths
+        longer = strings.lengths >= trained.stop
+        within = (strings.lengths >= trained.start) & ~longer
+        kinds = ((strings.ways >= 0) & ~border, border)
+        chosen = [kind & side for side in (within, longer) for kind in kinds]
+        tested = [strings.occurrences[of].sum() for of in chosen]
+        right = [strings.occurrences[of & ~wrong].sum() for of in chosen]
+        shares = [x / of if of else None for x, of in zip(right, tested, strict=True)]
+        rows.append((row.id, row.config_id, *shares))
+    frame = pd.DataFrame(rows, columns=["run_id", "config_id", *BORDER_SHARES])
+    return frame.astype(dict.fromkeys(BORDER_SHARES, float))
+
+
+def with_border(store: Store, runs: pd.DataFrame, view: View) -> pd.DataFrame:
+    """Runs with the columns of `BORDER_SHARES`, where the test of any has border pairs.
+
+    Args:
+        store: where to read.
+        runs: a row each, with its id.
+        view: the scope of those runs.
+    """
+    shares = border_accuracies(store, view).drop(columns="config_id")
+    if shares.empty:
+        return runs
+    return runs.merge(shares.rename(columns={"run_id": "id"}), on="id", how="left")
+
+
 def accuracy_by_drawn(store: Store, run_ids: Collection[int]) -> pd.DataFrame:
     """How many test strings drawn in each way runs were tested on, and how many they got wrong.
 
@@ -271,30 +316,48 @@ def accuracy_by_drawn(store: Store, run_ids: Collection[int]) -> pd.DataFrame:
         run_id, drawn (one of `seqcls.results.DRAWN`, in their order), tested, wrong (strings, each
         as often as it occurs); no row of runs of whose test strings that is not known.
     """
-    lengths = select(LengthScore.run_id, func.max(LengthScore.length).label("longest"))
-    lengths = lengths.where(one_of(LengthScore.run_id, run_ids))
-    longest = lengths.group_by(LengthScore.run_id).subquery()
-    query = (
-        select(Run.id, Run.tested, Config.test_set_id, longest.c.longest, ErrorPack.numbers)
-        .join(Config, Config.id == Run.config_id)
-        .join(longest, longest.c.run_id == Run.id)
-        .outerjoin(ErrorPack, ErrorPack.run_id == Run.id)
-        .where(one_of(Run.id, run_ids), Run.state == RunState.DONE)
-        .order_by(Run.id)
-    )
     rows: list[tuple[int, str, int, int]] = []
-    sets: dict[int | None, _DrawnStrings] = {}
-    with store.begin() as connection:
-        for run_id, tested, test_set_id, end, numbers in connection.execute(query).all():
-            if test_set_id not in sets:
-                sets[test_set_id] = _DrawnStrings.read(connection, test_set_id)
-            of_run = sets[test_set_id].count(bytes(numbers or b""), end, tested)
-            rows += [(run_id, *counts) for counts in of_run]
+    for row, strings, wrong in _drawn_of_runs(store, one_of(Run.id, run_ids)):
+        counts = strings.tally(np.ones_like(wrong), wrong)
+        rows += [(row.id, *each) for each in counts]
+    rows.sort(key=lambda row: row[0])
     return pd.DataFrame(rows, columns=["run_id", "drawn", "tested", "wrong"])
 
 
+def _drawn_of_runs(
+    store: Store, *conditions: ColumnElement[bool]
+) -> Iterator[tuple[Row[Any], "DrawnStrings", Bool[np.ndarray, " string"]]]:
+    """Finished runs, the strings that each was tested on, and which of them it got wrong.
+
+    None whose test strings are not known: of some it has no places for, say.
+    """
+    longest = (
+        select(func.max(LengthScore.length))
+        .where(LengthScore.run_id == Run.id)
+        .correlate(Run)
+        .scalar_subquery()
+    )
+    columns = (Run.id, Run.config_id, Run.tested, Config.test_set_id, Config.json)
+    query = (
+        select(*columns, longest.label("longest"), ErrorPack.numbers)
+        .join(Config, Config.id == Run.config_id)
+        .outerjoin(ErrorPack, ErrorPack.run_id == Run.id)
+        .where(*conditions, Run.state == RunState.DONE)
+        .order_by(Config.test_set_id, Run.id)
+    )
+    with store.begin() as connection:
+        rows = connection.execute(query).all()
+        for test_set_id, of_set in groupby(rows, lambda row: row.test_set_id):
+            every = DrawnStrings.read(connection, test_set_id)
+            for row in of_set:
+                strings = every.up_to(-1 if row.longest is None else row.longest)
+                if int(strings.occurrences.sum()) == row.tested:
+                    wrong = np.isin(strings.numbers, unpacked_numbers(bytes(row.numbers or b"")))
+                    yield row, strings, wrong
+
+
 @dataclass(frozen=True)
-class _DrawnStrings:
+class DrawnStrings:
     """The strings of a test set by how they were drawn, in the order of their numbers."""
 
     numbers: Int64[np.ndarray, " string"]
@@ -304,7 +367,7 @@ class _DrawnStrings:
     """Places in `DRAWN`; -1 where that is not known."""
 
     @classmethod
-    def read(cls, connection: Connection, test_set_id: int | None) -> "_DrawnStrings":
+    def read(cls, connection: Connection, test_set_id: int | None) -> "DrawnStrings":
         """Those of a test set."""
         table = TestString
         query = select(table.number, table.length, table.occurrences, table.drawn)
@@ -314,19 +377,15 @@ class _DrawnStrings:
         ways = [-1 if way is None else DRAWN.index(way) for way in drawn]
         return cls(*(np.array(x, dtype=np.int64) for x in (numbers, lengths, occurrences, ways)))
 
-    def count(self, packed: bytes, longest: int, tested: int) -> list[tuple[str, int, int]]:
-        """Ways, the strings of each up to a length, and those with these numbers.
+    def up_to(self, length: int) -> "DrawnStrings":
+        """Those of at most so many tokens."""
+        read = self.lengths <= length
+        return DrawnStrings(*(getattr(self, x.name)[read] for x in fields(self)))
 
-        Nothing where these are not all that a run was tested on: nobody knows which those were.
-        """
-        read = self.lengths <= longest
-        if int(self.occurrences[read].sum()) != tested:
-            return []
-        wrong = read & np.isin(self.numbers, unpacked_numbers(packed))
+    def tally(self, *chosen: Bool[np.ndarray, " string"]) -> list[tuple[str, int, int]]:
+        """Ways of which there are strings, and how many of each are among these, and those."""
         counts = [
-            np.bincount(self.ways[chosen & (self.ways >= 0)], times, len(DRAWN)).astype(int)
-            for chosen in (read, wrong)
-            for times in [self.occurrences[chosen & (self.ways >= 0)]]
+            np.bincount(self.ways[some], self.occurrences[some], len(DRAWN)).astype(int).tolist()
+            for some in (each & (self.ways >= 0) for each in chosen)
         ]
-        rows = zip(DRAWN, *(x.tolist() for x in counts), strict=True)
-        return [row for row in rows if row[1]]
+        return [row for row in zip(DRAWN, *counts, strict=True) if row[1]]

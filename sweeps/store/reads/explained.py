@@ -7,7 +7,7 @@ from sqlalchemy import Connection, Select, exists, func, or_, select
 
 from seqcls.interpretability.mechanisms import NOT_LEARNED, is_exact
 from seqcls.results import Confusion
-from sweeps.results import RANGE_COLUMNS, Outcome
+from sweeps.results import LEARNED_AT, RANGE_COLUMNS, Outcome
 from sweeps.store.databases.engine import Store
 from sweeps.store.databases.statements import frame, one_of
 from sweeps.store.reads.selection import View, outcome
@@ -49,14 +49,18 @@ def causes(store: Store, run_ids: Sequence[int] | None = None) -> "pd.DataFrame"
     return stored[~stored["run_id"].isin(older)].reset_index(drop=True)
 
 
-def not_learned(store: Store, run_ids: Collection[int]) -> "pd.DataFrame":
+def not_learned(
+    store: Store, run_ids: Collection[int], learned_at: float = LEARNED_AT
+) -> "pd.DataFrame":
     """Those of these runs that have not learned: run_id, best_epoch and `RANGE_COLUMNS`.
 
-    By the default accuracy: causes are stored, and so are no matter of what a page asks for.
+    Causes are stored, and so are found by the default accuracy whatever a page asks for.
     """
     columns = (Run.id.label("run_id"), Run.best_epoch, *(getattr(Run, x) for x in RANGE_COLUMNS))
     query = select(*columns).where(one_of(Run.id, run_ids))
-    return frame(store, query.where(outcome(View()) == Outcome.NOT_LEARNED.value))
+    return frame(
+        store, query.where(outcome(View(learned_at=learned_at)) == Outcome.NOT_LEARNED.value)
+    )
 
 
 def failing_runs(store: Store, configurations: int, seeds: int) -> "pd.DataFrame":

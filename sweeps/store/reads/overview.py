@@ -193,9 +193,9 @@ def model(store: Store, run_id: int, view: View | None = None) -> pd.DataFrame:
         run_id: the run, in the scope of the view or not.
         view: says what fails and what has learned, if not as is usual.
     """
-    more = [getattr(Run, name) for name in RANGE_COLUMNS if name != "tested_within"]
-    columns = [*model_columns(view or View()), *more]
-    query = select(*columns).where(Run.id == run_id, Run.state == RunState.DONE)
+    counts = (getattr(Run, name) for name in RANGE_COLUMNS)
+    query = select(*model_columns(view or View()), *counts)
+    query = query.where(Run.id == run_id, Run.state == RunState.DONE)
     return _correct_solved_length(store, frame(store, query))
 
 

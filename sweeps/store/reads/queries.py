@@ -394,9 +394,12 @@ def config_ids_by_key(store: Store, keys: Collection[str]) -> dict[str, int]:
 
 
 def finished_seeds(store: Store, config_ids: Collection[int]) -> "pd.DataFrame":
-    """The finished runs of these configurations: id, config_id, model_seed, wrong, outcome."""
+    """The finished runs of these configurations: id, config_id, model_seed, wrong, outcome and
+    accuracy_within (on trained lengths, in [0, 1]; missing where it is not known).
+    """
     reached = outcome(View()).label("outcome")
-    columns = (Run.id, Run.config_id, Run.model_seed, Run.wrong, reached)
+    within = share_right(Run.tested_within, Run.wrong_within).label("accuracy_within")
+    columns = (Run.id, Run.config_id, Run.model_seed, Run.wrong, reached, within)
     query = select(*columns).where(one_of(Run.config_id, config_ids))
     return frame(store, query.where(Run.state == RunState.DONE))
 

@@ -104,7 +104,6 @@ def model_columns(view: View) -> list[ColumnElement[Any]]:
         case((fails(view), 1), else_=0).label("failing"),
         outcome(view).label("outcome"),
         case((Run.tested_within > 0, case((has_learned(view), 1), else_=0))).label("learned"),
-        Run.tested_within.label("tested_within"),
         share_right(Run.tested_within, Run.wrong_within).label("accuracy_within"),
         share_right(Run.tested_beyond, Run.wrong_beyond).label("accuracy_beyond"),
         case((condition_of(view), 1), else_=0).label("picked"),
@@ -127,7 +126,11 @@ def accuracy() -> ColumnElement[Any]:
 
 
 def share_right(tested: Any, wrong: Any) -> ColumnElement[Any]:
-    """The share of strings that are right, in [0, 1]; missing where there is none."""
+    """The share of strings that are right, in [0, 1]; missing where there is none.
+
+    A quotient, which is compared with thresholds as they are: 99 of 100 is 0.99, while as floats
+    0.07 times 100 is more than 7.
+    """
     return cast(tested - wrong, Float) / func.nullif(tested, 0)
 
 
@@ -165,8 +168,8 @@ def outcome_counts(view: View) -> list[ColumnElement[int]]:
 
 
 def fails(view: View) -> ColumnElement[bool]:
-    right = cast(Run.tested - Run.wrong, Float)
-    return and_(Run.state == RunState.DONE, right < view.below * Run.tested)
+    """Whether a finished run is right on too few of its test strings, of any length."""
+    return and_(Run.state == RunState.DONE, accuracy() < view.below)
 
 
 def in_scope(view: View) -> ColumnElement[bool]:

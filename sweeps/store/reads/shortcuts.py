@@ -16,6 +16,7 @@ from seqcls.shortcuts import READERS, training_key
 from sweeps.store.columns import unpacked_lengths
 from sweeps.store.databases.engine import Store
 from sweeps.store.databases.statements import one_of
+from sweeps.store.reads.errors import DrawnStrings
 from sweeps.store.reads.stored import problem_of
 from sweeps.store.tables import Config, Run, RunState, ShortcutRow, SweepRun, TestSetRow
 
@@ -176,6 +177,29 @@ def read_rightly(store: Store, config_id: int) -> Mapping[str, Bool[np.ndarray, 
         for reader, correct in rows
         if isinstance(correct, bytes | memoryview)
     }
+
+
+def shortcuts_by_drawn(store: Store, config_ids: Collection[int]) -> pd.DataFrame:
+    """What readers are right on by how test strings were drawn.
+
+    Returns:
+        config_id, reader, drawn (one of `seqcls.results.DRAWN`), tested, right (strings, each as
+        often as it occurs); no row of tests of whose strings that is not known.
+    """
+    found: list[tuple[Any, ...]] = []
+    every = list(_rows(store, config_ids, ("test_set_id", "reader", "correct")))
+    with store.begin() as connection:
+        for _, ids, rows in every:
+            strings = DrawnStrings.read(connection, rows[0].test_set_id) if rows else None
+            for _, reader, correct in rows:
+                if strings is None or not isinstance(correct, bytes | memoryview):
+                    continue
+                right = np.unpackbits(np.frombuffer(correct, dtype=np.uint8)).astype(bool)
+                if len(right) >= len(strings.numbers):
+                    right = right[: len(strings.numbers)]
+                    counted = strings.tally(np.ones_like(right), right)
+                    found += [(x, reader, *counts) for x in ids for counts in counted]
+    return pd.DataFrame(found, columns=["config_id", "reader", "drawn", "tested", "right"])
 
 
 def with_shortcuts(store: Store, runs: pd.DataFrame) -> pd.DataFrame:

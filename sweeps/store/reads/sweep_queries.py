@@ -12,7 +12,7 @@ from seqcls.text import nearest
 from sweeps.grid.spec import SweepSpec
 from sweeps.store.databases.engine import Store
 from sweeps.store.databases.statements import fetch, frame, in_another_sweep, one_of
-from sweeps.store.reads.selection import View, accuracy, outcome_counts
+from sweeps.store.reads.selection import View, accuracy, fails, outcome_counts
 from sweeps.store.reads.stored import config_of
 from sweeps.store.reads.workers import dead_workers
 from sweeps.store.tables import (
@@ -235,10 +235,10 @@ JUDGED = ("judged", "learned", "judged_beyond", "generalize")
 
 @dataclass(frozen=True)
 class SweepOutcome:
-    """The results of a sweep's finished runs, by the default thresholds."""
+    """The results of a sweep's finished runs."""
 
     failing: int
-    """Runs that misclassify any string."""
+    """Runs that fail on the whole test."""
     median: float | None
     """The median of their accuracies; None where no run is done."""
     judged: int = 0
@@ -249,15 +249,21 @@ class SweepOutcome:
     generalize: int = 0
 
 
-def sweep_outcomes(store: Store) -> dict[int, SweepOutcome]:
-    """The results of each sweep that has a finished run, by its id."""
+def sweep_outcomes(store: Store, view: View | None = None) -> dict[int, SweepOutcome]:
+    """The results of each sweep that has a finished run, by its id.
+
+    Args:
+        store: where to read.
+        view: says what fails and what has learned, if not as is usual; no more than that.
+    """
+    view = view or View()
     runs = (
-        select(SweepRun.sweep_id, accuracy(), case((Run.wrong > 0, 1), else_=0))
+        select(SweepRun.sweep_id, accuracy(), case((fails(view), 1), else_=0))
         .join(Run, Run.id == SweepRun.run_id)
         .where(Run.state == RunState.DONE)
     )
     counts = (
-        select(SweepRun.sweep_id, *outcome_counts(View()))
+        select(SweepRun.sweep_id, *outcome_counts(view))
         .join(Run, Run.id == SweepRun.run_id)
         .group_by(SweepRun.sweep_id)
     )

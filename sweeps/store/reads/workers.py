@@ -55,6 +55,13 @@ def still_held(store: Store, worker_id: int, run_ids: Sequence[int]) -> set[int]
         return set(connection.scalars(mine))
 
 
+def trained_runs(store: Store, worker_id: int) -> list[int]:
+    """The finished runs that a worker trained."""
+    query = select(Run.id).where(Run.worker_id == worker_id, Run.state == RunState.DONE)
+    with store.begin() as connection:
+        return list(connection.scalars(query))
+
+
 def runs_that_go_on(store: Store, run_ids: Sequence[int]) -> set[int]:
     """Those of these runs that belong to a sweep that is not stopped."""
     with store.begin() as connection:

@@ -1,0 +1,206 @@
+"""Populations of languages: which classes are learned, by which networks."""
+
+from collections.abc import Sequence
+
+import altair as alt
+import pandas as pd
+import streamlit as st
+
+from dashboard import data, layout, placement
+from dashboard.charts.colors import GENERALIZES, GREY, INK, OKABE_ITO
+from dashboard.charts.legend import deduplicate_legends
+from dashboard.charts.pointing import chart_with_names
+from dashboard.charts.scales import class_color, row_height, rows, title_params
+from seqcls.interpretability.wording import percent, percents
+from sweeps.api.languages import MODELS, MOST_BY_DRAWN, READER, Populations
+from sweeps.api.reading import View
+
+TITLE = "Over languages"
+
+MOST = 100
+"""Populations that are drawn."""
+
+SHARES = {"learned": GREY, "generalize": GENERALIZES}
+STRINGS = {"random": OKABE_ITO[0], "border": OKABE_ITO[1]}
+"""What is drawn side by side, and its color."""
+
+ROW, FURNITURE = 34, 110
+"""Pixels of a population, and of what stands above and below all."""
+
+
+def show(view: View) -> None:
+    """Draws the section of the page; nothing where no configurations differ only by the language.
+
+    Args:
+        view: which models; results do not pick among them, so that shares are of all languages.
+    """
+    found = data.populations(view)
+    if found.shares.empty:
+        return
+    st.subheader(TITLE)
+    _table(found)
+    shown = Populations(found.by, found.shares.head(MOST), found.accuracies)
+    _chart(share_points, shown, "language_shares")
+    if len(found.accuracies):
+        _chart(accuracy_bars, shown, "language_accuracies")
+    elif found.shares["seeds"].sum() > MOST_BY_DRAWN:
+        st.caption(
+            f"Accuracies by how strings were drawn are left out of more than {MOST_BY_DRAWN:,} "
+            "models; filter for one class or network."
+        )
+    st.caption(
+        "Each row has all configurations that differ only by the language. A language counts by "
+        f"the share of its seeds that have learned, with {percent(view.learned_at, 1)} of strings "
+        "of trained lengths right, and by the share of these that generalize. Intervals of 95% are "
+        "over languages: seeds of one language are no further languages."
+        + (f" The charts show the first {MOST}." if len(found.shares) > MOST else "")
+    )
+
+
+def _chart(build: "type[alt.Chart] | object", shown: Populations, key: str) -> None:
+    chart, keys = deduplicate_legends(placement.build(build, shown, names(shown)))
+    placement.show_keys(keys)
+    placement.show(chart, key)
+
+
+def names(found: Populations) -> list[str]:
+    """What populations are called: their settings, row by row."""
+    values = found.shares[found.by].itertuples(index=False)
+    return [", ".join(map(str, filter(None, row))) for row in values]
+
+
+def _table(found: Populations) -> None:
+    table = found.table()
+    shares = {
+        f"{part} {what}": column
+        for part in SHARES
+        for what, column in (
+            ("share", table[part]),
+            (
+                "interval",
+                [
+                    None if pd.isna(low) else percents(low, high, 0)
+                    for low, high in zip(table[f"{part}_low"], table[f"{part}_high"], strict=True)
+                ],
+            ),
+        )
+    }
+    accuracies = table[[name for name in ACCURACIES if name in table]]
+    shown = table[[*found.by, "languages", "seeds"]].join([pd.DataFrame(shares), accuracies])
+    config = {
+        "languages": st.column_config.NumberColumn("Languages"),
+        "seeds": st.column_config.NumberColumn("Models"),
+        "learned share": st.column_config.NumberColumn("Learned", format="percent"),
+        "learned interval": st.column_config.TextColumn("95%, over languages"),
+        "generalize share": st.column_config.NumberColumn(
+            "Generalize", format="percent", help="Of the seeds that learned."
+        ),
+        "generalize interval": st.column_config.TextColumn("95%, over languages"),
+        **{
+            name: st.column_config.NumberColumn(title, format="percent", help=MEDIAN)
+            for name, title in ACCURACIES.items()
+        },
+    }
+    height = layout.table_height(len(shown), 390)
+    st.dataframe(shown, hide_index=True, column_config=config, height=height)
+
+
+ACCURACIES = {
+    "random": "Random strings",
+    "border": "At the border",
+    "reader_random": "Best reader, random",
+    "reader_border": "Best reader, border",
+}
+MEDIAN = "Median accuracy over languages, of each language's median over seeds."
+
+
+def share_points(found: Populations, named: Sequence[str]) -> alt.LayerChart:
+    """The shares of languages that are learned, and generalized on, with intervals over languages.
+
+    Args:
+        found: the populations.
+        named: what they are called, row by row.
+    """
+    parts = [
+        pd.DataFrame(
+            {
+                "configuration": list(named),
+                "share": part,
+                "value": found.shares[part],
+                "low": found.shares[f"{part}_low"],
+                "high": found.shares[f"{part}_high"],
+                "languages": found.shares[f"{part}_languages"],
+            }
+        )
+        for part in SHARES
+    ]
+    frame = pd.concat(parts).dropna(subset=["value"])
+    base = chart_with_names(frame, named).encode(
+        rows(named), alt.YOffset("share:N", sort=list(SHARES)), class_color("share", SHARES)
+    )
+    tooltip = [
+        alt.Tooltip("configuration:N", title="Population"),
+        alt.Tooltip("share:N", title="Share"),
+        alt.Tooltip("value:Q", title="Of languages", format=".0%"),
+        alt.Tooltip("low:Q", title="95% interval, from", format=".0%"),
+        alt.Tooltip("high:Q", title="to", format=".0%"),
+        alt.Tooltip("languages:Q", title="Languages"),
+    ]
+    layers = alt.layer(
+        base.mark_rule(strokeWidth=2, opacity=0.6).encode(_x("low", "Languages"), alt.X2("high:Q")),
+        base.mark_point(filled=True, size=60, opacity=1).encode(
+            _x("value", "Languages"), tooltip=tooltip
+        ),
+    )
+    return _sized(
+        layers,
+        named,
+        "How many languages are learned, and generalized on?",
+        "Generalize: of the seeds that learned. Intervals are over languages.",
+    )
+
+
+def accuracy_bars(found: Populations, named: Sequence[str]) -> alt.LayerChart:
+    """Accuracies on random strings and at the border as two bars, with the best reader's beside.
+
+    Args:
+        found: the populations, with accuracies.
+        named: what they are called, row by row.
+    """
+    frame = found.accuracies.merge(found.shares[found.by].assign(configuration=list(named)))
+    base = chart_with_names(frame, named).encode(
+        rows(named), alt.YOffset("strings:N", sort=list(STRINGS))
+    )
+    tooltip = [
+        alt.Tooltip("configuration:N", title="Population"),
+        alt.Tooltip("name:N", title="Of"),
+        alt.Tooltip("strings:N", title="Strings"),
+        alt.Tooltip("median:Q", title="Median over languages", format=".1%"),
+        alt.Tooltip("n:Q", title="Languages"),
+    ]
+    models = base.transform_filter(alt.datum.name == MODELS)
+    readers = base.transform_filter(alt.datum.name == READER)
+    layers = alt.layer(
+        models.mark_bar().encode(
+            _x("median", "Accuracy"), class_color("strings", STRINGS), tooltip=tooltip
+        ),
+        readers.mark_tick(thickness=3, color=INK).encode(_x("median", "Accuracy"), tooltip=tooltip),
+    )
+    return _sized(
+        layers,
+        named,
+        "Does accuracy on random strings hold at the border?",
+        "Medians over languages. A dark tick is the best shortcut reader of the same strings.",
+    )
+
+
+def _x(field: str, title: str) -> alt.X:
+    scale = alt.Scale(domain=[0, 1])
+    return alt.X(f"{field}:Q", title=title, axis=alt.Axis(format="%"), scale=scale)
+
+
+def _sized(
+    layers: alt.LayerChart, named: Sequence[str], title: str, subtitle: str
+) -> alt.LayerChart:
+    height = row_height(named, ROW) * len(named) + FURNITURE
+    return layers.properties(height=height, title=title_params(title, subtitle=subtitle))

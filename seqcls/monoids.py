@@ -1,0 +1,294 @@
+"""The syntactic monoid of a regular language: the maps that strings make of the states of its
+minimal automaton, and what groups it holds.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Protocol
+
+import numpy as np
+from jaxtyping import Bool, Int64, UInt16
+
+from seqcls.errors import ConfigError
+
+MAX_ELEMENTS = 100_000
+"""The most elements of a monoid; a larger one is not worked out."""
+
+MAX_STATES = 2_000
+"""The most states of the minimal automaton."""
+
+MAX_CELLS = 20_000_000
+"""Elements times states, each two bytes."""
+
+MAX_BITS = 1_000_000_000
+"""Elements times lengths of strings, of the sets of elements that strings of one length make."""
+
+LEAST_UNSOLVABLE = 60
+"""The order of A5, the smallest group that is not solvable."""
+
+MAX_MULTIPLIED = 5_000
+"""The most elements of a monoid whose products are worked out, each with each."""
+
+Maps = UInt16[np.ndarray, "element state"]
+
+
+class Table(Protocol):
+    """What a complete deterministic automaton is, over numbered letters."""
+
+    table: Int64[np.ndarray, "state letter"]
+    accepting: Bool[np.ndarray, " state"]
+    start: int
+
+
+@dataclass(frozen=True, eq=False)
+class Monoid:
+    """What strings do to the states of a minimal automaton; the empty string is the first."""
+
+    tokens: UInt16[np.ndarray, "token state"]
+    """What tokens do; those that do the same are one."""
+    letters: Int64[np.ndarray, " token"]
+    """The first letter that does so."""
+    elements: Maps
+    following: Int64[np.ndarray, "element token"]
+    """Which element it is with one more token."""
+
+    @cached_property
+    def last(self) -> tuple[Int64[np.ndarray, " element"], Int64[np.ndarray, " element"]]:
+        """Of a shortest string that makes each element, what makes it but for the last token, and
+        that token; of the empty string itself, and 0.
+        """
+        first = np.unique(self.following, return_index=True)
+        before = np.zeros(len(self.elements), dtype=np.int64)
+        before[first[0]] = first[1]
+        before[0] = 0
+        parents, tokens = np.divmod(before, len(self.tokens))
+        return parents, tokens
+
+    def word(self, element: int) -> tuple[int, ...]:
+        """The letters of a shortest string that makes an element."""
+        parents, tokens = self.last
+        letters: list[int] = []
+        while element:
+            letters.append(int(self.letters[tokens[element]]))
+            element = int(parents[element])
+        return tuple(reversed(letters))
+
+    @cached_property
+    def preceding(self) -> Int64[np.ndarray, "element token"]:
+        """Which element it is with one more token before it."""
+        parents, tokens = self.last
+        preceding = np.empty_like(self.following)
+        preceding[0] = self.following[0]
+        for element in range(1, len(self.elements)):
+            preceding[element] = self.following[preceding[parents[element]], tokens[element]]
+        return preceding
+
+    @cached_property
+    def products(self) -> Int64[np.ndarray, "first second"]:
+        """Which element two make, one after the other.
+
+        Raises:
+            ConfigError: there are too many.
+        """
+        number = len(self.elements)
+        if number > MAX_MULTIPLIED:
+            raise ConfigError(
+                f"its syntactic monoid has {number:,} elements, and of more than "
+                f"{MAX_MULTIPLIED:,} products are not worked out"
+            )
+        parents, tokens = self.last
+        products = np.empty((number, number), dtype=np.int64)
+        products[0] = np.arange(number)
+        for element in range(1, number):
+            products[element] = self.following[products[parents[element]], tokens[element]]
+        return products.T
+
+    @property
+    def is_commutative(self) -> bool:
+        """Whether the order of tokens changes nothing, so that letter counts decide."""
+        return all((a[b] == b[a]).all() for a in self.tokens for b in self.tokens)
+
+    @property
+    def is_group(self) -> bool:
+        """Whether every token permutes the states."""
+        return len(self.tokens[0]) == min(len(np.unique(token)) for token in self.tokens)
+
+    @property
+    def is_cyclic_group(self) -> bool:
+        """Whether one element's powers are all."""
+        return self.is_group and len(self.elements) in {period(x) for x in self.elements}
+
+    @property
+    def token_periods(self) -> tuple[int, ...]:
+        """After how many more of the same token, in the long run, all is as before."""
+        return tuple(period(token) for token in self.tokens)
+
+    @cached_property
+    def _aperiodic(self) -> Bool[np.ndarray, " element"]:
+        """Which elements x have a power with x^(n+1) = x^n."""
+        powers = self.elements
+        for _ in range(int(powers.shape[1]).bit_length()):
+            powers = _after(powers, powers)
+        return np.asarray((_after(powers, self.elements) == powers).all(axis=1))
+
+    @property
+    def is_aperiodic(self) -> bool:
+        """Whether it holds no group but trivial ones: the language is star-free (Schützenberger
+        1965).
+        """
+        return bool(self._aperiodic.all())
+
+    def is_quasi_aperiodic(self) -> bool:
+        """Whether the strings of no one length make a group that is not trivial: the language is
+        in AC0 (Barrington, Compton, Straubing & Thérien 1992).
+
+        What strings of length t make repeats from some t on. A group among it for any t lies among
+        it for every multiple of t, so one multiple of the period says it for all.
+
+        Raises:
+            ConfigError: it repeats too late.
+        """
+        if self.is_aperiodic:
+            return True
+        number = len(self.elements)
+        made = np.zeros(number, dtype=bool)
+        made[0] = True
+        lengths: dict[bytes, int] = {}
+        sets: list[bytes] = []
+        while (packed := np.packbits(made).tobytes()) not in lengths:
+            if len(sets) * number > MAX_BITS:
+                raise ConfigError(
+                    f"what strings of one length do to its automaton has not repeated at length "
+                    f"{len(sets):,}"
+                )
+            lengths[packed] = len(sets)
+            sets.append(packed)
+            following = self.following[made].ravel()
+            made = np.zeros(number, dtype=bool)
+            made[following] = True
+        first = lengths[packed]
+        repeats = len(sets) - first
+        multiple = repeats * max(1, -(-first // repeats))
+        place = first + (multiple - first) % repeats
+        stable = np.unpackbits(np.frombuffer(sets[place], dtype=np.uint8), count=number)
+        return bool(self._aperiodic[stable.astype(bool)].all())
+
+    def is_solvable(self) -> bool:
+        """Whether every group in it is solvable.
+
+        A maximal subgroup is the elements of one kernel and one image that permute that image.
+        """
+        groups = [x for x in self._groups().values() if len(x) >= LEAST_UNSOLVABLE]
+        known: set[bytes] = set()
+        for group in groups:
+            permutations = _restrict(group)
+            key = permutations.tobytes()
+            if key not in known and not _is_solvable_group(permutations):
+                return False
+            known.add(key)
+        return True
+
+    def _groups(self) -> dict[bytes, Maps]:
+        """The maximal subgroups with more than one element, as maps."""
+        chosen = self.elements[~self._aperiodic]
+        images = _images(chosen)
+        permutes = images.sum(axis=1) == _images(_after(chosen, chosen)).sum(axis=1)
+        # An idempotent is aperiodic and is missing here.
+        chosen, images = chosen[permutes], images[permutes]
+        rows: dict[bytes, list[int]] = {}
+        for row, (image, kernel) in enumerate(zip(images, _kernels(chosen), strict=True)):
+            rows.setdefault(image.tobytes() + kernel.tobytes(), []).append(row)
+        return {key: _with_identity(chosen[element]) for key, element in rows.items()}
+
+
+def monoid_of(automaton: Table) -> Monoid:
+    """The transition monoid of an automaton; of a minimal one the syntactic monoid.
+
+    Raises:
+        ConfigError: it is too large.
+    """
+    states = len(automaton.table)
+    if states > MAX_STATES:
+        raise ConfigError(f"its minimal automaton has {states:,} states, more than {MAX_STATES:,}")
+    tokens, letters = np.unique(automaton.table.T.astype(np.uint16), axis=0, return_index=True)
+    most = min(MAX_ELEMENTS, MAX_CELLS // states)
+    identity = np.arange(states, dtype=np.uint16)
+    numbers = {identity.tobytes(): 0}
+    levels, following = [identity[None]], []
+    while len(levels[-1]):
+        fresh = []
+        for row in np.moveaxis(tokens[:, levels[-1]], 0, 1):
+            reached = []
+            for element in row:
+                key = element.tobytes()
+                if key not in numbers:
+                    numbers[key] = len(numbers)
+                    fresh.append(element)
+                reached.append(numbers[key])
+            following.append(reached)
+        if len(numbers) > most:
+            raise ConfigError(f"its syntactic monoid has more than {most:,} elements")
+        levels.append(np.array(fresh, dtype=np.uint16).reshape(-1, states))
+    elements = np.concatenate(levels)
+    return Monoid(tokens, letters, elements, np.array(following, dtype=np.int64))
+
+
+def period(element: UInt16[np.ndarray, " state"]) -> int:
+    """The least k with x^(n+k) = x^n for a large n."""
+    power = element
+    for _ in range(len(element).bit_length()):
+        power = power[power]
+    turned, turns = element[power], 1
+    while (turned != power).any():
+        turned, turns = element[turned], turns + 1
+    return turns
+
+
+def _after(first: Maps, second: Maps) -> Maps:
+    """Row by row, the second map after the first."""
+    return np.take_along_axis(second, first.astype(np.int64), axis=1)
+
+
+def _images(elements: Maps) -> Bool[np.ndarray, "element state"]:
+    """Which states each map reaches."""
+    images = np.zeros(elements.shape, dtype=bool)
+    np.put_along_axis(images, elements.astype(np.int64), True, axis=1)
+    return images
+
+
+def _kernels(elements: Maps) -> Maps:
+    """For each state the first that goes to the same one."""
+    first = np.zeros_like(elements)
+    rows = np.arange(len(elements))
+    for state in reversed(range(elements.shape[1])):
+        first[rows, elements[:, state]] = state
+    return np.take_along_axis(first, elements.astype(np.int64), axis=1)
+
+
+def _with_identity(group: Maps) -> Maps:
+    """A group's elements that are not idempotent, with the one that is."""
+    power = element = group[0]
+    for _ in range(period(element) - 1):
+        power = element[power]
+    return np.concatenate([power[None], group])
+
+
+def _restrict(group: Maps) -> UInt16[np.ndarray, "element point"]:
+    """Its permutations of its image, whose points are numbered; sorted."""
+    image = np.unique(group[0])
+    return np.unique(np.searchsorted(image, group[:, image]).astype(np.uint16), axis=0)
+
+
+def _is_solvable_group(permutations: UInt16[np.ndarray, "element point"]) -> bool:
+    # Takes half a second to load: only where there is such a group.
+    from sympy.combinatorics import Permutation, PermutationGroup
+
+    group = PermutationGroup([Permutation(permutations[0].tolist())])
+    generators = []
+    for row in permutations.tolist():
+        if group.order() == len(permutations):
+            break
+        if not group.contains(permutation := Permutation(row)):
+            generators.append(permutation)
+            group = PermutationGroup(generators)
+    return bool(group.is_solvable)

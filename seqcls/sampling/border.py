@@ -1,0 +1,273 @@
+"""Border pairs: two strings at edit distance 1, one in a language and the other outside.
+
+They are counted, so that all pairs of a length are drawn alike, however few of the language's
+strings have a partner. A token is replaced, or one string has one more; after that place both go on
+alike, and the pair of states that the automaton has then reached with them says how many
+continuations lead to acceptance of the one and not of the other. Where one string has one token
+more, several tokens may be it: either `a` of `aab`, beside `ab`. It is the first of such a run, so
+that each pair counts once.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+from jaxtyping import Float64, Int32, Int64, UInt8
+
+from seqcls.cache import MEMORY
+from seqcls.cancellation import check
+from seqcls.errors import ConfigError
+from seqcls.strings.token_strings import NO_LETTER
+from seqcls.tasks.automaton import MAX_CELLS, NOTHING, Automaton, language_automaton
+from seqcls.tasks.base import LanguageTask
+
+REPLACED, LONGER, SHORTER = range(3)
+"""How the first string of a pair differs from the second: by another token, by one more, or by one
+less."""
+
+GROWTH = np.array([0, -1, 1])
+"""By how many tokens the second string is longer."""
+
+BAND = 900
+"""Numbers whose exponents are within so many are added up as floats: none of them underflows."""
+
+BLOCK = 2**15
+"""Pairs of states that are looked at together: few enough for a processor's cache."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Numbers:
+    """Numbers of strings, which exceed what a float holds."""
+
+    mantissas: Float64[np.ndarray, "*cell"]
+    exponents: Int32[np.ndarray, "*cell"]
+    """Of two; `NOTHING` of zeros."""
+
+    @classmethod
+    def of_floats(cls, floats: np.ndarray, scale: int = 0) -> "_Numbers":
+        mantissas, exponents = np.frexp(floats)
+        return cls(mantissas, np.where(floats > 0, exponents + scale, NOTHING).astype(np.int32))
+
+    def __getitem__(self, index: Any) -> "_Numbers":
+        return _Numbers(self.mantissas[index], self.exponents[index])
+
+    def __setitem__(self, index: Any, numbers: "_Numbers") -> None:
+        self.mantissas[index], self.exponents[index] = numbers.mantissas, numbers.exponents
+
+    def __add__(self, other: "_Numbers") -> "_Numbers":
+        top = np.maximum(self.exponents, other.exponents)
+        sums = [np.ldexp(x.mantissas, x.exponents - top) for x in (self, other)]
+        added = _Numbers.of_floats(sums[0] + sums[1])
+        return _Numbers(added.mantissas, np.maximum(added.exponents + top, NOTHING))
+
+    def sums(self, add: Callable[[np.ndarray], np.ndarray]) -> "_Numbers":
+        """What a function makes of them that adds up some of the floats that it is given."""
+        there = self.exponents[self.mantissas > 0]
+        scales = range(int(there.max()), int(there.min()) - 1, -BAND) if len(there) else range(1)
+        parts = []
+        for scale in scales:
+            fits = (self.exponents <= scale) & (self.exponents > scale - BAND)
+            shares = np.ldexp(self.mantissas * fits, np.where(fits, self.exponents - scale, 0))
+            parts.append(_Numbers.of_floats(add(shares), scale))
+        return sum(parts[1:], start=parts[0])
+
+    def choose(self, rng: np.random.Generator) -> Int64[np.ndarray, " row"]:
+        """A column of each row, with a probability proportional to its number."""
+        exponents = np.where(self.mantissas > 0, self.exponents, NOTHING)
+        top = exponents.max(axis=1, keepdims=True)
+        sums = np.cumsum(np.ldexp(self.mantissas, exponents - top), axis=1)
+        # A product that was rounded up to the whole sum would be past the last column.
+        chosen = np.minimum(rng.random(len(sums)) * sums[:, -1], np.nextafter(sums[:, -1], 0))
+        return np.asarray((sums <= chosen[:, None]).sum(axis=1))
+
+
+def _zeros(*shape: int) -> _Numbers:
+    return _Numbers(np.zeros(shape), np.full(shape, NOTHING, dtype=np.int32))
+
+
+class _Tables(NamedTuple):
+    """How many pairs there are, by row: one more than the tokens of the first string to come."""
+
+    before: _Numbers
+    """Before the change: (row, change, state, kind of the letter before)."""
+    replaced: _Numbers
+    """With the next token, of a kind, replaced: (row, state, kind)."""
+    after: _Numbers
+    """After the change: (row, state of the first string, state of the second)."""
+
+
+class BorderPairs:
+    """The pairs of strings of which an automaton accepts the first and not the second."""
+
+    def __init__(self, automaton: Automaton) -> None:
+        self._automaton, self._table = automaton, automaton.table
+        # Letters that lead to the same states are of one kind: they are counted together.
+        self._next, kind = np.unique(self._table, axis=1, return_inverse=True)
+        self._kind = kind.ravel()
+        self._times = np.bincount(self._kind).astype(np.float64)
+
+    def check_length(self, length: int) -> None:
+        """Refuses a length whose pairs would take too much memory to count.
+
+        Raises:
+            ConfigError: there are too many pairs of states to count strings of that length.
+        """
+        states, kinds = self._next.shape
+        most = MAX_CELLS // (states * (states + 4 * kinds + 3)) - 2
+        if length > most:
+            lower = f"lower max_length to {most:,} or " if most > 0 else ""
+            raise ConfigError(
+                f"border pairs of up to {length:,} tokens cannot be counted for an automaton of "
+                f"{states:,} states, which has {states**2:,} pairs of states; {lower}simplify the "
+                "language"
+            )
+
+    def draw(
+        self,
+        rng: np.random.Generator,
+        lengths: Int64[np.ndarray, " pair"],
+        partners: range,
+    ) -> UInt8[np.ndarray, "string pair position"]:
+        """The letters of uniform pairs; after each string's end stands `NO_LETTER`.
+
+        Args:
+            rng: draws.
+            lengths: tokens of the first strings; there is a pair of each.
+            partners: how many tokens the second strings may have.
+
+        Raises:
+            ConfigError: there are too many pairs of states to count strings of that length.
+        """
+        longest, num_letters = int(lengths.max(initial=0)), self._table.shape[1]
+        # As far as any draw from these lengths may ask, so that it is counted once.
+        tables = self._up_to(max(longest, partners.stop - 1))
+        allowed = np.isin(lengths[:, None] + GROWTH, partners)
+        numbers = tables.before[lengths + 1, :, self._automaton.start, -1]
+        changes = _Numbers(numbers.mantissas * allowed, numbers.exponents).choose(rng)
+        letters = np.full((2, len(lengths), longest + 1), NO_LETTER, dtype=np.uint8)
+        written = np.zeros((2, len(lengths)), dtype=np.int64)
+        states = np.full((2, len(lengths)), self._automaton.start)
+        changed = np.zeros(len(lengths), dtype=bool)
+
+        def write(rows: np.ndarray, chosen: np.ndarray, *strings: int) -> None:
+            for string in strings:
+                letters[string, rows, written[string, rows]] = chosen
+                written[string, rows] += 1
+                states[string, rows] = self._table[states[string, rows], chosen]
+
+        # The longest begin first, so that all first strings have as many tokens left.
+        for row in range(longest + 1, 0, -1):
+            check()
+            active = np.flatnonzero(lengths - written[0] == row - 1)
+            for change in range(3):
+                rows = active[~changed[active] & (changes[active] == change)]
+                own, to = states[0, rows, None], self._table[states[0, rows]]
+                here = self._ways(tables, row, change, own, to, self._kind)
+                if change != REPLACED:
+                    # Of a run of the same letter the first is the one more.
+                    run = np.flatnonzero(written[0, rows])
+                    last = letters[0, rows[run], written[0, rows[run]] - 1]
+                    here.mantissas[run, last] = 0
+                ways = _zeros(len(rows), 2 * num_letters)
+                ways[:, :num_letters] = tables.before[row - 1, change, to, self._kind]
+                ways[:, num_letters:] = here
+                chosen = ways.choose(rng)
+                same = chosen < num_letters
+                write(rows[same], chosen[same], 0, 1)
+                rows, chosen, to = rows[~same], chosen[~same] - num_letters, to[~same]
+                changed[rows] = True
+                write(rows, chosen, int(change == SHORTER))
+                if change == REPLACED:
+                    # The same letter is no other: of a state with itself there are no pairs.
+                    others = tables.after[row - 1, states[0, rows, None], to]
+                    write(rows, others.choose(rng), 1)
+            # A token that only the second string has stands beside one that both have.
+            rows = np.flatnonzero(changed & (lengths - written[0] == row - 1))
+            if row > 1:
+                ways = tables.after[row - 1, *self._table[states[:, rows]]]
+                write(rows, ways.choose(rng), 0, 1)
+        return letters
+
+    def _ways(
+        self, tables: _Tables, row: int, change: int, own: Any, to: Any, kinds: Any
+    ) -> _Numbers:
+        """How many pairs follow if the next token is the change, by state and by that token."""
+        if change == REPLACED:
+            return tables.replaced[row, own, kinds]
+        return tables.after[row - 1, to, own] if change == LONGER else tables.after[row, own, to]
+
+    def _up_to(self, length: int) -> _Tables:
+        """Numbers of pairs of which the first string has at most so many tokens."""
+        kept: _Tables | None = MEMORY.get(self)
+        if kept is not None and len(kept.after.mantissas) > length + 1:
+            return kept
+        self.check_length(length)
+        (states, kinds), rows = self._next.shape, length + 2
+        tables = _Tables(
+            _zeros(rows, 3, states, kinds + 1),
+            _zeros(rows, states, kinds),
+            _zeros(rows, states, states),
+        )
+        accepting, own = self._automaton.accepting, np.arange(states)[:, None]
+        tables.after[1] = _Numbers.of_floats((accepting[:, None] & ~accepting).astype(float))
+        for row in range(1, rows):
+            check()
+            if row > 1:
+                found = tables.after[row - 1].sums(self._step)
+                tables.after[row], tables.replaced[row] = found[:, :states], found[:, states:]
+            for change in range(3):
+                here = self._ways(tables, row, change, own, self._next, np.arange(kinds))
+                here = here.sums(self._any if change == REPLACED else self._others)
+                goes_on = tables.before[row - 1, change].sums(self._go_on)
+                tables.before[row, change] = goes_on + here
+        MEMORY.keep(self, tables)
+        return tables
+
+    # What follows adds up numbers of one scale.
+
+    def _step(self, after: np.ndarray) -> np.ndarray:
+        """By pair of states, with one token more to come; then by state and kind, replaced."""
+        total, columns = np.zeros_like(after), np.ascontiguousarray(self._next.T)
+        block = max(1, BLOCK // len(after))
+        for rows in (slice(i, i + block) for i in range(0, len(after), block)):
+            for column, times in zip(columns, self._times, strict=True):
+                total[rows] += times * after[column[rows]].take(column, axis=1)
+        flat, first = after.ravel(), columns[:, :, None] * len(after)
+        return np.hstack([total, *(self._any(flat.take(x + self._next)) for x in first)])
+
+    def _any(self, shares: np.ndarray) -> np.ndarray:
+        """By state, with any letter next."""
+        total: np.ndarray = (shares * self._times).sum(axis=1, keepdims=True)
+        return total
+
+    def _others(self, shares: np.ndarray) -> np.ndarray:
+        """By state and kind of the letter before, or of none, with any other letter next."""
+        each = shares * self._times
+        others = np.zeros((len(shares), len(self._times) + 1))
+        # Nothing is subtracted, so that zeros stay zero.
+        np.cumsum(each, axis=1, out=others[:, 1:])
+        others[:, :-2] += np.cumsum(each[:, :0:-1], axis=1)[:, ::-1]
+        others[:, :-1] += shares * (self._times - 1)
+        return others
+
+    def _go_on(self, before: np.ndarray) -> np.ndarray:
+        """By state, with any letter that both have next."""
+        return self._any(before[self._next, np.arange(len(self._times))])
+
+
+@lru_cache(maxsize=8)
+def pairs_of(task: LanguageTask, positive: bool = True) -> BorderPairs:
+    """The border pairs of a language, of which the first string is positive, or is negative.
+
+    Raises:
+        ConfigError: the language has no automaton, or one of too many states.
+    """
+    automaton = language_automaton(task)
+    if automaton is None:
+        raise ConfigError(
+            "border pairs are counted by an automaton, and this language has none; leave it out"
+        )
+    accepting = automaton.accepting == positive
+    return BorderPairs(Automaton(automaton.table, accepting, automaton.start))

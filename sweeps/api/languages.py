@@ -1,0 +1,154 @@
+"""Populations of languages: which classes are learned, by which networks."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import pandas as pd
+
+from seqcls.config import RunConfig
+from seqcls.errors import ConfigError
+from seqcls.text import nearest
+from sweeps.api.configurations import checked_threshold
+from sweeps.results import LEARNED_AT
+from sweeps.statistics.differences import without_unread
+from sweeps.statistics.populations import (
+    BORDER,
+    CLASS,
+    class_named,
+    language_shares,
+    median_accuracies,
+    settings_apart,
+)
+from sweeps.store.databases.engine import Store
+from sweeps.store.reads import overview, queries, sweep_queries
+from sweeps.store.reads.errors import accuracy_by_drawn
+from sweeps.store.reads.selection import View, as_list
+from sweeps.store.reads.shortcuts import best_shortcut, shortcut_scores, shortcuts_by_drawn
+from sweeps.store.reads.test_sets import stored_datasets
+
+MOST_BY_DRAWN = 5_000
+"""Models whose errors are looked through at most for how the strings were drawn."""
+
+MODELS, READER = "models", "best shortcut reader"
+"""Whose accuracies stand beside each other."""
+
+PARTS = {
+    "random": (MODELS, "random"),
+    "border": (MODELS, "border"),
+    "reader_random": (READER, "random"),
+    "reader_border": (READER, "border"),
+}
+"""The columns of accuracies in one table."""
+
+
+@dataclass(frozen=True, eq=False)
+class Populations:
+    """What became of configurations that differ only by the language."""
+
+    by: list[str]
+    """The settings that tell them apart."""
+    shares: pd.DataFrame
+    """As `sweeps.statistics.populations.language_shares`."""
+    accuracies: pd.DataFrame
+    """As `sweeps.statistics.populations.median_accuracies`, of models and of `READER`; no row where
+    no test has strings at the border, or there are more than `MOST_BY_DRAWN` models."""
+
+    def table(self) -> pd.DataFrame:
+        """The shares with the median accuracies beside them, where these are known: `PARTS`."""
+        known = self.accuracies.set_index(["name", "strings"])
+        table = self.shares
+        for column, part in PARTS.items():
+            if part in known.index:
+                own = known.loc[[part], [*self.by, "median"]].rename(columns={"median": column})
+                table = table.merge(own, on=self.by, how="left")
+        return table
+
+
+def populations(
+    store: Store,
+    sweep: str | Sequence[str] | None = None,
+    by: str | Sequence[str] = (),
+    *,
+    learned_at: float = LEARNED_AT,
+    below: float = 1.0,
+) -> Populations:
+    """How many languages are learned, and generalized on, over all that are alike but for them.
+
+    Args:
+        store: the database.
+        sweep: only of this sweep, or these.
+        by: the settings that tell populations apart; else the fewest that do, the class of the
+            languages (`language_class`) first.
+        learned_at: the accuracy on strings of trained lengths from which on a run has learned.
+        below: the accuracy below which a run fails on longer ones.
+
+    Raises:
+        UnknownRunError: there is no such sweep.
+        ConfigError: there is no such setting in which its configurations differ.
+    """
+    reader, sweeps = store.reader(), [] if sweep is None else as_list(sweep)
+    for name in sweeps:
+        sweep_queries.find_sweep(reader, name)
+    view = View(
+        tuple(sweeps),
+        below=checked_threshold("below", below),
+        learned_at=checked_threshold("learned_at", learned_at),
+    )
+    return populations_of(reader, view, tuple(as_list(by)))
+
+
+def populations_of(store: Store, view: View, by: tuple[str, ...] = ()) -> Populations:
+    """Sums up the models of a view, like `populations`."""
+    models = overview.models(store, replace(view, failing=False, outcomes=(), kind=None))
+    ids = [int(x) for x in models["config_id"].drop_duplicates()]
+    configs = queries.configs(store, ids)
+    settings = without_unread(overview.settings(store).loc[ids], configs)
+    tasks = pd.Series({x: config.task for x, config in configs.items()}, dtype=object)
+    settings = with_classes(store, settings, configs).assign(task=tasks)
+    for name in by:
+        if name not in settings:
+            raise ConfigError(f"by={name!r}: {nearest(name, list(map(str, settings)))}")
+    kept = list(by) or settings_apart(settings, tasks.unique()) or ["task"]
+    groups = settings[kept].astype(object).where(settings[kept].notna(), "").astype(str)
+    groups["language"] = pd.Series(overview.languages(store)).loc[ids]
+    models = models.join(groups, on="config_id")
+    shares = language_shares(models, kept)
+    return Populations(kept, shares, _accuracies(store, models, kept))
+
+
+def with_classes(
+    store: Store, settings: pd.DataFrame, configs: Mapping[int, RunConfig]
+) -> pd.DataFrame:
+    """Settings with the class of every language: of one in a file, as the file's name says it.
+
+    Args:
+        store: where the names of files are.
+        settings: those of configurations, indexed by their ids.
+        configs: these.
+    """
+    named = {digest: class_named(name) for digest, name in stored_datasets(store).items()}
+    found = {x: named.get(config.dataset) for x, config in configs.items()}
+    if not any(found.values()):
+        return settings
+    own = settings.get(CLASS, pd.Series(dtype=object))
+    return settings.assign(**{CLASS: own.combine_first(pd.Series(found, dtype=object))})
+
+
+def _accuracies(store: Store, models: pd.DataFrame, by: list[str]) -> pd.DataFrame:
+    none = pd.DataFrame(columns=[*by, "name", "strings", "n", "median", "low", "high"])
+    if len(models) > MOST_BY_DRAWN:
+        return none
+    first = models.drop_duplicates("config_id")
+    ids = first["config_id"].tolist()
+    read = shortcuts_by_drawn(store, ids)
+    tested = accuracy_by_drawn(store, models["run_id"].tolist())
+    if not tested["drawn"].isin(BORDER).any():
+        return none
+    best = best_shortcut(shortcut_scores(store, ids)).drop_duplicates("config_id")
+    read = read.merge(best[["config_id", "reader"]]).merge(first[["config_id", "language", *by]])
+    tested = tested.merge(models[["run_id", "language", *by]])
+    counts = [
+        tested.assign(name=MODELS, right=tested["tested"] - tested["wrong"]),
+        read.assign(name=READER, run_id=read["config_id"]),
+    ]
+    return median_accuracies(pd.concat(counts), by)

@@ -1,0 +1,115 @@
+"""Populations: configurations that differ only by the language, summed up over languages.
+
+What is said of a class of languages is said over languages: each weighs the same, and the seeds of
+one make nothing but its own share more certain.
+"""
+
+import math
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import pandas as pd
+
+from seqcls.fields import language_fields
+from sweeps.results import Outcome
+from sweeps.statistics.intervals import clustered_wilson, median_intervals
+
+CLASS = "language_class"
+"""The setting that names the class of a language: the one of those that define it by which
+populations differ."""
+
+FIRST = (CLASS, "task", "architecture", "positions")
+"""Settings that name a population before others that would tell it apart as well."""
+
+BORDER, RANDOM = ("border",), ("positive", "uniform")
+"""How test strings are drawn: at the border of the language, or anywhere."""
+
+_OF_BENCHMARK = re.compile(r"\d+\.\d+\.([A-Za-z]+)\.\d+\.\d+\.\d+")
+"""The name of a language of MLRegTest, with its class."""
+
+
+def class_named(name: str) -> str | None:
+    """The class that a file's name says, as MLRegTest names its languages; None of others."""
+    found = _OF_BENCHMARK.match(name)
+    return None if found is None else found[1]
+
+
+def settings_apart(settings: pd.DataFrame, tasks: Sequence[str]) -> list[str]:
+    """The fewest settings that tell populations apart, those of `FIRST` before others.
+
+    Args:
+        settings: one row a configuration; missing where it does not read one.
+        tasks: that the configurations are of; the fields that define their languages tell none
+            apart, but for the class.
+    """
+    defining = {x for task in tasks for x in language_fields(task)} - set(FIRST)
+    others = [str(name) for name in settings if name not in (*FIRST, *defining)]
+    kept: list[str] = []
+    number = 1
+    for name in [*(x for x in FIRST if x in settings), *others]:
+        groups = settings.groupby([*kept, name], dropna=False, sort=False).ngroups
+        if groups > number:
+            kept, number = [*kept, name], groups
+    return kept
+
+
+def language_shares(models: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
+    """The shares of languages that are learned, and of these that models generalize on.
+
+    A language counts by the share of its seeds: of those that are judged, and of those that have
+    learned.
+
+    Args:
+        models: one row a tested model: the columns of `by`, language, learned (0 or 1; missing
+            where it is not known) and outcome.
+        by: what makes the groups.
+
+    Returns:
+        One row a group of two languages or more, sorted: the columns of `by`; languages, seeds
+        (models); learned and generalize, the means over languages, each with its interval
+        (learned_low, learned_high, …; `clustered_wilson`); learned_languages and
+        generalize_languages, those of which it is known. A share is missing where there is none.
+    """
+    beyond = models["outcome"].isin([Outcome.GENERALIZES, Outcome.FAILS_BEYOND])
+    generalize = (models["outcome"] == Outcome.GENERALIZES).where(beyond).astype("Float64")
+    known = models.assign(learned=models["learned"].astype("Float64"), generalize=generalize)
+    rows: list[dict[str, Any]] = []
+    for key, own in known.groupby(list(by), sort=True):
+        of_languages = own.groupby("language")[["learned", "generalize"]].agg(["sum", "count"])
+        if len(of_languages) < 2:
+            continue
+        row = {**dict(zip(by, key, strict=True)), "languages": len(of_languages), "seeds": len(own)}
+        for part in ("learned", "generalize"):
+            judged = of_languages[part][of_languages[part]["count"] > 0].astype(int)
+            share = clustered_wilson(judged["sum"].tolist(), judged["count"].tolist())
+            values = [share.value, share.low, share.high] if len(judged) else [math.nan] * 3
+            row |= dict(zip(_columns(part), [*values, len(judged)], strict=True))
+        rows.append(row)
+    parts = [name for part in ("learned", "generalize") for name in _columns(part)]
+    return pd.DataFrame(rows, columns=[*by, "languages", "seeds", *parts])
+
+
+def _columns(part: str) -> list[str]:
+    return [part, f"{part}_low", f"{part}_high", f"{part}_languages"]
+
+
+def median_accuracies(counts: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
+    """Accuracy on random strings and at the border: medians over languages of their seeds' median.
+
+    Args:
+        counts: one row a model or reader and way of drawing: the columns of `by`, language, name
+            (of whom), run_id, drawn, tested and right (strings).
+        by: what makes the groups.
+
+    Returns:
+        One row a group, name and strings (random or border): median, low and high (over languages,
+        `median_intervals`), n (languages).
+    """
+    ways = {**dict.fromkeys(RANDOM, "random"), **dict.fromkeys(BORDER, "border")}
+    counts = counts.assign(strings=counts["drawn"].map(ways)).dropna(subset=["strings"])
+    keys = [*by, "name", "strings"]
+    sums = counts.groupby([*keys, "language", "run_id"])[["tested", "right"]].sum()
+    shares = (sums["right"] / sums["tested"]).rename("accuracy").reset_index()
+    medians = shares.groupby([*keys, "language"])["accuracy"].median().reset_index()
+    return median_intervals(medians, "accuracy", keys)

@@ -1,0 +1,130 @@
+"""Accuracies on border pairs and on random strings: read, and shown beside all accuracies."""
+
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from dashboard.report.command import written
+from seqcls import fields
+from seqcls.interpretability.wording import percent
+from sweeps import api
+from sweeps.api import reading
+from sweeps.api.presentation import words_of
+from sweeps.api.reading import View
+from sweeps.cli.any_model import comparison_sentences
+from sweeps.results import BORDER_SHARES
+from sweeps.store.opening import open_reader, open_writer
+from sweeps.store.verification import verify
+from tests.app import open_app, said
+from tests.databases import file_of, rows
+
+SPEC = {
+    "name": "pairs",
+    "model_seeds": [0],
+    "fixed": {
+        "task": "regular",
+        "pattern": "(ab|ba)*",
+        "alphabet": "ab",
+        "architecture": "lstm",
+        "readout": "last",
+        "hidden_size": 4,
+        "train_max_length": 8,
+        "train_size": 256,
+        "validation_max_length": 8,
+        "validation_size": 32,
+        "test_max_length": 16,
+        "test_size": 200,
+        "test_strings": "random_and_border",
+        "max_num_epochs": 2,
+        "min_num_epochs": 2,
+    },
+    "axes": {"negatives": ["mixed", "border"]},
+}
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two runs, one trained on border pairs, tested on the same strings."""
+    store = open_writer(str(tmp_path_factory.mktemp("pairs") / "pairs.db"))
+    api.submit(store, SPEC)
+    api.work(store)
+    return file_of(store)
+
+
+@pytest.fixture(scope="module")
+def shares(path: Path) -> pd.DataFrame:
+    return reading.border_accuracies(open_reader(str(path)), View()).set_index("run_id")
+
+
+def test_accuracies_are_those_of_the_strings_of_each_kind_and_range(
+    path: Path, shares: pd.DataFrame
+) -> None:
+    counted = rows(
+        path,
+        "SELECT run.id, own.drawn = 'border', own.length > 8, "
+        "1.0 * sum(CASE WHEN wrong.number IS NULL THEN own.occurrences ELSE 0 END) / "
+        "sum(own.occurrences) FROM run JOIN config ON config.id = run.config_id "
+        "JOIN test_string AS own ON own.test_set_id = config.test_set_id "
+        "LEFT JOIN string_error AS wrong ON wrong.run_id = run.id AND wrong.number = own.number "
+        "GROUP BY 1, 2, 3",
+    )
+    names = {(0, 0): "random_within", (1, 0): "border_within"}
+    names |= {(0, 1): "random_beyond", (1, 1): "border_beyond"}
+    assert len(counted) == 8
+    for run_id, border, longer, share in counted:
+        assert shares.loc[run_id, names[border, longer]] == pytest.approx(share)
+
+
+def test_how_border_pairs_are_drawn_is_stored_and_fits_their_labels(path: Path) -> None:
+    found = rows(path, "SELECT DISTINCT label FROM test_string WHERE drawn = 'border'")
+    assert sorted(found) == [(0,), (1,)]
+    assert not verify(open_reader(str(path))).damages
+    store = open_reader(str(path))
+    first, second = (reading.run_config(store, run_id) for run_id in (1, 2))
+    # However negatives are drawn to train on.
+    assert fields.test_set_key(first) == fields.test_set_key(second)
+
+
+def test_commands_exports_and_notebooks_have_these_accuracies(
+    path: Path, shares: pd.DataFrame, tmp_path: Path
+) -> None:
+    store = open_reader(str(path))
+    runs = api.runs(store).set_index("id")
+    exported = tmp_path / "files"
+    api.export(store, exported)
+    written_runs = pd.read_csv(exported / "runs.csv").set_index("id")
+    for name in BORDER_SHARES:
+        assert runs[name].tolist() == pytest.approx(shares[name].tolist())
+        assert written_runs[name].tolist() == pytest.approx(shares[name].tolist())
+    compared = api.compare(store, "pairs:negatives=mixed", "pairs:negatives=border")
+    for name in BORDER_SHARES:
+        assert compared.record()["border"][name] == pytest.approx(shares[name].tolist())
+    (config, _) = reading.configs(store, (1, 2)).values()
+    told = comparison_sentences(compared, words_of(config), config)
+    (said_of_pairs,) = [x for x in told if x.startswith("median accuracy, border, longer: ")]
+    assert percent(float(shares["border_beyond"].loc[1])) in said_of_pairs
+
+
+def test_pages_and_reports_show_these_accuracies(
+    monkeypatch: pytest.MonkeyPatch, path: Path, shares: pd.DataFrame
+) -> None:
+    of_pairs = {
+        f"{row['border_within']:.1%} / {row['border_beyond']:.1%}".replace(".0%", "%")
+        for row in shares.to_dict("records")
+    }
+    for page in ("compare", "failing"):
+        table = open_app(monkeypatch, path, page).dataframe[0].value
+        assert set(table["border"].str.strip()) == of_pairs
+    model = said(open_app(monkeypatch, path, "model", run="1"))
+    assert "Accuracy: random, trained lengths " in model
+    longer = float(shares["border_beyond"].loc[1])
+    assert f"border, longer {longer:.1%}".replace(".0%", "%") in model
+    for which in ({"config": ["1", "2"]}, {"run": ["1", "2"]}):
+        app = open_app(monkeypatch, path, "compare_two", **which)
+        tables = [x.value for x in app.dataframe if "Test strings" in x.value]
+        assert tables[0]["Test strings"].tolist() == list(BORDER_SHARES.values())
+    report = written(open_reader(str(path)), "pairs")
+    assert "<th>border</th>" in report
+    assert all(text in report for text in of_pairs)
+    assert "No positive string of a border pair has 1, 3, 5, 7, 9, 11, 13, 15 tokens." in report
