@@ -124,7 +124,7 @@ class Monoid:
         return tuple(period(token) for token in self.tokens)
 
     @cached_property
-    def _aperiodic(self) -> Bool[np.ndarray, " element"]:
+    def aperiodic(self) -> Bool[np.ndarray, " element"]:
         """Which elements x have a power with x^(n+1) = x^n."""
         powers = self.elements
         for _ in range(int(powers.shape[1]).bit_length()):
@@ -136,7 +136,7 @@ class Monoid:
         """Whether it holds no group but trivial ones: the language is star-free (Schützenberger
         1965).
         """
-        return bool(self._aperiodic.all())
+        return bool(self.aperiodic.all())
 
     def is_quasi_aperiodic(self) -> bool:
         """Whether the strings of no one length make a group that is not trivial: the language is
@@ -171,7 +171,7 @@ class Monoid:
         multiple = repeats * max(1, -(-first // repeats))
         place = first + (multiple - first) % repeats
         stable = np.unpackbits(np.frombuffer(sets[place], dtype=np.uint8), count=number)
-        return bool(self._aperiodic[stable.astype(bool)].all())
+        return bool(self.aperiodic[stable.astype(bool)].all())
 
     def is_solvable(self) -> bool:
         """Whether every group in it is solvable.
@@ -190,7 +190,7 @@ class Monoid:
 
     def _groups(self) -> dict[bytes, Maps]:
         """The maximal subgroups with more than one element, as maps."""
-        chosen = self.elements[~self._aperiodic]
+        chosen = self.elements[~self.aperiodic]
         images = _images(chosen)
         permutes = images.sum(axis=1) == _images(_after(chosen, chosen)).sum(axis=1)
         # An idempotent is aperiodic and is missing here.

@@ -10,10 +10,13 @@ neutral: a class on a tier is the class itself, where they are left out.
 A factor of width k may begin or end with the string: `⋊` and `⋉` count as letters of it.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+import math
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from itertools import islice
+from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
 from jaxtyping import Bool, Int64
@@ -21,18 +24,23 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from seqcls.errors import ConfigError
-from seqcls.monoids import Monoid, Table, monoid_of
+from seqcls.monoids import MAX_STATES, Monoid, Table, monoid_of
+from seqcls.strings.tokenizer import Tokenizer
 
 MAX_FACTORS = 300_000
 """The most factors of one width, times states, among which the least width is sought."""
 
-MAX_COUNTS = 20_000
+MAX_COUNTS = 3_000
 """The most numbers in which factors of one width occur, counted up to t."""
 
 MAX_SUBSEQUENCES = 500
 """The most least subsequences that decide a language."""
 
+MAX_STRETCHES = 100_000
+"""The most stretches of letters that are followed for the least k of a piecewise testable one."""
+
 Letters = tuple[int, ...]
+State = TypeVar("State", bound=Hashable)
 
 
 @dataclass(frozen=True)
@@ -185,7 +193,7 @@ CLASSES: Mapping[str, SubregularClass] = {
         "by definition",
     ),
     "solvable": SubregularClass(
-        "with solvable groups",
+        "solvable groups",
         ("Reg",),
         "it is in ACC0",
         "every group in the syntactic monoid is solvable",
@@ -221,6 +229,47 @@ class Membership(NamedTuple):
         if self.tier is None:
             return words
         return f"{words} on the tier {' '.join(alphabet[x] for x in self.tier)}"
+
+
+class Witness(NamedTuple):
+    """Strings that show that a language is not in a class, of some width at least."""
+
+    name: str
+    k: int
+    inside: tuple[Letters, ...]
+    """Strings in the language."""
+    outside: tuple[Letters, ...]
+    """Strings not in it, which would be in it, or one of those in it would not, if the language
+    were in the class of that width."""
+
+    def describe(self, alphabet: Sequence[str]) -> str:
+        """What the strings are and why they tell, in one sentence."""
+        spell = Tokenizer(alphabet).spell
+        inside, outside = (
+            " and ".join(spell(word) or "the empty string" for word in words)
+            for words in (self.inside, self.outside)
+        )
+        verbs = ["is" if len(words) == 1 else "are" for words in (self.inside, self.outside)]
+        return (
+            f"not {CLASSES[self.name].words}: {inside} {verbs[0]} in it, {outside} {verbs[1]} not, "
+            f"and {_ALIKE[self.name.removeprefix('T')].format(k=self.k)}"
+        )
+
+
+_ALIKE = {
+    "definite": "both have the same last {k} letters",
+    "SL": "every factor of width {k} of the last is one of the first two",
+    "coSL": "every factor of width {k} of the first is one of the others",
+    "SP": "letters left out of the first make the second",
+    "coSP": "letters left out of the second make the first",
+    "LT": "both have the same factors of width {k}",
+    "PT": "both have the same subsequences of up to {k} letters",
+    "LTT": "both have every factor of width {k} as often",
+    "PLT": "both have the same sequences of up to {k} factors of width {k}",
+    "SF": "one repeats the same letters once more, which star-free ones do not tell from some "
+    "number on",
+}
+"""What two strings have in common, on the tier if the class has one."""
 
 
 def smallest_classes(automaton: Table) -> tuple[Membership, ...]:
@@ -275,7 +324,16 @@ class Subregular:
     """The classes of one language, each decided when it is asked for."""
 
     def __init__(self, automaton: Table) -> None:
-        """Takes the minimal automaton of the language."""
+        """Takes the minimal automaton of the language.
+
+        Raises:
+            ConfigError: it has too many states.
+        """
+        if len(automaton.table) > MAX_STATES:
+            raise ConfigError(
+                f"its minimal automaton has {len(automaton.table):,} states, more than "
+                f"{MAX_STATES:,}"
+            )
         self._start = automaton.start
         self._accepting = automaton.accepting
         self._num_letters = automaton.table.shape[1]
@@ -296,9 +354,19 @@ class Subregular:
     @cached_property
     def smallest(self) -> tuple[Membership, ...]:
         """The classes that it is in, without those that hold another of them."""
-        held = {name: found for name in CLASSES if (found := self.find(name)) is not None}
-        larger = {above for name in held for above in _larger(name)}
-        return tuple(found for name, found in held.items() if name not in larger)
+        larger: set[str] = set()
+        smallest = []
+        for name in CLASSES:
+            if name not in larger and (found := self.find(name)) is not None:
+                smallest.append(found)
+                larger.update(_larger(name))
+        return tuple(smallest)
+
+    @property
+    def missed(self) -> tuple[str, ...]:
+        """The classes next below the smallest ones."""
+        held = {found.name for found in self.smallest}
+        return tuple(name for name, known in CLASSES.items() if held & set(known.within))
 
     def find(self, name: str) -> Membership | None:
         """The language's membership in a class; None where it is not in it.
@@ -336,7 +404,8 @@ class Subregular:
                 held = self.find("SF") is not None and self._local_violation(local, on_tier) is None
                 k, t = self._width(local, on_tier) if held else (None, None)
             case "PT":
-                held = _is_acyclic(self.monoid.following) and _is_acyclic(self.monoid.preceding)
+                held = is_acyclic(self.monoid.following) and is_acyclic(self.monoid.preceding)
+                k = self._height() if held else None
             case "PLT":
                 held = self.find("SF") is not None and self._dot_depth_violation(on_tier) is None
             case "SF":
@@ -351,6 +420,189 @@ class Subregular:
             case _:
                 held = True
         return Membership(name, k, t, self.tier if on_tier else None) if held else None
+
+    def witness(self, name: str, k: int = 2) -> Witness | None:
+        """Strings that show that the language is not in a class of width k; None where it is, or
+        where no few strings show it.
+        """
+        base, on_tier = name.removeprefix("T"), name.startswith("T")
+        if base in {"definite", "SL", "coSL"}:
+            return self._split(name, k, on_tier)
+        if base not in _ALIKE or self.find(name) is not None:
+            return None
+        accepting = self._accepting != base.startswith("co")
+        if base in {"SP", "coSP"}:
+            state, letter, suffix = self._deletion(accepting) or (0, 0, ())
+            prefix = self._access[state]
+            one, other = (*prefix, letter, *suffix), (*prefix, *suffix)
+            return self._sorted(name, k, one, other)
+        if self.find("SF") is None or base == "SF":
+            word = self.monoid.word(int(np.flatnonzero(~self.monoid.aperiodic)[0]))
+            return self._apart("SF", k, word * k, word * (k + 1))
+        if base == "PT":
+            return self._apart(name, k, *self._turn(k))
+        if base == "PLT":
+            return self._back_and_forth(name, k, on_tier)
+        e, f, a, u, b = self._local_violation(base, on_tier) or (0, 0, 0, 0, 0)
+        there, back, first, middle, second = (
+            self._long(e, k), self._long(f, k), *map(self.monoid.word, (a, u, b)),
+        )  # fmt: skip
+        if e == f == u and a == b:
+            once = (*there, *first, *there)
+            return self._apart(name, k, once, (*once, *first, *there))
+        return self._apart(
+            name,
+            k,
+            (*there, *first, *back, *middle, *there, *second, *back),
+            (*there, *second, *back, *middle, *there, *first, *back),
+        )
+
+    def _split(self, name: str, k: int, on_tier: bool) -> Witness | None:
+        """Two states that k letters, or k - 1, keep apart, and from which strings go on."""
+        accepting = self._accepting != ("co" in name)
+        local = name != "definite"
+        groups = np.where(self._live(accepting), 0, -1) if local else np.zeros(len(accepting))
+        apart = list(islice(self._apart_after(groups, on_tier), k + 1 - local))
+        if len(apart) < k + 1 - local or not apart[-1].any():
+            return None
+        columns = self._columns_of(on_tier)
+        letters = self._letters[~self._neutral] if on_tier else self._letters
+        first, second = (int(x) for x in np.argwhere(apart[-1])[0])
+        ends, word = (first, second), []
+        for before in reversed(apart[:-1]):
+            pairs = np.argwhere(
+                before & (columns[:, :, None] == first) & (columns[:, None, :] == second)
+            )
+            letter, first, second = (int(x) for x in pairs[0])
+            word.insert(0, int(letters[letter]))
+        one, other = (*self._access[first], *word), (*self._access[second], *word)
+        differ = accepting[:, None] != accepting
+        _, suffix = self._search([ends], differ) or (0, ())
+        if not self._ends_in(accepting, (*one, *suffix)):
+            one, other, ends = other, one, ends[::-1]
+        good, bad = (*one, *suffix), (*other, *suffix)
+        if not local:
+            return Witness(name, k, (good,), (bad,))
+        _, suffix = self._search([(ends[1], ends[1])], accepting[:, None] & accepting) or (0, ())
+        allowed = (good, (*other, *suffix))
+        return Witness(name, k, *((bad,), allowed) if "co" in name else (allowed, (bad,)))
+
+    def _turn(self, k: int) -> tuple[Letters, Letters]:
+        """Two strings with the same subsequences of up to k letters that make different elements:
+        of two elements of one R-class, or of one L-class, each is made of the other.
+        """
+        monoid = self.monoid
+        for after, order in ((monoid.following, 1), (monoid.preceding, -1)):
+            _, classes = _components(after)
+            several = np.flatnonzero(np.bincount(classes)[classes] > 1)
+            if len(several):
+                one = int(several[0])
+                other = int(several[classes[several] == classes[one]][1])
+                there, back = self._path(after, one, other), self._path(after, other, one)
+                word = monoid.word(one)[::order] + (there + back) * k
+                return word[::order], (word + there)[::order]
+        raise AssertionError
+
+    def _back_and_forth(self, name: str, k: int, on_tier: bool) -> Witness | None:
+        """Two strings that break Knast's identity at the states and elements that are found."""
+        if (found := self._dot_depth_violation(on_tier)) is None:
+            return None
+        monoid, (r, s, q, p) = self.monoid, found
+        idempotents = self._idempotents(on_tier)
+
+        def stay(state: int, element: int) -> Letters:
+            keeps = monoid.elements[idempotents, state] == state
+            keeps &= monoid.products[idempotents, element] == element
+            return self._long(int(idempotents[keeps][0]), k)
+
+        e, f = stay(r, q), stay(s, p)
+        x, y = self._path(self._columns.T, r, s), self._path(self._columns.T, s, r)
+        z, t = self._path(monoid.preceding, p, q)[::-1], self._path(monoid.preceding, q, p)[::-1]
+        before = (*self._access[r], *(e + x + f + y) * k, *e)
+        behind = (*(z + f + t + e) * k, *monoid.word(q))
+        return self._sorted(name, k, before + behind, before + x + f + t + e + behind)
+
+    @cached_property
+    def _access(self) -> list[Letters]:
+        """A shortest string that leads to each state."""
+        words: dict[int, Letters] = {self._start: ()}
+        queue = [self._start]
+        for state in queue:
+            for letter, after in zip(self._letters, self._columns[:, state], strict=True):
+                if int(after) not in words:
+                    words[int(after)] = (*words[state], int(letter))
+                    queue.append(int(after))
+        return [words[state] for state in range(len(self._accepting))]
+
+    def _long(self, idempotent: int, k: int) -> Letters:
+        """A string of at least k - 1 letters that makes an idempotent of the semigroup."""
+        letter = int(self._letters[self._neutral][0]) if not idempotent else -1
+        word = self.monoid.word(idempotent) if idempotent else (letter,)
+        return word * max(1, -(-(k - 1) // len(word)))
+
+    def _apart(self, name: str, k: int, one: Letters, other: Letters) -> Witness:
+        """A witness of two strings that make different elements: what stands around them tells."""
+        pairs = [
+            (self._run(state, one), self._run(state, other))
+            for state in range(len(self._accepting))
+        ]
+        differ = self._accepting[:, None] != self._accepting
+        start, suffix = self._search(pairs, differ) or (0, ())
+        prefix = self._access[start]
+        return self._sorted(name, k, prefix + one + suffix, prefix + other + suffix)
+
+    def _sorted(self, name: str, k: int, one: Letters, other: Letters) -> Witness:
+        if self._ends_in(self._accepting, other):
+            one, other = other, one
+        return Witness(name, k, (one,), (other,))
+
+    def _run(self, state: int, word: Letters) -> int:
+        for letter in word:
+            state = int(self._automaton.table[state, letter])
+        return state
+
+    def _ends_in(self, accepting: Bool[np.ndarray, " state"], word: Letters) -> bool:
+        return bool(accepting[self._run(self._start, word)])
+
+    def _path(self, following: Int64[np.ndarray, "vertex letter"], start: int, end: int) -> Letters:
+        """The letters of a shortest walk."""
+        words: dict[int, Letters] = {start: ()}
+        queue = [start]
+        for vertex in queue:
+            if vertex == end:
+                break
+            for letter, after in zip(self._letters, following[vertex], strict=True):
+                if int(after) not in words:
+                    words[int(after)] = (*words[vertex], int(letter))
+                    queue.append(int(after))
+        return words[end]
+
+    def _search(
+        self, pairs: Sequence[tuple[int, int]], goal: Bool[np.ndarray, "state state"]
+    ) -> tuple[int, Letters] | None:
+        """The number of a pair of states, and a shortest string that leads from it to a goal."""
+        states = len(goal)
+        first = np.array([one * states + other for one, other in pairs], dtype=np.int64)
+        # Of each pair that is met, the one before it and the letter; -2 where it was not met.
+        before = np.full(states**2, -2)
+        by = np.zeros(states**2, dtype=np.int64)
+        codes = np.unique(first)
+        before[codes] = -1
+        while len(codes):
+            if len(met := codes[goal.ravel()[codes]]):
+                code, word = int(met[0]), []
+                while before[code] >= 0:
+                    word.append(int(self._letters[by[code]]))
+                    code = int(before[code])
+                return int(np.flatnonzero(first == code)[0]), tuple(reversed(word))
+            one, other = np.divmod(codes, states)
+            after = (self._columns[:, one] * states + self._columns[:, other]).ravel()
+            fresh = np.flatnonzero(before[after] == -2)
+            reached, places = np.unique(after[fresh], return_index=True)
+            by[reached], origin = np.divmod(fresh[places], len(codes))
+            before[reached] = codes[origin]
+            codes = reached
+        return None
 
     def _columns_of(self, on_tier: bool) -> Int64[np.ndarray, "letter state"]:
         return self._columns[~self._neutral] if on_tier else self._columns
@@ -377,31 +629,38 @@ class Subregular:
 
         None where some strings of every length keep two apart.
         """
-        within = (groups[:, None] == groups) & (groups >= 0) & ~np.eye(len(groups), dtype=bool)
-        columns, apart, steps = self._columns_of(on_tier), within, 0
-        while apart.any():
-            first, second = np.nonzero(apart)
-            after = np.zeros_like(apart)
-            after[columns[:, first], columns[:, second]] = True
-            after &= within
-            if (after == apart).all():
+        before, steps = None, 0
+        for apart in self._apart_after(groups, on_tier):
+            if not apart.any():
+                return steps
+            if before is not None and (apart == before).all():
                 return None
-            apart, steps = after, steps + 1
+            before, steps = apart, steps + 1
         return steps
 
-    def _deletion(self, accepting: Bool[np.ndarray, " state"]) -> tuple[int, int] | None:
-        """A state and a letter without which some string is not accepted that was; None: none."""
+    def _apart_after(
+        self, groups: Int64[np.ndarray, " state"], on_tier: bool
+    ) -> Iterator[Bool[np.ndarray, "state state"]]:
+        """Which two states of one group some strings of 0 letters, of 1, of 2 ... lead to from two
+        of one group, all the way.
+        """
+        within = (groups[:, None] == groups) & (groups >= 0) & ~np.eye(len(groups), dtype=bool)
+        columns, apart = self._columns_of(on_tier), within
+        while True:
+            yield apart
+            first, second = np.nonzero(apart)
+            apart = np.zeros_like(within)
+            apart[columns[:, first], columns[:, second]] = True
+            apart &= within
+
+    def _deletion(self, accepting: Bool[np.ndarray, " state"]) -> tuple[int, int, Letters] | None:
+        """A state, a letter and a string: with the letter it is accepted, without it is not."""
         letters, states = np.nonzero(self._columns != np.arange(len(accepting)))
-        codes = np.unique(self._columns[letters, states] * len(accepting) + states)
-        seen = np.zeros(len(accepting) ** 2, dtype=bool)
-        while len(codes):
-            seen[codes] = True
-            first, second = np.divmod(codes, len(accepting))
-            if (accepting[first] & ~accepting[second]).any():
-                return int(first[0]), int(second[0])
-            codes = np.unique(self._columns[:, first] * len(accepting) + self._columns[:, second])
-            codes = codes[~seen[codes]]
-        return None
+        pairs = zip(self._columns[letters, states].tolist(), states.tolist(), strict=True)
+        found = self._search(list(pairs), accepting[:, None] & ~accepting)
+        if found is None:
+            return None
+        return int(states[found[0]]), int(self._letters[letters[found[0]]]), found[1]
 
     def _subsequence_length(self, accepting: Bool[np.ndarray, " state"]) -> int | None:
         """The most letters of the least subsequences that no accepted string has."""
@@ -427,6 +686,47 @@ class Subregular:
 
         found = below(self._start)
         return None if found is None else max([1, *map(len, found)])
+
+    def _height(self) -> int | None:
+        """The least k of a piecewise testable language.
+
+        Two strings with the same subsequences of up to k letters are in it or not if and only if
+        those are that differ by one letter, u v and u a v. These have the same if and only if
+        u ends in p, and v begins with q, p + q = k, stretches such that each, going away from the
+        a, has all letters of the one before, and the first an a (Simon 1975). So k is one more
+        than the most stretches about a letter that matters.
+        """
+        states = len(self._accepting)
+        before: list[list[tuple[int, int]]] = [[] for _ in range(states)]
+        for letter, state in zip(*np.nonzero(self._columns >= 0), strict=True):
+            before[self._columns[letter, state]].append((1 << int(letter), int(state)))
+        columns = self._columns.T.tolist()
+
+        def to_start(state: int) -> Iterator[tuple[int, int]]:
+            yield from before[state]
+
+        def apart(pair: tuple[int, int]) -> Iterator[tuple[int, tuple[int, int]]]:
+            for letter, after in enumerate(zip(columns[pair[0]], columns[pair[1]], strict=True)):
+                if after[0] != after[1]:
+                    yield 1 << letter, after
+
+        def differ(pair: tuple[int, int]) -> bool:
+            return bool(self._accepting[pair[0]] != self._accepting[pair[1]])
+
+        ahead = _Stretches(to_start, lambda state: state == self._start)
+        behind = _Stretches(apart, differ)
+        try:
+            return 1 + max(
+                (
+                    ahead.most(state, 1 << letter, 0) + behind.most((state, after), 1 << letter, 0)
+                    for state in range(states)
+                    for letter, after in enumerate(columns[state])
+                    if after != state
+                ),
+                default=0,
+            )
+        except ConfigError:
+            return None
 
     def _idempotents(self, on_tier: bool) -> Int64[np.ndarray, " idempotent"]:
         """Those of the syntactic semigroup. The monoid's 1 is among them if a letter is neutral."""
@@ -475,12 +775,12 @@ class Subregular:
         idempotents = self._idempotents(on_tier)
         linked = np.zeros((states, size), dtype=bool)
         rows, columns = np.nonzero((elements[idempotents] == np.arange(states)).T)
-        codes = rows * size + idempotents[columns]
-        while len(codes):
-            linked.ravel()[codes] = True
-            rows, columns = np.divmod(codes, size)
-            codes = np.unique(rows[:, None] * size + monoid.following[columns])
-            codes = codes[~linked.ravel()[codes]]
+        columns = idempotents[columns]
+        while len(rows):
+            linked[rows, columns] = True
+            fresh = np.zeros_like(linked)
+            fresh[rows[:, None], monoid.following[columns]] = True
+            rows, columns = np.nonzero(fresh & ~linked)
         states_of, elements_of = np.nonzero(linked)
         _, components = _components(self._columns.T)
         number, left = _components(monoid.preceding)
@@ -528,15 +828,14 @@ class Subregular:
         Raises:
             ConfigError: there are too many factors.
         """
-        starts, moves = self._walks(k, on_tier) or (None, None)
-        if starts is None or moves is None:
+        if (walks := self._walks(k, on_tier)) is None:
             return None
-        t = 1
-        while not _counts_decide(starts, moves, t):
-            if t == (most or len(self._accepting)):
+        for t in range(1, (most or len(self._accepting)) + 1):
+            if (alike := _alike(*walks, t)) is None:
+                return t
+            if alike[0] == alike[1]:
                 return None
-            t += 1
-        return t
+        return None
 
     def _walks(self, k: int, on_tier: bool) -> "tuple[list[Node], dict[Node, list[Move]]] | None":
         columns = self._columns_of(on_tier)
@@ -568,12 +867,12 @@ class Subregular:
         _, places = _components(other)
         counted |= places[before] != places[after]
         moves: dict[Node, list[Move]] = {}
-        rows, letter = np.nonzero(counted[factors])
-        ends = following[rows, letter]
+        rows, chosen = np.nonzero(counted[factors])
+        ends = following[rows, chosen]
         edges = np.unique(
             np.column_stack(
                 [
-                    components[rows], places[vertex[rows]], factors[rows, letter],
+                    components[rows], places[vertex[rows]], factors[rows, chosen],
                     components[ends], places[vertex[ends]],
                 ]
             ),
@@ -593,35 +892,102 @@ Move = tuple[int, Node]
 """A factor that counts, and where it leads."""
 
 
-def _counts_decide(starts: list[Node], moves: dict[Node, list[Move]], t: int) -> bool:
-    """Whether what counts, up to t, and the last vertex give the component.
+def _alike(
+    starts: list[Node], moves: dict[Node, list[Move]], t: int
+) -> tuple[Counter[int], Counter[int]] | None:
+    """How often what counts occurs in two walks that end in different components, though they
+    begin and end at the same place and up to t they have as many of each; None if there are none.
+
+    Factors are looked at one by one, those that tell apart walks that were alike so far.
 
     Raises:
         ConfigError: there are too many numbers.
     """
+    looked_at: list[int] = []
+    while (walks := _undecided(starts, moves, t, looked_at)) is not None:
+        one, other = walks
+        apart = {x: abs(min(one[x], t) - min(other[x], t)) for x in one | other}
+        if not any(apart.values()):
+            return walks
+        looked_at.append(max(apart, key=lambda x: (apart[x], one[x] + other[x])))
+    return None
+
+
+def _undecided(
+    starts: list[Node], moves: dict[Node, list[Move]], t: int, looked_at: list[int]
+) -> tuple[Counter[int], Counter[int]] | None:
+    """Likewise two walks with as many of each factor that is looked at."""
     covered: set[Node] = set()
-    # A number for each factor that counts, as one: in a system of base t + 1.
-    factors = {factor for following in moves.values() for factor, _ in following}
-    units = {factor: (t + 1) ** place for place, factor in enumerate(sorted(factors))}
+    units = {factor: (t + 1) ** place for place, factor in enumerate(looked_at)}
     for start in starts:
         if start in covered:
             continue
-        reached = {(start[1], 0): start[0]}
-        queue = list(reached)
-        for place, counts in queue:
-            node = (reached[place, counts], place)
+        first = (start[1], 0)
+        reached = {first: (start[0], first, -1)}
+        queue = [first]
+
+        for key in queue:
+            place, counts = key
+            node = (reached[key][0], place)
             covered.add(node)
             for factor, (component, after) in moves.get(node, ()):
-                unit = units[factor]
-                key = (after, counts if counts // unit % (t + 1) == t else counts + unit)
-                if key not in reached:
-                    reached[key] = component
-                    queue.append(key)
-                elif reached[key] != component:
-                    return False
+                unit = units.get(factor, 0)
+                full = not unit or counts // unit % (t + 1) == t
+                to = (after, counts if full else counts + unit)
+                if to not in reached:
+                    reached[to] = (component, key, factor)
+                    queue.append(to)
+                elif reached[to][0] != component:
+                    one, other = _factors_of(reached, key), _factors_of(reached, to)
+                    return Counter([*one, factor]), Counter(other)
             if len(queue) > MAX_COUNTS:
                 raise ConfigError(f"there are more than {MAX_COUNTS:,} numbers of factors")
-    return True
+    return None
+
+
+def _factors_of(
+    reached: Mapping[tuple[int, int], tuple[int, tuple[int, int], int]], key: tuple[int, int]
+) -> Iterator[int]:
+    while (step := reached[key])[2] >= 0:
+        yield step[2]
+        key = step[1]
+
+
+class _Stretches(Generic[State]):
+    """The most stretches of a walk over letters, of which each has all letters of the last."""
+
+    def __init__(
+        self,
+        steps: Callable[[State], Iterable[tuple[int, State]]],
+        ends: Callable[[State], bool],
+    ) -> None:
+        self._steps = steps
+        self._ends = ends
+        self._most: dict[tuple[State, int, int], float] = {}
+
+    def most(self, state: State, last: int, own: int) -> float:
+        """As many as can still follow, to an end; -inf where none is reached.
+
+        Args:
+            state: where the walk is.
+            last: the letters of the last stretch, as bits.
+            own: those of this one so far.
+        """
+        key = (state, last, own)
+        if key in self._most:
+            return self._most[key]
+        if len(self._most) > MAX_STRETCHES:
+            raise ConfigError(f"there are more than {MAX_STRETCHES:,} stretches")
+        most = 0 if self._ends(state) else -math.inf
+        for letter, after in self._steps(state):
+            letters = own | letter
+            if last & ~letters:
+                if letters != own or after != state:
+                    most = max(most, self.most(after, last, letters))
+            else:
+                most = max(most, 1 + self.most(after, letters, 0))
+        self._most[key] = most
+        return most
 
 
 def _components(
@@ -637,7 +1003,8 @@ def _components(
     return int(count), components.astype(np.int64)
 
 
-def _is_acyclic(following: Int64[np.ndarray, "vertex edge"]) -> bool:
+def is_acyclic(following: Int64[np.ndarray, "vertex edge"]) -> bool:
+    """Whether a graph has no circles but those of one vertex."""
     return _components(following)[0] == len(following)
 
 

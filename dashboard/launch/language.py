@@ -21,7 +21,7 @@ from seqcls.sampling.balanced import BalancedStrings
 from seqcls.strings.datasets import remember
 from seqcls.tasks import TASKS, LanguageTask
 from seqcls.tasks.files import OfRows
-from seqcls.theory.classes import Undecided
+from seqcls.theory.classes import RegularClass, Undecided
 from seqcls.theory.predictions import NETWORK_FIELDS, theory_of
 from sweeps.access import control, refuse_writes
 from sweeps.api import existing
@@ -104,7 +104,9 @@ def _show_theory(
         st.caption(verbatim(f"Class {said[0].language.describe()}."))
         return
     sentences = dict.fromkeys(each.first.sentence for each in said)
-    st.caption(verbatim(f"{said[0].language.name}; {'; or '.join(sentences)}."))
+    known = said[0].language
+    name = known.smallest_words if isinstance(known, RegularClass) else known.name
+    st.caption(verbatim(f"{name}; {'; or '.join(sentences)}."))
 
 
 # Not among the keys that the form keeps: the state of an uploader cannot be set.

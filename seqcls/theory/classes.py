@@ -4,11 +4,13 @@ What decides is the syntactic monoid of the language: the maps that strings make
 the automaton.
 """
 
-from dataclasses import dataclass
-from functools import lru_cache
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
 
 from seqcls.errors import ConfigError
-from seqcls.monoids import monoid_of
+from seqcls.monoids import Table, monoid_of
+from seqcls.subregular import Membership, Subregular, Witness, is_acyclic
 from seqcls.tasks import Task
 from seqcls.tasks.base import LanguageTask, NotRegular
 
@@ -17,12 +19,17 @@ from seqcls.tasks.base import LanguageTask, NotRegular
 class RegularClass:
     """A regular language, as its syntactic monoid has it."""
 
+    automaton: Table = field(repr=False, compare=False)
+    """The minimal automaton."""
+    alphabet: Sequence[str] = field(repr=False)
     states: int
     """States of the minimal automaton."""
     size: int
     """Elements of the monoid."""
     is_commutative: bool
     is_star_free: bool
+    is_r_trivial: bool
+    """Whether no letters lead from an element of the monoid to another and back."""
     is_quasi_aperiodic: bool
     is_solvable: bool
     is_cyclic_group: bool
@@ -38,6 +45,31 @@ class RegularClass:
             return "quasi-aperiodic"
         return "solvable groups" if self.is_solvable else "a group that is not solvable"
 
+    @cached_property
+    def smallest(self) -> tuple[Membership, ...] | str:
+        """The smallest classes of all that are known, or why they are not decided."""
+        try:
+            return Subregular(self.automaton).smallest
+        except ConfigError as error:
+            return str(error)
+
+    @property
+    def smallest_words(self) -> str:
+        """These in words, such as: strictly local (k = 2) and strictly piecewise (k = 2)."""
+        if isinstance(self.smallest, str):
+            return f"whether it is in a smaller class is not decided: {self.smallest}"
+        words = [found.describe(self.alphabet) for found in self.smallest]
+        return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
+
+    def witnesses(self) -> list[Witness]:
+        """Why the language is in none of the classes next below the smallest ones, of those where
+        strings show it.
+        """
+        if isinstance(self.smallest, str):
+            return []
+        decided = Subregular(self.automaton)
+        return [found for name in decided.missed if (found := decided.witness(name)) is not None]
+
     def describe(self) -> str:
         """The class in one sentence's words."""
         means = {
@@ -47,10 +79,11 @@ class RegularClass:
             "solvable",
             "a group that is not solvable": "NC1-complete",
         }
+        smaller = f"{self.smallest_words}; " if self.smallest_words != self.name else ""
         order = "letter counts decide" if self.is_commutative else "the order of tokens matters"
         return (
-            f"regular, {self.name} ({means[self.name]}); {order}; {_count(self.states, 'state')}, "
-            f"{_count(self.size, 'element')} in the monoid"
+            f"regular, {self.name} ({means[self.name]}); {smaller}{order}; "
+            f"{_count(self.states, 'state')}, {_count(self.size, 'element')} in the monoid"
         )
 
 
@@ -99,22 +132,22 @@ def class_of(task: Task) -> LanguageClass:
         return (
             Undecided("the task gives no automaton and states no class")
             if automaton is None
-            else _decide(automaton)
+            else _decide(automaton, task.alphabet)
         )
     except ConfigError as error:
         return Undecided(str(error))
 
 
-def _decide(automaton: object) -> RegularClass:
-    from seqcls.tasks.automaton import Automaton
-
-    assert isinstance(automaton, Automaton)
+def _decide(automaton: Table, alphabet: Sequence[str]) -> RegularClass:
     monoid = monoid_of(automaton)
     return RegularClass(
+        automaton=automaton,
+        alphabet=alphabet,
         states=len(automaton.table),
         size=len(monoid.elements),
         is_commutative=monoid.is_commutative,
         is_star_free=monoid.is_aperiodic,
+        is_r_trivial=is_acyclic(monoid.following),
         is_quasi_aperiodic=monoid.is_quasi_aperiodic(),
         is_solvable=monoid.is_solvable(),
         is_cyclic_group=monoid.is_cyclic_group,

@@ -82,6 +82,12 @@ def _masked_beyond_star_free(known: LanguageClass, network: NetworkConfig) -> bo
     return not star_free and usual and _causal_without_positions(network)
 
 
+def _masked_beyond_r_trivial(known: LanguageClass, network: NetworkConfig) -> bool:
+    beyond = isinstance(known, RegularClass) and known.is_star_free and not known.is_r_trivial
+    usual = (network.attention_scale, network.readout) == ("sqrt", "last")
+    return beyond and usual and _causal_without_positions(network)
+
+
 def _counting_by_attention(known: LanguageClass, network: NetworkConfig) -> bool:
     counts = isinstance(known, Stated) and known.hierarchy.counts
     return counts and network.readout == "last" and _causal_without_positions(network)
@@ -213,6 +219,16 @@ STATEMENTS = (
         "Li & Cotterell 2025, Characterizing the Expressivity of Fixed-Precision Transformer "
         "Language Models",
         of_mean=_SIGN_SETTLES,
+    ),
+    Statement(
+        "masked_r_trivial",
+        "cannot",
+        _masked_beyond_r_trivial,
+        "its syntactic monoid is not R-trivial: letters lead from one element to another and back, "
+        "and causal soft attention without positions knows only what has occurred, in which order",
+        FIXED_BITS,
+        "Li & Cotterell 2025, Characterizing the Expressivity of Fixed-Precision Transformer "
+        "Language Models",
     ),
     Statement(
         "counting_attention",

@@ -7,9 +7,11 @@ from seqcls.errors import ConfigError
 from seqcls.models import MODELS
 from seqcls.models.positions import POSITIONS
 from seqcls.problem import language
+from seqcls.strings.tokenizer import Tokenizer
+from seqcls.subregular import CLASSES
 from seqcls.tasks import TASKS
 from seqcls.text import nearest
-from seqcls.theory.classes import Undecided
+from seqcls.theory.classes import RegularClass, Undecided
 from seqcls.theory.predictions import NETWORK_FIELDS, TheoryPrediction, theory_of
 from sweeps.grid.spec import with_digests
 
@@ -27,12 +29,40 @@ class PredictedNetwork(NamedTuple):
     """What applies; the first decides."""
 
 
+class ClassOfTask(NamedTuple):
+    """A class that holds a task's language, and none that is smaller does."""
+
+    name: str
+    words: str
+    k: int | None
+    t: int | None
+    tier: tuple[str, ...] | None
+    definition: str
+    test: str
+    source: str
+
+
+class WitnessOfTask(NamedTuple):
+    """Strings that show that a language is not in a class, of width k."""
+
+    name: str
+    k: int
+    inside: tuple[str, ...]
+    outside: tuple[str, ...]
+    because: str
+
+
 class TheoryOfTask(NamedTuple):
     """A task's class and what follows from it."""
 
     task: str
     """In a sentence."""
     language: str
+    """Its class, in a sentence."""
+    classes: tuple[ClassOfTask, ...]
+    """The smallest classes of a regular language that are known to hold it."""
+    witnesses: tuple[WitnessOfTask, ...]
+    """Why it is in none of the next smaller ones."""
     networks: tuple[PredictedNetwork, ...]
 
 
@@ -76,7 +106,41 @@ def theory(task: str, **fields: Any) -> TheoryOfTask:
         else _networks()
     )
     said = [PredictedNetwork(x, theory_of(settings | x).predictions) for x in networks]
-    return TheoryOfTask(described, decided.describe(), tuple(said))
+    classes, witnesses = _classes(decided) if isinstance(decided, RegularClass) else ((), ())
+    return TheoryOfTask(described, decided.describe(), classes, witnesses, tuple(said))
+
+
+def _classes(
+    decided: RegularClass,
+) -> tuple[tuple[ClassOfTask, ...], tuple[WitnessOfTask, ...]]:
+    """Tokens and strings spelled out."""
+    alphabet, spell = decided.alphabet, Tokenizer(decided.alphabet).spell
+    if isinstance(decided.smallest, str):
+        return (), ()
+    classes = tuple(
+        ClassOfTask(
+            name=found.name,
+            words=found.describe(alphabet),
+            k=found.k,
+            t=found.t,
+            tier=None if found.tier is None else tuple(alphabet[x] for x in found.tier),
+            definition=CLASSES[found.name].definition,
+            test=CLASSES[found.name].test,
+            source=CLASSES[found.name].source,
+        )
+        for found in decided.smallest
+    )
+    witnesses = tuple(
+        WitnessOfTask(
+            each.name,
+            each.k,
+            tuple(map(spell, each.inside)),
+            tuple(map(spell, each.outside)),
+            each.describe(alphabet),
+        )
+        for each in decided.witnesses()
+    )
+    return classes, witnesses
 
 
 def _networks_by_readout(network: dict[str, Any]) -> list[dict[str, Any]]:
