@@ -310,14 +310,12 @@ def belongs(
         return False
     if k is None:
         return True
+    base, on_tier = name.removeprefix("T"), name.startswith("T")
+    if base in {"LT", "LTT"} and (found.k is None or t is not None):
+        return decided.threshold(k, on_tier, 1 if base == "LT" else t) is not None
     if found.k is None:
         raise ConfigError(f"the least k of {name} is not known here")
-    if name == "Zp":
-        return found.k == k
-    if t is None or found.t is None or found.k > k:
-        return found.k <= k
-    at = decided.threshold(k, on_tier=name.startswith("T"))
-    return at is not None and at <= t
+    return found.k == k if name == "Zp" else found.k <= k
 
 
 class Subregular:
@@ -383,6 +381,9 @@ class Subregular:
     def _decide(self, name: str) -> Membership | None:
         on_tier = name.startswith("T")
         base = name.removeprefix("T")
+        if on_tier and not self._neutral.any():
+            same = self.find(base)
+            return None if same is None else Membership(name, same.k, same.t, self.tier)
         accepting = self._accepting != base.startswith("co")
         k: int | None = None
         t: int | None = None
@@ -398,13 +399,13 @@ class Subregular:
                 held = steps is not None
                 k = None if steps is None else steps + 1
             case "SP":
-                held = self.find("PT") is not None and self._deletion(accepting) is None
+                held = self._is_j_trivial and self._deletion(accepting) is None
                 k = self._subsequence_length(accepting) if held else None
             case "LT" | "LTT" as local:
                 held = self.find("SF") is not None and self._local_violation(local, on_tier) is None
                 k, t = self._width(local, on_tier) if held else (None, None)
             case "PT":
-                held = is_acyclic(self.monoid.following) and is_acyclic(self.monoid.preceding)
+                held = self._is_j_trivial
                 k = self._height() if held else None
             case "PLT":
                 held = self.find("SF") is not None and self._dot_depth_violation(on_tier) is None
@@ -629,6 +630,10 @@ class Subregular:
 
         None where some strings of every length keep two apart.
         """
+        for column in self._columns_of(on_tier):
+            kept = groups[(column == np.arange(len(column))) & (groups >= 0)]
+            if len(np.unique(kept)) < len(kept):
+                return None
         before, steps = None, 0
         for apart in self._apart_after(groups, on_tier):
             if not apart.any():
@@ -684,7 +689,10 @@ class Subregular:
                 least[state] = kept if len(kept) <= MAX_SUBSEQUENCES else None
             return least[state]
 
-        found = below(self._start)
+        try:
+            found = below(self._start)
+        except RecursionError:
+            return None
         return None if found is None else max([1, *map(len, found)])
 
     def _height(self) -> int | None:
@@ -725,8 +733,12 @@ class Subregular:
                 ),
                 default=0,
             )
-        except ConfigError:
+        except (ConfigError, RecursionError):
             return None
+
+    @cached_property
+    def _is_j_trivial(self) -> bool:
+        return is_acyclic(self.monoid.following) and is_acyclic(self.monoid.preceding)
 
     def _idempotents(self, on_tier: bool) -> Int64[np.ndarray, " idempotent"]:
         """Those of the syntactic semigroup. The monoid's 1 is among them if a letter is neutral."""
@@ -919,29 +931,43 @@ def _undecided(
     """Likewise two walks with as many of each factor that is looked at."""
     covered: set[Node] = set()
     units = {factor: (t + 1) ** place for place, factor in enumerate(looked_at)}
+    left = {node[0] for node, steps in moves.items() if any(x[0] != node[0] for _, x in steps)}
+    ends = Counter(x[0] for steps in moves.values() for _, x in steps if x[0] not in left)
+    last = max(ends, key=lambda component: ends[component], default=-1)
     for start in starts:
-        if start in covered:
+        if start in covered or start[0] == last:
             continue
         first = (start[1], 0)
         reached = {first: (start[0], first, -1)}
-        queue = [first]
-
-        for key in queue:
-            place, counts = key
-            node = (reached[key][0], place)
-            covered.add(node)
-            for factor, (component, after) in moves.get(node, ()):
-                unit = units.get(factor, 0)
-                full = not unit or counts // unit % (t + 1) == t
-                to = (after, counts if full else counts + unit)
-                if to not in reached:
+        queue, ended = [first], list[tuple[int, int]]()
+        for keys in (queue, ended):
+            # Of walks that have come to the last component, which they never leave, only those
+            # go on that may still have the numbers of one that has not.
+            numbers = {counts for _, counts in queue} if keys is ended else set()
+            within: dict[int, bool] = {}
+            bounds = np.array([[x // unit % (t + 1) for unit in units.values()] for x in numbers])
+            for key in keys:
+                place, counts = key
+                node = (reached[key][0], place)
+                covered.add(node)
+                for factor, (component, after) in moves.get(node, ()):
+                    unit = units.get(factor, 0)
+                    full = not unit or counts // unit % (t + 1) == t
+                    to = (after, counts if full else counts + unit)
+                    if to in reached:
+                        if reached[to][0] != component:
+                            one, other = _factors_of(reached, key), _factors_of(reached, to)
+                            return Counter([*one, factor]), Counter(other)
+                        continue
+                    if keys is ended and to[1] not in within:
+                        own = [to[1] // unit % (t + 1) for unit in units.values()]
+                        within[to[1]] = bool((bounds >= own).all(axis=1).any())
+                    if keys is ended and not within[to[1]]:
+                        continue
                     reached[to] = (component, key, factor)
-                    queue.append(to)
-                elif reached[to][0] != component:
-                    one, other = _factors_of(reached, key), _factors_of(reached, to)
-                    return Counter([*one, factor]), Counter(other)
-            if len(queue) > MAX_COUNTS:
-                raise ConfigError(f"there are more than {MAX_COUNTS:,} numbers of factors")
+                    (ended if component == last else queue).append(to)
+                if len(reached) > MAX_COUNTS:
+                    raise ConfigError(f"there are more than {MAX_COUNTS:,} numbers of factors")
     return None
 
 
@@ -963,6 +989,7 @@ class _Stretches(Generic[State]):
     ) -> None:
         self._steps = steps
         self._ends = ends
+        self._after: dict[State, list[tuple[int, State]]] = {}
         self._most: dict[tuple[State, int, int], float] = {}
 
     def most(self, state: State, last: int, own: int) -> float:
@@ -978,14 +1005,19 @@ class _Stretches(Generic[State]):
             return self._most[key]
         if len(self._most) > MAX_STRETCHES:
             raise ConfigError(f"there are more than {MAX_STRETCHES:,} stretches")
+        if state not in self._after:
+            self._after[state] = list(self._steps(state))
         most = 0 if self._ends(state) else -math.inf
-        for letter, after in self._steps(state):
+        for letter, after in self._after[state]:
             letters = own | letter
-            if last & ~letters:
-                if letters != own or after != state:
-                    most = max(most, self.most(after, last, letters))
+            if not last & ~letters:
+                more = 1 + self.most(after, letters, 0)
+            elif letters != own or after != state:
+                more = self.most(after, last, letters)
             else:
-                most = max(most, 1 + self.most(after, letters, 0))
+                continue
+            if more > most:
+                most = more
         self._most[key] = most
         return most
 
