@@ -8,10 +8,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 
+import numpy as np
+
 from seqcls.errors import ConfigError
 from seqcls.monoids import Table, monoid_of
 from seqcls.subregular import Membership, Subregular, Witness, is_acyclic
 from seqcls.tasks import Task
+from seqcls.tasks.automaton import minimize
 from seqcls.tasks.base import LanguageTask, NotRegular
 
 
@@ -28,8 +31,6 @@ class RegularClass:
     """Elements of the monoid."""
     is_commutative: bool
     is_star_free: bool
-    is_r_trivial: bool
-    """Whether no letters lead from an element of the monoid to another and back."""
     is_quasi_aperiodic: bool
     is_solvable: bool
     is_cyclic_group: bool
@@ -44,6 +45,18 @@ class RegularClass:
         if self.is_quasi_aperiodic:
             return "quasi-aperiodic"
         return "solvable groups" if self.is_solvable else "a group that is not solvable"
+
+    @cached_property
+    def is_r_trivial_before_the_end(self) -> bool:
+        """Whether of strings that end with the same letter those before it are of a language whose
+        minimal automaton has no circles but those of one state: its monoid is R-trivial (Brzozowski
+        & Fich 1980).
+        """
+        table, accepting = self.automaton.table, self.automaton.accepting
+        befores = np.unique(accepting[table], axis=1).T
+        return all(
+            is_acyclic(minimize(table, before, self.automaton.start).table) for before in befores
+        )
 
     @cached_property
     def smallest(self) -> tuple[Membership, ...] | str:
@@ -147,7 +160,6 @@ def _decide(automaton: Table, alphabet: Sequence[str]) -> RegularClass:
         size=len(monoid.elements),
         is_commutative=monoid.is_commutative,
         is_star_free=monoid.is_aperiodic,
-        is_r_trivial=is_acyclic(monoid.following),
         is_quasi_aperiodic=monoid.is_quasi_aperiodic(),
         is_solvable=monoid.is_solvable(),
         is_cyclic_group=monoid.is_cyclic_group,
