@@ -225,9 +225,8 @@ STATEMENTS = (
         "masked_r_trivial",
         "cannot",
         _masked_beyond_r_trivial,
-        "what comes before the last token leads from one state to another and back, and causal soft "
-        "attention without positions knows only what has occurred, in which order: before the last "
-        "token, R-trivial languages",
+        "what comes before the last token leads from one state to another and back, and of that "
+        "causal soft attention without positions recognizes only R-trivial languages",
         FIXED_BITS,
         "Li & Cotterell 2025, Characterizing the Expressivity of Fixed-Precision Transformer "
         "Language Models",
