@@ -11,8 +11,8 @@ from functools import cached_property, lru_cache
 import numpy as np
 
 from seqcls.errors import ConfigError
-from seqcls.monoids import Table, monoid_of
-from seqcls.subregular import Membership, Subregular, Witness, is_acyclic
+from seqcls.monoids import Table, is_acyclic, monoid_of
+from seqcls.subregular import Membership, Subregular, Witness, find_witness
 from seqcls.tasks import Task
 from seqcls.tasks.automaton import minimize
 from seqcls.tasks.base import LanguageTask, NotRegular
@@ -81,7 +81,9 @@ class RegularClass:
         if isinstance(self.smallest, str):
             return []
         decided = Subregular(self.automaton)
-        return [found for name in decided.missed if (found := decided.witness(name)) is not None]
+        return [
+            found for name in decided.missed if (found := find_witness(decided, name)) is not None
+        ]
 
     def describe(self) -> str:
         """The class in one sentence's words."""

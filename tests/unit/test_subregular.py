@@ -9,10 +9,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from seqcls import subregular
 from seqcls.errors import ConfigError
-from seqcls.monoids import Table
-from seqcls.subregular import CLASSES, Letters, Subregular, Witness, belongs, smallest_classes
+from seqcls.monoids import MAX_STATES, Table
+from seqcls.subregular import (
+    CLASSES,
+    Subregular,
+    Witness,
+    belongs,
+    find_witness,
+    smallest_classes,
+)
+from seqcls.subregular.classes import ALIKE, Letters
 from seqcls.tasks.automaton import Automaton, minimize
 from seqcls.tasks.regular import minimal_automaton
 from sweeps.api.task_theory import theory
@@ -63,16 +70,16 @@ def test_witnesses_look_alike_to_the_class_that_they_refute(pattern: str, k: int
     made, _ = automaton(pattern)
     decided = Subregular(made)
     for name in CLASSES:
-        witness = decided.witness(name, k)
+        witness = find_witness(decided, name, k)
         if witness is not None:
             assert_refutes(made, witness, decided.tier)
 
 
 def test_every_class_that_strings_refute_has_a_witness() -> None:
     decided = Subregular(automaton("(a(ab)*b)*")[0])
-    for name in subregular._ALIKE:
-        assert (decided.witness(name) is None) == (name == "SF"), name
-    assert Subregular(automaton("(aa)*")[0]).witness("SF") is not None
+    for name in ALIKE:
+        assert (find_witness(decided, name) is None) == (name == "SF"), name
+    assert find_witness(Subregular(automaton("(aa)*")[0]), "SF") is not None
 
 
 @pytest.mark.parametrize("path", sorted(PUBLISHED.glob("*.att")), ids=lambda path: path.stem)
@@ -110,14 +117,14 @@ def test_small_automata_are_decided_as_by_the_definitions(seed: int) -> None:
             assert belongs(made, "LTT", k, t) == decides(made, Factors(k, t)), made.table
         decided = Subregular(made)
         for name in CLASSES:
-            witness = decided.witness(name, 2)
+            witness = find_witness(decided, name, 2)
             if witness is not None:
                 assert decided.find(name) is None or name in {"definite", "SL", "coSL"}
                 assert_refutes(made, witness, decided.tier)
 
 
 def test_what_is_too_large_is_not_decided_in_one_line() -> None:
-    states = subregular.MAX_STATES + 1
+    states = MAX_STATES + 1
     table = np.minimum(np.arange(states)[:, None] + np.array([1, 1]), states - 1)
     large = Automaton(table, np.arange(states) == states - 1)
     with pytest.raises(ConfigError, match="has 2,001 states, more than 2,000"):
