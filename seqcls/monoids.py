@@ -8,8 +8,6 @@ from typing import Protocol
 
 import numpy as np
 from jaxtyping import Bool, Int64, UInt16
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
 
 from seqcls.errors import ConfigError
 
@@ -300,6 +298,10 @@ def components(
     following: Int64[np.ndarray, "vertex edge"],
 ) -> tuple[int, Int64[np.ndarray, " vertex"]]:
     """How many strong components a graph has, and in which each vertex is."""
+    # Takes half a second to load: only where a class is asked for.
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
     number, edges = following.shape
     before = np.repeat(np.arange(number), edges)
     graph = coo_array(
