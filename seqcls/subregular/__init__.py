@@ -36,7 +36,11 @@ def smallest_classes(automaton: Table) -> tuple[Membership, ...]:
     Raises:
         ConfigError: it is too large to be decided.
     """
-    return Subregular(automaton).smallest
+    decided = Subregular(automaton)
+    smallest = decided.smallest
+    if decided.undecided is not None:
+        raise ConfigError(decided.undecided)
+    return smallest
 
 
 def belongs(

@@ -39,6 +39,8 @@ class Subregular:
         self.tier: Letters = tuple(np.flatnonzero(~outside).tolist())
         """The letters that change any state: the smallest tier."""
         self.automaton = automaton
+        self.undecided: str | None = None
+        """Why some class was not decided, once the smallest ones are asked for."""
         self._found: dict[str, Membership | None] = {}
 
     @cached_property
@@ -48,13 +50,18 @@ class Subregular:
 
     @cached_property
     def smallest(self) -> tuple[Membership, ...]:
-        """The classes that it is in, without those that hold another of them."""
+        """The classes that it is in, without those that hold another of them; where some are not
+        decided, of the others.
+        """
         larger: set[str] = set()
         smallest = []
         for name in CLASSES:
-            if name not in larger and (found := self.find(name)) is not None:
-                smallest.append(found)
-                larger.update(larger_classes(name))
+            try:
+                if name not in larger and (found := self.find(name)) is not None:
+                    smallest.append(found)
+                    larger.update(larger_classes(name))
+            except ConfigError as error:
+                self.undecided = str(error)
         return tuple(smallest)
 
     @property
@@ -120,6 +127,7 @@ class Subregular:
         return Membership(name, k, t, self.tier if on_tier else None) if held else None
 
     def columns_of(self, on_tier: bool) -> Int64[np.ndarray, "letter state"]:
+        """Where letters lead; without those that do nothing, if there is a tier."""
         return self.columns[~self.neutral] if on_tier else self.columns
 
     def live(self, accepting: Bool[np.ndarray, " state"]) -> Bool[np.ndarray, " state"]:
@@ -131,8 +139,9 @@ class Subregular:
 
     def _is_finite(self, accepting: Bool[np.ndarray, " state"]) -> bool:
         live = self.live(accepting)
-        states = np.flatnonzero(live)
-        for _ in range(len(live)):
+        states, before = np.flatnonzero(live), -1
+        while len(states) not in (0, before):
+            before = len(states)
             states = np.unique(self.columns[:, states])
             states = states[live[states]]
         return not len(states)

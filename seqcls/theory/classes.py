@@ -59,31 +59,33 @@ class RegularClass:
         )
 
     @cached_property
-    def smallest(self) -> tuple[Membership, ...] | str:
-        """The smallest classes of all that are known, or why they are not decided."""
-        try:
-            return Subregular(self.automaton).smallest
-        except ConfigError as error:
-            return str(error)
+    def smallest(self) -> tuple[Membership, ...]:
+        """The smallest classes of all that are known, of those that are decided."""
+        return self._smallest[0]
+
+    @cached_property
+    def _smallest(self) -> tuple[tuple[Membership, ...], str | None]:
+        decided = Subregular(self.automaton)
+        return decided.smallest, decided.undecided
 
     @property
     def smallest_words(self) -> str:
         """These in words, such as: strictly local (k = 2) and strictly piecewise (k = 2)."""
-        if isinstance(self.smallest, str):
-            return f"whether it is in a smaller class is not decided: {self.smallest}"
-        words = [found.describe(self.alphabet) for found in self.smallest]
-        return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
+        found, undecided = self._smallest
+        words = [each.describe(self.alphabet) for each in found]
+        text = " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
+        if undecided is None:
+            return text
+        return f"{text} (whether it is in a smaller class is not decided: {undecided})"
 
     def witnesses(self) -> list[Witness]:
         """Why the language is in none of the classes next below the smallest ones, of those where
         strings show it.
         """
-        if isinstance(self.smallest, str):
+        if self._smallest[1] is not None:
             return []
         decided = Subregular(self.automaton)
-        return [
-            found for name in decided.missed if (found := find_witness(decided, name)) is not None
-        ]
+        return [x for name in decided.missed if (x := find_witness(decided, name)) is not None]
 
     def describe(self) -> str:
         """The class in one sentence's words."""
