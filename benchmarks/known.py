@@ -17,11 +17,14 @@ from typing import Any
 import altair as alt
 import pandas as pd
 import vl_convert
+from scipy import stats
 
-from seqcls.interpretability.wording import percent
+from seqcls.interpretability.wording import percent, percents
 from sweeps.api import lengths, open_store, runs
 from sweeps.results import LEARNED_AT, differing_fields
+from sweeps.statistics.populations import BORDER, RANDOM, language_shares
 from sweeps.store.databases.engine import Store
+from sweeps.store.reads.shortcuts import shortcuts_by_drawn
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 
@@ -72,6 +75,25 @@ class Comparison:
         return results_file(self.name)
 
 
+@dataclass(frozen=True)
+class Sample:
+    """Random languages of classes by networks: the sweep that trains them, and its page.
+
+    A sweep named `NAME_fresh` has other languages, with nothing else changed.
+    """
+
+    name: str
+    page: str
+
+    @property
+    def sweeps(self) -> tuple[str, ...]:
+        return self.name, f"{self.name}_fresh"
+
+    @property
+    def results(self) -> Path:
+        return results_file(self.name)
+
+
 def results_file(name: str) -> Path:
     return DOCS / "results" / f"{name}.csv"
 
@@ -102,6 +124,17 @@ COMPARISONS = (
     Comparison("recurrent", ((41, 500),)),
     Comparison("addition", ((23, 32), (33, 42))),
 )
+
+
+SAMPLES = (Sample("mlregtest_sample", "mlregtest.md"),)
+
+KINDS = {
+    "random_within": "SR",
+    "border_within": "SA",
+    "random_beyond": "LR",
+    "border_beyond": "LA",
+}
+"""The tests as MLRegTest names them: short or long strings, random or adversarial ones."""
 
 
 def finished_runs(store: Store, sweep: str) -> pd.DataFrame:
@@ -301,6 +334,162 @@ def sums(cells: pd.DataFrame, found: pd.DataFrame) -> str:
         for name, own in groups
     ]
     return "\n".join([told, "", "| models | all | learned | generalize |", "|---" * 4 + "|", *rows])
+
+
+# Samples of languages.
+
+LANGUAGE = ["language_class", "width", "language_seed"]
+
+
+def sampled_models(store: Store, sweeps: Sequence[str]) -> pd.DataFrame:
+    """One row a finished run of these sweeps, in their order.
+
+    Returns:
+        `LANGUAGE`, model (its name), fresh (whether it is not of the first sweep), model_seed and
+        epochs; tested and wrong strings, within and beyond trained lengths; accuracies on the
+        `KINDS` of tests; and what the reader of bigrams reaches of random and of border strings.
+    """
+    every = [finished_runs(store, name).assign(fresh=name != sweeps[0]) for name in sweeps]
+    found = pd.concat(every, ignore_index=True)
+    found["model"] = list(map(name_model, found.to_dict("records")))
+    read = shortcuts_by_drawn(store.reader(), found["config_id"].unique().tolist())
+    read = read[read["reader"] == "bigrams"]
+    for name, ways in (("random", RANDOM), ("border", BORDER)):
+        sums = read[read["drawn"].isin(ways)].groupby("config_id")[["tested", "right"]].sum()
+        found[f"bigrams_{name}"] = found["config_id"].map(sums["right"] / sums["tested"])
+    shares = [*KINDS, "bigrams_random", "bigrams_border"]
+    counts = [f"{name}_{part}" for part in PARTS for name in ("tested", "wrong")]
+    found[shares] = found[shares].astype(float).round(4)
+    return found[[*LANGUAGE, "model", "fresh", "model_seed", "epochs", *counts, *shares]]
+
+
+def sample_tables(sample: Sample, found: pd.DataFrame) -> dict[str, str]:
+    """The sample's tables and what they come to, by the names of their marks."""
+    models = with_outcomes(found).assign(language=list(map(str, found[LANGUAGE].to_numpy())))
+    outcomes = models["generalizes"].map({True: "generalizes", False: "fails beyond"})
+    models["outcome"] = outcomes.where(models["learned"], "not learned")
+    named = models[~models["fresh"]]
+    by = ["language_class", "model"]
+    shares = language_shares(named, by).set_index(by)
+    medians = language_medians(named, by)
+    texts = {
+        "learned": [_share(row, "learned") for row in shares.to_dict("records")],
+        "generalizing": [_share(row, "generalize") for row in shares.to_dict("records")],
+        "accuracies": [
+            " / ".join(percent(x, 0) for x in row) for row in medians.loc[shares.index].to_numpy()
+        ],
+    }
+    made = {
+        name: class_table(pd.Series(own, index=shares.index), named) for name, own in texts.items()
+    }
+    made["readers"] = readers_table(named)
+    made["reading"] = "\n".join(f"- {text}" for text in read_sample(models))
+    return {f"{sample.name}: {name}": text for name, text in made.items()}
+
+
+def language_medians(models: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
+    """Accuracies on the `KINDS` of tests: medians over languages of each's median over seeds."""
+    of_languages = models.groupby([*by, "language"])[list(KINDS)].median()
+    return of_languages.groupby(level=list(range(len(by)))).median()
+
+
+def _share(row: Mapping[Hashable, Any], part: str) -> str:
+    if not row[f"{part}_languages"]:
+        return "—"
+    ends = percents(row[f"{part}_low"], row[f"{part}_high"], 0)
+    return f"{percent(row[part], 0)} ({ends})"
+
+
+def class_table(texts: "pd.Series[str]", models: pd.DataFrame) -> str:
+    """A Markdown table: a row a class of languages, a column a network."""
+    heads = models["model"].unique()
+    rows = [
+        [str(name), *(texts.get((name, head), "") for head in heads)]
+        for name in models["language_class"].unique()
+    ]
+    return markdown([["class", *heads], *rows])
+
+
+def markdown(lines: Sequence[Sequence[str]]) -> str:
+    """A Markdown table, its head the first line."""
+    every = [lines[0], ["---"] * len(lines[0]), *lines[1:]]
+    return "\n".join(f"| {' | '.join(line)} |" for line in every)
+
+
+def readers_table(models: pd.DataFrame) -> str:
+    """A Markdown table: what the reader of bigrams reaches of each class, and the best network."""
+    languages = models.drop_duplicates("language").groupby("language_class", sort=False)
+    reached = languages[["bigrams_random", "bigrams_border"]].median()
+    medians = language_medians(models, ["language_class", "model"])
+    rows = []
+    for name, row in reached.iterrows():
+        best = medians.loc[name]["border_within"]
+        told = f"{best.idxmax()}: {percent(best.max(), 0)}"
+        rows.append([str(name), *(percent(x, 0) for x in row), told])
+    heads = ["class", "bigrams, random", "bigrams, border", "best network at the border (SA)"]
+    return markdown([heads, *rows])
+
+
+def read_sample(models: pd.DataFrame) -> list[str]:
+    """What the sample comes to, of its languages and of fresh ones: sentences in Markdown."""
+    named = _read_languages(models[~models["fresh"]])
+    fresh = _read_languages(models[models["fresh"]]) if models["fresh"].any() else {}
+    return [
+        f"**{title}**: {text}." + (f" Of fresh languages: {fresh[what][1]}." if fresh else "")
+        for what, (title, text) in named.items()
+    ]
+
+
+DECEIVED = 0.9
+"""The accuracy at the border below which that on random strings has deceived."""
+
+
+def _read_languages(models: pd.DataFrame) -> dict[str, tuple[str, str]]:
+    """What the kind of test, the class and the network come to, and the border: titles and texts.
+
+    Tests are over languages: Friedman's where the same are asked, else that of Kruskal and Wallis.
+    """
+    cells = models.groupby(["language_class", "language", "model"])[list(KINDS)].median()
+    kinds = ", ".join(f"{name} {percent(cells[x].median())}" for x, name in KINDS.items())
+    at_border = cells["border_within"].unstack("model")
+    networks = at_border.median()
+    of_class = [own for _, own in at_border.mean(axis=1).groupby("language_class")]
+    classes = pd.Series({own.index[0][0]: own.median() for own in of_class})
+    deceived = cells[cells["random_within"] >= LEARNED_AT]["border_within"] < DECEIVED
+    by_kind = stats.friedmanchisquare(*(cells[name] for name in KINDS)).pvalue
+    by_class = stats.kruskal(*of_class).pvalue
+    by_network = stats.friedmanchisquare(*(at_border[name] for name in at_border)).pvalue
+    return {
+        "kind": _tested(
+            "kind of test", by_kind, f"medians over languages and networks are {kinds}"
+        ),
+        "class": _tested("class", by_class, f"at the border (SA), {_ends(classes)}"),
+        "network": _tested("network", by_network, f"at the border (SA), {_ends(networks)}"),
+        "border": (
+            "Random strings deceive",
+            f"of {len(deceived)} pairs of a language and a network with "
+            f"{percent(LEARNED_AT, 0)} of random strings right (SR), {int(deceived.sum())} have "
+            f"less than {percent(DECEIVED, 0)} at the border (SA)",
+        ),
+    }
+
+
+def _ends(medians: "pd.Series[float]") -> str:
+    """The greatest and the least of medians over languages."""
+    first, last = medians.idxmax(), medians.idxmin()
+    return (
+        f"the median over languages is {percent(medians[first])} of {first} and "
+        f"{percent(medians[last])} of {last}"
+    )
+
+
+def _tested(what: str, p_value: float, text: str) -> tuple[str, str]:
+    matters = "matters" if p_value < 0.05 else "makes no difference that chance would not"
+    return f"The {what} {matters}", f"{text} ({_p(p_value)})"
+
+
+def _p(value: float) -> str:
+    return f"p = {value:.2g}" if value >= 0.001 else "p < 0.001"
 
 
 RECURRENT = ("rnn", "lstm")
@@ -506,6 +695,9 @@ def pages() -> dict[str, str]:
     for own in COMPARISONS:
         text = made.get(own.page) or (DOCS / own.page).read_text(encoding="utf-8")
         made[own.page] = put(text, {own.name: comparison_table(own, pd.read_csv(own.results))})
+    for sample in (x for x in SAMPLES if x.results.exists()):
+        text = made.get(sample.page) or (DOCS / sample.page).read_text(encoding="utf-8")
+        made[sample.page] = put(text, sample_tables(sample, pd.read_csv(sample.results)))
     return made
 
 
@@ -523,6 +715,10 @@ def write_results(db: str) -> None:
         if own.name in names:
             held = [name for name in own.sweeps if name in names]
             compared_models(store, held, own.ranges).to_csv(own.results, index=False)
+    for sample in SAMPLES:
+        if sample.name in names:
+            held = [name for name in sample.sweeps if name in names]
+            sampled_models(store, held).to_csv(sample.results, index=False)
 
 
 def main(databases: Sequence[str]) -> None:

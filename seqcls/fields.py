@@ -159,15 +159,19 @@ def language_fields(task: str) -> tuple[str, ...]:
     return ("task", *sorted(read))
 
 
-def language_of(fields: Mapping[str, Any]) -> str:
+def language_of(fields: Mapping[str, Any], datasets: Mapping[str, str] | None = None) -> str:
     """What a language is called: `contains_all, num_letters=3, required_letters=ab`.
 
     Args:
         fields: those of a configuration, or of its test set; one that is missing has its default.
+        datasets: what datasets are called, by their digests.
     """
     known = {**default_fields(), **fields}
+    known["dataset"] = (datasets or {}).get(known["dataset"], known["dataset"])
     _, *names = language_fields(known["task"])
-    return ", ".join([str(known["task"]), *(f"{name}={known[name]}" for name in names)])
+    # What may be left out of a language, and is, says nothing of it.
+    said = (f"{name}={known[name]}" for name in names if known[name] != "")
+    return ", ".join([str(known["task"]), *said])
 
 
 @lru_cache(maxsize=1)

@@ -9,14 +9,7 @@ from xdist.scheduler import LoadFileScheduling
 
 BROWSER = "tests/e2e/"
 UNIT = "tests/unit/"
-_EVERY_KIND = "tests/integration/test_every_section.py"
-WITH = {
-    "tests/integration/test_plugin_package.py": "tests/chaos/test_dask.py",
-    "tests/integration/test_datasets.py": _EVERY_KIND,
-    "tests/unit/test_figures.py": _EVERY_KIND,
-    "tests/unit/test_parameters.py": _EVERY_KIND,
-    "tests/unit/test_shortcuts.py": _EVERY_KIND,
-}
+WITH = {"tests/integration/test_plugin_package.py": "tests/chaos/test_dask.py"}
 """Files that share what takes long to train, and of which: in two processes it is trained twice."""
 
 

@@ -20,6 +20,7 @@ from seqcls.problem import configuration, language, resolve
 from seqcls.sampling.balanced import BalancedStrings
 from seqcls.strings.datasets import remember
 from seqcls.tasks import TASKS, LanguageTask
+from seqcls.tasks.files import OfRows
 from seqcls.theory.classes import RegularClass, Undecided
 from seqcls.theory.predictions import NETWORK_FIELDS, theory_of
 from sweeps.access import control, refuse_writes
@@ -52,10 +53,11 @@ def show_language(task: str, values: Values, read: Container[str]) -> str | None
         ConfigError: the settings are of no language.
     """
     settings = {field: values(field)[0] for field in TASKS[task].reads}
+    optional = getattr(TASKS[task], "optional", ())
     for name in ("alphabet", "pattern", "formula", "dataset"):
-        if settings.get(name) == "":
+        if settings.get(name) == "" and name not in optional:
             return name
-    if "dataset" in settings:
+    if issubclass(TASKS[task], OfRows):
         # Its rows are all that is known of it, and what they are is said above.
         return None
     # What an alphabet may be the configuration knows, not the language.
@@ -113,10 +115,10 @@ SUMMARY = "strings_summary"
 
 
 def choose_strings(task: str, key: str) -> str | None:
-    """Draws the choice of a file, or of strings that the database has.
+    """Draws the choice of a file, or of what the database has of one.
 
     Args:
-        task: the task that they are for, `file` or `pairs`.
+        task: the task that they are for, `file`, `pairs` or `automaton`.
         key: where the form keeps the digest of what is chosen.
 
     Returns:
@@ -124,13 +126,17 @@ def choose_strings(task: str, key: str) -> str | None:
     """
     state = st.session_state
     st.file_uploader(
-        "A file of strings",
+        "A file of an automaton" if task == "automaton" else "A file of strings",
         type=[ending[1:] for ending in ENDINGS],
         key=UPLOAD,
         on_change=_read_upload,
         args=(key,),
         max_upload_size=200,
-        **control("Columns: tokens, and label or target; optionally split and id."),
+        **control(
+            "AT&T text (.att), or what seqcls automaton writes as JSON or DOT."
+            if task == "automaton"
+            else "Columns: tokens, and label or target; optionally split and id."
+        ),
     )
     summary: Summary | None = state.get(SUMMARY)
     if summary is not None:
@@ -179,6 +185,8 @@ def _show_summary(summary: Summary, task: str) -> None:
         return
     if summary.task != task:
         st.warning(verbatim(f"{summary.path} is for task = {summary.task}; choose that task."))
-    frame = pd.DataFrame([asdict(part) for part in summary.parts])
-    st.dataframe(frame.rename(columns={"mean_length": "mean"}), hide_index=True, height="content")
-    st.caption(verbatim("; ".join([f"{summary.rows:,} rows", *summary.sentences]) + "."))
+    if summary.parts:
+        frame = pd.DataFrame([asdict(part) for part in summary.parts])
+        named = frame.rename(columns={"mean_length": "mean"})
+        st.dataframe(named, hide_index=True, height="content")
+    st.caption(verbatim("; ".join([summary.heading, *summary.sentences]) + "."))

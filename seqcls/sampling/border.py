@@ -233,7 +233,8 @@ class BorderPairs:
         block = max(1, BLOCK // len(after))
         for rows in (slice(i, i + block) for i in range(0, len(after), block)):
             for column, times in zip(columns, self._times, strict=True):
-                total[rows] += times * after[column[rows]].take(column, axis=1)
+                moved = after.take(column[rows], axis=0).take(column, axis=1)
+                total[rows] += moved if times == 1 else times * moved
         flat, first = after.ravel(), columns[:, :, None] * len(after)
         return np.hstack([total, *(self._any(flat.take(x + self._next)) for x in first)])
 

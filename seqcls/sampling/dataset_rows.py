@@ -13,9 +13,9 @@ from seqcls.config import PARTS
 from seqcls.errors import ConfigError
 from seqcls.kinds import Examples
 from seqcls.results import DRAWN
-from seqcls.strings.datasets import Dataset, dataset_of
+from seqcls.strings.datasets import Dataset
 from seqcls.tasks.base import Task
-from seqcls.tasks.files import OfRows
+from seqcls.tasks.files import OfRows, rows_in
 
 Rows = Int64[np.ndarray, " row"]
 
@@ -109,7 +109,7 @@ def _split_rows(
     digest: str, train_seed: int, validation_share: float, test_share: float
 ) -> dict[str, Rows]:
     """The rows of each part."""
-    dataset = dataset_of(digest)
+    dataset = rows_in(digest)
     splits = dataset.splits
     given = {
         part: np.flatnonzero(splits == number) if splits is not None else np.empty(0, np.int64)

@@ -1,10 +1,9 @@
 """Sets of strings, each with its label or its target: as values, as bytes, and by their digest.
 
-The content of a dataset has one fixed form, which its digest is of. A process knows datasets by
-their digest, and looks for those that it does not know.
+The content of a dataset has one fixed form, which its digest is of. A process knows datasets, and
+automata beside them, by their digest, and looks for those that it does not know.
 """
 
-import hashlib
 import json
 import struct
 import threading
@@ -12,7 +11,6 @@ import zlib
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,6 +18,7 @@ from jaxtyping import Bool, Int64, UInt8
 
 from seqcls.errors import ConfigError, DatasetError, SeqclsError
 from seqcls.strings.alphabets import alphabet_obstacle, has_names
+from seqcls.strings.automata import OfContent, StoredAutomaton
 from seqcls.strings.token_strings import NO_LETTER, TokenStrings
 from seqcls.text import canonical_json
 
@@ -76,30 +75,27 @@ def content_of(
     return b"\n".join([canonical_json(head).encode(), b"".join(parts)])
 
 
-def pack(content: bytes) -> bytes:
-    """A content, compressed."""
-    return zlib.compress(content, 3)
-
-
-def unpack(packed: bytes) -> dict[str, Any]:
-    """The fields of a dataset but its name, from a pack.
+def unpack(packed: bytes, name: str = "") -> "Content":
+    """The dataset or the automaton of a pack.
 
     Raises:
-        DatasetError: the bytes are no pack of a dataset.
+        DatasetError: the bytes are no such pack.
     """
     try:
         reader = zlib.decompressobj()
         content = reader.decompress(packed, MAX_CONTENT)
         if not reader.eof or reader.unused_data:
             raise ValueError("it is cut off, or too long")
-        return _fields(content)
+        line, _, rest = content.partition(b"\n")
+        head = json.loads(line)
+        if head["task"] == StoredAutomaton.task:
+            return StoredAutomaton.of_content(head, rest, name)
+        return Dataset(name, **_fields(head, rest))
     except (ValueError, KeyError, TypeError, zlib.error, struct.error, RecursionError) as error:
         raise DatasetError(f"a dataset's rows cannot be unpacked: {error}") from None
 
 
-def _fields(content: bytes) -> dict[str, Any]:
-    line, _, rest = content.partition(b"\n")
-    head = json.loads(line)
+def _fields(head: dict[str, Any], rest: bytes) -> dict[str, Any]:
     if head["version"] != VERSION:
         raise ValueError(f"version {head['version']!r}, expected {VERSION}")
     number = head["rows"]
@@ -193,7 +189,7 @@ class Row(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Dataset:
+class Dataset(OfContent):
     """Strings with labels (`task = "file"`) or targets (`task = "pairs"`).
 
     Rows stand in the order of (split, tokens, label or target, border, id), whatever their order in
@@ -249,13 +245,14 @@ class Dataset:
         """The task that asks for these answers: `file` or `pairs`."""
         return "file" if self.labels is not None else "pairs"
 
-    @cached_property
-    def digest(self) -> str:
-        """The SHA-256 of the content, as 64 hexadecimal digits: of all but the name."""
-        return hashlib.sha256(self._content).hexdigest()
+    @property
+    def holds(self) -> str:
+        """What is in it, for a message."""
+        return f"its rows have {'labels' if self.labels is not None else 'targets'}"
 
     @property
-    def _content(self) -> bytes:
+    def content(self) -> bytes:
+        """All of it but its name, as `content_of` writes it."""
         return content_of(
             self.alphabet,
             self.strings,
@@ -266,22 +263,11 @@ class Dataset:
             self.ids,
         )
 
-    def to_bytes(self) -> bytes:
-        """The content, packed."""
-        return self._packed
-
-    @cached_property
-    def _packed(self) -> bytes:
-        return pack(self._content)
-
-    @classmethod
-    def from_bytes(cls, packed: bytes, name: str = "") -> "Dataset":
-        """The dataset of a pack.
-
-        Raises:
-            DatasetError: the bytes are no such pack.
-        """
-        return cls(name, **unpack(packed))
+    @property
+    def nbytes(self) -> int:
+        """The memory that it takes."""
+        targets = 0 if self.targets is None else self.targets.nbytes
+        return int(self.strings.letters.nbytes + targets)
 
     def rows(self) -> Iterator[Row]:
         """The rows, one after another."""
@@ -339,16 +325,19 @@ MOST_PACKED = 2_000_000_000
 MOST_SOURCES = 1_000
 """Places where datasets are looked for; one holds no connection while it is not asked."""
 
-Source = Callable[[str], Dataset | None]
+Content = Dataset | StoredAutomaton
+"""What a digest stands for."""
+
+Source = Callable[[str], Content | None]
 
 _lock = threading.Lock()
-_known: OrderedDict[str, Dataset] = OrderedDict()
+_known: OrderedDict[str, Content] = OrderedDict()
 _packed: OrderedDict[str, tuple[str, bytes]] = OrderedDict()
 """Names and packs, by their digest."""
 _sources: OrderedDict[str, Source] = OrderedDict()
 
 
-def remember(dataset: Dataset) -> str:
+def remember(dataset: Content) -> str:
     """Keeps a dataset for those who ask for its digest, which is returned.
 
     A sweep may name any number of files: those that were not asked for last are kept packed.
@@ -357,26 +346,21 @@ def remember(dataset: Dataset) -> str:
     with _lock:
         _known[digest] = dataset
         _known.move_to_end(digest)
-        size, old = sum(map(_size, _known.values())), []
+        size, old = sum(kept.nbytes for kept in _known.values()), []
         while len(_known) > KEPT and size > MOST_BYTES:
             old.append(_known.popitem(last=False))
-            size -= _size(old[-1][1])
+            size -= old[-1][1].nbytes
     for left, gone in old:
         _pack(left, gone)
     return digest
 
 
-def _pack(digest: str, dataset: Dataset) -> None:
+def _pack(digest: str, dataset: Content) -> None:
     content = dataset.to_bytes()
     with _lock:
         _packed[digest] = dataset.name, content
         while sum(len(content) for _, content in _packed.values()) > MOST_PACKED:
             _packed.popitem(last=False)
-
-
-def _size(dataset: Dataset) -> int:
-    targets = 0 if dataset.targets is None else dataset.targets.nbytes
-    return int(dataset.strings.letters.nbytes + targets)
 
 
 def add_source(name: str, source: Source) -> None:
@@ -393,8 +377,8 @@ def is_known(digest: str) -> bool:
     return digest in _known or digest in _packed
 
 
-def dataset_of(digest: str) -> Dataset:
-    """The dataset of a digest.
+def dataset_of(digest: str) -> Content:
+    """The dataset or the automaton of a digest.
 
     Raises:
         ConfigError: it is in no place that is known.
@@ -404,7 +388,7 @@ def dataset_of(digest: str) -> Dataset:
         return kept
     if (packed := _packed.get(digest)) is not None:
         name, content = packed
-        dataset = Dataset.from_bytes(content, name)
+        dataset = unpack(content, name)
         remember(dataset)
         return dataset
     if not digest:

@@ -5,7 +5,7 @@ from seqcls.tasks.base import CountTask, InputTask, LanguageTask, Task
 from seqcls.tasks.binary import BinaryAddition, BinaryMultiplication, ComputeSqrt
 from seqcls.tasks.counting import Counting
 from seqcls.tasks.dyck import Dyck
-from seqcls.tasks.files import File, Pairs
+from seqcls.tasks.files import File, FromAutomaton, Pairs
 from seqcls.tasks.finite_state import EvenPairs, First, Repeat01
 from seqcls.tasks.frequency import BinaryMajority, InterleavedMajority, MostFrequent, ParityWord
 from seqcls.tasks.groups import WordProblem, WriteProducts
@@ -29,11 +29,14 @@ from seqcls.tasks.rearranging import (
 from seqcls.tasks.regular import Regular
 from seqcls.tasks.rewriting import Rewrite
 from seqcls.tasks.stack import StackManipulation, WriteStack
+from seqcls.tasks.subregular import RandomSubregular
 
 _OWN: dict[str, type[Task]] = {
     "contains_all": ContainsAll,
     "counting": Counting,
     "regular": Regular,
+    "automaton": FromAutomaton,
+    "subregular": RandomSubregular,
     "even_pairs": EvenPairs,
     "repeat_01": Repeat01,
     "parity": Parity,

@@ -5,7 +5,7 @@ smallest one of a language; `OfAutomaton` is what languages have in common that 
 """
 
 from abc import abstractmethod
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from functools import cached_property
 from threading import Lock
 from typing import ClassVar, TypeVar
@@ -15,6 +15,7 @@ from jaxtyping import Bool, Float64, Int32, Int64, UInt8, UInt64
 
 from seqcls.cache import MEMORY
 from seqcls.errors import ConfigError
+from seqcls.strings.automata import MAX_STATES
 from seqcls.strings.token_strings import NO_LETTER, TokenStrings
 from seqcls.tasks.base import DEFECT, DrawnInBulk, Task, letter_counts
 
@@ -190,8 +191,6 @@ class _Ways:
         return mantissa, np.where(total > 0, exponent + top, NOTHING)
 
 
-MAX_STATES = 10_000
-
 State = TypeVar("State", bound=Hashable)
 
 
@@ -219,6 +218,69 @@ def explore(
             raise ConfigError(f"its automaton has more than {MAX_STATES:,} states")
         table.append([numbers[reached] for reached in following])
     return Automaton(np.array(table, dtype=np.int64), np.array([accepts(x) for x in states]))
+
+
+def follow_silent(sets: Sequence[int], silent: Mapping[int, Collection[int]]) -> list[int]:
+    """The sets of states that are reached from each by no letter, itself included.
+
+    Args:
+        sets: of each state itself, a whole number with its bit; 0 of one that nobody asks for.
+        silent: where states lead by no letter.
+    """
+    closed, order = list(sets), list(silent)
+    changed = True
+    while changed:
+        changed = False
+        order.reverse()
+        for state in order:
+            reached = closed[state]
+            for after in silent[state]:
+                reached |= closed[after]
+            changed |= reached != closed[state]
+            closed[state] = reached
+    return closed
+
+
+def determinize(
+    moves: Sequence[Mapping[int, int]],
+    start: int,
+    accepting: int,
+    num_letters: int,
+    steps: int,
+    most: int = MAX_STATES,
+) -> tuple[Int64[np.ndarray, "state letter"], Bool[np.ndarray, " state"]]:
+    """The table of a complete automaton whose states, from the first, 0, are sets of others.
+
+    Args:
+        moves: of each state, where letters lead. A set is a whole number, a bit for each state,
+            and holds what is reached from its members by no letter.
+        start: the set of the states in which strings begin.
+        accepting: the set of those in which accepted strings end.
+        num_letters: of the alphabet.
+        steps: that it may take.
+        most: states that there may be.
+
+    Raises:
+        ConfigError: there are more, or it takes longer.
+    """
+    numbers = {start: 0}
+    rows = []
+    for state in (queue := [start]):
+        row, left = [0] * num_letters, state
+        while left:
+            member = (left & -left).bit_length() - 1
+            left &= left - 1
+            for letter, reached in moves[member].items():
+                row[letter] |= reached
+            steps -= 1 + len(moves[member])
+        for reached in row:
+            if reached not in numbers:
+                numbers[reached] = len(numbers)
+                queue.append(reached)
+        if len(numbers) > most or steps < 0:
+            raise ConfigError(f"its automaton has more than {most:,} states")
+        rows.append([numbers[reached] for reached in row])
+    return np.array(rows), np.array([bool(state & accepting) for state in numbers])
 
 
 def minimize(

@@ -1,4 +1,6 @@
-"""Tasks that are given by the rows of a file: what is right of other strings is not known."""
+"""Tasks that are given by a file: by its rows, so that what is right of other strings is not known;
+or by the automaton in it, which knows of all.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -8,20 +10,40 @@ from typing import ClassVar
 import numpy as np
 from jaxtyping import Bool, Int64, UInt8
 
+from seqcls.cache import remembered
 from seqcls.errors import ConfigError, InvalidStringError
-from seqcls.strings.datasets import Dataset, dataset_of
+from seqcls.strings.alphabets import has_names, tokens_of
+from seqcls.strings.automata import StoredAutomaton
+from seqcls.strings.datasets import MAX_TOKENS, Content, Dataset, dataset_of
 from seqcls.strings.token_strings import NO_LETTER, TokenStrings
 from seqcls.strings.tokenizer import Tokenizer
+from seqcls.tasks.automaton import Automaton, OfAutomaton, minimize
 from seqcls.tasks.base import LetterRow, Task, letter_counts
 from seqcls.tasks.transductions import TargetRow, Transduction
 
 Rows = Int64[np.ndarray, " row"]
 
 
+def rows_in(digest: str) -> Dataset:
+    """The rows that a digest stands for.
+
+    Raises:
+        ConfigError: it stands for an automaton, or is not known.
+    """
+    content = dataset_of(digest)
+    if not isinstance(content, Dataset):
+        raise _refusal(content)
+    return content
+
+
+def _refusal(content: Content) -> ConfigError:
+    return ConfigError(f"dataset={content.name!r}: {content.holds}; use task={content.task!r}")
+
+
 @lru_cache(maxsize=256)
 def rows_of_length(digest: str, length: int, label: bool | None) -> Rows:
     """The rows of a length, and of a label where one is asked for."""
-    dataset = dataset_of(digest)
+    dataset = rows_in(digest)
     there = dataset.strings.lengths == length
     if label is not None and dataset.labels is not None:
         there = there & (dataset.labels == label)
@@ -31,7 +53,7 @@ def rows_of_length(digest: str, length: int, label: bool | None) -> Rows:
 def rows_of(digest: str, strings: TokenStrings) -> Rows:
     """The row of each string; -1 where the dataset has none."""
     known = _by_letters(digest)
-    letters = dataset_of(digest).strings.letters
+    letters = rows_in(digest).strings.letters
     rows = np.full(len(strings), -1, dtype=np.int64)
     for number, (row, length) in enumerate(zip(strings.letters, strings.lengths, strict=True)):
         candidate = known.get(hash(row[:length].tobytes()), -1)
@@ -49,7 +71,7 @@ def _is_string(letters: np.ndarray, string: np.ndarray) -> bool:
 
 @lru_cache(maxsize=4)
 def _by_letters(digest: str) -> dict[int, int]:
-    strings = dataset_of(digest).strings
+    strings = rows_in(digest).strings
     rows = zip(strings.letters, strings.lengths.tolist(), strict=True)
     return {hash(row[:length].tobytes()): number for number, (row, length) in enumerate(rows)}
 
@@ -69,16 +91,12 @@ class OfRows:
 
     def __post_init__(self) -> None:
         if self.content.task != self.name:
-            has = "labels" if self.content.task == "file" else "targets"
-            raise ConfigError(
-                f"dataset={self.content.name!r}: its rows have {has}; "
-                f"use task={self.content.task!r}"
-            )
+            raise _refusal(self.content)
 
     @property
     def content(self) -> Dataset:
         """The rows."""
-        return dataset_of(self.dataset)
+        return rows_in(self.dataset)
 
     def known_strings(self) -> TokenStrings:
         """The rows of the file."""
@@ -200,3 +218,67 @@ class Pairs(OfRows, Transduction):
 
     def describe(self) -> str:
         return f"The output is what the file {self.content.name!r} pairs with the input."
+
+
+@dataclass(frozen=True)
+class FromAutomaton(OfAutomaton):
+    """Strings that the automaton of a file accepts are positive."""
+
+    dataset: str
+    """The digest of its minimal automaton."""
+    alphabet: Sequence[str]
+    """Tokens besides those of the file; then kept with those, sorted."""
+
+    reads: ClassVar[frozenset[str]] = frozenset({"dataset", "alphabet"})
+    optional: ClassVar[frozenset[str]] = frozenset({"alphabet"})
+    """The fields that may be empty."""
+
+    def __post_init__(self) -> None:
+        content = self.content
+        tokens = tuple(sorted({*content.alphabet, *tokens_of(self.alphabet)}))
+        if len(tokens) > MAX_TOKENS:
+            raise ConfigError(
+                f"alphabet={self.alphabet!r:.60}: with those of {content.name!r} there are "
+                f"{len(tokens)} tokens, expected at most {MAX_TOKENS}"
+            )
+        object.__setattr__(self, "alphabet", tokens if has_names(tokens) else "".join(tokens))
+
+    @property
+    def content(self) -> StoredAutomaton:
+        """What the file holds.
+
+        Raises:
+            ConfigError: the digest stands for rows, or is not known.
+        """
+        content = dataset_of(self.dataset)
+        if not isinstance(content, StoredAutomaton):
+            raise _refusal(content)
+        return content
+
+    @property
+    def automaton(self) -> Automaton:
+        """The minimal automaton."""
+        return _automaton(self.dataset, tuple(self.alphabet))
+
+    def describe(self) -> str:
+        """The language in one sentence."""
+        states = len(self.automaton.table)
+        return (
+            f"Strings that the automaton of the file {self.content.name!r} accepts are positive; "
+            f"its minimal automaton has {states:,} state{'' if states == 1 else 's'} over "
+            f"{len(self.alphabet)} token{'' if len(self.alphabet) == 1 else 's'}."
+        )
+
+
+@remembered
+def _automaton(digest: str, alphabet: tuple[str, ...]) -> Automaton:
+    """The minimal automaton over an alphabet; what has a token that the file lacks is rejected."""
+    content = dataset_of(digest)
+    assert isinstance(content, StoredAutomaton)
+    sink, known = len(content), {token: letter for letter, token in enumerate(content.alphabet)}
+    # Minimal again, since a database from elsewhere may hold one that is not.
+    table = np.full((sink + 1, len(alphabet)), sink, dtype=np.int64)
+    for letter, token in enumerate(alphabet):
+        if token in known:
+            table[:-1, letter] = content.table[:, known[token]]
+    return minimize(table, np.append(content.accepting, False))

@@ -11,24 +11,20 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any, ClassVar, NamedTuple
 
-import numpy as np
-
 from seqcls.cache import remembered
 from seqcls.errors import ConfigError
 from seqcls.strings.alphabets import check_alphabet
-from seqcls.tasks.automaton import Automaton, OfAutomaton, minimize
+from seqcls.strings.automata import MAX_STATES
+from seqcls.tasks.automaton import Automaton, OfAutomaton, determinize, follow_silent, minimize
 from seqcls.tasks.patterns import CLASS, MAXREPEAT, class_members, obstacle, parse_pattern
 
 MAX_PIECES = 3_000
 """States of the nondeterministic automaton, with repetitions written out."""
 
-MAX_STATES = 10_000
-"""States of the deterministic automaton before it is made minimal."""
-
 MAX_MOVES = 100_000
-"""The same, times the letters of the alphabet."""
+"""States of the deterministic automaton, before it is made minimal, times letters."""
 
-MAX_STEPS = 1_500_000
+MAX_STEPS = 4_000_000
 """Steps of making it deterministic: about a second."""
 
 MAX_RANGE = 256
@@ -58,8 +54,13 @@ def minimal_automaton(pattern: str, alphabet: str) -> Automaton:
         ConfigError: the pattern cannot be read, has tokens outside the alphabet, or is too large.
     """
     expression = _Expression(pattern, alphabet)
-    table, accepting = _deterministic(expression, pattern, alphabet)
-    return minimize(np.array(table), np.array(accepting))
+    moves, closures = _bits(expression.states, alphabet)
+    most = min(MAX_STATES, MAX_MOVES // len(alphabet))
+    start, letters = closures[expression.first], len(alphabet)
+    try:
+        return minimize(*determinize(moves, start, 1, letters, MAX_STEPS, most))
+    except ConfigError as error:
+        raise _refusal(pattern, str(error)) from None
 
 
 class _Expression:
@@ -212,64 +213,24 @@ class _Expression:
         return members
 
 
-def _deterministic(
-    expression: _Expression, pattern: str, alphabet: str
-) -> tuple[list[list[int]], list[bool]]:
-    """The table of a complete automaton, and which of its states accept; it starts at 0.
+def _bits(states: list[_State], alphabet: str) -> tuple[list[dict[int, int]], list[int]]:
+    """Where each state leads by each letter, and what follows it by no letter, itself included.
 
-    A set of states is a whole number, one bit each.
+    A set of states is a whole number, one bit each. Of those that read no letter it has the last.
     """
-    moves, closures = _bits(expression.states)
-    numbers = {closures[expression.first]: 0}
-    queue = deque(numbers)
-    table: list[list[int]] = []
-    steps = 0
-    most = min(MAX_STATES, MAX_MOVES // len(alphabet))
-    while queue:
-        members = [state for state in _members(queue.popleft()) if state in moves]
-        steps += len(members)
-        row = []
-        for letter in alphabet:
-            following = 0
-            for state in members:
-                following |= moves[state].get(letter, 0)
-            if following not in numbers:
-                numbers[following] = len(numbers)
-                queue.append(following)
-            row.append(numbers[following])
-        table.append(row)
-        if len(numbers) > most or steps * len(alphabet) > MAX_STEPS:
-            raise _refusal(pattern, f"its automaton has more than {most:,} states")
-    return table, [bool(states & 1) for states in numbers]
-
-
-def _bits(states: list[_State]) -> tuple[dict[int, dict[str, int]], list[int]]:
-    """Where each state leads by each letter, and what follows it by no letter, itself included."""
-    closures = [1 << number for number in range(len(states))]
-    order = [number for number, state in enumerate(states) if state.letters is None]
-    changed = True
-    while changed:
-        changed = False
-        order.reverse()
-        for number in order:
-            reached = closures[number]
-            for following in states[number].following:
-                reached |= closures[following]
-            changed |= reached != closures[number]
-            closures[number] = reached
-    moves: dict[int, dict[str, int]] = {}
-    for number, (letters, after) in enumerate(states):
-        if letters:
-            reached = 0
-            for following in after:
-                reached |= closures[following]
-            moves[number] = dict.fromkeys(letters, reached)
+    reads = [bool(state.letters) or number == 0 for number, state in enumerate(states)]
+    silent = {
+        number: state.following for number, state in enumerate(states) if state.letters is None
+    }
+    closures = follow_silent([each << number for number, each in enumerate(reads)], silent)
+    numbers = {letter: number for number, letter in enumerate(alphabet)}
+    moves: list[dict[int, int]] = []
+    for letters, after in states:
+        reached = 0
+        for following in after:
+            reached |= closures[following]
+        moves.append({numbers[letter]: reached for letter in letters or ()})
     return moves, closures
-
-
-def _members(states: int) -> list[int]:
-    bits = f"{states:b}"[::-1]
-    return [place for place, bit in enumerate(bits) if bit == "1"]
 
 
 def _refusal(pattern: str, reason: str) -> ConfigError:

@@ -13,6 +13,7 @@ from seqcls.tasks import TASKS
 from seqcls.text import nearest
 from seqcls.theory.classes import RegularClass, Undecided
 from seqcls.theory.predictions import NETWORK_FIELDS, TheoryPrediction, theory_of
+from sweeps.grid.spec import with_digests
 
 READOUTS: tuple[str, ...] = get_args(NetworkConfig.model_fields["readout"].annotation)
 
@@ -71,10 +72,12 @@ def theory(task: str, **fields: Any) -> TheoryOfTask:
     Args:
         task: its name.
         **fields: of the task, and of the network; where none of a network's is named, of several.
+            A file is named as in specifications, by `path`.
 
     Raises:
         ConfigError: there is no such task, field or value, or the field changes nothing here.
     """
+    fields = dict(with_digests({"fixed": fields})["fixed"])
     settings = {"task": task, **fields}
     if task not in TASKS:
         raise ConfigError(f"task={task!r:.60}: {nearest(str(task), list(TASKS))}")

@@ -300,6 +300,9 @@ def populations(
     if as_json:
         print_json(table)
         return
+    if table.empty:
+        say("no configurations of this database differ only by the language")
+        return
     shown = table[[*found.by, "languages", "seeds"]].copy()
     for part in ("learned", "generalize"):
         ends = zip(table[f"{part}_low"], table[f"{part}_high"], strict=True)

@@ -226,13 +226,14 @@ def data(
         str,
         typer.Argument(
             help="CSV, TSV, JSONL or Parquet with the columns tokens and label or target; a "
-            "folder of FLaRe's; or NAME_src.txt beside NAME_tgt.txt.",
+            "folder of FLaRe's; NAME_src.txt beside NAME_tgt.txt; or an automaton: .att, .dot, or "
+            "JSON.",
             show_default=False,
         ),
     ],
     as_json: AsJson = False,
 ) -> None:
-    """Say what is in a file of strings, and which lines are refused."""
+    """Say what is in a file of strings or of an automaton, and which lines are refused."""
     described = api.data(file)
     if as_json:
         print_record(described.record())
@@ -249,9 +250,12 @@ def _print(summary: "Summary") -> None:
         say(f"refused: {problem}", err=True)
     if summary.refused:
         return
-    frame = pd.DataFrame(summary.parts).rename(columns={"mean_length": "mean"})
-    frame["mean"] = frame["mean"].map("{:.1f}".format)
-    print_table(frame, f"{summary.path}: {summary.rows:,} rows, task = {summary.task!r}")
+    if summary.parts:
+        frame = pd.DataFrame(summary.parts).rename(columns={"mean_length": "mean"})
+        frame["mean"] = frame["mean"].map("{:.1f}".format)
+        print_table(frame, f"{summary.path}: {summary.heading}")
+    else:
+        say(f"{summary.path}: {summary.heading}")
     for sentence in summary.sentences:
         say(sentence)
     say(f"digest {summary.digest}")

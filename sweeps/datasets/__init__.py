@@ -12,12 +12,21 @@ import numpy as np
 
 from seqcls.errors import DatasetError
 from seqcls.strings.alphabets import alphabet_obstacle, has_names, unseen_character
-from seqcls.strings.datasets import MAX_NAME, MAX_PLACES, MAX_ROWS, MAX_TOKENS, SPLITS, Dataset
+from seqcls.strings.datasets import (
+    MAX_NAME,
+    MAX_PLACES,
+    MAX_ROWS,
+    MAX_TOKENS,
+    SPLITS,
+    Content,
+    Dataset,
+)
 from seqcls.strings.token_strings import NO_LETTER, TokenStrings
+from sweeps.datasets.automata import is_automaton, read_automaton
 from sweeps.datasets.formats import SPLIT_NAMES
 from sweeps.datasets.layouts import RawRow, RawRows, raw_rows
 
-__all__ = ["FileContent", "read_content", "read_dataset"]
+__all__ = ["FileContent", "read_content", "read_dataset", "read_rows_or_automaton"]
 
 MAX_LENGTH = 10_000
 """Tokens of one string at most."""
@@ -48,9 +57,9 @@ _ANY_TEXT = re.compile(r"\[\s*-?\d*\]|\(\)")
 
 @dataclass
 class FileContent:
-    """What was read of a file: its dataset, or why there is none."""
+    """What was read of a file: its dataset or automaton, or why there is none."""
 
-    dataset: Dataset | None
+    dataset: Content | None
     problems: list[str] = field(default_factory=list)
     """What is refused, each with its line; there is a dataset only where nothing is."""
     left_out: tuple[str, ...] = ()
@@ -67,6 +76,14 @@ def read_dataset(path: str | Path, name: str | None = None) -> Dataset:
     Raises:
         DatasetError: it cannot be read, or a row of it is refused: with the line named.
     """
+    content = read_rows_or_automaton(path, name)
+    if not isinstance(content, Dataset):
+        raise DatasetError(f"{_display_path(path)}: {content.holds}, expected rows of strings")
+    return content
+
+
+def read_rows_or_automaton(path: str | Path, name: str | None = None) -> Content:
+    """The dataset in a file or folder, or the automaton in a file. Raises as `read_dataset`."""
     content = read_content(path, name, most=1)
     if content.dataset is None:
         raise DatasetError(f"{_display_path(path)}: {content.problems[0]}")
@@ -78,6 +95,12 @@ def read_content(
 ) -> FileContent:
     """What is in a file or folder, with the first rows that are refused."""
     path = Path(path)
+    if is_automaton(path):
+        try:
+            automaton = read_automaton(path, _name(path, name))
+        except DatasetError as error:
+            return FileContent(None, [str(error)])
+        return FileContent(automaton, read_as=tuple(automaton.read_as))
     rows = _Rows(most)
     raw: RawRows | None = None
     dataset = None

@@ -146,6 +146,7 @@ _ADVICE = {
     **dict.fromkeys((".zip", ".7z", ".rar", ".tar", ".tgz", ".zst"), "unpack it first"),
     **dict.fromkeys((".xlsx", ".xls", ".ods"), "save its sheet as CSV"),
     **dict.fromkeys((".arrow", ".feather", ".pkl", ".npz", ".npy"), "write it as Parquet or CSV"),
+    ".fst": "write it as text, by OpenFst's fstprint, and end that name in .att",
 }
 """What to do with files that are none of rows, by their ending."""
 
@@ -172,19 +173,19 @@ def table_of(path: Path) -> FileTable:
     Raises:
         DatasetError: it is none that can be read; of a row, when it is reached.
     """
-    ending = ending_of(path.name)
+    ending, expected = ending_of(path.name), ", ".join((*READERS, *AUTOMATA))
     try:
         if path.is_dir():
             raise DatasetError(f"{str(path)!r:.200} is a folder, expected a file")
         if not path.is_file():
-            raise DatasetError(f"no file {str(path)!r:.200}; expected one of {', '.join(READERS)}")
+            raise DatasetError(f"no file {str(path)!r:.200}; expected one of {expected}")
         if path.stat().st_size > MAX_BYTES:
             raise DatasetError(f"more than {MAX_BYTES:,} bytes; take fewer rows")
         reader = READERS.get(ending.removesuffix(compression_of(ending)))
         if reader is None:
             advice = _ADVICE.get(Path(ending).suffix or ending)
             raise DatasetError(
-                f"a name that ends in {ending!r}, expected one of {', '.join(READERS)}"
+                f"a name that ends in {ending!r}, expected one of {expected}"
                 + (f"; {advice}" if advice else ", and .gz, .bz2 or .xz behind it")
             )
         return reader(path)
@@ -227,7 +228,7 @@ def _json_lines(path: Path) -> FileTable:
 
 def json_object(number: int, line: str) -> dict[str, Any]:
     """The object in a line of JSON Lines; its names in lowercase."""
-    record = _load_json(f"line {number}", line)
+    record = load_json(f"line {number}", line)
     if not isinstance(record, dict):
         hint = "; end the name of a file that is one array in .json" * isinstance(record, list)
         raise DatasetError(
@@ -243,7 +244,12 @@ def _lower_names(place: str, record: Mapping[str, Any]) -> dict[str, Any]:
     return lowered
 
 
-def _load_json(what: str, text: str | bytes) -> Any:
+def load_json(what: str, text: str | bytes) -> Any:
+    """What a text says as JSON.
+
+    Raises:
+        DatasetError: it is none, or an object in it has a name twice.
+    """
     try:
         return json.loads(text, object_pairs_hook=_unique)
     except (ValueError, RecursionError) as error:
@@ -274,7 +280,7 @@ def _json(path: Path) -> FileTable:
     if not first:
         raise DatasetError("no rows")
     try:
-        whole = _load_json("the file", whole_content(path, MAX_JSON).decode("utf-8-sig"))
+        whole = load_json("the file", whole_content(path, MAX_JSON).decode("utf-8-sig"))
     except UnicodeDecodeError as error:
         raise DatasetError(f"no text in UTF-8 (byte {error.start + 1}); save it as UTF-8") from None
     if not isinstance(whole, list):
@@ -317,5 +323,8 @@ READERS: dict[str, Callable[[Path], FileTable]] = {
 }
 """By the ending of a name, before that of a compression."""
 
-ENDINGS = (*READERS, *COMPRESSED)
+AUTOMATA = (".att", ".dot", ".gv")
+"""What names of automata end in, which `sweeps.datasets.automata` reads; `.json` may be one too."""
+
+ENDINGS = (*READERS, *AUTOMATA, *COMPRESSED)
 """What names of files may end in."""

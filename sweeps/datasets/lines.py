@@ -125,6 +125,15 @@ def whole_content(path: Path, most: int) -> bytes:
     return content
 
 
+def first_bytes(path: Path, most: int) -> bytes:
+    """The beginning of a file, unpacked; nothing of one that cannot be read."""
+    try:
+        with _open(path) as file:
+            return file.read(most)
+    except (EOFError, lzma.LZMAError, zlib.error, OSError):
+        return b""
+
+
 def separated_lines(path: Path, separator: str) -> Iterator[tuple[str, list[str]]]:
     """The cells of each line of a CSV or TSV file; none of an empty line.
 

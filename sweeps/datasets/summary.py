@@ -7,7 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from seqcls.strings.datasets import SPLITS, Dataset
+from seqcls.strings.automata import StoredAutomaton
+from seqcls.strings.datasets import SPLITS, Dataset, remember
+from seqcls.tasks.files import FromAutomaton
+from seqcls.theory.classes import class_of
 from sweeps.datasets import FileContent, read_content
 
 SHOWN_TOKENS = 40
@@ -52,11 +55,24 @@ class Summary:
     """Sentences on what the tokens of each column are: characters, words or items of lists."""
     unread: Sequence[str] = ()
     """Files of a folder that belong to no split."""
+    states: int | None = None
+    """Those of the minimal automaton, where the file is one; it has no rows."""
+    language: str | None = None
+    """The class of its language, in words."""
+
+    @property
+    def heading(self) -> str:
+        """What it is, and how large."""
+        size = f"{self.rows:,} rows" if self.states is None else f"{self.states:,} states"
+        return f"{size}, task = {self.task!r}"
 
     @property
     def sentences(self) -> list[str]:
         """What is to be known besides the parts, one after another."""
         tokens, more = " ".join(self.tokens[:SHOWN_TOKENS]), len(self.tokens) - SHOWN_TOKENS
+        of_tokens = f"{len(self.tokens)} tokens: {tokens}{f' and {more} more' if more > 0 else ''}"
+        if self.language is not None:
+            return [of_tokens, *self.read_as, self.language]
         left_out = [name or "one without a name" for name in self.left_out]
         overlaps = [
             f"{n:,} strings stand in {split} and in {other}" for split, other, n in self.overlaps
@@ -67,7 +83,7 @@ class Summary:
             [] if known is None else [f"{known:,} of the {tested:,} test rows are trained on too"]
         )
         return [
-            f"{len(self.tokens)} tokens: {tokens}{f' and {more} more' if more > 0 else ''}",
+            of_tokens,
             *self.read_as,
             f"{self.duplicates:,} rows repeat the string of another",
             *overlaps,
@@ -96,6 +112,12 @@ def summary_of(content: FileContent, path: str) -> Summary:
     dataset = content.dataset
     if dataset is None:
         return Summary(path, content.problems, content.left_out, unread=content.unread)
+    if isinstance(dataset, StoredAutomaton):
+        known = class_of(FromAutomaton(remember(dataset), ""))
+        return Summary(
+            path, (), task=dataset.task, digest=dataset.digest, tokens=list(dataset.alphabet),
+            read_as=content.read_as, states=len(dataset), language=known.describe(),
+        )  # fmt: skip
     strings = _by_split(dataset)
     distinct = {split: set(hashes) for split, hashes in strings.items()}
     pairs = [(a, b) for i, a in enumerate(distinct) for b in list(distinct)[i + 1 :]]

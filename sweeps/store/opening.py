@@ -18,7 +18,7 @@ from seqcls.errors import (
     StoreVersionError,
 )
 from seqcls.strings import datasets
-from seqcls.strings.datasets import Dataset
+from seqcls.strings.datasets import Content
 from sweeps.access import DB_VARIABLE, DEFAULT_DB
 from sweeps.files import undo_unfinished
 from sweeps.store.databases import postgres, sqlite
@@ -198,7 +198,7 @@ def _open(located: Path | URL, *, read_only: bool) -> Store:
     return store
 
 
-def _dataset_in(store: Store, digest: str) -> Dataset | None:
+def _dataset_in(store: Store, digest: str) -> Content | None:
     if store.path is not None and not store.path.exists():
         return None
     # Imported where it is used: the tables take a while to load.

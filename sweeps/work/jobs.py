@@ -10,7 +10,7 @@ from seqcls.engines.base import Progress
 from seqcls.engines.choice import Choice, choose_engine, engine_named
 from seqcls.errors import describe_error
 from seqcls.results import Evaluation, TrainedMember, Verdict, Weights
-from seqcls.strings.datasets import Dataset, dataset_of, is_known, remember
+from seqcls.strings.datasets import dataset_of, is_known, remember, unpack
 from seqcls.training import train_group
 from seqcls.weights import to_bytes
 from sweeps.grid.grouping import RunGroup
@@ -35,7 +35,7 @@ class Job:
     initial: list[Weights] | None
     """The members' initial parameters; None where they are drawn where the group is trained."""
     dataset: bytes | None = None
-    """The strings of a file, packed, for a process that has no database."""
+    """What was in a file, packed, for a process that has no database."""
 
 
 def make_job(group: RunGroup, engine: str, device: str) -> Job:
@@ -72,7 +72,7 @@ def run_job(job: Job, report: Progress) -> list[RunResult]:
     """
     digest = job.group[0].config.dataset
     if job.dataset is not None and not is_known(digest):
-        remember(Dataset.from_bytes(job.dataset))
+        remember(unpack(job.dataset))
     try:
         return _run_job(job, report)
     except SystemExit as error:

@@ -128,3 +128,38 @@ def test_pages_and_reports_show_these_accuracies(
     assert "<th>border</th>" in report
     assert all(text in report for text in of_pairs)
     assert "No positive string of a border pair has 1, 3, 5, 7, 9, 11, 13, 15 tokens." in report
+
+
+def test_the_border_strings_of_a_file_are_told_apart_from_its_random_ones(tmp_path: Path) -> None:
+    parts = {
+        "Train": ["abab TRUE", "abba FALSE", "aab FALSE", "baba FALSE"] * 8,
+        "Dev": ["abbb FALSE", "abab TRUE"],
+        "TestSR": ["abab TRUE", "bbbb FALSE", "aab FALSE"],
+        "TestSA": ["abab TRUE", "abaa FALSE"],
+        "TestLR": ["ababab TRUE", "bbbbbb FALSE"],
+        "TestLA": ["abababab TRUE", "ababababb FALSE"],
+    }
+    for part, lines in parts.items():
+        text = "".join(line.replace(" ", "\t") + "\n" for line in lines)
+        (tmp_path / f"small_{part}.txt").write_text(text)
+    network = {"architecture": "lstm", "readout": "last", "hidden_size": 4, "max_num_epochs": 1}
+    fixed = {"task": "file", "path": str(tmp_path / "small_Train.txt"), **network}
+    store = open_writer(str(tmp_path / "file.db"))
+    api.submit(store, {"name": "file", "fixed": fixed, "model_seeds": [0]})
+    api.work(store)
+    (shares,) = reading.border_accuracies(store, View()).to_dict("records")
+    wrong = set(api.errors(store, 1)["string"])
+    # A string that is in both tests counts as one of a pair.
+    of_kinds = {
+        "random_within": ["b{4}", "a{2}b"],
+        "border_within": ["abab", "aba{2}"],
+        "random_beyond": ["ababab", "b{6}"],
+        "border_beyond": ["<ab>{4}", "abababab{2}"],
+    }
+    known = {string for (string,) in rows(file_of(store), "SELECT string FROM test_string")}
+    assert known == {string for strings in of_kinds.values() for string in strings}
+    times = {"abab": 2}
+    for name, strings in of_kinds.items():
+        tested = [x for string in strings for x in [string] * times.get(string, 1)]
+        right = [x for x in tested if x not in wrong]
+        assert shares[name] == pytest.approx(len(right) / len(tested)), name

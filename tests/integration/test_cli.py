@@ -283,7 +283,7 @@ def test_a_mistake_leaves_nothing_behind(tmp_path: Path) -> None:
 @given(st.text(min_size=1, max_size=20).filter(lambda text: not text.startswith("-")))
 @settings(max_examples=examples(60))
 def test_any_argument_is_answered_without_a_traceback(text: str) -> None:
-    for arguments in (["errors", text], ["runs", "--where", text], ["predict", "1", text]):
+    for arguments in (["errors", text], ["runs", "--where", text]):
         result = CliRunner().invoke(app, [*arguments, *DB])
         assert result.exception is None or isinstance(result.exception, SeqclsError | SystemExit)
 

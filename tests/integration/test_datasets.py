@@ -26,9 +26,9 @@ from seqcls.interpretability.minimal import minimal_failing
 from seqcls.interpretability.trained_model import TrainedModel
 from seqcls.problem import Problem, configuration, resolve
 from seqcls.strings import datasets
-from seqcls.strings.datasets import Dataset, Row, dataset_of, remember
+from seqcls.strings.datasets import Dataset, Row, dataset_of, remember, unpack
 from seqcls.strings.token_strings import TokenStrings
-from sweeps.api import states
+from sweeps.api import by_drawn, fit_shortcuts, populations, runs, states, work
 from sweeps.api.presentation import prefixes_frame, said_of
 from sweeps.cli.app import app
 from sweeps.datasets import read_dataset
@@ -41,7 +41,9 @@ from sweeps.store.reads.test_sets import load_dataset
 from sweeps.store.verification import verify
 from sweeps.store.writes.sweep_actions import delete, submit
 from sweeps.store.writes.test_sets import store_dataset
-from tests.databases import rows
+from tests.app import open_app
+from tests.app import said as app_text
+from tests.databases import file_of, rows
 
 LABELED = "tokens,label,split,id\nba,0,test,2\nab,1,train,1\n,1,train,3\n"
 
@@ -162,7 +164,7 @@ def test_a_dataset_is_stored_once_and_taken_over(store: Store, tmp_path: Path) -
     merge(other, store)
     with other.begin() as connection:
         loaded = load_dataset(connection, dataset.digest)
-        assert loaded is not None
+        assert isinstance(loaded, Dataset)
         assert (loaded.name, list(loaded.rows())) == ("a.csv", list(dataset.rows()))
         connection.exec_driver_sql("UPDATE dataset SET rows = substr(rows, 1, 20)")
     with pytest.raises(StoreDamagedError, match="dataset 1: rows"), other.begin() as connection:
@@ -173,7 +175,7 @@ def test_what_is_no_pack_is_refused(tmp_path: Path) -> None:
     packed = read_dataset(_written(tmp_path / "a.csv", LABELED)).to_bytes()
     for damaged in (b"", b"x", packed[:-3], packed + b"x"):
         with pytest.raises(DatasetError, match="cannot be unpacked"):
-            Dataset.from_bytes(damaged)
+            unpack(damaged)
 
 
 MALFORMED: dict[str, tuple[str | bytes, str]] = {
@@ -406,7 +408,7 @@ def test_brackets_of_four_kinds_are_tokens(tmp_path: Path) -> None:
     path = _written(tmp_path / "a.csv", "tokens,label\n([{<>}]),1\n([{<>)]},0\n")
     dataset = read_dataset(path)
     assert dataset.alphabet == "()<>[]{}"
-    assert Dataset.from_bytes(dataset.to_bytes()).digest == dataset.digest
+    assert unpack(dataset.to_bytes()).digest == dataset.digest
 
 
 def test_a_string_of_ten_thousand_long_tokens_is_read(tmp_path: Path) -> None:
@@ -439,6 +441,47 @@ def _even(path: Path, rows: int = 300) -> Path:
 
 
 SMALL = {"hidden_size": 4, "max_num_epochs": 2, "min_num_epochs": 0, "train_batch_size": 32}
+
+
+def test_languages_in_files_are_summed_up_by_the_class_that_their_names_say(
+    monkeypatch: pytest.MonkeyPatch, store: Store, tmp_path: Path
+) -> None:
+    named = ("04.04.SL.2.1.0", "04.04.SL.2.1.1", "04.03.TSL.2.1.0", "04.03.TSL.2.1.1")
+    paths = [
+        str(_write_language(tmp_path, name, Dev=f"{'ab' * (place + 2)}\tTRUE\n"))
+        for place, name in enumerate(named)
+    ]
+    spec = {
+        "name": "files",
+        "model_seeds": [0, 1],
+        "fixed": {"task": "file", "readout": "last", **SMALL},
+        "axes": {"architecture": ["rnn", "lstm"], "path": paths},
+    }
+    submit(store, parse_spec(spec))
+    work(store, workers=0)
+    fit_shortcuts(store)
+    found = populations(store, "files")
+    assert found.by == ["language_class", "architecture"]
+    assert found.shares[["languages", "seeds"]].to_numpy().tolist() == [[2, 4]] * 4
+    table = found.table()
+    of_sl = runs(store, architecture="rnn").merge(
+        by_drawn(store, runs(store)["id"]), left_on="id", right_on="run_id"
+    )
+    of_sl = of_sl[of_sl["dataset"].isin([read_dataset(path).digest for path in paths[:2]])]
+    border = of_sl[of_sl["drawn"] == "border"].groupby(["dataset", "id"])["accuracy_y"].first()
+    expected = border.groupby("dataset").median().median()
+    assert table["border"].iloc[1] == pytest.approx(expected)
+    assert table[["reader_random", "reader_border"]].notna().all(axis=None)
+    said = CliRunner().invoke(app, ["populations", "--db", str(store.path), "--by", "readout"])
+    assert said.exit_code == 1
+    assert "by='readout'" in said.output
+    said = CliRunner().invoke(app, ["populations", "--db", str(store.path), "--json"])
+    assert [row["language_class"] for row in json.loads(said.stdout)] == ["SL", "SL", "TSL", "TSL"]
+    shown = open_app(monkeypatch, file_of(store))
+    (own,) = [x.value for x in shown.dataframe if "languages" in x.value]
+    assert own["language_class"].tolist() == ["SL", "SL", "TSL", "TSL"]
+    mapped = open_app(monkeypatch, file_of(store), "map", x="architecture", y="language_class")
+    assert "means over languages" in app_text(mapped)
 
 
 def test_a_sweep_on_a_file_needs_the_file_no_longer(store: Store, tmp_path: Path) -> None:

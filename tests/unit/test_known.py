@@ -11,11 +11,13 @@ from benchmarks.known import (
     ATLASES,
     COMPARISONS,
     DOCS,
+    SAMPLES,
     Comparison,
     atlas_cells,
     compared_models,
     comparison_table,
     rates_table,
+    sample_tables,
     tables_of,
 )
 from sweeps.store.opening import open_reader
@@ -132,6 +134,56 @@ def test_the_file_of_a_comparison_has_every_model_and_what_differs() -> None:
         assert longer.tolist() == found[f"{name}_beyond"].tolist()
 
 
+def sampled(name: str, language: int, network: str, border: float, seeds: int = 2) -> list[Any]:
+    """Models of a language that all learn, with so much right at the border."""
+    wrong = round(200 * (1 - border))
+    return [
+        {
+            "language_class": name,
+            "width": 2,
+            "language_seed": language,
+            "model": network,
+            "fresh": language > 4,
+            "model_seed": seed,
+            "epochs": 30,
+            "tested_within": 400,
+            "wrong_within": wrong,
+            "tested_beyond": 400,
+            "wrong_beyond": 2 * wrong,
+            "random_within": 1.0,
+            "border_within": border,
+            "random_beyond": 0.98,
+            "border_beyond": border - 0.1,
+            "bigrams_random": 0.9,
+            "bigrams_border": 0.55,
+        }
+        for seed in range(seeds)
+    ]
+
+
+def test_a_sample_is_told_over_languages_and_of_fresh_ones_besides() -> None:
+    rows: list[Any] = []
+    for language in range(10):
+        rows += sampled("SL", language, "lstm", 1.0)
+        rows += sampled("SL", language, "gru", 0.9)
+        rows += sampled("SL", language, "rnn", 0.8 - language / 100)
+        rows += sampled("SP", language, "lstm", 1.0 if language % 5 else 0.5)
+        rows += sampled("SP", language, "gru", 0.7)
+        rows += sampled("SP", language, "rnn", 0.6)
+    made = sample_tables(SAMPLES[0], pd.DataFrame(rows))
+    learned = made["mlregtest_sample: learned"].splitlines()
+    assert learned[0] == "| class | lstm | gru | rnn |"
+    assert learned[2] == "| SL | 100% (57% to 100%) | 0% (0% to 43%) | 0% (0% to 43%) |"
+    assert learned[3].startswith("| SP | 80% (38% to 96%) |"), "four of five languages"
+    assert made["mlregtest_sample: generalizing"].splitlines()[3].endswith("| — | — |")
+    accuracies = made["mlregtest_sample: accuracies"].splitlines()
+    assert accuracies[3].startswith("| SP | 100% / 100% / 98% / 90% | 100% / 70% / 98% / 60% |")
+    assert made["mlregtest_sample: readers"].splitlines()[2] == "| SL | 90% | 55% | lstm: 100% |"
+    border = made["mlregtest_sample: reading"].splitlines()[-1]
+    assert border.startswith("- **Random strings deceive**: of 30 pairs")
+    assert border.count("have less than 90% at the border (SA)") == 2
+
+
 @pytest.mark.parametrize("own", COMPARISONS, ids=lambda own: own.name)
 def test_comparisons_have_a_name_for_every_language_and_models_that_are_judged(
     own: Comparison,
@@ -143,7 +195,10 @@ def test_comparisons_have_a_name_for_every_language_and_models_that_are_judged(
     assert not found.duplicated(model).any()
 
 
-@pytest.mark.parametrize("page", sorted({x.page for x in (*ATLASES, *COMPARISONS)}))
+TRAINED = [x for x in SAMPLES if x.results.exists()]
+
+
+@pytest.mark.parametrize("page", sorted({x.page for x in (*ATLASES, *COMPARISONS, *TRAINED)}))
 def test_a_page_says_what_its_results_say(page: str) -> None:
     anew = known.pages()[page]
     assert (DOCS / page).read_text() == anew, "python -m benchmarks.known writes it anew"

@@ -33,6 +33,7 @@ from sweeps.store.reads.selection import (
     outcome_counts,
 )
 from sweeps.store.reads.stored import config_of
+from sweeps.store.reads.test_sets import dataset_names
 from sweeps.store.tables import LENGTH_COUNTS, LengthScore, LengthSum, Revision, Run, RunState
 
 
@@ -43,13 +44,18 @@ def configs_revision(store: Store) -> int:
 
 
 def settings(store: Store) -> pd.DataFrame:
-    """The fields in which configurations differ: one row a configuration, indexed by config_id."""
+    """The fields in which configurations differ: one row a configuration, indexed by config_id.
+
+    A dataset is called as the file that it was read from.
+    """
     texts, defaults = _texts(store), default_fields()
+    names = _dataset_names(store)
     fields = []
     for config_id, text in texts.items():
         stored = {**defaults, **json.loads(text)}
         known = fields_known(config_of(config_id, text)) if are_imported(stored) else stored
-        fields.append(known)
+        digest = stored["dataset"]
+        fields.append({**known, "dataset": names.get(digest, digest)})
     index = pd.Index(list(texts), name="config_id")
     columns = None if fields else list(defaults)
     table = pd.DataFrame(in_columns(fields), index=index, columns=columns, dtype=object)
@@ -68,7 +74,13 @@ def settings(store: Store) -> pd.DataFrame:
 
 def languages(store: Store) -> dict[int, str]:
     """What the language of each configuration is called, by config_id."""
-    return {key: language_of(json.loads(text)) for key, text in _texts(store).items()}
+    names = _dataset_names(store)
+    return {key: language_of(json.loads(text), names) for key, text in _texts(store).items()}
+
+
+def _dataset_names(store: Store) -> dict[str, str]:
+    with store.begin() as connection:
+        return dataset_names(connection)
 
 
 def predictions(store: Store, config_ids: Sequence[int]) -> dict[int, TheoryPrediction]:

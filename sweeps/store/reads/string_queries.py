@@ -21,7 +21,7 @@ from sweeps.store.databases.statements import one_of
 from sweeps.store.reads import queries
 from sweeps.store.reads.errors import OUTPUT_COLUMNS, TestStrings, errors_of_runs
 from sweeps.store.reads.selection import KINDS, Kind, View, condition_of, in_scope
-from sweeps.store.reads.test_sets import are_tested, stored_test_set
+from sweeps.store.reads.test_sets import are_tested, dataset_names, stored_test_set
 from sweeps.store.tables import Config, ErrorPack, LengthSum, Run, RunState, TestSetRow, TestString
 
 PACKS_AT_ONCE = 1_000
@@ -155,7 +155,8 @@ def _most_broken(
     connection: Connection, counted: Sequence[ColumnElement[bool]], view: View, limit: int
 ) -> tuple[pd.DataFrame, dict[str, int]]:
     models, runs = _wrong_by_set(connection, counted)
-    languages = {set_id: _language(connection, set_id) for set_id in models}
+    names = dataset_names(connection)
+    languages = {set_id: _language(connection, set_id, names) for set_id in models}
     of = Counter[str]()
     for (test_set_id, _), number in runs.items():
         of[languages[test_set_id]] += number
@@ -217,9 +218,9 @@ def _count_tested(
     return of
 
 
-def _language(connection: Connection, test_set_id: int) -> str:
+def _language(connection: Connection, test_set_id: int, names: Mapping[str, str]) -> str:
     query = select(TestSetRow.json).where(TestSetRow.id == test_set_id)
-    return language_of(json.loads(connection.scalars(query).one()))
+    return language_of(json.loads(connection.scalars(query).one()), names)
 
 
 def _add_counts(

@@ -1,5 +1,6 @@
 """Strings that are stored once: datasets of one's own, and the strings of test sets."""
 
+from collections import Counter
 from collections.abc import Iterator
 
 import numpy as np
@@ -11,13 +12,14 @@ from seqcls.errors import DatasetError, StoreDamagedError
 from seqcls.fields import TestSet
 from seqcls.models.positions import longest_readable
 from seqcls.problem import resolve, tokenizer_of
-from seqcls.strings.datasets import Dataset
+from seqcls.strings.automata import StoredAutomaton
+from seqcls.strings.datasets import Content, unpack
 from sweeps.store import tables
 from sweeps.store.databases.engine import Store
 from sweeps.store.databases.statements import fetch
 
 
-def load_dataset(connection: Connection, digest: str) -> Dataset | None:
+def load_dataset(connection: Connection, digest: str) -> Content | None:
     """The dataset of a digest; None where the database has none.
 
     Raises:
@@ -29,7 +31,7 @@ def load_dataset(connection: Connection, digest: str) -> Dataset | None:
     if row is None:
         return None
     try:
-        dataset = Dataset.from_bytes(bytes(row.rows), row.name)
+        dataset = unpack(bytes(row.rows), row.name)
         if dataset.digest != digest:
             raise DatasetError("its rows do not fit its digest")
     except DatasetError as error:
@@ -40,12 +42,25 @@ def load_dataset(connection: Connection, digest: str) -> Dataset | None:
 
 
 def stored_datasets(store: Store) -> dict[str, str]:
-    """The digests of all datasets, newest first, each with its name, task and number of rows."""
+    """The digests of all datasets, newest first, each with its name, task and size."""
     table = tables.DatasetRow
     columns = (table.digest, table.name, table.task, table.row_count)
     with store.begin() as connection:
         rows = connection.execute(select(*columns).order_by(table.id.desc())).all()
-    return {row.digest: f"{row.name} (task = {row.task}, {row.row_count:,} rows)" for row in rows}
+    what = {StoredAutomaton.task: "states"}
+    sizes = {row.digest: f"{row.row_count:,} {what.get(row.task, 'rows')}" for row in rows}
+    return {row.digest: f"{row.name} (task = {row.task}, {sizes[row.digest]})" for row in rows}
+
+
+def dataset_names(connection: Connection) -> dict[str, str]:
+    """What datasets are called, by their digests: no two the same."""
+    table = tables.DatasetRow
+    rows = connection.execute(select(table.digest, table.name)).all()
+    often = Counter(row.name for row in rows)
+    return {
+        row.digest: row.name if often[row.name] == 1 else f"{row.name} ({row.digest[:12]})"
+        for row in rows
+    }
 
 
 def damaged_datasets(connection: Connection) -> Iterator[tuple[str, str]]:

@@ -8,7 +8,7 @@ from seqcls.config import RunConfig
 from seqcls.errors import StoreDamagedError
 from seqcls.fields import TestSet, test_set_key
 from seqcls.problem import resolve
-from seqcls.strings.datasets import Dataset
+from seqcls.strings.datasets import Content
 from sweeps.store import tables
 from sweeps.store.databases.engine import Store
 from sweeps.store.databases.statements import insert_new, insert_rows
@@ -16,7 +16,7 @@ from sweeps.store.reads.test_sets import load_dataset
 from sweeps.store.tables import now
 
 
-def store_dataset(connection: Connection, dataset: Dataset) -> int:
+def store_dataset(connection: Connection, dataset: Content) -> int:
     """Stores a dataset, unless it is there; its id. A name that is there stays."""
     row = {
         "digest": dataset.digest,

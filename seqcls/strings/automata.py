@@ -1,0 +1,111 @@
+"""Automata of files, kept by their content like the rows of others.
+
+What is kept is the language: its minimal automaton, in one form whatever it was written as, so that
+one language has one digest.
+"""
+
+import hashlib
+import zlib
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+from jaxtyping import Bool, UInt16
+
+from seqcls.strings.alphabets import alphabet_obstacle, has_names
+from seqcls.text import canonical_json
+
+VERSION = 1
+
+MAX_STATES = 10_000
+
+
+class OfContent(ABC):
+    """What is known by a digest of its content: of all but the name."""
+
+    name: str
+
+    @property
+    @abstractmethod
+    def content(self) -> bytes:
+        """All of it but its name, in one fixed form."""
+
+    @cached_property
+    def digest(self) -> str:
+        """The SHA-256 of the content, as 64 hexadecimal digits."""
+        return hashlib.sha256(self.content).hexdigest()
+
+    def to_bytes(self) -> bytes:
+        """The content, packed."""
+        return self._packed
+
+    @cached_property
+    def _packed(self) -> bytes:
+        return zlib.compress(self.content, 3)
+
+
+@dataclass(frozen=True, eq=False)
+class StoredAutomaton(OfContent):
+    """The minimal complete automaton of a file's language (`task = "automaton"`).
+
+    Its states are numbered as they are met from the start, 0, letter by letter. The name and what
+    is said of the file are no part of the content.
+    """
+
+    name: str
+    alphabet: Sequence[str]
+    """The tokens, sorted: text where all are of one character, else a tuple."""
+    table: UInt16[np.ndarray, "state letter"]
+    accepting: Bool[np.ndarray, " state"]
+    read_as: Sequence[str] = ()
+    """Sentences on what was made of the file, where it was read by this process."""
+
+    task = "automaton"
+    holds = "it is an automaton"
+
+    def __len__(self) -> int:
+        return len(self.table)
+
+    @property
+    def nbytes(self) -> int:
+        """The memory that it takes."""
+        return int(self.table.nbytes)
+
+    @property
+    def content(self) -> bytes:
+        """A line of JSON; where each token leads from each state, two bytes each, the lowest
+        first; a byte for each state, 1 where it accepts.
+        """
+        head = {
+            "version": VERSION,
+            "task": self.task,
+            "alphabet": list(self.alphabet),
+            "states": len(self),
+        }
+        cells = self.table.astype("<u2").tobytes() + self.accepting.astype(np.uint8).tobytes()
+        return canonical_json(head).encode() + b"\n" + cells
+
+    @classmethod
+    def of_content(cls, head: Mapping[str, Any], cells: bytes, name: str) -> Self:
+        """The automaton of a content, whose first line has been read.
+
+        Raises:
+            ValueError, KeyError, TypeError: it is none.
+        """
+        states, tokens = head["states"], tuple(head["alphabet"])
+        obstacle = alphabet_obstacle(tokens, notation=True)
+        if head["version"] != VERSION or obstacle or not tokens:
+            raise ValueError(obstacle or f"version {head['version']!r}, expected {VERSION}")
+        if type(states) is not int or not 1 <= states <= MAX_STATES:
+            raise ValueError(f"{states!r} states")
+        if len(cells) != states * (2 * len(tokens) + 1):
+            raise ValueError(f"{len(cells):,} bytes of {states:,} states")
+        table = np.frombuffer(cells, "<u2", states * len(tokens)).reshape(states, len(tokens))
+        accepting = np.frombuffer(cells, np.uint8, states, table.nbytes)
+        if table.max() >= states or accepting.max() > 1:
+            raise ValueError("a state that is none")
+        alphabet = tokens if has_names(tokens) else "".join(tokens)
+        return cls(name, alphabet, table.astype(np.uint16), accepting.astype(bool))

@@ -1,0 +1,423 @@
+"""Automata of files: what they are read as, however they are written, and what is refused."""
+
+import itertools
+import json
+import random
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from seqcls.errors import ConfigError, DatasetError, SpecError
+from seqcls.interpretability.automaton import dot, record
+from seqcls.problem import Problem, configuration, resolve
+from seqcls.strings.automata import StoredAutomaton
+from seqcls.strings.datasets import remember, unpack
+from seqcls.strings.token_strings import TokenStrings
+from seqcls.tasks.automaton import minimize
+from seqcls.tasks.files import FromAutomaton
+from seqcls.tasks.regular import Regular
+from sweeps.api import theory
+from sweeps.datasets import read_content, read_dataset
+from sweeps.datasets.summary import summary
+from sweeps.grid.spec import parse_spec
+from tests.unit.test_languages import every_string, strings_of
+
+AB = "0\t1\ta\ta\n1\t0\tb\tb\n0\n"
+"""(ab)*, as OpenFst prints it."""
+
+WRITTEN = {
+    "AT&T": ("lang.att", AB),
+    "an acceptor": ("lang.att", "0 1 a\n1 0 b\n0\n"),
+    "weights of zero": ("lang.att", "0 1 a a 0\n1 0 b b 0.0\n0 0\n"),
+    "an acceptor's weights of zero": ("lang.att", "0 1 a\n1 0 b 0\n0 -0.0\n"),
+    "other numbers": ("lang.att", "7 30 a a\n30 007 b b\n7\n"),
+    "line ends of Windows": ("lang.att", AB.replace("\n", "\r\n")),
+    "an empty line at the end": ("lang.att", AB + "\n \n"),
+    "a BOM": ("lang.att", "\ufeff" + AB),
+    "tabs and spaces": ("lang.att", "0 1\ta  a\n 1\t0 b\tb \n0\n"),
+    "lines twice": ("lang.att", AB + AB),
+    "a final state without a way to it": ("lang.att", AB + "99\n"),
+    "a state that accepts nothing": ("lang.att", AB + "0 5 b b\n5 5 a a\n"),
+    "epsilon": ("lang.att", "0 2 <eps> <eps>\n2 1 a a\n1 0 b b\n0\n"),
+    "a cycle of epsilon": ("lang.att", "0 2 ε ε\n2 0 ε ε\n2 1 a a\n1 0 b b\n2\n"),
+    "two ways": ("lang.att", "0 1 a a\n0 2 a a\n1 0 b b\n2 0 b b\n0\n"),
+    "JSON": ("lang.json", json.dumps(record(Regular("ab", "(ab)*").automaton, "ab"), indent=1)),
+    "DOT": ("lang.dot", dot(Regular("ab", "(ab)*").automaton, "ab", "white")),
+}
+
+
+def written(folder: Path, name: str, content: str | bytes) -> Path:
+    """A file with this content."""
+    path = folder / name
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
+    return path
+
+
+def automaton_of(path: Path) -> StoredAutomaton:
+    """What is read of a file."""
+    content = read_content(path)
+    assert isinstance(content.dataset, StoredAutomaton), content.problems
+    return content.dataset
+
+
+def task_of(path: Path, alphabet: str = "") -> FromAutomaton:
+    """The task of a file."""
+    return FromAutomaton(remember(automaton_of(path)), alphabet)
+
+
+def problem_of(path: Path, **fields: Any) -> Problem:
+    """The problem of a file."""
+    digest = remember(automaton_of(path))
+    return resolve(configuration({"task": "automaton", "dataset": digest, **fields}))
+
+
+@pytest.mark.parametrize("way", WRITTEN)
+def test_a_language_has_one_digest_however_it_is_written(way: str, tmp_path: Path) -> None:
+    path = written(tmp_path, *WRITTEN[way])
+    plain = automaton_of(written(tmp_path, "plain.att", AB))
+    read = automaton_of(path)
+    assert (read.digest, read.alphabet, read.name) == (plain.digest, "ab", path.name)
+    again = unpack(read.to_bytes(), "again")
+    assert (again.digest, again.name, len(again)) == (read.digest, "again", 3)
+    rows = [text for length in range(6) for text in every_string(task_of(path), length)]
+    wanted = [re.fullmatch("(ab)*", text) is not None for text in rows]
+    assert task_of(path).labels(strings_of(task_of(path), rows)).tolist() == wanted
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_a_nondeterministic_automaton_accepts_what_one_of_its_paths_accepts(
+    seed: int, tmp_path: Path
+) -> None:
+    rng = random.Random(seed)
+    states = rng.randint(1, 7)
+    arcs = [
+        (rng.randrange(states), rng.randrange(states), rng.choice(["a", "b", "c", "<eps>"]))
+        for _ in range(rng.randint(1, 14))
+    ]
+    arcs += [(0, 0, "a")]
+    final = {rng.randrange(states), arcs[0][0]}
+
+    def closed(reached: set[int]) -> set[int]:
+        more = reached | {y for x, y, symbol in arcs if x in reached and symbol == "<eps>"}
+        return reached if more == reached else closed(more)
+
+    def accepts(text: str, start: int) -> bool:
+        reached = closed({start})
+        for letter in text:
+            reached = closed({y for x, y, symbol in arcs if x in reached and symbol == letter})
+        return bool(reached & final)
+
+    lines = [f"{x}\t{y}\t{symbol}\t{symbol}" for x, y, symbol in arcs] + [str(x) for x in final]
+    task = task_of(written(tmp_path, "lang.att", "\n".join(lines)))
+    for length in range(5):
+        rows = every_string(task, length)
+        wanted = [accepts(text, arcs[0][0]) for text in rows]
+        assert task.labels(strings_of(task, rows)).tolist() == wanted
+
+
+def test_what_is_made_deterministic_is_said(tmp_path: Path) -> None:
+    path = written(tmp_path, "lang.att", "0 1 a a\n0 0 a a\n0 0 b b\n1 2 <eps> <eps>\n2\n")
+    said = summary(path)
+    assert said.states == 2
+    assert said.rows == 0
+    assert (
+        "nondeterministic (ε and several transitions for one symbol): determinized from 3 states "
+        "to 2"
+    ) in said.sentences
+    assert any(each.startswith("regular, star-free") for each in said.sentences)
+    assert "missing transitions reject" in " ".join(summary(written(tmp_path, "b.att", AB)).read_as)
+
+
+def test_symbols_of_several_characters_are_named_tokens(tmp_path: Path) -> None:
+    task = task_of(written(tmp_path, "lang.att", "0\t1\tpush\tpush\n1\t0\tpop\tpop\n0\n"))
+    assert task.alphabet == ("pop", "push")
+    assert problem_of(tmp_path / "lang.att").tokenizer.encode("push pop") == [0, 3, 2]
+    assert task.describe() == (
+        "Strings that the automaton of the file 'lang.att' accepts are positive; its minimal "
+        "automaton has 3 states over 2 tokens."
+    )
+
+
+@pytest.mark.parametrize("name", ["lang.syms", "alph3.txt"])
+@pytest.mark.parametrize(
+    "lines",
+    [
+        "0 1 7 7\n1 0 8 8\n1 1 0 0\n0\n",
+        "0 1 a a\n1 0 b b\n1 1 <none> <none>\n0\n",
+        "0 1 a a\n1 0 b b\n1 1 <eps> <eps>\n0\n",
+    ],
+)
+def test_a_table_of_symbols_names_them(name: str, lines: str, tmp_path: Path) -> None:
+    written(tmp_path, name, "<none>\t0\na\t7\nb\t8\nc\t9\n")
+    path = written(tmp_path, "lang.att" if name == "lang.syms" else "03.lang.att", lines)
+    task = task_of(path)
+    # c is a token, though no line has it.
+    assert task.alphabet == "abc"
+    assert task.labels(strings_of(task, ["abab", "abc", ""])).tolist() == [True, False, True]
+    assert f"symbols are those of the table {name} beside it" in summary(path).sentences
+
+
+def test_a_table_that_lacks_a_symbol_is_named(tmp_path: Path) -> None:
+    table = written(tmp_path, "lang.syms", "<eps> 0\na 1\n")
+    path = written(tmp_path, "lang.att", AB)
+    (problem,) = read_content(path).problems
+    assert (
+        problem
+        == "symbol 'b' is neither a name nor a number of the table 'lang.syms' beside the file"
+    )
+    table.write_text("a\n")
+    (problem,) = read_content(path).problems
+    assert problem.startswith("table 'lang.syms', line 1: 'a', expected a symbol")
+
+
+def test_an_alphabet_adds_tokens_that_no_line_has(tmp_path: Path) -> None:
+    path = written(tmp_path, "lang.att", "0 0 b b\n0\n")
+    with pytest.raises(ConfigError, match="no string of 0 to 10 tokens is negative"):
+        problem_of(path)
+    task = problem_of(path, alphabet="ab").language
+    assert task.alphabet == "ab"
+    assert task.labels(strings_of(task, ["bb", "ba", ""])).tolist() == [True, False, True]
+    assert problem_of(path, alphabet="a push").language.alphabet == ("a", "b", "push")
+
+
+def test_all_that_regular_languages_have_an_automaton_of_a_file_has(tmp_path: Path) -> None:
+    problem = problem_of(written(tmp_path, "lang.att", AB), negatives="near")
+    plain = resolve(
+        configuration(
+            {"task": "regular", "alphabet": "ab", "pattern": "(ab)*", "negatives": "near"}
+        )
+    )
+    ours, theirs = next(problem.train.epochs()), next(plain.train.epochs())
+    assert (ours.strings.letters == theirs.strings.letters).all()
+    assert (ours.targets == theirs.targets).all()
+    ours_by, theirs_by = (x.language.features(ours.strings) for x in (problem, plain))
+    assert {name: values.tolist() for name, values in ours_by.items()} == {
+        name: values.tolist() for name, values in theirs_by.items()
+    }
+
+
+def test_theory_reads_the_automaton_of_a_file(tmp_path: Path) -> None:
+    path = written(tmp_path, "lang.att", AB)
+    said = theory("automaton", path=str(path))
+    assert said.language == theory("regular", alphabet="ab", pattern="(ab)*").language
+    assert "'lang.att'" in said.task
+
+
+def test_rows_and_automata_are_not_taken_for_each_other(tmp_path: Path) -> None:
+    path = written(tmp_path, "lang.att", AB)
+    with pytest.raises(DatasetError, match=r"lang\.att': it is an automaton, expected rows"):
+        read_dataset(path)
+    with pytest.raises(ConfigError, match=r"'lang\.att': it is an automaton; use task='auto"):
+        configuration({"task": "file", "dataset": remember(automaton_of(path))})
+    rows = read_dataset(written(tmp_path, "rows.csv", "tokens,label\nab,1\nba,0\n"))
+    with pytest.raises(ConfigError, match=r"'rows\.csv': its rows have labels; use task='file'"):
+        configuration({"task": "automaton", "dataset": remember(rows)})
+
+
+def test_a_path_may_be_all_files_that_match(tmp_path: Path) -> None:
+    for number in range(3):
+        written(tmp_path, f"{number}.att", AB + "0 0 c c\n" * (number > 0) + f"{number % 2}\n")
+    spec = {"name": "all", "fixed": {"task": "automaton"}, "model_seeds": [0]}
+    plan = parse_spec({**spec, "axes": {"path": str(tmp_path / "[01].att")}})
+    names = [resolve(config).task.describe().split("'")[1] for config in plan.configs()]
+    assert names == ["0.att", "1.att"]
+    with pytest.raises(SpecError, match="no file matches it"):
+        parse_spec({**spec, "axes": {"path": str(tmp_path / "*.dot")}})
+    written(tmp_path, "copy.att", AB)
+    with pytest.raises(SpecError, match=r"copy.att': has the content of .*0.att'; keep one"):
+        parse_spec({**spec, "axes": {"path": [str(tmp_path / "*.att")]}})
+
+
+REFUSED = {
+    "nothing": ("", "no lines"),
+    "no symbol": ("0\n", "no line has a symbol, so there are no strings"),
+    "no final state": ("0 1 a a\n", "it accepts no string, so there is nothing to learn"),
+    "a final state out of reach": ("0 1 a a\n2\n", "it accepts no string"),
+    "a weight": ("0 1 a a 0.5\n1\n", "line 1: weight '0.5', expected 0 or none"),
+    "a weight of an acceptor": ("0 1 a\n0 0 b 3\n1\n", "line 2: weight '3', expected 0 or none"),
+    "a final weight": ("0 1 a a\n1 0.5\n", "line 2: weight '0.5', expected 0 or none"),
+    "no number as a weight": ("0 1 a a\n1 NaN\n", "line 2: weight 'NaN', expected 0 or none"),
+    "infinity": ("0 1 a a\n1 inf\n", "line 2: weight 'inf'"),
+    "a transducer": ("0 1 a b\n1\n", "line 1: symbol 'a' has the output 'b'"),
+    "a state below zero": ("0 -1 a a\n", "line 1: state '-1', expected a whole number from 0"),
+    "a state with a name": ("0 q a a\n", "line 1: state 'q', expected a whole number from 0"),
+    "a huge state": ("0 " + "9" * 5000 + " a a\n", "line 1: state '99999"),
+    "six cells": ("0 1 a a 0 0\n", "line 1: 6 cells, expected 1 to 5"),
+    "no symbol between tabs": ("0\t0\t\t\n", r"line 1: '0\\t0\\t\\t' has an empty cell at a tab"),
+    "a control character": ("0 0 \x07 \x07\n0\n", r"symbol '\\x07': expected no token"),
+    "the name of CLS": ("0 0 CLS CLS\n0\n", "symbol 'CLS': expected no token 'CLS'"),
+    "a long symbol": ("0 0 " + "x" * 41 + " " + "x" * 41 + "\n0\n", "symbol 'xxx"),
+    "any symbol of HFST": (
+        "0 0 @_IDENTITY_SYMBOL_@ @_IDENTITY_SYMBOL_@\n0\n",
+        "symbol '@_IDENTITY_SYMBOL_@' means any other",
+    ),
+    "zero bytes": ("0 1 a a\n\0\n", "line 2 has a zero byte"),
+    "UTF-16": (AB.encode("utf-16"), "line 1 has a zero byte"),
+    "Latin-1": ("0 0 ä ä\n0\n".encode("latin-1"), "line 1 is no text in UTF-8"),
+    "gzip": (b"\x1f\x8b\x08\0", "no text: it is compressed by gzip"),
+    "256 symbols": (
+        "".join(f"0 0 s{number} s{number}\n" for number in range(256)) + "0\n",
+        "256 symbols, expected at most 250",
+    ),
+    "too many states": (
+        "".join(f"{number} {number + 1} a a\n" for number in range(10_001)),
+        "line 10000: more than 10,000 states",
+    ),
+    "too many states when deterministic": (
+        "0 0 a a\n0 0 b b\n0 1 a a\n"
+        + "".join(f"{x} {x + 1} {y} {y}\n" for x in range(1, 15) for y in "ab")
+        + "15\n",
+        "made deterministic, its automaton has more than 10,000 states",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_is_no_language_is_refused_in_one_line(case: str, tmp_path: Path) -> None:
+    content, message = REFUSED[case]
+    (problem,) = read_content(written(tmp_path, "lang.att", content)).problems
+    assert re.match(message if "\\" in message else re.escape(message), problem)
+    assert "\n" not in problem
+    assert len(problem) < 300
+
+
+AS_JSON = record(Regular("ab", "(ab)*").automaton, "ab")
+AS_DOT = dot(Regular("ab", "(ab)*").automaton, "ab")
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("a.json", json.dumps({**AS_JSON, "start": 3}), "start is 3, expected one of 3 states"),
+        ("a.json", json.dumps({**AS_JSON, "start": True}), "start is True, expected what"),
+        ("a.json", json.dumps({**AS_JSON, "accepting": [7]}), "a state of accepting is 7"),
+        ("a.json", json.dumps({**AS_JSON, "transitions": [{"c": 0}]}), "state 0 has the token 'c'"),
+        ("a.json", json.dumps({**AS_JSON, "transitions": [{"a": 1}]}), "transition 'a' of state 0"),
+        ("a.json", json.dumps({**AS_JSON, "transitions": [0]}), "transitions of state 0 are 0"),
+        ("a.json", json.dumps({**AS_JSON, "alphabet": ["a", "a"]}), "alphabet is ['a', 'a']"),
+        ("a.json", json.dumps(AS_JSON)[:-3], "the file is no JSON"),
+        ("a.dot", AS_DOT.replace("start -> 0", "start -> 9"), "state '9' has no transition"),
+        ("a.dot", AS_DOT.replace("  start -> 0;\n", ""), "0 arrows from start, expected one"),
+        ("a.dot", AS_DOT.replace("0 [shape", "5 [shape"), "state '5' has no transition"),
+        ("a.dot", AS_DOT.replace('1 [label="a"]', "1"), "line 6: '0 -> 1;', expected two numbers"),
+        ("a.dot", AS_DOT[:-1], "line 11: '', expected as"),
+        ("a.dot", "graph { 0 -- 1 }", "no graph: expected 'digraph {'"),
+        ("a.gv", 'digraph { 0 -> 1 [label="a }', "line 1: '0 -> 1', expected two numbers"),
+    ],
+)
+def test_an_export_that_was_changed_is_refused_in_one_line(
+    name: str, content: str, message: str, tmp_path: Path
+) -> None:
+    (problem,) = read_content(written(tmp_path, name, content)).problems
+    assert problem.startswith(message)
+    assert "\n" not in problem
+    assert len(problem) < 300
+
+
+def test_tokens_that_separate_are_read_back_from_dot(tmp_path: Path) -> None:
+    automaton = Regular(',"\\a', '[,"]*').automaton
+    path = written(tmp_path, "lang.dot", dot(automaton, ',"\\a'))
+    task = task_of(path)
+    assert sorted(task.alphabet) == sorted(',"\\a')
+    assert task.labels(strings_of(task, [',"', "a", ""])).tolist() == [True, False, True]
+
+
+def hostile(rng: random.Random) -> Iterator[bytes]:
+    """Files that were damaged, or never meant well, without end."""
+    lines: list[Callable[[], str]] = [
+        lambda: f"{rng.randrange(4)}\t{rng.randrange(4)}\ta\ta",
+        lambda: f"{rng.randrange(4)} {rng.randrange(4)} b",
+        lambda: f"{rng.randrange(4)}",
+        lambda: f"{rng.randrange(4)} {rng.choice(['0', '0.0', 'NaN', '-inf', '1e999', 'x', '٣'])}",
+        lambda: f"{rng.choice(['-1', '1e3', '0x1', '9' * 400, '٣', '', ' '])}\t1\ta\ta",
+        lambda: f"0\t1\t{rng.choice(['<eps>', 'ε', '0', '@0@', 'CLS', '{', '<'])}\ta",
+        lambda: f"0 0 {(name := rng.choice(['<eps>', 'ε', '0', 'push', chr(0xA0), '{}']))} {name}",
+        lambda: "0 0 " + "x" * rng.choice([1, 40, 41, 100_000]),
+        lambda: rng.choice(["", "#", "a b c", "0 1 a b", "\t\t\t", "0\t1\t\ta", "\ufeff0"]),
+    ]
+    while True:
+        text = "\n".join(rng.choice(lines)() for _ in range(rng.randint(0, 6)))
+        content = text.replace("\n", rng.choice(["\n", "\r\n", "\r"])).encode(
+            rng.choice(["utf-8", "utf-8", "utf-8", "utf-8-sig", "utf-16"])
+        )
+        damage = rng.randrange(6)
+        if damage == 0:
+            content = content[: rng.randint(0, len(content))]
+        elif damage == 1 and content:
+            place = rng.randrange(len(content))
+            content = content[:place] + rng.randbytes(1) + content[place + 1 :]
+        yield content
+
+
+def test_two_hundred_hostile_files_are_read_or_refused_in_one_line(tmp_path: Path) -> None:
+    rng = random.Random(0)
+    outcomes = set[bool]()
+    for number, content in enumerate(itertools.islice(hostile(rng), 200)):
+        name = rng.choice(["x.att", "x.att", "x.att.gz", "x.dot", "x.json"])
+        path = written(tmp_path, f"{number}{name}", content)
+        if name == "x.json":
+            path.write_bytes(b'{"accepting": [0], "transitions": ' + content)
+        read = read_content(path)
+        outcomes.add(read.dataset is None)
+        if read.dataset is None:
+            (problem,) = read.problems
+            assert "\n" not in problem
+            assert 0 < len(problem) < 400
+        else:
+            assert unpack(read.dataset.to_bytes()).digest == read.dataset.digest
+    assert outcomes == {True, False}
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_minimal_automaton_is_that_of_another_program(seed: int) -> None:
+    from automata.fa.dfa import DFA
+
+    rng = np.random.default_rng(seed)
+    states, letters = int(rng.integers(1, 30)), int(rng.integers(1, 4))
+    # Most are reached in few ways, so that some are alike and some are never reached.
+    table = np.minimum(rng.integers(states, size=(states, letters)), rng.integers(2, 9))
+    table = np.minimum(table, states - 1)
+    accepting = rng.random(states) < 0.3
+    made = minimize(table, accepting)
+    other = DFA(
+        states=set(range(states)),
+        input_symbols=set(range(letters)),
+        transitions={x: dict(enumerate(row)) for x, row in enumerate(table.tolist())},
+        initial_state=0,
+        final_states=set(np.flatnonzero(accepting).tolist()),
+    ).minify()
+    assert len(made.table) == len(other.states)
+    met = [0]
+    for state in met:
+        met += [x for x in dict.fromkeys(made.table[state].tolist()) if x not in met]
+    assert met == list(range(len(made.table)))
+    strings = TokenStrings.of_letters(
+        letters, rng.integers(letters, size=(50, 12)).astype(np.uint8)
+    )
+    wanted = [other.accepts_input(row) for row in strings.letters.tolist()]
+    assert made.accepting[made.states(strings)].tolist() == wanted
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda head: {**head, "states": 99},
+        lambda head: {**head, "states": "3"},
+        lambda head: {**head, "alphabet": []},
+        lambda head: {**head, "alphabet": ["a", "a"]},
+        lambda head: {**head, "version": 2},
+    ],
+)
+def test_a_damaged_automaton_is_not_unpacked(
+    damage: Callable[[dict[str, Any]], dict[str, Any]], tmp_path: Path
+) -> None:
+    import zlib
+
+    line, _, cells = automaton_of(written(tmp_path, "lang.att", AB)).content.partition(b"\n")
+    packed = zlib.compress(json.dumps(damage(json.loads(line))).encode() + b"\n" + cells)
+    with pytest.raises(DatasetError, match="cannot be unpacked"):
+        unpack(packed)
