@@ -13,6 +13,7 @@ from seqcls.config import RunConfig, check_model_seed
 from seqcls.errors import ConfigError, SpecError
 from seqcls.text import OTHER_NAMES, closest, nearest
 from sweeps.grid.bases import BASES, Base
+from sweeps.grid.seeds import EXPECTED, Until
 
 MAX_RUNS = 100_000
 """A larger grid is refused before anything of it is expanded."""
@@ -36,6 +37,8 @@ _EXPECTED: dict[tuple[str, bool], str] = {
     ("base", False): " or ".join(map(repr, BASES)),
     ("verdict", False): "true or false",
     ("checkpoints", False): " or ".join(map(repr, CHECKPOINTS)),
+    ("until", False): f"text in quotes, {EXPECTED}",
+    ("most_seeds", False): f"a whole number from 1 to {MAX_RUNS:,}",
     ("fixed", False): "a table, written [fixed]",
     ("axes", False): "a table, written [axes]",
     ("axes", True): _VALUES,
@@ -75,6 +78,15 @@ def range_of(value: Any) -> range | None:
     if not isinstance(value, str) or (match := _RANGE.fullmatch(value)) is None:
         return None
     return range(int(match[1]), int(match[2]) + 1)
+
+
+def _until(text: str) -> str:
+    try:
+        if text:
+            Until.parse(text)
+    except ValueError as error:
+        raise _problem(str(error)) from None
+    return text
 
 
 def _model_seeds(value: Any) -> Seeds:
@@ -138,6 +150,11 @@ class WrittenSpec(BaseModel):
     checkpoints: Checkpoints = CHECKPOINTS[0]
     verdict: bool = False
     """Whether every run is checked exhaustively, where that is affordable."""
+    until: Annotated[str, AfterValidator(_until)] = ""
+    """Seeds are added until a share of them is known so well, as `share ± 10 %`, or differs between
+    two configurations, as `share apart`."""
+    most_seeds: Annotated[int, Field(ge=1, le=MAX_RUNS)] = 500
+    """A configuration gets no more seeds than these."""
     base: Base | None = None
     """What gives values to fields that no table names."""
     fixed: Fields = {}

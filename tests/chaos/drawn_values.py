@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 from streamlit.testing.v1 import AppTest
 
+from sweeps.api.comparisons import QUESTIONS
 from tests import facts as true_of
 from tests.app import metrics
 from tests.chaos.ledger import Ledger, numbers_in, same
@@ -211,21 +212,6 @@ class Drawn:
             ):
                 if name in shown:
                     self.value(f"run {self.run_id}: {name}", shown[name], true_value)
-        if self.pair is not None:
-            a, b = groups = tuple(done(self.groups[x]) for x in self.pair)
-            true_pair = self.facts.comparison(a, b)
-            right = true_pair["generalizing"]
-            wanted = [f"{sum(map(fails, x)):,} of {len(x):,} fail" for x in groups]
-            apart = ("Difference of failing shares", true_pair["difference"])
-            if right["difference"] is not None:
-                wanted = [f"{k:,} of {n:,} generalize" for k, n in right["counts"]]
-                apart = ("Difference of generalizing shares", right["difference"])
-            told = [x for x in shown.values() if re.match(r"[\d,]+ of [\d,]+ \w+$", x)]
-            # Two of the same name are one.
-            self.value("seeds", told, wanted[-len(told) :])
-            median = ("Difference of median accuracy", true_pair["median_difference"])
-            for name, part in (apart, median):
-                self.value(name, shown[name], part[0])
 
     # Tables.
 
@@ -246,13 +232,8 @@ class Drawn:
             self._sweeps(rows)
         elif {"run_id", "attempt", "reason"} <= names:
             self._failures(rows)
-        elif self.pair is not None and frame.shape == (2, 2):
-            a, b = (done(self.groups[x]) for x in self.pair)
-            true = self.facts.comparison(a, b)
-            right = true["generalizing"]
-            pairs = (true if right["difference"] is None else right)["pairs"]
-            cells = frame.to_numpy().ravel().tolist()
-            self.value("seeds of both", cells, [*pairs.values()])
+        elif {"Question", "More than chance?"} <= names and self.pair is not None:
+            self._questions(rows)
         else:
             self.ledger.unknown[f"{self.surface}: table of {', '.join(sorted(names))[:70]}"] += 1
 
@@ -460,7 +441,7 @@ class Drawn:
     def _of_two(self, rows: list[Row]) -> None:
         assert self.pair is not None
         a, b = (done(self.groups[x]) for x in self.pair)
-        true = self.facts.comparison(a, b)["strings"]
+        true = self.facts.comparison(a, b, paired=False)["strings"]
         alone = {spelled_out(x): y for x, y in true.items() if not y["wrong_a"] * y["wrong_b"]}
         most = sorted((y["wrong_a"] + y["wrong_b"] for y in alone.values()), reverse=True)[:100]
         self.value("of most models", [row["wrong_a"] + row["wrong_b"] for row in rows], most)
@@ -469,6 +450,24 @@ class Drawn:
             for name in ("length", "label", "wrong_a", "wrong_b"):
                 if name in row:
                     self.value(f"{row['string']}: {name}", row[name], own.get(name))
+
+    def _questions(self, rows: list[Row]) -> None:
+        assert self.pair is not None
+        a, b = (done(self.groups[x]) for x in self.pair)
+        names = {text.capitalize(): name for name, text in QUESTIONS.items()}
+        for row in rows:
+            name = names[row["Question"]]
+            sides = self.facts.question(name, a, b)
+            shown = [row["First"], row["Second"]]
+            if name in ("learned", "generalizes", "fails"):
+                counts = [f"{int(sum(x.values())):,} of {len(x):,}" for x in sides]
+                self.value(f"{name}: counts", shown, counts)
+                continue
+            seeds = set(sides[0]) & set(sides[1])
+            for text, side in zip(shown, sides, strict=True):
+                paired = row["Seeds"].endswith(("pair", "pairs"))
+                kept = [y for x, y in side.items() if x in seeds or not paired]
+                self.value(f"{name}: mean", text, float(np.mean(kept)))
 
     def _sweeps(self, rows: list[Row]) -> None:
         names = {row["name"]: row for row in self.facts.ask("SELECT * FROM sweep")}

@@ -62,6 +62,7 @@ PUBLIC = {
             "retry",
             "rules",
             "runs",
+            "seeds",
             "sensitive",
             "shortcuts",
             "shortest",
