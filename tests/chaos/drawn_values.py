@@ -37,7 +37,6 @@ MOST_MODELS, MOST_POINTS = 1_000, 1_000
 Rows = Sequence[Mapping[Any, Any]]
 
 
-@dataclass(frozen=True)
 LANGUAGE = (
     "task", "num_letters", "required_letters", "alphabet", "pattern", "formula", "group", "dataset",
     "bracket_types", "max_depth", "num_tokens", "distinct", "base", "digit_order",
@@ -46,6 +45,7 @@ LANGUAGE = (
 """The fields that say which language it is, of the databases that are compared."""
 
 
+@dataclass(frozen=True)
 class Selection:
     """Which runs a surface is about, as its filters say."""
 
