@@ -86,16 +86,15 @@ def _table(found: Populations) -> None:
         )
     }
     accuracies = table[[name for name in ACCURACIES if name in table]]
-    shown = table[[*found.by, "languages", "seeds"]].join([pd.DataFrame(shares), accuracies])
+    shown = table[[*found.by, "languages"]].join([pd.DataFrame(shares), accuracies])
     config = {
         "languages": st.column_config.NumberColumn("Languages"),
-        "seeds": st.column_config.NumberColumn("Models"),
         "learned share": st.column_config.NumberColumn("Learned", format="percent"),
-        "learned interval": st.column_config.TextColumn("95%, over languages"),
+        "learned interval": st.column_config.TextColumn("95%", help="Over languages."),
         "generalize share": st.column_config.NumberColumn(
             "Generalize", format="percent", help="Of the seeds that learned."
         ),
-        "generalize interval": st.column_config.TextColumn("95%, over languages"),
+        "generalize interval": st.column_config.TextColumn("95%", help="Over languages."),
         **{
             name: st.column_config.NumberColumn(title, format="percent", help=MEDIAN)
             for name, title in ACCURACIES.items()
@@ -106,12 +105,15 @@ def _table(found: Populations) -> None:
 
 
 ACCURACIES = {
-    "random": "Random strings",
-    "border": "At the border",
-    "reader_random": "Best reader, random",
-    "reader_border": "Best reader, border",
+    "random": "Random",
+    "border": "Border",
+    "reader_random": "Reader, random",
+    "reader_border": "Reader, border",
 }
-MEDIAN = "Median accuracy over languages, of each language's median over seeds."
+MEDIAN = (
+    "Median accuracy over languages, of each language's median over seeds: on random test strings "
+    "and at the border; beside it that of the best shortcut reader of each test."
+)
 
 
 def share_points(found: Populations, named: Sequence[str]) -> alt.LayerChart:
