@@ -179,14 +179,15 @@ def _read_pairs(path: Path) -> RawRows:
     return RawRows(("tokens", "target"), _pairs(path, other, "target"))
 
 
-def _pairs(path: Path, other: Path, column: str, **more: str) -> Iterator[RawRow]:
+def _pairs(path: Path, other: Path, column: str, **more: Any) -> Iterator[RawRow]:
     for number, pair in enumerate(zip_longest(lines_of(path), lines_of(other)), 1):
         if None in pair:
             short = other if pair[1] is None else path
             raise DatasetError(f"{short.name} ends before line {number}, which the other has")
         tokens, answer = (line.rstrip("\r\n") for line in pair)
         place = f"{path.parent.name}/{path.name}, line {number}"
-        yield RawRow(place, tokens, **{column: answer}, **more)
+        answers: dict[str, Any] = {column: answer, **more}
+        yield RawRow(place, tokens, **answers)
 
 
 # MLRegTest: for each language a file of each part, lines of a string and TRUE or FALSE.
