@@ -23,7 +23,7 @@ from seqcls.config import (
     RunConfig,
 )
 from seqcls.errors import ConfigError, InvalidStringError, PluginError, PluginMissingError
-from seqcls.fields import check_read, part_named, settings_read
+from seqcls.fields import check_read, fields_unread, part_named, settings_read
 from seqcls.kinds import KINDS, Kind, kind_name
 from seqcls.kinds.base import Ability, Questions, Targets, of_one_width
 from seqcls.models import MODELS, check_network
@@ -138,6 +138,40 @@ def obstacle_of(fields: RunConfig | Mapping[str, Any]) -> str | None:
     except ConfigError as error:
         return str(error)
     return None
+
+
+_WITHOUT_PARAMETERS = ("none", "sinusoidal", "rotary", "alibi")
+"""Position schemes that add no parameter."""
+
+_DRAWS_NOTHING = frozenset(
+    {
+        *("no_attend_cls", "dropout_rate", "precision", "attention_mask", "readout", "activation"),
+        *("attention_scale", "norm_placement", "eigenvalue_range", "place_seed"),
+    }
+)
+"""Settings of a network that change neither its parameters' shapes nor their initial values."""
+
+_ONLY_PLACES = frozenset(
+    {"positions", "position_draw", "position_range", "trained_length", "tested_length"}
+)
+"""Those that change them where a position scheme has parameters."""
+
+
+def differing_starts(a: RunConfig, b: RunConfig) -> list[str]:
+    """What makes models of the same seed of two configurations start as strangers.
+
+    Empty where a seed gives both the same initial values, and training strings of one seed.
+
+    Raises:
+        ConfigError: a configuration cannot be resolved here.
+    """
+    networks = [resolve(config).network for config in (a, b)]
+    nothing = _DRAWS_NOTHING | (fields_unread(a) & fields_unread(b))
+    if all(network.positions in _WITHOUT_PARAMETERS for network in networks):
+        nothing |= _ONLY_PLACES
+    first, second = (network.model_dump() for network in networks)
+    apart = [name for name in first if name not in nothing and first[name] != second[name]]
+    return apart + ["train_seed"] * (a.train_seed != b.train_seed)
 
 
 @dataclass(frozen=True)

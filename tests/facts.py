@@ -9,7 +9,8 @@ from collections.abc import Iterable, Sequence
 from contextlib import closing
 from decimal import Decimal
 from functools import cache, cached_property
-from itertools import product
+from itertools import combinations, product
+from operator import mul
 from pathlib import Path
 from typing import Any
 
@@ -299,83 +300,66 @@ class Facts:
         sql = "SELECT test_set_id FROM config WHERE id = ?"
         return int(self.ask(sql, config_id)[0]["test_set_id"])
 
-    def comparison(
-        self, a: list[Row], b: list[Row], learned_at: float = 0.99, below: float = 1.0
-    ) -> Row:
-        """What two configurations' finished runs come to, the first less the second."""
-        learned, right = [], []
-        for runs in (a, b):
-            came_to = {run["model_seed"]: outcome(run, learned_at, below) for run in runs}
-            judged = {x["model_seed"] for x in runs if x["accuracy_within"] is not None}
-            learned.append({x: came_to[x] != "not learned" for x in sorted(judged)})
-            known = {x: y for x, y in came_to.items() if y in ("generalizes", "fails beyond")}
-            right.append({x: y == "generalizes" for x, y in known.items()})
+    def comparison(self, a: list[Row], b: list[Row], *, paired: bool) -> Row:
+        """What two configurations' finished runs come to, the first less the second.
+
+        Args:
+            a: the runs of the first.
+            b: those of the second.
+            paired: whether the same seed makes a pair.
+        """
         sides = [{run["model_seed"]: run for run in runs} for runs in (a, b)]
-        seeds = sorted(set(sides[0]) & set(sides[1]))
-        kept = [{x: side[x] for x in seeds} if seeds else side for side in sides]
-        wrong = [{x: fails(run, below) for x, run in side.items()} for side in kept]
-        pairs = [(wrong[0][x], wrong[1][x]) for x in seeds]
-        e, f = pairs.count((True, True)), pairs.count((True, False))
-        g, h = pairs.count((False, True)), pairs.count((False, False))
-        accuracies = [{x: run["accuracy"] for x, run in side.items()} for side in kept]
-        medians = [float(np.median(list(side.values()))) for side in accuracies]
-        shares = [(sum(side.values()), len(side)) for side in wrong]
-        ends = paired_newcombe(e, f, g, h) if seeds else newcombe(*shares)
-        every = [(sum(fails(run, below) for run in side), len(side)) for side in (a, b)]
         same_strings = self.test_set_of(a[0]["config_id"]) == self.test_set_of(b[0]["config_id"])
         return {
             "runs": [len(a), len(b)],
-            "failing": [(k / n, *wilson(k, n)) for k, n in every],
-            "pairs": {"both": e, "only_first": f, "only_second": g, "none": h},
-            "p_value": mcnemar(f, g) if seeds else None,
-            "difference": (shares[0][0] / shares[0][1] - shares[1][0] / shares[1][1], *ends),
-            "learning": self.compared_shares(learned),
-            "generalizing": self.compared_shares(right),
-            "medians": medians,
-            "median_difference": (
-                medians[0] - medians[1],
-                *(bootstrap_difference(*accuracies) or (None, None)),
-            ),
-            "lengths": self._length_differences(sides, seeds),
+            "lengths": self._length_differences(sides, paired=paired),
             "strings": self._string_differences(a, b) if same_strings else None,
         }
 
-    def compared_shares(self, sides: Sequence[dict[int, bool]]) -> Row:
-        """A share of seeds of two configurations, the first less the second."""
-        counts = [(sum(side.values()), len(side)) for side in sides]
-        seeds = sorted(set(sides[0]) & set(sides[1]))
-        pairs = Counter((sides[0][x], sides[1][x]) for x in seeds)
-        cells = [pairs[x, y] for x, y in product((True, False), repeat=2)]
-        difference = None
-        if all(n for _, n in counts):
-            kept = (
-                [(sum(side[x] for x in seeds), len(seeds)) for side in sides] if seeds else counts
-            )
-            ends = paired_newcombe(*cells) if seeds else newcombe(kept[0], kept[1])
-            difference = (kept[0][0] / kept[0][1] - kept[1][0] / kept[1][1], *ends)
-        return {
-            "counts": [list(each) for each in counts],
-            "shares": [(k / n, *wilson(k, n)) if n else (None, 0.0, 1.0) for k, n in counts],
-            "pairs": dict(zip(("both", "only_first", "only_second", "none"), cells, strict=True)),
-            "p_value": mcnemar(cells[1], cells[2]) if seeds else None,
-            "difference": difference,
-        }
+    def question(
+        self, name: str, a: list[Row], b: list[Row], learned_at: float = 0.99, below: float = 1.0
+    ) -> tuple[dict[int, float], dict[int, float]]:
+        """What each seed of two configurations says about a question, where it says anything."""
+        sides = []
+        for runs in (a, b):
+            seeds = {run["model_seed"]: run for run in runs}
+            came_to = {x: outcome(run, learned_at, below) for x, run in seeds.items()}
+            values: dict[int, float | None] = {}
+            for x, run in seeds.items():
+                if name == "learned":
+                    known = run["accuracy_within"] is not None
+                    values[x] = float(came_to[x] != "not learned") if known else None
+                elif name == "generalizes":
+                    known = came_to[x] in ("generalizes", "fails beyond")
+                    values[x] = float(came_to[x] == "generalizes") if known else None
+                elif name == "fails":
+                    values[x] = float(fails(run, below))
+                else:
+                    values[x] = run["accuracy" if name == "accuracy" else f"accuracy_{name}"]
+            sides.append({x: y for x, y in values.items() if y is not None})
+        return sides[0], sides[1]
 
-    def _length_differences(self, sides: list[dict[int, Row]], seeds: list[int]) -> dict[int, Row]:
-        found: dict[int, list[tuple[float, float]]] = {}
-        for seed in seeds:
-            first, second = (self.lengths[side[seed]["run_id"]] for side in sides)
-            for length in set(first) & set(second):
-                if first[length]["tested"] and second[length]["tested"]:
-                    shares = [1 - x[length]["wrong"] / x[length]["tested"] for x in (first, second)]
-                    found.setdefault(length, []).append((shares[0], shares[1]))
+    def _length_differences(self, sides: list[dict[int, Row]], *, paired: bool) -> dict[int, Row]:
+        found: dict[int, list[dict[int, float]]] = {}
+        for place, side in enumerate(sides):
+            for seed, run in side.items():
+                for length, counts in self.lengths[run["run_id"]].items():
+                    if counts["tested"]:
+                        own = found.setdefault(length, [{}, {}])[place]
+                        own[seed] = 1 - counts["wrong"] / counts["tested"]
         rows = {}
-        for length, each in found.items():
-            a, b = np.array(each).T
-            low, high = student(list(a - b)) or (None, None)
+        for length, (first, second) in found.items():
+            if paired:
+                seeds = set(first) & set(second)
+                first, second = ({x: y[x] for x in seeds} for y in (first, second))
+            if not first or not second:
+                continue
+            a, b = np.array([*first.values()]), np.array([*second.values()])
+            low, high = (student(list(a - b)) if paired else welch(a, b)) or (None, None)
             rows[length] = {
-                "seeds": len(each), "accuracy_a": float(a.mean()), "accuracy_b": float(b.mean()),
-                "difference": float((a - b).mean()), "low": low, "high": high,
+                "seeds": min(len(a), len(b)),
+                "accuracy_a": float(a.mean()), "accuracy_b": float(b.mean()),
+                "difference": float(a.mean() - b.mean()), "low": low, "high": high,
             }  # fmt: skip
         return rows
 
@@ -520,24 +504,6 @@ def bootstrap(values: tuple[float, ...]) -> Ends | None:
     return float(found.low), float(found.high)
 
 
-def bootstrap_difference(a: dict[int, float], b: dict[int, float]) -> Ends | None:
-    """The percentile interval of a difference of medians, of values by seed; None of too few.
-
-    The same seeds are drawn wherever there are the same.
-    """
-    if min(len(a), len(b)) < FEWEST:
-        return None
-    medians = []
-    for side in (a, b):
-        seeds = sorted(side)
-        values, n = np.array([side[seed] for seed in seeds]), len(seeds)
-        drawn = np.random.default_rng(seeds).multinomial(n, [1 / n] * n, size=RESAMPLES)
-        medians.append([float(np.median(np.repeat(values, times))) for times in drawn])
-    difference = np.subtract(medians[0], medians[1])
-    low, high = np.percentile(difference, [100 * (1 - CONFIDENCE) / 2, 50 * (1 + CONFIDENCE)])
-    return float(low), float(high)
-
-
 def student(differences: Sequence[float]) -> Ends | None:
     """The interval of a mean difference, within what a difference of shares can be."""
     if len(differences) < 3:
@@ -547,6 +513,78 @@ def student(differences: Sequence[float]) -> Ends | None:
     if error > 0:
         low, high = stats.t.interval(CONFIDENCE, len(differences) - 1, loc=mean, scale=error)
     return max(-1.0, float(low)), min(1.0, float(high))
+
+
+def welch(a: np.ndarray, b: np.ndarray) -> Ends | None:
+    """Likewise of two samples."""
+    if min(len(a), len(b)) < 3:
+        return None
+    low = high = float(a.mean() - b.mean())
+    parts = [float(x.var(ddof=1)) / len(x) for x in (a, b)]
+    if sum(parts) > 0:
+        weights = [x**2 / (len(y) - 1) for x, y in zip(parts, (a, b), strict=True)]
+        freedom, error = sum(parts) ** 2 / sum(weights), math.sqrt(sum(parts))
+        low, high = stats.t.interval(CONFIDENCE, freedom, loc=low, scale=error)
+    return max(-1.0, float(low)), min(1.0, float(high))
+
+
+def share_answer(a: dict[int, float], b: dict[int, float], *, paired: bool) -> Row:
+    """What seeds of two sides say of a difference of shares: by pairs, else by two samples."""
+    seeds = sorted(set(a) & set(b))
+    counts = [(int(sum(side.values())), len(side)) for side in (a, b)]
+    if not all(n for _, n in counts):
+        return {"counts": counts, "p_value": None, "ends": (None, None)}
+    if paired:
+        pairs = Counter((a[x], b[x]) for x in seeds)
+        cells = [pairs[x, y] for x, y in product((1.0, 0.0), repeat=2)]
+        p_value, ends = mcnemar(cells[1], cells[2]), paired_newcombe(*cells)
+    else:
+        p_value = float(stats.fisher_exact([[k, n - k] for k, n in counts]).pvalue)
+        ends = newcombe(counts[0], counts[1])
+    if p_value > 1 - CONFIDENCE:
+        # No interval rules out what its test does not.
+        ends = min(ends[0], 0.0), max(ends[1], 0.0)
+    return {"counts": counts, "p_value": p_value, "ends": ends}
+
+
+MOST_PERMUTED = 13_000
+"""Permutations that are looked at, one by one; of more no p-value is known."""
+
+
+def permutation_tails(
+    a: dict[int, float], b: dict[int, float], *, paired: bool, less: float = 0.0
+) -> tuple[float, float] | None:
+    """How likely a mean difference is as great, and as small, as that of these; None where
+    permutations are too many.
+
+    Args:
+        a: values by seed.
+        b: likewise.
+        paired: whether the same seed makes a pair.
+        less: what the first are moved down by before.
+    """
+    # Whole numbers, so that what is equal is equal in every order.
+    moved = [{x: round((y - z) * 1e9) for x, y in side.items()} for side, z in ((a, less), (b, 0))]
+    if paired:
+        apart = [moved[0][x] - moved[1][x] for x in sorted(set(a) & set(b))]
+        if 2 ** len(apart) > MOST_PERMUTED:
+            return None
+        every = [sum(map(mul, signs, apart)) for signs in product((1, -1), repeat=len(apart))]
+        own = sum(apart)
+    else:
+        first, second = ([*side.values()] for side in moved)
+        both, n, m = first + second, len(first), len(second)
+        if math.comb(n + m, n) > MOST_PERMUTED:
+            return None
+        total = sum(both)
+        every = [(n + m) * sum(some) - n * total for some in combinations(both, n)]
+        own = (n + m) * sum(first) - n * total
+    # Nothing is closer than a step of these numbers for each seed.
+    near = 2 * (len(a) + len(b)) ** 2
+    return (
+        sum(x >= own - near for x in every) / len(every),
+        sum(x <= own + near for x in every) / len(every),
+    )
 
 
 def newcombe(first: tuple[int, int], second: tuple[int, int]) -> Ends:

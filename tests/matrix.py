@@ -250,7 +250,7 @@ class Compared:
         """Rows that are shown, printed or exported: those of whose columns SQL knows the truth."""
         rows = list(rows)
         for row in rows:
-            if {"pairs", "medians"} <= set(row):
+            if {"questions", "pairing"} <= set(row):
                 self._pair(row, what)
             else:
                 self._row(row, what)
@@ -352,11 +352,15 @@ class Compared:
             own = [run for run in runs if run["config_id"] == end["config_id"]]
             done.append([run for run in own if run["state"] == "done"])
         for place, own in enumerate(done):
-            failing = sum(run["wrong"] > 0 for run in own) / len(own)
             self.equal(f"{what}: runs", row["runs"][place], len(own))
-            self.equal(f"{what}: failing", row["failing"][place]["value"], failing)
-            middle = median(run["accuracy"] for run in own)
-            self.equal(f"{what}: median", row["medians"][place], middle)
+        for name, found in row["questions"].items():
+            sides = self.facts.question(name, done[0], done[1])
+            if found["paired"]:
+                seeds = set(sides[0]) & set(sides[1])
+                sides = ({x: sides[0][x] for x in seeds}, {x: sides[1][x] for x in seeds})
+            for value, side in zip(found["values"], sides, strict=True):
+                true = sum(side.values()) / len(side) if side else None
+                self.equal(f"{what}: {name}", value, true)
         wrong = [[self.facts.wrong_strings(run["run_id"]) for run in own] for own in done]
         for found in row["strings"]:
             for name, own in zip(("wrong_a", "wrong_b"), wrong, strict=True):

@@ -166,6 +166,17 @@ class _Form:
         if self.seeds.strip().isdecimal() and isinstance(seeds := seeds_of(self.seeds), str):
             right.caption(f"Seeds {seeds}")
         self.slots["model_seeds"] = st.container()
+        self.until = right.text_input(
+            "As many seeds as it takes, until",
+            self.begin.spec.get("until", ""),
+            key="launch_until",
+            placeholder="share ± 10 %",
+            help="More seeds are trained after these until the share that generalizes, of seeds "
+            "that learned, is known so well of each configuration. Likewise learned ± 10 %, the "
+            "share that learned; share apart, until those of two configurations differ. Its "
+            "interval holds however often one looks. Empty: no more seeds than these.",
+        )
+        self.slots["until"] = st.container()
 
     def variants(self) -> None:
         """The variants, each with what it has of its own."""
@@ -316,6 +327,7 @@ class _Form:
                 "model_seeds": seeds_of(self.seeds),
                 "checkpoints": CHECKPOINTS[every_epoch],
                 **({"verdict": True} if verdict else {}),
+                **({"until": until} if (until := self.until.strip()) else {}),
                 **self._configurations(),
             }
             visitors.refuse_many(spec_as_written(written).num_runs())

@@ -165,6 +165,7 @@ def clear() -> None:
     for key in map(str, st.session_state):
         if key.startswith(("launch ", "launch_more ")) or key in (
             "launch_seeds",
+            "launch_until",
             variants.KEY,
             variants.ADDED,
         ):

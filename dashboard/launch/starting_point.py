@@ -183,6 +183,7 @@ def take_over(taken: Callable[[Start], None]) -> None:
     taken(Start(spec))
     if "model_seeds" in spec:
         st.session_state["launch_seeds"] = written_seeds(spec["model_seeds"])
+    st.session_state["launch_until"] = spec.get("until", "")
     if st.session_state.get("launch_name", FIRST_NAME) == st.session_state.get(GIVEN, FIRST_NAME):
         # Nobody typed it.
         name = free_name(spec.get("name", FIRST_NAME))

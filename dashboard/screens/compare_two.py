@@ -17,106 +17,91 @@ from seqcls.errors import SeqclsError
 from seqcls.interpretability.wording import p_value_text, percent, percents
 from seqcls.problem import obstacle_of, resolve
 from sweeps.api import models as questions
-from sweeps.api.comparisons import Compared, ComparedRuns, compare_configs, compare_runs
+from sweeps.api.comparisons import (
+    QUESTIONS,
+    Compared,
+    ComparedRuns,
+    chance_of,
+    compare_configs,
+    compare_runs,
+    seeds_text,
+    shown_values,
+)
 from sweeps.api.presentation import display_strings
 from sweeps.api.reading import View
 from sweeps.results import BORDER_SHARES, Outcome
-from sweeps.statistics.intervals import CONFIDENCE, FEWEST, ConfidenceInterval, PairTable
+from sweeps.statistics.chance import Difference
+from sweeps.statistics.intervals import CONFIDENCE, ConfidenceInterval, PairTable
+
+PLACES = ("the first", "the second")
 
 
 def of_configurations(compared: Compared, names: tuple[str, str], judged: View) -> None:
-    """How many seeds of both learned, and, of those that did, whether the same generalize.
+    """Whether the two differ by more than chance, and what says so of each question.
 
     Args:
         compared: the two.
         names: what they are called.
         judged: has the accuracies from which on a seed has learned, and fails.
     """
-    _say_what_learned(compared, judged)
-    if compared.generalizing.difference is None:
-        _of_failing(compared, names)
-        return
-    shares = compared.generalizing
-    with st.container(horizontal=True, gap="medium", key="differences"):
-        for name, share, (count, of) in zip(names, shares.shares, shares.counts, strict=True):
-            st.metric(
-                verbatim(name),
-                f"{count} of {of} generalize",
-                delta=_span(share),
-                delta_color="off",
-                delta_arrow="off",
-                help="Seeds that generalize, of those that learned, and the 95% interval of their "
-                f"share (Wilson). {_meaning(compared.config_ids, judged)}",
-                width="content",
-            )
-        _difference(
-            "Difference of generalizing shares", compared.generalizing.difference, "Newcombe"
-        )
-        _difference(
-            "Difference of median accuracy", compared.comparison.median_difference, "bootstrap"
-        )
-    if shares.p_value is None:
-        st.caption(
-            "No McNemar test: no seed learned in both, so the two are compared as independent "
-            "samples."
-        )
-        return
-    _sentence(shares.table, shares.p_value, "seeds that learned in both", "generalize")
-    _paired_table(shares.table, names, "generalizes", "does not generalize")
-
-
-def _say_what_learned(compared: Compared, judged: View) -> None:
-    """How many seeds learned the trained lengths, and how many are left out beyond these."""
-    learning = compared.learning
-    sides = [
-        f"{count} of {of} in the {place}"
-        for place, (count, of) in zip(("first", "second"), learning.counts, strict=True)
-        if of
+    st.markdown(f"**{compared.verdict(PLACES)}**", help=_meaning(compared.config_ids, judged))
+    rows = [
+        {
+            "Question": QUESTIONS[name].capitalize(),
+            "First": values[0],
+            "Second": values[1],
+            "Difference": _signed(found.interval.value),
+            "95% interval": _span(found.interval),
+            "More than chance?": _brief(found),
+            "p": "" if found.p_value is None else p_value_text(found.p_value),
+            "Test": found.method,
+            "Seeds": seeds_text(found),
+        }
+        for name, found in compared.questions.items()
+        for values in [shown_values(found)]
     ]
-    if not sides:
-        return
-    missed = sum(of - count for count, of in learning.counts)
-    left_out = (
-        f" The {missed:,} that have not are left out of what is said of longer strings."
-        if missed
-        else ""
+    st.dataframe(
+        pd.DataFrame(rows),
+        hide_index=True,
+        column_config={
+            "First": st.column_config.Column(help=verbatim(names[0])),
+            "Second": st.column_config.Column(help=verbatim(names[1])),
+            "Difference": st.column_config.Column(help="The first minus the second."),
+        },
     )
-    st.markdown(
-        f"Learned the trained lengths (accuracy of at least {percent(judged.learned_at, 1)}): "
-        f"**{', '.join(sides)}**.{left_out}",
-        help=_meaning(compared.config_ids, judged),
+    undecided = [
+        f"- {QUESTIONS[name].capitalize()}: {verbatim(chance_of(found))}."
+        for name, found in compared.questions.items()
+        if _brief(found) in (NOT_MORE, TOO_FEW)
+    ]
+    st.markdown("\n".join(undecided))
+    known = "learned" in compared.questions
+    st.caption(
+        f"First: {verbatim(names[0])}. Second: {verbatim(names[1])}. {verbatim(compared.pairing)} "
+        "Accuracies are means over all finished seeds; each question is tested by itself."
+        + " Whether they learned is not known of both, so the whole test is compared."
+        * (not known)
     )
+
+
+NOT_MORE, TOO_FEW = "no", "too few seeds"
+
+
+def _brief(found: Difference) -> str:
+    """Whether there is more than chance, in a word or two."""
+    if found.p_value is None:
+        return "no such seed"
+    if found.is_decided:
+        return "yes"
+    if found.is_nothing:
+        return "no difference"
+    return NOT_MORE if found.can_decide else TOO_FEW
 
 
 def _meaning(config_ids: Sequence[int], judged: View) -> str:
     """What the outcomes are at these accuracies."""
     words = measures.words_of(config_ids).words
     return verbatim(outcomes.meaning(words, judged.learned_at, judged.below))
-
-
-def _of_failing(compared: Compared, names: tuple[str, str]) -> None:
-    """Failing seeds of both, where it is not known of both whether any generalizes."""
-    comparison = compared.comparison
-    with st.container(horizontal=True, gap="medium", key="differences"):
-        for name, share, runs in zip(names, comparison.failing, comparison.runs, strict=True):
-            st.metric(
-                verbatim(name),
-                f"{round(share.value * runs)} of {runs} fail",
-                delta=_span(share),
-                delta_color="off",
-                delta_arrow="off",
-                help="Seeds that fail, and the 95% interval of their share (Wilson).",
-                width="content",
-            )
-        _difference("Difference of failing shares", comparison.difference, "Newcombe")
-        _difference("Difference of median accuracy", comparison.median_difference, "bootstrap")
-    if comparison.p_value is None:
-        st.caption(
-            "No McNemar test: no seed is in both, so the two are compared as independent samples."
-        )
-        return
-    _sentence(comparison.table, comparison.p_value, "seeds that both have", "fail")
-    _paired_table(comparison.table, names, "fails", "does not fail")
 
 
 def of_models(compared: ComparedRuns, pair: Pair, judged: View) -> None:
@@ -130,10 +115,10 @@ def of_models(compared: ComparedRuns, pair: Pair, judged: View) -> None:
     )
     with st.container(horizontal=True, gap="medium", key="differences"):
         _difference("Difference of wrong shares", compared.difference, "Newcombe")
-    if compared.table is None or compared.p_value is None:
+    if compared.table is None:
         st.caption(
-            "No McNemar test: the two are tested on different strings, so the shares are compared "
-            "as independent samples."
+            "The two are tested on different strings, so the shares are compared as independent "
+            f"samples ({p_value_text(compared.p_value)}, Fisher's exact test)."
         )
         return
     st.caption(
@@ -145,11 +130,10 @@ def of_models(compared: ComparedRuns, pair: Pair, judged: View) -> None:
 
 
 def _difference(label: str, difference: ConfidenceInterval, by: str) -> None:
-    lacking = difference.low != difference.low
     st.metric(
         label,
-        _minus(percent(difference.value, 1, signed=True)),
-        delta=f"no interval: fewer than {FEWEST} seeds" if lacking else _span(difference),
+        _signed(difference.value),
+        delta=_span(difference),
         delta_color="off",
         delta_arrow="off",
         help=f"The first minus the second, with its {CONFIDENCE:.0%} interval ({by}).",
@@ -157,7 +141,13 @@ def _difference(label: str, difference: ConfidenceInterval, by: str) -> None:
     )
 
 
+def _signed(difference: float) -> str:
+    return "" if difference != difference else _minus(percent(difference, 1, signed=True))
+
+
 def _span(interval: ConfidenceInterval) -> str:
+    if interval.low != interval.low:
+        return "none of so few"
     return _minus(percents(interval.low, interval.high))
 
 

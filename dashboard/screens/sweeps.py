@@ -7,13 +7,14 @@ import streamlit as st
 
 from dashboard import actions, data, elements, links, share
 from dashboard.launch import panel, starting_point, variants
-from dashboard.text import clock, format_value, models_fail
+from dashboard.text import clock, format_value, models_fail, verbatim
 from dashboard.views import annotating, budgets, losses, running
 from dashboard.words import measures, names
 from dashboard.words.outcomes import headline
 from seqcls.interpretability.wording import percent
 from sweeps.access import control
 from sweeps.api import open_reader, reading
+from sweeps.api.budgets import seed_sentences
 from sweeps.api.reading import Note, SweepOutcome, View
 from sweeps.grid.written_spec import toml_of
 from sweeps.results import OutcomeCounts
@@ -162,6 +163,11 @@ def _results(sweep: SweepProgress) -> None:
         ):
             st.page_link(page, label=f"{label}: this sweep", query_params={"sweep": sweep.name})
     budgets.offer_more(sweep, links.thresholds())
+    for sentence in _seed_sentences((sweep.id,)):
+        st.caption(verbatim(sentence))
+
+
+_seed_sentences = data.cached(seed_sentences)
 
 
 def _sweep(sweep: SweepProgress) -> None:

@@ -1,6 +1,6 @@
 """Populations of languages: which classes are learned, by which networks."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import altair as alt
 import pandas as pd
@@ -57,7 +57,7 @@ def show(view: View) -> None:
     )
 
 
-def _chart(build: "type[alt.Chart] | object", shown: Populations, key: str) -> None:
+def _chart(build: Callable[..., alt.LayerChart], shown: Populations, key: str) -> None:
     chart, keys = deduplicate_legends(placement.build(build, shown, names(shown)))
     placement.show_keys(keys)
     placement.show(chart, key)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from seqcls.errors import PluginError
 
 if TYPE_CHECKING:
-    from sweeps.api.budgets import more
+    from sweeps.api.budgets import more, seeds
     from sweeps.api.comparisons import compare
     from sweeps.api.databases import judge, merge, open_store, pack, upgrade, verify
     from sweeps.api.exports import export
@@ -78,13 +78,14 @@ __all__ = [
     "family", "figures", "fit_shortcuts", "import_predictions", "in_both_precisions", "judge",
     "lengths", "log_results", "merge", "minimal", "model", "more", "open_store", "pack", "patch",
     "populations", "predict", "proofs", "remedies", "report", "resume", "retry", "rules", "runs",
+    "seeds",
     "sensitive", "shortcuts", "shortest", "states", "status", "stop", "submit", "theory", "upgrade",
     "verdict", "verify", "work",
 ]  # fmt: skip
 
 _NAMES = {
     "sweeps.datasets.summary": "data",
-    "sweeps.api.budgets": "more",
+    "sweeps.api.budgets": "more seeds",
     "sweeps.api.databases": "judge merge open_store pack upgrade verify",
     "sweeps.api.exports": "export",
     "sweeps.api.importing": "import_predictions log_results",

@@ -1,29 +1,33 @@
-"""More training for the seeds of a sweep that have not learned: the sweep that gives it to them."""
+"""More training for the seeds of a sweep that have not learned, and more seeds for a sweep."""
 
 import json
 import math
 import numbers
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
 import pandas as pd
 
-from seqcls.config import RunConfig
+from seqcls.config import RunConfig, are_imported
 from seqcls.errors import ConfigError, Parameter
 from seqcls.interpretability.remedies import change_fields
+from seqcls.interpretability.wording import percents
 from seqcls.problem import obstacle_of
 from sweeps.api.configurations import checked_threshold
 from sweeps.api.sweeping import submit
 from sweeps.api.trials import tables_of
 from sweeps.grid.budgets import budget_fields
-from sweeps.grid.spec import SweepSpec, parse_spec
+from sweeps.grid.seeds import SeedCounts, Until
+from sweeps.grid.spec import SweepSpec, parse_spec, spec_as_written
+from sweeps.grid.written_spec import MAX_RUNS
 from sweeps.results import LEARNED_AT
 from sweeps.store.databases.engine import Store
 from sweeps.store.reads import budgets, queries, sweep_queries
 from sweeps.store.reads.selection import View
+from sweeps.work.more_seeds import counts_of
 
 Budget = str | int
 """How much training may take: so many times the epochs of before, `4x`, or so many epochs."""
@@ -177,6 +181,75 @@ def more(
         return None
     submit(store, [spec])
     return spec.name
+
+
+def seeds(store: Store, sweep: str, until: str, *, most: int | None = None) -> SweepSpec:
+    """Has a sweep get as many seeds as it takes: whatever worker trains it goes on until then.
+
+    The interval that decides is a confidence sequence: it holds however often one looks.
+
+    Args:
+        store: the database.
+        sweep: its name.
+        until: `share ± 10 %`, until the interval of the share that generalizes, of seeds that
+            learned, is so narrow for each configuration; `learned ± 10 %`, likewise of the share
+            that learned; `share apart` or `learned apart`, until the shares of its two
+            configurations differ.
+        most: a configuration gets no more seeds than these; as the sweep says where it is None.
+
+    Returns:
+        The specification of the sweep, which says so from now on.
+
+    Raises:
+        UnknownRunError: there is no such sweep.
+        ConfigError: its results are imported, so that it has no seeds to train.
+        SpecError: there is nothing that one could wait for like this.
+    """
+    reader = store.reader()
+    sweep_id = sweep_queries.find_sweep(reader, sweep)
+    asked = json.loads(sweep_queries.sweep_record(reader, sweep_id).spec)
+    if are_imported(asked.get("fixed", {})) or "model_seeds" not in asked:
+        raise ConfigError(
+            f"sweep {sweep!r} has no seeds to train: its results are imported; expected a sweep "
+            "that was trained here"
+        )
+    said = {"until": until, **({} if most is None else {"most_seeds": most})}
+    spec = parse_spec({**asked, **said})
+    submit(store, [spec])
+    return spec
+
+
+def seed_sentences(store: Store, sweep_ids: Sequence[int] | None = None) -> list[str]:
+    """What is known of the shares for which sweeps get as many seeds as it takes, a line each.
+
+    Args:
+        store: the database.
+        sweep_ids: the sweeps that are meant; all where it is None.
+    """
+    reader = store.reader()
+    said: list[str] = []
+    for sweep_id, submitted in sweep_queries.sweeps_to_grow(reader, sweep_ids).items():
+        spec = spec_as_written(json.loads(submitted))
+        if spec.until:
+            said += _known_of_share(spec, counts_of(reader, sweep_id, spec))
+    return said
+
+
+def _known_of_share(spec: SweepSpec, counts: Sequence[SeedCounts]) -> Iterator[str]:
+    until = Until.parse(spec.until)
+    verb = "learned" if until.share == "learned" else "of those that learned generalize"
+    spans = [percents(x.low, x.high) for x in until.intervals(counts)]
+    changed = [config.changed for config in spec.configs()]
+    fields = [x for x in changed[0] | changed[-1] if len({str(y.get(x)) for y in changed}) > 1]
+    for place, (config, each) in enumerate(zip(spec.configs(), counts, strict=True)):
+        named = "".join(f" {name}={getattr(config, name)}" for name in fields)
+        count, n = until.of(each)
+        span = "" if until.within is None else f" (95%, however often one looks: {spans[place]})"
+        yield f"{spec.name}{named}: {each.seeds:,} seeds, {count:,} of {n:,} {verb}{span}"
+    if until.within is None:
+        yield f"{spec.name}: difference of both shares (95%, however often one looks): {spans[0]}"
+    if list(until.seeds_wanted(counts, MAX_RUNS)) != [each.seeds for each in counts]:
+        yield f"{spec.name}: {spec.most_seeds:,} seeds are not enough for {spec.until!r}"
 
 
 def _parse_budget(budget: Budget) -> tuple[Fraction, int | None]:

@@ -6,25 +6,33 @@ from typing import Any
 
 import pandas as pd
 
-from seqcls.errors import UnknownRunError
+from seqcls.config import RunConfig
+from seqcls.errors import ConfigError, UnknownRunError
 from seqcls.imported import fields_known, in_columns
-from seqcls.interpretability.wording import percent
+from seqcls.interpretability.wording import p_value_text, percent, percents
+from seqcls.problem import differing_starts
 from seqcls.text import with_nulls
 from sweeps.api.configurations import checked_threshold, config_named
 from sweeps.results import BORDER_SHARES, LEARNED_AT, Outcome, differing_fields, rows_of
-from sweeps.statistics import differences
+from sweeps.statistics.chance import (
+    Difference,
+    agreeing,
+    compare_shares,
+    compare_values,
+    number_of_pairs,
+)
 from sweeps.statistics.differences import (
     FEWEST_OF_A_MEAN,
-    ComparedShares,
-    Comparison,
+    SIDES,
     Outcomes,
     by_length,
-    compare_shares,
     string_differences,
 )
 from sweeps.statistics.intervals import (
+    FEWEST,
     ConfidenceInterval,
     PairTable,
+    fisher,
     mcnemar,
     newcombe,
     paired_newcombe,
@@ -37,6 +45,18 @@ from sweeps.store.reads.shortcuts import best_shortcut, shortcut_scores, shortcu
 from sweeps.store.reads.test_sets import dataset_names
 from sweeps.store.tables import RunState
 
+QUESTIONS = {
+    "within": "accuracy on trained lengths",
+    "beyond": "accuracy on longer strings",
+    "accuracy": "accuracy on all test strings",
+    "learned": "share that learned",
+    "generalizes": "share that generalizes, of seeds that learned",
+    "fails": "share that fails",
+}
+"""What is asked of two configurations."""
+
+_COLUMNS = {"within": "accuracy_within", "beyond": "accuracy_beyond", "accuracy": "accuracy"}
+
 
 @dataclass(frozen=True, eq=False)
 class Compared:
@@ -46,28 +66,66 @@ class Compared:
     config_ids: tuple[int, int]
     fields: dict[str, tuple[object, object]]
     """The fields in which they differ, with both values."""
-    comparison: Comparison
+    runs: tuple[int, int]
+    """Finished runs of each."""
+    unpaired: str | None
+    """Why the same seed makes no pair; None where it does."""
+    questions: dict[str, Difference]
+    """What the seeds say, by those of `QUESTIONS` that can be asked of both: accuracies are those
+    of all finished seeds, whether they learned or not. Where it is not known of both whether they
+    learned, the whole test is asked about."""
     lengths: pd.DataFrame
     """The frame of `sweeps.statistics.differences.by_length`."""
     strings: pd.DataFrame | None
     """The frame of `sweeps.statistics.differences.string_differences`; None where their test
     strings are
     not the same."""
-    learning: ComparedShares
-    """Seeds that have learned, of those that are judged on trained lengths."""
-    generalizing: ComparedShares
-    """Seeds that generalize, of those that have learned and are tested on longer strings."""
     shortcuts: pd.DataFrame
     """What the best shortcut reader of each test reaches, as `shortcut_shares` gives it."""
     border: dict[str, tuple[float, float]]
     """Medians over seeds of the accuracies of `BORDER_SHARES`; none where no test has pairs."""
 
     def __repr__(self) -> str:
-        a, b = (
-            f"{percent(share.value, 0)} of {runs}"
-            for share, runs in zip(self.comparison.failing, self.comparison.runs, strict=True)
+        return f"<Compared {self.names[0]} and {self.names[1]}: {self.verdict()}>"
+
+    @property
+    def pairing(self) -> str:
+        """Whether seeds are paired, and why, as a sentence."""
+        if self.unpaired is None:
+            return (
+                "Seeds are paired: the same seed starts both from the same weights, and training "
+                "strings are drawn by the same seed."
+            )
+        return f"Seeds are not paired: {self.unpaired}."
+
+    def verdict(self, sides: tuple[str, str] = SIDES) -> str:
+        """Whether the two differ by more than chance, in one sentence that says in what.
+
+        Args:
+            sides: what the two are called.
+        """
+        asked = {x: y for x, y in self.questions.items() if y.p_value is not None}
+        more = [
+            f"{QUESTIONS[name]} ({sides[found.interval.value < 0]} has more)"
+            for name, found in asked.items()
+            if found.is_decided
+        ]
+        if more:
+            return f"More than chance explains: {'; '.join(more)}."
+        if asked and all(found.is_nothing for found in asked.values()):
+            return "No difference: all that is compared is the same."
+        if not any(found.can_decide for found in asked.values()):
+            enough = max((found.enough for found in self.questions.values()), default=0)
+            few = " and ".join(f"{n}" for n in self.runs)
+            return f"Too few seeds to tell: {few}. At least {enough} of each can show a difference."
+        wanted = [(x.to_decide, name) for name, x in asked.items() if x.to_decide is not None]
+        if not wanted:
+            return "Chance alone may explain what differs."
+        seeds, name = min(wanted)
+        return (
+            "Chance alone may explain what differs. If more seeds come out as these, about "
+            f"{seeds:,} of each would decide: {QUESTIONS[name]}."
         )
-        return f"<Compared {self.names[0]}: {a} fail; {self.names[1]}: {b} fail>"
 
     def shortcut_of(self, config_id: int) -> pd.DataFrame:
         """What the best reader of a configuration's test reaches; no row where none was asked."""
@@ -75,23 +133,18 @@ class Compared:
 
     def record(self) -> dict[str, Any]:
         """What programs read of it."""
-        comparison = self.comparison
         return {
             "a": self.names[0],
             "b": self.names[1],
             "fields": {name: list(values) for name, values in self.fields.items()},
-            "runs": list(comparison.runs),
-            "failing": [asdict(share) for share in comparison.failing],
-            "pairs": asdict(comparison.table),
-            "p_value": comparison.p_value,
-            "difference": asdict(comparison.difference),
-            "medians": list(comparison.medians),
-            "median_difference": with_nulls(asdict(comparison.median_difference)),
-            "learning": _record(self.learning),
-            "generalizing": _record(self.generalizing),
+            "runs": list(self.runs),
+            "verdict": self.verdict(),
+            "pairing": self.pairing,
+            "questions": {name: _record(found) for name, found in self.questions.items()},
             "lengths_interval": (
-                "95% interval of the mean difference over seeds (Student's t, within -1 and 1); "
-                f"null where fewer than {FEWEST_OF_A_MEAN} seeds are compared"
+                "95% interval of the mean difference over seeds (Student's t of pairs, else "
+                f"Welch's, within -1 and 1); null where fewer than {FEWEST_OF_A_MEAN} seeds are "
+                "compared"
             ),
             "lengths": rows_of(self.lengths),
             "strings": None if self.strings is None else rows_of(self.strings),
@@ -103,14 +156,74 @@ class Compared:
         }
 
 
-def _record(shares: ComparedShares) -> dict[str, Any]:
+def _record(found: Difference) -> dict[str, Any]:
+    values = asdict(found)
     return {
-        "counts": [list(each) for each in shares.counts],
-        "shares": [with_nulls(asdict(each)) for each in shares.shares],
-        "pairs": asdict(shares.table),
-        "p_value": shares.p_value,
-        "difference": None if shares.difference is None else asdict(shares.difference),
+        **with_nulls({name: x for name, x in values.items() if name not in ("interval", "values")}),
+        "values": [None if x != x else x for x in found.values],
+        "interval": with_nulls(values["interval"]),
+        "is_decided": found.is_decided,
     }
+
+
+def sentence_of(name: str, found: Difference, sides: tuple[str, str] = SIDES) -> str:
+    """What the seeds say about a question, in a line: by which test, of how many, and how surely.
+
+    Args:
+        name: that of the question in `QUESTIONS`.
+        found: the answer.
+        sides: what the two are called.
+    """
+    of_shares = found.counts is not None
+    shown = shown_values(found)
+    both = f"{QUESTIONS[name]}: {'' if of_shares else 'mean '}{shown[0]} and {shown[1]}"
+    if found.p_value is None:
+        lacking = " and ".join(x for x, n in zip(sides, found.seeds, strict=True) if not n)
+        return f"{both}; {lacking} has no such seed, so that nothing can be compared"
+    interval = found.interval
+    limits = "no 95% interval"
+    if interval.low == interval.low:
+        limits = f"95%: {percents(interval.low, interval.high, 2)}"
+    unlike = ""
+    if found.table is not None:
+        table = found.table
+        unlike = f", {table.only_first} only in {sides[0]}, {table.only_second} only in {sides[1]}"
+    return (
+        f"{both}; difference {percent(interval.value)} ({limits}; {seeds_text(found)}{unlike}; "
+        f"{found.method}, {p_value_text(found.p_value)}): {chance_of(found)}"
+    )
+
+
+def shown_values(found: Difference) -> tuple[str, str]:
+    """Both values as text: mean accuracies, or how many of how many seeds."""
+    if found.counts is not None:
+        first, second = (f"{count:,} of {n:,}" for count, n in found.counts)
+    else:
+        first, second = ("not known" if x != x else percent(x) for x in found.values)
+    return first, second
+
+
+def seeds_text(found: Difference) -> str:
+    """How many seeds are compared: `5 pairs`, `5 and 3 seeds`."""
+    n, m = found.seeds
+    if found.paired:
+        return "1 pair" if n == 1 else f"{n:,} pairs"
+    return f"{n:,} and {m:,} seeds"
+
+
+def chance_of(found: Difference) -> str:
+    """What a question's test says of chance, what so few seeds can show, and how many would do."""
+    if found.is_decided:
+        return "more than chance explains"
+    if found.is_nothing:
+        return "no difference"
+    said = "chance alone may explain it"
+    if not found.can_decide:
+        said = f"{seeds_text(found)} cannot go below p = {found.least_p:.3g}: train more"
+    if found.to_decide is None:
+        return said
+    what = "pairs" if found.paired else "seeds of each"
+    return f"{said}; about {found.to_decide:,} {what} would decide, if more come out as these"
 
 
 def compare(
@@ -169,8 +282,8 @@ def compare_configs(
     sides = [
         _finished_runs(frame, config_id, name) for config_id, name in zip(ids, names, strict=True)
     ]
-    first, second = sides
-    learned, generalize = zip(*map(learning_of, sides), strict=True)
+    known = queries.configs(store, ids)
+    unpaired = why_unpaired(known[ids[0]], known[ids[1]])
     lengths = [_with_seeds(queries.length_scores(store, _ids(runs)), runs) for runs in sides]
     same_strings = len(queries.test_set_digests(store, ids)) == 1
     strings = None
@@ -179,18 +292,63 @@ def compare_configs(
         both = set.intersection(*(string_queries.tested_strings(store, each) for each in ids))
         errors = [string_queries.errors_of(store, _ids(runs)) for runs in sides]
         strings = string_differences(*(each[each["string"].isin(both)] for each in errors))
+    common = number_of_pairs(*(set(runs["model_seed"]) for runs in sides))
+    if unpaired is None and not common:
+        unpaired = f"fewer than {FEWEST} seeds are in both, and others in one alone"
     return Compared(
         names=names,
         config_ids=ids,
         fields=fields_apart(store, [runs.head(1) for runs in sides]),
-        comparison=differences.compare(outcomes_of(first), outcomes_of(second), view.below),
-        learning=compare_shares(*learned),
-        generalizing=compare_shares(*generalize),
-        lengths=by_length(*lengths),
+        runs=(len(sides[0]), len(sides[1])),
+        unpaired=unpaired,
+        questions=_ask(sides, view.below, paired=unpaired is None),
+        lengths=by_length(*lengths, paired=unpaired is None),
         strings=strings,
         shortcuts=shortcut_shares(best_shortcut(shortcut_scores(store, ids))),
         border=_border(store, view, "config_id", ids),
     )
+
+
+def why_unpaired(a: RunConfig, b: RunConfig) -> str | None:
+    """Why seeds of two configurations share only their number, as a clause; None where they are
+    pairs.
+    """
+    if a.is_imported or b.is_imported:
+        return "what a seed determines is not known of models that were trained elsewhere"
+    try:
+        apart = differing_starts(a, b)
+    except ConfigError as error:
+        return f"what a seed determines is not known here: {error}"
+    if not apart:
+        return None
+    named = f"{', '.join(apart[:3])}{', …' * (len(apart) > 3)} differ{'s' * (len(apart) == 1)}"
+    if apart == ["train_seed"]:
+        return f"{named}, so the two are trained on strings of different seeds"
+    return f"{named}, so the same seed starts the two from different weights"
+
+
+def _ask(sides: Sequence[pd.DataFrame], below: float, *, paired: bool) -> dict[str, Difference]:
+    """Answers those of `QUESTIONS` that can be asked of both.
+
+    Args:
+        sides: the finished runs of each.
+        below: the accuracy below which a run fails.
+        paired: whether the same seed makes a pair.
+    """
+    once = [runs.drop_duplicates("model_seed") for runs in sides]
+    learned = [_learning_of(runs) for runs in once]
+    is_known = all(each["learned"].seeds for each in learned)
+    names = [x for x in ("within", "beyond") if all(s[_COLUMNS[x]].notna().any() for s in once)]
+    values = {x: [Outcomes.of(runs, _COLUMNS[x]) for runs in once] for x in names or ("accuracy",)}
+    found = {x: compare_values(a, b, paired=paired) for x, (a, b) in values.items()}
+    shares = {x: [each[x] for each in learned] for x in ("learned", "generalizes")}
+    if not is_known:
+        failing = [runs.assign(fails=runs["accuracy"] < below) for runs in once]
+        shares = {"fails": [Outcomes.of(runs, "fails") for runs in failing]}
+    elif not any(each["generalizes"].seeds for each in learned):
+        # None has a test string that is longer than those of training, or none learned.
+        del shares["generalizes"]
+    return {**found, **{x: compare_shares(a, b, paired=paired) for x, (a, b) in shares.items()}}
 
 
 def _border(
@@ -230,25 +388,17 @@ def _finished_runs(frame: pd.DataFrame, config_id: int, name: str) -> pd.DataFra
     return runs
 
 
-def outcomes_of(runs: pd.DataFrame) -> pd.DataFrame:
-    """The outcome of each seed that is done: model_seed, accuracy, errors."""
-    once = runs[runs["state"] == RunState.DONE].drop_duplicates("model_seed")
-    return once[["model_seed", "accuracy", "errors"]].astype({"accuracy": float, "errors": int})
-
-
-def learning_of(runs: pd.DataFrame) -> tuple[Outcomes, Outcomes]:
+def _learning_of(runs: pd.DataFrame) -> dict[str, Outcomes]:
     """Which seeds have learned, of those judged, and which of those with longer tests generalize.
 
     Args:
-        runs: finished ones of a configuration: model_seed, accuracy_within and outcome.
+        runs: a configuration's, each seed once: model_seed, accuracy_within and outcome.
     """
-    once = runs.drop_duplicates("model_seed")
-    judged = once[once["accuracy_within"].notna()]
-    beyond = once[once["outcome"].isin([Outcome.GENERALIZES, Outcome.FAILS_BEYOND])]
-    return (
-        Outcomes.of(judged.assign(learned=judged["outcome"] != Outcome.NOT_LEARNED), "learned"),
-        Outcomes.of(beyond.assign(right=beyond["outcome"] == Outcome.GENERALIZES), "right"),
-    )
+    judged = runs[runs["accuracy_within"].notna()]
+    beyond = runs[runs["outcome"].isin([Outcome.GENERALIZES, Outcome.FAILS_BEYOND])]
+    learned = judged.assign(learned=judged["outcome"] != Outcome.NOT_LEARNED)
+    right = beyond.assign(right=beyond["outcome"] == Outcome.GENERALIZES)
+    return {"learned": Outcomes.of(learned, "learned"), "generalizes": Outcomes.of(right, "right")}
 
 
 def _ids(runs: pd.DataFrame) -> list[int]:
@@ -276,9 +426,9 @@ class ComparedRuns:
     their test strings are not the same."""
     difference: ConfidenceInterval
     """The difference of the shares that are wrong, by Newcombe: over pairs, else of independent
-    samples."""
-    p_value: float | None
-    """Exact McNemar; None without pairs."""
+    samples; 0 is in it unless the test rules it out."""
+    p_value: float
+    """Exact McNemar of pairs, else Fisher's exact test."""
     strings: pd.DataFrame | None
     """The frame of `sweeps.statistics.differences.string_differences`: those that only one gets
     wrong."""
@@ -312,9 +462,9 @@ def compare_runs(store: Store, a: int, b: int, thresholds: View | None = None) -
     border = _border(store, View(run_ids=(a, b)), "run_id", (a, b))
     if len(queries.test_set_digests(store, ids)) > 1:
         counts = [(len(wrong), len(of)) for wrong, of in zip(errors, tested, strict=True)]
-        return ComparedRuns(
-            (a, b), fields, None, newcombe(counts[0], counts[1]), None, None, outcomes, border
-        )
+        p_value = fisher(counts[0], counts[1])
+        interval = agreeing(newcombe(counts[0], counts[1]), p_value)
+        return ComparedRuns((a, b), fields, None, interval, p_value, None, outcomes, border)
     both = tested[0] & tested[1]
     errors = [each[each["string"].isin(both)] for each in errors]
     wrong = [set(each["string"]) for each in errors]
@@ -325,9 +475,9 @@ def compare_runs(store: Store, a: int, b: int, thresholds: View | None = None) -
         none=len(both) - len(wrong[0] | wrong[1]),
     )
     strings = string_differences(errors[0], errors[1])
-    difference = paired_newcombe(table)
-    chance = mcnemar(table)
-    return ComparedRuns((a, b), fields, table, difference, chance, strings, outcomes, border)
+    p_value = mcnemar(table)
+    difference = agreeing(paired_newcombe(table), p_value)
+    return ComparedRuns((a, b), fields, table, difference, p_value, strings, outcomes, border)
 
 
 def _row(frame: pd.DataFrame, run_id: int) -> pd.DataFrame:

@@ -25,6 +25,7 @@ from sweeps.work import estimate as estimating
 from sweeps.work import machine
 from sweeps.work.executors.dask_cluster import check_address
 from sweeps.work.machine import WorkOptions, WorkSummary, check_device
+from sweeps.work.more_seeds import as_grown
 from sweeps.work.progress import SweepProgress, counts, progress
 from sweeps.work.readers import (
     FittedReaders,
@@ -105,7 +106,7 @@ def submit(store: Store, spec: Spec) -> list[str]:
     Raises:
         SpecError: the specification cannot be read or is refused; nothing is queued.
     """
-    specs = read_specs(spec)
+    specs = [as_grown(store, each) for each in read_specs(spec)]
     for each in specs:
         leaving = sweep_queries.leaving_runs(store, each)
         writer.submit(store, each)

@@ -21,10 +21,12 @@ from seqcls.interpretability.remedies import Suggestion, change_fields, named_fi
 from seqcls.interpretability.wording import p_value_text, percent
 from seqcls.problem import obstacle_of, resolve
 from seqcls.text import canonical_json
+from sweeps.api.comparisons import chance_of, why_unpaired
 from sweeps.api.failures import LEAD, leading_causes
 from sweeps.grid.spec import SweepSpec, parse_spec
 from sweeps.results import Outcome
-from sweeps.statistics.differences import Comparison, compare
+from sweeps.statistics.chance import Difference, compare_shares
+from sweeps.statistics.differences import Outcomes
 from sweeps.store.databases.engine import Store
 from sweeps.store.reads import explained, queries
 from sweeps.store.reads.budgets import budget_models
@@ -244,9 +246,11 @@ class RemedyTrial:
     suggestion: Suggestion
     spec: SweepSpec
     """The same seeds with one field changed."""
-    comparison: Comparison | None
-    """The changed configuration (a) against this one (b), by what the suggestion is to mend; None
-    where there is no seed of it, or of this one, to judge by."""
+    comparison: Difference | None
+    """How many seeds fail of the changed configuration (a) and of this one (b), by what the
+    suggestion is to mend; None where there is no seed of it, or of this one, to judge by."""
+    medians: tuple[float, float] | None = None
+    """Medians of both over the accuracy of these seeds."""
     waiting: int = 0
     """Seeds of the changed configuration that are queued or in training."""
     lost: int = 0
@@ -272,10 +276,11 @@ class RemedyTrial:
             "trained": None
             if comparison is None
             else {
-                "runs": list(comparison.runs),
-                "failing": [share.value for share in comparison.failing],
-                "pairs": asdict(comparison.table),
-                "medians": list(comparison.medians),
+                "failing": [list(counts) for counts in comparison.counts or ()],
+                "pairs": None if comparison.table is None else asdict(comparison.table),
+                "method": comparison.method,
+                "p_value": comparison.p_value,
+                "medians": list(self.medians or ()),
             },
         }
 
@@ -303,8 +308,13 @@ def trials(store: Store, run_id: int, mechanisms: Sequence[str]) -> tuple[Remedy
         states = tried["state"].value_counts()
         waiting = int(states.get(RunState.QUEUED, 0) + states.get(RunState.RUNNING, 0))
         lost = int(states.get(RunState.FAILED, 0))
-        comparison, left_out = _compare_trials(suggestion.mechanism, tried, alike)
-        trials.append(RemedyTrial(suggestion, spec, comparison, waiting, lost, mended, left_out))
+        paired = why_unpaired(other, config) is None
+        comparison, medians, left_out = _compare_trials(
+            suggestion.mechanism, tried, alike, paired=paired
+        )
+        trials.append(
+            RemedyTrial(suggestion, spec, comparison, medians, waiting, lost, mended, left_out)
+        )
     return tuple(trials)
 
 
@@ -406,7 +416,7 @@ def trial_sentence(trial: RemedyTrial) -> str:
     if comparison is None:
         return "not tried yet"
     more = f"{trial.waiting} more in training" if trial.waiting else ""
-    said = (_comparison_sentence(comparison, mechanism), left_out, more)
+    said = (_comparison_sentence(trial, comparison), left_out, more)
     return "; ".join(filter(None, said))
 
 
@@ -423,27 +433,29 @@ def why_left_out(mechanism: str) -> str:
     return "not judged on trained lengths" if mechanism == NOT_LEARNED else "not learned"
 
 
-def _comparison_sentence(comparison: Comparison, mechanism: str) -> str:
-    (a, b), (n, m) = comparison.failing, comparison.runs
+def _comparison_sentence(trial: RemedyTrial, comparison: Difference) -> str:
     lacks, where = "fail", ""
-    if mechanism == NOT_LEARNED:
+    if trial.suggestion.mechanism == NOT_LEARNED:
         lacks, where = "have not learned", " on trained lengths"
-    first, second = round(a.value * n), round(b.value * m)
+    assert comparison.counts is not None
+    assert comparison.p_value is not None
+    (first, n), (second, m) = comparison.counts
     said = f"trained: {first} of {n} seeds {lacks}, against {second} of {m}"
-    if comparison.p_value is None:
-        return f"{said}; no seed is in both"
-    table = comparison.table
-    helped = f"of {table.pairs} seeds in both it mends {table.only_second}"
-    medians = " against ".join(percent(value) for value in comparison.medians)
+    if (table := comparison.table) is not None:
+        said += (
+            f"; of {table.pairs} seeds in both it mends {table.only_second} and breaks "
+            f"{table.only_first}"
+        )
+    medians = " against ".join(percent(value) for value in trial.medians or ())
     return (
-        f"{said}; {helped} and breaks {table.only_first} (exact McNemar "
-        f"{p_value_text(comparison.p_value)}); median accuracy{where} {medians}"
+        f"{said} ({comparison.method}, {p_value_text(comparison.p_value)}: {chance_of(comparison)})"
+        f"; median accuracy{where} {medians}"
     )
 
 
 def _compare_trials(
-    mechanism: str, *runs: pd.DataFrame
-) -> tuple[Comparison | None, tuple[int, int]]:
+    mechanism: str, *runs: pd.DataFrame, paired: bool
+) -> tuple[Difference | None, tuple[float, float] | None, tuple[int, int]]:
     """The runs with a change against those without, and how many of both are no measure of it."""
     on = "accuracy_within" if mechanism == NOT_LEARNED else "accuracy"
     finished = [each[each["state"] == RunState.DONE] for each in runs]
@@ -453,5 +465,9 @@ def _compare_trials(
         each[["model_seed", "failing"]].assign(accuracy=each[on].astype(float)) for each in judged
     )
     left_out = [len(every) - len(kept) for every, kept in zip(done, judged, strict=True)]
-    compared = None if first.empty or second.empty else compare(first, second)
-    return compared, (left_out[0], left_out[1])
+    skipped = (left_out[0], left_out[1])
+    if first.empty or second.empty:
+        return None, None, skipped
+    fails = [Outcomes.of(each, "failing") for each in (first, second)]
+    medians = (float(first["accuracy"].median()), float(second["accuracy"].median()))
+    return compare_shares(*fails, paired=paired), medians, skipped

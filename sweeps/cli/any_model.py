@@ -8,7 +8,7 @@ import typer
 from seqcls.errors import ConfigError
 from sweeps import api
 from sweeps.cli.parameters import INSIDE, AsJson, Below, Db, Epoch, LearnedAt, Run
-from sweeps.cli.printing import count, open_database, open_run, print_record, show
+from sweeps.cli.printing import open_database, open_run, print_record, show
 from sweeps.terminal import say
 
 if TYPE_CHECKING:
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from seqcls.kinds import Words
     from sweeps.api.comparisons import Compared
     from sweeps.api.task_theory import PredictedNetwork
-    from sweeps.statistics.intervals import ConfidenceInterval
 
 
 app = typer.Typer()
@@ -108,7 +107,7 @@ def compare(
     below: Below = 1.0,
     as_json: AsJson = False,
 ) -> None:
-    """Compare two configurations seed by seed: who has learned, who fails, on which strings."""
+    """Say whether two configurations differ by more than chance, in what, and on which strings."""
     from sweeps.api.presentation import words_of
     from sweeps.results import LEARNED_AT
 
@@ -190,30 +189,15 @@ def comparison_sentences(compared: "Compared", words: "Words", *configs: "RunCon
         words: what their errors are called.
         configs: the two, by which their strings are shown.
     """
-    from seqcls.interpretability.wording import p_value_text, percent
+    from sweeps.api.comparisons import sentence_of
     from sweeps.api.presentation import display_strings
 
-    comparison = compared.comparison
     said = [f"a: {compared.names[0]}", f"b: {compared.names[1]}"]
     said += [f"{name}: {a} in a, {b} in b" for name, (a, b) in compared.fields.items()]
-    said += _outcome_sentences(compared)
-    for side, share, runs in zip("ab", comparison.failing, comparison.runs, strict=True):
-        said.append(f"failing seeds of {side}: {_percent(share)} of {runs}")
-    if comparison.p_value is not None:
-        table = comparison.table
-        said.append(
-            f"{table.pairs} seeds in both: {table.both} fail in both, {table.only_first} only in "
-            f"a, {table.only_second} only in b, {table.none} in none (exact McNemar "
-            f"{p_value_text(comparison.p_value)})"
-        )
-    else:
-        said.append("no seed is in both: the two are compared as independent samples")
-    said.append(f"difference of failing shares: {_percent(comparison.difference, 'Newcombe')}")
-    medians = " and ".join(percent(value) for value in comparison.medians)
-    apart = _percent(comparison.median_difference, "bootstrap over seeds")
-    said.append(f"median accuracy: {medians}; difference {apart}")
-    if comparison.is_same:
-        said.append("no difference")
+    said += [compared.verdict(), compared.pairing]
+    said += [sentence_of(name, found) for name, found in compared.questions.items()]
+    if "learned" not in compared.questions:
+        said.append("whether they learned is not known of both, so the whole test is compared")
     said += _border_sentences(compared)
     said += _shortcut_sentences(compared)
     if compared.strings is None:
@@ -227,37 +211,6 @@ def comparison_sentences(compared: "Compared", words: "Words", *configs: "RunCon
         f"  {row['string'] or 'the empty string'}: by {row['wrong_a']} of a, {row['wrong_b']} of b"
         for row in display_strings(compared.strings.head(SHOWN), *configs).to_dict("records")
     ]
-    return said
-
-
-def _outcome_sentences(compared: "Compared") -> list[str]:
-    """How many seeds learned, and how many of those generalize."""
-    from seqcls.interpretability.wording import p_value_text
-
-    said = []
-    learning, generalizing = compared.learning, compared.generalizing
-    for place, (side, runs) in enumerate(zip("ab", compared.comparison.runs, strict=True)):
-        learned, judged = learning.counts[place]
-        generalize, beyond = generalizing.counts[place]
-        if not judged:
-            said.append(f"whether the {count(runs, 'seed')} of {side} learned is not known")
-            continue
-        share = _percent(learning.shares[place])
-        said.append(f"seeds of {side} that learned: {learned} of {judged}, {share}")
-        if beyond:
-            share = _percent(generalizing.shares[place])
-            said.append(f"  of those, generalize: {generalize} of {beyond}, {share}")
-        elif learned:
-            said.append("  whether those generalize is not known: no test string is longer")
-    table, p_value = generalizing.table, generalizing.p_value
-    if p_value is not None:
-        said.append(
-            f"{count(int(table.pairs), 'seed')} learned in both; generalizing: {table.both} in "
-            f"both, {table.only_first} only in a, {table.only_second} only in b, {table.none} in "
-            f"none (exact McNemar {p_value_text(p_value)})"
-        )
-    elif learning.table.pairs and not learning.table.both:
-        said.append("no seed learned in both")
     return said
 
 
@@ -306,15 +259,6 @@ def rules_sentences(rules: "Rules") -> list[str]:
         ]
         said.append(f"  {percent(rule.agreement)}  {rule.text} ({', '.join(sides)})")
     return said
-
-
-def _percent(interval: "ConfidenceInterval", by: str = "Wilson") -> str:
-    from seqcls.interpretability.wording import percent, percents
-    from sweeps.statistics.intervals import FEWEST
-
-    if interval.low != interval.low:
-        return f"{percent(interval.value)} (no interval: fewer than {FEWEST} seeds)"
-    return f"{percent(interval.value)} (95%, {by}: {percents(interval.low, interval.high, 2)})"
 
 
 def _lines(said: "PredictedNetwork") -> list[str]:

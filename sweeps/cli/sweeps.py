@@ -90,7 +90,8 @@ def _train(specs: "list[SweepSpec]", db: str | None, how: "WorkOptions") -> None
 
     check_training(how, specs)
     # Looked up read-only first: a complete database is not touched at all.
-    if (there := api.existing(db)) is not None and missing_runs(there, specs) == 0:
+    grow = any(spec.until for spec in specs)
+    if not grow and (there := api.existing(db)) and missing_runs(there, specs) == 0:
         say(f"{_name_sweeps(specs)}: all runs are in {there.name}.")
         _say_outcomes(there, [spec.name for spec in specs])
         return
@@ -261,6 +262,46 @@ def more(
         _train([asked.spec], db, how)
 
 
+@app.command(rich_help_panel=PANEL, epilog="Example: seqcls seeds heads --until 'share ± 10 %'")
+def seeds(
+    sweep: Annotated[str, typer.Argument(help="The name of a sweep.", show_default=False)],
+    until: Annotated[
+        str,
+        typer.Option(
+            help="How well the share that generalizes, of seeds that learned, is to be known of "
+            "each configuration, as 'share ± 10 %'; 'learned ± 10 %' for the share that learned; "
+            "'share apart' until those of two configurations differ.",
+            show_default=False,
+        ),
+    ],
+    most: Annotated[
+        int | None, typer.Option(help="No more seeds of a configuration.", show_default="500")
+    ] = None,
+    submit: Annotated[
+        bool, typer.Option("--submit", help="Only queue them; `seqcls work` trains them.")
+    ] = False,
+    db: Db = None,
+    workers: Workers = None,
+    engine: Engine = "auto",
+    device: Device = "auto",
+    dask: Dask = None,
+) -> None:
+    """Train as many seeds of a sweep as it takes, until what is asked of them is known."""
+    from seqcls.text import as_argument
+    from sweeps.api.budgets import seeds as grow
+    from sweeps.api.sweeping import sweep_ids
+
+    how = _how(workers, engine, device, dask)
+    open_database(db)
+    store = api.open_writer(db)
+    spec = grow(store, sweep, until, most=most)
+    say(f"{sweep}: gets seeds until {spec.until!r}, and at most {spec.most_seeds:,}.")
+    if submit:
+        say(f"`seqcls work {as_argument(sweep)}` trains them.")
+    else:
+        _work(store, sweep_ids(store, sweep), how, sweep)
+
+
 @app.command(rich_help_panel=PANEL, epilog="Example: seqcls delete heads --yes")
 def delete(
     sweep: Annotated[str, typer.Argument(help="The name of a sweep.", show_default=False)],
@@ -376,8 +417,11 @@ def _work(store: "Store", ids: list[int] | None, how: "WorkOptions", what: str) 
 
 def _say_what_came_of_it(store: "Store", ids: list[int] | None, worked: "WorkSummary") -> int:
     """Tells what else there is to know of these sweeps; the exit status that says the same."""
+    from sweeps.api.budgets import seed_sentences
     from sweeps.api.sweeping import runs_by_state
 
+    for sentence in seed_sentences(store, ids):
+        say(sentence)
     counts = runs_by_state(store, ids)
     if worked.signal is not None:
         say(f"stopped: {_what_is_left(store, ids)}", err=True)

@@ -205,13 +205,9 @@ def _one_language(path: Path, name: str, part: str) -> RawRows:
             f"a part of the language {name!r:.60}: name its training strings, as "
             f"path = '{name}_Train.txt', and the parts beside them are read too"
         )
-    beside = {x[2]: file for file in sorted(path.parent.iterdir()) if (x := _is_part(file, name))}
+    named = ((file, _PART.fullmatch(file.name)) for file in sorted(path.parent.iterdir()))
+    beside = {found[2]: file for file, found in named if found is not None and found[1] == name}
     return RawRows(("tokens", "label", "split", "border"), _rows_of_parts(beside), spaced=False)
-
-
-def _is_part(file: Path, name: str) -> re.Match[str] | None:
-    part = _PART.fullmatch(file.name)
-    return part if part is not None and part[1] == name else None
 
 
 def _rows_of_parts(files: Mapping[str, Path]) -> Iterator[RawRow]:

@@ -10,19 +10,20 @@ import json
 import math
 import re
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from seqcls.cancellation import check_each
 from seqcls.config import RunConfig
 from seqcls.errors import ConfigError, DatasetError, Parameter, PluginError, SpecError
-from seqcls.problem import configuration
+from seqcls.problem import configuration, resolve
 from seqcls.strings.datasets import remember
 from seqcls.text import canonical_json, nearest
 from sweeps.datasets import read_rows_or_automaton
 from sweeps.grid.bases import on_base
-from sweeps.grid.written_spec import MAX_RUNS, Seeds, WrittenSpec
+from sweeps.grid.seeds import Until
+from sweeps.grid.written_spec import MAX_RUNS, Seeds, WrittenSpec, range_of
 
 MAX_PARTS = 16
 """The most parts of a dotted key, each of which is a table of its own; a specification needs
@@ -61,7 +62,8 @@ def parse_toml(text: str) -> dict[str, Any]:
 
 
 def with_digests(data: Mapping[str, Any], folder: Path | None = None) -> Mapping[str, Any]:
-    """A specification whose every `path` is read, and replaced by `dataset` and its digest.
+    """A specification whose every `path` is read, and replaced by `dataset` and its digest, and
+    whose axes are lists.
 
     Args:
         data: the table as TOML gives it.
@@ -75,12 +77,23 @@ def with_digests(data: Mapping[str, Any], folder: Path | None = None) -> Mapping
     for key in ("fixed", "axes"):
         if isinstance(fields := settings.get(key), Mapping):
             settings[key] = _replace_path(fields, folder)
+    if isinstance(axes := settings.get("axes"), Mapping):
+        settings["axes"] = {name: _listed(name, values) for name, values in axes.items()}
     if isinstance(listed := settings.get("configurations"), list | tuple):
         settings["configurations"] = [
             _replace_path(fields, folder) if isinstance(fields, Mapping) else fields
             for fields in listed
         ]
     return settings
+
+
+def _listed(name: str, values: Any) -> Any:
+    """The values of an axis; those of a range such as '0..7' as a list."""
+    if (found := range_of(values)) is None:
+        return values
+    if found.stop - found.start > MAX_RUNS:
+        raise SpecError(f"axes: {name}={values!r}: expected at most {MAX_RUNS:,}; take fewer")
+    return list(found)
 
 
 def _replace_path(fields: Mapping[str, Any], folder: Path | None) -> Mapping[str, Any]:
@@ -167,6 +180,29 @@ class SweepSpec(WrittenSpec):
         seeds: Seeds = entry.get("model_seeds", self.model_seeds)
         return seeds
 
+    def with_seeds(self, wanted: Sequence[int]) -> "SweepSpec":
+        """The same with so many seeds of each configuration, those that it has and the next ones.
+
+        Args:
+            wanted: one number for each of the members, in their order.
+        """
+        entries = [
+            {**entry, **dict(zip(self.axes, values, strict=True))}
+            for entry in self.configurations
+            for values in itertools.product(*self.axes.values())
+        ]
+        more = [
+            _extend(self.seeds_of(entry), number)
+            for entry, number in zip(entries, wanted, strict=True)
+        ]
+        data = {**json.loads(self.submitted), "model_seeds": more[0]}
+        if any(own != more[0] for own in more) or any("model_seeds" in x for x in entries):
+            data.pop("axes", None)
+            data["configurations"] = [
+                {**entry, "model_seeds": own} for entry, own in zip(entries, more, strict=True)
+            ]
+        return spec_as_written(data)
+
     def members(self) -> Iterator[tuple[RunConfig, Seeds]]:
         """Every configuration of the grid, with its model seeds.
 
@@ -193,6 +229,14 @@ class SweepSpec(WrittenSpec):
                 yield config, self.seeds_of(entry)
 
 
+def _extend(seeds: Seeds, wanted: int) -> str | list[int]:
+    """So many seeds, as they are written: these, and the next ones after the greatest."""
+    first = max(seeds) + 1
+    every = [*seeds, *range(first, first + wanted - len(seeds))]
+    is_range = every == list(range(every[0], every[0] + len(every)))
+    return f"{every[0]}..{every[-1]}" if is_range else every
+
+
 class Plan(SweepSpec):
     """A specification whose configurations are expanded once and kept, as long as it is."""
 
@@ -203,6 +247,7 @@ class Plan(SweepSpec):
         """The plan of a specification. Raises as `SweepSpec.members`."""
         plan = cls.model_construct(**dict(spec))
         plan._members = tuple(spec.members())
+        _check_until(plan)
         return plan
 
     def members(self) -> Iterator[tuple[RunConfig, Seeds]]:
@@ -291,10 +336,7 @@ def parse_spec(data: Mapping[str, Any]) -> SweepSpec:
         SpecError: an unknown key, a value of the wrong kind, too many runs, or a configuration
             that cannot be trained.
     """
-    spec = spec_as_written(data)
-    for _ in spec.configs():
-        pass
-    return spec
+    return Plan.expand(spec_as_written(data))
 
 
 def spec_as_written(data: Mapping[str, Any]) -> SweepSpec:
@@ -316,6 +358,25 @@ def spec_as_written(data: Mapping[str, Any]) -> SweepSpec:
             f"{MAX_RUNS:,}; take fewer seeds or values"
         )
     return spec
+
+
+def _check_until(spec: SweepSpec) -> None:
+    """Refuses to wait for what no number of seeds could say."""
+    if not spec.until:
+        return
+    until, said = Until.parse(spec.until), f"sweep {spec.name!r}: until={spec.until!r}: "
+    configs = list(spec.configs())
+    if until.within is None and len(configs) != 2:
+        raise SpecError(
+            f"{said}two configurations are told apart, and it has {len(configs):,}; give it two, "
+            "or write how well each share is to be known, as 'share ± 10 %'"
+        )
+    for problem in map(resolve, configs) if until.share == "generalizes" else ():
+        if problem.longest_tested <= problem.trained_lengths[-1]:
+            raise SpecError(
+                f"{said}no test string is longer than those of training, so that whether a seed "
+                "generalizes is never known; write 'learned' as the share"
+            )
 
 
 def _refuse_twice_given(spec: SweepSpec) -> None:

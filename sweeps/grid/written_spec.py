@@ -13,6 +13,7 @@ from seqcls.config import RunConfig, check_model_seed
 from seqcls.errors import ConfigError, SpecError
 from seqcls.text import OTHER_NAMES, closest, nearest
 from sweeps.grid.bases import BASES, Base
+from sweeps.grid.seeds import EXPECTED, Until
 
 MAX_RUNS = 100_000
 """A larger grid is refused before anything of it is expanded."""
@@ -24,11 +25,11 @@ CHECKPOINTS: tuple[Checkpoints, ...] = get_args(Checkpoints)
 
 Seeds = range | tuple[int, ...]
 
-_SEEDS = re.compile(r"(\d{1,19})\.\.(\d{1,19})")
+_RANGE = re.compile(r"(\d{1,19})\.\.(\d{1,19})")
 
 _TEXTS = "text in quotes"
 _TABLES = "tables, each written [[configurations]]"
-_VALUES = "a list of values"
+_VALUES = "a list of values, or a range of whole numbers such as '0..7'"
 
 _EXPECTED: dict[tuple[str, bool], str] = {
     ("name", False): _TEXTS,
@@ -36,6 +37,8 @@ _EXPECTED: dict[tuple[str, bool], str] = {
     ("base", False): " or ".join(map(repr, BASES)),
     ("verdict", False): "true or false",
     ("checkpoints", False): " or ".join(map(repr, CHECKPOINTS)),
+    ("until", False): f"text in quotes, {EXPECTED}",
+    ("most_seeds", False): f"a whole number from 1 to {MAX_RUNS:,}",
     ("fixed", False): "a table, written [fixed]",
     ("axes", False): "a table, written [axes]",
     ("axes", True): _VALUES,
@@ -70,14 +73,29 @@ def _title(name: str) -> str:
     return name
 
 
+def range_of(value: Any) -> range | None:
+    """The whole numbers of a range such as '0..7', ends included; None where it is none."""
+    if not isinstance(value, str) or (match := _RANGE.fullmatch(value)) is None:
+        return None
+    return range(int(match[1]), int(match[2]) + 1)
+
+
+def _until(text: str) -> str:
+    try:
+        if text:
+            Until.parse(text)
+    except ValueError as error:
+        raise _problem(str(error)) from None
+    return text
+
+
 def _model_seeds(value: Any) -> Seeds:
     seeds: Seeds = tuple(value) if isinstance(value, list) else ()
     ends = list(seeds)
-    if isinstance(value, str) and (match := _SEEDS.fullmatch(value)):
-        first, last = map(int, match.groups())
-        if last - first >= MAX_RUNS:
+    if (found := range_of(value)) is not None:
+        if found.stop - found.start > MAX_RUNS:
             raise _problem(f"expected at most {MAX_RUNS:,} seeds; take fewer")
-        seeds, ends = range(first, last + 1), [first, last]
+        seeds, ends = found, [found.start, found.stop - 1]
     for seed in ends:
         check_model_seed(seed)
     if not seeds or (isinstance(seeds, tuple) and len(set(seeds)) < len(seeds)):
@@ -132,6 +150,11 @@ class WrittenSpec(BaseModel):
     checkpoints: Checkpoints = CHECKPOINTS[0]
     verdict: bool = False
     """Whether every run is checked exhaustively, where that is affordable."""
+    until: Annotated[str, AfterValidator(_until)] = ""
+    """Seeds are added until a share of them is known so well, as `share ± 10 %`, or differs between
+    two configurations, as `share apart`."""
+    most_seeds: Annotated[int, Field(ge=1, le=MAX_RUNS)] = 500
+    """A configuration gets no more seeds than these."""
     base: Base | None = None
     """What gives values to fields that no table names."""
     fixed: Fields = {}

@@ -1,7 +1,7 @@
 """How groups of configurations differ over their seeds, and how sure that is.
 
-A configuration weighs the same however many seeds it has. Of one configuration on either side this
-is what `seqcls compare` prints.
+A configuration weighs the same however many seeds it has. Whether two single ones differ by more
+than chance explains, `sweeps.statistics.chance` tests.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -21,10 +21,8 @@ from sweeps.statistics.intervals import (
     RESAMPLES,
     ConfidenceInterval,
     PairTable,
-    mcnemar,
     newcombe,
     paired_newcombe,
-    wilson,
 )
 
 MOST_KEPT = 100
@@ -48,6 +46,12 @@ class Outcomes:
         return cls(
             tuple(by_seed["model_seed"].astype(int)), by_seed[column].to_numpy(dtype=np.float64)
         )
+
+    @property
+    def known_seeds(self) -> tuple[int, ...]:
+        """Those whose outcome is known."""
+        known = zip(self.seeds, self.values.tolist(), strict=True)
+        return tuple(seed for seed, value in known if value == value)
 
     def of_seeds(self, seeds: Collection[int]) -> "Outcomes":
         """Those of these seeds."""
@@ -160,7 +164,7 @@ def _draws(seeds: tuple[int, ...]) -> Iterator[npt.NDArray[np.integer]]:
         yield generator.multinomial(n, np.full(n, 1 / n), size=size)
 
 
-# Two configurations compared seed by seed: who fails, by how much, at which lengths.
+# Two configurations at every length, and on every string.
 
 SIDES = ("a", "b")
 
@@ -170,129 +174,51 @@ reaches nine times their standard deviation: mostly beyond all that a difference
 """
 
 
-@dataclass(frozen=True)
-class Comparison:
-    """What the finished runs of two configurations say about their difference, a less b."""
-
-    table: PairTable
-    """Counts of the seeds that both have: in how many both fail, only a, only b, and none."""
-    failing: tuple[ConfidenceInterval, ConfidenceInterval]
-    """Each one's share of failing seeds, over all of its own."""
-    runs: tuple[int, int]
-    difference: ConfidenceInterval
-    """The difference of the failing shares: over pairs where there are any, else of independent
-    samples."""
-    p_value: float | None
-    """Exact McNemar; None without pairs."""
-    medians: tuple[float, float]
-    """Medians of the accuracy over the seeds that are compared, in [0, 1]."""
-    median_difference: ConfidenceInterval
-    """NaN as limits where too few seeds are compared for an interval."""
-    paired: bool
-
-    @property
-    def is_same(self) -> bool:
-        """Whether nothing that was measured differs."""
-        one_sided = self.table.only_first + self.table.only_second
-        return self.paired and one_sided == 0 and self.median_difference.value == 0
-
-
-def compare(a: pd.DataFrame, b: pd.DataFrame, below: float = 1.0) -> Comparison:
-    """Compares the finished runs of two configurations.
-
-    Args:
-        a: one row a finished run of the first: model_seed, accuracy in [0, 1]; and failing, where
-            that is something else than an accuracy of the whole test.
-        b: likewise of the second. Each has at least one row.
-        below: else the accuracy below which a run fails; at 1, with any error.
-    """
-    common = set(a["model_seed"]) & set(b["model_seed"])
-    paired = bool(common)
-    failing = [
-        runs if "failing" in runs else runs.assign(failing=runs["accuracy"] < below)
-        for runs in (a, b)
-    ]
-    kept = [runs[runs["model_seed"].isin(common)] if paired else runs for runs in failing]
-    fails = [Outcomes.of(runs, "failing") for runs in kept]
-    accuracies = [Outcomes.of(runs, "accuracy") for runs in kept]
-    table = table_of(*fails) if paired else PairTable(0, 0, 0, 0)
-    shares = [wilson(int(runs["failing"].sum()), len(runs)) for runs in failing]
-    return Comparison(
-        table=table,
-        failing=(shares[0], shares[1]),
-        runs=(len(a), len(b)),
-        difference=failing_difference([fails[0]], [fails[1]], paired=paired),
-        p_value=mcnemar(table) if paired else None,
-        medians=(accuracies[0].median, accuracies[1].median),
-        median_difference=median_difference([accuracies[0]], [accuracies[1]]),
-        paired=paired,
-    )
-
-
-@dataclass(frozen=True)
-class ComparedShares:
-    """A share of the seeds of two configurations, such as those that have learned, a less b."""
-
-    counts: tuple[tuple[int, int], tuple[int, int]]
-    """How many seeds of each, and of how many of its own."""
-    shares: tuple[ConfidenceInterval, ConfidenceInterval]
-    """By Wilson; NaN where there is no seed."""
-    table: PairTable
-    """The seeds that count in both: in how many it is so in both, only in a, only in b, in none."""
-    difference: ConfidenceInterval | None
-    """By Newcombe: over pairs where there are any, else of independent samples; None where one of
-    them has no seed."""
-    p_value: float | None
-    """Exact McNemar; None without pairs."""
-
-
-def compare_shares(a: Outcomes, b: Outcomes) -> ComparedShares:
-    """Compares which seeds of two configurations have come to something.
-
-    Args:
-        a: of each seed of the first that counts, whether it has (0 or 1).
-        b: likewise of the second.
-    """
-    common = set(a.seeds) & set(b.seeds)
-    kept = [each.of_seeds(common) if common else each for each in (a, b)]
-    table = table_of(*kept) if common else PairTable(0, 0, 0, 0)
-    first, second = ((int(each.values.sum()), len(each.seeds)) for each in (a, b))
-    difference = None
-    if a.seeds and b.seeds:
-        difference = failing_difference(kept[:1], kept[1:], paired=bool(common))
-    return ComparedShares(
-        counts=(first, second),
-        shares=(wilson(*first), wilson(*second)),
-        table=table,
-        difference=difference,
-        p_value=mcnemar(table) if common else None,
-    )
-
-
-def by_length(a: pd.DataFrame, b: pd.DataFrame) -> pd.DataFrame:
-    """The accuracy of both at every length, and their difference over the seeds that both have.
+def by_length(a: pd.DataFrame, b: pd.DataFrame, *, paired: bool) -> pd.DataFrame:
+    """The accuracy of both at every length, and their difference.
 
     Args:
         a: one row a run and length of the first: model_seed, length, tested, wrong (strings).
         b: likewise of the second.
+        paired: whether the same seed makes a pair; then only seeds that both have count.
 
     Returns:
-        One row a length of which both have strings: length, seeds,
+        One row a length of which both have strings: length, seeds (the fewer of both),
         accuracy_a and accuracy_b (means over seeds, in [0, 1]), difference, low and high (the
-        interval of the mean difference by Student's t over seeds, within [-1, 1] as a difference
-        of shares is; missing with fewer than `FEWEST_OF_A_MEAN` seeds).
+        interval of the mean difference by Student's t over pairs, else by Welch's, within [-1, 1]
+        as a difference of shares is; missing with fewer than `FEWEST_OF_A_MEAN` seeds).
     """
-    pairs = _accuracy_by_length(a).merge(
-        _accuracy_by_length(b), on=["model_seed", "length"], suffixes=("_a", "_b")
-    )
-    pairs["difference"] = pairs["accuracy_a"] - pairs["accuracy_b"]
-    groups = pairs.groupby("length", sort=True)
-    means = groups[["accuracy_a", "accuracy_b", "difference"]].mean()
-    means.insert(0, "seeds", groups.size())
+    sides = [_accuracy_by_length(each) for each in (a, b)]
+    if paired:
+        pairs = sides[0].merge(sides[1], on=["model_seed", "length"], suffixes=("_a", "_b"))
+        pairs["difference"] = pairs["accuracy_a"] - pairs["accuracy_b"]
+        groups = pairs.groupby("length", sort=True)
+        means = groups[["accuracy_a", "accuracy_b", "difference"]].mean()
+        means.insert(0, "seeds", groups.size())
+        error = groups["difference"].std() / np.sqrt(means["seeds"])
+        freedom = means["seeds"] - 1
+    else:
+        first, second = (
+            side.groupby("length", sort=True)["accuracy"].agg(["size", "mean", "var"])
+            for side in sides
+        )
+        both = first.merge(second, left_index=True, right_index=True, suffixes=("_a", "_b"))
+        means = pd.DataFrame(
+            {
+                "seeds": both[["size_a", "size_b"]].min(axis=1),
+                "accuracy_a": both["mean_a"],
+                "accuracy_b": both["mean_b"],
+                "difference": both["mean_a"] - both["mean_b"],
+            }
+        )
+        a_part, b_part = (both[f"var_{x}"] / both[f"size_{x}"] for x in SIDES)
+        error = np.sqrt(a_part + b_part)
+        # Welch (1947); where neither varies there is nothing to be free.
+        parts = a_part**2 / (both["size_a"] - 1) + b_part**2 / (both["size_b"] - 1)
+        freedom = (error**4 / parts).where(parts > 0, 1.0)
     from scipy import stats
 
-    spread = groups["difference"].std() / np.sqrt(means["seeds"])
-    reach = stats.t.ppf((1 + CONFIDENCE) / 2, np.maximum(means["seeds"] - 1, 1)) * spread
+    reach = stats.t.ppf((1 + CONFIDENCE) / 2, np.maximum(freedom, 1)) * error
     reach = reach.where(means["seeds"] >= FEWEST_OF_A_MEAN)
     return means.assign(
         low=(means["difference"] - reach).clip(lower=-1.0),

@@ -119,6 +119,19 @@ def mcnemar(table: PairTable) -> float:
     return float(stats.binomtest(int(table.only_first), int(unlike), 0.5).pvalue)
 
 
+def fisher(first: tuple[int, int], second: tuple[int, int]) -> float:
+    """Fisher's exact two-sided p-value of no difference between two samples.
+
+    Args:
+        first: how many, of how many.
+        second: likewise.
+    """
+    from scipy import stats
+
+    cells = [[count, n - count] for count, n in (first, second)]
+    return float(stats.fisher_exact(cells).pvalue)
+
+
 def _correlation(table: PairTable) -> float:
     """Phi, moved towards zero by half the pairs where it is positive."""
     a, b, c, d = table.both, table.only_first, table.only_second, table.none

@@ -29,6 +29,7 @@ from sweeps.work import executors
 from sweeps.work.executors import Executor, GroupEnded
 from sweeps.work.jobs import Job, make_job
 from sweeps.work.machine import Preparation, WorkOptions, WorkSummary, check_device
+from sweeps.work.more_seeds import grow
 from sweeps.work.reports import BEAT_SECONDS, GroupProgress, LiveLosses, heartbeat
 
 NEARLY_DONE_SECONDS = 5.0
@@ -245,6 +246,10 @@ class _Worker:
         if self._planned - self._woke >= WAKING_SECONDS:
             self._patiently(partial(writer.release_dead, self._store, self._worker_id))
         queued = self._patiently(partial(queued_runs, self._reader, self._sweep_ids))
+        if not (queued or self._held) and self._patiently(
+            partial(grow, self._store, self._sweep_ids)
+        ):
+            queued = self._patiently(partial(queued_runs, self._reader, self._sweep_ids))
         self._waiting = make_groups(queued, self._how.engine, self._how.device)
         if queued:
             self._preparation.begin({run.config.key: run.problem for run in queued}.values())

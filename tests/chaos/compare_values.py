@@ -10,7 +10,6 @@ Printed are the values compared by surface, with the differences.
 import csv
 import html
 import json
-import math
 import os
 import re
 import sys
@@ -30,6 +29,7 @@ from streamlit.testing.v1 import AppTest
 import dashboard.cli  # noqa: F401 # adds the last of the commands
 from seqcls.results import EpochLosses
 from sweeps import api
+from sweeps.api.comparisons import QUESTIONS
 from sweeps.api.importing import prediction_rows
 from sweeps.grid.grouping import make_groups
 from sweeps.store import writer
@@ -53,6 +53,8 @@ from tests.facts import (
     done,
     fails,
     outcome,
+    permutation_tails,
+    share_answer,
     summed,
 )
 from tests.matrix import is_none, spelled_out
@@ -439,45 +441,60 @@ class Comparison:
         ]
         for number, (a, b) in enumerate(self.some(pairs)):
             ids = [str(groups[x][0]["run_id"]) for x in (a, b)]
-            shown = json.loads(self.asked("compare", *ids, "--json"))
-            true = self.facts.comparison(groups[a], groups[b])
-            what = f"runs {' and '.join(ids)}"
-            self._compared("compare --json", what, shown, true)
             learned_at, below = THRESHOLDS[number % len(THRESHOLDS)]
             options = ["--learned-at", str(learned_at), "--below", str(below)]
-            shown = json.loads(self.asked("compare", *ids, "--json", *options))
-            strict = self.facts.comparison(groups[a], groups[b], learned_at, below)
-            self._compared("compare --json", f"{what} {options}", shown, strict)
+            what = f"runs {' and '.join(ids)}"
+            for given, judged in (([], (0.99, 1.0)), (options, (learned_at, below))):
+                shown = json.loads(self.asked("compare", *ids, "--json", *given))
+                self._compared(f"{what} {given}", shown, (groups[a], groups[b]), judged)
             if number % 3 == 0:
-                self._compared_text(what, self.asked("compare", *ids), true)
+                self._compared_text(what, ids, (groups[a], groups[b]))
 
-    def _compared(self, surface: str, what: str, shown: Row, true: Row) -> None:
-        ledger = self.ledger
+    def _compared(
+        self,
+        what: str,
+        shown: Row,
+        groups: tuple[list[Row], list[Row]],
+        judged: tuple[float, float],
+    ) -> None:
+        ledger, surface = self.ledger, "compare --json"
+        paired = shown["pairing"].startswith("Seeds are paired")
+        true = self.facts.comparison(*groups, paired=paired)
         ledger.value(surface, f"{what}: runs", shown["runs"], true["runs"])
-        spans = [
-            *((f"failing {x}", shown["failing"][x], true["failing"][x]) for x in (0, 1)),
-            *((x, shown[x], true[x]) for x in ("difference", "median_difference")),
-        ]
-        for name, span, ends in spans:
-            for part, end in zip(("value", "low", "high"), ends, strict=True):
-                ledger.value(surface, f"{what}: {name}, {part}", span[part], end)
-        for share in ("learning", "generalizing"):
-            own, told = true[share], shown[share]
-            ledger.value(surface, f"{what}: {share}", told["counts"], own["counts"])
-            ledger.row(surface, f"{what}: {share}, pairs", told["pairs"], own["pairs"])
-            ledger.value(surface, f"{what}: {share}, p", told["p_value"], own["p_value"])
-            each = [*zip(told["shares"], own["shares"], strict=True)]
-            apart = [told["difference"] is None, own["difference"] is None]
-            ledger.value(surface, f"{what}: {share}, difference", apart[0], apart[1])
-            each += [] if any(apart) else [(told["difference"], own["difference"])]
-            for span, ends in each:
-                for part, end in zip(("value", "low", "high"), ends, strict=True):
-                    ledger.value(surface, f"{what}: {share}, {part}", span[part], end)
-        ledger.row(surface, f"{what}: pairs", shown["pairs"], true["pairs"])
-        ledger.value(surface, f"{what}: p", shown["p_value"], true["p_value"])
-        for place in (0, 1):
-            middle = true["medians"][place]
-            ledger.value(surface, f"{what}: median {place}", shown["medians"][place], middle)
+        for name, own in shown["questions"].items():
+            said = f"{what}: {name}"
+            sides = self.facts.question(name, *groups, *judged)
+            kept = sides
+            if own["paired"]:
+                kept = ({x: sides[0][x] for x in sides[1] if x in sides[0]}, sides[1])
+                kept = (kept[0], {x: sides[1][x] for x in kept[0]})
+            ledger.value(surface, f"{said}: seeds", own["seeds"], [len(x) for x in kept])
+            means = [float(np.mean([*x.values()])) if x else None for x in kept]
+            for value, mean in zip(own["values"], means, strict=True):
+                ledger.value(surface, f"{said}: value", value, mean)
+            if means[0] is not None and means[1] is not None:
+                apart = means[0] - means[1]
+                ledger.value(surface, f"{said}: difference", own["interval"]["value"], apart)
+            ends = [own["interval"][x] for x in ("low", "high")]
+            if name in ("learned", "generalizes", "fails"):
+                answer = share_answer(*sides, paired=own["paired"])
+                ledger.value(surface, f"{said}: counts", own["counts"], answer["counts"])
+                ledger.value(surface, f"{said}: p", own["p_value"], answer["p_value"])
+                for end, right in zip(ends, answer["ends"], strict=True):
+                    ledger.value(surface, f"{said}: interval", end, right)
+            elif tails := permutation_tails(*kept, paired=own["paired"]):
+                p_value = min(1.0, 2 * min(tails))
+                ledger.value(surface, f"{said}: p", own["p_value"], p_value)
+                for place, (end, sign) in enumerate(zip(ends, (-1, 1), strict=True)):
+                    if end is None:
+                        continue
+                    # What is outside is ruled out by the same test, and what is inside is not.
+                    for less, ruled_out in ((end + sign * 1e-6, True), (end - sign * 1e-6, False)):
+                        moved = permutation_tails(*kept, paired=own["paired"], less=less)
+                        assert moved is not None
+                        is_out = moved[place] <= (1 - 0.95) / 2
+                        if ends[0] < ends[1] or ruled_out:
+                            ledger.value(surface, f"{said}: {less} is out", is_out, ruled_out)
         ledger.rows(
             surface, f"{what}: lengths", shown["lengths"], true["lengths"], lambda x: x["length"]
         )
@@ -486,65 +503,36 @@ class Comparison:
         if not any(none):
             ledger.rows(surface, f"{what}: strings", shown["strings"], true["strings"], _string)
 
-    def _compared_text(self, what: str, text: str, true: Row) -> None:
-        surface, lines = "compare", text.splitlines()
-
-        def check(begins: str, values: Sequence[Any]) -> None:
-            line = next((x for x in lines if re.match(begins, x)), "")
-            said = re.sub(r"\(95%[^:]*:|" + begins, "", line).replace(" to ", " ")
-            said = re.sub(r"^[^:]*: ", "", said) if ": " in said[:40] else said
-            numbers = numbers_in(said)[: len(values)]
-            self.ledger.value(surface, f"{what}: {line!r}", len(numbers), len(values))
+    def _compared_text(
+        self, what: str, ids: Sequence[str], groups: tuple[list[Row], list[Row]]
+    ) -> None:
+        """The text says what JSON does; which is held against the truth by itself."""
+        surface, text = "compare", self.asked("compare", *ids)
+        shown = json.loads(self.asked("compare", *ids, "--json"))
+        lines = text.splitlines()
+        self.ledger.value(surface, f"{what}: verdict", shown["verdict"] in lines, True)
+        for name, own in shown["questions"].items():
+            (line,) = [x for x in lines if x.startswith(f"{QUESTIONS[name]}: ")]
+            if own["p_value"] is None:
+                continue
+            said = re.sub(r"\(95%:|only in [ab]", "", line.removeprefix(f"{QUESTIONS[name]}: "))
+            counts = [x for pair in own["counts"] or () for x in pair]
+            numbers = numbers_in(said.replace(" to ", " "))
+            values = [*(counts or own["values"]), own["interval"]["value"]]
             for number, value in zip(numbers, values, strict=False):
                 self.ledger.value(surface, f"{what}: {line!r}", number, value)
-
-        told = [x for x in lines if re.match(r"  of those, generalize:", x)]
-        for place, side in enumerate("ab"):
-            learned, judged = true["learning"]["counts"][place]
-            if judged:
-                begins = f"seeds of {side} that learned"
-                check(begins, [learned, judged, *true["learning"]["shares"][place]])
-            right, beyond = true["generalizing"]["counts"][place]
-            if beyond:
-                shares = [right, beyond, *true["generalizing"]["shares"][place]]
-                line = (
-                    told.pop(0).partition(": ")[2].replace(" (95%, Wilson:", "").replace(" to", "")
-                )
-                numbers = numbers_in(line)
-                self.ledger.value(surface, f"{what}: {line}", len(numbers), len(shares))
-                for number, value in zip(numbers, shares, strict=False):
-                    self.ledger.value(surface, f"{what}: {line}", number, value)
-        self.ledger.value(surface, f"{what}: more lines of generalizing", told, [])
-        for place, side in enumerate("ab"):
-            check(f"failing seeds of {side}", [*true["failing"][place], true["runs"][place]])
-        if true["p_value"] is not None:
-            seeds = sum(true["pairs"].values())
-            line = next(x for x in lines if re.match(r"\d+ seeds? in both", x))
-            shown = [int(x) for x in re.findall(r"\b(\d+) (?:fail|only|in none)", line)]
-            self.ledger.value(surface, f"{what}: seeds", int(line.split()[0]), seeds)
-            self.ledger.value(surface, f"{what}: {line}", shown, [*true["pairs"].values()])
-            (p,) = re.findall(r"p ([=<]) ([\d.e-]+)", line)
-            if p[0] == "<":
-                self.ledger.value(surface, f"{what}: p", true["p_value"] < float(p[1]), True)
-            else:
-                near = math.isclose(float(p[1]), true["p_value"], rel_tol=0.005)
-                self.ledger.value(surface, f"{what}: p = {p[1]}", near, True)
-        check("difference of failing shares", true["difference"])
-        few = true["median_difference"][1] is None
-        apart = true["median_difference"][: 1 if few else 3]
-        check("median accuracy", [*true["medians"], *apart])
-        if true["strings"] is not None:
+        if shown["strings"] is not None:
             line = next(x for x in lines if "by more runs of the one than the other" in x)
-            number = line.split()[0]
-            self.ledger.value(surface, f"{what}: strings", number, len(true["strings"]))
-            spelled = {spelled_out(string): row for string, row in true["strings"].items()}
+            true = self.facts.comparison(*groups, paired=False)["strings"]
+            self.ledger.value(surface, f"{what}: strings", line.split()[0], len(true))
+            spelled = {spelled_out(string): row for string, row in true.items()}
             for found in (re.fullmatch(r"  (.*): by (\d+) of a, (\d+) of b", x) for x in lines):
                 if found:
                     string = "" if found[1] == "the empty string" else found[1]
                     row = spelled.get(spelled_out(string), {"wrong_a": None, "wrong_b": None})
-                    shown = [int(found[2]), int(found[3])]
-                    counts = [row["wrong_a"], row["wrong_b"]]
-                    self.ledger.value(surface, f"{what}: {string!r}", shown, counts)
+                    models = [int(found[2]), int(found[3])]
+                    true_models = [row["wrong_a"], row["wrong_b"]]
+                    self.ledger.value(surface, f"{what}: {string!r}", models, true_models)
 
     # Pages of HTML.
 

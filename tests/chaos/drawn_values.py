@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 from streamlit.testing.v1 import AppTest
 
+from sweeps.api.comparisons import QUESTIONS
 from tests import facts as true_of
 from tests.app import metrics
 from tests.chaos.ledger import Ledger, numbers_in, same
@@ -34,6 +35,14 @@ MOST_MODELS, MOST_POINTS = 1_000, 1_000
 """That the charts of Compare say they draw of all models."""
 
 Rows = Sequence[Mapping[Any, Any]]
+
+
+LANGUAGE = (
+    "task", "num_letters", "required_letters", "alphabet", "pattern", "formula", "group", "dataset",
+    "bracket_types", "max_depth", "num_tokens", "distinct", "base", "digit_order",
+    "operand_lengths", "replacement",
+)  # fmt: skip
+"""The fields that say which language it is, of the databases that are compared."""
 
 
 @dataclass(frozen=True)
@@ -211,21 +220,6 @@ class Drawn:
             ):
                 if name in shown:
                     self.value(f"run {self.run_id}: {name}", shown[name], true_value)
-        if self.pair is not None:
-            a, b = groups = tuple(done(self.groups[x]) for x in self.pair)
-            true_pair = self.facts.comparison(a, b)
-            right = true_pair["generalizing"]
-            wanted = [f"{sum(map(fails, x)):,} of {len(x):,} fail" for x in groups]
-            apart = ("Difference of failing shares", true_pair["difference"])
-            if right["difference"] is not None:
-                wanted = [f"{k:,} of {n:,} generalize" for k, n in right["counts"]]
-                apart = ("Difference of generalizing shares", right["difference"])
-            told = [x for x in shown.values() if re.match(r"[\d,]+ of [\d,]+ \w+$", x)]
-            # Two of the same name are one.
-            self.value("seeds", told, wanted[-len(told) :])
-            median = ("Difference of median accuracy", true_pair["median_difference"])
-            for name, part in (apart, median):
-                self.value(name, shown[name], part[0])
 
     # Tables.
 
@@ -246,13 +240,8 @@ class Drawn:
             self._sweeps(rows)
         elif {"run_id", "attempt", "reason"} <= names:
             self._failures(rows)
-        elif self.pair is not None and frame.shape == (2, 2):
-            a, b = (done(self.groups[x]) for x in self.pair)
-            true = self.facts.comparison(a, b)
-            right = true["generalizing"]
-            pairs = (true if right["difference"] is None else right)["pairs"]
-            cells = frame.to_numpy().ravel().tolist()
-            self.value("seeds of both", cells, [*pairs.values()])
+        elif {"Question", "More than chance?"} <= names and self.pair is not None:
+            self._questions(rows)
         else:
             self.ledger.unknown[f"{self.surface}: table of {', '.join(sorted(names))[:70]}"] += 1
 
@@ -460,7 +449,7 @@ class Drawn:
     def _of_two(self, rows: list[Row]) -> None:
         assert self.pair is not None
         a, b = (done(self.groups[x]) for x in self.pair)
-        true = self.facts.comparison(a, b)["strings"]
+        true = self.facts.comparison(a, b, paired=False)["strings"]
         alone = {spelled_out(x): y for x, y in true.items() if not y["wrong_a"] * y["wrong_b"]}
         most = sorted((y["wrong_a"] + y["wrong_b"] for y in alone.values()), reverse=True)[:100]
         self.value("of most models", [row["wrong_a"] + row["wrong_b"] for row in rows], most)
@@ -469,6 +458,24 @@ class Drawn:
             for name in ("length", "label", "wrong_a", "wrong_b"):
                 if name in row:
                     self.value(f"{row['string']}: {name}", row[name], own.get(name))
+
+    def _questions(self, rows: list[Row]) -> None:
+        assert self.pair is not None
+        a, b = (done(self.groups[x]) for x in self.pair)
+        names = {text.capitalize(): name for name, text in QUESTIONS.items()}
+        for row in rows:
+            name = names[row["Question"]]
+            sides = self.facts.question(name, a, b)
+            shown = [row["First"], row["Second"]]
+            if name in ("learned", "generalizes", "fails"):
+                counts = [f"{int(sum(x.values())):,} of {len(x):,}" for x in sides]
+                self.value(f"{name}: counts", shown, counts)
+                continue
+            seeds = set(sides[0]) & set(sides[1])
+            for text, side in zip(shown, sides, strict=True):
+                paired = row["Seeds"].endswith(("pair", "pairs"))
+                kept = [y for x, y in side.items() if x in seeds or not paired]
+                self.value(f"{name}: mean", text, float(np.mean(kept)))
 
     def _sweeps(self, rows: list[Row]) -> None:
         names = {row["name"]: row for row in self.facts.ask("SELECT * FROM sweep")}
@@ -686,11 +693,21 @@ class Drawn:
                 "configurations": len(by_configuration(runs)),
             }  # fmt: skip
             came_to = configuration(runs, self.chosen.below, self.chosen.learned_at)
-            for name in (
-                "judged", "learned", "judged_beyond", "generalize", "learned_share",
-                "generalizing_share",
-            ):  # fmt: skip
+            for name in ("judged", "learned", "judged_beyond", "generalize"):
                 true[name] = came_to[name]
+            # Seeds of one language are no further languages: each counts by its own share.
+            languages: dict[str, list[Row]] = {}
+            for run in runs:
+                fields = self.facts.configs[run["config_id"]]
+                named = json.dumps([fields.get(x) for x in LANGUAGE])
+                languages.setdefault(named, []).append(run)
+            own = [
+                configuration(some, self.chosen.below, self.chosen.learned_at)
+                for some in languages.values()
+            ]
+            for name in ("learned_share", "generalizing_share"):
+                shares = [x[name] for x in own if x[name] is not None]
+                true[name] = float(np.mean(shares)) if shares else None
             for name, number in true.items():
                 self.value(f"cell {key}: {name}", row[name], number)
             wilson = true_of.wilson(failing, len(runs))

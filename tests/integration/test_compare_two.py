@@ -5,8 +5,9 @@ from typing import Any
 
 import pandas as pd
 import pytest
+from streamlit.testing.v1 import AppTest
 
-from sweeps.api.comparisons import compare, compare_runs
+from sweeps.api.comparisons import QUESTIONS, compare, compare_runs, shown_values
 from sweeps.grid.spec import parse_spec
 from sweeps.statistics.differences import string_differences
 from sweeps.statistics.intervals import mcnemar, paired_newcombe
@@ -15,7 +16,7 @@ from sweeps.store.opening import open_reader, open_writer
 from sweeps.store.reads import string_queries
 from sweeps.work.machine import WorkOptions
 from sweeps.work.worker import work
-from tests.app import metrics, open_app, rerun, said
+from tests.app import open_app, rerun, said
 from tests.chaos.compare_values import fill_imported
 from tests.conftest import ROOT, SHORT
 from tests.databases import file_of, rows
@@ -25,21 +26,34 @@ SHIPPED = ROOT / "runs.db"
 PAGE = "compare_two"
 
 
+def questions(app: AppTest) -> dict[str, dict[Any, Any]]:
+    """What is said of each question, by the columns of the table."""
+    (table,) = (each.value for each in app.dataframe if "More than chance?" in each.value)
+    return {row["Question"]: row for row in table.to_dict("records")}
+
+
+def generalizing(app: AppTest) -> dict[Any, Any]:
+    return next(row for name, row in questions(app).items() if "generalizes" in name)
+
+
 def test_two_configurations_are_compared_as_the_command_does(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     app = open_app(monkeypatch, SHIPPED, PAGE, config=["2", "5"])
     assert "of trained lengths" in said(app), "and how much of the test was trained on"
     found = compare(open_reader(str(SHIPPED)), "all_initializations", "increased_dimensionality")
-    shares = found.generalizing
-    assert shares.difference is not None
-    difference = f"{shares.difference.value:+.1%}".replace(".0%", "%").replace(
-        "-", "\N{MINUS SIGN}"
-    )
-    assert metrics(app)["Difference of generalizing shares"] == difference
-    assert f"p = {shares.p_value:.3g}" in said(app)
-    assert "0 in the first and 7 in the second" in said(app)
-    assert "**8 of 8 in the first, 8 of 8 in the second**" in said(app)
+    assert f"**{found.verdict(('the first', 'the second'))}**" in said(app)
+    assert "(the second has more)" in said(app)
+    assert "Seeds are not paired" in said(app)
+    assert "Seeds are not paired: hidden_size differs, so the same seed" in found.pairing
+    assert list(questions(app)) == [QUESTIONS[name].capitalize() for name in found.questions]
+    for name, answer in found.questions.items():
+        row = questions(app)[QUESTIONS[name].capitalize()]
+        assert (row["First"], row["Second"]) == shown_values(answer)
+        assert row["p"] == f"p = {answer.p_value:.3g}"
+        assert row["Test"] == answer.method
+        assert (row["More than chance?"] == "yes") == answer.is_decided
+    assert "\N{MINUS SIGN}97.8% to \N{MINUS SIGN}40.1%" in row["95% interval"]
     assert found.strings is not None
     alone = found.strings[(found.strings["wrong_a"] == 0) | (found.strings["wrong_b"] == 0)]
     assert f"{len(alone):,} different strings" in said(app)
@@ -56,10 +70,10 @@ def test_it_opens_on_the_first_row_of_compare_and_the_best_of_its_language(
     app = open_app(monkeypatch, SHIPPED, PAGE)
     first = app.selectbox(key="two_config_0")
     assert first.format_func(first.value).startswith(table["sweeps"].iloc[0].split(", ")[0])
-    both = list(metrics(app).values())[:2]
+    row = generalizing(app)
     best = set(table[table["generalizing_share"] == 1]["generalize_of"])
     assert "8 of 8" in best, "of equal shares that of most seeds is taken"
-    assert both[1] == "8 of 8 generalize"
+    assert row["Second"] == "8 of 8"
 
 
 def test_models_are_judged_by_the_thresholds_of_the_link(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -68,13 +82,15 @@ def test_models_are_judged_by_the_thresholds_of_the_link(monkeypatch: pytest.Mon
     found = compare(store, *names, learned_at=0.8, below=0.9)
     ids = [str(each) for each in found.config_ids]
     app = open_app(monkeypatch, SHIPPED, PAGE, config=ids, learned="80", below="90")
-    assert "(accuracy of at least 80%): **8 of 8 in the first, 8 of 8 in the second**" in said(app)
-    counts = [f"{count} of {of} generalize" for count, of in found.generalizing.counts]
-    assert list(metrics(app).values())[:2] == counts
+    learned = questions(app)["Share that learned"]
+    assert (learned["First"], learned["Second"]) == ("8 of 8", "8 of 8")
+    counts = shown_values(found.questions["generalizes"])
+    assert (generalizing(app)["First"], generalizing(app)["Second"]) == counts
     assert "Thresholds, and filters for other pages" in [panel.label for panel in app.expander]
     app = open_app(monkeypatch, SHIPPED, PAGE, config=ids)
-    assert "(accuracy of at least 99%): **8 of 8 in the first, 7 of 8 in the second**" in said(app)
-    assert list(metrics(app).values())[:2] != counts
+    learned = questions(app)["Share that learned"]
+    assert (learned["First"], learned["Second"]) == ("8 of 8", "7 of 8")
+    assert (generalizing(app)["First"], generalizing(app)["Second"]) != counts
     ((unlearned,),) = rows(
         store,
         "SELECT run.id FROM run JOIN sweep_run ON run_id = run.id JOIN sweep s ON s.id = sweep_id "
@@ -86,33 +102,22 @@ def test_models_are_judged_by_the_thresholds_of_the_link(monkeypatch: pytest.Mon
     assert "**fails beyond** of the first, **fails beyond** of the second" in said(app)
 
 
-def test_only_seeds_that_learned_in_both_are_compared_on_longer_strings() -> None:
+def test_only_seeds_that_learned_are_compared_by_whether_they_generalize() -> None:
     store = open_reader(str(SHIPPED))
-    found = compare(store, "lower_magnitude_initializations", "all_initializations")
-    learned, beyond = found.learning, found.generalizing
-    assert learned.counts == ((7, 8), (8, 8)), "one errs on 75 of 508 strings of trained lengths"
-    wrong = dict(
-        rows(
+    names = ("lower_magnitude_initializations", "all_initializations")
+    found = compare(store, *names)
+    right = {
+        name: rows(
             store,
-            "SELECT s.name || model_seed, wrong_beyond = 0 "
-            "FROM run JOIN sweep_run ON run_id = run.id JOIN sweep s ON s.id = sweep_id "
-            "WHERE 100 * wrong_within <= tested_within",
+            "SELECT wrong_beyond = 0 FROM run JOIN sweep_run ON run_id = run.id "
+            f"JOIN sweep s ON s.id = sweep_id WHERE s.name = '{name}' "
+            "AND 100 * wrong_within <= tested_within",
         )
-    )
-    seeds = [seed for seed in range(8) if f"lower_magnitude_initializations{seed}" in wrong]
-    pairs = [
-        tuple(
-            wrong[f"{name}{seed}"]
-            for name in ("lower_magnitude_initializations", "all_initializations")
-        )
-        for seed in seeds
-    ]
-    table = beyond.table
-    assert (table.both, table.only_first, table.only_second, table.none) == tuple(
-        pairs.count(each) for each in [(1, 1), (1, 0), (0, 1), (0, 0)]
-    )
-    assert table.pairs == 7
-    assert [of for _, of in beyond.counts] == [7, 8]
+        for name in names
+    }
+    counts = tuple((sum(bool(x) for (x,) in right[name]), len(right[name])) for name in names)
+    assert [of for _, of in counts] == [7, 8], "one errs on 75 of 508 strings of trained lengths"
+    assert found.questions["generalizes"].counts == counts
 
 
 def test_two_models_are_compared_string_by_string() -> None:
@@ -174,11 +179,11 @@ def test_of_different_tests_and_kinds_it_says_why_no_string_is_compared(
     assert "tested on different strings" in said(app)
     assert not app.error
     app = open_app(monkeypatch, file_of(store), PAGE, run=["1", "3"])
-    assert "No McNemar test: the two are tested on different strings" in said(app)
+    assert "compared as independent samples (p " in said(app)
     assert "No answer: " in said(app), "a string of the one is none of the other"
     both = open_app(monkeypatch, file_of(store), PAGE, run=["3", "4"])
     assert "test strings" in said(both)
-    assert "No McNemar test" not in said(both)
+    assert "compared as independent samples" not in said(both)
     assert not both.error
 
 

@@ -129,23 +129,19 @@ def test_the_page_and_the_command_give_one_interval_for_one_difference(db: Path)
     configs = queries.configs(store)
     pair = [i for i, own in configs.items() if own.task == "first" and own.test_size == 200]
     compared = compare(store, "first:positions=none", "first:positions=rotary")
-    command = compared.comparison
     told = "\n".join(comparison_sentences(compared, MISCLASSIFIED))
-    for method in ("(95%, Wilson: ", "(95%, Newcombe: ", "(95%, bootstrap over seeds: "):
+    for method in ("exact paired permutation test", "exact McNemar"):
         assert method in told
+    answers = compared.questions
     models = overview.models(store, View(config_ids=tuple(pair)))
     settings = overview.settings(store).loc[pair]
-    for measure, other in {
-        "Failing share": command.difference,
-        "Median accuracy": command.median_difference,
-    }.items():
-        own = importance(models, settings, MEASURES[measure]).iloc[0]
-        assert own["fields"] == ("positions",)
-        assert own["paired"]
-        assert own["moves"] == pytest.approx(abs(other.value))
-        assert sorted(map(abs, own[["low", "high"]])) == pytest.approx(
-            sorted(map(abs, (other.low, other.high)))
-        )
+    own = importance(models, settings, MEASURES["Share that learned"]).iloc[0]
+    answer = answers["learned"]
+    assert own["fields"] == ("positions",)
+    assert own["paired"] == answer.paired
+    assert own["moves"] == pytest.approx(abs(answer.interval.value))
+    ends = sorted(map(abs, (answer.interval.low, answer.interval.high)))
+    assert sorted(map(abs, own[["low", "high"]])) == pytest.approx(ends)
 
 
 def test_a_language_is_one_however_its_strings_are_drawn(db: Path) -> None:

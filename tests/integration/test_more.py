@@ -282,7 +282,7 @@ def test_a_seed_with_two_budgets_counts_once(
     assert "6 models are not counted: the same seeds were trained with a larger budget." in text
     assert re.search(r"max_num_epochs, [a-z_, ]*patience \(changed together\) move", text)
     app.segmented_control(key="moves").set_value("Share that learned")
-    assert "0% of models learned with 1, 20" in said(rerun(app)).replace("\\", "")
+    assert "0% of models learned with 1, " in said(rerun(app)).replace("\\", "")
     page = report(open_reader(str(further)), View())
     assert page is not None
     assert "6 of 6 models learned the trained lengths" in page
@@ -324,3 +324,97 @@ def test_the_page_of_a_sweep_trains_what_has_not_learned(
     assert len(started) == 1
     (queued,) = [x for x in api.status(open_reader(str(db))) if x.name == "tiny-4x"]
     assert queued.queued == 6
+
+
+def seeds_of(store: Store, sweep: str) -> dict[Any, list[int]]:
+    """The finished seeds of each architecture."""
+    runs = api.runs(store, sweep=sweep)
+    finished = runs[runs["state"] == "done"]
+    return finished.groupby("architecture")["model_seed"].agg(sorted).to_dict()
+
+
+def test_a_sweep_gets_as_many_seeds_as_it_takes_from_whatever_worker(
+    further: Path, tmp_path: Path
+) -> None:
+    path = Path(shutil.copy(further, tmp_path / "grown.db"))
+    db = ("--db", str(path))
+    asked = ("seeds", "tiny-20x", "--until", "share +- 25 %", "--most", "30", *db)
+    status, printed = seqcls(*asked, "--submit")
+    assert (status, "gets seeds until 'share +- 25 %', and at most 30" in printed) == (0, True)
+    store = open_writer(str(path))
+    assert seeds_of(store, "tiny-20x") == {"lstm": [0, 1, 2], "rnn": [0, 1, 2]}
+    submitted = sweep_queries.specifications(store)["tiny-20x"]
+    # All that it has are done, and a worker gives it no more while it is stopped.
+    api.stop(store, "tiny-20x")
+    assert api.status(store, "tiny-20x")[0].state == "stopped"
+    assert api.work(store, "tiny-20x", progress_bar=False).recorded == 0
+    api.resume(store, "tiny-20x")
+    status, printed = seqcls("work", "tiny-20x", "--workers", "0", *db)
+    assert status == 0
+    (said,) = [x for x in printed.splitlines() if x.startswith("tiny-20x architecture=rnn: ")]
+    right = seeds_of(store, "tiny-20x")["rnn"]
+    assert right == list(range(len(right)))
+    assert 6 <= len(right) <= 16
+    text = f"{len(right)} seeds, {len(right)} of {len(right)} of those that learned generalize"
+    assert text in said
+    assert "95%, however often one looks: " in said
+    assert not list(api.verify(store).damages)
+    # A file that is submitted again takes no seeds back.
+    api.submit(store, json.loads(submitted))
+    assert seeds_of(store, "tiny-20x")["rnn"] == right
+    # Again there is nothing to do, and nothing is done twice.
+    status, printed = seqcls(*asked, "--workers", "0")
+    assert (status, "trained 0 runs" in printed) == (0, True)
+    assert seeds_of(store, "tiny-20x")["rnn"] == right
+
+
+def test_of_two_workers_that_find_a_sweep_done_the_slower_does_not_take_its_seeds_back(
+    further: Path, tmp_path: Path
+) -> None:
+    store = open_writer(str(shutil.copy(further, tmp_path / "two.db")))
+    spec = api.seeds(store, "tiny-20x", "share ± 10 %")
+    first, second = spec.with_seeds([6, 6]), spec.with_seeds([5, 5])
+    for each in (first, second):
+        writer.submit(store, each, instead_of=spec.submitted)
+    assert len(api.runs(store, sweep="tiny-20x")) == 12
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (("tiny", "--until", "share ± 0 %"), "expected more than ± 0 % and less than ± 50 %"),
+        (("tiny", "--until", "many"), "until='many': expected 'share ± 10 %', 'learned ± 10 %'"),
+        (("tiny", "--until", "share ± 5 %", "--most", "0"), "most_seeds=0: expected a whole"),
+        (("tony", "--until", "share ± 5 %"), "no sweep 'tony'"),
+    ],
+)
+def test_seeds_that_make_no_sense_are_refused_in_a_line(
+    trained: Path, given: tuple[str, ...], said: str
+) -> None:
+    before = trained.read_bytes()
+    status, printed = seqcls("seeds", *given, "--db", str(trained))
+    assert status == 2
+    assert said in printed
+    assert len(printed.strip().splitlines()) == 1
+    assert trained.read_bytes() == before
+
+
+def test_a_sweep_of_imported_results_has_no_seeds_to_train(tmp_path: Path) -> None:
+    store = open_writer(str(tmp_path / "imported.db"))
+    log = api.log_results(store, sweep="theirs", task={"task": "parity", "test_max_length": 4})
+    tokens = log.strings["tokens"].tolist()
+    log.run(model="zero", seed=0, predictions={"tokens": tokens, "prediction": [0] * len(tokens)})
+    with pytest.raises(SeqclsError, match="'theirs' has no seeds to train: its results are"):
+        api.seeds(store, "theirs", "share ± 10 %")
+
+
+def test_a_sweep_is_launched_with_as_many_seeds_as_it_takes(
+    monkeypatch: pytest.MonkeyPatch, trained: Path
+) -> None:
+    app = open_app(monkeypatch, trained, "launch")
+    app.text_input(key="launch_until").set_value("share ± 0 %")
+    app = rerun(app)
+    assert any("expected more than" in each.value for each in app.error)
+    app.text_input(key="launch_until").set_value("share ± 10 %")
+    app = rerun(app)
+    assert not app.error

@@ -401,31 +401,32 @@ def test_what_is_no_outcome_and_no_threshold_is_said(arguments: list[str], said:
 def test_two_configurations_are_compared_by_what_has_learned(shipped: Store) -> None:
     names = ("all_initializations", "lower_magnitude_initializations")
     compared = api.compare(shipped, *names)
-    assert compared.learning.counts == ((8, 8), (7, 8))
-    assert compared.generalizing.counts == ((1, 8), (2, 7))
-    # One seed of the second learned nothing, and is in no pair.
-    assert compared.generalizing.table.pairs == 7
-    assert compared.learning.table.only_first == 1
+    # One seed of the second learned nothing, and says nothing of longer strings.
+    counts = {name: found.counts for name, found in compared.questions.items() if found.counts}
+    assert counts == {"learned": ((8, 8), (7, 8)), "generalizes": ((1, 8), (2, 7))}
+    # Of another size, the same seed starts them from different weights.
+    assert compared.unpaired is not None
+    assert "hidden_size" in compared.unpaired
     record = compared.record()
-    assert record["generalizing"]["counts"] == [[1, 8], [2, 7]]
+    assert record["questions"]["generalizes"]["counts"] == [[1, 8], [2, 7]]
     assert json.dumps(record, allow_nan=False)
     said = run_main("compare", *names, "--db", str(ROOT / "runs.db")).stdout
-    assert "seeds of a that learned: 8 of 8, 100%" in said
-    assert "of those, generalize: 2 of 7, 28.57%" in said
-    assert "7 seeds learned in both; generalizing: 1 in both, 0 only in a, 1 only in b" in said
+    assert "Chance alone may explain what differs." in said
+    assert "share that learned: 8 of 8 and 7 of 8; difference 12.5% (95%: -21.52% to" in said
     strict = api.compare(shipped, *names, learned_at=1.0, below=0.9)
-    assert strict.generalizing.counts[0][0] > 1
-    assert strict.comparison.failing[0].value < compared.comparison.failing[0].value
+    generalizing = strict.questions["generalizes"].counts
+    assert generalizing is not None
+    assert generalizing[0][0] > 1
 
 
 def test_of_imported_runs_no_outcome_is_known(judged: Path) -> None:
     store = open_reader(str(judged))
     compared = api.compare(store, 9, 10)
-    assert compared.learning.counts == ((0, 0), (0, 0))
-    assert compared.learning.difference is None
+    assert list(compared.questions) == ["accuracy", "fails"]
     assert json.dumps(compared.record(), allow_nan=False)
     said = run_main("compare", "9", "10", "--db", str(judged)).stdout
-    assert "of a learned is not known" in said
+    assert "whether they learned is not known of both, so the whole test is compared" in said
+    assert "Seeds are not paired: what a seed determines is not known of models that were" in said
     assert "generalize" not in said
 
 

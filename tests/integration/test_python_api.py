@@ -25,7 +25,8 @@ def test_what_one_asks_for_most_stands_first_and_times_are_timestamps(
     assert isinstance(frame["finished_at"].dtype, pd.DatetimeTZDtype)
     assert frame["finished_at"].notna().all()
     assert repr(store) == f"<Store {tmp_path / 'own.db'}>"
-    assert "fail" in repr(api.compare(store, "s:hidden_size=2", "s:hidden_size=4"))
+    compared = repr(api.compare(store, "s:hidden_size=2", "s:hidden_size=4"))
+    assert "Too few seeds to tell: 1 and 1. At least 4 of each can show a difference." in compared
     model = repr(api.model(store, 1))
     assert "max_num_epochs=1" in model
     assert len(model) < 500, "no arrays"

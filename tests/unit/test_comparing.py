@@ -2,21 +2,32 @@
 
 import math
 import tracemalloc
+from collections.abc import Iterable
+from itertools import product
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 from scipy import stats
 
+from sweeps.api.comparisons import chance_of
+from sweeps.statistics.chance import agreeing, compare_shares, compare_values
 from sweeps.statistics.differences import (
     Outcomes,
     by_length,
-    compare,
     failing_difference,
     median_difference,
     string_differences,
 )
-from sweeps.statistics.intervals import PairTable, mcnemar, newcombe, paired_newcombe, wilson
+from sweeps.statistics.intervals import (
+    PairTable,
+    fisher,
+    mcnemar,
+    newcombe,
+    paired_newcombe,
+    wilson,
+)
 
 
 @pytest.mark.parametrize(
@@ -121,38 +132,213 @@ def test_mcnemar_counts_the_pairs_that_disagree() -> None:
     assert mcnemar(PairTable(9, 1, 9, 3)) == pytest.approx(2 * 11 / 1024)
 
 
-def outcomes(errors: list[int], seeds: list[int] | None = None) -> pd.DataFrame:
-    own = seeds or list(range(len(errors)))
-    accuracy = [1 - error / 100 for error in errors]
-    return pd.DataFrame({"model_seed": own, "accuracy": accuracy, "errors": errors})
+def seeds_of(values: Iterable[float], first: int = 0) -> Outcomes:
+    known = np.array([*values], dtype=float)
+    return Outcomes(tuple(range(first, first + len(known))), known)
 
 
-def test_a_configuration_compared_with_itself_has_no_difference() -> None:
-    own = outcomes([0, 3, 10, 0, 50, 0])
-    found = compare(own, own)
-    assert found.is_same
-    assert found.table == PairTable(3, 0, 0, 3)
-    assert found.p_value == 1
-    assert found.difference.value == 0
-    assert found.difference.low < 0 < found.difference.high
-    interval = found.median_difference
-    assert (interval.value, interval.low, interval.high) == (0, 0, 0)
+def noisy(seeds: int, mean: float, spread: float, stream: int) -> list[float]:
+    drawn = np.random.default_rng(stream).normal(mean, spread, seeds).clip(0, 1).round(4)
+    return [float(value) for value in drawn]
 
 
-def test_seeds_that_only_one_has_are_in_no_pair() -> None:
-    found = compare(outcomes([0, 5, 5, 5], [0, 1, 2, 3]), outcomes([0, 0, 7, 9], [1, 2, 3, 9]))
-    assert found.table == PairTable(both=1, only_first=2, only_second=0, none=0)
-    assert found.runs == (4, 4)
-    assert found.failing[0].value == 0.75
-    assert not found.is_same
+NAN = math.nan
+PARITY = [0.5249, 0.52, 0.531, 0.518, 0.5233]
+START = noisy(12, 0.8, 0.05, 1)
+"""What seeds have in common where they are pairs."""
 
 
-def test_without_a_common_seed_the_samples_are_independent() -> None:
-    found = compare(outcomes([0, 5], [0, 1]), outcomes([1, 1], [2, 3]))
-    assert not found.paired
-    assert found.p_value is None
-    free = newcombe((1, 2), (2, 2))
-    assert (found.difference.low, found.difference.high) == (free.low, free.high)
+@pytest.mark.parametrize(
+    ("first", "second", "paired", "p_value", "is_more"),
+    [
+        # Effects, which are there.
+        pytest.param(PARITY, [1.0] * 5, False, 2 / 252, True, id="coin against right, 5 and 5"),
+        pytest.param([0.9] * 4, [1.0] * 4, False, 2 / 70, True, id="4 and 4 apart"),
+        pytest.param([*PARITY, 0.53], [1.0] * 6, True, 2 / 64, True, id="6 pairs, all one way"),
+        pytest.param([1.0] * 9, [0.8], False, 2 / 10, False, id="9 against 1, all apart"),
+        pytest.param([1.0] * 39, [0.8], False, 2 / 40, True, id="39 against 1, all apart"),
+        pytest.param([0.9] * 3, [1.0] * 5, False, 2 / 56, True, id="3 and 5 apart"),
+        pytest.param(START, [x - 0.01 for x in START], True, 2 / 4096, True, id="small, in pairs"),
+        pytest.param(START, [x - 0.01 for x in START], False, None, False, id="small, unpaired"),
+        pytest.param(noisy(30, 0.9, 0.02, 2), noisy(30, 0.86, 0.02, 3), False, 2e-4, True, id="30"),
+        # Nothing but chance.
+        pytest.param([0.8] * 8, [0.8] * 8, True, 1.0, False, id="the same"),
+        pytest.param(noisy(8, 0.8, 0.1, 4), noisy(8, 0.8, 0.1, 5), False, None, False, id="noise"),
+        pytest.param(noisy(50, 0.8, 0.1, 6), noisy(50, 0.8, 0.1, 8), True, None, False, id="50"),
+        pytest.param([1, 1, 1, 0.9999], [1.0] * 4, True, 1.0, False, id="one error in 10,000"),
+        pytest.param([1.0] * 8, [0.0] + [1.0] * 7, False, 1.0, False, id="one of 8 collapsed"),
+        # Too few to tell, whatever they come to.
+        pytest.param([0.856] * 3, [0.977] * 3, False, 0.1, False, id="forest against GRU, 3 and 3"),
+        pytest.param(PARITY, [1.0] * 5, True, 0.0625, False, id="5 pairs, all one way"),
+        pytest.param([0.5], [1.0], False, 1.0, False, id="1 and 1"),
+        # Equal values, of which there are many where models are right on every string.
+        pytest.param([1.0] * 12, [1.0] * 6 + [0.7] * 6, True, 2 / 64, True, id="half of pairs tie"),
+        pytest.param([1.0] * 7, [1.0] * 2 + [0.7] * 5, False, 2 * 36 / 3432, True, id="ties apart"),
+        pytest.param([1.0] * 7, [1.0] * 5 + [0.7] * 2, False, None, False, id="most are tied"),
+        # What is not known does not count.
+        pytest.param([NAN, *PARITY], [1.0] * 5 + [NAN], False, 2 / 252, True, id="NaN, unpaired"),
+        pytest.param([*PARITY, 0.5, NAN], [1.0] * 7, True, 2 / 64, True, id="NaN leaves 6 pairs"),
+        pytest.param([*PARITY, 0.5, NAN], [1.0] * 6 + [NAN], True, 2 / 64, True, id="NaN in both"),
+    ],
+)
+def test_whether_accuracies_differ_by_more_than_chance_is_answered_rightly(
+    first: list[float], second: list[float], paired: bool, p_value: float | None, is_more: bool
+) -> None:
+    found = compare_values(seeds_of(first), seeds_of(second), paired=paired)
+    assert found.is_decided == is_more
+    interval = found.interval
+    # No interval contradicts its verdict.
+    assert is_more == (interval.low > 0 or interval.high < 0)
+    assert not interval.value < interval.low
+    assert not interval.value > interval.high
+    if p_value is not None:
+        assert found.p_value == pytest.approx(p_value, abs=1e-9 if p_value > 2e-4 else 2e-4)
+    assert found.p_value is not None
+    assert found.p_value >= found.least_p
+    # The other way around it is the same, with its sign changed.
+    other = compare_values(seeds_of(second), seeds_of(first), paired=paired)
+    if "exact" in found.method:
+        assert other.p_value == pytest.approx(found.p_value)
+        ends = (-other.interval.high, -other.interval.low)
+        assert (interval.low, interval.high) == pytest.approx(ends, abs=1e-8, nan_ok=True)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "paired", "p_value", "is_more"),
+    [
+        ((0, 5), (5, 5), False, 2 / 252, True),
+        ((0, 5), (5, 5), True, 0.0625, False),
+        ((0, 6), (6, 6), True, 2 / 64, True),
+        ((1, 8), (8, 8), True, 2 / 128, True),
+        ((1, 8), (8, 8), False, 0.0014, True),
+        ((0, 3), (3, 3), False, 0.1, False),
+        ((8, 8), (7, 8), False, 1.0, False),
+        ((4, 8), (4, 8), True, 1.0, False),
+        ((10, 40), (30, 40), False, 1.5e-5, True),
+    ],
+)
+def test_whether_shares_differ_by_more_than_chance_is_answered_rightly(
+    first: tuple[int, int],
+    second: tuple[int, int],
+    paired: bool,
+    p_value: float,
+    is_more: bool,
+) -> None:
+    sides = [seeds_of([1.0] * count + [0.0] * (n - count)) for count, n in (first, second)]
+    found = compare_shares(sides[0], sides[1], paired=paired)
+    assert found.is_decided == is_more == (found.interval.low > 0 or found.interval.high < 0)
+    assert found.p_value == pytest.approx(p_value, abs=1e-4)
+    assert found.counts == (first, second)
+
+
+def test_no_interval_of_a_difference_of_shares_contradicts_its_exact_test() -> None:
+    for n, m in ((3, 3), (4, 4), (5, 5), (5, 8), (8, 8), (2, 12)):
+        for first, second in product(range(n + 1), range(m + 1)):
+            p_value = fisher((first, n), (second, m))
+            found = agreeing(newcombe((first, n), (second, m)), p_value)
+            assert (p_value <= 0.05) == (found.low > 0 or found.high < 0)
+    for n in range(1, 11):
+        for cells in (x for x in product(range(n + 1), repeat=4) if sum(x) == n):
+            table = PairTable(*cells)
+            found = agreeing(paired_newcombe(table), mcnemar(table))
+            assert (mcnemar(table) <= 0.05) == (found.low > 0 or found.high < 0)
+
+
+@pytest.mark.parametrize("paired", [False, True])
+def test_a_permutation_test_is_scipys_and_its_interval_what_it_does_not_rule_out(
+    paired: bool,
+) -> None:
+    rng = np.random.default_rng(8)
+    for n in (5, 6, 7):
+        # Whole numbers of hundredths, of which many are equal; SciPy's sums of them are exact.
+        a, b = rng.integers(90, 100, n), rng.integers(80, 100, n if paired else n + 1)
+
+        def p_values(less: float, a: Any = a, b: Any = b) -> list[float]:
+            of = (a - b - less,) if paired else (a - less, b)
+            statistic = (
+                (lambda x, axis: x.sum(axis=axis))
+                if paired
+                else (lambda x, y, axis: x.sum(axis) * len(b) - y.sum(axis) * len(a))
+            )
+            return [
+                float(
+                    stats.permutation_test(
+                        of,
+                        statistic,
+                        permutation_type="samples" if paired else "independent",
+                        alternative=alternative,
+                        n_resamples=np.inf,
+                        vectorized=True,
+                    ).pvalue
+                )
+                for alternative in ("greater", "less")
+            ]
+
+        found = compare_values(seeds_of(a / 100), seeds_of(b / 100), paired=paired)
+        assert found.p_value == pytest.approx(min(1, 2 * min(p_values(0))))
+        if math.isnan(found.interval.low):
+            continue
+        # Moved by a little more or less than its ends; by sixty-fourths, sums are exact again.
+        low, high = 100 * found.interval.low, 100 * found.interval.high
+        step = 1 / 64
+        down, up = math.floor(low / step) * step - step, math.ceil(high / step) * step + step
+        assert p_values(down)[0] <= 0.025 < p_values(math.ceil(low / step) * step + step)[0]
+        assert p_values(up)[1] <= 0.025 < p_values(math.floor(high / step) * step - step)[1]
+
+
+def test_of_many_seeds_permutations_are_drawn_and_the_same_each_time() -> None:
+    a, b = (seeds_of(noisy(60, mean, 0.05, int(100 * mean))) for mean in (0.8, 0.82))
+    for paired, true in ((True, stats.ttest_rel), (False, stats.ttest_ind)):
+        found = compare_values(a, b, paired=paired)
+        assert found == compare_values(a, b, paired=paired)
+        assert "9,999 draws" in found.method
+        other = true(a.values, b.values)
+        assert found.p_value == pytest.approx(other.pvalue, abs=0.01)
+        ends = other.confidence_interval(0.95)
+        assert (found.interval.low, found.interval.high) == pytest.approx(ends, abs=2e-3)
+
+
+@pytest.mark.parametrize(("paired", "pairs"), [(True, 6), (False, 4)])
+def test_it_is_said_what_so_few_seeds_can_show_and_how_many_would_decide(
+    paired: bool, pairs: int
+) -> None:
+    few = pairs - 1
+    for compared in (compare_values, compare_shares):
+        found = compared(seeds_of([0.0] * few), seeds_of([1.0] * few), paired=paired)
+        assert not found.can_decide
+        assert (found.enough, found.to_decide) == (pairs, pairs)
+        assert found.least_p == found.p_value
+        text = chance_of(found)
+        assert f"cannot go below p = {found.least_p:.3g}: train more; about {pairs}" in text
+        decided = compared(seeds_of([0.0] * pairs), seeds_of([1.0] * pairs), paired=paired)
+        assert decided.is_decided
+        assert decided.to_decide is None
+
+
+def test_so_many_seeds_decide_in_four_of_five_studies() -> None:
+    few = seeds_of([1.0] * 5 + [0.0] * 3), seeds_of([1.0] * 2 + [0.0] * 6)
+    found = compare_shares(*few, paired=False)
+    assert found.to_decide is not None
+    assert 15 < found.to_decide < 60
+    rng = np.random.default_rng(3)
+
+    def decided(seeds: int) -> float:
+        counts = rng.binomial(seeds, [5 / 8, 2 / 8], size=(400, 2))
+        p_values = [fisher((int(k), seeds), (int(x), seeds)) for k, x in counts]
+        return float(np.mean(np.array(p_values) <= 0.05))
+
+    assert 0.7 < decided(found.to_decide) < 0.9
+    assert decided(found.to_decide // 3) < 0.6
+
+
+def test_pairs_of_few_seeds_leave_no_others_out() -> None:
+    some, more = seeds_of([0.5] * 8), seeds_of([1.0] * 8, first=5)
+    assert compare_values(some, more, paired=True).seeds == (8, 8)
+    assert not compare_values(some, more, paired=True).paired
+    assert compare_values(some, seeds_of([1.0] * 8, first=2), paired=True).seeds == (6, 6)
+    alone = compare_values(some, seeds_of([]), paired=True)
+    assert (alone.p_value, alone.is_decided) == (None, False)
+    assert math.isnan(alone.interval.value)
 
 
 def test_medians_are_drawn_pair_by_pair() -> None:
@@ -206,13 +392,22 @@ def test_accuracy_by_length_has_the_difference_and_its_band() -> None:
         )
         for errors in ([0, 1, 2], [4, 4, 4])
     )
-    found = by_length(a, b)
+    found = by_length(a, b, paired=True)
     assert found["length"].tolist() == [1, 2, 3]
     assert found["seeds"].tolist() == [3, 3, 3]
     expected = stats.ttest_rel([1, 0.9, 0.8], [0.6, 0.6, 0.6]).confidence_interval(0.95)
     assert found["difference"].tolist() == pytest.approx([0.3] * 3)
     assert found["low"].tolist() == pytest.approx([expected.low] * 3)
     assert found["high"].tolist() == pytest.approx([expected.high] * 3)
+    free = by_length(
+        a, b[b["model_seed"] < 2].assign(wrong=lambda x: 4 + x["model_seed"]), paired=False
+    )
+    assert free["low"].isna().all()
+    free = by_length(a, b.assign(wrong=lambda x: 4 + x["model_seed"] % 2), paired=False)
+    expected = stats.ttest_ind([1, 0.9, 0.8], [0.6, 0.5, 0.6], equal_var=False)
+    ends = expected.confidence_interval(0.95)
+    assert free["low"].tolist() == pytest.approx([ends.low] * 3)
+    assert free["high"].tolist() == pytest.approx([ends.high] * 3)
 
 
 @pytest.mark.parametrize(("wrong", "low"), [([0, 10], None), ([0, 10, 10], -1.0)])
@@ -223,7 +418,7 @@ def test_an_interval_of_a_difference_of_accuracies_stays_within_what_there_can_b
         pd.DataFrame({"model_seed": range(len(wrong)), "length": 5, "tested": 10, "wrong": some})
         for some in (wrong, 2)
     )
-    (row,) = by_length(a, b).to_dict("records")
+    (row,) = by_length(a, b, paired=True).to_dict("records")
     assert row["seeds"] == len(wrong)
     if low is None:
         assert math.isnan(row["low"]), "of two seeds there is none"

@@ -8,7 +8,7 @@ from torch import nn
 
 from seqcls.config import RunConfig
 from seqcls.models.initialization import initial_parameters
-from seqcls.problem import resolve
+from seqcls.problem import configuration, differing_starts, obstacle_of, resolve
 from tests.conftest import asset
 
 REPORT: dict[str, Any] = {"layer_norm_eps": 0.0, "no_attend_cls": True}
@@ -98,3 +98,34 @@ def test_no_heads_and_no_feed_forward_are_layers_without_values() -> None:
     assert sizes["blocks.0.attention.query.weight"] == 0
     assert sizes["blocks.0.feed_forward.output.weight"] == 0
     assert sizes["embedding.weight"] == 10
+
+
+@pytest.mark.parametrize("common", [{}, {"layer_norm": "nn"}, {"architecture": "lstm"}])
+def test_seeds_are_pairs_where_a_seed_gives_both_the_same_initial_values(
+    common: dict[str, Any],
+) -> None:
+    first = configuration({"readout": "last", **common})
+    changes: list[dict[str, Any]] = [
+        *({"readout": "mean"}, {"no_attend_cls": True}, {"dropout_rate": 0.1}, {"biases": True}),
+        *({"precision": "float64"}, {"activation": "relu"}, {"norm_placement": "post"}),
+        *({"attention_mask": "causal"}, {"attention_scale": "log_length"}, {"hidden_size": 4}),
+        *({"positions": "sinusoidal"}, {"positions": "alibi"}, {"positions": "relative"}),
+        *({"positions": "fire"}, {"positions": "learned", "test_max_length": 10}),
+        *({"positions": "sinusoidal", "position_range": 500}, {"train_max_length": 12}),
+        *({"num_letters": 4}, {"final_norm": True}, {"layer_norm": "nn"}, {"learning_rate": 0.1}),
+        *({"attention_init_strategy": "output_fan_out"}, {"num_blocks": 2}),
+    ]
+    tried = 0
+    for change in changes:
+        # Not every network reads every setting.
+        if obstacle_of({"readout": "last", **common, **change}) is not None:
+            continue
+        second = configuration({"readout": "last", **common, **change})
+        own, other = (initial_parameters(resolve(each).network, 7) for each in (first, second))
+        alike = own.keys() == other.keys() and all(
+            torch.equal(value.float(), other[name].float()) for name, value in own.items()
+        )
+        assert (differing_starts(first, second) == []) == alike, change
+        tried += 1
+    assert tried > 4
+    assert differing_starts(first, configuration({**common, "readout": "last", "train_seed": 1}))

@@ -309,6 +309,10 @@ def wanted_of(connection: Connection, run_ids: Sequence[int]) -> dict[int, tuple
     return states
 
 
+HAS_UNTIL = Sweep.spec.contains('"until":"')
+"""Sweeps that get as many seeds as it takes: quotes within texts of JSON have a backslash."""
+
+
 def update_states(connection: Connection, sweep_ids: Iterable[int]) -> None:
     """Makes these sweeps' states follow from those of their runs; stopped ones stay stopped."""
     ids = sorted(sweep_ids)
@@ -316,8 +320,10 @@ def update_states(connection: Connection, sweep_ids: Iterable[int]) -> None:
     connection.execute(
         select(Sweep.id).where(Sweep.id.in_(ids)).order_by(Sweep.id).with_for_update(key_share=True)
     )
+    ended = ~_has_run(RunState.RUNNING) & ~_has_run(RunState.QUEUED)
+    # One that would get more seeds is stopped even where all that it has are done.
     state = case(
-        (~_has_run(RunState.RUNNING) & ~_has_run(RunState.QUEUED), SweepState.DONE),
+        (ended & ~(HAS_UNTIL & (Sweep.state == SweepState.STOPPED)), SweepState.DONE),
         (Sweep.state == SweepState.STOPPED, SweepState.STOPPED),
         (_has_run(RunState.RUNNING), SweepState.RUNNING),
         else_=SweepState.QUEUED,

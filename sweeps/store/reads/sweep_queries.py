@@ -9,9 +9,10 @@ from sqlalchemy import and_, case, func, select
 
 from seqcls.errors import UnknownRunError
 from seqcls.text import nearest
+from sweeps.grid.seeds import SeedCounts
 from sweeps.grid.spec import SweepSpec
 from sweeps.store.databases.engine import Store
-from sweeps.store.databases.statements import fetch, frame, in_another_sweep, one_of
+from sweeps.store.databases.statements import HAS_UNTIL, fetch, frame, in_another_sweep, one_of
 from sweeps.store.reads.selection import View, accuracy, fails, outcome_counts
 from sweeps.store.reads.stored import config_of
 from sweeps.store.reads.workers import dead_workers
@@ -26,6 +27,7 @@ from sweeps.store.tables import (
     Sweep,
     SweepNote,
     SweepRun,
+    SweepState,
     SweepTag,
     now,
 )
@@ -121,6 +123,33 @@ def missing_runs(store: Store, specs: Iterable[SweepSpec]) -> int | None:
             ).one()
         left += counted[0] - counted[1]
     return left
+
+
+def sweeps_to_grow(store: Store, sweep_ids: Sequence[int] | None = None) -> dict[int, str]:
+    """The specifications, as JSON, of finished sweeps that are to have as many seeds as it takes.
+
+    Args:
+        store: where to read.
+        sweep_ids: the sweeps that are meant; all where it is None.
+    """
+    query = select(Sweep.id, Sweep.spec).where(Sweep.state == SweepState.DONE, HAS_UNTIL)
+    if sweep_ids is not None:
+        query = query.where(Sweep.id.in_(sweep_ids))
+    with store.begin() as connection:
+        return dict(connection.execute(query.order_by(Sweep.id)).all())
+
+
+def seed_counts(store: Store, sweep_id: int) -> dict[str, SeedCounts]:
+    """What the seeds of each configuration of a sweep have come to, by its key."""
+    query = (
+        select(Config.key, func.count(Run.id), *outcome_counts(View()))
+        .join(Run, Run.config_id == Config.id)
+        .join(SweepRun, SweepRun.run_id == Run.id)
+        .where(SweepRun.sweep_id == sweep_id)
+        .group_by(Config.key)
+    )
+    with store.begin() as connection:
+        return {key: SeedCounts(*counts) for key, *counts in connection.execute(query)}
 
 
 def runs_of_one_sweep_only(store: Store, sweep_id: int) -> int:

@@ -132,7 +132,9 @@ RESULTS = (
 """The tables whose rows belong to one run."""
 
 
-def submit(store: Store, spec: SweepSpec, launch_token: str | None = None) -> int:
+def submit(
+    store: Store, spec: SweepSpec, launch_token: str | None = None, *, instead_of: str | None = None
+) -> int:
     """Makes the sweep of that name what the specification says; queues the runs that are new.
 
     Runs that the specification no longer has leave the sweep: those with results stay in the
@@ -144,6 +146,8 @@ def submit(store: Store, spec: SweepSpec, launch_token: str | None = None) -> in
         spec: what is to be trained.
         launch_token: names a launch that may be asked for twice, by a double click say; the second
             time nothing is done.
+        instead_of: the specification, as JSON, that it is made from; where the sweep has another by
+            now, or is stopped, nothing is done.
 
     Returns:
         The sweep's id.
@@ -159,6 +163,11 @@ def submit(store: Store, spec: SweepSpec, launch_token: str | None = None) -> in
         known = connection.scalar(select(Sweep.id).where(Sweep.launch_token == token))
         if known is not None:
             return known
+        if instead_of is not None:
+            there = select(Sweep.id).where(Sweep.name == spec.name)
+            unchanged = (Sweep.spec == instead_of) & (Sweep.state == SweepState.DONE)
+            if connection.scalar(there.where(unchanged)) is None:
+                return int(connection.scalar(there) or 0)
         for digest in sorted({config.dataset for config in configs} - {""}):
             store_dataset(connection, dataset_of(digest))
         config_ids = config_ids_of(connection, configs)

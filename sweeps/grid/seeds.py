@@ -1,0 +1,119 @@
+"""As many seeds as it takes: until a share of them is known well enough, or two are told apart."""
+
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from sweeps.statistics.intervals import ConfidenceInterval
+
+_RULE = re.compile(
+    r"(?P<share>share|learned|generalizes)\s*"
+    r"(?:(?:±|\+/?-)\s*(?P<within>\d{1,3}(?:\.\d{1,6})?)\s*%|(?P<apart>apart))"
+)
+
+EXPECTED = "'share ± 10 %', 'learned ± 10 %', 'generalizes ± 10 %' or one of these shares 'apart'"
+
+HOPELESS = 30
+"""So many seeds of which none has learned: of those that generalize there will be none to count."""
+
+
+@dataclass(frozen=True)
+class SeedCounts:
+    """What a configuration's seeds have come to."""
+
+    seeds: int
+    """All that the sweep has."""
+    judged: int = 0
+    """Finished ones of which it is known whether they learned."""
+    learned: int = 0
+    judged_beyond: int = 0
+    """Those that learned and are tested on longer strings."""
+    generalize: int = 0
+
+
+@dataclass(frozen=True)
+class Until:
+    """When a sweep has enough seeds."""
+
+    share: str
+    """`learned`, of all seeds, or `generalizes`, of those that learned."""
+    within: float | None
+    """Half the width that the interval of each configuration's share may have; None where the
+    shares of two are to be told apart."""
+
+    @classmethod
+    def parse(cls, text: str) -> "Until":
+        """The rule that is written.
+
+        Raises:
+            ValueError: it is none; with what was expected.
+        """
+        if not (match := _RULE.fullmatch(text.strip())):
+            raise ValueError(f"expected {EXPECTED}")
+        share = "learned" if match["share"] == "learned" else "generalizes"
+        if match["apart"]:
+            return cls(share, None)
+        within = float(match["within"])
+        if not 0 < within < 50:
+            raise ValueError("expected more than ± 0 % and less than ± 50 %, as 'share ± 10 %'")
+        return cls(share, within / 100)
+
+    def of(self, counts: SeedCounts) -> tuple[int, int]:
+        """How many seeds the share is, and of how many."""
+        if self.share == "learned":
+            return counts.learned, counts.judged
+        return counts.generalize, counts.judged_beyond
+
+    def intervals(self, counts: Sequence[SeedCounts]) -> "list[ConfidenceInterval]":
+        """The confidence sequence of each configuration's share; of two to be told apart, that of
+        their difference.
+        """
+        # Imported where they are used: to read a specification takes no statistics.
+        from sweeps.statistics.sequences import difference_sequence, share_sequence
+
+        shares = [self.of(each) for each in counts]
+        if self.within is None:
+            return [difference_sequence(shares[0], shares[1])]
+        return [share_sequence(*each) for each in shares]
+
+    def seeds_wanted(self, counts: Sequence[SeedCounts], most: int) -> list[int]:
+        """How many seeds each configuration is to have next: as it has, where those are enough.
+
+        Args:
+            counts: of every seed, which is trained.
+            most: more are not trained.
+        """
+        if self.within is None:
+            apart = self.intervals(counts)[0]
+            enough = apart.low > 0 or apart.high < 0
+            return [x.seeds if enough else _next(x, 0, most) for x in counts]
+        return [self._wanted(each, self.within, most) for each in counts]
+
+    def _wanted(self, counts: SeedCounts, within: float, most: int) -> int:
+        from sweeps.statistics.sequences import share_limits
+
+        count, n = self.of(counts)
+        low, high = share_limits(count, n)
+        if high - low <= 2 * within or (not n and counts.judged >= HOPELESS):
+            return counts.seeds
+        # If the share stays as it is; at first little is known of it.
+        further = np.arange(n + 1, most + 1)
+        low, high = share_limits(further * (count / n if n else 1.0), further)
+        narrow = np.flatnonzero(high - low <= 2 * within)
+        needed = int(further[narrow[0]]) if len(narrow) else most
+        return _next(counts, math.ceil(needed * counts.seeds / max(n, 1)), most)
+
+
+def _next(counts: SeedCounts, needed: int, most: int) -> int:
+    """Some seeds more, and at most twice as many: what is expected of a few may be far off."""
+    if counts.judged * 2 < counts.seeds:
+        # Where most fail in training, or are not judged, more seeds would not help.
+        return counts.seeds
+    seeds = counts.seeds
+    wanted = min(max(needed, seeds + math.ceil(seeds / 2)), 2 * seeds + 2)
+    return max(seeds, min(wanted, most))

@@ -1,0 +1,376 @@
+"""Whether seeds of two configurations differ by more than chance: exact tests and their intervals.
+
+A test and the interval beside it are one procedure, so that neither contradicts the other: 0 is in
+the interval unless the test rules it out (Fay 2010, *R Journal* 2(1): 53).
+
+Mean accuracies are compared by permutation (Fisher 1935): where nothing differs, each pair could as
+well be the other way around, or each seed be of either. Exchanging a set of seeds makes the
+difference greater where the set's own mean difference is below 0, so the test counts the sets whose
+is; moved by a shift, those whose mean difference is below the shift. The interval therefore ends at
+two of these means in their order (Hartigan 1969, *JASA* 64: 1303). Ranks, as Mann and Whitney's,
+have such an interval only where no values are equal, and many models are right on every string.
+Shares are compared by McNemar's exact test of pairs, else by Fisher's.
+"""
+
+import math
+from bisect import bisect_left
+from collections.abc import Callable, Iterator, Set
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import count
+
+import numpy as np
+import numpy.typing as npt
+
+from sweeps.statistics.differences import Outcomes, table_of
+from sweeps.statistics.intervals import (
+    CONFIDENCE,
+    FEWEST,
+    ConfidenceInterval,
+    PairTable,
+    fisher,
+    mcnemar,
+    newcombe,
+    paired_newcombe,
+)
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+Sizes = tuple[int, int]
+
+TAIL = (1 - CONFIDENCE) / 2
+"""What a test leaves on either side."""
+
+UNIT = 1e-9
+"""Accuracies that differ by less are equal: what double precision leaves of fractions is no
+difference."""
+
+EXACT = 200_000
+"""So many permutations are all looked at; of more, `DRAWS`."""
+
+DRAWS = 9_999
+AT_ONCE = 1_000_000
+"""Numbers of drawn permutations in memory at a time."""
+
+POWER = 0.8
+"""In this share of studies so many seeds decide."""
+
+STUDIES = 400
+"""How many are drawn to see how many seeds would decide."""
+
+MOST_SEEDS = 1_000
+"""More seeds of each are not thought of."""
+
+NONE = ConfidenceInterval(np.nan, np.nan, np.nan)
+
+
+@dataclass(frozen=True)
+class Difference:
+    """What the seeds of two configurations say about one question, the first less the second."""
+
+    method: str
+    """The test."""
+    paired: bool
+    seeds: tuple[int, int]
+    """Seeds of each that are compared; of pairs both are their number."""
+    values: tuple[float, float]
+    """Mean accuracies, or shares, of these; NaN of none."""
+    interval: ConfidenceInterval
+    """Their difference; without limits where so few seeds have none, and NaN where one of the two
+    has no seed."""
+    p_value: float | None
+    """Two-sided; None where one of the two has no seed."""
+    least_p: float
+    """No outcome of so many seeds has a smaller one."""
+    enough: int
+    """So many seeds of each, or pairs, can have one that decides."""
+    is_nothing: bool = False
+    """Whether nothing that was compared differs."""
+    counts: tuple[tuple[int, int], tuple[int, int]] | None = None
+    """Of shares, how many of its own seeds each has, and of how many."""
+    table: PairTable | None = None
+    """Of shares, the pairs."""
+    to_decide: int | None = None
+    """Seeds of each, or pairs, with which `POWER` of studies decide that draw theirs from these;
+    None where these do, or more than `MOST_SEEDS` are needed."""
+
+    @property
+    def is_decided(self) -> bool:
+        """Whether there is more than chance alone explains."""
+        return self.p_value is not None and self.p_value / 2 <= TAIL
+
+    @property
+    def can_decide(self) -> bool:
+        """Whether so many seeds can show anything at all."""
+        return self.least_p / 2 <= TAIL
+
+
+# Accuracies.
+
+
+def compare_values(a: Outcomes, b: Outcomes, *, paired: bool) -> Difference:
+    """Compares the mean accuracies of the seeds of two configurations.
+
+    Args:
+        a: of each seed of the first, its accuracy; one that is NaN does not count.
+        b: likewise of the second.
+        paired: whether the same seed makes a pair, where both have enough of the same.
+    """
+    first, second, paired = _aligned(a, b, paired)
+    sizes = (len(first.seeds), len(second.seeds))
+    name = "paired permutation test" if paired else "permutation test"
+    least, enough = _reach(partial(_least_of_values, paired), sizes)
+    if not all(sizes):
+        return Difference(name, paired, sizes, (np.nan, np.nan), NONE, None, least, enough)
+    values = (first.values, second.values)
+    apart = (values[0] - values[1], None) if paired else values
+    number = _permutations(paired, sizes)
+    is_exact = number <= EXACT
+    if is_exact:
+        exchanged = _all_of_pairs(apart[0]) if apart[1] is None else _all_of_samples(*values)
+    else:
+        drawn = _drawn_pairs(apart[0]) if apart[1] is None else _drawn_samples(*values)
+        exchanged, number = np.concatenate(list(drawn)), DRAWS + 1
+    means = np.sort(np.rint(exchanged / UNIT))
+    # Those that exchange nothing, the sample's own among them, speak for either side.
+    same = number - len(means)
+    fewer = min(np.searchsorted(means, 0, "right"), len(means) - np.searchsorted(means, 0, "left"))
+    place = math.floor(TAIL * number) - same
+    low, high = (means[place], means[-1 - place]) if place >= 0 else (np.nan, np.nan)
+    difference = np.rint((values[0].mean() - values[1].mean()) / UNIT)
+    found = Difference(
+        method=f"exact {name}" if is_exact else f"{name}, {DRAWS:,} draws",
+        paired=paired,
+        seeds=sizes,
+        values=(float(values[0].mean()), float(values[1].mean())),
+        interval=ConfidenceInterval(*(float(x * UNIT) for x in (difference, low, high))),
+        p_value=min(1.0, 2 * (same + int(fewer)) / number),
+        least_p=least,
+        enough=enough,
+        is_nothing=bool((means == 0).all()),
+    )
+    return _with_seeds_to_decide(found, partial(_p_values_of_values, *apart))
+
+
+def _permutations(paired: bool, sizes: Sizes) -> int:
+    return 2 ** sizes[0] if paired else math.comb(sum(sizes), sizes[0])
+
+
+def _least_of_values(paired: bool, sizes: Sizes) -> float:
+    """The p-value where every seed of the one is above every one of the other."""
+    number = _permutations(paired, sizes)
+    return min(1.0, 2 / (number if number <= EXACT else DRAWS + 1))
+
+
+def _sums(values: Floats, most: int) -> tuple[Floats, Ints]:
+    """The sums of all subsets of at most so many values, and their sizes; first that of none."""
+    sums, sizes = np.zeros(1), np.zeros(1, dtype=np.int64)
+    for value in values:
+        grow = sizes < most
+        sums = np.concatenate([sums, sums[grow] + value])
+        sizes = np.concatenate([sizes, sizes[grow] + 1])
+    return sums, sizes
+
+
+def _all_of_pairs(differences: Floats) -> Floats:
+    """The mean difference of every set of pairs."""
+    sums, sizes = _sums(differences, len(differences))
+    return sums[1:] / sizes[1:]
+
+
+def _all_of_samples(a: Floats, b: Floats) -> Floats:
+    """The mean difference of every set of seeds of the first and one of as many of the second."""
+    most = min(len(a), len(b))
+    (first, sizes), (second, others) = _sums(a, most), _sums(b, most)
+    return np.concatenate(
+        [
+            np.subtract.outer(first[sizes == size], second[others == size]).ravel() / size
+            for size in range(1, most + 1)
+        ]
+    )
+
+
+def _at_once(seeds: int) -> Iterator[int]:
+    step = max(1, AT_ONCE // seeds)
+    return (min(step, DRAWS - start) for start in range(0, DRAWS, step))
+
+
+def _drawn_pairs(differences: Floats) -> Iterator[Floats]:
+    """The mean differences of sets of pairs that are drawn, without those of none."""
+    rng = np.random.default_rng(len(differences))
+    for draws in _at_once(len(differences)):
+        sets = rng.integers(2, size=(draws, len(differences)), dtype=np.int8)
+        sizes = sets.sum(axis=1, dtype=np.int64)
+        yield ((sets @ differences) / np.maximum(sizes, 1))[sizes > 0]
+
+
+def _drawn_samples(a: Floats, b: Floats) -> Iterator[Floats]:
+    """The mean differences of sets of seeds that are drawn to be exchanged, likewise."""
+    n, seeds = len(a), len(a) + len(b)
+    rng = np.random.default_rng([n, seeds])
+    for draws in _at_once(seeds):
+        first = np.zeros((draws, seeds), dtype=np.int8)
+        chosen = np.argpartition(rng.random((draws, seeds)), n - 1, axis=1)[:, :n]
+        np.put_along_axis(first, chosen, 1, axis=1)
+        sizes = first[:, n:].sum(axis=1, dtype=np.int64)
+        sums = (1 - first[:, :n]) @ a - first[:, n:] @ b
+        yield (sums / np.maximum(sizes, 1))[sizes > 0]
+
+
+def _p_values_of_values(
+    a: Floats, b: Floats | None, seeds: int, rng: np.random.Generator
+) -> Floats:
+    """The p-values, about, of studies of so many seeds of each drawn from these.
+
+    Args:
+        a: the first sample, or the differences of pairs.
+        b: the second sample.
+        seeds: of each.
+        rng: what draws them.
+    """
+    from scipy import special
+
+    drawn = [
+        rng.multinomial(seeds, np.full(len(own), 1 / len(own)), size=STUDIES)
+        for own in (a, b)
+        if own is not None
+    ]
+    apart, spread = drawn[0] @ a, drawn[0] @ a**2
+    if b is not None:
+        both = apart + drawn[1] @ b
+        squares = spread + drawn[1] @ b**2 - both**2 / (2 * seeds)
+        apart, spread = apart - drawn[1] @ b, squares * 2 * seeds / (2 * seeds - 1)
+    normal = 2 * special.ndtr(-np.abs(apart) / np.sqrt(np.maximum(spread, UNIT**2)))
+    p_values: Floats = np.where(np.abs(apart) < UNIT, 1.0, normal)
+    return p_values
+
+
+# Shares.
+
+
+def compare_shares(a: Outcomes, b: Outcomes, *, paired: bool) -> Difference:
+    """Compares which seeds of two configurations have come to something.
+
+    Args:
+        a: of each seed of the first that counts, whether it has (0 or 1).
+        b: likewise of the second.
+        paired: whether the same seed makes a pair, where both have enough of the same.
+    """
+    first, second, paired = _aligned(a, b, paired)
+    counts = _counts(first), _counts(second)
+    sizes = (counts[0][1], counts[1][1])
+    table = table_of(first, second) if paired else None
+    least, enough = _reach(partial(_least_of_shares, paired), sizes)
+    shares = _share(counts[0]), _share(counts[1])
+    name = "exact McNemar" if paired else "Fisher's exact test"
+    every = _counts(a), _counts(b)
+    if not all(sizes):
+        return Difference(name, paired, sizes, shares, NONE, None, least, enough, counts=every)
+    p_value = mcnemar(table) if table else fisher(*counts)
+    interval = paired_newcombe(table) if table else newcombe(*counts)
+    found = Difference(
+        method=name,
+        paired=paired,
+        seeds=sizes,
+        values=shares,
+        interval=agreeing(interval, p_value),
+        p_value=p_value,
+        least_p=least,
+        enough=enough,
+        is_nothing=interval.value == 0 and not _unlike(table),
+        counts=every,
+        table=table,
+    )
+    return _with_seeds_to_decide(found, partial(_p_values_of_shares, shares, table))
+
+
+def _counts(outcomes: Outcomes) -> tuple[int, int]:
+    return int(outcomes.values.sum()), len(outcomes.seeds)
+
+
+def _share(counts: tuple[int, int]) -> float:
+    return counts[0] / counts[1] if counts[1] else np.nan
+
+
+def _unlike(table: PairTable | None) -> float:
+    return table.only_first + table.only_second if table else 0
+
+
+def agreeing(interval: ConfidenceInterval, p_value: float) -> ConfidenceInterval:
+    """An interval of a difference of shares, which 0 is in unless the test rules it out.
+
+    Newcombe's may do so where an exact test of as few does not; holding more, it covers no less.
+    """
+    if p_value / 2 <= TAIL:
+        return interval
+    low, high = min(interval.low, 0.0), max(interval.high, 0.0)
+    return ConfidenceInterval(interval.value, low, high)
+
+
+def _least_of_shares(paired: bool, sizes: Sizes) -> float:
+    """The p-value where all of the one have, and none of the other."""
+    if not all(sizes):
+        return 1.0
+    n, m = sizes
+    return mcnemar(PairTable(0, n, 0, 0)) if paired else fisher((n, n), (0, m))
+
+
+def _p_values_of_shares(
+    shares: tuple[float, float], table: PairTable | None, seeds: int, rng: np.random.Generator
+) -> Floats:
+    """The p-values of studies of so many seeds of each, drawn from these."""
+    from scipy import stats
+
+    if table is not None:
+        cells = np.array([table.both, table.only_first, table.only_second, table.none])
+        drawn = rng.multinomial(seeds, cells / table.pairs, size=STUDIES)[:, 1:3]
+        below = stats.binom.cdf(drawn.min(axis=1), drawn.sum(axis=1), 0.5)
+    else:
+        drawn = np.stack([rng.binomial(seeds, share, size=STUDIES) for share in shares], axis=1)
+        below = stats.hypergeom.cdf(drawn.min(axis=1), 2 * seeds, drawn.sum(axis=1), seeds)
+    p_values: Floats = np.minimum(1.0, 2 * below)
+    return p_values
+
+
+# What both have.
+
+
+def number_of_pairs(a: Set[int], b: Set[int]) -> int:
+    """How many pairs two sets of seeds make: none where few are in both, and others would be left
+    out for them.
+    """
+    common = len(a & b)
+    return common if a == b or common >= FEWEST else 0
+
+
+def _aligned(a: Outcomes, b: Outcomes, paired: bool) -> tuple[Outcomes, Outcomes, bool]:
+    """The seeds of both that are compared, and whether they are pairs."""
+    first, second = (each.of_seeds(set(each.known_seeds)) for each in (a, b))
+    seeds = set(first.seeds), set(second.seeds)
+    if paired and number_of_pairs(*seeds):
+        return first.of_seeds(seeds[1]), second.of_seeds(seeds[0]), True
+    return first, second, False
+
+
+def _reach(least: Callable[[Sizes], float], sizes: Sizes) -> tuple[float, int]:
+    """The least p-value of so many seeds, and of how many it is small enough."""
+    return least(sizes), next(n for n in count(1) if least((n, n)) / 2 <= TAIL)
+
+
+def _with_seeds_to_decide(
+    found: Difference, p_values: Callable[[int, np.random.Generator], Floats]
+) -> Difference:
+    if found.is_decided or found.is_nothing:
+        return found
+
+    def decides(seeds: int) -> bool:
+        drawn = p_values(seeds, np.random.default_rng(seeds))
+        return bool((drawn / 2 <= TAIL).mean() >= POWER)
+
+    few = many = max(found.enough, min(found.seeds) + 1)
+    while many <= MOST_SEEDS and not decides(many):
+        few, many = many + 1, 2 * many
+    if many > MOST_SEEDS:
+        return found
+    sizes = range(few, many)
+    return replace(found, to_decide=few + bisect_left(sizes, True, key=decides))

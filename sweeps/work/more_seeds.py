@@ -1,0 +1,85 @@
+"""Sweeps that are to have as many seeds as it takes get more once theirs are done."""
+
+import json
+import logging
+from collections.abc import Sequence
+
+from seqcls.errors import SeqclsError
+from sweeps.grid.seeds import SeedCounts, Until
+from sweeps.grid.spec import SweepSpec, spec_as_written
+from sweeps.store import writer
+from sweeps.store.databases.engine import Store
+from sweeps.store.reads import sweep_queries
+
+_log = logging.getLogger(__name__)
+
+
+def grow(store: Store, sweep_ids: Sequence[int] | None = None) -> bool:
+    """Queues more seeds of finished sweeps where too little is known of them.
+
+    Whatever worker finds one finished does so; the first is heard, and what others would queue
+    follows from the same counts.
+
+    Args:
+        store: the database, open for writing.
+        sweep_ids: the sweeps that are meant; all where it is None.
+
+    Returns:
+        Whether any sweep has grown.
+    """
+    has_grown = False
+    for sweep_id, submitted in sweep_queries.sweeps_to_grow(store, sweep_ids).items():
+        try:
+            grown = grown_spec(store, sweep_id, spec_as_written(json.loads(submitted)))
+        except SeqclsError as error:
+            # A machine that lacks a package leaves it to others.
+            _log.debug("sweep %s gets no more seeds: %s", sweep_id, error)
+            continue
+        if grown is not None:
+            writer.submit(store, grown, instead_of=submitted)
+            has_grown = True
+    return has_grown
+
+
+def as_grown(store: Store, spec: SweepSpec) -> SweepSpec:
+    """The specification that a sweep has grown to from this one; else this one.
+
+    A file is submitted again to go on; that takes no seeds back.
+    """
+    stored = sweep_queries.specifications(store).get(spec.name) if spec.until else None
+    if stored is None:
+        return spec
+    grown = spec_as_written(json.loads(stored))
+    if (grown.until, grown.most_seeds, grown.checkpoints, grown.verdict) != (
+        spec.until,
+        spec.most_seeds,
+        spec.checkpoints,
+        spec.verdict,
+    ):
+        return spec
+    seeds, more = ({x.key: set(y) for x, y in each.members()} for each in (spec, grown))
+    is_grown = seeds.keys() == more.keys() and all(own <= more[key] for key, own in seeds.items())
+    return grown if is_grown else spec
+
+
+def counts_of(store: Store, sweep_id: int, spec: SweepSpec) -> list[SeedCounts]:
+    """What the seeds of each configuration have come to, in the order of the specification."""
+    known = sweep_queries.seed_counts(store, sweep_id)
+    return [known.get(config.key, SeedCounts(len(seeds))) for config, seeds in spec.members()]
+
+
+def grown_spec(store: Store, sweep_id: int, spec: SweepSpec) -> SweepSpec | None:
+    """The specification with more seeds of each configuration; None where those are enough.
+
+    Args:
+        store: the database.
+        sweep_id: the sweep, whose runs are all done.
+        spec: its specification, which says until when.
+    """
+    if not spec.until:
+        return None
+    counts = counts_of(store, sweep_id, spec)
+    wanted = Until.parse(spec.until).seeds_wanted(counts, spec.most_seeds)
+    if wanted == [each.seeds for each in counts]:
+        return None
+    return spec.with_seeds(wanted)
