@@ -5,6 +5,7 @@ import random
 from collections import Counter
 from collections.abc import Hashable, Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -250,7 +251,7 @@ class Subsequences:
 def decides(made: Table, looks: Factors | Subsequences) -> bool:
     """Whether strings that are the same to a class lead to one state, of all there are."""
     states: dict[Hashable, int] = {looks.first: made.start}
-    queue: list = [looks.first]
+    queue: list[Any] = [looks.first]
     for seen in queue:
         for letter, after in enumerate(made.table[states[seen]].tolist()):
             more = looks.more(seen, letter)
