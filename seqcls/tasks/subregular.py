@@ -214,7 +214,7 @@ def _condition(task: RandomSubregular, draws: _Draws) -> Condition:
     form, letters, tier = name.removeprefix("T"), task.alphabet, ""
     if task.has_tier:
         letters = tier = "".join(draws.some(letters, task.tier_size))
-    if form in ("LT", "LTT") and len(letters) ** (task.width - 1) > MAX_BLOCKS:
+    if form in ("LT", "LTT", "PT") and len(letters) ** (task.width - 1) > MAX_BLOCKS:
         fewer = (x for x in range(1, len(letters)) if (x + 1) ** (task.width - 1) <= MAX_BLOCKS)
         letters = "".join(draws.some(letters, max(fewer)))
     strict = form.endswith(("SL", "SP"))

@@ -185,7 +185,7 @@ PINNED = {
     "SP": "403e93572474",
     "coSP": "785e82fb189e",
     "LT": "cc169fedf4f3",
-    "LTT": "b769df6bed57",
+    "LTT": "18b8c1eebc4e",
     "PT": "6562613e8e57",
     "PLT": "2120eb34b41b",
     "TSL": "af2324ca9eaa",
