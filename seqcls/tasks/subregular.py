@@ -35,7 +35,7 @@ LONGEST = 60
 MAX_STATES = 100
 """States of an automaton at most: the class of a larger one takes long to decide."""
 
-NOT_MEASURED = ("PT", "PLT", "TPLT", "SF")
+NOT_MEASURED = ("PLT", "TPLT", "SF")
 """Classes of which the least width is not decided: it is what the condition is made of."""
 
 MAX_BLOCKS = 400

@@ -137,13 +137,14 @@ def compare_values(a: Outcomes, b: Outcomes, *, paired: bool) -> Difference:
     fewer = min(np.searchsorted(means, 0, "right"), len(means) - np.searchsorted(means, 0, "left"))
     place = math.floor(TAIL * number) - same
     low, high = (means[place], means[-1 - place]) if place >= 0 else (np.nan, np.nan)
-    difference = np.rint((values[0].mean() - values[1].mean()) / UNIT)
+    difference = values[0].mean() - values[1].mean()
+    ends = np.minimum(low * UNIT, difference), np.maximum(high * UNIT, difference)
     found = Difference(
         method=f"exact {name}" if is_exact else f"{name}, {DRAWS:,} draws",
         paired=paired,
         seeds=sizes,
         values=(float(values[0].mean()), float(values[1].mean())),
-        interval=ConfidenceInterval(*(float(x * UNIT) for x in (difference, low, high))),
+        interval=ConfidenceInterval(*map(float, (difference, *ends))),
         p_value=min(1.0, 2 * (same + int(fewer)) / number),
         least_p=least,
         enough=enough,

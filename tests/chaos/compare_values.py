@@ -478,7 +478,9 @@ class Comparison:
             ends = [own["interval"][x] for x in ("low", "high")]
             if name in ("learned", "generalizes", "fails"):
                 answer = share_answer(*sides, paired=own["paired"])
-                ledger.value(surface, f"{said}: counts", own["counts"], answer["counts"])
+                ledger.value(
+                    surface, f"{said}: counts", own["counts"], [*map(list, answer["counts"])]
+                )
                 ledger.value(surface, f"{said}: p", own["p_value"], answer["p_value"])
                 for end, right in zip(ends, answer["ends"], strict=True):
                     ledger.value(surface, f"{said}: interval", end, right)
