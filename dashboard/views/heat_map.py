@@ -195,7 +195,7 @@ def _sum_over_languages(table: pd.DataFrame, models: pd.DataFrame, fields: list[
             else:
                 values = (row[part], row[f"{part}_low"], row[f"{part}_high"])
                 number = row[f"{part}_languages"]
-                said.append((*values, f"{number} languages", number))
+                said.append((*values, f"{number} language{'s' * (number != 1)}", number))
         table[f"{share}_share"] = [each[0] for each in said]
         table[f"{share}_interval"] = [percents(*each[1:3]) if each[4] else "" for each in said]
         table[f"{share}_n"] = [each[3] for each in said]

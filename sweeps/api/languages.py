@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import pandas as pd
 
 from seqcls.config import RunConfig
-from seqcls.errors import ConfigError
+from seqcls.errors import ConfigError, Parameter
 from seqcls.text import nearest
 from sweeps.api.configurations import checked_threshold
 from sweeps.results import LEARNED_AT
@@ -108,7 +108,7 @@ def populations_of(store: Store, view: View, by: tuple[str, ...] = ()) -> Popula
     settings = with_classes(store, settings, configs).assign(task=tasks)
     for name in by:
         if name not in settings:
-            raise ConfigError(f"by={name!r}: {nearest(name, list(map(str, settings)))}")
+            raise ConfigError(Parameter("by", name), f": {nearest(name, list(map(str, settings)))}")
     kept = list(by) or settings_apart(settings, tasks.unique().tolist()) or ["task"]
     groups = settings[kept].astype(object).where(settings[kept].notna(), "").astype(str)
     groups["language"] = pd.Series(overview.languages(store)).loc[ids]

@@ -85,7 +85,8 @@ def language_shares(models: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
         for part in ("learned", "generalize")
     }
     rows: list[list[Any]] = []
-    for places in languages.groupby(list(by), sort=True).indices.values():
+    for found in languages.groupby(list(by), sort=True).indices.values():
+        places = np.asarray(found)
         if len(places) < 2:
             continue
         first = languages.iloc[places[0]]
