@@ -422,10 +422,10 @@ def readers_table(models: pd.DataFrame) -> str:
     reached = languages[["bigrams_random", "bigrams_border"]].median()
     medians = language_medians(models, ["language_class", "model"])
     rows = []
-    for name, row in reached.iterrows():
-        best = medians.loc[name]["border_within"]
+    for name, *shares in reached.itertuples(name=None):
+        best = medians.xs(name)["border_within"]
         told = f"{best.idxmax()}: {percent(best.max(), 0)}"
-        rows.append([str(name), *(percent(x, 0) for x in row), told])
+        rows.append([str(name), *(percent(x, 0) for x in shares), told])
     heads = ["class", "bigrams, random", "bigrams, border", "best network at the border (SA)"]
     return markdown([heads, *rows])
 
@@ -476,10 +476,9 @@ def _read_languages(models: pd.DataFrame) -> dict[str, tuple[str, str]]:
 
 def _ends(medians: "pd.Series[float]") -> str:
     """The greatest and the least of medians over languages."""
-    first, last = medians.idxmax(), medians.idxmin()
     return (
-        f"the median over languages is {percent(medians[first])} of {first} and "
-        f"{percent(medians[last])} of {last}"
+        f"the median over languages is {percent(medians.max())} of {medians.idxmax()} and "
+        f"{percent(medians.min())} of {medians.idxmin()}"
     )
 
 

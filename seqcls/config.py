@@ -76,6 +76,10 @@ SamplerSeed = Annotated[int, Field(ge=0, lt=2**32)]
 Share = Annotated[float, Field(gt=0, lt=1)]
 InitStrategy = Literal["default", "output_fan_out"]
 Decay = Literal["all", "matrices"]
+LanguageClass = Literal[
+    "SL", "coSL", "SP", "coSP", "LT", "LTT", "PT", "PLT", "TSL", "TcoSL", "TLT", "TLTT", "TPLT",
+    "SF", "Zp", "Reg",
+]  # fmt: skip
 
 
 class _Settings(BaseModel):
@@ -290,6 +294,20 @@ class RunConfig(_NetworkFields):
     """`pillow`: its bitmap font; `digits`: ten handwritten ones of each."""
     distortion: Annotated[float, Field(ge=0, le=1), About("Task", 20, "task")] = 0.0
     """Jitter, spacing, slant, faint ink and noise of pictures; 0 for none."""
+    language_class: Annotated[LanguageClass, About("Task", 23, "task")] = "SL"
+    """The class of `subregular`, as MLRegTest names it: `SL` strictly local, `TPLT` piecewise
+    locally testable on a tier."""
+    width: Annotated[int, Field(ge=1, le=8), About("Task", 24, "task")] = 2
+    """Letters of the longest block or subsequence that decides, of `Zp` the prime that letters are
+    counted modulo."""
+    threshold: Annotated[int, Field(ge=1, le=10), About("Task", 25, "task")] = 2
+    """Occurrences of a block that `LTT` tells apart, blocks one after another that `PLT` does."""
+    alphabet_size: Annotated[int, Field(ge=2, le=64), About("Task", 26, "task")] = 4
+    """Letters of `subregular`."""
+    tier_size: Annotated[int, Field(ge=1, le=63), About("Task", 27, "task")] = 2
+    """Letters on the tier, of the classes that have one: all others are left out."""
+    language_seed: Annotated[SamplerSeed, About("Task", 28, "task")] = 0
+    """Which of the languages of these fields."""
     loss_on: Annotated[Literal["output", "all"], About("Training", 16, "kind")] = "output"
     """Which tokens a transduction's training loss counts: `all` has the input's too."""
     decoding: Annotated[Literal["greedy", "beam"], About("Task", 21, "kind")] = "greedy"

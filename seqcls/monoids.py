@@ -292,3 +292,25 @@ def _is_solvable_group(permutations: UInt16[np.ndarray, "element point"]) -> boo
             generators.append(permutation)
             group = PermutationGroup(generators)
     return bool(group.is_solvable)
+
+
+def components(
+    following: Int64[np.ndarray, "vertex edge"],
+) -> tuple[int, Int64[np.ndarray, " vertex"]]:
+    """How many strong components a graph has, and in which each vertex is."""
+    # Takes half a second to load: only where a class is asked for.
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
+    number, edges = following.shape
+    before = np.repeat(np.arange(number), edges)
+    graph = coo_array(
+        (np.ones(len(before), dtype=bool), (before, following.ravel())), (number, number)
+    )
+    count, strong = connected_components(graph, connection="strong")
+    return int(count), strong.astype(np.int64)
+
+
+def is_acyclic(following: Int64[np.ndarray, "vertex edge"]) -> bool:
+    """Whether a graph has no circles but those of one vertex."""
+    return components(following)[0] == len(following)

@@ -61,7 +61,7 @@ OTHER_NAMES = {
     **dict.fromkeys(("layers", "n_layers", "num_layers", "depth", "blocks"), "num_blocks"),
     **dict.fromkeys(("heads", "n_heads", "num_heads"), "num_attention_heads"),
     **dict.fromkeys(("head_size", "head_dim"), "attention_head_size"),
-    **dict.fromkeys(("hidden", "width", "dim", "d_model", "hidden_dim"), "hidden_size"),
+    **dict.fromkeys(("hidden", "dim", "d_model", "hidden_dim"), "hidden_size"),
     **dict.fromkeys(("d_ff", "ffn_size", "mlp_size"), "feed_forward_size"),
     **dict.fromkeys(("batch_size", "batch"), "train_batch_size"),
     **dict.fromkeys(("max_length", "max_len"), "train_max_length"),

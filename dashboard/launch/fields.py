@@ -56,6 +56,14 @@ REGISTERED: dict[str, Mapping[str, Any]] = {
 
 SIZES = [1, 2, 4, 8, 16, 32]
 LENGTHS = [10, 20, 40, 50, 100, 200, 500]
+OF_CLASSES = {
+    "width": [2, 3, 4, 6],
+    "threshold": [2, 3, 5],
+    "alphabet_size": [2, 4, 16, 64],
+    "tier_size": [2, 3, 5, 7],
+    "language_seed": [0, 1, 2, 3, 4],
+}
+"""Of random languages of a class, about those of MLRegTest."""
 
 Values = Callable[[str], list[Any]]
 """The values that are chosen for a field; its own one where none is."""
@@ -130,6 +138,8 @@ def options(field: str, values: Values) -> list[Any]:
     default = default_fields()[field]
     if isinstance(default, bool):
         return [False, True]
+    if field in OF_CLASSES:
+        return OF_CLASSES[field]
     if field.endswith("_max_length"):
         return LENGTHS
     return SIZES if field.endswith(("_size", "_heads", "_blocks", "_types")) else [default]

@@ -31,7 +31,10 @@ def show() -> None:
         filters.say_none()
         return
     every = f"All {measures.words_of_languages(map(str, models.index)).words.task}s"
-    chosen = languages.choose(models, [every])
+    # Of a random language of a class there may be nothing but networks to tell apart.
+    is_one_of_many = len(heat_map.fields(view, str(models.idxmax()))) < 2
+    is_one_of_many &= len(heat_map.fields(view, None)) > 1
+    chosen = languages.choose(models, [every], more_first=is_one_of_many)
     language = None if chosen == every else chosen
     fields = heat_map.fields(view, language)
     if len(fields) < 2:

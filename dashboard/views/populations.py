@@ -1,6 +1,6 @@
 """Populations of languages: which classes are learned, by which networks."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import altair as alt
 import pandas as pd
@@ -9,6 +9,7 @@ import streamlit as st
 from dashboard import data, layout, placement
 from dashboard.charts.colors import GENERALIZES, GREY, INK, OKABE_ITO
 from dashboard.charts.legend import deduplicate_legends
+from dashboard.charts.parts import Layers
 from dashboard.charts.pointing import chart_with_names
 from dashboard.charts.scales import class_color, row_height, rows, title_params
 from seqcls.interpretability.wording import percent, percents
@@ -57,7 +58,7 @@ def show(view: View) -> None:
     )
 
 
-def _chart(build: "type[alt.Chart] | object", shown: Populations, key: str) -> None:
+def _chart(build: Callable[..., Layers], shown: Populations, key: str) -> None:
     chart, keys = deduplicate_legends(placement.build(build, shown, names(shown)))
     placement.show_keys(keys)
     placement.show(chart, key)
@@ -86,16 +87,15 @@ def _table(found: Populations) -> None:
         )
     }
     accuracies = table[[name for name in ACCURACIES if name in table]]
-    shown = table[[*found.by, "languages", "seeds"]].join([pd.DataFrame(shares), accuracies])
+    shown = table[[*found.by, "languages"]].join([pd.DataFrame(shares), accuracies])
     config = {
         "languages": st.column_config.NumberColumn("Languages"),
-        "seeds": st.column_config.NumberColumn("Models"),
         "learned share": st.column_config.NumberColumn("Learned", format="percent"),
-        "learned interval": st.column_config.TextColumn("95%, over languages"),
+        "learned interval": st.column_config.TextColumn("95%", help="Over languages."),
         "generalize share": st.column_config.NumberColumn(
             "Generalize", format="percent", help="Of the seeds that learned."
         ),
-        "generalize interval": st.column_config.TextColumn("95%, over languages"),
+        "generalize interval": st.column_config.TextColumn("95%", help="Over languages."),
         **{
             name: st.column_config.NumberColumn(title, format="percent", help=MEDIAN)
             for name, title in ACCURACIES.items()
@@ -106,15 +106,18 @@ def _table(found: Populations) -> None:
 
 
 ACCURACIES = {
-    "random": "Random strings",
-    "border": "At the border",
-    "reader_random": "Best reader, random",
-    "reader_border": "Best reader, border",
+    "random": "Random",
+    "border": "Border",
+    "reader_random": "Reader, random",
+    "reader_border": "Reader, border",
 }
-MEDIAN = "Median accuracy over languages, of each language's median over seeds."
+MEDIAN = (
+    "Median accuracy over languages, of each language's median over seeds: on random test strings "
+    "and at the border; beside it that of the best shortcut reader of each test."
+)
 
 
-def share_points(found: Populations, named: Sequence[str]) -> alt.LayerChart:
+def share_points(found: Populations, named: Sequence[str]) -> Layers:
     """The shares of languages that are learned, and generalized on, with intervals over languages.
 
     Args:
@@ -160,7 +163,7 @@ def share_points(found: Populations, named: Sequence[str]) -> alt.LayerChart:
     )
 
 
-def accuracy_bars(found: Populations, named: Sequence[str]) -> alt.LayerChart:
+def accuracy_bars(found: Populations, named: Sequence[str]) -> Layers:
     """Accuracies on random strings and at the border as two bars, with the best reader's beside.
 
     Args:
@@ -199,8 +202,6 @@ def _x(field: str, title: str) -> alt.X:
     return alt.X(f"{field}:Q", title=title, axis=alt.Axis(format="%"), scale=scale)
 
 
-def _sized(
-    layers: alt.LayerChart, named: Sequence[str], title: str, subtitle: str
-) -> alt.LayerChart:
+def _sized(layers: Layers, named: Sequence[str], title: str, subtitle: str) -> Layers:
     height = row_height(named, ROW) * len(named) + FURNITURE
     return layers.properties(height=height, title=title_params(title, subtitle=subtitle))

@@ -99,12 +99,13 @@ def _draw(task: LanguageTask, positive: bool) -> list[str]:
     return []
 
 
-def choose(models: "pd.Series[int]", more: Sequence[str] = ()) -> str:
+def choose(models: "pd.Series[int]", more: Sequence[str] = (), *, more_first: bool = False) -> str:
     """The language that a part of a page is about; a box where there are several.
 
     Args:
         models: how many each language has; that of most comes first.
         more: what else may be chosen.
+        more_first: whether that comes before all languages, since one alone has nothing to show.
     """
     known = [str(name) for name in models.sort_values(ascending=False, kind="stable").index]
     if len(known) == 1:
@@ -113,13 +114,13 @@ def choose(models: "pd.Series[int]", more: Sequence[str] = ()) -> str:
     links.say_what_is_not("language", [*known, *more])
     return st.selectbox(
         verbatim(words.task.capitalize()),
-        [*known, *more],
+        [*more, *known] if more_first else [*known, *more],
         key="language",
         bind="query-params",
         help=verbatim(
             f"{words.task.capitalize()}s are never pooled by themselves: {words.one} has a "
             f"{words.right} in one, and an accuracy means something else in the next. The one "
-            "with the most models comes first."
+            "with the most models comes first, unless it has nothing to show by itself."
         ),
     )
 

@@ -29,12 +29,14 @@ from seqcls.tasks.rearranging import (
 from seqcls.tasks.regular import Regular
 from seqcls.tasks.rewriting import Rewrite
 from seqcls.tasks.stack import StackManipulation, WriteStack
+from seqcls.tasks.subregular import RandomSubregular
 
 _OWN: dict[str, type[Task]] = {
     "contains_all": ContainsAll,
     "counting": Counting,
     "regular": Regular,
     "automaton": FromAutomaton,
+    "subregular": RandomSubregular,
     "even_pairs": EvenPairs,
     "repeat_01": Repeat01,
     "parity": Parity,

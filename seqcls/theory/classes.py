@@ -8,10 +8,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 
+import numpy as np
+
 from seqcls.errors import ConfigError
-from seqcls.monoids import Table, monoid_of
-from seqcls.subregular import Membership, Subregular, Witness, is_acyclic
+from seqcls.monoids import Table, is_acyclic, monoid_of
+from seqcls.subregular import Membership, Subregular, Witness, find_witness
 from seqcls.tasks import Task
+from seqcls.tasks.automaton import minimize
 from seqcls.tasks.base import LanguageTask, NotRegular
 
 
@@ -28,8 +31,6 @@ class RegularClass:
     """Elements of the monoid."""
     is_commutative: bool
     is_star_free: bool
-    is_r_trivial: bool
-    """Whether no letters lead from an element of the monoid to another and back."""
     is_quasi_aperiodic: bool
     is_solvable: bool
     is_cyclic_group: bool
@@ -46,29 +47,45 @@ class RegularClass:
         return "solvable groups" if self.is_solvable else "a group that is not solvable"
 
     @cached_property
-    def smallest(self) -> tuple[Membership, ...] | str:
-        """The smallest classes of all that are known, or why they are not decided."""
-        try:
-            return Subregular(self.automaton).smallest
-        except ConfigError as error:
-            return str(error)
+    def is_r_trivial_before_the_end(self) -> bool:
+        """Whether of strings that end with the same letter those before it are of a language whose
+        minimal automaton has no circles but those of one state: its monoid is R-trivial (Brzozowski
+        & Fich 1980).
+        """
+        table, accepting = self.automaton.table, self.automaton.accepting
+        befores = np.unique(accepting[table], axis=1).T
+        return all(
+            is_acyclic(minimize(table, before, self.automaton.start).table) for before in befores
+        )
+
+    @cached_property
+    def smallest(self) -> tuple[Membership, ...]:
+        """The smallest classes of all that are known, of those that are decided."""
+        return self._smallest[0]
+
+    @cached_property
+    def _smallest(self) -> tuple[tuple[Membership, ...], str | None]:
+        decided = Subregular(self.automaton)
+        return decided.smallest, decided.undecided
 
     @property
     def smallest_words(self) -> str:
         """These in words, such as: strictly local (k = 2) and strictly piecewise (k = 2)."""
-        if isinstance(self.smallest, str):
-            return f"whether it is in a smaller class is not decided: {self.smallest}"
-        words = [found.describe(self.alphabet) for found in self.smallest]
-        return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
+        found, undecided = self._smallest
+        words = [each.describe(self.alphabet) for each in found]
+        text = " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
+        if undecided is None:
+            return text
+        return f"{text} (whether it is in a smaller class is not decided: {undecided})"
 
     def witnesses(self) -> list[Witness]:
         """Why the language is in none of the classes next below the smallest ones, of those where
         strings show it.
         """
-        if isinstance(self.smallest, str):
+        if self._smallest[1] is not None:
             return []
         decided = Subregular(self.automaton)
-        return [found for name in decided.missed if (found := decided.witness(name)) is not None]
+        return [x for name in decided.missed if (x := find_witness(decided, name)) is not None]
 
     def describe(self) -> str:
         """The class in one sentence's words."""
@@ -147,7 +164,6 @@ def _decide(automaton: Table, alphabet: Sequence[str]) -> RegularClass:
         size=len(monoid.elements),
         is_commutative=monoid.is_commutative,
         is_star_free=monoid.is_aperiodic,
-        is_r_trivial=is_acyclic(monoid.following),
         is_quasi_aperiodic=monoid.is_quasi_aperiodic(),
         is_solvable=monoid.is_solvable(),
         is_cyclic_group=monoid.is_cyclic_group,

@@ -83,9 +83,10 @@ def _masked_beyond_star_free(known: LanguageClass, network: NetworkConfig) -> bo
 
 
 def _masked_beyond_r_trivial(known: LanguageClass, network: NetworkConfig) -> bool:
-    beyond = isinstance(known, RegularClass) and known.is_star_free and not known.is_r_trivial
     usual = (network.attention_scale, network.readout) == ("sqrt", "last")
-    return beyond and usual and _causal_without_positions(network)
+    if not usual or not _causal_without_positions(network) or not isinstance(known, RegularClass):
+        return False
+    return known.is_star_free and not known.is_r_trivial_before_the_end
 
 
 def _counting_by_attention(known: LanguageClass, network: NetworkConfig) -> bool:
@@ -224,8 +225,8 @@ STATEMENTS = (
         "masked_r_trivial",
         "cannot",
         _masked_beyond_r_trivial,
-        "its syntactic monoid is not R-trivial: letters lead from one element to another and back, "
-        "and causal soft attention without positions knows only what has occurred, in which order",
+        "what comes before the last token leads from one state to another and back, and of that "
+        "causal soft attention without positions recognizes only R-trivial languages",
         FIXED_BITS,
         "Li & Cotterell 2025, Characterizing the Expressivity of Fixed-Precision Transformer "
         "Language Models",

@@ -55,11 +55,12 @@ class Populations:
 
     def table(self) -> pd.DataFrame:
         """The shares with the median accuracies beside them, where these are known: `PARTS`."""
-        known = self.accuracies.set_index(["name", "strings"])
         table = self.shares
-        for column, part in PARTS.items():
-            if part in known.index:
-                own = known.loc[[part], [*self.by, "median"]].rename(columns={"median": column})
+        for column, (name, strings) in PARTS.items():
+            known = self.accuracies
+            own = known[(known["name"] == name) & (known["strings"] == strings)]
+            if len(own):
+                own = own[[*self.by, "median"]].rename(columns={"median": column})
                 table = table.merge(own, on=self.by, how="left")
         return table
 
@@ -108,7 +109,7 @@ def populations_of(store: Store, view: View, by: tuple[str, ...] = ()) -> Popula
     for name in by:
         if name not in settings:
             raise ConfigError(f"by={name!r}: {nearest(name, list(map(str, settings)))}")
-    kept = list(by) or settings_apart(settings, tasks.unique()) or ["task"]
+    kept = list(by) or settings_apart(settings, tasks.unique().tolist()) or ["task"]
     groups = settings[kept].astype(object).where(settings[kept].notna(), "").astype(str)
     groups["language"] = pd.Series(overview.languages(store)).loc[ids]
     models = models.join(groups, on="config_id")

@@ -115,8 +115,6 @@ def _classes(
 ) -> tuple[tuple[ClassOfTask, ...], tuple[WitnessOfTask, ...]]:
     """Tokens and strings spelled out."""
     alphabet, spell = decided.alphabet, Tokenizer(decided.alphabet).spell
-    if isinstance(decided.smallest, str):
-        return (), ()
     classes = tuple(
         ClassOfTask(
             name=found.name,

@@ -179,14 +179,15 @@ def _read_pairs(path: Path) -> RawRows:
     return RawRows(("tokens", "target"), _pairs(path, other, "target"))
 
 
-def _pairs(path: Path, other: Path, column: str, **more: str) -> Iterator[RawRow]:
+def _pairs(path: Path, other: Path, column: str, **more: Any) -> Iterator[RawRow]:
     for number, pair in enumerate(zip_longest(lines_of(path), lines_of(other)), 1):
         if None in pair:
             short = other if pair[1] is None else path
             raise DatasetError(f"{short.name} ends before line {number}, which the other has")
         tokens, answer = (line.rstrip("\r\n") for line in pair)
         place = f"{path.parent.name}/{path.name}, line {number}"
-        yield RawRow(place, tokens, **{column: answer}, **more)
+        answers: dict[str, Any] = {column: answer, **more}
+        yield RawRow(place, tokens, **answers)
 
 
 # MLRegTest: for each language a file of each part, lines of a string and TRUE or FALSE.
@@ -205,13 +206,9 @@ def _one_language(path: Path, name: str, part: str) -> RawRows:
             f"a part of the language {name!r:.60}: name its training strings, as "
             f"path = '{name}_Train.txt', and the parts beside them are read too"
         )
-    beside = {x[2]: file for file in sorted(path.parent.iterdir()) if (x := _is_part(file, name))}
+    named = ((file, _PART.fullmatch(file.name)) for file in sorted(path.parent.iterdir()))
+    beside = {found[2]: file for file, found in named if found is not None and found[1] == name}
     return RawRows(("tokens", "label", "split", "border"), _rows_of_parts(beside), spaced=False)
-
-
-def _is_part(file: Path, name: str) -> re.Match[str] | None:
-    part = _PART.fullmatch(file.name)
-    return part if part is not None and part[1] == name else None
 
 
 def _rows_of_parts(files: Mapping[str, Path]) -> Iterator[RawRow]:

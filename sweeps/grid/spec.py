@@ -23,7 +23,7 @@ from seqcls.text import canonical_json, nearest
 from sweeps.datasets import read_rows_or_automaton
 from sweeps.grid.bases import on_base
 from sweeps.grid.seeds import Until
-from sweeps.grid.written_spec import MAX_RUNS, Seeds, WrittenSpec
+from sweeps.grid.written_spec import MAX_RUNS, Seeds, WrittenSpec, range_of
 
 MAX_PARTS = 16
 """The most parts of a dotted key, each of which is a table of its own; a specification needs
@@ -62,7 +62,8 @@ def parse_toml(text: str) -> dict[str, Any]:
 
 
 def with_digests(data: Mapping[str, Any], folder: Path | None = None) -> Mapping[str, Any]:
-    """A specification whose every `path` is read, and replaced by `dataset` and its digest.
+    """A specification whose every `path` is read, and replaced by `dataset` and its digest, and
+    whose axes are lists.
 
     Args:
         data: the table as TOML gives it.
@@ -76,12 +77,23 @@ def with_digests(data: Mapping[str, Any], folder: Path | None = None) -> Mapping
     for key in ("fixed", "axes"):
         if isinstance(fields := settings.get(key), Mapping):
             settings[key] = _replace_path(fields, folder)
+    if isinstance(axes := settings.get("axes"), Mapping):
+        settings["axes"] = {name: _listed(name, values) for name, values in axes.items()}
     if isinstance(listed := settings.get("configurations"), list | tuple):
         settings["configurations"] = [
             _replace_path(fields, folder) if isinstance(fields, Mapping) else fields
             for fields in listed
         ]
     return settings
+
+
+def _listed(name: str, values: Any) -> Any:
+    """The values of an axis; those of a range such as '0..7' as a list."""
+    if (found := range_of(values)) is None:
+        return values
+    if found.stop - found.start > MAX_RUNS:
+        raise SpecError(f"axes: {name}={values!r}: expected at most {MAX_RUNS:,}; take fewer")
+    return list(found)
 
 
 def _replace_path(fields: Mapping[str, Any], folder: Path | None) -> Mapping[str, Any]:

@@ -25,11 +25,11 @@ CHECKPOINTS: tuple[Checkpoints, ...] = get_args(Checkpoints)
 
 Seeds = range | tuple[int, ...]
 
-_SEEDS = re.compile(r"(\d{1,19})\.\.(\d{1,19})")
+_RANGE = re.compile(r"(\d{1,19})\.\.(\d{1,19})")
 
 _TEXTS = "text in quotes"
 _TABLES = "tables, each written [[configurations]]"
-_VALUES = "a list of values"
+_VALUES = "a list of values, or a range of whole numbers such as '0..7'"
 
 _EXPECTED: dict[tuple[str, bool], str] = {
     ("name", False): _TEXTS,
@@ -73,6 +73,13 @@ def _title(name: str) -> str:
     return name
 
 
+def range_of(value: Any) -> range | None:
+    """The whole numbers of a range such as '0..7', ends included; None where it is none."""
+    if not isinstance(value, str) or (match := _RANGE.fullmatch(value)) is None:
+        return None
+    return range(int(match[1]), int(match[2]) + 1)
+
+
 def _until(text: str) -> str:
     try:
         if text:
@@ -85,11 +92,10 @@ def _until(text: str) -> str:
 def _model_seeds(value: Any) -> Seeds:
     seeds: Seeds = tuple(value) if isinstance(value, list) else ()
     ends = list(seeds)
-    if isinstance(value, str) and (match := _SEEDS.fullmatch(value)):
-        first, last = map(int, match.groups())
-        if last - first >= MAX_RUNS:
+    if (found := range_of(value)) is not None:
+        if found.stop - found.start > MAX_RUNS:
             raise _problem(f"expected at most {MAX_RUNS:,} seeds; take fewer")
-        seeds, ends = range(first, last + 1), [first, last]
+        seeds, ends = found, [found.start, found.stop - 1]
     for seed in ends:
         check_model_seed(seed)
     if not seeds or (isinstance(seeds, tuple) and len(set(seeds)) < len(seeds)):

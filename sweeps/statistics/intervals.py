@@ -58,7 +58,7 @@ def wilson(count: float, n: float) -> ConfidenceInterval:
     )
 
 
-def clustered_wilson(counts: Sequence[int], sizes: Sequence[int]) -> ConfidenceInterval:
+def clustered_wilson(counts: npt.ArrayLike, sizes: npt.ArrayLike) -> ConfidenceInterval:
     """The mean of clusters' own shares and its score interval, clusters drawn at random.
 
     Members of a cluster may be as alike as they like. The score interval is that of the effective
@@ -70,15 +70,16 @@ def clustered_wilson(counts: Sequence[int], sizes: Sequence[int]) -> ConfidenceI
         counts: how many members of each cluster have it.
         sizes: how many each has; at least one.
     """
+    counts, sizes = np.asarray(counts, dtype=np.float64), np.asarray(sizes, dtype=np.float64)
     clusters = len(sizes)
     if not clusters:
         return wilson(0, 0)
-    shares = np.asarray(counts) / np.asarray(sizes)
+    shares = counts / sizes
     share, effective = float(shares.mean()), float(clusters)
     if clusters > 1 and 0 < share < 1:
         spread = float(shares.var(ddof=1)) / clusters * (_student(clusters - 1) / _Z) ** 2
         effective = max(share * (1 - share) / spread, effective) if spread else math.inf
-    size = min(effective, sum(sizes))
+    size = min(effective, float(sizes.sum()))
     return wilson(share * size, size)
 
 

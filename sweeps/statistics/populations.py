@@ -9,6 +9,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from seqcls.fields import language_fields
@@ -74,20 +75,29 @@ def language_shares(models: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
     beyond = models["outcome"].isin([Outcome.GENERALIZES, Outcome.FAILS_BEYOND])
     generalize = (models["outcome"] == Outcome.GENERALIZES).where(beyond).astype("Float64")
     known = models.assign(learned=models["learned"].astype("Float64"), generalize=generalize)
-    rows: list[dict[str, Any]] = []
-    for key, own in known.groupby(list(by), sort=True):
-        of_languages = own.groupby("language")[["learned", "generalize"]].agg(["sum", "count"])
-        if len(of_languages) < 2:
+    grouped = known.groupby([*by, "language"])
+    languages = grouped.size().rename("seeds").reset_index()
+    counts = {
+        part: (
+            grouped[part].sum().to_numpy(dtype=np.float64),
+            grouped[part].count().to_numpy(dtype=np.float64),
+        )
+        for part in ("learned", "generalize")
+    }
+    rows: list[list[Any]] = []
+    for places in languages.groupby(list(by), sort=True).indices.values():
+        if len(places) < 2:
             continue
-        row = {**dict(zip(by, key, strict=True)), "languages": len(of_languages), "seeds": len(own)}
-        for part in ("learned", "generalize"):
-            judged = of_languages[part][of_languages[part]["count"] > 0].astype(int)
-            share = clustered_wilson(judged["sum"].tolist(), judged["count"].tolist())
-            values = [share.value, share.low, share.high] if len(judged) else [math.nan] * 3
-            row |= dict(zip(_columns(part), [*values, len(judged)], strict=True))
+        first = languages.iloc[places[0]]
+        row = [*first[list(by)], len(places), int(languages["seeds"].to_numpy()[places].sum())]
+        for count, judged in counts.values():
+            own = places[judged[places] > 0]
+            share = clustered_wilson(count[own], judged[own])
+            row += [share.value, share.low, share.high] if len(own) else [math.nan] * 3
+            row.append(len(own))
         rows.append(row)
-    parts = [name for part in ("learned", "generalize") for name in _columns(part)]
-    return pd.DataFrame(rows, columns=[*by, "languages", "seeds", *parts])
+    columns = [name for part in counts for name in _columns(part)]
+    return pd.DataFrame(rows, columns=[*by, "languages", "seeds", *columns])
 
 
 def _columns(part: str) -> list[str]:

@@ -37,6 +37,14 @@ MOST_MODELS, MOST_POINTS = 1_000, 1_000
 Rows = Sequence[Mapping[Any, Any]]
 
 
+LANGUAGE = (
+    "task", "num_letters", "required_letters", "alphabet", "pattern", "formula", "group", "dataset",
+    "bracket_types", "max_depth", "num_tokens", "distinct", "base", "digit_order",
+    "operand_lengths", "replacement",
+)  # fmt: skip
+"""The fields that say which language it is, of the databases that are compared."""
+
+
 @dataclass(frozen=True)
 class Selection:
     """Which runs a surface is about, as its filters say."""
@@ -685,11 +693,21 @@ class Drawn:
                 "configurations": len(by_configuration(runs)),
             }  # fmt: skip
             came_to = configuration(runs, self.chosen.below, self.chosen.learned_at)
-            for name in (
-                "judged", "learned", "judged_beyond", "generalize", "learned_share",
-                "generalizing_share",
-            ):  # fmt: skip
+            for name in ("judged", "learned", "judged_beyond", "generalize"):
                 true[name] = came_to[name]
+            # Seeds of one language are no further languages: each counts by its own share.
+            languages: dict[str, list[Row]] = {}
+            for run in runs:
+                fields = self.facts.configs[run["config_id"]]
+                named = json.dumps([fields.get(x) for x in LANGUAGE])
+                languages.setdefault(named, []).append(run)
+            own = [
+                configuration(some, self.chosen.below, self.chosen.learned_at)
+                for some in languages.values()
+            ]
+            for name in ("learned_share", "generalizing_share"):
+                shares = [x[name] for x in own if x[name] is not None]
+                true[name] = float(np.mean(shares)) if shares else None
             for name, number in true.items():
                 self.value(f"cell {key}: {name}", row[name], number)
             wilson = true_of.wilson(failing, len(runs))

@@ -71,6 +71,10 @@ COMMANDS: dict[str, list[str]] = {
     "more to queue": [
         *("more", "done", "--budget", "2x", "--learned-at", "1", "--submit", "--db", "runs.db"),
     ],
+    "seeds": [
+        *("seeds", "done", "--until", "learned ± 10 %", "--most", "4", "--submit"),
+        *("--db", "runs.db"),
+    ],
     "sensitive": ["sensitive", "done/0", "--times", "1", "--db", "runs.db"],
 }
 """What changes files, by what is tried."""
@@ -78,7 +82,7 @@ COMMANDS: dict[str, list[str]] = {
 ONLY_READING = {
     *("engines", "runs", "errors", "predict", "compare", "theory", "cache", "dashboard", "status"),
     *("estimate", "draw", "shortcuts", "data", "explain", "family", "minimal", "rules", "states"),
-    *("patch", "ablate", "automaton", "verify", "check"),
+    *("patch", "ablate", "automaton", "verify", "check", "populations"),
 }
 """Commands that change no file but those of the cache."""
 

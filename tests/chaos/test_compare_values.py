@@ -141,6 +141,7 @@ def test_an_interval_that_is_another_is_a_difference(
 ) -> None:
     # Likewise one that is 90% instead of 95%.
     monkeypatch.setattr("sweeps.statistics.intervals.CONFIDENCE", 0.9)
+    monkeypatch.setattr("sweeps.statistics.intervals._Z", 1.645)
     one = Comparison("narrow", files["imported"], tmp_path, short=True)
     one.comparisons()
     assert any("interval" in x for x in one.ledger.differences)

@@ -36,13 +36,12 @@ def test_a_newcomer_learns_which_copying_models_fail_and_on_what(
         main = page.get_by_test_id("stMain")
         page.get_by_text("Launch a sweep").click()
         choose(page, "task", "copy")
-        # Said before anything is launched: what is other than in the model that it starts from.
-        expect(main).to_contain_text("hidden_size 2 → 32")
         choose(page, "architecture", "gru")
+        # Said before anything is launched: what is other than in the model that it starts from.
         expect(main).to_contain_text("architecture transformer → gru")
         choose(page, "More settings: training", "max_num_epochs")
         choose(page, "max_num_epochs", "1")
-        expect(main).to_contain_text("max_num_epochs 30 → 1")
+        expect(main).to_contain_text("max_num_epochs 50 → 1")
         seeds = main.get_by_role("textbox", name="Model seeds", include_hidden=True)
         seeds.click()
         seeds.fill("2")

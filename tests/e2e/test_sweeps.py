@@ -17,9 +17,22 @@ TRAINING_SECONDS = 240
 """Enough for a slow machine that has to compile first."""
 
 
+def start_from_report(page: Page) -> None:
+    """Chooses the report's model, which trains in a moment."""
+    main = page.get_by_test_id("stMain")
+    main.get_by_role("combobox", name="Start from", include_hidden=True).click()
+    page.keyboard.type("The report")
+    page.keyboard.press("Enter")
+    expect(main.get_by_role("textbox", name="Model seeds", include_hidden=True)).to_have_value(
+        "0..7"
+    )
+    page.wait_for_function(AT_REST)
+
+
 def launch_own(page: Page, name: str, seeds: str, hidden_sizes: list[int], models: int) -> None:
     """Fills in the panel, first a size that is not the report's; launches with a double click."""
     page.get_by_text("Launch a sweep").click()
+    start_from_report(page)
     for label, text in (("Name", name), ("Model seeds", seeds)):
         page.get_by_role("textbox", name=label).fill(text)
         page.keyboard.press("Enter")
@@ -50,6 +63,7 @@ def launch_study(page: Page, seeds: str, axes: dict[str, str], models: int) -> i
     page.evaluate("clicks = 0; addEventListener('pointerdown', () => { clicks += 1 }, true)")
     main = page.get_by_test_id("stMain")
     page.get_by_text("Launch a sweep").click()
+    start_from_report(page)
     box = page.get_by_role("textbox", name="Model seeds")
     box.click()
     box.fill(seeds)

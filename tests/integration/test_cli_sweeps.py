@@ -179,11 +179,11 @@ def test_reading_a_specification_is_shown_to_go_on(
 def test_a_batch_that_does_not_fit_is_warned_of_with_the_estimate(
     tmp_path: Path, db: tuple[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("sweeps.work.machine.machine_bytes", lambda: 10**10)
+    monkeypatch.setattr("sweeps.work.machine.machine_bytes", lambda: 10**9)
     path = tmp_path / "large.toml"
     path.write_text(
         'name = "large"\nmodel_seeds = "0..0"\n[fixed]\narchitecture = "lstm"\nreadout = "last"\n'
-        "train_size = 1_000_000\ntrain_batch_size = 1_000_000\ntrain_max_length = 10_000\n"
+        "train_size = 100_000\ntrain_batch_size = 100_000\ntrain_max_length = 10_000\n"
     )
     status, said = seqcls("estimate", str(path), *db)
-    assert (status, "about 40.0 GB of memory" in said) == (0, True)
+    assert (status, "about 4.0 GB of memory" in said) == (0, True)

@@ -130,7 +130,7 @@ def test_a_language_of_mlregtest_is_read_from_its_training_strings_or_its_folder
         *[("test", False)] * 3,
     ]
     assert read_dataset(path.parent).digest == language.digest
-    assert Dataset.from_bytes(language.to_bytes()).digest == language.digest
+    assert datasets.unpack(language.to_bytes()).digest == language.digest
     # Numbered tests are those with names; without a border the content is another.
     names = {"TestSR": "Test1", "TestLR": "Test2", "TestSA": "Test3", "TestLA": "Test4"}
     for part, content in LANGUAGE.items():

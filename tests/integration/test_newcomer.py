@@ -193,13 +193,6 @@ def test_the_rest_of_the_commands_work(
     assert question.json("status")[0]["done"] == 2
 
 
-def test_the_figures_of_a_model_by_counts_are_drawn_for_any_language(
-    even: Question, tmp_path: Path
-) -> None:
-    said = even.said("figures", "even/0", "aab", "--out", str(tmp_path / "figures"))
-    assert "files" in said
-
-
 def test_a_language_without_positive_strings_is_refused_by_name(tmp_path: Path) -> None:
     never = Question("never", {**EVEN, "formula": "a < 0"}, tmp_path)
     assert "positive" in never.refusal("submit", str(never.spec))

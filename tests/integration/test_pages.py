@@ -499,7 +499,7 @@ def test_the_page_of_a_model_puts_the_filters_away_and_keeps_them(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     app = open_app(monkeypatch, SHIPPED, "model", run="5", seed="2")
-    assert "Filters for other pages" in [panel.label for panel in app.expander]
+    assert "Thresholds, and filters for other pages" in [panel.label for panel in app.expander]
     assert app.multiselect(key="seed").value == [2]
 
 

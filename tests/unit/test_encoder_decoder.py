@@ -297,13 +297,17 @@ COPY: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize("fields", [{}, {"dropout_rate": 0.02}], ids=["", "dropout"])
+@pytest.mark.parametrize(
+    "fields", [{}, {"dropout_rate": 0.02, "max_num_epochs": 2}], ids=["", "dropout"]
+)
 def test_it_is_trained_to_write_and_in_a_group_as_alone(fields: dict[str, Any]) -> None:
     problem = resolve(configuration({**COPY, "positions": "relative", **fields}))
     assert choose_engine(problem).name == "strings"
     member, _ = train_group([(problem, 0), (problem, 1)])
     (alone,) = train_group([(problem, 0)])
     assert member.train_losses == alone.train_losses
+    if fields:
+        return
     assert member.train_losses[-1] < 0.4 * member.train_losses[0]
     strings = problem_examples(problem).strings
     assert TrainedModel(problem, member.kept_weights).outputs(strings).wrong.mean() < 0.5

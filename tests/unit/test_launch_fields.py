@@ -54,6 +54,14 @@ def test_only_settings_that_the_task_reads_are_offered() -> None:
     assert "bracket_types" not in chosen(task=["dyck", "parity"])
 
 
+def test_what_is_offered_for_a_random_language_can_be_had() -> None:
+    assert {"language_class", "width", "tier_size", "language_seed"} <= chosen(task="subregular")
+    fields = {"task": "subregular", "language_class": "TLTT", "alphabet_size": 16}
+    for field in ("width", "threshold", "tier_size", "language_seed"):
+        for value in options(field, lambda name: [default_value(name, "subregular")]):
+            configuration({**fields, field: value})
+
+
 def test_only_settings_that_the_network_reads_are_offered() -> None:
     assert {"positions", "num_attention_heads", "no_attend_cls"} <= chosen()
     assert "position_range" not in chosen()

@@ -42,11 +42,10 @@ def test_the_interval_over_languages_holds_the_share_however_alike_their_seeds_a
 
 def test_seeds_that_agree_tell_no_more_than_one_and_those_that_do_not_no_more_than_all() -> None:
     agree = clustered_wilson([3, 3, 0, 3, 0, 3], [3] * 6)
-    assert (agree.value, agree.low, agree.high) == (
-        pytest.approx(4 / 6),
-        pytest.approx(wilson(4, 6).low),
-        pytest.approx(wilson(4, 6).high),
-    )
+    of_languages = wilson(4, 6)
+    assert agree.value == pytest.approx(4 / 6)
+    assert agree.low == pytest.approx(of_languages.low)
+    assert agree.high == pytest.approx(of_languages.high)
     assert clustered_wilson([3] * 6, [3] * 6) == wilson(6, 6)
     assert clustered_wilson([1] * 6, [2] * 6) == wilson(6, 12)
     assert clustered_wilson([2], [4]) == wilson(0.5, 1)

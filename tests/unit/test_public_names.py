@@ -25,7 +25,7 @@ PUBLIC = {
         *("Words", "examples_of", "kind_name"),
     ],
     "seqcls.tasks": ["CountTask", "InputTask", "LanguageTask", "TASKS", "Task"],
-    "sweeps.datasets": ["FileContent", "read_content", "read_dataset"],
+    "sweeps.datasets": ["FileContent", "read_content", "read_dataset", "read_rows_or_automaton"],
     "seqcls.counts": ["counts_suffice"],
     "seqcls.pictures": ["COLUMNS", "Page", "ROWS", "glyphs_of"],
     "seqcls.sampling": ["SAMPLERS", "Sampler"],

@@ -1,6 +1,7 @@
 """Sweep specifications."""
 
 import datetime
+import json
 import math
 from collections.abc import Mapping
 from pathlib import Path
@@ -40,6 +41,12 @@ def test_axes_are_combined_on_top_of_what_is_fixed() -> None:
     ]  # fmt: skip
     assert {c.layer_norm_eps for c in configs} == {0.0}
     assert list(spec.model_seeds) == list(range(8))
+
+
+def test_an_axis_of_whole_numbers_may_be_a_range() -> None:
+    spec = parse_spec({**PLAIN, "axes": {"train_seed": "3..6", "hidden_size": [2, 4]}})
+    assert [c.train_seed for c in spec.configs()] == [3, 3, 4, 4, 5, 5, 6, 6]
+    assert spec.axes["train_seed"] == json.loads(spec.submitted)["axes"]["train_seed"]
 
 
 def test_configurations_stand_where_a_grid_will_not_do() -> None:
@@ -107,6 +114,15 @@ def test_a_configuration_may_have_model_seeds_of_its_own() -> None:
         ({"fixed": []}, "fixed=[]: expected a table"),
         ({"axes": {"hidden_size": 2}}, "axes: hidden_size=2: expected a list"),
         ({"axes": {"hidden_size": []}}, "axes: hidden_size=[]: expected a list"),
+        ({"axes": {"train_seed": "6..3"}}, "axes: train_seed=[]: expected a list"),
+        (
+            {"axes": {"train_seed": "0-3"}},
+            "axes: train_seed='0-3': expected a list of values, or a",
+        ),
+        (
+            {"axes": {"train_seed": f"0..{2**63}"}},
+            "axes: train_seed='0..9223372036854775808': expected at most 100,000; take fewer",
+        ),
         ({"axes": {"hidden_size": [2, 2]}}, "stands in it twice"),
         ({"axes": {"hidden_size": [0]}}, "sweep 's': hidden_size=0: expected greater"),
         ({"configurations": {}}, "expected tables, each written [[configurations]]"),

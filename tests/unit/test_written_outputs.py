@@ -271,9 +271,10 @@ def test_training_stops_when_all_is_right() -> None:
     assert trained.best_epoch == trained.epochs < 60
     validation = stream(problem.validation).epoch(0)
     assert score(problem, trained.kept_weights, validation).right.all()
-    without = resolve(configuration(fields))
+    one_more = trained.epochs + 1
+    without = resolve(configuration({**fields, "max_num_epochs": one_more}))
     (longer,) = train_group([(without, 0)])
-    assert longer.epochs > trained.epochs
+    assert longer.epochs == one_more
 
 
 def test_kinds_of_errors() -> None:

@@ -1,0 +1,316 @@
+"""What decides: the syntactic semigroup, or pairs of states of the minimal automaton.
+
+Letters that do the same to every state are one letter, and those that do nothing are neutral: a
+class on a tier is the class itself, where they are left out.
+"""
+
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+
+import numpy as np
+from jaxtyping import Bool, Int64
+
+from seqcls.errors import ConfigError
+from seqcls.monoids import MAX_STATES, Monoid, Table, components, is_acyclic, monoid_of
+from seqcls.subregular.classes import CLASSES, Letters, Membership, larger_classes
+from seqcls.subregular.widths import least_length, least_threshold, longest_forbidden
+
+
+class Subregular:
+    """The classes of one language, each decided when it is asked for."""
+
+    def __init__(self, automaton: Table) -> None:
+        """Takes the minimal automaton of the language.
+
+        Raises:
+            ConfigError: it has too many states.
+        """
+        if len(automaton.table) > MAX_STATES:
+            raise ConfigError(
+                f"its minimal automaton has {len(automaton.table):,} states, more than "
+                f"{MAX_STATES:,}"
+            )
+        self.start = automaton.start
+        self.accepting = automaton.accepting
+        columns, self.letters = np.unique(automaton.table.T, axis=0, return_index=True)
+        self.columns: Int64[np.ndarray, "letter state"] = columns
+        self.neutral = (columns == np.arange(columns.shape[1])).all(axis=1)
+        outside = (automaton.table == np.arange(len(automaton.table))[:, None]).all(axis=0)
+        self.tier: Letters = tuple(np.flatnonzero(~outside).tolist())
+        """The letters that change any state: the smallest tier."""
+        self.automaton = automaton
+        self.undecided: str | None = None
+        """Why some class was not decided, once the smallest ones are asked for."""
+        self._found: dict[str, Membership | None] = {}
+
+    @cached_property
+    def monoid(self) -> Monoid:
+        """The syntactic monoid."""
+        return monoid_of(self.automaton)
+
+    @cached_property
+    def smallest(self) -> tuple[Membership, ...]:
+        """The classes that it is in, without those that hold another of them; where some are not
+        decided, of the others.
+        """
+        larger: set[str] = set()
+        smallest = []
+        for name in CLASSES:
+            try:
+                if name not in larger and (found := self.find(name)) is not None:
+                    smallest.append(found)
+                    larger.update(larger_classes(name))
+            except ConfigError as error:
+                self.undecided = str(error)
+        return tuple(smallest)
+
+    @property
+    def missed(self) -> tuple[str, ...]:
+        """The classes next below the smallest ones."""
+        held = {found.name for found in self.smallest}
+        return tuple(name for name, known in CLASSES.items() if held & set(known.within))
+
+    def find(self, name: str) -> Membership | None:
+        """The language's membership in a class; None where it is not in it.
+
+        Raises:
+            ConfigError: that is not decided.
+        """
+        if name not in CLASSES:
+            raise ConfigError(f"class={name!r}: expected one of {', '.join(CLASSES)}")
+        if name not in self._found:
+            self._found[name] = self._decide(name)
+        return self._found[name]
+
+    def _decide(self, name: str) -> Membership | None:
+        on_tier = name.startswith("T")
+        base = name.removeprefix("T")
+        if on_tier and not self.neutral.any():
+            same = self.find(base)
+            return None if same is None else Membership(name, same.k, same.t, self.tier)
+        accepting = self.accepting != base.startswith("co")
+        k: int | None = None
+        t: int | None = None
+        match base.removeprefix("co"):
+            case "finite":
+                held = self._is_finite(accepting)
+            case "definite":
+                k = self._steps_together(np.ones(len(accepting), dtype=np.int64))
+                held = k is not None
+            case "SL":
+                live = self.live(accepting)
+                steps = self._steps_together(np.where(live, 0, -1), on_tier)
+                held = steps is not None
+                k = None if steps is None else steps + 1
+            case "SP":
+                held = self._is_j_trivial and self.deletion(accepting) is None
+                k = longest_forbidden(self.columns, self.start, accepting) if held else None
+            case "LT" | "LTT" as local:
+                held = self.find("SF") is not None and self.local_violation(local, on_tier) is None
+                k, t = self._width(local, on_tier) if held else (None, None)
+            case "PT":
+                held = self._is_j_trivial
+                k = least_length(self.columns, self.start, self.accepting) if held else None
+            case "PLT":
+                held = self.find("SF") is not None and self.dot_depth_violation(on_tier) is None
+            case "SF":
+                held = self.monoid.is_aperiodic
+            case "quasi-aperiodic":
+                held = self.monoid.is_quasi_aperiodic()
+            case "Zp":
+                k = len(self.monoid.elements)
+                held = self.monoid.is_cyclic_group and all(k % x for x in range(2, k)) and k > 1
+            case "solvable":
+                held = self.monoid.is_solvable()
+            case _:
+                held = True
+        return Membership(name, k, t, self.tier if on_tier else None) if held else None
+
+    def columns_of(self, on_tier: bool) -> Int64[np.ndarray, "letter state"]:
+        """Where letters lead; without those that do nothing, if there is a tier."""
+        return self.columns[~self.neutral] if on_tier else self.columns
+
+    def live(self, accepting: Bool[np.ndarray, " state"]) -> Bool[np.ndarray, " state"]:
+        """From which states one of these is reached."""
+        live, before = accepting, None
+        while before is None or (live != before).any():
+            live, before = live | live[self.columns].any(axis=0), live
+        return live
+
+    def _is_finite(self, accepting: Bool[np.ndarray, " state"]) -> bool:
+        live = self.live(accepting)
+        states, before = np.flatnonzero(live), -1
+        while len(states) not in (0, before):
+            before = len(states)
+            states = np.unique(self.columns[:, states])
+            states = states[live[states]]
+        return not len(states)
+
+    def _steps_together(
+        self, groups: Int64[np.ndarray, " state"], on_tier: bool = False
+    ) -> int | None:
+        """After how many letters at most no two states of one group are in one group; -1 is none.
+
+        None where some strings of every length keep two apart.
+        """
+        for column in self.columns_of(on_tier):
+            kept = groups[(column == np.arange(len(column))) & (groups >= 0)]
+            if len(np.unique(kept)) < len(kept):
+                return None
+        before, steps = None, 0
+        for apart in self.apart_after(groups, on_tier):
+            if not apart.any():
+                return steps
+            if before is not None and (apart == before).all():
+                return None
+            before, steps = apart, steps + 1
+        return steps
+
+    def apart_after(
+        self, groups: Int64[np.ndarray, " state"], on_tier: bool
+    ) -> Iterator[Bool[np.ndarray, "state state"]]:
+        """Which two states of one group some strings of 0 letters, of 1, of 2 ... lead to from two
+        of one group, all the way.
+        """
+        within = (groups[:, None] == groups) & (groups >= 0) & ~np.eye(len(groups), dtype=bool)
+        columns, apart = self.columns_of(on_tier), within
+        while True:
+            yield apart
+            first, second = np.nonzero(apart)
+            apart = np.zeros_like(within)
+            apart[columns[:, first], columns[:, second]] = True
+            apart &= within
+
+    def deletion(self, accepting: Bool[np.ndarray, " state"]) -> tuple[int, int, Letters] | None:
+        """A state, a letter and a string: with the letter it is accepted, without it is not."""
+        letters, states = np.nonzero(self.columns != np.arange(len(accepting)))
+        pairs = zip(self.columns[letters, states].tolist(), states.tolist(), strict=True)
+        found = self.search(list(pairs), accepting[:, None] & ~accepting)
+        if found is None:
+            return None
+        return int(states[found[0]]), int(self.letters[letters[found[0]]]), found[1]
+
+    def search(
+        self, pairs: Sequence[tuple[int, int]], goal: Bool[np.ndarray, "state state"]
+    ) -> tuple[int, Letters] | None:
+        """The number of a pair of states, and a shortest string that leads from it to a goal."""
+        states = len(goal)
+        first = np.array([one * states + other for one, other in pairs], dtype=np.int64)
+        # Of each pair that is met, the one before it and the letter; -2 where it was not met.
+        before = np.full(states**2, -2)
+        by = np.zeros(states**2, dtype=np.int64)
+        codes = np.unique(first)
+        before[codes] = -1
+        while len(codes):
+            if len(met := codes[goal.ravel()[codes]]):
+                code, word = int(met[0]), []
+                while before[code] >= 0:
+                    word.append(int(self.letters[by[code]]))
+                    code = int(before[code])
+                return int(np.flatnonzero(first == code)[0]), tuple(reversed(word))
+            one, other = np.divmod(codes, states)
+            after = (self.columns[:, one] * states + self.columns[:, other]).ravel()
+            fresh = np.flatnonzero(before[after] == -2)
+            reached, places = np.unique(after[fresh], return_index=True)
+            by[reached], origin = np.divmod(fresh[places], len(codes))
+            before[reached] = codes[origin]
+            codes = reached
+        return None
+
+    @cached_property
+    def _is_j_trivial(self) -> bool:
+        return is_acyclic(self.monoid.following) and is_acyclic(self.monoid.preceding)
+
+    def idempotents(self, on_tier: bool) -> Int64[np.ndarray, " idempotent"]:
+        """Those of the syntactic semigroup. The monoid's 1 is among them if a letter is neutral."""
+        products = self.monoid.products
+        idempotents = np.flatnonzero(products.diagonal() == np.arange(len(products)))
+        return idempotents[idempotents > 0] if on_tier or not self.neutral.any() else idempotents
+
+    def local_violation(self, name: str, on_tier: bool) -> tuple[int, ...] | None:
+        """Elements that break the identity of LT, or of LTT: e, f, a, u, b."""
+        products = self.monoid.products
+        idempotents = self.idempotents(on_tier)
+        # Those of one J-class have isomorphic local monoids: one of each is enough.
+        _, classes = components(np.hstack([self.monoid.following, self.monoid.preceding]))
+        idempotents = idempotents[np.unique(classes[idempotents], return_index=True)[1]]
+        for e in idempotents:
+            local = np.unique(products[products[e], e])
+            table = products[np.ix_(local, local)]
+            different = table != table.T
+            if different.any():
+                a, b = local[np.argwhere(different)[0]]
+                return int(e), int(e), int(a), int(e), int(b)
+            if name == "LT" and (table.diagonal() != local).any():
+                a = local[table.diagonal() != local][0]
+                return int(e), int(e), int(a), int(e), int(a)
+        for e in idempotents if name == "LTT" else ():
+            for f in idempotents[idempotents != e]:
+                there = np.unique(products[products[e], f])
+                for u in np.unique(products[products[f], e]):
+                    table = products[np.ix_(products[there, u], there)]
+                    different = table != table.T
+                    if different.any():
+                        a, b = there[np.argwhere(different)[0]]
+                        return int(e), int(f), int(a), int(u), int(b)
+        return None
+
+    def dot_depth_violation(self, on_tier: bool) -> tuple[int, int, int, int] | None:
+        """Two states r, s of one strong component and elements q, p of one L-class with r q ≠ s p,
+        though idempotents e and f are such that r e = r, e q = q, s f = s, f p = p.
+
+        That none are is Knast's condition: as r is r (x y)ⁿ for any way x to s and back by y, and
+        q is (z t)ⁿ q likewise.
+        """
+        monoid = self.monoid
+        elements = monoid.elements
+        size, states = elements.shape
+        idempotents = self.idempotents(on_tier)
+        linked = np.zeros((states, size), dtype=bool)
+        rows, columns = np.nonzero((elements[idempotents] == np.arange(states)).T)
+        columns = idempotents[columns]
+        while len(rows):
+            linked[rows, columns] = True
+            fresh = np.zeros_like(linked)
+            fresh[rows[:, None], monoid.following[columns]] = True
+            rows, columns = np.nonzero(fresh & ~linked)
+        states_of, elements_of = np.nonzero(linked)
+        _, strong = components(self.columns.T)
+        number, left = components(monoid.preceding)
+        keys = strong[states_of] * number + left[elements_of]
+        reached = elements[elements_of, states_of]
+        order = np.lexsort([reached, keys])
+        first, second = order[:-1], order[1:]
+        broken = np.flatnonzero((keys[first] == keys[second]) & (reached[first] != reached[second]))
+        if not len(broken):
+            return None
+        one, other = first[broken[0]], second[broken[0]]
+        return (
+            int(states_of[one]),
+            int(states_of[other]),
+            int(elements_of[one]),
+            int(elements_of[other]),
+        )
+
+    def _width(self, name: str, on_tier: bool) -> tuple[int | None, int | None]:
+        """The least width, and the least number that is counted up to at it; None: not found."""
+        _, strong = components(self.columns.T)
+        steps = self._steps_together(strong, on_tier)
+        assert steps is not None
+        k = steps + 1
+        while True:
+            try:
+                t = self.threshold(k, on_tier, 1 if name == "LT" else None)
+            except ConfigError:
+                return None, None
+            if t is not None:
+                return k, t if name == "LTT" else None
+            k += 1
+
+    def threshold(self, k: int, on_tier: bool, most: int | None = None) -> int | None:
+        """The least t such that factors of width k, counted up to t, decide; None: there is none.
+
+        Raises:
+            ConfigError: there are too many factors.
+        """
+        return least_threshold(self.columns_of(on_tier), self.start, k, most)

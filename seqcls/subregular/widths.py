@@ -1,0 +1,308 @@
+"""The least widths, numbers and lengths with which a language is in a class that it is in.
+
+Factors of one width make a graph: strings are walks from a vertex, their first k - 1 letters, and
+each factor of k letters leads from the k - 1 before its last letter to its last k - 1.
+"""
+
+import math
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from typing import Generic, TypeVar
+
+import numpy as np
+from jaxtyping import Bool, Int64
+
+from seqcls.errors import ConfigError
+from seqcls.monoids import components
+
+MAX_FACTORS = 300_000
+"""The most factors of one width, times states, among which the least width is sought."""
+
+MAX_COUNTS = 3_000
+"""The most numbers in which factors of one width occur, counted up to t."""
+
+MAX_SUBSEQUENCES = 500
+"""The most least subsequences that decide a language."""
+
+MAX_STRETCHES = 100_000
+"""The most stretches of letters that are followed for the least k of a piecewise testable one."""
+
+Columns = Int64[np.ndarray, "letter state"]
+"""Where letters lead; no two of them do the same."""
+State = TypeVar("State", bound=Hashable)
+Node = tuple[int, int]
+"""A strong component of states and vertices, and one of the vertices alone."""
+Move = tuple[int, Node]
+"""A factor that counts, and where it leads."""
+
+
+def least_threshold(columns: Columns, start: int, k: int, most: int | None = None) -> int | None:
+    """The least t such that factors of width k, counted up to t, decide; None: no such t, or
+    none up to the most.
+
+    In the product of the graph with the automaton, a factor counts if it ever leaves a strong
+    component, or if no others lead back. If a component has two states of one vertex, strings that
+    go back and forth between them tell that no t is enough. Else what does not count changes no
+    component, and can be put in as often as anyone likes: so t is enough if and only if the
+    numbers of those that count, up to t, and the last vertex give the component.
+
+    Raises:
+        ConfigError: there are too many factors.
+    """
+    if (walks := _walks(columns, start, k)) is None:
+        return None
+    for t in range(1, (most or columns.shape[1]) + 1):
+        if (alike := _alike(*walks, t)) is None:
+            return t
+        if alike[0] == alike[1]:
+            return None
+    return None
+
+
+def _walks(
+    columns: Columns, start: int, k: int
+) -> tuple[list[Node], dict[Node, list[Move]]] | None:
+    """Where strings begin, and where factors that count lead; None: two states of one vertex."""
+    letters, states = columns.shape
+    vertices = letters ** (k - 1)
+    if vertices * states > MAX_FACTORS:
+        raise ConfigError(f"there are more than {MAX_FACTORS:,} factors of width {k}")
+    occurs = np.ones((1, states), dtype=bool)
+    first = np.array([start])
+    for _ in range(k - 1):
+        vertex, state = np.nonzero(occurs)
+        occurs = np.zeros((len(occurs) * letters, states), dtype=bool)
+        for letter in range(letters):
+            occurs[vertex * letters + letter, columns[letter, state]] = True
+        first = columns[:, first].T.ravel()
+    vertex, state = np.nonzero(occurs)
+    numbers = np.zeros(occurs.shape, dtype=np.int64)
+    numbers[vertex, state] = np.arange(len(vertex))
+    factors = vertex[:, None] * letters + np.arange(letters)
+    following = numbers[factors % vertices, columns[:, state].T]
+    _, strong = components(following)
+    if len(np.unique(strong * vertices + vertex)) < len(vertex):
+        return None
+    counted = np.zeros(vertices * letters, dtype=bool)
+    counted[factors[strong[following] != strong[:, None]]] = True
+    before, after = np.arange(len(counted)) // letters, np.arange(len(counted)) % vertices
+    # A factor that counts leads nowhere here.
+    other = np.where(counted, before, after).reshape(vertices, letters)
+    _, places = components(other)
+    counted |= places[before] != places[after]
+    moves: dict[Node, list[Move]] = {}
+    rows, chosen = np.nonzero(counted[factors])
+    ends = following[rows, chosen]
+    edges = np.unique(
+        np.column_stack(
+            [
+                strong[rows], places[vertex[rows]], factors[rows, chosen],
+                strong[ends], places[vertex[ends]],
+            ]
+        ),
+        axis=0,
+    )  # fmt: skip
+    for component, place, factor, *after_it in edges.tolist():
+        moves.setdefault((component, place), []).append((factor, (after_it[0], after_it[1])))
+    at_first = numbers[np.arange(vertices), first]
+    starts = np.unique(np.column_stack([strong[at_first], places]), axis=0)
+    # Components are numbered from the last: the earliest begin, as most others follow them.
+    return [(pair[0], pair[1]) for pair in reversed(starts.tolist())], moves
+
+
+def _alike(
+    starts: list[Node], moves: dict[Node, list[Move]], t: int
+) -> tuple[Counter[int], Counter[int]] | None:
+    """How often what counts occurs in two walks that end in different components, though they
+    begin and end at the same place and up to t they have as many of each; None if there are none.
+
+    Factors are looked at one by one, those that tell apart walks that were alike so far.
+
+    Raises:
+        ConfigError: there are too many numbers.
+    """
+    looked_at: list[int] = []
+    while (walks := _undecided(starts, moves, t, looked_at)) is not None:
+        one, other = walks
+        apart = {x: abs(min(one[x], t) - min(other[x], t)) for x in one | other}
+        if not any(apart.values()):
+            return walks
+        looked_at.append(max(apart, key=lambda x: (apart[x], one[x] + other[x])))
+    return None
+
+
+def _undecided(
+    starts: list[Node], moves: dict[Node, list[Move]], t: int, looked_at: list[int]
+) -> tuple[Counter[int], Counter[int]] | None:
+    """Likewise two walks with as many of each factor that is looked at."""
+    covered: set[Node] = set()
+    units = {factor: (t + 1) ** place for place, factor in enumerate(looked_at)}
+    left = {node[0] for node, steps in moves.items() if any(x[0] != node[0] for _, x in steps)}
+    ends = Counter(x[0] for steps in moves.values() for _, x in steps if x[0] not in left)
+    last = max(ends, key=lambda component: ends[component], default=-1)
+    for start in starts:
+        if start in covered or start[0] == last:
+            continue
+        first = (start[1], 0)
+        reached = {first: (start[0], first, -1)}
+        queue, ended = [first], list[tuple[int, int]]()
+        for keys in (queue, ended):
+            # Of walks that have come to the last component, which they never leave, only those
+            # go on that may still have the numbers of one that has not.
+            numbers = {counts for _, counts in queue} if keys is ended else set()
+            within: dict[int, bool] = {}
+            bounds = np.array([[x // unit % (t + 1) for unit in units.values()] for x in numbers])
+            for key in keys:
+                place, counts = key
+                node = (reached[key][0], place)
+                covered.add(node)
+                for factor, (component, after) in moves.get(node, ()):
+                    unit = units.get(factor, 0)
+                    full = not unit or counts // unit % (t + 1) == t
+                    to = (after, counts if full else counts + unit)
+                    if to in reached:
+                        if reached[to][0] != component:
+                            one, other = _factors_of(reached, key), _factors_of(reached, to)
+                            return Counter([*one, factor]), Counter(other)
+                        continue
+                    if keys is ended and to[1] not in within:
+                        own = [to[1] // unit % (t + 1) for unit in units.values()]
+                        within[to[1]] = bool((bounds >= own).all(axis=1).any())
+                    if keys is ended and not within[to[1]]:
+                        continue
+                    reached[to] = (component, key, factor)
+                    (ended if component == last else queue).append(to)
+                if len(reached) > MAX_COUNTS:
+                    raise ConfigError(f"there are more than {MAX_COUNTS:,} numbers of factors")
+    return None
+
+
+def _factors_of(
+    reached: Mapping[tuple[int, int], tuple[int, tuple[int, int], int]], key: tuple[int, int]
+) -> Iterator[int]:
+    while (step := reached[key])[2] >= 0:
+        yield step[2]
+        key = step[1]
+
+
+def least_length(columns: Columns, start: int, accepting: Bool[np.ndarray, " state"]) -> int | None:
+    """The least k of a piecewise testable language; None where finding it takes too long.
+
+    Two strings with the same subsequences of up to k letters are in it or not if and only if
+    those are that differ by one letter, u v and u a v. These have the same if and only if
+    u ends in p, and v begins with q, p + q = k, stretches such that each, going away from the
+    a, has all letters of the one before, and the first an a (Simon 1975). So k is one more
+    than the most stretches about a letter that matters.
+    """
+    states = len(accepting)
+    before: list[list[tuple[int, int]]] = [[] for _ in range(states)]
+    for letter, state in zip(*np.nonzero(columns >= 0), strict=True):
+        before[columns[letter, state]].append((1 << int(letter), int(state)))
+    rows = columns.T.tolist()
+
+    def to_start(state: int) -> Iterator[tuple[int, int]]:
+        yield from before[state]
+
+    def apart(pair: tuple[int, int]) -> Iterator[tuple[int, tuple[int, int]]]:
+        for letter, after in enumerate(zip(rows[pair[0]], rows[pair[1]], strict=True)):
+            if after[0] != after[1]:
+                yield 1 << letter, after
+
+    def differ(pair: tuple[int, int]) -> bool:
+        return bool(accepting[pair[0]] != accepting[pair[1]])
+
+    ahead = _Stretches(to_start, lambda state: state == start)
+    behind = _Stretches(apart, differ)
+    try:
+        return 1 + max(
+            (
+                ahead.most(state, 1 << letter, 0) + behind.most((state, after), 1 << letter, 0)
+                for state in range(states)
+                for letter, after in enumerate(rows[state])
+                if after != state
+            ),
+            default=0,
+        )
+    except (ConfigError, RecursionError):
+        return None
+
+
+class _Stretches(Generic[State]):
+    """The most stretches of a walk over letters, of which each has all letters of the last."""
+
+    def __init__(
+        self,
+        steps: Callable[[State], Iterable[tuple[int, State]]],
+        ends: Callable[[State], bool],
+    ) -> None:
+        self._steps = steps
+        self._ends = ends
+        self._after: dict[State, list[tuple[int, State]]] = {}
+        self._most: dict[tuple[State, int, int], float] = {}
+
+    def most(self, state: State, last: int, own: int) -> float:
+        """As many as can still follow, to an end; -inf where none is reached.
+
+        Args:
+            state: where the walk is.
+            last: the letters of the last stretch, as bits.
+            own: those of this one so far.
+        """
+        key = (state, last, own)
+        if key in self._most:
+            return self._most[key]
+        if len(self._most) > MAX_STRETCHES:
+            raise ConfigError(f"there are more than {MAX_STRETCHES:,} stretches")
+        if state not in self._after:
+            self._after[state] = list(self._steps(state))
+        most = 0 if self._ends(state) else -math.inf
+        for letter, after in self._after[state]:
+            letters = own | letter
+            if not last & ~letters:
+                more = 1 + self.most(after, letters, 0)
+            elif letters != own or after != state:
+                more = self.most(after, last, letters)
+            else:
+                continue
+            if more > most:
+                most = more
+        self._most[key] = most
+        return most
+
+
+def longest_forbidden(
+    columns: Columns, start: int, accepting: Bool[np.ndarray, " state"]
+) -> int | None:
+    """The least k of a strictly piecewise language: the most letters of the subsequences that no
+    string in it has, of those that hold no other; None where there are too many.
+    """
+    least: dict[int, list[str] | None] = {}
+
+    def below(state: int) -> list[str] | None:
+        if state not in least:
+            found = {"" for _ in range(1) if not accepting[state]}
+            for letter, column in enumerate(columns):
+                after = int(column[state])
+                if found == {""} or after == state:
+                    continue
+                if (rest := below(after)) is None:
+                    least[state] = None
+                    return None
+                found |= {chr(letter) + x for x in rest}
+            kept: list[str] = []
+            for word in sorted(found, key=len):
+                if not any(_is_subsequence(x, word) for x in kept):
+                    kept.append(word)
+            least[state] = kept if len(kept) <= MAX_SUBSEQUENCES else None
+        return least[state]
+
+    try:
+        found = below(start)
+    except RecursionError:
+        return None
+    return None if found is None else max([1, *map(len, found)])
+
+
+def _is_subsequence(word: str, text: str) -> bool:
+    letters = iter(text)
+    return all(letter in letters for letter in word)

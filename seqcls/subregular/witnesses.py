@@ -1,0 +1,191 @@
+"""Strings that show that a language is not in a class: the class cannot tell them apart."""
+
+from functools import cached_property
+from itertools import islice
+
+import numpy as np
+from jaxtyping import Bool, Int64
+
+from seqcls.monoids import components
+from seqcls.subregular.classes import ALIKE, Letters, Witness
+from seqcls.subregular.decisions import Subregular
+
+
+def find_witness(decided: Subregular, name: str, k: int = 2) -> Witness | None:
+    """Strings that show that a language is not in a class of width k; None where it is, or where
+    no few strings show it.
+    """
+    base = name.removeprefix("T")
+    strings = _Strings(decided, k, name != base)
+    if base in {"definite", "SL", "coSL"}:
+        found = strings.split(base)
+    elif base not in ALIKE or decided.find(name) is not None:
+        return None
+    elif base in {"SP", "coSP"}:
+        found = strings.shortened(base)
+    elif base == "SF" or decided.find("SF") is None:
+        name, found = "SF", strings.repeated()
+    elif base == "PT":
+        found = strings.turned()
+    elif base == "PLT":
+        found = strings.inserted()
+    else:
+        found = strings.swapped(base)
+    return None if found is None else Witness(name, k, *found)
+
+
+Found = tuple[tuple[Letters, ...], tuple[Letters, ...]]
+"""Strings in the language, and strings not in it."""
+
+
+class _Strings:
+    """What shows it, of each kind of class."""
+
+    def __init__(self, decided: Subregular, k: int, on_tier: bool) -> None:
+        self._decided = decided
+        self._k = k
+        self._on_tier = on_tier
+        self._differ = decided.accepting[:, None] != decided.accepting
+
+    def split(self, base: str) -> Found | None:
+        """Strings with the same k letters at their ends, or k - 1 on their ways to where they go
+        on: these lead two states to two.
+        """
+        decided, local = self._decided, base != "definite"
+        accepting = decided.accepting != (base == "coSL")
+        groups = np.where(decided.live(accepting) | (not local), 0, -1)
+        steps = self._k - local
+        apart = list(islice(decided.apart_after(groups, self._on_tier), steps + 1))
+        if not apart[-1].any():
+            return None
+        columns = decided.columns_of(self._on_tier)
+        letters = decided.letters[~decided.neutral] if self._on_tier else decided.letters
+        first, second = np.argwhere(apart[-1])[0].tolist()
+        ends: tuple[int, int] = (first, second)
+        word: Letters = ()
+        for before in reversed(apart[:-1]):
+            leads = (columns[:, :, None] == first) & (columns[:, None, :] == second)
+            letter, first, second = np.argwhere(leads & before)[0].tolist()
+            word = (int(letters[letter]), *word)
+        one, other = self._access[first] + word, self._access[second] + word
+        suffix = self._suffix(ends, self._differ)
+        if not accepting[self._run(decided.start, one + suffix)]:
+            one, other, ends = other, one, ends[::-1]
+        if not local:
+            return (one + suffix,), (other + suffix,)
+        further = self._suffix((ends[1], ends[1]), accepting[:, None] & accepting)
+        allowed, made = (one + suffix, other + further), (other + suffix,)
+        return (made, allowed) if base == "coSL" else (allowed, made)
+
+    def shortened(self, base: str) -> Found:
+        """A string, and the same without a letter."""
+        found = self._decided.deletion(self._decided.accepting != (base == "coSP"))
+        assert found is not None
+        state, letter, suffix = found
+        prefix = self._access[state]
+        return self._labeled((*prefix, letter, *suffix), prefix + suffix)
+
+    def repeated(self) -> Found:
+        """A string k times, and once more."""
+        monoid = self._decided.monoid
+        word = monoid.word(int(np.flatnonzero(~monoid.aperiodic)[0]))
+        return self._within(word * self._k, word * (self._k + 1))
+
+    def turned(self) -> Found:
+        """Strings with the same subsequences of up to k letters that make different elements: of
+        two elements of one R-class, or of one L-class, each is made of the other.
+        """
+        monoid = self._decided.monoid
+        for after, order in ((monoid.following, 1), (monoid.preceding, -1)):
+            _, classes = components(after)
+            several = np.flatnonzero(np.bincount(classes)[classes] > 1)
+            if len(several):
+                one, other = several[classes[several] == classes[several[0]]][:2].tolist()
+                there, back = self._path(after, one, other), self._path(after, other, one)
+                word = monoid.word(one)[::order] + (there + back) * self._k
+                return self._within(word[::order], (word + there)[::order])
+        raise AssertionError
+
+    def swapped(self, base: str) -> Found:
+        """Strings that break the identity of LT, or of LTT."""
+        violation = self._decided.local_violation(base, self._on_tier)
+        assert violation is not None
+        e, f, a, u, b = violation
+        before, behind = self._long(e), self._long(f)
+        first, middle, second = map(self._decided.monoid.word, (a, u, b))
+        if a == b:
+            return self._within(before + first + behind, (before + first) * 2 + behind)
+        middle = behind + middle + before
+        return self._within(
+            before + first + middle + second + behind, before + second + middle + first + behind
+        )
+
+    def inserted(self) -> Found:
+        """Strings that break Knast's identity at the states and elements that are found."""
+        found = self._decided.dot_depth_violation(self._on_tier)
+        assert found is not None
+        r, s, q, p = found
+        monoid, columns = self._decided.monoid, self._decided.columns.T
+        e, f = self._staying(r, q), self._staying(s, p)
+        x, y = self._path(columns, r, s), self._path(columns, s, r)
+        z, t = (self._path(monoid.preceding, *ends)[::-1] for ends in ((p, q), (q, p)))
+        before = self._access[r] + (e + x + f + y) * self._k + e
+        behind = (z + f + t + e) * self._k + monoid.word(q)
+        return self._labeled(before + behind, before + x + f + t + e + behind)
+
+    def _staying(self, state: int, element: int) -> Letters:
+        """A string that makes an idempotent which changes neither, before the element."""
+        monoid, idempotents = self._decided.monoid, self._decided.idempotents(self._on_tier)
+        keeps = monoid.elements[idempotents, state] == state
+        keeps &= monoid.products[idempotents, element] == element
+        return self._long(int(idempotents[keeps][0]))
+
+    def _long(self, idempotent: int) -> Letters:
+        """A string of at least k - 1 letters that makes an idempotent of the semigroup."""
+        neutral = self._decided.letters[self._decided.neutral]
+        word = self._decided.monoid.word(idempotent) or (int(neutral[0]),)
+        return word * max(1, -(-(self._k - 1) // len(word)))
+
+    def _within(self, one: Letters, other: Letters) -> Found:
+        """Two strings that make different elements, with what stands around them and tells."""
+        pairs = [(self._run(x, one), self._run(x, other)) for x in range(len(self._differ))]
+        found = self._decided.search(pairs, self._differ)
+        assert found is not None
+        prefix, suffix = self._access[found[0]], found[1]
+        return self._labeled(prefix + one + suffix, prefix + other + suffix)
+
+    def _labeled(self, one: Letters, other: Letters) -> Found:
+        accepts = self._decided.accepting[self._run(self._decided.start, one)]
+        return ((one,), (other,)) if accepts else ((other,), (one,))
+
+    def _suffix(self, pair: tuple[int, int], goal: Bool[np.ndarray, "state state"]) -> Letters:
+        found = self._decided.search([pair], goal)
+        assert found is not None
+        return found[1]
+
+    @cached_property
+    def _access(self) -> list[Letters]:
+        """A shortest string that leads to each state."""
+        words = self._walk(self._decided.columns.T, self._decided.start)
+        return [words[state] for state in range(len(self._differ))]
+
+    def _path(self, following: Int64[np.ndarray, "vertex letter"], start: int, end: int) -> Letters:
+        return self._walk(following, start)[end]
+
+    def _walk(
+        self, following: Int64[np.ndarray, "vertex letter"], start: int
+    ) -> dict[int, Letters]:
+        """The letters of a shortest walk to each vertex."""
+        words: dict[int, Letters] = {start: ()}
+        queue = [start]
+        for vertex in queue:
+            for letter, after in zip(self._decided.letters, following[vertex], strict=True):
+                if int(after) not in words:
+                    words[int(after)] = (*words[vertex], int(letter))
+                    queue.append(int(after))
+        return words
+
+    def _run(self, state: int, word: Letters) -> int:
+        for letter in word:
+            state = int(self._decided.automaton.table[state, letter])
+        return state

@@ -1,0 +1,202 @@
+"""Conditions on strings, such as "exactly 1 of (ab; without bc at the end)": as automata, in words.
+
+A condition says how many of its parts hold. A part is a pattern that occurs, a count of letters
+modulo a number, or another condition.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from seqcls.tasks.automaton import Automaton, explore, minimize
+
+States = tuple[int, ...]
+"""Of the automata of a condition's leaves."""
+
+Values = tuple[bool | None, ...]
+"""Whether each leaf holds; None where that is not decided yet."""
+
+START, END = "⊢", "⊣"
+"""Stand before and behind every string, so that a block of neighbors may be at either end."""
+
+
+@dataclass(frozen=True)
+class Pattern:
+    """Blocks of neighboring letters occur, one after another with anything between."""
+
+    blocks: tuple[str, ...]
+    times: int = 1
+    """How often at least, where it is one block; occurrences may overlap."""
+    tier: str = ""
+    """The letters that are read, all others left out; none: all are read."""
+    after: str = ""
+    """A block after the last of which they have to occur, where there is one."""
+
+    def explored(self, alphabet: str) -> Automaton:
+        """An automaton whose states are how many blocks were found, what is there of the next, and
+        what of `after`.
+        """
+        wanted = len(self.blocks) * self.times
+
+        def step(state: tuple[int, str, str], letter: str) -> tuple[int, str, str]:
+            found, read, last = state
+            if self.tier and letter not in self.tier + START + END:
+                return state
+            if self.after:
+                last = _begun(self.after, last + letter)
+                if last == self.after:
+                    return 0, "", _begun(self.after, last[1:])
+            if found == wanted:
+                return found, read, last
+            block = self.blocks[found % len(self.blocks)]
+            read = _begun(block, read + letter)
+            if read != block:
+                return found, read, last
+            # Another occurrence of a block may begin within it, the next block only after it.
+            rest = _begun(block, read[1:]) if found + 1 < wanted and self.times > 1 else ""
+            return found + 1, rest, last
+
+        return explore(
+            len(alphabet),
+            step((0, "", ""), START),
+            lambda state, letter: step(state, alphabet[letter]),
+            lambda state: step(state, END)[0] == wanted,
+        )
+
+    def words(self, *, tier: bool) -> str:
+        """What occurs, such as `ab 3 times`, `b at the end` or `a…b on the tier {a, b}`."""
+        text = "…".join(self.blocks)
+        places = {START: " at the start", END: " at the end"}
+        where = " and".join(place for sign, place in places.items() if sign in text)
+        often = f" {self.times} times" if self.times > 1 else ""
+        after = f" after the last {self.after}" if self.after else ""
+        on = f" on the tier {_braces(self.tier)}" if tier and self.tier else ""
+        return text.strip(START + END) + where + often + after + on
+
+
+def _begun(block: str, text: str) -> str:
+    """The longest end of a text with which a block begins."""
+    return next(text[i:] for i in range(len(text) + 1) if block.startswith(text[i:]))
+
+
+def _braces(tier: str) -> str:
+    return f"{{{', '.join(tier)}}}"
+
+
+@dataclass(frozen=True)
+class Sum:
+    """Letters, each with a weight, sum up to one of some remainders."""
+
+    weights: tuple[tuple[str, int], ...]
+    modulus: int
+    remainders: tuple[int, ...]
+
+    def explored(self, alphabet: str) -> Automaton:
+        """An automaton whose states are remainders."""
+        weights = [dict(self.weights).get(letter, 0) for letter in alphabet]
+        return explore(
+            len(alphabet),
+            0,
+            lambda state, letter: (state + weights[letter]) % self.modulus,
+            lambda state: state in self.remainders,
+        )
+
+    def words(self, *, tier: bool) -> str:
+        """The sum, such as `a + 2b equal to 0 or 1 modulo 3`."""
+        del tier
+        terms = (f"{weight if weight > 1 else ''}{letter}" for letter, weight in self.weights)
+        found = " or ".join(map(str, self.remainders))
+        return f"{' + '.join(terms)} equal to {found} modulo {self.modulus}"
+
+
+@dataclass(frozen=True)
+class Condition:
+    """So many of its parts hold."""
+
+    numbers: tuple[int, ...]
+    """How many may."""
+    parts: "tuple[Part, ...]"
+
+    def leaves(self) -> "Iterator[Pattern | Sum]":
+        """The patterns and sums in it, from left to right."""
+        for part in self.parts:
+            if isinstance(part, Condition):
+                yield from part.leaves()
+            else:
+                yield part
+
+    def decide(self, values: Iterator[bool | None]) -> bool | None:
+        """Whether it holds, by whether its leaves do; None where those that are None decide."""
+        held = [
+            part.decide(values) if isinstance(part, Condition) else next(values)
+            for part in self.parts
+        ]
+        least, most = held.count(True), len(held) - held.count(False)
+        found = {number in self.numbers for number in range(least, most + 1)}
+        return found.pop() if len(found) == 1 else None
+
+    def automaton(self, alphabet: str) -> Automaton | None:
+        """The minimal automaton; None where a leaf says nothing that the others do not."""
+        leaves = [leaf.explored(alphabet) for leaf in self.leaves()]
+        tables = [leaf.table.tolist() for leaf in leaves]
+        holds = [leaf.accepting.tolist() for leaf in leaves]
+        # Of a state that no letter changes it is known whether its leaf holds.
+        known = [
+            [value if set(row) == {state} else None for state, (row, value) in enumerate(each)]
+            for each in (zip(*pair, strict=True) for pair in zip(tables, holds, strict=True))
+        ]
+        columns = np.concatenate([leaf.table for leaf in leaves])
+        _, letters, kinds = np.unique(columns, axis=1, return_index=True, return_inverse=True)
+        decide = lru_cache(maxsize=None)(lambda values: self.decide(iter(values)))
+        met: dict[Values, bool] = {}
+
+        def step(states: States, kind: int) -> States:
+            if decide(_at(known, states)) is not None:
+                return states
+            letter = letters[kind]
+            return tuple(table[state][letter] for table, state in zip(tables, states, strict=True))
+
+        def accepts(states: States) -> bool:
+            values = _at(holds, states)
+            met[values] = bool(decide(values))
+            return met[values]
+
+        product = explore(len(letters), tuple(leaf.start for leaf in leaves), step, accepts)
+        for leaf in range(len(leaves)):
+            others = {(values[:leaf] + values[leaf + 1 :], held) for values, held in met.items()}
+            if len({values for values, _ in others}) == len(others):
+                return None
+        return minimize(product.table[:, kinds.ravel()], product.accepting)
+
+    def words(self, *, tier: bool) -> str:
+        """How many of which, such as `none of (ab; b at the end)`."""
+        parts = [part.words(tier=tier) for part in self.parts]
+        if len(parts) == 1:
+            return parts[0] if self.numbers == (1,) else f"without {parts[0]}"
+        return f"{_quantity(self.numbers, len(parts))} of ({'; '.join(parts)})"
+
+    def describe(self) -> str:
+        """The same, with the tier named once where it is that of all patterns."""
+        tiers = {getattr(leaf, "tier", "") for leaf in self.leaves()}
+        alone = len(tiers) == 1 and "" not in tiers
+        words = self.words(tier=not alone)
+        on = f" on the tier {_braces(tiers.pop())}" if alone else ""
+        return ("" if words.startswith("without ") else "with ") + words + on
+
+
+def _at(values: Sequence[Sequence[bool | None]], states: States) -> Values:
+    """The value of each leaf in its state."""
+    return tuple(own[state] for own, state in zip(values, states, strict=True))
+
+
+Part = Pattern | Sum | Condition
+
+
+def _quantity(numbers: tuple[int, ...], parts: int) -> str:
+    if numbers == tuple(range(numbers[0], parts + 1)):
+        return "all" if numbers[0] == parts else f"at least {numbers[0]}"
+    if numbers == tuple(range(numbers[-1] + 1)):
+        return "none" if numbers == (0,) else f"at most {numbers[-1]}"
+    return f"exactly {' or '.join(map(str, numbers))}"

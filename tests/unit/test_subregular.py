@@ -1,0 +1,278 @@
+"""Subregular classes: known languages, published ones, and small automata against definitions."""
+
+import itertools
+import random
+from collections import Counter
+from collections.abc import Hashable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from seqcls.errors import ConfigError
+from seqcls.monoids import MAX_STATES, Table
+from seqcls.subregular import (
+    CLASSES,
+    Subregular,
+    Witness,
+    belongs,
+    find_witness,
+    smallest_classes,
+)
+from seqcls.subregular.classes import ALIKE, Letters
+from seqcls.tasks.automaton import Automaton, minimize
+from seqcls.tasks.regular import minimal_automaton
+from sweeps.api.task_theory import theory
+
+PUBLISHED = Path(__file__).resolve().parents[1] / "assets" / "automata"
+
+EXAMPLES = {
+    "()": "finite, strictly piecewise (k = 1)",
+    "ab|ba": "finite, piecewise testable (k = 2)",
+    "(a|b)*": "cofinite, strictly piecewise (k = 1), the complement of strictly piecewise (k = 1)",
+    "(a|b)*aba": "definite (k = 3)",
+    "(ab)*": "strictly local (k = 2)",
+    "a(a|b)*": "strictly local (k = 2), the complement of strictly local (k = 2)",
+    "a*b*": "strictly local (k = 2), strictly piecewise (k = 2)",
+    "(a|b)*aa(a|b)*": "the complement of strictly local (k = 2)",
+    "(a|b|c)*a(a|b|c)*b(a|b|c)*": "the complement of strictly piecewise (k = 2), "
+    "the complement of strictly local (k = 2) on the tier a b",
+    "((a|b)*aa(a|b)*)&((a|b)*bb(a|b)*)": "locally testable (k = 2)",
+    "((a|b)*aa(a|b)*)&((a|b)*abab(a|b)*)|b*": "locally testable (k = 4)",
+    "(a|b)*aa(a|b)*bb(a|b)*": "piecewise locally testable",
+    "b*(aab*)?": "piecewise testable (k = 3), locally threshold testable (k = 2, t = 2)",
+    "(c*ac*bc*)*c*": "strictly local (k = 2) on the tier a b",
+    "b*ab*": "piecewise testable (k = 2), locally threshold testable (k = 1, t = 2), "
+    "strictly local (k = 2) on the tier a, "
+    "the complement of strictly local (k = 3) on the tier a",
+    "(a(ab)*b)*": "star-free",
+    "(aa)*": "quasi-aperiodic, counting modulo a prime (k = 2)",
+    "(b*ab*ab*a)*b*": "counting modulo a prime (k = 3)",
+    "(b*ab*ab*ab*a)*b*": "solvable groups",
+}
+
+
+def automaton(pattern: str) -> tuple[Automaton, str]:
+    letters = "".join(sorted(set(pattern) & set("abcd"))) or "ab"
+    return minimal_automaton(pattern, letters), letters
+
+
+@pytest.mark.parametrize("pattern", EXAMPLES)
+def test_a_language_is_in_its_smallest_classes(pattern: str) -> None:
+    made, letters = automaton(pattern)
+    found = ", ".join(each.describe(letters) for each in smallest_classes(made))
+    assert found == EXAMPLES[pattern]
+
+
+@pytest.mark.parametrize("pattern", EXAMPLES)
+@pytest.mark.parametrize("k", [1, 2, 3])
+def test_witnesses_look_alike_to_the_class_that_they_refute(pattern: str, k: int) -> None:
+    made, _ = automaton(pattern)
+    decided = Subregular(made)
+    for name in CLASSES:
+        witness = find_witness(decided, name, k)
+        if witness is not None:
+            assert_refutes(made, witness, decided.tier)
+
+
+def test_every_class_that_strings_refute_has_a_witness() -> None:
+    decided = Subregular(automaton("(a(ab)*b)*")[0])
+    for name in ALIKE:
+        assert (find_witness(decided, name) is None) == (name == "SF"), name
+    assert find_witness(Subregular(automaton("(aa)*")[0]), "SF") is not None
+
+
+@pytest.mark.parametrize("path", sorted(PUBLISHED.glob("*.att")), ids=lambda path: path.stem)
+def test_published_languages_are_in_the_class_of_their_name_and_in_no_smaller_one(
+    path: Path,
+) -> None:
+    _, tier, name, k, t, _ = path.stem.split(".")
+    (found,) = theory("automaton", path=str(path)).classes
+    assert found.name == name
+    assert found.k in (None, int(k))
+    assert found.t in (None, int(t))
+    assert found.tier is None or len(found.tier) == int(tier)
+
+
+def test_a_width_and_a_tier_at_most_are_asked_for() -> None:
+    made, _ = automaton("(c*ac*bc*)*c*")
+    assert belongs(made, "TSL", k=2, tier=[0, 1])
+    assert belongs(made, "TSL", k=3, tier=[0, 1, 2])
+    assert not belongs(made, "TSL", k=1)
+    assert not belongs(made, "TSL", tier=[0])
+    assert not belongs(made, "SL")
+    with pytest.raises(ConfigError, match="class='SLT': expected one of finite, cofinite"):
+        belongs(made, "SLT")
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_small_automata_are_decided_as_by_the_definitions(seed: int) -> None:
+    for made in random_automata(seed, 12):
+        for k in (1, 2, 3):
+            assert belongs(made, "LT", k) == decides(made, Factors(k, 1)), made.table
+            assert belongs(made, "PT", k) == decides(made, Subsequences(k)), made.table
+            assert belongs(made, "SL", k) == one_state_after(made, k - 1, True), made.table
+            assert belongs(made, "coSL", k) == one_state_after(made, k - 1, False), made.table
+        for k, t in ((1, 2), (1, 3), (2, 2), (2, 3)):
+            assert belongs(made, "LTT", k, t) == decides(made, Factors(k, t)), made.table
+        decided = Subregular(made)
+        for name in CLASSES:
+            witness = find_witness(decided, name, 2)
+            if witness is not None:
+                by_width = name.removeprefix("T") in {"definite", "SL", "coSL"}
+                assert by_width or decided.find(name) is None
+                assert_refutes(made, witness, decided.tier)
+
+
+def test_what_is_too_large_is_not_decided_in_one_line() -> None:
+    states = MAX_STATES + 1
+    table = np.minimum(np.arange(states)[:, None] + np.array([1, 1]), states - 1)
+    large = Automaton(table, np.arange(states) == states - 1)
+    with pytest.raises(ConfigError, match="has 2,001 states, more than 2,000"):
+        smallest_classes(large)
+
+
+def test_theory_names_the_class_its_source_and_strings_that_refute_smaller_ones() -> None:
+    said = theory("regular", alphabet="abc", pattern="(c*ac*bc*)*c*")
+    (found,) = said.classes
+    assert (found.name, found.k, found.t, found.tier) == ("TSL", 2, None, ("a", "b"))
+    assert "strictly local (k = 2) on the tier a b" in said.language
+    assert "Heinz, Rawal & Tanner 2011" in found.source
+    assert [each.name for each in said.witnesses] == ["SL"]
+    assert said.witnesses[0].inside == ("c", "acb")
+    assert said.witnesses[0].outside == ("ac",)
+    assert theory("majority").classes == () == theory("copy").witnesses
+
+
+def accepts(made: Table, word: Letters) -> bool:
+    state = made.start
+    for letter in word:
+        state = made.table[state, letter]
+    return bool(made.accepting[state])
+
+
+def assert_refutes(made: Table, witness: Witness, tier: Letters) -> None:
+    """The strings have the labels that are said, and the class cannot tell them apart."""
+    assert all(accepts(made, word) for word in witness.inside)
+    assert not any(accepts(made, word) for word in witness.outside)
+    base = witness.name.removeprefix("T")
+    words = [*witness.inside, *witness.outside]
+    if base != witness.name:
+        words = [tuple(x for x in word if x in tier) for word in words]
+    seen = [occurring(word, witness.k) for word in words]
+    if base == "SL":
+        assert seen[2].keys() <= seen[0].keys() | seen[1].keys()
+    elif base == "coSL":
+        assert seen[0].keys() <= seen[1].keys() | seen[2].keys()
+    elif base == "LT":
+        assert seen[0].keys() == seen[1].keys()
+    elif base == "LTT":
+        assert seen[0] == seen[1]
+    elif base == "PT":
+        assert short(words[0], witness.k) == short(words[1], witness.k)
+    elif base in {"SP", "coSP"}:
+        one, other = words if base == "SP" else words[::-1]
+        letters = iter(one)
+        assert all(letter in letters for letter in other)
+    elif base == "definite":
+        assert words[0][-witness.k :] == words[1][-witness.k :]
+    elif base == "PLT":
+        assert in_order(words[0], witness.k) == in_order(words[1], witness.k)
+    else:
+        assert base == "SF"
+        assert set(words[0]) == set(words[1])
+
+
+def occurring(word: Letters, k: int) -> Counter[Hashable]:
+    """Factors of width k; those of a shorter string are the string."""
+    ends = ("⋊", *word, "⋉")
+    return Counter(ends[x : x + k] for x in range(len(ends) - k + 1)) or Counter([ends])
+
+
+def short(word: Letters, k: int) -> set[Letters]:
+    """Subsequences of up to k letters."""
+    found: set[Letters] = {()}
+    for letter in word:
+        found |= {(*x, letter) for x in found if len(x) < k}
+    return found
+
+
+def in_order(word: Letters, k: int) -> set[Hashable]:
+    """Pairs of factors of width k of which one begins after the other does."""
+    ends = ("⋊", *word, "⋉")
+    found = [ends[x : x + k] for x in range(len(ends) - k + 1)]
+    return set(itertools.combinations(found, 2)) | set(found)
+
+
+class Factors:
+    """What a string is to LT and LTT: how it begins and ends, and factors counted up to t."""
+
+    def __init__(self, k: int, t: int) -> None:
+        self.k, self.t = k, t
+        self.first: tuple[Letters, Letters, frozenset[tuple[Letters, int]]] = ((), (), frozenset())
+
+    def more(
+        self, seen: tuple[Letters, Letters, frozenset[tuple[Letters, int]]], letter: int
+    ) -> tuple[Letters, Letters, frozenset[tuple[Letters, int]]]:
+        beginning, end, counted = seen
+        if len(beginning) < self.k - 1:
+            beginning = (*beginning, letter)
+        end = (*end, letter)
+        if len(end) >= self.k:
+            numbers = dict(counted)
+            numbers[end] = min(self.t, numbers.get(end, 0) + 1)
+            counted, end = frozenset(numbers.items()), end[1:]
+        return beginning, end, counted
+
+
+class Subsequences:
+    """What a string is to PT."""
+
+    def __init__(self, k: int) -> None:
+        self.k = k
+        self.first: frozenset[Letters] = frozenset([()])
+
+    def more(self, seen: frozenset[Letters], letter: int) -> frozenset[Letters]:
+        return seen | {(*x, letter) for x in seen if len(x) < self.k}
+
+
+def decides(made: Table, looks: Factors | Subsequences) -> bool:
+    """Whether strings that are the same to a class lead to one state, of all there are."""
+    states: dict[Hashable, int] = {looks.first: made.start}
+    queue: list = [looks.first]
+    for seen in queue:
+        for letter, after in enumerate(made.table[states[seen]].tolist()):
+            more = looks.more(seen, letter)
+            if more not in states:
+                queue.append(more)
+            if states.setdefault(more, after) != after:
+                return False
+    return True
+
+
+def one_state_after(made: Table, length: int, accepting: bool) -> bool:
+    """Whether all strings of a length lead to one state from which one with a label goes on."""
+    live = made.accepting == accepting
+    for _ in live:
+        live = live | live[made.table].any(axis=1)
+    for word in itertools.product(range(made.table.shape[1]), repeat=length):
+        states = np.arange(len(live))
+        for letter in word:
+            states = np.unique(made.table[states, letter])
+        if np.count_nonzero(live[states]) > 1:
+            return False
+    return True
+
+
+def random_automata(seed: int, number: int) -> Iterator[Automaton]:
+    """Of three to five states and two letters, of which many lead on and never back."""
+    rng = random.Random(seed)
+    while number:
+        states = rng.randint(3, 5)
+        table = [[rng.randrange(states) for _ in range(2)] for _ in range(states)]
+        if rng.random() < 0.6:
+            table = [[max(state, x) for x in row] for state, row in enumerate(table)]
+        made = minimize(np.array(table), np.array([rng.random() < 0.5 for _ in range(states)]))
+        if len(made.table) > 2:
+            number -= 1
+            yield made
