@@ -271,7 +271,7 @@ REFUSED: dict[str, tuple[str | bytes, str]] = {
         "0 0 a a\n0 0 b b\n0 1 a a\n"
         + "".join(f"{x} {x + 1} {y} {y}\n" for x in range(1, 15) for y in "ab")
         + "15\n",
-        "made deterministic, its automaton has more than 10,000 states",
+        "nondeterministic, and its automaton has more than 10,000 states",
     ),
 }
 
