@@ -194,9 +194,9 @@ PINNED = {
     "TLT": "f149d8934724",
     "TLTT": "a48d54b0db52",
     "TPLT": "7393ffc7e2ec",
-    "SF": "ed3ecd183804",
+    "SF": "a714b5bee244",
     "Zp": "cbea8128e418",
-    "Reg": "58bf6dc3d2d5",
+    "Reg": "0d6144ab53bb",
 }
 
 
