@@ -62,7 +62,7 @@ LONG_ALONE = {"sensitive references", "site "}
 PART = 1 if LONG else len(KINDS)
 """One cell of so many is tried: every option of a command, with another kind of model each."""
 
-OF_RUNS = {"status", "sweep", "work", "more"}
+OF_RUNS = {"status", "sweep", "work", "more", "seeds"}
 """Commands that say by their exit status that runs failed."""
 
 NUMBERS_OF = {
@@ -84,6 +84,7 @@ REASONS = (
     ("untrained", "training failed for all of these runs"),
     ("imported", "it was trained elsewhere and imported, so its weights are not in this database"),
     ("imported", "'imported' cannot be trained here|holds imported results"),
+    ("imported", "has no seeds to train: its results are imported"),
     ("no language", "task='[a-z_]+' is no language: its answers are not yes or no"),
     ("outside", "results are imported of languages, whose answers are labels"),
     ("language", "is no transduction: its models write no outputs"),
@@ -198,6 +199,8 @@ class Cell:
             "draw part": lambda: "test",
             "more budget": lambda: "2x",
             "more name": lambda: "longer",
+            "seeds until": lambda: "learned ± 49 %",
+            "seeds most": lambda: "3",
         }
         if (given := own.get(f"{command} {name}")) is not None:
             return given()
