@@ -7,7 +7,7 @@ import pandas as pd
 import streamlit as st
 
 from dashboard import data, layout, placement
-from dashboard.charts.colors import GENERALIZES, GREY, INK, OKABE_ITO
+from dashboard.charts.colors import GENERALIZES, INK, OKABE_ITO
 from dashboard.charts.legend import deduplicate_legends
 from dashboard.charts.parts import Layers
 from dashboard.charts.pointing import chart_with_names
@@ -21,7 +21,7 @@ TITLE = "Over languages"
 MOST = 100
 """Populations that are drawn."""
 
-SHARES = {"learned": GREY, "generalize": GENERALIZES}
+SHARES = {"learned": OKABE_ITO[4], "generalize": GENERALIZES}
 STRINGS = {"random": OKABE_ITO[0], "border": OKABE_ITO[1]}
 """What is drawn side by side, and its color."""
 
