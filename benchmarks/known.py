@@ -451,7 +451,7 @@ def _read_languages(models: pd.DataFrame) -> dict[str, tuple[str, str]]:
     """
     cells = models.groupby(["language_class", "language", "model"])[list(KINDS)].median()
     kinds = ", ".join(f"{name} {percent(cells[x].median())}" for x, name in KINDS.items())
-    at_border = cells["border_within"].unstack("model")
+    at_border = cells["border_within"].unstack("model").dropna()
     networks = at_border.median()
     of_class = [own for _, own in at_border.mean(axis=1).groupby("language_class")]
     classes = pd.Series({own.index[0][0]: own.median() for own in of_class})

@@ -10,7 +10,7 @@ from typing import Any, Literal, get_args, get_origin
 
 from seqcls import config
 from seqcls.config import ABOUT, ANY_SAMPLER, PARTS, REPORT_TASK, RunConfig, default_fields
-from seqcls.errors import ConfigError
+from seqcls.errors import ConfigError, SpecError
 from seqcls.fields import (
     READ_TO_STOP,
     READERS,
@@ -25,6 +25,7 @@ from seqcls.problem import language_or_reason, obstacle_of, usual_sampler
 from seqcls.sampling import SAMPLERS
 from seqcls.tasks import TASKS
 from sweeps.api.configurations import value_of
+from sweeps.grid.spec import listed_values
 
 GROUPS: dict[str, tuple[str, ...]] = {
     group: tuple(
@@ -166,7 +167,8 @@ def _literals(field: str) -> list[Any]:
 
 
 def parse_typed(field: str, value: Any) -> tuple[list[Any], str | None]:
-    """A value that was typed, as what the field holds; several may be separated by commas.
+    """A value that was typed, as what the field holds; several may be separated by commas, whole
+    numbers may be a range such as 0..7.
 
     Returns:
         The values, and why one is invalid; None if all are valid.
@@ -176,8 +178,10 @@ def parse_typed(field: str, value: Any) -> tuple[list[Any], str | None]:
     values: list[Any] = []
     for text in filter(None, map(str.strip, value.split(","))):
         try:
-            values.append(value_of(field, text, f"{field}={text!r}"))
-        except ConfigError as error:
+            listed = listed_values(field, text)
+            each = [text] if isinstance(listed, str) else map(str, listed)
+            values += [value_of(field, x, f"{field}={x!r}") for x in each]
+        except (ConfigError, SpecError) as error:
             return values, str(error)
     return values, None
 

@@ -184,7 +184,7 @@ def _say_what_is_predicted(table: pd.DataFrame, grouped: list[str]) -> None:
 
 
 def _say_what_is_pooled(table: pd.DataFrame, fields: list[str], grouped: list[str]) -> None:
-    if "learned_n" in table and table["learned_n"].str.endswith("languages").any():
+    if "learned_n" in table and table["learned_n"].str.contains("language").any():
         st.caption(
             "Of a cell with several languages, the shares that learned and generalize are means "
             "over languages, and their intervals over languages: seeds of one are no further ones."

@@ -214,7 +214,7 @@ def least_length(columns: Columns, start: int, accepting: Bool[np.ndarray, " sta
     ahead = _Stretches(to_start, lambda state: state == start)
     behind = _Stretches(apart, differ)
     try:
-        return 1 + max(
+        most = max(
             (
                 ahead.most(state, 1 << letter, 0) + behind.most((state, after), 1 << letter, 0)
                 for state in range(states)
@@ -225,6 +225,7 @@ def least_length(columns: Columns, start: int, accepting: Bool[np.ndarray, " sta
         )
     except (ConfigError, RecursionError):
         return None
+    return 1 + int(most)
 
 
 class _Stretches(Generic[State]):

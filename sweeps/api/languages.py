@@ -6,7 +6,8 @@ from dataclasses import dataclass, replace
 import pandas as pd
 
 from seqcls.config import RunConfig
-from seqcls.errors import ConfigError
+from seqcls.errors import ConfigError, Parameter
+from seqcls.interpretability.wording import percent, percents
 from seqcls.text import nearest
 from sweeps.api.configurations import checked_threshold
 from sweeps.results import LEARNED_AT
@@ -64,6 +65,21 @@ class Populations:
                 table = table.merge(own, on=self.by, how="left")
         return table
 
+    def texts(self) -> pd.DataFrame:
+        """The table as people read it: shares and accuracies in percent, intervals beside them."""
+        table = self.table()
+        shown = table[[*self.by, "languages", "seeds"]].astype({"languages": int})
+        for part in ("learned", "generalize"):
+            ends = zip(table[f"{part}_low"], table[f"{part}_high"], strict=True)
+            shown[part] = [_percent(share) for share in table[part]]
+            shown[f"{part}_95%"] = ["" if pd.isna(x[0]) else percents(*x, 0) for x in ends]
+        accuracies = {x: table[x].map(_percent) for x in PARTS if x in table}
+        return shown.assign(**accuracies)
+
+
+def _percent(share: float) -> str:
+    return "" if pd.isna(share) else percent(share)
+
 
 def populations(
     store: Store,
@@ -108,7 +124,7 @@ def populations_of(store: Store, view: View, by: tuple[str, ...] = ()) -> Popula
     settings = with_classes(store, settings, configs).assign(task=tasks)
     for name in by:
         if name not in settings:
-            raise ConfigError(f"by={name!r}: {nearest(name, list(map(str, settings)))}")
+            raise ConfigError(Parameter("by", name), f": {nearest(name, list(map(str, settings)))}")
     kept = list(by) or settings_apart(settings, tasks.unique().tolist()) or ["task"]
     groups = settings[kept].astype(object).where(settings[kept].notna(), "").astype(str)
     groups["language"] = pd.Series(overview.languages(store)).loc[ids]

@@ -78,7 +78,7 @@ def with_digests(data: Mapping[str, Any], folder: Path | None = None) -> Mapping
         if isinstance(fields := settings.get(key), Mapping):
             settings[key] = _replace_path(fields, folder)
     if isinstance(axes := settings.get("axes"), Mapping):
-        settings["axes"] = {name: _listed(name, values) for name, values in axes.items()}
+        settings["axes"] = {name: listed_values(name, values) for name, values in axes.items()}
     if isinstance(listed := settings.get("configurations"), list | tuple):
         settings["configurations"] = [
             _replace_path(fields, folder) if isinstance(fields, Mapping) else fields
@@ -87,7 +87,7 @@ def with_digests(data: Mapping[str, Any], folder: Path | None = None) -> Mapping
     return settings
 
 
-def _listed(name: str, values: Any) -> Any:
+def listed_values(name: str, values: Any) -> Any:
     """The values of an axis; those of a range such as '0..7' as a list."""
     if (found := range_of(values)) is None:
         return values

@@ -171,6 +171,23 @@ def test_a_language_is_typed_and_what_it_accepts_is_shown_at_once(
     assert "Negative: ε · pop · push pop" in plain_text(app)
 
 
+def test_an_automaton_is_dropped_as_a_file_and_what_it_accepts_is_shown(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    app = panel(open_app(monkeypatch, tmp_path / "none.db"), task="automaton")
+    assert "**8 models to train**" not in plain_text(app)
+    content = b"0 1 push\n1 0 pop\n0 0 skip\n0 1 skip\n0\n"
+    app.file_uploader(key="strings_file").set_value(("lang.att", content, "text/plain"))
+    text = plain_text(rerun(app))
+    assert "4 states, task = 'automaton'; 3 tokens: pop push skip; nondeterministic" in text
+    assert "Strings that the automaton of the file 'lang.att' accepts are positive" in text
+    assert "Positive: ε · skip · push pop" in text
+    assert "star-free" in text
+    assert "**8 models to train**" in text
+    app.file_uploader(key="strings_file").set_value(("bad.att", b"0 1 a b\n", "text/plain"))
+    assert "bad.att: line 1: symbol 'a' has the output 'b'" in plain_text(rerun(app))
+
+
 def test_near_negatives_are_chosen_where_there_are_any_and_else_it_is_said(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

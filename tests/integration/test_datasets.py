@@ -37,7 +37,8 @@ from sweeps.grid.spec import parse_spec
 from sweeps.store.databases.engine import Store
 from sweeps.store.merge import merge
 from sweeps.store.opening import open_writer
-from sweeps.store.reads.test_sets import load_dataset
+from sweeps.store.reads.overview import languages, settings
+from sweeps.store.reads.test_sets import load_dataset, stored_datasets
 from sweeps.store.verification import verify
 from sweeps.store.writes.sweep_actions import delete, submit
 from sweeps.store.writes.test_sets import store_dataset
@@ -474,7 +475,7 @@ def test_languages_in_files_are_summed_up_by_the_class_that_their_names_say(
     assert table[["reader_random", "reader_border"]].notna().all(axis=None)
     said = CliRunner().invoke(app, ["populations", "--db", str(store.path), "--by", "readout"])
     assert said.exit_code == 1
-    assert "by='readout'" in said.output
+    assert "by='readout': known are architecture, dataset, language_class" in str(said.exception)
     said = CliRunner().invoke(app, ["populations", "--db", str(store.path), "--json"])
     assert [row["language_class"] for row in json.loads(said.stdout)] == ["SL", "SL", "TSL", "TSL"]
     shown = open_app(monkeypatch, file_of(store))
@@ -510,6 +511,50 @@ def test_a_sweep_on_a_file_needs_the_file_no_longer(store: Store, tmp_path: Path
     (sweep_id,) = rows(store, "SELECT id FROM sweep")[0]
     delete(store, sweep_id)
     assert rows(store, "SELECT count(*) FROM dataset") == [(0,)]
+
+
+def test_models_are_trained_on_automata_of_files_which_pages_call_by_their_names(
+    monkeypatch: pytest.MonkeyPatch, store: Store, tmp_path: Path
+) -> None:
+    written = {
+        "even.att": "0 0 b\n0 1 a\n1 1 b\n1 0 a\n0\n",
+        "no_aa.att": "0 0 b\n0 1 a\n1 0 b\n0\n1\n",
+    }
+    paths = [_written(tmp_path / name, content) for name, content in written.items()]
+    fixed = {"task": "automaton", "architecture": "gru", "readout": "last", **SMALL}
+    fixed |= {"train_max_length": 6, "validation_max_length": 6, "test_max_length": 9}
+    spec = {"name": "machines", "model_seeds": [0], "fixed": fixed}
+    submit(store, parse_spec({**spec, "axes": {"path": [str(path) for path in paths]}}))
+    for path in paths:
+        path.unlink()
+    # Found in the database alone, as by a process that read no file.
+    datasets._known.clear()
+    work(store, workers=0)
+    assert rows(store, "SELECT state FROM run") == [("done",)] * 2
+    assert rows(store, "SELECT name, task, row_count FROM dataset ORDER BY name") == [
+        ("even.att", "automaton", 2),
+        ("no_aa.att", "automaton", 3),
+    ]
+    assert verify(store).damages == []
+    assert settings(store)["dataset"].tolist() == ["even.att", "no_aa.att"]
+    assert languages(store) == {1: "automaton, dataset=even.att", 2: "automaton, dataset=no_aa.att"}
+    compared = CliRunner().invoke(app, ["compare", "1", "2", "--db", str(store.path)])
+    assert "dataset: even.att in a, no_aa.att in b" in compared.output
+    other = open_writer(str(tmp_path / "other.db"))
+    merge(other, store)
+    assert verify(other).damages == []
+    assert stored_datasets(other) == {
+        digest: f"{name} (task = automaton, {states} states)"
+        for digest, name, states in rows(
+            store, "SELECT digest, name, row_count FROM dataset ORDER BY id DESC"
+        )
+    }
+    for page in ("compare", "map", "failing"):
+        shown = app_text(open_app(monkeypatch, file_of(store), page))
+        assert not any(digest in shown for digest in stored_datasets(store)), page
+    with store.begin() as connection:
+        connection.exec_driver_sql("UPDATE dataset SET rows = x'00' WHERE name = 'even.att'")
+    assert "cannot be unpacked" in str(verify(store).damages[0])
 
 
 def test_an_automaton_is_learned_of_what_a_file_does_not_say(tmp_path: Path) -> None:

@@ -138,6 +138,10 @@ def test_seeds_are_understood_as_people_write_them(text: str, seeds: Any) -> Non
 def test_several_values_are_typed_at_once() -> None:
     assert parse_typed("hidden_size", "2, 4,8") == ([2, 4, 8], None)
     assert parse_typed("base", "10, 2") == ([10, 2], None)
+    assert parse_typed("language_seed", "9, 2..4") == ([9, 2, 3, 4], None)
+    _, reason = parse_typed("language_seed", "0..1000000")
+    assert reason
+    assert "expected at most 100,000; take fewer" in reason
     _, reason = parse_typed("hidden_size", "2, x")
     assert reason
     assert reason.startswith("hidden_size='x': expected")

@@ -5,6 +5,7 @@ import random
 from collections import Counter
 from collections.abc import Hashable, Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -111,6 +112,8 @@ def test_small_automata_are_decided_as_by_the_definitions(seed: int) -> None:
         for k in (1, 2, 3):
             assert belongs(made, "LT", k) == decides(made, Factors(k, 1)), made.table
             assert belongs(made, "PT", k) == decides(made, Subsequences(k)), made.table
+            assert belongs(made, "SP", k) == allows_what_it_has(made, k, True), made.table
+            assert belongs(made, "coSP", k) == allows_what_it_has(made, k, False), made.table
             assert belongs(made, "SL", k) == one_state_after(made, k - 1, True), made.table
             assert belongs(made, "coSL", k) == one_state_after(made, k - 1, False), made.table
         for k, t in ((1, 2), (1, 3), (2, 2), (2, 3)):
@@ -122,6 +125,15 @@ def test_small_automata_are_decided_as_by_the_definitions(seed: int) -> None:
                 by_width = name.removeprefix("T") in {"definite", "SL", "coSL"}
                 assert by_width or decided.find(name) is None
                 assert_refutes(made, witness, decided.tier)
+
+
+def test_dot_depth_one_is_decided_as_by_the_identity_of_knast() -> None:
+    found = Counter(
+        (belongs(made, "PLT"), keeps_knasts_identity(Subregular(made)))
+        for made in random_automata(3, 150)
+        if belongs(made, "SF")
+    )
+    assert set(found) == {(True, True), (False, False)}
 
 
 def test_what_is_too_large_is_not_decided_in_one_line() -> None:
@@ -239,7 +251,7 @@ class Subsequences:
 def decides(made: Table, looks: Factors | Subsequences) -> bool:
     """Whether strings that are the same to a class lead to one state, of all there are."""
     states: dict[Hashable, int] = {looks.first: made.start}
-    queue: list = [looks.first]
+    queue: list[Any] = [looks.first]
     for seen in queue:
         for letter, after in enumerate(made.table[states[seen]].tolist()):
             more = looks.more(seen, letter)
@@ -247,6 +259,41 @@ def decides(made: Table, looks: Factors | Subsequences) -> bool:
                 queue.append(more)
             if states.setdefault(more, after) != after:
                 return False
+    return True
+
+
+def allows_what_it_has(made: Table, k: int, accepting: bool) -> bool:
+    """Whether strings are of a label whose subsequences occur in some string of that label."""
+    looks = Subsequences(k)
+    reached = {(looks.first, made.start)}
+    queue = list(reached)
+    for seen, state in queue:
+        for letter, after in enumerate(made.table[state].tolist()):
+            if (more := (looks.more(seen, letter), after)) not in reached:
+                reached.add(more)
+                queue.append(more)
+    labels = made.accepting == accepting
+    occur = {word for seen, state in reached if labels[state] for word in seen}
+    return all(labels[state] for seen, state in reached if seen <= occur)
+
+
+def keeps_knasts_identity(decided: Subregular) -> bool:
+    """Of all idempotents and elements, which the semigroup has few of."""
+    products = decided.monoid.products
+    elements = np.arange(len(products))
+    powers = elements
+    for _ in elements:
+        powers = products[powers, elements]
+    own = elements[not decided.neutral.any() :]
+    idempotents = own[products[own, own] == own]
+    for e, f in itertools.product(idempotents, repeat=2):
+        there = np.unique(products[products[e, own], f])[:, None]
+        back = np.unique(products[products[f, own], e])
+        turns = powers[products[there, back]]
+        left = products[turns, there].ravel()[:, None], turns.ravel()[:, None]
+        right = products[back, turns].ravel(), turns.ravel()
+        if (products[left[0], right[0]] != products[left[1], right[1]]).any():
+            return False
     return True
 
 
