@@ -9,11 +9,11 @@ import hashlib
 import string
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from functools import lru_cache
 from typing import ClassVar, TypeVar
 
 import numpy as np
 
-from seqcls.cache import remembered
 from seqcls.errors import ConfigError
 from seqcls.subregular.classes import CLASSES
 from seqcls.subregular.decisions import Subregular
@@ -39,7 +39,7 @@ MAX_STATES = 100
 NOT_MEASURED = ("PLT", "TPLT", "SF")
 """Classes of which the least width is not decided: it is what the condition is made of."""
 
-MAX_BLOCKS = 400
+MAX_BLOCKS = 800
 """Blocks of one letter less than the width, of letters that differ: among so many the least width
 is soon found.
 """
@@ -83,7 +83,7 @@ class RandomSubregular(OfAutomaton):
                 raise ConfigError(
                     f"{field}={getattr(self, field)}: language_class {name!r} expects {expected}"
                 )
-        assert self.condition
+        assert self._made
 
     @property
     def has_threshold(self) -> bool:
@@ -102,12 +102,23 @@ class RandomSubregular(OfAutomaton):
     @property
     def automaton(self) -> Automaton:
         """The minimal automaton."""
-        return _make(self)[1]
+        return self._made[1]
 
     @property
     def condition(self) -> Condition:
         """What positive strings have."""
-        return _make(self)[0]
+        return self._made[0]
+
+    @property
+    def _made(self) -> tuple[Condition, Automaton]:
+        if (made := _make(self)) is None:
+            fields = ", ".join(f"{name}={value!r}" for name, value in asdict(self).items())
+            raise ConfigError(
+                f"{fields}: of {TRIES} languages none is of the class and of none smaller, with "
+                f"{LEAST_SHARE:.1%} of the strings of {LENGTH} tokens for either label; raise "
+                "alphabet_size or change the others"
+            )
+        return made
 
     def describe(self) -> str:
         """The language in one sentence."""
@@ -117,24 +128,17 @@ class RandomSubregular(OfAutomaton):
         return f"Strings of {self.alphabet} {words} are positive{meaning}."
 
 
-@remembered
-def _make(task: RandomSubregular) -> tuple[Condition, Automaton]:
-    """The first condition drawn that is as it has to be, and its automaton.
-
-    Raises:
-        ConfigError: none is.
-    """
+@lru_cache(maxsize=2048)
+def _make(task: RandomSubregular) -> tuple[Condition, Automaton] | None:
+    """The first condition drawn that is as it has to be, and its automaton; None where none is."""
+    # What is hashed stays: with one field more, all languages would be others.
     draws = _Draws(canonical_json(asdict(task)))
     for _ in range(TRIES):
         condition = _condition(task, draws)
         automaton = condition.automaton(task.alphabet)
         if automaton is not None and _is_fair(automaton, task) and _is_of_class(automaton, task):
             return condition, automaton
-    fields = ", ".join(f"{name}={value!r}" for name, value in asdict(task).items())
-    raise ConfigError(
-        f"{fields}: of {TRIES} languages none is of the class and of none smaller, with 0.1% of "
-        f"strings of {LENGTH} tokens for either label; raise alphabet_size or change the others"
-    )
+    return None
 
 
 def _is_fair(automaton: Automaton, task: RandomSubregular) -> bool:
@@ -153,9 +157,9 @@ def _is_fair(automaton: Automaton, task: RandomSubregular) -> bool:
 
 def _is_of_class(automaton: Automaton, task: RandomSubregular) -> bool:
     """Whether it is of the class, with its width, threshold and tier, and of none smaller."""
-    decided = Subregular(automaton)
     if len(automaton.table) > MAX_STATES:
         return False
+    decided = Subregular(automaton)
     try:
         if task.language_class == "Reg":
             return decided.find("SF") is None and decided.find("Zp") is None
