@@ -121,7 +121,7 @@ def share_points(found: Populations, named: Sequence[str]) -> Layers:
             _x("value", "Languages"), tooltip=tooltip
         ),
     )
-    return _sized(
+    return _set_size(
         layers,
         named,
         "How many languages are learned, and generalized on?",
@@ -155,7 +155,7 @@ def accuracy_bars(found: Populations, named: Sequence[str]) -> Layers:
         ),
         readers.mark_tick(thickness=3, color=INK).encode(_x("median", "Accuracy"), tooltip=tooltip),
     )
-    return _sized(
+    return _set_size(
         layers,
         named,
         "Does accuracy on random strings hold at the border?",
@@ -168,6 +168,6 @@ def _x(field: str, title: str) -> alt.X:
     return alt.X(f"{field}:Q", title=title, axis=alt.Axis(format="%"), scale=scale)
 
 
-def _sized(layers: Layers, named: Sequence[str], title: str, subtitle: str) -> Layers:
+def _set_size(layers: Layers, named: Sequence[str], title: str, subtitle: str) -> Layers:
     height = row_height(named, ROW) * len(named) + FURNITURE
     return layers.properties(height=height, title=title_params(title, subtitle=subtitle))
