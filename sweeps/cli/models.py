@@ -290,29 +290,18 @@ def populations(
 
     Intervals are over languages. Random and border are median accuracies over languages.
     """
-    from seqcls.interpretability.wording import percents
-    from sweeps.api.languages import PARTS
     from sweeps.results import LEARNED_AT
 
     store = open_database(db)
     at = LEARNED_AT if learned_at is None else learned_at
     found = api.populations(store, sweep, by or (), learned_at=at, below=below)
-    table = found.table()
     if as_json:
-        print_json(table)
+        print_json(found.table())
         return
-    if table.empty:
+    shown = found.texts()
+    if shown.empty:
         say("no configurations of this database differ only by the language")
         return
-    shown = table[[*found.by, "languages", "seeds"]].copy()
-    for part in ("learned", "generalize"):
-        ends = zip(table[f"{part}_low"], table[f"{part}_high"], strict=True)
-        shown[part] = [_percent(value) for value in table[part]]
-        shown[f"{part}_interval"] = [
-            "" if low != low else percents(low, high) for low, high in ends
-        ]
-    for name in table.columns.intersection(list(PARTS)):
-        shown[name] = [_percent(value) for value in table[name]]
     title = f"{count(len(shown), 'population')} of languages in {store.name}"
     print_table(shown, title, TableOptions(wide, columns))
 
