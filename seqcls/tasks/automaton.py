@@ -309,14 +309,16 @@ def _equivalent(
 ) -> Int64[np.ndarray, " state"]:
     """A number of each state that is that of those that accept the same strings (Moore 1956).
 
-    In every round a state's hash is made anew of it and of those of the states that it leads to.
+    In every round a state's hash is made anew of it and of those of the states that it leads to,
+    beginning with how far it is from accepting and from rejecting, which tells long chains apart.
     Equal states have equal ones; whether others do, by chance, is checked.
     """
     columns = np.column_stack([np.arange(len(table)), np.unique(table, axis=1)])
+    far = [_distances(columns, wanted) for wanted in (accepting, ~accepting)]
     rng = np.random.default_rng(0)
     while True:
         factors = rng.integers(2**63, size=columns.shape[1], dtype=np.uint64)
-        hashes = accepting.astype(np.uint64)
+        hashes = np.column_stack(far).astype(np.uint64) @ factors[:2]
         found, rounds = 0, 1
         # Until nothing is told apart any more; what is told apart, stays so.
         while len(numbers := np.unique(hashes)) > found:
@@ -329,6 +331,18 @@ def _equivalent(
         same = classes[columns] == classes[columns[members]][places]
         if same.all() and (accepting == accepting[members][places]).all():
             return np.asarray(classes)
+
+
+def _distances(
+    table: Int64[np.ndarray, "state letter"], wanted: Bool[np.ndarray, " state"]
+) -> Int64[np.ndarray, " state"]:
+    """Tokens of the shortest string from each state to a wanted one; -1 where there is none."""
+    distances, reached, length = np.where(wanted, 0, -1), wanted, 0
+    while (more := ~reached & reached[table].any(axis=1)).any():
+        length += 1
+        distances[more] = length
+        reached = reached | more
+    return distances
 
 
 def _mix(hashes: UInt64[np.ndarray, "*any"]) -> UInt64[np.ndarray, "*any"]:

@@ -263,10 +263,12 @@ class FromAutomaton(OfAutomaton):
     def describe(self) -> str:
         """The language in one sentence."""
         states = len(self.automaton.table)
+        determinized = [said for said in self.content.read_as if "determinized" in said]
         return (
             f"Strings that the automaton of the file {self.content.name!r} accepts are positive; "
             f"its minimal automaton has {states:,} state{'' if states == 1 else 's'} over "
-            f"{len(self.alphabet)} token{'' if len(self.alphabet) == 1 else 's'}."
+            f"{len(self.alphabet)} token{'' if len(self.alphabet) == 1 else 's'}"
+            f"{'; it is ' + determinized[0] if determinized else ''}."
         )
 
 

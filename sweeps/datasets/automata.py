@@ -41,12 +41,12 @@ ANY_SYMBOL = ("@_identity_symbol_@", "@_unknown_symbol_@")
 """What HFST writes for all symbols that no line has."""
 
 _STATE = re.compile(r"0*([0-9]{1,18})", re.ASCII)
-_JSON = re.compile(rb'\s*\{(?=.*"accepting").*"transitions"', re.DOTALL)
+_JSON = re.compile(rb'(?:\xef\xbb\xbf)?\s*\{(?=.*"accepting").*"transitions"', re.DOTALL)
 
 
 @dataclass
 class _Arcs:
-    """What a file says: from where to where each symbol leads; None for ε."""
+    """What a file says: from where to where each symbol leads; the empty text for ε."""
 
     start: int = 0
     accepting: set[int] = field(default_factory=set)
@@ -57,7 +57,6 @@ class _Arcs:
     """Numbers of states by what the file calls them."""
     more_symbols: Sequence[str] = ()
     """Those that no line need have."""
-    epsilon: frozenset[str] = EPSILON
     read_as: list[str] = field(default_factory=list)
 
     def state(self, name: str) -> int:
@@ -108,6 +107,8 @@ def read_automaton(path: Path, name: str) -> StoredAutomaton:
     automaton = _minimal(arcs, symbols)
     if not automaton.accepting.any():
         raise DatasetError("it accepts no string, so there is nothing to learn")
+    if len(automaton.table) > MAX_STATES:
+        raise DatasetError(f"more than {MAX_STATES:,} states, with that of missing transitions")
     alphabet = tuple(symbols) if has_names(symbols) else "".join(symbols)
     table = automaton.table.astype(np.uint16)
     return StoredAutomaton(name, alphabet, table, automaton.accepting, tuple(arcs.read_as))
@@ -129,15 +130,12 @@ def _minimal(arcs: _Arcs, symbols: Sequence[str]) -> Automaton:
     """The minimal automaton of the arcs, over these symbols."""
     numbers = {symbol: number for number, symbol in enumerate(symbols)}
     letters = np.array([numbers.get(symbol, -1) for symbol in arcs.symbols], dtype=np.int64)
-    sources, targets = (
-        np.array(arcs.sources, dtype=np.int64),
-        np.array(arcs.targets, dtype=np.int64),
-    )
     sink = len(arcs.states)
     table = np.full((sink + 1, len(symbols)), sink, dtype=np.int64)
     read = letters >= 0
-    table[sources[read], letters[read]] = targets[read]
-    several = (table[sources[read], letters[read]] != targets[read]).any()
+    cells, targets = (np.array(arcs.sources)[read], letters[read]), np.array(arcs.targets)[read]
+    table[cells] = targets
+    several = (table[cells] != targets).any()
     if several or not read.all():
         return _deterministic(arcs, letters, len(symbols), several=bool(several))
     missing = np.count_nonzero(table[:-1] == sink)

@@ -46,6 +46,10 @@ WRITTEN = {
     "a cycle of epsilon": ("lang.att", "0 2 ε ε\n2 0 ε ε\n2 1 a a\n1 0 b b\n2\n"),
     "two ways": ("lang.att", "0 1 a a\n0 2 a a\n1 0 b b\n2 0 b b\n0\n"),
     "JSON": ("lang.json", json.dumps(record(Regular("ab", "(ab)*").automaton, "ab"), indent=1)),
+    "JSON with a BOM": (
+        "lang.json",
+        "\ufeff" + json.dumps(record(Regular("ab", "(ab)*").automaton, "ab")),
+    ),
     "DOT": ("lang.dot", dot(Regular("ab", "(ab)*").automaton, "ab", "white")),
 }
 
@@ -129,6 +133,10 @@ def test_what_is_made_deterministic_is_said(tmp_path: Path) -> None:
         "to 2"
     ) in said.sentences
     assert any(each.startswith("regular, star-free") for each in said.sentences)
+    assert theory("automaton", path=str(path)).task.endswith(
+        "; it is nondeterministic (ε and several transitions for one symbol): determinized from 3 "
+        "states to 2."
+    )
     assert "missing transitions reject" in " ".join(summary(written(tmp_path, "b.att", AB)).read_as)
 
 
@@ -266,6 +274,10 @@ REFUSED: dict[str, tuple[str | bytes, str]] = {
     "too many states": (
         "".join(f"{number} {number + 1} a a\n" for number in range(10_001)),
         "line 10000: more than 10,000 states",
+    ),
+    "one state too many": (
+        "".join(f"{number} {number + 1} a\n" for number in range(9_999)) + "9999\n",
+        "more than 10,000 states, with that of missing transitions",
     ),
     "too many states when deterministic": (
         "0 0 a a\n0 0 b b\n0 1 a a\n"
