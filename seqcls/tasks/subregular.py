@@ -15,7 +15,8 @@ from typing import ClassVar, TypeVar
 import numpy as np
 
 from seqcls.errors import ConfigError
-from seqcls.subregular import CLASSES, Subregular
+from seqcls.subregular.classes import CLASSES
+from seqcls.subregular.decisions import Subregular
 from seqcls.tasks.automaton import Automaton, OfAutomaton
 from seqcls.tasks.conditions import END, START, Condition, Part, Pattern, Sum
 from seqcls.text import canonical_json
@@ -27,7 +28,7 @@ TRIES = 300
 """Conditions that are drawn at most."""
 
 LENGTH, LEAST_SHARE = 20, 0.001
-"""Of the strings of so many tokens each label has such a share at least."""
+"""Each label has at least such a share of the strings of so many tokens."""
 
 LONGEST = 60
 """Tokens up to which there are strings of either label of every length."""
@@ -38,7 +39,7 @@ MAX_STATES = 100
 NOT_MEASURED = ("PLT", "TPLT", "SF")
 """Classes of which the least width is not decided: it is what the condition is made of."""
 
-MAX_BLOCKS = 800
+MAX_BLOCKS = 400
 """Blocks of one letter less than the width, of letters that differ: among so many the least width
 is soon found.
 """
@@ -214,13 +215,14 @@ def _condition(task: RandomSubregular, draws: _Draws) -> Condition:
     if name in ("SF", "Reg"):
         sums = [_sum(task, draws, 2 + draws.below(2))] if name == "Reg" else []
         number = 2 - len(sums) + draws.below(2)
-        return _combination(draws, [*sums, *(_star_free(task, draws) for _ in range(number))])
+        patterns = [_star_free(task, draws, full=not part) for part in range(number)]
+        return _combination(draws, [*sums, *patterns])
     form, letters, tier = name.removeprefix("T"), task.alphabet, ""
     if task.has_tier:
         letters = tier = "".join(draws.some(letters, task.tier_size))
     if form in ("LT", "LTT", "PT") and len(letters) ** (task.width - 1) > MAX_BLOCKS:
         fewer = (x for x in range(1, len(letters)) if (x + 1) ** (task.width - 1) <= MAX_BLOCKS)
-        letters = "".join(draws.some(letters, max(fewer)))
+        letters = "".join(draws.some(letters, max(2, *fewer)))
     strict = form.endswith(("SL", "SP"))
     number = 1 + draws.below(4) if strict else 2 + draws.below(3 if task.width < 4 else 2)
     parts = [_pattern(task, draws, letters, tier, full=not part) for part in range(number)]
@@ -252,17 +254,19 @@ def _pattern(
     return Pattern(tuple(blocks), tier=tier)
 
 
-def _star_free(task: RandomSubregular, draws: _Draws) -> Pattern:
+def _star_free(task: RandomSubregular, draws: _Draws, *, full: bool) -> Pattern:
     """A pattern after the last of some block, or on some tier, or of two blocks."""
-    letters, width = task.alphabet, task.width
+    letters = task.alphabet
+    width = task.width if full else 1 + draws.below(task.width)
     kind = draws.below(3)
     if kind == 0:
-        after = draws.word(letters, 1 + draws.below(width))
+        after = draws.word(letters, 1 + draws.below(task.width))
         return Pattern((draws.word(letters, width),), after=after)
     if kind == 1 and len(letters) > 2:
         tier = "".join(draws.some(letters, 2 + draws.below(len(letters) - 2)))
         return Pattern((draws.word(tier, width),), tier=tier)
-    return Pattern(tuple(draws.word(letters, 1 + draws.below(width)) for _ in range(2)))
+    second = draws.word(letters, 1 + draws.below(task.width))
+    return Pattern((draws.word(letters, width), second))
 
 
 def _sum(task: RandomSubregular, draws: _Draws, modulus: int) -> Sum:

@@ -13,7 +13,7 @@ from seqcls.config import LanguageClass, RunConfig
 from seqcls.errors import ConfigError
 from seqcls.problem import configuration, resolve
 from seqcls.strings.token_strings import TokenStrings
-from seqcls.subregular import smallest_classes
+from seqcls.subregular.decisions import smallest_classes
 from seqcls.tasks.subregular import NOT_MEASURED, RandomSubregular
 
 NAMES = get_args(LanguageClass)
@@ -194,9 +194,9 @@ PINNED = {
     "TLT": "f149d8934724",
     "TLTT": "a48d54b0db52",
     "TPLT": "7393ffc7e2ec",
-    "SF": "ed3ecd183804",
+    "SF": "a714b5bee244",
     "Zp": "cbea8128e418",
-    "Reg": "58bf6dc3d2d5",
+    "Reg": "0d6144ab53bb",
 }
 
 
