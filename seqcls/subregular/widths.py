@@ -15,6 +15,7 @@ from jaxtyping import Bool, Int64
 from seqcls.errors import ConfigError
 from seqcls.monoids import components
 
+# Random languages of a class are drawn until one is decided to be of it: other limits, others.
 MAX_FACTORS = 300_000
 """The most factors of one width, times states, among which the least width is sought."""
 
