@@ -87,27 +87,27 @@ def _braces(tier: str) -> str:
 
 @dataclass(frozen=True)
 class Sum:
-    """Letters, each with a weight, sum up to one of some remainders."""
+    """Letters, each with a weight, sum up to one of some residues."""
 
     weights: tuple[tuple[str, int], ...]
     modulus: int
-    remainders: tuple[int, ...]
+    residues: tuple[int, ...]
 
     def explored(self, alphabet: str) -> Automaton:
-        """An automaton whose states are remainders."""
+        """An automaton whose states are residues."""
         weights = [dict(self.weights).get(letter, 0) for letter in alphabet]
         return explore(
             len(alphabet),
             0,
             lambda state, letter: (state + weights[letter]) % self.modulus,
-            lambda state: state in self.remainders,
+            lambda state: state in self.residues,
         )
 
     def words(self, *, tier: bool) -> str:
         """The sum, such as `a + 2b equal to 0 or 1 modulo 3`."""
         del tier
         terms = (f"{weight if weight > 1 else ''}{letter}" for letter, weight in self.weights)
-        found = " or ".join(map(str, self.remainders))
+        found = " or ".join(map(str, self.residues))
         return f"{' + '.join(terms)} equal to {found} modulo {self.modulus}"
 
 
