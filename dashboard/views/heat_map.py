@@ -180,7 +180,7 @@ def _count_outcomes(table: pd.DataFrame, grouped: Any) -> None:
 
 def _sum_over_languages(table: pd.DataFrame, models: pd.DataFrame, fields: list[str]) -> None:
     """Adds shares with their intervals: over languages, where a cell has several."""
-    over = language_shares(models, fields, least=1)
+    over = table[fields].merge(language_shares(models, fields, least=1), on=fields)
     for share, part, of in (
         ("learned", "learned", "judged"),
         ("generalizing", "generalize", "judged_beyond"),

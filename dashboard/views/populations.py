@@ -7,7 +7,7 @@ import pandas as pd
 import streamlit as st
 
 from dashboard import data, layout, placement
-from dashboard.charts.colors import GENERALIZES, GREY, INK, OKABE_ITO
+from dashboard.charts.colors import GENERALIZES, INK, OKABE_ITO
 from dashboard.charts.legend import deduplicate_legends
 from dashboard.charts.parts import Layers
 from dashboard.charts.pointing import chart_with_names
@@ -21,7 +21,7 @@ TITLE = "Over languages"
 MOST = 100
 """Populations that are drawn."""
 
-SHARES = {"learned": GREY, "generalize": GENERALIZES}
+SHARES = {"learned": OKABE_ITO[4], "generalize": GENERALIZES}
 STRINGS = {"random": OKABE_ITO[0], "border": OKABE_ITO[1]}
 """What is drawn side by side, and its color."""
 
@@ -121,7 +121,7 @@ def share_points(found: Populations, named: Sequence[str]) -> Layers:
             _x("value", "Languages"), tooltip=tooltip
         ),
     )
-    return _sized(
+    return _set_size(
         layers,
         named,
         "How many languages are learned, and generalized on?",
@@ -155,7 +155,7 @@ def accuracy_bars(found: Populations, named: Sequence[str]) -> Layers:
         ),
         readers.mark_tick(thickness=3, color=INK).encode(_x("median", "Accuracy"), tooltip=tooltip),
     )
-    return _sized(
+    return _set_size(
         layers,
         named,
         "Does accuracy on random strings hold at the border?",
@@ -168,6 +168,6 @@ def _x(field: str, title: str) -> alt.X:
     return alt.X(f"{field}:Q", title=title, axis=alt.Axis(format="%"), scale=scale)
 
 
-def _sized(layers: Layers, named: Sequence[str], title: str, subtitle: str) -> Layers:
+def _set_size(layers: Layers, named: Sequence[str], title: str, subtitle: str) -> Layers:
     height = row_height(named, ROW) * len(named) + FURNITURE
     return layers.properties(height=height, title=title_params(title, subtitle=subtitle))

@@ -15,7 +15,8 @@ from typing import ClassVar, TypeVar
 import numpy as np
 
 from seqcls.errors import ConfigError
-from seqcls.subregular import CLASSES, Subregular
+from seqcls.subregular.classes import CLASSES
+from seqcls.subregular.decisions import Subregular
 from seqcls.tasks.automaton import Automaton, OfAutomaton
 from seqcls.tasks.conditions import END, START, Condition, Part, Pattern, Sum
 from seqcls.text import canonical_json
@@ -27,7 +28,7 @@ TRIES = 300
 """Conditions that are drawn at most."""
 
 LENGTH, LEAST_SHARE = 20, 0.001
-"""Of the strings of so many tokens each label has such a share at least."""
+"""Each label has at least such a share of the strings of so many tokens."""
 
 LONGEST = 60
 """Tokens up to which there are strings of either label of every length."""

@@ -49,10 +49,11 @@ class Populations:
     by: list[str]
     """The settings that tell them apart."""
     shares: pd.DataFrame
-    """As `sweeps.statistics.populations.language_shares`."""
+    """A table as `sweeps.statistics.populations.language_shares` makes it."""
     accuracies: pd.DataFrame
-    """As `sweeps.statistics.populations.median_accuracies`, of models and of `READER`; no row where
-    no test has strings at the border, or there are more than `MOST_BY_DRAWN` models."""
+    """A table as `sweeps.statistics.populations.median_accuracies` makes it, of models and of
+    `READER`; no row where no test has strings at the border, or there are more than
+    `MOST_BY_DRAWN` models."""
 
     def table(self) -> pd.DataFrame:
         """The shares with the median accuracies beside them, where these are known: `PARTS`."""

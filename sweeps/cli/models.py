@@ -206,7 +206,7 @@ def runs(
     from seqcls.imported import MODEL
     from seqcls.theory.table import NOT_KNOWN
     from sweeps.api.overlaps import trained_on
-    from sweeps.api.results import stored_runs
+    from sweeps.api.results import call_datasets, stored_runs
     from sweeps.results import BORDER_SHARES, LEARNED_AT, differing_fields, solved_or_none
 
     look = TableOptions(wide, columns)
@@ -224,6 +224,7 @@ def runs(
     if as_json:
         print_json(frame.drop(columns="config_id"))
         return
+    frame["dataset"] = call_datasets(store, frame["dataset"])
     # In the order of their weight: a narrow terminal leaves the last out.
     first = ["id", "sweeps", "model_seed", "outcome", "accuracy", "fp", "fn", "solved_length"]
     shown = frame[first].copy()

@@ -13,7 +13,7 @@ from seqcls.config import LanguageClass, RunConfig
 from seqcls.errors import ConfigError
 from seqcls.problem import configuration, resolve
 from seqcls.strings.token_strings import TokenStrings
-from seqcls.subregular import smallest_classes
+from seqcls.subregular.decisions import smallest_classes
 from seqcls.tasks.subregular import NOT_MEASURED, RandomSubregular
 
 NAMES = get_args(LanguageClass)
