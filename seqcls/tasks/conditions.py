@@ -66,11 +66,11 @@ class Pattern:
         )
 
     def words(self, *, tier: bool) -> str:
-        """What occurs, such as `ab 3 times`, `b at the end` or `a…b on the tier {a, b}`."""
+        """What occurs, such as `ab at least 3 times`, `b at the end` or `a…b on the tier {a, b}`."""
         text = "…".join(self.blocks)
         places = {START: " at the start", END: " at the end"}
         where = " and".join(place for sign, place in places.items() if sign in text)
-        often = f" {self.times} times" if self.times > 1 else ""
+        often = f" at least {self.times} times" if self.times > 1 else ""
         after = f" after the last {self.after}" if self.after else ""
         on = f" on the tier {_braces(self.tier)}" if tier and self.tier else ""
         return text.strip(START + END) + where + often + after + on
