@@ -66,7 +66,7 @@ class Pattern:
         )
 
     def words(self, *, tier: bool) -> str:
-        """What occurs, such as `ab at least 3 times`, `b at the end` or `a…b on the tier {a, b}`."""
+        """What occurs: `ab at least 3 times`, `b at the end`, `a…b on the tier {a, b}`."""
         text = "…".join(self.blocks)
         places = {START: " at the start", END: " at the end"}
         where = " and".join(place for sign, place in places.items() if sign in text)
