@@ -66,11 +66,11 @@ class Pattern:
         )
 
     def words(self, *, tier: bool) -> str:
-        """What occurs, such as `ab 3 times`, `b at the end` or `a…b on the tier {a, b}`."""
+        """What occurs: `ab at least 3 times`, `b at the end`, `a…b on the tier {a, b}`."""
         text = "…".join(self.blocks)
         places = {START: " at the start", END: " at the end"}
         where = " and".join(place for sign, place in places.items() if sign in text)
-        often = f" {self.times} times" if self.times > 1 else ""
+        often = f" at least {self.times} times" if self.times > 1 else ""
         after = f" after the last {self.after}" if self.after else ""
         on = f" on the tier {_braces(self.tier)}" if tier and self.tier else ""
         return text.strip(START + END) + where + often + after + on
@@ -87,27 +87,27 @@ def _braces(tier: str) -> str:
 
 @dataclass(frozen=True)
 class Sum:
-    """Letters, each with a weight, sum up to one of some remainders."""
+    """Letters, each with a weight, sum up to one of some residues."""
 
     weights: tuple[tuple[str, int], ...]
     modulus: int
-    remainders: tuple[int, ...]
+    residues: tuple[int, ...]
 
     def build_automaton(self, alphabet: str) -> Automaton:
-        """An automaton whose states are remainders."""
+        """An automaton whose states are residues."""
         weights = [dict(self.weights).get(letter, 0) for letter in alphabet]
         return explore(
             len(alphabet),
             0,
             lambda state, letter: (state + weights[letter]) % self.modulus,
-            lambda state: state in self.remainders,
+            lambda state: state in self.residues,
         )
 
     def words(self, *, tier: bool) -> str:
         """The sum, such as `a + 2b equal to 0 or 1 modulo 3`."""
         del tier
         terms = (f"{weight if weight > 1 else ''}{letter}" for letter, weight in self.weights)
-        found = " or ".join(map(str, self.remainders))
+        found = " or ".join(map(str, self.residues))
         return f"{' + '.join(terms)} equal to {found} modulo {self.modulus}"
 
 

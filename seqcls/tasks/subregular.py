@@ -276,8 +276,8 @@ def _sum(task: RandomSubregular, draws: _Draws, modulus: int) -> Sum:
         weights = [draws.below(modulus) for _ in task.alphabet]
     scale = pow(next(filter(None, weights)), -1, modulus)
     scaled = zip(task.alphabet, (scale * weight % modulus for weight in weights), strict=True)
-    remainders = draws.some(range(modulus), 1 + draws.below(modulus - 1))
-    return Sum(tuple((x, weight) for x, weight in scaled if weight), modulus, tuple(remainders))
+    residues = draws.some(range(modulus), 1 + draws.below(modulus - 1))
+    return Sum(tuple((x, weight) for x, weight in scaled if weight), modulus, tuple(residues))
 
 
 def _combination(draws: _Draws, parts: Sequence[Pattern | Sum]) -> Condition:

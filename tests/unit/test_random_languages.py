@@ -39,7 +39,7 @@ def languages(name: str) -> list[RandomSubregular]:
 # What a description says, read by regular expressions.
 
 PATTERN = re.compile(
-    r"(?P<text>\S+?)(?P<start> at the start)?(?P<end> at the end)?( (?P<times>\d+) times)?"
+    r"(?P<text>\S+?)(?P<start> at the start)?(?P<end> at the end)?( at least (?P<times>\d+) times)?"
     r"( after the last (?P<after>\S+))?( on the tier {(?P<tier>[^}]*)})?"
 )
 SUM = re.compile(r"(?P<terms>.+) equal to (?P<remainders>.+) modulo (?P<modulus>\d+)")
