@@ -53,18 +53,10 @@ class Atlas:
 
 
 @dataclass(frozen=True)
-class Comparison:
-    """What others have reported or proved, and the sweep that trains it.
-
-    A sweep named `NAME_fresh` has models of other seeds, with nothing else changed.
-    """
+class WithFresh:
+    """A sweep, and one named `NAME_fresh` with other seeds and nothing else changed."""
 
     name: str
-    ranges: tuple[tuple[int, int], ...]
-    """Lengths beyond the trained ones that are told of, in tokens."""
-    names: tuple[str, ...] = ()
-    """What its configurations are called, in their order; else by the fields that differ."""
-    page: str = "known_results.md"
 
     @property
     def sweeps(self) -> tuple[str, ...]:
@@ -76,22 +68,21 @@ class Comparison:
 
 
 @dataclass(frozen=True)
-class Sample:
-    """Random languages of classes by networks: the sweep that trains them, and its page.
+class Comparison(WithFresh):
+    """What others have reported or proved, and the sweep that trains it; fresh are model seeds."""
 
-    A sweep named `NAME_fresh` has other languages, with nothing else changed.
-    """
+    ranges: tuple[tuple[int, int], ...]
+    """Lengths beyond the trained ones that are told of, in tokens."""
+    names: tuple[str, ...] = ()
+    """What its configurations are called, in their order; else by the fields that differ."""
+    page: str = "known_results.md"
 
-    name: str
+
+@dataclass(frozen=True)
+class Sample(WithFresh):
+    """Random languages of classes by networks, and the page of them; fresh are language seeds."""
+
     page: str
-
-    @property
-    def sweeps(self) -> tuple[str, ...]:
-        return self.name, f"{self.name}_fresh"
-
-    @property
-    def results(self) -> Path:
-        return results_file(self.name)
 
 
 def results_file(name: str) -> Path:

@@ -297,7 +297,7 @@ class RunConfig(_NetworkFields):
     language_class: Annotated[LanguageClass, About("Task", 23, "task")] = "SL"
     """The class of `subregular`, as MLRegTest names it: `SL` strictly local, `TPLT` piecewise
     locally testable on a tier."""
-    width: Annotated[int, Field(ge=1, le=8), About("Task", 24, "task")] = 2
+    width: Annotated[int, Field(ge=1, le=7), About("Task", 24, "task")] = 2
     """Letters of the longest block or subsequence that decides, of `Zp` the prime that letters are
     counted modulo."""
     threshold: Annotated[int, Field(ge=1, le=10), About("Task", 25, "task")] = 2

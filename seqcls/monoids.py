@@ -54,8 +54,8 @@ class Monoid:
 
     @cached_property
     def last(self) -> tuple[Int64[np.ndarray, " element"], Int64[np.ndarray, " element"]]:
-        """Of a shortest string that makes each element, what makes it but for the last token, and
-        that token; of the empty string itself, and 0.
+        """The element that a shortest string of each element makes without its last token, and that
+        token; the empty string's own element, and 0.
         """
         first = np.unique(self.following, return_index=True)
         before = np.zeros(len(self.elements), dtype=np.int64)

@@ -516,7 +516,7 @@ def student(differences: Sequence[float]) -> Ends | None:
 
 
 def welch(a: np.ndarray, b: np.ndarray) -> Ends | None:
-    """Likewise of two samples."""
+    """The interval of a difference of the means of two samples, within the same."""
     if min(len(a), len(b)) < 3:
         return None
     low = high = float(a.mean() - b.mean())

@@ -64,7 +64,7 @@ OF_CLASSES = {
     "tier_size": [2, 3, 5, 7],
     "language_seed": [0, 1, 2, 3, 4],
 }
-"""Of random languages of a class, about those of MLRegTest."""
+"""The values that are proposed for random languages of a class, about those of MLRegTest."""
 
 Values = Callable[[str], list[Any]]
 """The values that are chosen for a field; its own one where none is."""

@@ -202,6 +202,8 @@ def _offer(specs: list[SweepSpec]) -> None:
         when_left_alone(specs, _workers())
     else:
         st.markdown(f"**{_models(expected.runs)}**, all already trained.")
+    if growing := next((spec for spec in specs if spec.until), None):
+        st.caption(verbatim(sweeping.growth_sentence(growing)))
     if missing and (short := sweeping.memory_warning(specs, _workers())):
         st.warning(short)
     if existing() is None:

@@ -50,7 +50,7 @@ def of_configurations(compared: Compared, names: tuple[str, str], judged: View) 
             "Question": QUESTIONS[name].capitalize(),
             "First": values[0],
             "Second": values[1],
-            "Difference": _signed(found.interval.value),
+            "Difference": _format_difference(found.interval.value),
             "95% interval": _span(found.interval),
             "More than chance?": _brief(found),
             "p": "" if found.p_value is None else p_value_text(found.p_value),
@@ -132,7 +132,7 @@ def of_models(compared: ComparedRuns, pair: Pair, judged: View) -> None:
 def _difference(label: str, difference: ConfidenceInterval, by: str) -> None:
     st.metric(
         label,
-        _signed(difference.value),
+        _format_difference(difference.value),
         delta=_span(difference),
         delta_color="off",
         delta_arrow="off",
@@ -141,7 +141,7 @@ def _difference(label: str, difference: ConfidenceInterval, by: str) -> None:
     )
 
 
-def _signed(difference: float) -> str:
+def _format_difference(difference: float) -> str:
     return "" if difference != difference else _minus(percent(difference, 1, signed=True))
 
 

@@ -179,26 +179,17 @@ def _count_outcomes(table: pd.DataFrame, grouped: Any) -> None:
 
 
 def _sum_over_languages(table: pd.DataFrame, models: pd.DataFrame, fields: list[str]) -> None:
-    """Adds the intervals of shares: over languages, where a cell has several."""
-    over = language_shares(models, fields).set_index(fields)
-    rows = dict(zip(over.index, over.to_dict("records"), strict=True))
-    own = [rows.get(key) for key in table[fields].itertuples(index=False, name=None)]
+    """Adds shares with their intervals: over languages, where a cell has several."""
+    over = table[fields].merge(language_shares(models, fields, least=1), on=fields)
     for share, part, of in (
         ("learned", "learned", "judged"),
         ("generalizing", "generalize", "judged_beyond"),
     ):
-        said = []
-        for row, few, whole in zip(own, table[part], table[of], strict=True):
-            if row is None:
-                found = wilson(int(few), int(whole))
-                said.append((found.value, found.low, found.high, f"{whole}", whole))
-            else:
-                values = (row[part], row[f"{part}_low"], row[f"{part}_high"])
-                number = row[f"{part}_languages"]
-                said.append((*values, f"{number} language{'s' * (number != 1)}", number))
-        table[f"{share}_share"] = [each[0] for each in said]
-        table[f"{share}_interval"] = [percents(*each[1:3]) if each[4] else "" for each in said]
-        table[f"{share}_n"] = [each[3] for each in said]
+        table[f"{share}_share"] = over[part]
+        ends = zip(over[f"{part}_low"], over[f"{part}_high"], strict=True)
+        table[f"{share}_interval"] = ["" if pd.isna(x[0]) else percents(*x) for x in ends]
+        number = over[f"{part}_languages"].map(lambda n: f"{n} language{'s' * (n != 1)}")
+        table[f"{share}_n"] = number.where(over["languages"] > 1, table[of].astype(str))
 
 
 def _pairs(counts: "pd.Series[int]", of: "pd.Series[int]") -> list[str]:

@@ -7,13 +7,13 @@ import pandas as pd
 import streamlit as st
 
 from dashboard import data, layout, placement
-from dashboard.charts.colors import GENERALIZES, GREY, INK, OKABE_ITO
+from dashboard.charts.colors import GENERALIZES, INK, OKABE_ITO
 from dashboard.charts.legend import deduplicate_legends
 from dashboard.charts.parts import Layers
 from dashboard.charts.pointing import chart_with_names
 from dashboard.charts.scales import class_color, row_height, rows, title_params
-from seqcls.interpretability.wording import percent, percents
-from sweeps.api.languages import MODELS, MOST_BY_DRAWN, READER, Populations
+from seqcls.interpretability.wording import percent
+from sweeps.api.languages import MODELS, MOST_BY_DRAWN, PARTS, READER, Populations
 from sweeps.api.reading import View
 
 TITLE = "Over languages"
@@ -21,9 +21,20 @@ TITLE = "Over languages"
 MOST = 100
 """Populations that are drawn."""
 
-SHARES = {"learned": GREY, "generalize": GENERALIZES}
+SHARES = {"learned": OKABE_ITO[4], "generalize": GENERALIZES}
 STRINGS = {"random": OKABE_ITO[0], "border": OKABE_ITO[1]}
 """What is drawn side by side, and its color."""
+
+COLUMNS = {
+    "languages": "Languages",
+    **{
+        f"{part}{x}": f"{part.title()}{x.replace('_', ' ')}"
+        for part in SHARES
+        for x in ("", "_95%")
+    },
+    **{part: part.replace("_", ", ").capitalize() for part in PARTS},
+}
+"""What the columns of the table are called."""
 
 ROW, FURNITURE = 34, 110
 """Pixels of a population, and of what stands above and below all."""
@@ -39,7 +50,9 @@ def show(view: View) -> None:
     if found.shares.empty:
         return
     st.subheader(TITLE)
-    _table(found)
+    table = found.texts().drop(columns="seeds")
+    height = layout.table_height(len(table), 390)
+    st.dataframe(table, hide_index=True, height=height, column_config=COLUMNS)
     shown = Populations(found.by, found.shares.head(MOST), found.accuracies)
     _chart(share_points, shown, "language_shares")
     if len(found.accuracies):
@@ -68,53 +81,6 @@ def names(found: Populations) -> list[str]:
     """What populations are called: their settings, row by row."""
     values = found.shares[found.by].itertuples(index=False)
     return [", ".join(map(str, filter(None, row))) for row in values]
-
-
-def _table(found: Populations) -> None:
-    table = found.table()
-    shares = {
-        f"{part} {what}": column
-        for part in SHARES
-        for what, column in (
-            ("share", table[part]),
-            (
-                "interval",
-                [
-                    None if pd.isna(low) else percents(low, high, 0)
-                    for low, high in zip(table[f"{part}_low"], table[f"{part}_high"], strict=True)
-                ],
-            ),
-        )
-    }
-    accuracies = table[[name for name in ACCURACIES if name in table]]
-    shown = table[[*found.by, "languages"]].join([pd.DataFrame(shares), accuracies])
-    config = {
-        "languages": st.column_config.NumberColumn("Languages"),
-        "learned share": st.column_config.NumberColumn("Learned", format="percent"),
-        "learned interval": st.column_config.TextColumn("95%", help="Over languages."),
-        "generalize share": st.column_config.NumberColumn(
-            "Generalize", format="percent", help="Of the seeds that learned."
-        ),
-        "generalize interval": st.column_config.TextColumn("95%", help="Over languages."),
-        **{
-            name: st.column_config.NumberColumn(title, format="percent", help=MEDIAN)
-            for name, title in ACCURACIES.items()
-        },
-    }
-    height = layout.table_height(len(shown), 390)
-    st.dataframe(shown, hide_index=True, column_config=config, height=height)
-
-
-ACCURACIES = {
-    "random": "Random",
-    "border": "Border",
-    "reader_random": "Reader, random",
-    "reader_border": "Reader, border",
-}
-MEDIAN = (
-    "Median accuracy over languages, of each language's median over seeds: on random test strings "
-    "and at the border; beside it that of the best shortcut reader of each test."
-)
 
 
 def share_points(found: Populations, named: Sequence[str]) -> Layers:
@@ -155,7 +121,7 @@ def share_points(found: Populations, named: Sequence[str]) -> Layers:
             _x("value", "Languages"), tooltip=tooltip
         ),
     )
-    return _sized(
+    return _set_size(
         layers,
         named,
         "How many languages are learned, and generalized on?",
@@ -189,7 +155,7 @@ def accuracy_bars(found: Populations, named: Sequence[str]) -> Layers:
         ),
         readers.mark_tick(thickness=3, color=INK).encode(_x("median", "Accuracy"), tooltip=tooltip),
     )
-    return _sized(
+    return _set_size(
         layers,
         named,
         "Does accuracy on random strings hold at the border?",
@@ -202,6 +168,6 @@ def _x(field: str, title: str) -> alt.X:
     return alt.X(f"{field}:Q", title=title, axis=alt.Axis(format="%"), scale=scale)
 
 
-def _sized(layers: Layers, named: Sequence[str], title: str, subtitle: str) -> Layers:
+def _set_size(layers: Layers, named: Sequence[str], title: str, subtitle: str) -> Layers:
     height = row_height(named, ROW) * len(named) + FURNITURE
     return layers.properties(height=height, title=title_params(title, subtitle=subtitle))

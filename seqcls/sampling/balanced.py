@@ -152,7 +152,7 @@ class BalancedStrings(DrawnByLength):
                 border.pairs_of(self.task).check_length(self.max_length)
             except ConfigError as error:
                 raise ConfigError(f"{asked}: {error}") from None
-            if not len(self._paired(positive=self._has_pairs)):
+            if not len(self._paired_lengths(positive=self._has_pairs)):
                 raise ConfigError(
                     f"{asked}: no positive string of {self.min_length} to {self.max_length} "
                     "tokens is at edit distance 1 from a negative one of such a length; change the "
@@ -189,9 +189,11 @@ class BalancedStrings(DrawnByLength):
     def unpaired_lengths(self) -> Lengths:
         """The allowed lengths of no positive string of a pair, where the test is to have pairs."""
         allowed = np.arange(self.min_length, self.max_length + 1)
-        return np.setdiff1d(allowed, self._paired(positive=True) if self._has_pairs else allowed)
+        return np.setdiff1d(
+            allowed, self._paired_lengths(positive=True) if self._has_pairs else allowed
+        )
 
-    def _paired(self, *, positive: bool) -> Lengths:
+    def _paired_lengths(self, *, positive: bool) -> Lengths:
         """The lengths of strings of this label that have a partner of an allowed length."""
         own, others = self._lengths[positive], self._lengths[not positive]
         # Strings of one length are a chain of replacements apart, which leaves the language
@@ -223,7 +225,7 @@ class BalancedStrings(DrawnByLength):
     def _epoch_with_pairs(self, rng: np.random.Generator) -> Examples:
         """Four strings in turn, as often as there is room: positive, negative, and a pair."""
         letters = np.full((self.size, self.max_length), NO_LETTER, dtype=np.uint8)
-        place, paired = np.arange(self.size), self._paired(positive=True)
+        place, paired = np.arange(self.size), self._paired_lengths(positive=True)
         labels, in_pair = place % 2 == 0, (place % 4 > 1) & (place < self.size // 4 * 4)
         for label in (True, False):
             rows = np.flatnonzero((labels == label) & ~in_pair)[:, None]
@@ -377,11 +379,11 @@ class BalancedStrings(DrawnByLength):
         return there[rows], changed
 
     def _border(self, rng: np.random.Generator, size: int) -> TokenStrings:
-        lengths = rng.choice(self._paired(positive=False), size=size)
+        lengths = rng.choice(self._paired_lengths(positive=False), size=size)
         return self._border_of(rng, lengths)[1]
 
     def _border_of(self, rng: np.random.Generator, lengths: Lengths) -> tuple[Rows, TokenStrings]:
-        there = np.flatnonzero(np.isin(lengths, self._paired(positive=False)))
+        there = np.flatnonzero(np.isin(lengths, self._paired_lengths(positive=False)))
         letters = self._pairs(rng, lengths[there], positive=False)[:, 0]
         return there, TokenStrings.of_letters(len(self.task.alphabet), letters, lengths[there])
 

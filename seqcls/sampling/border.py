@@ -43,7 +43,7 @@ class _Numbers:
 
     mantissas: Float64[np.ndarray, "*cell"]
     exponents: Int32[np.ndarray, "*cell"]
-    """Of two; `NOTHING` of zeros."""
+    """Exponents of two; `NOTHING` where a number is zero."""
 
     @classmethod
     def of_floats(cls, floats: np.ndarray, scale: int = 0) -> "_Numbers":

@@ -314,3 +314,53 @@ class Subregular:
             ConfigError: there are too many factors.
         """
         return least_threshold(self.columns_of(on_tier), self.start, k, most)
+
+
+def smallest_classes(automaton: Table) -> tuple[Membership, ...]:
+    """The classes that a language is in and of which it is in no smaller one, in the order of
+    `CLASSES`; none of them holds another.
+
+    Args:
+        automaton: its minimal automaton.
+
+    Raises:
+        ConfigError: it is too large to be decided.
+    """
+    decided = Subregular(automaton)
+    smallest = decided.smallest
+    if decided.undecided is not None:
+        raise ConfigError(decided.undecided)
+    return smallest
+
+
+def belongs(
+    automaton: Table,
+    name: str,
+    k: int | None = None,
+    t: int | None = None,
+    tier: Sequence[int] | None = None,
+) -> bool:
+    """Whether a language is in a class.
+
+    Args:
+        automaton: its minimal automaton.
+        name: one of `CLASSES`.
+        k: the width, or the length of subsequences, at most; the prime of `Zp`.
+        t: the number up to which occurrences are counted, at most; needs `k`.
+        tier: letters that include those of the tier.
+
+    Raises:
+        ConfigError: it is too large to be decided.
+    """
+    decided = Subregular(automaton)
+    found = decided.find(name)
+    if found is None or (tier is not None and not set(found.tier or ()) <= set(tier)):
+        return False
+    if k is None:
+        return True
+    base, on_tier = name.removeprefix("T"), name.startswith("T")
+    if base in {"LT", "LTT"} and (found.k is None or t is not None):
+        return decided.threshold(k, on_tier, 1 if base == "LT" else t) is not None
+    if found.k is None:
+        raise ConfigError(f"the least k of {name} is not known here")
+    return found.k == k if name == "Zp" else found.k <= k

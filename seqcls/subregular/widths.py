@@ -15,6 +15,7 @@ from jaxtyping import Bool, Int64
 from seqcls.errors import ConfigError
 from seqcls.monoids import components
 
+# Random languages of a class are drawn until one is decided to be of it: other limits, others.
 MAX_FACTORS = 300_000
 """The most factors of one width, times states, among which the least width is sought."""
 
@@ -122,7 +123,7 @@ def _alike(
         ConfigError: there are too many numbers.
     """
     looked_at: list[int] = []
-    while (walks := _undecided(starts, moves, t, looked_at)) is not None:
+    while (walks := _find_walks(starts, moves, t, looked_at)) is not None:
         one, other = walks
         apart = {x: abs(min(one[x], t) - min(other[x], t)) for x in one | other}
         if not any(apart.values()):
@@ -131,10 +132,10 @@ def _alike(
     return None
 
 
-def _undecided(
+def _find_walks(
     starts: list[Node], moves: dict[Node, list[Move]], t: int, looked_at: list[int]
 ) -> tuple[Counter[int], Counter[int]] | None:
-    """Likewise two walks with as many of each factor that is looked at."""
+    """Two walks as `_alike` finds them, with as many of each factor that is looked at."""
     covered: set[Node] = set()
     units = {factor: (t + 1) ** place for place, factor in enumerate(looked_at)}
     left = {node[0] for node, steps in moves.items() if any(x[0] != node[0] for _, x in steps)}

@@ -22,15 +22,15 @@ def find_witness(decided: Subregular, name: str, k: int = 2) -> Witness | None:
     elif base not in ALIKE or decided.find(name) is not None:
         return None
     elif base in {"SP", "coSP"}:
-        found = strings.shortened(base)
+        found = strings.shorten(base)
     elif base == "SF" or decided.find("SF") is None:
-        name, found = "SF", strings.repeated()
+        name, found = "SF", strings.repeat()
     elif base == "PT":
-        found = strings.turned()
+        found = strings.turn()
     elif base == "PLT":
-        found = strings.inserted()
+        found = strings.insert()
     else:
-        found = strings.swapped(base)
+        found = strings.swap(base)
     return None if found is None else Witness(name, k, *found)
 
 
@@ -77,21 +77,21 @@ class _Strings:
         allowed, made = (one + suffix, other + further), (other + suffix,)
         return (made, allowed) if base == "coSL" else (allowed, made)
 
-    def shortened(self, base: str) -> Found:
+    def shorten(self, base: str) -> Found:
         """A string, and the same without a letter."""
         found = self._decided.deletion(self._decided.accepting != (base == "coSP"))
         assert found is not None
         state, letter, suffix = found
         prefix = self._access[state]
-        return self._labeled((*prefix, letter, *suffix), prefix + suffix)
+        return self._label((*prefix, letter, *suffix), prefix + suffix)
 
-    def repeated(self) -> Found:
+    def repeat(self) -> Found:
         """A string k times, and once more."""
         monoid = self._decided.monoid
         word = monoid.word(int(np.flatnonzero(~monoid.aperiodic)[0]))
         return self._within(word * self._k, word * (self._k + 1))
 
-    def turned(self) -> Found:
+    def turn(self) -> Found:
         """Strings with the same subsequences of up to k letters that make different elements: of
         two elements of one R-class, or of one L-class, each is made of the other.
         """
@@ -106,7 +106,7 @@ class _Strings:
                 return self._within(word[::order], (word + there)[::order])
         raise AssertionError
 
-    def swapped(self, base: str) -> Found:
+    def swap(self, base: str) -> Found:
         """Strings that break the identity of LT, or of LTT."""
         violation = self._decided.local_violation(base, self._on_tier)
         assert violation is not None
@@ -120,7 +120,7 @@ class _Strings:
             before + first + middle + second + behind, before + second + middle + first + behind
         )
 
-    def inserted(self) -> Found:
+    def insert(self) -> Found:
         """Strings that break Knast's identity at the states and elements that are found."""
         found = self._decided.dot_depth_violation(self._on_tier)
         assert found is not None
@@ -131,7 +131,7 @@ class _Strings:
         z, t = (self._path(monoid.preceding, *ends)[::-1] for ends in ((p, q), (q, p)))
         before = self._access[r] + (e + x + f + y) * self._k + e
         behind = (z + f + t + e) * self._k + monoid.word(q)
-        return self._labeled(before + behind, before + x + f + t + e + behind)
+        return self._label(before + behind, before + x + f + t + e + behind)
 
     def _staying(self, state: int, element: int) -> Letters:
         """A string that makes an idempotent which changes neither, before the element."""
@@ -152,9 +152,9 @@ class _Strings:
         found = self._decided.search(pairs, self._differ)
         assert found is not None
         prefix, suffix = self._access[found[0]], found[1]
-        return self._labeled(prefix + one + suffix, prefix + other + suffix)
+        return self._label(prefix + one + suffix, prefix + other + suffix)
 
-    def _labeled(self, one: Letters, other: Letters) -> Found:
+    def _label(self, one: Letters, other: Letters) -> Found:
         accepts = self._decided.accepting[self._run(self._decided.start, one)]
         return ((one,), (other,)) if accepts else ((other,), (one,))
 

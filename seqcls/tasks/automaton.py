@@ -263,13 +263,13 @@ def determinize(
     Raises:
         ConfigError: there are more, or it takes longer.
     """
+    size = len(moves) // 8 + 1
     numbers = {start: 0}
     rows = []
     for state in (queue := [start]):
-        row, left = [0] * num_letters, state
-        while left:
-            member = (left & -left).bit_length() - 1
-            left &= left - 1
+        bits = np.frombuffer(state.to_bytes(size, "little"), dtype=np.uint8)
+        row = [0] * num_letters
+        for member in np.flatnonzero(np.unpackbits(bits, bitorder="little")).tolist():
             for letter, reached in moves[member].items():
                 row[letter] |= reached
             steps -= 1 + len(moves[member])
@@ -277,8 +277,10 @@ def determinize(
             if reached not in numbers:
                 numbers[reached] = len(numbers)
                 queue.append(reached)
-        if len(numbers) > most or steps < 0:
+        if len(numbers) > most:
             raise ConfigError(f"its automaton has more than {most:,} states")
+        if steps < 0:
+            raise ConfigError("its automaton is too large to be made deterministic")
         rows.append([numbers[reached] for reached in row])
     return np.array(rows), np.array([bool(state & accepting) for state in numbers])
 

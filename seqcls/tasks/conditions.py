@@ -13,7 +13,7 @@ import numpy as np
 from seqcls.tasks.automaton import Automaton, explore, minimize
 
 States = tuple[int, ...]
-"""Of the automata of a condition's leaves."""
+"""One state of the automaton of each leaf of a condition."""
 
 Values = tuple[bool | None, ...]
 """Whether each leaf holds; None where that is not decided yet."""
@@ -34,7 +34,7 @@ class Pattern:
     after: str = ""
     """A block after the last of which they have to occur, where there is one."""
 
-    def explored(self, alphabet: str) -> Automaton:
+    def build_automaton(self, alphabet: str) -> Automaton:
         """An automaton whose states are how many blocks were found, what is there of the next, and
         what of `after`.
         """
@@ -45,17 +45,17 @@ class Pattern:
             if self.tier and letter not in self.tier + START + END:
                 return state
             if self.after:
-                last = _begun(self.after, last + letter)
+                last = _find_overlap(self.after, last + letter)
                 if last == self.after:
-                    return 0, "", _begun(self.after, last[1:])
+                    return 0, "", _find_overlap(self.after, last[1:])
             if found == wanted:
                 return found, read, last
             block = self.blocks[found % len(self.blocks)]
-            read = _begun(block, read + letter)
+            read = _find_overlap(block, read + letter)
             if read != block:
                 return found, read, last
             # Another occurrence of a block may begin within it, the next block only after it.
-            rest = _begun(block, read[1:]) if found + 1 < wanted and self.times > 1 else ""
+            rest = _find_overlap(block, read[1:]) if found + 1 < wanted and self.times > 1 else ""
             return found + 1, rest, last
 
         return explore(
@@ -66,17 +66,17 @@ class Pattern:
         )
 
     def words(self, *, tier: bool) -> str:
-        """What occurs, such as `ab 3 times`, `b at the end` or `a…b on the tier {a, b}`."""
+        """What occurs: `ab at least 3 times`, `b at the end`, `a…b on the tier {a, b}`."""
         text = "…".join(self.blocks)
         places = {START: " at the start", END: " at the end"}
         where = " and".join(place for sign, place in places.items() if sign in text)
-        often = f" {self.times} times" if self.times > 1 else ""
+        often = f" at least {self.times} times" if self.times > 1 else ""
         after = f" after the last {self.after}" if self.after else ""
         on = f" on the tier {_braces(self.tier)}" if tier and self.tier else ""
         return text.strip(START + END) + where + often + after + on
 
 
-def _begun(block: str, text: str) -> str:
+def _find_overlap(block: str, text: str) -> str:
     """The longest end of a text with which a block begins."""
     return next(text[i:] for i in range(len(text) + 1) if block.startswith(text[i:]))
 
@@ -87,27 +87,27 @@ def _braces(tier: str) -> str:
 
 @dataclass(frozen=True)
 class Sum:
-    """Letters, each with a weight, sum up to one of some remainders."""
+    """Letters, each with a weight, sum up to one of some residues."""
 
     weights: tuple[tuple[str, int], ...]
     modulus: int
-    remainders: tuple[int, ...]
+    residues: tuple[int, ...]
 
-    def explored(self, alphabet: str) -> Automaton:
-        """An automaton whose states are remainders."""
+    def build_automaton(self, alphabet: str) -> Automaton:
+        """An automaton whose states are residues."""
         weights = [dict(self.weights).get(letter, 0) for letter in alphabet]
         return explore(
             len(alphabet),
             0,
             lambda state, letter: (state + weights[letter]) % self.modulus,
-            lambda state: state in self.remainders,
+            lambda state: state in self.residues,
         )
 
     def words(self, *, tier: bool) -> str:
         """The sum, such as `a + 2b equal to 0 or 1 modulo 3`."""
         del tier
         terms = (f"{weight if weight > 1 else ''}{letter}" for letter, weight in self.weights)
-        found = " or ".join(map(str, self.remainders))
+        found = " or ".join(map(str, self.residues))
         return f"{' + '.join(terms)} equal to {found} modulo {self.modulus}"
 
 
@@ -139,7 +139,7 @@ class Condition:
 
     def automaton(self, alphabet: str) -> Automaton | None:
         """The minimal automaton; None where a leaf says nothing that the others do not."""
-        leaves = [leaf.explored(alphabet) for leaf in self.leaves()]
+        leaves = [leaf.build_automaton(alphabet) for leaf in self.leaves()]
         tables = [leaf.table.tolist() for leaf in leaves]
         holds = [leaf.accepting.tolist() for leaf in leaves]
         # Of a state that no letter changes it is known whether its leaf holds.

@@ -9,13 +9,14 @@ import hashlib
 import string
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from functools import lru_cache
 from typing import ClassVar, TypeVar
 
 import numpy as np
 
-from seqcls.cache import remembered
 from seqcls.errors import ConfigError
-from seqcls.subregular import CLASSES, Subregular
+from seqcls.subregular.classes import CLASSES
+from seqcls.subregular.decisions import Subregular
 from seqcls.tasks.automaton import Automaton, OfAutomaton
 from seqcls.tasks.conditions import END, START, Condition, Part, Pattern, Sum
 from seqcls.text import canonical_json
@@ -27,7 +28,7 @@ TRIES = 300
 """Conditions that are drawn at most."""
 
 LENGTH, LEAST_SHARE = 20, 0.001
-"""Of the strings of so many tokens each label has such a share at least."""
+"""Each label has at least such a share of the strings of so many tokens."""
 
 LONGEST = 60
 """Tokens up to which there are strings of either label of every length."""
@@ -82,7 +83,7 @@ class RandomSubregular(OfAutomaton):
                 raise ConfigError(
                     f"{field}={getattr(self, field)}: language_class {name!r} expects {expected}"
                 )
-        assert self.condition
+        assert self._made
 
     @property
     def has_threshold(self) -> bool:
@@ -101,12 +102,23 @@ class RandomSubregular(OfAutomaton):
     @property
     def automaton(self) -> Automaton:
         """The minimal automaton."""
-        return _make(self)[1]
+        return self._made[1]
 
     @property
     def condition(self) -> Condition:
         """What positive strings have."""
-        return _make(self)[0]
+        return self._made[0]
+
+    @property
+    def _made(self) -> tuple[Condition, Automaton]:
+        if (made := _make(self)) is None:
+            fields = ", ".join(f"{name}={value!r}" for name, value in asdict(self).items())
+            raise ConfigError(
+                f"{fields}: of {TRIES} languages none is of the class and of none smaller, with "
+                f"{LEAST_SHARE:.1%} of the strings of {LENGTH} tokens for either label; raise "
+                "alphabet_size or change the others"
+            )
+        return made
 
     def describe(self) -> str:
         """The language in one sentence."""
@@ -116,24 +128,17 @@ class RandomSubregular(OfAutomaton):
         return f"Strings of {self.alphabet} {words} are positive{meaning}."
 
 
-@remembered
-def _make(task: RandomSubregular) -> tuple[Condition, Automaton]:
-    """The first condition drawn that is as it has to be, and its automaton.
-
-    Raises:
-        ConfigError: none is.
-    """
+@lru_cache(maxsize=2048)
+def _make(task: RandomSubregular) -> tuple[Condition, Automaton] | None:
+    """The first condition drawn that is as it has to be, and its automaton; None where none is."""
+    # What is hashed stays: with one field more, all languages would be others.
     draws = _Draws(canonical_json(asdict(task)))
     for _ in range(TRIES):
         condition = _condition(task, draws)
         automaton = condition.automaton(task.alphabet)
         if automaton is not None and _is_fair(automaton, task) and _is_of_class(automaton, task):
             return condition, automaton
-    fields = ", ".join(f"{name}={value!r}" for name, value in asdict(task).items())
-    raise ConfigError(
-        f"{fields}: of {TRIES} languages none is of the class and of none smaller, with 0.1% of "
-        f"strings of {LENGTH} tokens for either label; raise alphabet_size or change the others"
-    )
+    return None
 
 
 def _is_fair(automaton: Automaton, task: RandomSubregular) -> bool:
@@ -152,9 +157,9 @@ def _is_fair(automaton: Automaton, task: RandomSubregular) -> bool:
 
 def _is_of_class(automaton: Automaton, task: RandomSubregular) -> bool:
     """Whether it is of the class, with its width, threshold and tier, and of none smaller."""
-    decided = Subregular(automaton)
     if len(automaton.table) > MAX_STATES:
         return False
+    decided = Subregular(automaton)
     try:
         if task.language_class == "Reg":
             return decided.find("SF") is None and decided.find("Zp") is None
@@ -210,13 +215,14 @@ def _condition(task: RandomSubregular, draws: _Draws) -> Condition:
     if name in ("SF", "Reg"):
         sums = [_sum(task, draws, 2 + draws.below(2))] if name == "Reg" else []
         number = 2 - len(sums) + draws.below(2)
-        return _combination(draws, [*sums, *(_star_free(task, draws) for _ in range(number))])
+        patterns = [_star_free(task, draws, full=not part) for part in range(number)]
+        return _combination(draws, [*sums, *patterns])
     form, letters, tier = name.removeprefix("T"), task.alphabet, ""
     if task.has_tier:
         letters = tier = "".join(draws.some(letters, task.tier_size))
     if form in ("LT", "LTT", "PT") and len(letters) ** (task.width - 1) > MAX_BLOCKS:
         fewer = (x for x in range(1, len(letters)) if (x + 1) ** (task.width - 1) <= MAX_BLOCKS)
-        letters = "".join(draws.some(letters, max(fewer)))
+        letters = "".join(draws.some(letters, max(2, *fewer)))
     strict = form.endswith(("SL", "SP"))
     number = 1 + draws.below(4) if strict else 2 + draws.below(3 if task.width < 4 else 2)
     parts = [_pattern(task, draws, letters, tier, full=not part) for part in range(number)]
@@ -248,17 +254,19 @@ def _pattern(
     return Pattern(tuple(blocks), tier=tier)
 
 
-def _star_free(task: RandomSubregular, draws: _Draws) -> Pattern:
+def _star_free(task: RandomSubregular, draws: _Draws, *, full: bool) -> Pattern:
     """A pattern after the last of some block, or on some tier, or of two blocks."""
-    letters, width = task.alphabet, task.width
+    letters = task.alphabet
+    width = task.width if full else 1 + draws.below(task.width)
     kind = draws.below(3)
     if kind == 0:
-        after = draws.word(letters, 1 + draws.below(width))
+        after = draws.word(letters, 1 + draws.below(task.width))
         return Pattern((draws.word(letters, width),), after=after)
     if kind == 1 and len(letters) > 2:
         tier = "".join(draws.some(letters, 2 + draws.below(len(letters) - 2)))
         return Pattern((draws.word(tier, width),), tier=tier)
-    return Pattern(tuple(draws.word(letters, 1 + draws.below(width)) for _ in range(2)))
+    second = draws.word(letters, 1 + draws.below(task.width))
+    return Pattern((draws.word(letters, width), second))
 
 
 def _sum(task: RandomSubregular, draws: _Draws, modulus: int) -> Sum:
@@ -268,8 +276,8 @@ def _sum(task: RandomSubregular, draws: _Draws, modulus: int) -> Sum:
         weights = [draws.below(modulus) for _ in task.alphabet]
     scale = pow(next(filter(None, weights)), -1, modulus)
     scaled = zip(task.alphabet, (scale * weight % modulus for weight in weights), strict=True)
-    remainders = draws.some(range(modulus), 1 + draws.below(modulus - 1))
-    return Sum(tuple((x, weight) for x, weight in scaled if weight), modulus, tuple(remainders))
+    residues = draws.some(range(modulus), 1 + draws.below(modulus - 1))
+    return Sum(tuple((x, weight) for x, weight in scaled if weight), modulus, tuple(residues))
 
 
 def _combination(draws: _Draws, parts: Sequence[Pattern | Sum]) -> Condition:

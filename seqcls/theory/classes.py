@@ -12,7 +12,9 @@ import numpy as np
 
 from seqcls.errors import ConfigError
 from seqcls.monoids import Table, is_acyclic, monoid_of
-from seqcls.subregular import Membership, Subregular, Witness, find_witness
+from seqcls.subregular.classes import Membership, Witness
+from seqcls.subregular.decisions import Subregular
+from seqcls.subregular.witnesses import find_witness
 from seqcls.tasks import Task
 from seqcls.tasks.automaton import minimize
 from seqcls.tasks.base import LanguageTask, NotRegular

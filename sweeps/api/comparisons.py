@@ -40,9 +40,9 @@ from sweeps.statistics.intervals import (
 from sweeps.store.databases.engine import Store
 from sweeps.store.reads import queries, string_queries
 from sweeps.store.reads.errors import border_accuracies
+from sweeps.store.reads.overview import dataset_names
 from sweeps.store.reads.selection import View
 from sweeps.store.reads.shortcuts import best_shortcut, shortcut_scores, shortcut_shares
-from sweeps.store.reads.test_sets import dataset_names
 from sweeps.store.tables import RunState
 
 QUESTIONS = {
@@ -374,8 +374,7 @@ def fields_apart(store: Store, runs: Sequence[pd.DataFrame]) -> dict[str, tuple[
     ids = [int(row["config_id"].iloc[0]) for row in runs]
     known = queries.configs(store, ids)
     each = in_columns(fields_known(known[config_id]) for config_id in ids)
-    with store.begin() as connection:
-        names = dataset_names(connection)
+    names = dataset_names(store)
     for fields in each:
         fields["dataset"] = names.get(fields["dataset"], fields["dataset"])
     return {x: (each[0].get(x), each[1].get(x)) for x in differing_fields(pd.concat(runs))}

@@ -7,6 +7,7 @@ import pandas as pd
 
 from seqcls.config import RunConfig
 from seqcls.errors import ConfigError, Parameter
+from seqcls.interpretability.wording import percent, percents
 from seqcls.text import nearest
 from sweeps.api.configurations import checked_threshold
 from sweeps.results import LEARNED_AT
@@ -48,10 +49,11 @@ class Populations:
     by: list[str]
     """The settings that tell them apart."""
     shares: pd.DataFrame
-    """As `sweeps.statistics.populations.language_shares`."""
+    """A table as `sweeps.statistics.populations.language_shares` makes it."""
     accuracies: pd.DataFrame
-    """As `sweeps.statistics.populations.median_accuracies`, of models and of `READER`; no row where
-    no test has strings at the border, or there are more than `MOST_BY_DRAWN` models."""
+    """A table as `sweeps.statistics.populations.median_accuracies` makes it, of models and of
+    `READER`; no row where no test has strings at the border, or there are more than
+    `MOST_BY_DRAWN` models."""
 
     def table(self) -> pd.DataFrame:
         """The shares with the median accuracies beside them, where these are known: `PARTS`."""
@@ -63,6 +65,21 @@ class Populations:
                 own = own[[*self.by, "median"]].rename(columns={"median": column})
                 table = table.merge(own, on=self.by, how="left")
         return table
+
+    def texts(self) -> pd.DataFrame:
+        """The table as people read it: shares and accuracies in percent, intervals beside them."""
+        table = self.table()
+        shown = table[[*self.by, "languages", "seeds"]].astype({"languages": int})
+        for part in ("learned", "generalize"):
+            ends = zip(table[f"{part}_low"], table[f"{part}_high"], strict=True)
+            shown[part] = [_percent(share) for share in table[part]]
+            shown[f"{part}_95%"] = ["" if pd.isna(x[0]) else percents(*x, 0) for x in ends]
+        accuracies = {x: table[x].map(_percent) for x in PARTS if x in table}
+        return shown.assign(**accuracies)
+
+
+def _percent(share: float) -> str:
+    return "" if pd.isna(share) else percent(share)
 
 
 def populations(

@@ -31,6 +31,7 @@ from sweeps.store.databases.engine import Store
 from sweeps.store.opening import to_write
 from sweeps.store.reads import explained, queries, string_queries, sweep_queries
 from sweeps.store.reads.errors import accuracy_by_drawn, with_border
+from sweeps.store.reads.overview import dataset_names
 from sweeps.store.reads.selection import View, WrittenValue, as_list, is_value
 from sweeps.store.reads.shortcuts import with_shortcuts
 from sweeps.store.tables import RunState
@@ -163,6 +164,11 @@ def _with_predictions(frame: pd.DataFrame) -> pd.DataFrame:
     fields = [{str(name): value for name, value in row.items()} for row in rows]
     said = {row["config_id"]: theory_of(row).first.verdict for row in fields}
     return frame.assign(predicted=frame["config_id"].map(said).astype(object))
+
+
+def call_datasets(store: Store, digests: "pd.Series[Any]") -> "pd.Series[Any]":
+    """Datasets by their digests as the files are called that they were read from."""
+    return digests.replace(dataset_names(store))
 
 
 def runs(

@@ -135,6 +135,14 @@ def missing_runs(store: Store, spec: Spec) -> int | None:
     return sweep_queries.missing_runs(store, read_specs(spec))
 
 
+def growth_sentence(spec: SweepSpec) -> str:
+    """What is said of the runs of a specification beyond those that it lists."""
+    return (
+        f"{spec.name}: more seeds follow these, until {spec.until!r}, and at most "
+        f"{spec.most_seeds:,} of each configuration."
+    )
+
+
 def check_training(how: WorkOptions, spec: Spec = ()) -> None:
     """Refuses what cannot be trained like this, before anything is written.
 

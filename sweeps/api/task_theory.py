@@ -8,7 +8,7 @@ from seqcls.models import MODELS
 from seqcls.models.positions import POSITIONS
 from seqcls.problem import language
 from seqcls.strings.tokenizer import Tokenizer
-from seqcls.subregular import CLASSES
+from seqcls.subregular.classes import CLASSES
 from seqcls.tasks import TASKS
 from seqcls.text import nearest
 from seqcls.theory.classes import RegularClass, Undecided

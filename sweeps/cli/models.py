@@ -206,7 +206,7 @@ def runs(
     from seqcls.imported import MODEL
     from seqcls.theory.table import NOT_KNOWN
     from sweeps.api.overlaps import trained_on
-    from sweeps.api.results import stored_runs
+    from sweeps.api.results import call_datasets, stored_runs
     from sweeps.results import BORDER_SHARES, LEARNED_AT, differing_fields, solved_or_none
 
     look = TableOptions(wide, columns)
@@ -224,6 +224,7 @@ def runs(
     if as_json:
         print_json(frame.drop(columns="config_id"))
         return
+    frame["dataset"] = call_datasets(store, frame["dataset"])
     # In the order of their weight: a narrow terminal leaves the last out.
     first = ["id", "sweeps", "model_seed", "outcome", "accuracy", "fp", "fn", "solved_length"]
     shown = frame[first].copy()
@@ -289,29 +290,18 @@ def populations(
 
     Intervals are over languages. Random and border are median accuracies over languages.
     """
-    from seqcls.interpretability.wording import percents
-    from sweeps.api.languages import PARTS
     from sweeps.results import LEARNED_AT
 
     store = open_database(db)
     at = LEARNED_AT if learned_at is None else learned_at
     found = api.populations(store, sweep, by or (), learned_at=at, below=below)
-    table = found.table()
     if as_json:
-        print_json(table)
+        print_json(found.table())
         return
-    if table.empty:
+    shown = found.texts()
+    if shown.empty:
         say("no configurations of this database differ only by the language")
         return
-    shown = table[[*found.by, "languages", "seeds"]].copy()
-    for part in ("learned", "generalize"):
-        ends = zip(table[f"{part}_low"], table[f"{part}_high"], strict=True)
-        shown[part] = [_percent(value) for value in table[part]]
-        shown[f"{part}_interval"] = [
-            "" if low != low else percents(low, high) for low, high in ends
-        ]
-    for name in table.columns.intersection(list(PARTS)):
-        shown[name] = [_percent(value) for value in table[name]]
     title = f"{count(len(shown), 'population')} of languages in {store.name}"
     print_table(shown, title, TableOptions(wide, columns))
 

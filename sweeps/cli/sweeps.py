@@ -337,6 +337,8 @@ def estimate(
     as_json: AsJson = False,
 ) -> None:
     """Say how many runs a specification has and how long they will take on this machine."""
+    from sweeps.api.sweeping import growth_sentence
+
     processes = max(_processes(workers), 1)
     specs = _specs(spec, None)
     with progress_bar("timing a few steps"):
@@ -359,6 +361,9 @@ def estimate(
         f"{_name_sweeps(specs)}: {count(judged.runs, 'run')}, {judged.there:,} there "
         f"already{takes}. {judged.basis}"
     )
+    for each in specs:
+        if each.until:
+            say(growth_sentence(each))
     if told:
         say(told)
 

@@ -26,7 +26,7 @@ MAX_BYTES = 200_000_000
 MAX_HEAD = 1_000_000
 """Bytes of a JSON file in which it says that it is an automaton."""
 
-MAX_STEPS = 10_000_000
+MAX_STEPS = 4_000_000
 """Steps of making one deterministic: some seconds."""
 
 EPSILON = frozenset(
@@ -164,7 +164,7 @@ def _deterministic(
     try:
         table, accepts = determinize(moves, reached[arcs.start], accepting, num_letters, MAX_STEPS)
     except ConfigError as error:
-        raise DatasetError(f"made deterministic, {error}") from None
+        raise DatasetError(f"nondeterministic, and {error}") from None
     causes = ["ε"] * bool(silent) + ["several transitions for one symbol"] * several
     arcs.read_as.append(
         f"nondeterministic ({' and '.join(causes)}): determinized from {number:,} states to "

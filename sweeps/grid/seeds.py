@@ -92,9 +92,9 @@ class Until:
             apart = self.intervals(counts)[0]
             enough = apart.low > 0 or apart.high < 0
             return [x.seeds if enough else _next(x, 0, most) for x in counts]
-        return [self._wanted(each, self.within, most) for each in counts]
+        return [self._estimate_seeds(each, self.within, most) for each in counts]
 
-    def _wanted(self, counts: SeedCounts, within: float, most: int) -> int:
+    def _estimate_seeds(self, counts: SeedCounts, within: float, most: int) -> int:
         from sweeps.statistics.sequences import share_limits
 
         count, n = self.of(counts)

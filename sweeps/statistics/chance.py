@@ -87,9 +87,9 @@ class Difference:
     is_nothing: bool = False
     """Whether nothing that was compared differs."""
     counts: tuple[tuple[int, int], tuple[int, int]] | None = None
-    """Of shares, how many of its own seeds each has, and of how many."""
+    """How many of its own seeds each share counts, and of how many; None of means."""
     table: PairTable | None = None
-    """Of shares, the pairs."""
+    """The pairs, where shares are compared."""
     to_decide: int | None = None
     """Seeds of each, or pairs, with which `POWER` of studies decide that draw theirs from these;
     None where these do, or more than `MOST_SEEDS` are needed."""
@@ -116,7 +116,7 @@ def compare_values(a: Outcomes, b: Outcomes, *, paired: bool) -> Difference:
         b: likewise of the second.
         paired: whether the same seed makes a pair, where both have enough of the same.
     """
-    first, second, paired = _aligned(a, b, paired)
+    first, second, paired = _align(a, b, paired)
     sizes = (len(first.seeds), len(second.seeds))
     name = "paired permutation test" if paired else "permutation test"
     least, enough = _reach(partial(_least_of_values, paired), sizes)
@@ -257,7 +257,7 @@ def compare_shares(a: Outcomes, b: Outcomes, *, paired: bool) -> Difference:
         b: likewise of the second.
         paired: whether the same seed makes a pair, where both have enough of the same.
     """
-    first, second, paired = _aligned(a, b, paired)
+    first, second, paired = _align(a, b, paired)
     counts = _counts(first), _counts(second)
     sizes = (counts[0][1], counts[1][1])
     table = table_of(first, second) if paired else None
@@ -344,7 +344,7 @@ def number_of_pairs(a: Set[int], b: Set[int]) -> int:
     return common if a == b or common >= FEWEST else 0
 
 
-def _aligned(a: Outcomes, b: Outcomes, paired: bool) -> tuple[Outcomes, Outcomes, bool]:
+def _align(a: Outcomes, b: Outcomes, paired: bool) -> tuple[Outcomes, Outcomes, bool]:
     """The seeds of both that are compared, and whether they are pairs."""
     first, second = (each.of_seeds(set(each.known_seeds)) for each in (a, b))
     seeds = set(first.seeds), set(second.seeds)

@@ -14,7 +14,7 @@ import pandas as pd
 
 from seqcls.fields import language_fields
 from sweeps.results import Outcome
-from sweeps.statistics.intervals import clustered_wilson, median_intervals
+from sweeps.statistics.intervals import clustered_wilson, median_intervals, wilson
 
 CLASS = "language_class"
 """The setting that names the class of a language: the one of those that define it by which
@@ -55,7 +55,7 @@ def settings_apart(settings: pd.DataFrame, tasks: Sequence[str]) -> list[str]:
     return kept
 
 
-def language_shares(models: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
+def language_shares(models: pd.DataFrame, by: Sequence[str], least: int = 2) -> pd.DataFrame:
     """The shares of languages that are learned, and of these that models generalize on.
 
     A language counts by the share of its seeds: of those that are judged, and of those that have
@@ -65,12 +65,13 @@ def language_shares(models: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
         models: one row a tested model: the columns of `by`, language, learned (0 or 1; missing
             where it is not known) and outcome.
         by: what makes the groups.
+        least: languages that a group has to have. Of one alone, intervals are over its seeds.
 
     Returns:
-        One row a group of two languages or more, sorted: the columns of `by`; languages, seeds
-        (models); learned and generalize, the means over languages, each with its interval
-        (learned_low, learned_high, …; `clustered_wilson`); learned_languages and
-        generalize_languages, those of which it is known. A share is missing where there is none.
+        One row a group, sorted: the columns of `by`; languages, seeds (models); learned and
+        generalize, the means over languages, each with its interval (learned_low, learned_high, …;
+        `clustered_wilson`); learned_languages and generalize_languages, those of which it is
+        known. A share is missing where there is none.
     """
     beyond = models["outcome"].isin([Outcome.GENERALIZES, Outcome.FAILS_BEYOND])
     generalize = (models["outcome"] == Outcome.GENERALIZES).where(beyond).astype("Float64")
@@ -87,13 +88,16 @@ def language_shares(models: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
     rows: list[list[Any]] = []
     for found in languages.groupby(list(by), sort=True).indices.values():
         places = np.asarray(found)
-        if len(places) < 2:
+        if len(places) < least:
             continue
         first = languages.iloc[places[0]]
         row = [*first[list(by)], len(places), int(languages["seeds"].to_numpy()[places].sum())]
         for count, judged in counts.values():
             own = places[judged[places] > 0]
-            share = clustered_wilson(count[own], judged[own])
+            if len(places) > 1:
+                share = clustered_wilson(count[own], judged[own])
+            else:
+                share = wilson(float(count[own].sum()), float(judged[own].sum()))
             row += [share.value, share.low, share.high] if len(own) else [math.nan] * 3
             row.append(len(own))
         rows.append(row)

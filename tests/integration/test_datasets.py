@@ -540,6 +540,9 @@ def test_models_are_trained_on_automata_of_files_which_pages_call_by_their_names
     assert languages(store) == {1: "automaton, dataset=even.att", 2: "automaton, dataset=no_aa.att"}
     compared = CliRunner().invoke(app, ["compare", "1", "2", "--db", str(store.path)])
     assert "dataset: even.att in a, no_aa.att in b" in compared.output
+    listed = CliRunner().invoke(app, ["runs", "--wide", "--db", str(store.path)]).output
+    assert "no_aa.att" in listed
+    assert not any(digest[:12] in listed for digest in stored_datasets(store))
     other = open_writer(str(tmp_path / "other.db"))
     merge(other, store)
     assert verify(other).damages == []

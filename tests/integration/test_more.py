@@ -418,3 +418,4 @@ def test_a_sweep_is_launched_with_as_many_seeds_as_it_takes(
     app.text_input(key="launch_until").set_value("share ± 10 %")
     app = rerun(app)
     assert not app.error
+    assert "more seeds follow these, until 'share ± 10 %'" in said(app).replace("\\", "")

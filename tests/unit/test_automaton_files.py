@@ -232,7 +232,7 @@ def test_a_path_may_be_all_files_that_match(tmp_path: Path) -> None:
         parse_spec({**spec, "axes": {"path": [str(tmp_path / "*.att")]}})
 
 
-REFUSED = {
+REFUSED: dict[str, tuple[str | bytes, str]] = {
     "nothing": ("", "no lines"),
     "no symbol": ("0\n", "no line has a symbol, so there are no strings"),
     "no final state": ("0 1 a a\n", "it accepts no string, so there is nothing to learn"),
@@ -271,7 +271,7 @@ REFUSED = {
         "0 0 a a\n0 0 b b\n0 1 a a\n"
         + "".join(f"{x} {x + 1} {y} {y}\n" for x in range(1, 15) for y in "ab")
         + "15\n",
-        "made deterministic, its automaton has more than 10,000 states",
+        "nondeterministic, and its automaton has more than 10,000 states",
     ),
 }
 

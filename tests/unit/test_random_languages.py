@@ -13,7 +13,7 @@ from seqcls.config import LanguageClass, RunConfig
 from seqcls.errors import ConfigError
 from seqcls.problem import configuration, resolve
 from seqcls.strings.token_strings import TokenStrings
-from seqcls.subregular import smallest_classes
+from seqcls.subregular.decisions import smallest_classes
 from seqcls.tasks.subregular import NOT_MEASURED, RandomSubregular
 
 NAMES = get_args(LanguageClass)
@@ -39,7 +39,7 @@ def languages(name: str) -> list[RandomSubregular]:
 # What a description says, read by regular expressions.
 
 PATTERN = re.compile(
-    r"(?P<text>\S+?)(?P<start> at the start)?(?P<end> at the end)?( (?P<times>\d+) times)?"
+    r"(?P<text>\S+?)(?P<start> at the start)?(?P<end> at the end)?( at least (?P<times>\d+) times)?"
     r"( after the last (?P<after>\S+))?( on the tier {(?P<tier>[^}]*)})?"
 )
 SUM = re.compile(r"(?P<terms>.+) equal to (?P<remainders>.+) modulo (?P<modulus>\d+)")
@@ -179,6 +179,7 @@ def test_seeds_are_about_as_many_languages_where_a_class_has_them(name: str, lea
     assert len({(x.table.tobytes(), x.accepting.tobytes()) for x in made}) >= least
 
 
+# No change of what is drawn, of what is decided, or of where deciding ends may change these.
 PINNED = {
     "SL": "b6ef18ac6c9b",
     "coSL": "78abffa35836",
@@ -193,9 +194,9 @@ PINNED = {
     "TLT": "f149d8934724",
     "TLTT": "a48d54b0db52",
     "TPLT": "7393ffc7e2ec",
-    "SF": "ed3ecd183804",
+    "SF": "a714b5bee244",
     "Zp": "cbea8128e418",
-    "Reg": "58bf6dc3d2d5",
+    "Reg": "0d6144ab53bb",
 }
 
 

@@ -12,15 +12,9 @@ import pytest
 
 from seqcls.errors import ConfigError
 from seqcls.monoids import MAX_STATES, Table
-from seqcls.subregular import (
-    CLASSES,
-    Subregular,
-    Witness,
-    belongs,
-    find_witness,
-    smallest_classes,
-)
-from seqcls.subregular.classes import ALIKE, Letters
+from seqcls.subregular.classes import ALIKE, CLASSES, Letters, Witness
+from seqcls.subregular.decisions import Subregular, belongs, smallest_classes
+from seqcls.subregular.witnesses import find_witness
 from seqcls.tasks.automaton import Automaton, minimize
 from seqcls.tasks.regular import minimal_automaton
 from sweeps.api.task_theory import theory
@@ -278,7 +272,7 @@ def allows_what_it_has(made: Table, k: int, accepting: bool) -> bool:
 
 
 def keeps_knasts_identity(decided: Subregular) -> bool:
-    """Of all idempotents and elements, which the semigroup has few of."""
+    """Whether all idempotents and elements keep it, which the semigroup has few of."""
     products = decided.monoid.products
     elements = np.arange(len(products))
     powers = elements
@@ -312,7 +306,7 @@ def one_state_after(made: Table, length: int, accepting: bool) -> bool:
 
 
 def random_automata(seed: int, number: int) -> Iterator[Automaton]:
-    """Of three to five states and two letters, of which many lead on and never back."""
+    """Automata of three to five states and two letters, many of which lead on and never back."""
     rng = random.Random(seed)
     while number:
         states = rng.randint(3, 5)

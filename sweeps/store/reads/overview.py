@@ -33,7 +33,7 @@ from sweeps.store.reads.selection import (
     outcome_counts,
 )
 from sweeps.store.reads.stored import config_of
-from sweeps.store.reads.test_sets import dataset_names
+from sweeps.store.reads.test_sets import names_of_datasets
 from sweeps.store.tables import LENGTH_COUNTS, LengthScore, LengthSum, Revision, Run, RunState
 
 
@@ -49,7 +49,7 @@ def settings(store: Store) -> pd.DataFrame:
     A dataset is called as the file that it was read from.
     """
     texts, defaults = _texts(store), default_fields()
-    names = _dataset_names(store)
+    names = dataset_names(store)
     fields = []
     for config_id, text in texts.items():
         stored = {**defaults, **json.loads(text)}
@@ -74,13 +74,14 @@ def settings(store: Store) -> pd.DataFrame:
 
 def languages(store: Store) -> dict[int, str]:
     """What the language of each configuration is called, by config_id."""
-    names = _dataset_names(store)
+    names = dataset_names(store)
     return {key: language_of(json.loads(text), names) for key, text in _texts(store).items()}
 
 
-def _dataset_names(store: Store) -> dict[str, str]:
+def dataset_names(store: Store) -> dict[str, str]:
+    """What datasets are called, by their digests: no two the same."""
     with store.begin() as connection:
-        return dataset_names(connection)
+        return names_of_datasets(connection)
 
 
 def predictions(store: Store, config_ids: Sequence[int]) -> dict[int, TheoryPrediction]:

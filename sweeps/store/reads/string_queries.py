@@ -21,7 +21,7 @@ from sweeps.store.databases.statements import one_of
 from sweeps.store.reads import queries
 from sweeps.store.reads.errors import OUTPUT_COLUMNS, TestStrings, errors_of_runs
 from sweeps.store.reads.selection import KINDS, Kind, View, condition_of, in_scope
-from sweeps.store.reads.test_sets import are_tested, dataset_names, stored_test_set
+from sweeps.store.reads.test_sets import are_tested, names_of_datasets, stored_test_set
 from sweeps.store.tables import Config, ErrorPack, LengthSum, Run, RunState, TestSetRow, TestString
 
 PACKS_AT_ONCE = 1_000
@@ -155,7 +155,7 @@ def _most_broken(
     connection: Connection, counted: Sequence[ColumnElement[bool]], view: View, limit: int
 ) -> tuple[pd.DataFrame, dict[str, int]]:
     models, runs = _wrong_by_set(connection, counted)
-    names = dataset_names(connection)
+    names = names_of_datasets(connection)
     languages = {set_id: _language(connection, set_id, names) for set_id in models}
     of = Counter[str]()
     for (test_set_id, _), number in runs.items():

@@ -52,7 +52,7 @@ def stored_datasets(store: Store) -> dict[str, str]:
     return {row.digest: f"{row.name} (task = {row.task}, {sizes[row.digest]})" for row in rows}
 
 
-def dataset_names(connection: Connection) -> dict[str, str]:
+def names_of_datasets(connection: Connection) -> dict[str, str]:
     """What datasets are called, by their digests: no two the same."""
     table = tables.DatasetRow
     rows = connection.execute(select(table.digest, table.name)).all()
