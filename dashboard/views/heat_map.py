@@ -215,13 +215,7 @@ def outcome_map(
         none_learned=(cells["judged"] > 0) & (cells["learned"] == 0),
         both=cells["learned_of"] + " \N{MIDDLE DOT} " + cells["generalize_of"],
     )
-    columns, rows = _in_order(cells[x]), _in_order(cells[y])
-    base = alt.Chart(cells).encode(
-        x=alt.X(
-            field=_escape(x), type="nominal", title=x, sort=columns, axis=alt.Axis(labelAngle=0)
-        ),
-        y=alt.Y(field=_escape(y), type="nominal", title=y, sort=rows[::-1]),
-    )
+    base = _base(cells, x, y, facet)
     share = alt.Color(
         "generalizing_share:Q",
         title=None,
@@ -235,6 +229,16 @@ def outcome_map(
     tooltip = _tooltips(fields, ACCURACY, outcomes=True)
     known = base.transform_filter("isValid(datum.generalizing_share)")
     other = base.transform_filter("!isValid(datum.generalizing_share)")
+    parts = ["learned_of", "generalize_of"]
+    in_a_line = _fits(cells["both"], 12)
+    in_two = _fits(cells[parts].to_numpy().ravel(), 10)
+    lines = f"[{', '.join(f'datum.{part}' for part in parts)}]"
+    said = alt.TextValue(alt.ExprRef(f"{in_a_line} ? datum.both : {in_two} ? {lines} : ''"))
+    text: dict[str, Any] = {
+        "fontSize": alt.ExprRef(f"{in_a_line} ? 12 : 10"),
+        "dy": alt.ExprRef(f"{in_a_line} ? 0 : -6"),
+        "lineHeight": 13,
+    }
     layers = alt.layer(
         known.mark_rect(stroke=GREY, strokeWidth=0.5)
         .encode(color=share, tooltip=tooltip)
@@ -245,27 +249,55 @@ def outcome_map(
             .otherwise(alt.value([1, 0])),
             tooltip=tooltip,
         ),
-        known.mark_text(fontSize=12).encode(
-            alt.Text("both:N"), color=readable_on("generalizing_share")
-        ),
-        other.mark_text(fontSize=12, color=INK).encode(alt.Text("both:N")),
+        known.mark_text(**text).encode(said, color=readable_on("generalizing_share")),
+        other.mark_text(**text, color=INK).encode(said),
     )
-    return _set_size(layers, cells, len(columns), len(rows), BOTH, facet)
+    return _set_size(layers, cells, x, y, BOTH, facet)
+
+
+def _base(cells: pd.DataFrame, x: str, y: str, facet: str | None) -> alt.Chart:
+    """Cells at their place; columns whose names do not fit beside each other have them upright."""
+    columns, rows = _in_order(cells[x]), _in_order(cells[y])
+    axis = alt.Axis(labelAngle=-90 if _upright(columns, facet) else 0, labelOverlap="greedy")
+    return alt.Chart(cells).encode(
+        x=alt.X(field=_escape(x), type="nominal", title=x, sort=columns, axis=axis),
+        y=alt.Y(field=_escape(y), type="nominal", title=y, sort=rows[::-1]),
+    )
+
+
+def _upright(columns: Sequence[str], facet: str | None) -> float:
+    """Pixels that the names of columns are high where they stand upright; else 0."""
+    longest = _text_width(columns, 10)
+    room = NARROWEST / len(columns) if facet is None else FACET_CELL_WIDTH
+    return min(longest, LABEL_LIMIT) if longest > room else 0
+
+
+def _text_width(texts: Iterable[str], size: int) -> float:
+    """Pixels of the longest text, rather too many."""
+    letters = (sum(NARROW_WIDTH if x in NARROW else WIDTH for x in text) for text in texts)
+    return size * max(letters, default=0) + 3
+
+
+def _fits(texts: Iterable[str], size: int) -> str:
+    """The condition that a cell is as wide as the longest text: maps are as wide as the page."""
+    return f"bandwidth('x') >= {_text_width(texts, size):.0f}"
 
 
 def _set_size(
     layers: alt.LayerChart | alt.FacetChart,
     cells: pd.DataFrame,
-    columns: int,
-    rows: int,
+    x: str,
+    y: str,
     title: str,
     facet: str | None,
 ) -> alt.LayerChart | alt.FacetChart:
     """A map as high as its cells, or one for each value of a facet."""
-    height = max(LEAST_HEIGHT, CELL_HEIGHT * rows)
+    columns, rows = _in_order(cells[x]), _in_order(cells[y])
+    height = max(LEAST_HEIGHT, CELL_HEIGHT * len(rows))
     if facet is None:
-        return layers.properties(height=height + FURNITURE_HEIGHT, title=title_params(title))
-    width = FACET_CELL_WIDTH * columns
+        whole = round(height + FURNITURE_HEIGHT + _upright(columns, facet))
+        return layers.properties(height=whole, title=title_params(title))
+    width = FACET_CELL_WIDTH * len(columns)
     return layers.properties(height=height, width=width).facet(
         alt.Facet(field=_escape(facet), type="nominal", title=facet, sort=_in_order(cells[facet])),
         columns=max(1, FACETS_WIDTH // (width + FACET_CELL_WIDTH // 2)),
@@ -330,6 +362,17 @@ FURNITURE_HEIGHT = 100
 LEGEND_LENGTH = 100
 """Beside the lowest map."""
 
+NARROWEST = 280
+"""The cells of a map side by side, where two maps just so stand beside each other."""
+
+WIDTH, NARROW_WIDTH = 0.56, 0.3
+"""Of a letter or digit, and of a narrow one, in sizes of the text."""
+
+NARROW = " ./\N{MIDDLE DOT}"
+
+LABEL_LIMIT = 180
+"""Longer names of values are cut off."""
+
 FACET_CELL_WIDTH = 54
 FACETS_WIDTH = 640
 """Beyond it, the maps beside each other go on in the next line."""
@@ -358,16 +401,18 @@ def heat_map(
         measure: of what the cells have the median, the best and the worst.
         others: columns of text with what else differs, each a line of the text at a cell.
     """
-    columns, rows = _in_order(cells[x]), _in_order(cells[y])
     reverse = value == "failing_share" or measure.is_error
     spread = [0.0, 1.0] if value.endswith("_share") else _spread(cells, measure)
     clicked = alt.selection_point(name=CLICKED, fields=["cell"], empty=False)
-    base = alt.Chart(cells).encode(
-        x=alt.X(
-            field=_escape(x), type="nominal", title=x, sort=columns, axis=alt.Axis(labelAngle=0)
-        ),
-        y=alt.Y(field=_escape(y), type="nominal", title=y, sort=rows[::-1]),
+    counted = cells[OUTCOME_SHARES.get(value, "seeds")].astype(str)
+    mark = (cells["predicted"] == "cannot").map({True: CANNOT, False: ""})
+    cells = cells.assign(
+        count=("n = " + counted + " " + mark).str.strip(),
+        # Without the word for what is counted, which the text at the cell says.
+        short_count=("n = " + counted.str.split().str[0] + " " + mark).str.strip(),
+        mark=mark,
     )
+    base = _base(cells, x, y, facet)
     rectangles = base.mark_rect(stroke=GREY, strokeWidth=0.5).encode(
         color=alt.Color(
             f"{value}:Q",
@@ -385,20 +430,20 @@ def heat_map(
     )
     rectangles = rectangles.add_params(clicked)
     ink = readable_on(value)
-    share = base.mark_text(dy=-6, fontSize=12).encode(
-        text=alt.Text(f"{value}:Q", format=".1~%"), color=ink
+    said = [f"{x:.1%}".replace(".0%", "%") for x in cells[value]]
+    large, small = _fits(said, 12), _fits(said, 10)
+    written = f"{small} ? format(datum[{value!r}], '.1~%') : ''"
+    share = base.mark_text(dy=-6, fontSize=alt.ExprRef(f"{large} ? 12 : 10")).encode(
+        text=alt.TextValue(alt.ExprRef(written)), color=ink
     )
-    seeds = (
-        base.mark_text(dy=9, fontSize=10)
-        .encode(text=alt.Text("count:N"), color=ink)
-        .transform_calculate(
-            count=f"'n = ' + datum.{OUTCOME_SHARES.get(value, 'seeds')} + "
-            f"(datum.predicted === 'cannot' ? ' {CANNOT}' : '')"
-        )
+    count = "".join(
+        f"{_fits(cells[name], 10)} ? datum.{name} : " for name in ("count", "short_count", "mark")
+    )
+    seeds = base.mark_text(dy=9, fontSize=10).encode(
+        text=alt.TextValue(alt.ExprRef(f"{count}''")), color=ink
     )
     layers = alt.layer(rectangles, share, seeds)
-    title = titles(measure)[value]
-    return _set_size(layers, cells, len(columns), len(rows), title, facet)
+    return _set_size(layers, cells, x, y, titles(measure)[value], facet)
 
 
 def titles(measure: Measure) -> dict[str, str]:

@@ -38,9 +38,10 @@ SHIPPED: dict[str, list[list[str]]] = {
     "data": [[str(ROOT / "sweeps/grid/specs/known/stress.csv")]],
     "verify": [[]],
     "cache": [[]],
+    "populations": [[]],
 }
-NOTHING_FOUND = ("verify", "sensitive", "cache")
-"""Commands that find nothing wrong in the shipped database, or an empty cache."""
+NOTHING_FOUND = ("verify", "sensitive", "cache", "populations")
+"""Commands that find nothing wrong in the shipped database, an empty cache or one language."""
 
 
 def test_no_command_is_left_out() -> None:

@@ -201,6 +201,7 @@ class Cell:
             "more name": lambda: "longer",
             "seeds until": lambda: "learned ± 49 %",
             "seeds most": lambda: "3",
+            "populations by": lambda: "architecture",
         }
         if (given := own.get(f"{command} {name}")) is not None:
             return given()

@@ -8,6 +8,7 @@ import altair as alt
 import pandas as pd
 import pytest
 import vl_convert
+from PIL import ImageFont
 
 from dashboard.charts.attention import attention_weights
 from dashboard.charts.colors import FALSE_NEGATIVE, FALSE_POSITIVE, GREY, HATCH
@@ -26,7 +27,7 @@ from dashboard.views.accuracy_by_length import (
 )
 from dashboard.views.configurations import count_outcomes, outcome_bars
 from dashboard.views.error_places import feature_plane
-from dashboard.views.heat_map import heat_map
+from dashboard.views.heat_map import CANNOT, heat_map, outcome_map
 from dashboard.views.losses import DIED, FINISHED, IN_TRAINING, loss_curves
 from dashboard.views.output_errors import errors_by_length
 from dashboard.views.scores import name_bins
@@ -296,17 +297,22 @@ CELLS = pd.DataFrame(
         "seeds": [4, 4, 8],
         "failing": [2, 4, 0],
         "configurations": [1, 1, 1],
+        "predicted": ["can", "can", "can"],
     }
 )
 
 
 def test_a_map_says_in_every_cell_how_many_seeds_it_sums_up() -> None:
     spec = heat_map(CELLS, "hidden_size", "heads", "median").to_dict()
-    rectangles, share, seeds = spec["layer"]
+    rectangles, share, _ = spec["layer"]
     # Values stand in the order of the frame: as text, 16 would come before 2.
     assert rectangles["encoding"]["x"]["sort"] == ["2", "16"]
-    assert share["encoding"]["text"]["field"] == "median"
-    assert "datum.seeds" in seeds["transform"][0]["calculate"]
+    assert "datum['median']" in share["encoding"]["text"]["value"]["expr"]
+    assert written(heat_map(CELLS, "hidden_size", "heads", "median"), 800)[-3:] == [
+        "n = 4",
+        "n = 4",
+        "n = 8",
+    ]
     assert spec["title"]["text"] == "Median accuracy"
 
 
@@ -337,6 +343,64 @@ def test_a_map_can_stand_beside_another_for_each_value_of_a_third_field() -> Non
     spec = heat_map(CELLS, "hidden_size", "heads", "median", "sampler").to_dict()
     assert (spec["facet"]["field"], spec["facet"]["sort"]) == ("sampler", ["x", "y"])
     assert spec["columns"] > 1
+
+
+def written(chart: Any, width: int) -> list[str]:
+    """What is written in the cells of a map that is so wide, each checked to fit into its cell."""
+    svg = vl_convert.vegalite_to_svg(chart.properties(width=width).to_dict())
+    drawn = r'aria-roledescription="text mark"[^>]* font-size="(\d+)px"[^>]*(?<!/)>(.*?)</text>'
+    columns = len(chart.to_dict()["layer"][0]["encoding"]["x"]["sort"])
+    texts = []
+    for size, inner in re.findall(drawn, svg):
+        lines = re.findall(r"<tspan[^>]*>(.*?)</tspan>", inner) or [inner]
+        font = ImageFont.load_default(int(size))
+        for line in lines:
+            assert font.getlength(line) < width / columns, (line, size)
+        texts += [" / ".join(lines)]
+    return texts
+
+
+def many_columns(number: int) -> pd.DataFrame:
+    """Cells of two rows of many columns, of several languages each."""
+    names = [f"C{each}" for each in range(number)]
+    return pd.DataFrame(
+        {
+            "class": names * 2, "width": ["2"] * number + ["3"] * number, "cell": range(2 * number),
+            "median": 0.973, "best": 1.0, "worst": 0.613, "failing_share": 0.5,
+            "judged": 15, "learned": 12, "judged_beyond": 12, "learned_of": "12/15",
+            "generalize_of": "7/12", "learned_share": 0.8, "generalizing_share": 7 / 12,
+            "learned_n": "5 languages", "generalizing_n": "5 languages", "seeds": 15,
+            "predicted": "cannot",
+        }
+    )  # fmt: skip
+
+
+def test_texts_of_a_map_are_shortened_or_left_out_where_cells_are_narrower() -> None:
+    wide, narrow, narrowest = many_columns(3), many_columns(9), many_columns(30)
+    known = [(outcome_map(x, "class", "width"), 330) for x in (wide, narrow, narrowest)]
+    assert [sorted({*written(*x)}) for x in known] == [
+        ["12/15 \N{MIDDLE DOT} 7/12"], ["12/15 / 7/12"], [],
+    ]  # fmt: skip
+    known = [
+        (heat_map(x, "class", "width", "learned_share"), 330) for x in (wide, narrow, narrowest)
+    ]
+    assert [sorted({*written(*x)}) for x in known] == [
+        ["80%", f"n = 5 languages {CANNOT}"], ["80%", f"n = 5 {CANNOT}"], [CANNOT],
+    ]  # fmt: skip
+
+
+def test_columns_of_a_map_whose_names_do_not_fit_beside_each_other_have_them_upright() -> None:
+    def turned(cells: pd.DataFrame) -> tuple[int, int]:
+        spec = outcome_map(cells, "class", "width").to_dict()
+        return spec["layer"][0]["encoding"]["x"]["axis"]["labelAngle"], spec["height"]
+
+    cells = many_columns(10)
+    level, upright = (
+        turned(cells),
+        turned(cells.assign(**{"class": "transformer " + cells["class"]})),
+    )
+    assert (level[0], upright[0]) == (0, -90)
+    assert upright[1] > level[1] + 50, "the cells stay as high"
 
 
 def test_errors_by_length_are_stacked_in_the_colors_of_their_kinds() -> None:
