@@ -317,8 +317,8 @@ def _equivalent(
     far = [_distances(columns, wanted) for wanted in (accepting, ~accepting)]
     rng = np.random.default_rng(0)
     while True:
-        factors = rng.integers(2**63, size=columns.shape[1], dtype=np.uint64)
-        hashes = np.asarray(np.column_stack(far).astype(np.uint64) @ factors[:2])
+        factors = rng.integers(2**63, size=columns.shape[1:], dtype=np.uint64)
+        hashes = np.column_stack(far).astype(np.uint64) @ factors[:2]
         found, rounds = 0, 1
         # Until nothing is told apart any more; what is told apart, stays so.
         while len(numbers := np.unique(hashes)) > found:
