@@ -28,7 +28,7 @@ def test_a_file_is_chosen_looked_at_and_trained_on(browser: Browser, tmp_path: P
         expect(main).to_contain_text("wrong.csv: line 3: label is 'maybe'")
         expect(main).to_contain_text("Fix the settings above to launch.")
         chosen.set_input_files(accepted)
-        expect(main).to_contain_text("399 rows; 2 tokens: 0 1; tokens: read as characters")
+        expect(main).to_contain_text("399 rows, task = 'file'; 2 tokens: 0 1; tokens: read as")
         seeds = main.get_by_role("textbox", name="Model seeds")
         seeds.fill("2")
         seeds.press("Enter")
