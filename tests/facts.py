@@ -159,6 +159,11 @@ class Facts:
         return {row["name"] for row in self.ask(sql)}
 
     @cached_property
+    def dataset_names(self) -> dict[str, str]:
+        """The files of datasets, by their digests: none of them has the name of another."""
+        return {row["digest"]: row["name"] for row in self.ask("SELECT digest, name FROM dataset")}
+
+    @cached_property
     def configs(self) -> dict[int, Row]:
         """The fields of every configuration that are not their defaults, and a model's settings."""
         configs = {row["id"]: json.loads(row["json"]) for row in self.ask("SELECT * FROM config")}

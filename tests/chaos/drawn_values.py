@@ -675,7 +675,10 @@ class Drawn:
         for run in done(self.scope):
             if run["config_id"] not in ids:
                 continue
-            fields = self.facts.configs[run["config_id"]]
+            own_fields = self.facts.configs[run["config_id"]]
+            # Datasets are called as their files.
+            digest = own_fields["dataset"]
+            fields = {**own_fields, "dataset": self.facts.dataset_names.get(digest, digest)}
             if all(fields.get(name) is not None for name in grouped):
                 found.setdefault(tuple(str(fields[name]) for name in grouped), []).append(run)
         self.value("cells", len(rows), len(found))
