@@ -1,6 +1,7 @@
 """Tables of the command on a narrow terminal, help, and what is said of a slip of the pen."""
 
 import re
+import shlex
 import socket
 
 import pytest
@@ -78,7 +79,7 @@ def test_every_command_has_an_example_that_it_takes() -> None:
     for name, command in shown_commands().items():
         assert command.epilog is not None, name
         example = command.epilog.removeprefix("Example: ")
-        words = [word.strip("'") for word in example.split()]
+        words = shlex.split(example)
         named = words.index(name)
         assert words[:named] in (["seqcls"], ["seqcls", "db"]), name
         command.make_context(name, words[named + 1 :])  # refuses what it does not take
