@@ -63,8 +63,8 @@ class Summary:
     @property
     def heading(self) -> str:
         """What it is, and how large."""
-        size = f"{self.rows:,} rows" if self.states is None else f"{self.states:,} states"
-        return f"{size}, task = {self.task!r}"
+        number, noun = (self.rows, "row") if self.states is None else (self.states, "state")
+        return f"{number:,} {noun}{'s' * (number != 1)}, task = {self.task!r}"
 
     @property
     def sentences(self) -> list[str]:
