@@ -366,7 +366,7 @@ NARROWEST = 280
 """The cells of a map side by side, where two maps just so stand beside each other."""
 
 WIDTH, NARROW_WIDTH = 0.56, 0.3
-"""Of a letter or digit, and of a narrow one, in sizes of the text."""
+"""The widths of a letter or digit, and of a narrow one, in sizes of the text."""
 
 NARROW = " ./\N{MIDDLE DOT}"
 
