@@ -508,7 +508,11 @@ def statements(found: pd.DataFrame) -> dict[str, str]:
         )
     if unplaced.any():
         tasks = every[unplaced & every["learned"]]["task"].unique()
-        said["without positions"] = f"{_listed(tasks)} are learned by some, and no other"
+        whole = len(tasks) == every["task"].nunique()
+        named = "all" if whole else _listed(tasks)
+        said["without positions"] = (
+            f"{named} are learned by some{'' if whole else ', and no other'}"
+        )
     learned = every.groupby("task", sort=False)["learned"].agg(["sum", "size"])
     least = learned[learned["sum"] == learned["sum"].min()]
     number = f"{least['sum'].iloc[0]} of {least['size'].iloc[0]}"
