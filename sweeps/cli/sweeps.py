@@ -71,6 +71,11 @@ def _processes(wanted: int | None) -> int:
     return cores if wanted is None else min(wanted, cores)
 
 
+Submit = Annotated[
+    bool, typer.Option("--submit", help="Only queue the runs; `seqcls work` trains them.")
+]
+
+
 @app.command(rich_help_panel=PANEL, epilog="Example: seqcls sweep report -w 4")
 def sweep(
     spec: Spec,
@@ -236,9 +241,7 @@ def more(
     name: Annotated[
         str | None, typer.Option(help="The new sweep's name.", show_default="SWEEP-BUDGET")
     ] = None,
-    submit: Annotated[
-        bool, typer.Option("--submit", help="Only queue the runs; `seqcls work` trains them.")
-    ] = False,
+    submit: Submit = False,
     db: Db = None,
     workers: Workers = None,
     engine: Engine = "auto",
@@ -277,9 +280,7 @@ def seeds(
     most: Annotated[
         int | None, typer.Option(help="No more seeds of a configuration.", show_default="500")
     ] = None,
-    submit: Annotated[
-        bool, typer.Option("--submit", help="Only queue them; `seqcls work` trains them.")
-    ] = False,
+    submit: Submit = False,
     db: Db = None,
     workers: Workers = None,
     engine: Engine = "auto",

@@ -13,8 +13,8 @@ from seqcls.config import LanguageClass, RunConfig
 from seqcls.errors import ConfigError
 from seqcls.problem import configuration, resolve
 from seqcls.strings.token_strings import TokenStrings
-from seqcls.subregular.decisions import smallest_classes
 from seqcls.tasks.subregular import NOT_MEASURED, RandomSubregular
+from tests.unit.test_subregular import smallest_of
 
 NAMES = get_args(LanguageClass)
 WIDTHS = {"Zp": (2, 3)}
@@ -117,7 +117,7 @@ def test_a_random_language_is_what_its_description_says(name: str) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_a_random_language_is_of_its_class_and_of_none_smaller(name: str) -> None:
     for task in languages(name):
-        found = {each.name: each for each in smallest_classes(task.automaton)}
+        found = {each.name: each for each in smallest_of(task.automaton)}
         if name == "Reg":
             # To MLRegTest all that is neither star-free nor counts modulo a prime.
             assert set(found) <= {"quasi-aperiodic", "solvable", "Reg"}
@@ -150,7 +150,7 @@ def test_strings_with_equal_signatures_are_both_in_the_language_or_neither_is(na
     labels = task.labels(TokenStrings.of_lists(3, rows)).tolist()
     tier = task.alphabet
     if name.startswith("T"):
-        (own,) = [x for x in smallest_classes(task.automaton) if x.name == name]
+        (own,) = [x for x in smallest_of(task.automaton) if x.name == name]
         assert own.tier is not None
         tier = "".join(task.alphabet[x] for x in own.tier)
     strings = ["".join(x for x in (task.alphabet[y] for y in row) if x in tier) for row in rows]

@@ -3,7 +3,7 @@
 import itertools
 import random
 from collections import Counter
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +12,8 @@ import pytest
 
 from seqcls.errors import ConfigError
 from seqcls.monoids import MAX_STATES, Table
-from seqcls.subregular.classes import ALIKE, CLASSES, Letters, Witness
-from seqcls.subregular.decisions import Subregular, belongs, smallest_classes
+from seqcls.subregular.classes import ALIKE, CLASSES, Letters, Membership, Witness
+from seqcls.subregular.decisions import Subregular
 from seqcls.subregular.witnesses import find_witness
 from seqcls.tasks.automaton import Automaton, minimize
 from seqcls.tasks.regular import minimal_automaton
@@ -47,6 +47,34 @@ EXAMPLES = {
 }
 
 
+def smallest_of(automaton: Automaton) -> tuple[Membership, ...]:
+    """The smallest classes of a language of which each class is decided."""
+    decided = Subregular(automaton)
+    smallest = decided.smallest
+    assert decided.undecided is None
+    return smallest
+
+
+def belongs(
+    automaton: Automaton,
+    name: str,
+    k: int | None = None,
+    t: int | None = None,
+    tier: Sequence[int] | None = None,
+) -> bool:
+    """Whether a language is in a class, of at most this width and number, on at most this tier."""
+    decided = Subregular(automaton)
+    found = decided.find(name)
+    if found is None or (tier is not None and not set(found.tier or ()) <= set(tier)):
+        return False
+    if k is None:
+        return True
+    if name in {"LT", "LTT"} and (found.k is None or t is not None):
+        return decided.threshold(k, False, 1 if name == "LT" else t) is not None
+    assert found.k is not None
+    return found.k <= k
+
+
 def automaton(pattern: str) -> tuple[Automaton, str]:
     letters = "".join(sorted(set(pattern) & set("abcd"))) or "ab"
     return minimal_automaton(pattern, letters), letters
@@ -55,7 +83,7 @@ def automaton(pattern: str) -> tuple[Automaton, str]:
 @pytest.mark.parametrize("pattern", EXAMPLES)
 def test_a_language_is_in_its_smallest_classes(pattern: str) -> None:
     made, letters = automaton(pattern)
-    found = ", ".join(each.describe(letters) for each in smallest_classes(made))
+    found = ", ".join(each.describe(letters) for each in smallest_of(made))
     assert found == EXAMPLES[pattern]
 
 
@@ -135,7 +163,7 @@ def test_what_is_too_large_is_not_decided_in_one_line() -> None:
     table = np.minimum(np.arange(states)[:, None] + np.array([1, 1]), states - 1)
     large = Automaton(table, np.arange(states) == states - 1)
     with pytest.raises(ConfigError, match="has 2,001 states, more than 2,000"):
-        smallest_classes(large)
+        Subregular(large)
 
 
 def test_theory_names_the_class_its_source_and_strings_that_refute_smaller_ones() -> None:
