@@ -10,7 +10,7 @@ import os
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any
 
 from pydantic import Field
 
@@ -50,8 +50,6 @@ Rows = Annotated[int, Field(ge=1, le=MOST_ROWS, description="Rows at most.")]
 First = Annotated[int, Field(ge=0, description="The first row to give, from 0.")]
 Threshold = Annotated[float, Field(gt=0, le=1)]
 
-Tool = TypeVar("Tool", bound=Callable[..., Any])
-
 
 def serve(db: str | None, allowed: int) -> None:
     """Answers on standard input and output until the agent leaves.
@@ -71,7 +69,7 @@ def server_of(store: "api.Store", allowed: int) -> MCPServer:
         "seqcls", instructions=INSTRUCTIONS, version=__version__, log_level="ERROR"
     )
     asked = Questions(store, allowed)
-    tools = [
+    tools: list[Callable[..., Any]] = [
         *(asked.sweeps, asked.runs, asked.errors, asked.lengths, asked.causes, asked.remedies),
         *(asked.verdict, asked.predict, asked.compare, asked.theory, asked.estimate),
     ]
@@ -80,7 +78,7 @@ def server_of(store: "api.Store", allowed: int) -> MCPServer:
     return server
 
 
-def _bounded(tool: Tool) -> Tool:
+def _bounded(tool: Callable[..., Any]) -> Callable[..., str]:
     """A tool whose answers are no longer than `MOST_CHARACTERS`, and its mistakes one line."""
 
     @functools.wraps(tool)
@@ -97,7 +95,7 @@ def _bounded(tool: Tool) -> Tool:
         return text
 
     answer.__annotations__ = {**answer.__annotations__, "return": str}
-    return answer  # type: ignore[return-value]
+    return answer
 
 
 def share(count: int, n: int) -> dict[str, Any]:

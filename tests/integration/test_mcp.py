@@ -168,7 +168,7 @@ def test_an_agent_launches_as_many_models_as_it_may_and_no_more(tmp_path: Path) 
             "launch", specification=more
         )
         assert [row["sweep"] for row in (await ask("sweeps"))["rows"]] == ["small"]
-        for _ in range(600):
+        for _tick in range(600):
             (row, *_) = (await ask("sweeps"))["rows"]
             if row["state"] == "done":
                 break
