@@ -291,9 +291,6 @@ def best_written(
     """The output for each input, by the decoding of the configuration.
 
     Args:
-        problem: as of `written_beams`.
-        weights: likewise.
-        inputs: likewise.
         writer: writes them where decoding is greedy; None for PyTorch.
     """
     width = problem.config.beam_width if problem.config.decoding == "beam" else None
@@ -309,7 +306,6 @@ def written_beams(
 
     Args:
         problem: what it was trained for: a transduction.
-        weights: its parameters.
         inputs: strings that the model has places for.
         width: of the beam; None for greedy decoding.
     """

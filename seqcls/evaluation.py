@@ -275,10 +275,6 @@ def range_counts(
     """Counts what a model gets wrong on trained lengths, and beyond.
 
     Args:
-        problem: of the model.
-        lengths: those of its test strings.
-        tested: test strings of each.
-        wrong: those of them that it gets wrong.
         validated: validation strings of trained lengths, and how many of them it gets wrong.
 
     Returns:
@@ -327,9 +323,6 @@ def evaluation_of(
     """What answers to the test strings make of one model.
 
     Args:
-        problem: what is asked of it.
-        test: the strings.
-        answers: to all of them.
         writer: writes outputs that may have tokens beyond the alphabet; by default the problem's.
 
     Raises:

@@ -37,7 +37,6 @@ def imported_config(
 
     Args:
         fields: what it was tested on: `task`, the task's fields, and those of its test strings.
-        model: its name.
         settings: its settings by name, which mean nothing here: numbers, texts, and lists and
             settings of these. Numbers of NumPy and PyTorch are taken as numbers, paths and dates
             as text.
@@ -205,9 +204,6 @@ def unfold(fields: Mapping[str, Any]) -> dict[str, Any]:
 
     Settings within settings are named by their path; lists are text. Of configurations of models
     that are trained here there are none.
-
-    Args:
-        fields: those of a configuration.
     """
     return in_columns([_settings(fields)])[0]
 

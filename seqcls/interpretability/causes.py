@@ -113,7 +113,6 @@ def behaviours(
     """Which of some errors are diluted attention, and the behavioural groups of the others.
 
     Args:
-        model: the model.
         wrong: all test strings that it misclassifies.
         picked: those to attribute.
     """
@@ -309,7 +308,6 @@ def attributions(
     """The causes of a sample of a model's errors.
 
     Args:
-        model: the model.
         wrong: all test strings that it misclassifies, the shortest first, each as often as it
             occurs in the test set.
         sample: how many of them to look at, spread evenly.

@@ -111,7 +111,6 @@ def shortest_failing(model: TrainedModel, limit: int = MAX_STRINGS) -> Shortest:
     Where what is right is known of some strings alone, as of those of a file, these are tried.
 
     Args:
-        model: the model.
         limit: strings that are tried at most; lengths are tried as a whole or not at all.
     """
     longest, inputs = all_inputs(model.problem, limit)
@@ -202,8 +201,6 @@ def nearest_right(
     is known of some strings alone, as of those of a file, only these are tried.
 
     Args:
-        model: the model.
-        letters: the string to start from.
         other_answer: only a string that the model answers otherwise than this one. Without it
             the nearest may have the same answer, where the edit changes what is right.
         prefer_other_answer: of strings as many edits away rather one that the model answers

@@ -389,7 +389,6 @@ def _answers(
     """What one model says of strings.
 
     Args:
-        questions: the strings.
         known: those that it is asked about whose targets are known.
         scored: what teacher forcing says of them.
         wrong: those of them that are answered wrongly, in their order.
@@ -448,7 +447,6 @@ def error_kind(output: Sequence[int], target: Sequence[int], *, ended: bool) -> 
     """The first of the kinds that holds of a wrong output.
 
     Args:
-        output: its tokens.
         target: other ones, or the same where `END` did not come.
         ended: whether `END` came; a loop is cut off.
     """

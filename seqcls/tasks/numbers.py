@@ -20,7 +20,6 @@ def between(text: str, marks: str, digits: str) -> list[str] | None:
     """The numbers before, between and after the marks; None where the text is not of that form.
 
     Args:
-        text: any.
         marks: one character each, in the order in which they have to stand.
         digits: what a number may hold; it holds one at least.
     """

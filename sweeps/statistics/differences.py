@@ -87,7 +87,6 @@ def failing_difference(
 
     Args:
         a: whether each seed fails (0 or 1).
-        b: likewise.
         paired: whether each configuration has the same seeds as the one at its place in the other.
     """
     if paired:
@@ -179,7 +178,6 @@ def by_length(a: pd.DataFrame, b: pd.DataFrame, *, paired: bool) -> pd.DataFrame
 
     Args:
         a: one row a run and length of the first: model_seed, length, tested, wrong (strings).
-        b: likewise of the second.
         paired: whether the same seed makes a pair; then only seeds that both have count.
 
     Returns:
@@ -294,7 +292,6 @@ def without_unread(settings: pd.DataFrame, configs: Mapping[int, RunConfig]) -> 
 
     Args:
         settings: a column a setting, indexed by config_id.
-        configs: the configurations by their id.
     """
     nothing = frozenset[str]()
     unread = {
@@ -330,7 +327,6 @@ def with_every_budget(models: pd.DataFrame, budgets: Iterable[Mapping[int, int]]
 
     Args:
         models: as `with_largest_budget`, and learned (0 or 1).
-        budgets: likewise.
     """
     parts = [models]
     for there in _there(models, budgets):

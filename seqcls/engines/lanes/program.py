@@ -190,7 +190,6 @@ class LaneCell(ABC):
         """What a model writes for inputs, the likeliest token at every place.
 
         Args:
-            weights: its parameters.
             inputs: strings that it has places for.
             limits: tokens of each output at most, at least 1.
         """

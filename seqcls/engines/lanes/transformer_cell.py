@@ -53,7 +53,6 @@ def make_positions(
     """The places of strings in groups.
 
     Args:
-        config: the network.
         rows: of each group, which of `positions` are its tokens'.
         places: one after another, or drawn at random.
         tokens: of the longest string, filled up.
