@@ -116,7 +116,9 @@ def _plain(value: Any, path: str) -> Any:
     Raises:
         ValueError: JSON has no such value.
     """
-    if value is None or isinstance(value, bool) or _is_missing(value):
+    # Those missing are Pandas' own; a NaN is a number that training may have made.
+    missing = type(value).__name__ in ("NAType", "NaTType")
+    if value is None or isinstance(value, bool) or missing:
         return value if isinstance(value, bool) else None
     if isinstance(value, Enum):
         return _plain(value.value, path)
@@ -150,11 +152,6 @@ def _plain(value: Any, path: str) -> Any:
         "expected a number, text, true or false, None, or a list or mapping of these; give it as "
         "text"
     )
-
-
-def _is_missing(value: Any) -> bool:
-    # Pandas' own; a NaN is a number that training may have made.
-    return type(value).__name__ in ("NAType", "NaTType")
 
 
 def _leaves(settings: Mapping[str, Any], prefix: str) -> Iterator[tuple[str, Any]]:

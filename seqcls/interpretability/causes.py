@@ -6,7 +6,7 @@ common (`behaviours` below), as wrong outputs are, and by how they differ from t
 (`output_causes`).
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -131,7 +131,7 @@ def behaviours(
         causes |= _find_diluted(
             model, test, texts, [string for string in picked if string not in causes]
         )
-    elif unseen is None and not _all_hold(groups, places, picked):
+    elif unseen is None and not all(any(x[places[y]] for _, x in groups) for y in picked):
         groups += _another(model, test, short)
     for string in picked:
         place = places[string]
@@ -248,11 +248,6 @@ def _bounds(
     for separation in separations(model.task, test, short, by_length=by_length):
         name = BEYOND if separation.name == LENGTH else FEATURE
         yield AttributedError("", name, None, separation.text), separation.beyond
-
-
-def _all_hold(groups: Sequence[_Group], places: Mapping[str, int], picked: Sequence[str]) -> bool:
-    """Whether every picked error belongs to some group."""
-    return all(any(holds[places[string]] for _, holds in groups) for string in picked)
 
 
 def _another(model: TrainedModel, test: TriedStrings, short: TriedStrings) -> Iterator[_Group]:

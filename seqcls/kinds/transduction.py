@@ -93,7 +93,6 @@ class TransductionKind(Kind):
         return FIRST_LETTER + len(task.alphabet) + SPECIAL_LETTERS
 
     def network(self, task: Task, fields: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Implements `Kind.network`."""
         return {
             "num_letters": len(task.alphabet) + SPECIAL_LETTERS,
             "num_outputs": self.num_outputs(task),
@@ -114,7 +113,6 @@ class TransductionKind(Kind):
         return TokenStrings(len(task.alphabet) + SPECIAL_LETTERS, lengths, letters)
 
     def longest_reading(self, task: Any, length: int) -> int:
-        """Implements `Kind.longest_reading`."""
         longest: int = task.longest_target(length)
         return length + 1 + longest
 
@@ -137,7 +135,6 @@ class TransductionKind(Kind):
         """Implements `Kind.losses`: each string's cross entropies, summed over the tokens
         predicted.
         """
-        del train_loss
         has_target = targets != NO_TARGET
         scores = outputs.log_softmax(dim=-1)
         chosen = targets[has_target].expand(scores.shape[:-1]).unsqueeze(-1)
@@ -207,7 +204,6 @@ class TransductionKind(Kind):
         return math.exp(score)
 
     def lengths_read(self, examples: Examples) -> Int64[np.ndarray, " string"]:
-        """Implements `Kind.lengths_read`."""
         return np.asarray(examples.strings.lengths + 1 + target_lengths(examples.targets))
 
     def prompt_length(self, length: int) -> int:
@@ -219,7 +215,6 @@ class TransductionKind(Kind):
         return output_texts(Tokenizer(task.alphabet), answers)
 
     def measures(self) -> tuple[Measure, ...]:
-        """Implements `Kind.measures`."""
         return (
             Measure(
                 "accuracy",
@@ -240,7 +235,6 @@ class TransductionKind(Kind):
         )
 
     def error_columns(self) -> tuple[ErrorColumn, ...]:
-        """Implements `Kind.error_columns`."""
         return (
             ErrorColumn("target", "Target", "The string that is right."),
             ErrorColumn("output", "Output", "The string that the model writes."),

@@ -73,7 +73,8 @@ class Outcomes:
         last = len(order) - 1
         ranked = self.values[order]
         medians = []
-        for drawn in _times_drawn(self.seeds):
+        draws = _kept_draws if len(self.seeds) <= MOST_KEPT else _draws
+        for drawn in draws(self.seeds):
             up_to = np.cumsum(drawn[:, order], axis=1, dtype=np.int32)
             middle = [(up_to <= rank).sum(axis=1) for rank in (last // 2, (last + 1) // 2)]
             medians.append((ranked[middle[0]] + ranked[middle[1]]) / 2)
@@ -140,11 +141,6 @@ def _weigh(outcomes: Sequence[Outcomes]) -> tuple[float, float]:
 def _seeds_worth(counts: Sequence[float]) -> float:
     """How many seeds tell as much as a mean over configurations; of equal numbers, their sum."""
     return len(counts) ** 2 / sum(1 / n for n in counts)
-
-
-def _times_drawn(seeds: tuple[int, ...]) -> Iterable[npt.NDArray[np.integer]]:
-    """How often each seed is in each resample, some resamples at a time: (resample, seed)."""
-    return _kept_draws(seeds) if len(seeds) <= MOST_KEPT else _draws(seeds)
 
 
 @lru_cache(maxsize=64)

@@ -100,12 +100,8 @@ def language_shares(models: pd.DataFrame, by: Sequence[str], least: int = 2) -> 
             row += [share.value, share.low, share.high] if len(own) else [math.nan] * 3
             row.append(len(own))
         rows.append(row)
-    columns = [name for part in counts for name in _columns(part)]
+    columns = [f"{part}{end}" for part in counts for end in ("", "_low", "_high", "_languages")]
     return pd.DataFrame(rows, columns=[*by, "languages", "seeds", *columns])
-
-
-def _columns(part: str) -> list[str]:
-    return [part, f"{part}_low", f"{part}_high", f"{part}_languages"]
 
 
 def median_accuracies(counts: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
