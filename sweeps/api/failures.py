@@ -77,7 +77,6 @@ def perturb(store: Store, run_ids: Sequence[int], times: int = TIMES) -> None:
 
     Args:
         store: the database, open for writing.
-        run_ids: finished runs.
         times: how often each is trained again from moved values, all together in one group.
 
     Raises:
@@ -112,9 +111,6 @@ def train_perturbed(
     where the run's own is another. Trainings that diverge have no model, and so are left out.
 
     Args:
-        config: of the run.
-        model_seed: likewise.
-        times: how often from moved values, all together in one group.
         engine: the one that trained the run.
     """
     # Imported where it is used: PyTorch takes a second or two to load.
@@ -162,7 +158,6 @@ def attribute(store: Store, run_ids: Sequence[int], sample: int = SAMPLE) -> int
 
     Args:
         store: the database, open for writing.
-        run_ids: failing runs.
         sample: errors of each that are looked at, spread evenly from the shortest to the longest.
 
     Returns:
@@ -206,8 +201,6 @@ def causes_of(store: Store, run_id: int, wrong: Sequence[str], sample: int) -> l
     """The causes of a run's errors, the most frequent first.
 
     Args:
-        store: where the run is.
-        run_id: a finished run.
         wrong: its misclassified test strings, the shortest first, each as often as it occurs.
         sample: how many of them to look at.
     """

@@ -140,9 +140,7 @@ def with_classes(
     """Settings with the class of every language: of one in a file, as the file's name says it.
 
     Args:
-        store: where the names of files are.
         settings: those of configurations, indexed by their ids.
-        configs: these.
     """
     named = {digest: class_named(name) for digest, name in stored_datasets(store).items()}
     found = {x: named.get(config.dataset) for x, config in configs.items()}

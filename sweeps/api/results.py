@@ -59,7 +59,6 @@ def stored_runs(
     And what the best shortcut reader reaches on the same test.
 
     Args:
-        store: the database.
         sweeps: only those of these sweeps; all where it is empty.
         model_seeds: likewise.
         failing: only runs whose accuracy is below `below`.

@@ -174,7 +174,6 @@ def comparison_sentences(compared: "Compared", words: "Words", *configs: "RunCon
     """The difference of two configurations in a few lines; a difference is a less b.
 
     Args:
-        compared: the two.
         words: what their errors are called.
         configs: the two, by which their strings are shown.
     """
