@@ -190,7 +190,8 @@ def _head(page: _ReportPage) -> str:
         f"<p><strong>{html.escape(outcomes.headline(came_to, words))}</strong></p>\n"
         f"{quiet(' '.join(filter(None, known)))}\n"
         f"<p><strong>{fail[0].upper()}{fail[1:]}</strong> on the whole test. Failing: "
-        f"{html.escape(means)} Median accuracy {percent(models['accuracy'].median())}.{drawn}</p>\n"
+        f"{html.escape(means)} Median accuracy {percent(models['accuracy'].median())}. "
+        f"{shortcuts.describe_border(every)}{drawn}</p>\n"
         f"{'' if len(sweeps) == 1 and page.pages is None else _list(sweeps, page.pages or {})}\n"
         f"{quiet(f'Written by seqcls {__version__}.')}"
     )
@@ -245,7 +246,8 @@ def _worst_first(table: pd.DataFrame) -> str:
     words = measures.words_of(table["config_id"]).words
     waiting = int(table["unfinished"].sum() + table["failed"].sum())
     unfinished = f" {waiting:,} runs are not trained and are excluded." if waiting else ""
-    trained_on = data.trained_on(tuple(table["config_id"].tolist()))
+    config_ids = tuple(table["config_id"].tolist())
+    trained_on = data.trained_on(config_ids) or data.without_pairs(config_ids)
     tested = f" {trained_on}" if trained_on else ""
     shortcut = f" Shortcut: {measures.SHORTCUT}" if table["shortcut_reader"].notna().any() else ""
     if table[list(BORDER_SHARES)].notna().any(axis=None):

@@ -89,7 +89,7 @@ def show() -> None:
         st.info("None of the selected configurations has a model that is trained and tested.")
         return
     _outcomes(chosen, view)
-    if said := data.trained_on(_ids(chosen)):
+    if said := data.trained_on(_ids(chosen)) or data.without_pairs(_ids(chosen)):
         st.caption(verbatim(said))
     configurations.show_predictions(chosen, _names(chosen, view))
     populations.show(view)

@@ -47,13 +47,17 @@ def show() -> None:
         _nothing(view)
         return
     most = min(number, share.MOST_ROWS)
-    rows = partial(data.failing_models, view, most)
+    rows = partial(_rows, view, most)
     share.offer(header, "failing_models", rows, view, only=filters.describe_filters())
     model = _models(view, number)
     _model(model, view)
     causes.show(view)
     remedies.show(int(model["run_id"]))
     _breaking(view, number)
+
+
+def _rows(view: View, most: int) -> pd.DataFrame:
+    return shortcuts.with_border(data.failing_models(view, most))
 
 
 def _nothing(view: View) -> None:
@@ -82,9 +86,12 @@ def _models(view: View, number: int) -> "pd.Series[Any]":
         f"{verbatim(miss)}, {order}: {came_to}.{these} Select one to see its "
         f"{verbatim(said.words.plural(''))} below."
     )
+    shortcuts.say_unpaired(view)
     first = links.first_of_page(number, MODELS_A_PAGE, "models_page")
     table = _with_first_failures(data.failing_models(view, MODELS_A_PAGE, first))
     table = shortcuts.with_border(table)
+    texts = {x: shortcuts.within_and_beyond(table, x) for x in ("random", "border")}
+    table = table.assign(**texts)
     config_ids = table["config_id"].tolist()
     named = names.configuration_names(list(dict.fromkeys(config_ids)), view)
     # Of tasks that are no languages there are no false positives and negatives.

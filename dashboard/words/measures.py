@@ -18,7 +18,7 @@ from seqcls.kinds import ACCURACY, KINDS, MISCLASSIFIED, Kind, Measure, Words
 from seqcls.problem import obstacle_of, resolve
 from sweeps.api import reading
 from sweeps.api.presentation import ANY_WORDS
-from sweeps.results import LEARNED_AT
+from sweeps.results import BORDER_SHARES, LEARNED_AT
 
 ANY_ACCURACY = Measure(
     "accuracy", "Accuracy", "Share of a model's test strings that it answers correctly."
@@ -101,6 +101,11 @@ BORDER = (
     "Accuracy on border pairs of the test: within / beyond trained lengths. The strings of a pair "
     "are at edit distance 1, one in the language and one outside."
 )
+OF_KINDS = [
+    Measure(name, f"Accuracy, {words}", f"Share of a model's test strings ({words}) it gets right.")
+    for name, words in BORDER_SHARES.items()
+]
+"""Accuracies on random strings and on border pairs, each of trained and of longer lengths."""
 SHORTCUT = (
     "Accuracy of the best shortcut reader on the same test: within / beyond trained lengths. A "
     "shortcut reader is fitted on training strings and sees only a little of each, such as letter "
