@@ -138,11 +138,7 @@ def populations_of(store: Store, view: View, by: tuple[str, ...] = ()) -> Popula
 def with_classes(
     store: Store, settings: pd.DataFrame, configs: Mapping[int, RunConfig]
 ) -> pd.DataFrame:
-    """Settings with the class of every language: of one in a file, as the file's name says it.
-
-    Args:
-        settings: those of configurations, indexed by their ids.
-    """
+    """Settings with the class of every language: of one in a file, as the file's name says it."""
     named = {digest: class_named(name) for digest, name in stored_datasets(store).items()}
     found = {x: named.get(config.dataset) for x, config in configs.items()}
     if not any(found.values()):

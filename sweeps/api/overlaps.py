@@ -49,7 +49,9 @@ def trained_on(
     effort = Effort(UNLIMITED) if exact else Effort()
     distinct: dict[tuple[object, ...], RunConfig] = {}
     for config in configs:
-        distinct.setdefault(_strings_of(config), config)
+        changed = config.changed.items()
+        fields = tuple(item for item in changed if item[0] not in _NOT_OF_STRINGS)
+        distinct.setdefault(fields, config)
         if len(distinct) > MOST_TESTS:
             return None
     problems: dict[tuple[object, ...], Problem] = {}
@@ -68,11 +70,6 @@ def trained_on(
     one = len(found) == 1
     said = _of_one(*found[0], epochs) if one else _of_several([each for _, each in found])
     return f"{said} {without_pairs(distinct.values())}".strip()
-
-
-def _strings_of(config: RunConfig) -> tuple[object, ...]:
-    """The fields that may say which strings a configuration trains and tests on."""
-    return tuple(item for item in config.changed.items() if item[0] not in _NOT_OF_STRINGS)
 
 
 def _of_one(problem: Problem, found: Overlap | None, epochs: int | None) -> str:

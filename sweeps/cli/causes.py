@@ -8,7 +8,7 @@ import typer
 
 from seqcls.interpretability.mechanisms import NOT_LEARNED, SAMPLE
 from sweeps import api
-from sweeps.cli.parameters import AsJson, Db, Force, Run
+from sweeps.cli.parameters import AsJson, Db, Force, Run, SweepName
 from sweeps.cli.printing import (
     count,
     open_database,
@@ -33,7 +33,7 @@ app = typer.Typer()
 
 @app.command(rich_help_panel=PANEL, epilog="Example: seqcls causes lower_magnitude_initializations")
 def causes(
-    sweep: Annotated[str, typer.Argument(help="The name of a sweep.", show_default=False)],
+    sweep: SweepName,
     db: Db = None,
     sample: Annotated[
         int, typer.Option(min=1, max=100_000, help="Errors to examine per run.")

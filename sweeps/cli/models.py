@@ -9,6 +9,7 @@ import typer
 
 from sweeps import api
 from sweeps.cli.parameters import (
+    LEARNED_AT,
     MAX_SEED,
     AsJson,
     Below,
@@ -18,6 +19,7 @@ from sweeps.cli.parameters import (
     Engine,
     Epoch,
     LearnedAt,
+    OnlySweeps,
     Run,
     Spec,
     Wide,
@@ -168,9 +170,7 @@ def sensitive(
 
 def runs(
     db: Db = None,
-    sweep: Annotated[
-        list[str] | None, typer.Option("--sweep", help="Only runs of this sweep; repeatable.")
-    ] = None,
+    sweep: OnlySweeps = None,
     seed: Annotated[
         list[int] | None,
         typer.Option("--seed", min=0, max=MAX_SEED, help="Only this model seed; repeatable."),
@@ -190,7 +190,7 @@ def runs(
             "'not known'; repeatable.",
         ),
     ] = None,
-    learned_at: LearnedAt = None,
+    learned_at: LearnedAt = LEARNED_AT,
     below: Below = 1.0,
     fields: Annotated[
         list[str] | None,
@@ -207,7 +207,7 @@ def runs(
     from seqcls.theory.table import NOT_KNOWN
     from sweeps.api.overlaps import trained_on
     from sweeps.api.results import call_datasets, stored_runs
-    from sweeps.results import BORDER_SHARES, LEARNED_AT, differing_fields, solved_or_none
+    from sweeps.results import BORDER_SHARES, differing_fields, solved_or_none
 
     look = TableOptions(wide, columns)
     store = open_database(db)
@@ -217,7 +217,7 @@ def runs(
         seed or (),
         failing=failing,
         outcomes=outcome or (),
-        learned_at=LEARNED_AT if learned_at is None else learned_at,
+        learned_at=learned_at,
         below=below,
         conditions=fields or (),
     )
@@ -269,9 +269,7 @@ def runs(
 
 def populations(
     db: Db = None,
-    sweep: Annotated[
-        list[str] | None, typer.Option("--sweep", help="Only runs of this sweep; repeatable.")
-    ] = None,
+    sweep: OnlySweeps = None,
     by: Annotated[
         list[str] | None,
         typer.Option(
@@ -280,7 +278,7 @@ def populations(
             show_default="the fewest that do",
         ),
     ] = None,
-    learned_at: LearnedAt = None,
+    learned_at: LearnedAt = LEARNED_AT,
     below: Below = 1.0,
     as_json: AsJson = False,
     wide: Wide = False,
@@ -290,11 +288,8 @@ def populations(
 
     Intervals are over languages. Random and border are median accuracies over languages.
     """
-    from sweeps.results import LEARNED_AT
-
     store = open_database(db)
-    at = LEARNED_AT if learned_at is None else learned_at
-    found = api.populations(store, sweep, by or (), learned_at=at, below=below)
+    found = api.populations(store, sweep, by or (), learned_at=learned_at, below=below)
     if as_json:
         print_json(found.table())
         return
