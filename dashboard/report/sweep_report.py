@@ -280,7 +280,7 @@ def _no_better(table: pd.DataFrame) -> str:
 
 def _table(table: pd.DataFrame) -> str:
     table = table.head(MOST_LISTED)
-    settings = setting_names(table)
+    settings = configurations.settings_of_names(table)
     # What tells the rows apart stands first, as on Compare: a few settings, else names.
     naming = settings if 0 < len(settings) <= FEW_SETTINGS else ["sweeps"]
     if table["sweeps"].nunique() > 1:
@@ -308,7 +308,7 @@ def _table(table: pd.DataFrame) -> str:
         shown = shown.drop(columns=["random", "border"])
     if (table["predicted"] != NOT_KNOWN).any():
         shown["predicted"] = table["predicted"]
-    shown = shown.join(table[[name for name in settings if name not in naming]])
+    shown = shown.join(table[[name for name in setting_names(table) if name not in naming]])
     shown = shown.rename(columns={"sweeps": "sweep"})
     # Of models trained elsewhere, fields of ours are None, which would be written as a word.
     shown = shown.astype(object).where(shown.notna(), "")

@@ -166,7 +166,7 @@ def _table(table: pd.DataFrame, view: View) -> pd.DataFrame:
     # Two may be the same in all settings: what they are called still tells them apart.
     by_settings = named != SWEEPS and 0 < len(settings) <= FEW_SETTINGS
     first = settings if by_settings else [named]
-    others = [name for name in settings if name not in first]
+    others = [name for name in setting_names(table) if name not in first]
     results = _results(table)
     with st.container(horizontal=True, vertical_alignment="center"):
         st.caption(
@@ -260,7 +260,7 @@ def _two(rows: pd.DataFrame) -> None:
 
 def _name_rows(table: pd.DataFrame) -> tuple[str, list[str]]:
     """The column that names the rows, and the settings that differ."""
-    settings = setting_names(table)
+    settings = configurations.settings_of_names(table)
     return (SWEEPS if table[SWEEPS].is_unique else CONFIGURATION), settings
 
 

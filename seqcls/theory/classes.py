@@ -65,6 +65,11 @@ class RegularClass:
         """The smallest classes of all that are known, of those that are decided."""
         return self._smallest[0]
 
+    @property
+    def is_decided(self) -> bool:
+        """Whether these are all."""
+        return self._smallest[1] is None
+
     @cached_property
     def _smallest(self) -> tuple[tuple[Membership, ...], str | None]:
         decided = Subregular(self.automaton)
@@ -84,7 +89,7 @@ class RegularClass:
         """Why the language is in none of the classes next below the smallest ones, of those where
         strings show it.
         """
-        if self._smallest[1] is not None:
+        if not self.is_decided:
             return []
         decided = Subregular(self.automaton)
         return [x for name in decided.missed if (x := find_witness(decided, name)) is not None]
@@ -133,6 +138,13 @@ class Stated:
 
 
 LanguageClass = RegularClass | Stated | Undecided
+
+
+def class_names(known: LanguageClass) -> str | None:
+    """The smallest classes by their names, such as SL, SP; None where they are not decided."""
+    if isinstance(known, RegularClass) and known.is_decided:
+        return ", ".join(each.name for each in known.smallest)
+    return known.name if isinstance(known, Stated) else None
 
 
 @lru_cache(maxsize=1024)
