@@ -37,9 +37,6 @@ MOST_SWEEPS = 100
 MOST_LISTED = 200
 """Configurations in the table."""
 
-FEW_SETTINGS = 3
-"""So many name the rows of the table."""
-
 MOST_FAILURES = 20
 
 LONGEST_TITLE = 120
@@ -119,11 +116,13 @@ def _parts(page: _ReportPage) -> Iterator[str]:
     yield _head(page)
     table = configurations.table(view)
     tested = table[table["seeds"] > 0]
-    yield section("Configurations", _table(table), _worst_first(table), _no_better(tested))
+    yield section(
+        "Configurations", _table(table, view), _worst_first(table), _no_better(tested, view)
+    )
     yield section("Accuracy by string length", *by_length(view, tested))
     yield section("Seed by seed", *by_seed(view, tested))
     yield section(budgets.TITLE, *by_budget(view, tested))
-    named = names.configuration_names(tested["config_id"].head(MAX_ROWS).tolist())
+    named = names.configuration_names(tested["config_id"].head(MAX_ROWS).tolist(), view)
     every = models[(models["failing"] > 0) & (models["picked"] > 0)]
     every = every.sort_values("errors", ascending=False)
     wrong = every[every["config_id"].isin(named)]
@@ -134,7 +133,7 @@ def _parts(page: _ReportPage) -> Iterator[str]:
     else:
         said = _left_out(every, wrong, causes, len(tested))
         listed = failing_models.models(every, causes, named, view) if pages is None else ()
-        yield section("Failing seeds", said, *mechanisms(wrong, causes), *listed)
+        yield section("Failing seeds", said, *mechanisms(wrong, causes, named), *listed)
         yield section("What may help", *remedies(wrong, causes, named, pages is not None))
     yield section("What failed in training", _failures(page.store, page.sweeps))
     yield section("Specifications", *_specifications(page.sweeps))
@@ -263,13 +262,13 @@ def _worst_first(table: pd.DataFrame) -> str:
     )
 
 
-def _no_better(table: pd.DataFrame) -> str:
+def _no_better(table: pd.DataFrame, view: View) -> str:
     """The configurations that are no better than a shortcut reader."""
     decided = shortcuts.decided_sentence(table)
     said = shortcuts.sentences(table)
     if not said:
         return quiet(decided) if decided else ""
-    named = names.configuration_names(list(said)[:MAX_ROWS])
+    named = names.configuration_names(list(said)[:MAX_ROWS], view)
     items = "".join(
         f"<li>{html.escape(f'{name}: {shortcuts.in_a_list(said[config_id])}.')}</li>"
         for config_id, name in named.items()
@@ -278,13 +277,12 @@ def _no_better(table: pd.DataFrame) -> str:
     return f"<ul>{items}</ul>{quiet(f'{shortcuts.WHEN_NO_BETTER}{more} {decided}'.strip())}"
 
 
-def _table(table: pd.DataFrame) -> str:
+def _table(table: pd.DataFrame, view: View) -> str:
     table = table.head(MOST_LISTED)
-    settings = configurations.settings_of_names(table)
-    # What tells the rows apart stands first, as on Compare: a few settings, else names.
-    naming = settings if 0 < len(settings) <= FEW_SETTINGS else ["sweeps"]
-    if table["sweeps"].nunique() > 1:
-        naming = ["sweeps", *(name for name in naming if name != "sweeps")]
+    settings = setting_names(table)
+    named = names.configuration_names(table["config_id"].tolist(), view)
+    table = table.assign(configuration=table["config_id"].map(named))
+    naming = ["configuration", *["sweeps"] * (table["sweeps"].nunique() > 1)]
     tested = table["seeds"] > 0
     results = {
         "learned": table["learned_of"].fillna("not known"),
@@ -308,7 +306,7 @@ def _table(table: pd.DataFrame) -> str:
         shown = shown.drop(columns=["random", "border"])
     if (table["predicted"] != NOT_KNOWN).any():
         shown["predicted"] = table["predicted"]
-    shown = shown.join(table[[name for name in setting_names(table) if name not in naming]])
+    shown = shown.join(table[settings])
     shown = shown.rename(columns={"sweeps": "sweep"})
     # Of models trained elsewhere, fields of ours are None, which would be written as a word.
     shown = shown.astype(object).where(shown.notna(), "")

@@ -14,6 +14,7 @@ from dashboard.views import budgets, configurations, heat_map, shortcuts
 from dashboard.views.heat_map import CANNOT, CLICKED
 from dashboard.words import languages, measures
 from seqcls.kinds import Measure
+from sweeps.api.naming import say_setting
 from sweeps.api.reading import View
 
 OUTCOMES = ("both", "learned_share", "generalizing_share")
@@ -177,7 +178,7 @@ def _say_what_is_predicted(table: pd.DataFrame, grouped: list[str]) -> None:
         "not fail."
     )
     named = [
-        ", ".join(f"{name}={cell[name]}" for name in grouped)
+        ", ".join(say_setting(name, cell[name], cell.get("architecture", "")) for name in grouped)
         for cell in cannot[right > 0].to_dict("records")
     ]
     if named:

@@ -23,7 +23,7 @@ from seqcls.interpretability.wording import percents
 from seqcls.theory.table import NOT_KNOWN
 from sweeps.api.reading import View
 from sweeps.api.trials import Loop, TriedRemedy, why_left_out
-from sweeps.results import Outcome, setting_names, why_not_known
+from sweeps.results import Outcome, why_not_known
 from sweeps.statistics.intervals import wilson
 from sweeps.statistics.populations import CLASS
 
@@ -76,11 +76,6 @@ def table(view: View) -> pd.DataFrame:
         settings = settings.assign(**{CLASS: data.classes()})
     settings = settings.reset_index(drop=True)
     return summed.drop(columns=["picked", "low", "tested", "all_read"]).join(settings)
-
-
-def settings_of_names(table: pd.DataFrame) -> list[str]:
-    """The settings in a table that rows are named by: a class that is decided is none of them."""
-    return [x for x in setting_names(table) if x != CLASS or CLASS in data.settings()]
 
 
 def _with_medians(counts: pd.DataFrame, medians: pd.DataFrame) -> pd.DataFrame:

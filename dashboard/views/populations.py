@@ -14,6 +14,7 @@ from dashboard.charts.pointing import chart_with_names
 from dashboard.charts.scales import class_color, row_height, rows, title_params
 from seqcls.interpretability.wording import percent
 from sweeps.api.languages import MODELS, MOST_BY_DRAWN, PARTS, READER, Populations
+from sweeps.api.naming import say_setting
 from sweeps.api.reading import View
 from sweeps.results import BORDER_SHARES
 
@@ -80,8 +81,11 @@ def _chart(build: Callable[..., Layers], shown: Populations, key: str) -> None:
 
 def names(found: Populations) -> list[str]:
     """What populations are called: their settings, row by row."""
-    values = found.shares[found.by].itertuples(index=False)
-    return [", ".join(map(str, filter(None, row))) for row in values]
+    rows = found.shares[found.by].to_dict("records")
+    return [
+        ", ".join(say_setting(x, row[x], row.get("architecture", "")) for x in found.by if row[x])
+        for row in rows
+    ]
 
 
 def share_points(found: Populations, named: Sequence[str]) -> Layers:

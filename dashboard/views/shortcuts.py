@@ -197,18 +197,19 @@ def in_a_list(sentence: str) -> str:
     return sentence[:1].lower() + sentence[1:]
 
 
-def show_no_better(table: pd.DataFrame) -> None:
+def show_no_better(table: pd.DataFrame, view: View) -> None:
     """Names the configurations that are no better than a shortcut reader, if any are.
 
     Args:
         table: of configurations, as for `sentences`.
+        view: what the page shows.
     """
     if decided := decided_sentence(table):
         st.caption(decided)
     said = sentences(table)
     if not said:
         return
-    named = names.configuration_names(list(said))
+    named = names.configuration_names(list(said), view)
     title = f"No better than a shortcut: {len(said):,} of {len(table):,} configurations"
     with st.expander(title, key="no_better"):
         for config_id, sentence in list(said.items())[:MOST_SAID]:

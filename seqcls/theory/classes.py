@@ -63,7 +63,13 @@ class RegularClass:
     @cached_property
     def smallest(self) -> tuple[Membership, ...]:
         """The smallest classes of all that are known, of those that are decided."""
-        return self._smallest[0]
+        decided = Subregular(self.automaton)
+        return tuple(map(decided.measure, self._smallest[0]))
+
+    @property
+    def names(self) -> list[str]:
+        """What these are called."""
+        return [each.name for each in self._smallest[0]]
 
     @property
     def is_decided(self) -> bool:
@@ -78,8 +84,8 @@ class RegularClass:
     @property
     def smallest_words(self) -> str:
         """These in words, such as: strictly local (k = 2) and strictly piecewise (k = 2)."""
-        found, undecided = self._smallest
-        words = [each.describe(self.alphabet) for each in found]
+        undecided = self._smallest[1]
+        words = [each.describe(self.alphabet) for each in self.smallest]
         text = " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
         if undecided is None:
             return text
@@ -143,7 +149,7 @@ LanguageClass = RegularClass | Stated | Undecided
 def class_names(known: LanguageClass) -> str | None:
     """The smallest classes by their names, such as SL, SP; None where they are not decided."""
     if isinstance(known, RegularClass) and known.is_decided:
-        return ", ".join(each.name for each in known.smallest)
+        return ", ".join(known.names)
     return known.name if isinstance(known, Stated) else None
 
 

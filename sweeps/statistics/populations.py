@@ -64,7 +64,6 @@ def language_shares(models: pd.DataFrame, by: Sequence[str], least: int = 2) -> 
     Args:
         models: one row a tested model: the columns of `by`, language, learned (0 or 1; missing
             where it is not known) and outcome.
-        by: what makes the groups.
         least: languages that a group has to have. Of one alone, intervals are over its seeds.
 
     Returns:
@@ -101,12 +100,8 @@ def language_shares(models: pd.DataFrame, by: Sequence[str], least: int = 2) -> 
             row += [share.value, share.low, share.high] if len(own) else [math.nan] * 3
             row.append(len(own))
         rows.append(row)
-    columns = [name for part in counts for name in _columns(part)]
+    columns = [f"{part}{end}" for part in counts for end in ("", "_low", "_high", "_languages")]
     return pd.DataFrame(rows, columns=[*by, "languages", "seeds", *columns])
-
-
-def _columns(part: str) -> list[str]:
-    return [part, f"{part}_low", f"{part}_high", f"{part}_languages"]
 
 
 def median_accuracies(counts: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
@@ -115,7 +110,6 @@ def median_accuracies(counts: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
     Args:
         counts: one row a model or reader and way of drawing: the columns of `by`, language, name
             (of whom), run_id, drawn (or a name of `BORDER_SHARES`), tested and right (strings).
-        by: what makes the groups.
 
     Returns:
         One row a group, name and strings (random, border, or of `BORDER_SHARES`): median, low and
