@@ -13,7 +13,6 @@ from dashboard.text import verbatim
 from dashboard.words import measures
 from seqcls.config import RunConfig
 from seqcls.errors import InvalidStringError
-from seqcls.imported import unfold
 from seqcls.interpretability.wording import EMPTY
 from seqcls.problem import resolve
 from seqcls.strings.token_strings import TokenStrings
@@ -170,11 +169,9 @@ def task_sentence(config: RunConfig) -> str:
     """The language, and how long the strings were."""
     train, test = resolve(config).train, resolve(config).test
     if resolve(config).is_imported:
-        settings = unfold(dict(config))
-        said = ", ".join(f"{name}={value}" for name, value in settings.items())
         return (
             f"{resolve(config).task.describe()} This model was trained elsewhere and its results "
-            f"imported ({said}); it was tested on strings of up to {test.lengths[-1]} letters."
+            f"imported; it was tested on strings of up to {test.lengths[-1]} letters."
         )
     return (
         f"{resolve(config).task.describe()} This model was trained on strings of up to "

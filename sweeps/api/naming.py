@@ -12,7 +12,7 @@ from typing import Any
 from seqcls.config import ABOUT, RunConfig, default_fields
 from seqcls.fields import fields_unread
 from seqcls.imported import MODEL, PREFIX, fields_known, in_columns
-from seqcls.problem import obstacle_of
+from seqcls.problem import obstacle_of, with_samplers
 from sweeps.store.databases.engine import Store
 from sweeps.store.reads.overview import dataset_names
 from sweeps.store.reads.queries import configs
@@ -112,6 +112,13 @@ def settings_read(
     return found
 
 
+def settings_changed(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Those of the settings that a configuration reads that are not usual for its task."""
+    parts = {x: settings[x] for x in ("task", "architecture") if x in settings}
+    usual = {**default_fields(), **with_samplers(parts)}
+    return {x: y for x, y in settings.items() if x in parts or y != usual.get(x)}
+
+
 def _place(field: str) -> tuple[Any, ...]:
     """How telling a field is: language, architecture, positions, sizes, all others."""
     if field in FIRST:
@@ -123,6 +130,11 @@ def _place(field: str) -> tuple[Any, ...]:
         return 0, about.place, field
     # What reads other settings comes before these.
     return 2 + _ORDER.index(about.group), not field.endswith("_sampler"), about.place
+
+
+def settings_of(store: Store, config_ids: Sequence[int]) -> dict[int, dict[str, Any]]:
+    """The settings that stored configurations read, as `settings_read` has them."""
+    return settings_read(configs(store, list(config_ids)), dataset_names(store))
 
 
 def names_of(store: Store, config_ids: Sequence[int]) -> dict[int, str]:
