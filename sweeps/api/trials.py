@@ -228,7 +228,6 @@ def _judge(mechanism: str, runs: pd.DataFrame) -> pd.DataFrame:
     whether the remedy leaves it, or finds it, to be mended (failing).
 
     Args:
-        mechanism: what is to be mended.
         runs: outcome, accuracy_within and wrong of each.
     """
     unlearned = runs["outcome"] == Outcome.NOT_LEARNED.value
@@ -289,7 +288,6 @@ def trials(store: Store, run_id: int, mechanisms: Sequence[str]) -> tuple[Remedy
     """What may help the configuration of a run against these mechanisms; first what mended most.
 
     Args:
-        store: where to read.
         run_id: a run of the configuration; all its finished runs are compared.
         mechanisms: the most frequent first.
     """
@@ -349,7 +347,6 @@ def trial_spec(config: RunConfig, suggestion: Suggestion, seeds: Sequence[int]) 
 
     Args:
         config: with the field changed.
-        suggestion: what it is.
         seeds: those of the runs that it is compared with.
     """
     return parse_spec(
@@ -366,7 +363,6 @@ def all_spec(config: RunConfig, tried: Sequence[RemedyTrial]) -> SweepSpec:
     """One sweep that tries all of these, with the same seeds.
 
     Args:
-        config: that they change.
         tried: at least one.
     """
     return parse_spec(

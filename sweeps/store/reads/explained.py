@@ -67,7 +67,6 @@ def failing_runs(store: Store, configurations: int, seeds: int) -> "pd.DataFrame
     """Failing runs of the configurations of which most have causes: run_id, config_id.
 
     Args:
-        store: where to read.
         configurations: the most of them, those with most explained seeds.
         seeds: the most runs of each.
     """
