@@ -49,9 +49,7 @@ def trained_on(
     effort = Effort(UNLIMITED) if exact else Effort()
     distinct: dict[tuple[object, ...], RunConfig] = {}
     for config in configs:
-        changed = config.changed.items()
-        fields = tuple(item for item in changed if item[0] not in _NOT_OF_STRINGS)
-        distinct.setdefault(fields, config)
+        distinct.setdefault(_strings_of(config), config)
         if len(distinct) > MOST_TESTS:
             return None
     problems: dict[tuple[object, ...], Problem] = {}
@@ -70,6 +68,11 @@ def trained_on(
     one = len(found) == 1
     said = _of_one(*found[0], epochs) if one else _of_several([each for _, each in found])
     return f"{said} {without_pairs(distinct.values())}".strip()
+
+
+def _strings_of(config: RunConfig) -> tuple[object, ...]:
+    """The fields that may say which strings a configuration trains and tests on."""
+    return tuple(item for item in config.changed.items() if item[0] not in _NOT_OF_STRINGS)
 
 
 def _of_one(problem: Problem, found: Overlap | None, epochs: int | None) -> str:
