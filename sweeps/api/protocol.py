@@ -43,7 +43,7 @@ def protocols(store: Store, config_id: int, run_ids: Sequence[int]) -> list[str]
     frame = queries.runs(store, View(run_ids=tuple(run_ids))).astype(object)
     rows = frame.where(frame.notna(), None).to_dict("records")
     digest = queries.test_digest(store, config_id)
-    of_runs = [" ".join(_of_run(resolve(config), row, digest)) for row in rows]
+    of_runs = [" ".join(of_run(resolve(config), row, digest)) for row in rows]
     return [*_of_configuration(config, dataset_names(store)), *filter(None, of_runs)]
 
 
@@ -200,7 +200,7 @@ def _writing(problem: Problem) -> list[str]:
     return [f"Outputs are written by {'greedy' if config.decoding == 'greedy' else beam} decoding."]
 
 
-def _of_run(problem: Problem, row: Mapping[str, Any], test_digest: str | None) -> list[str]:
+def of_run(problem: Problem, row: Mapping[str, Any], test_digest: str | None) -> list[str]:
     """What came of one seed: the epoch kept, its test, its digests."""
     config, words, said = problem.config, problem.kind.words, []
     if epochs := row["epochs"]:

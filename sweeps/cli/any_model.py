@@ -173,7 +173,8 @@ def comparison_sentences(compared: "Compared", words: "Words", *configs: "RunCon
     from sweeps.api.comparisons import sentence_of
     from sweeps.api.presentation import display_strings
 
-    said = [f"a: {compared.names[0]}", f"b: {compared.names[1]}"]
+    sides = zip("ab", compared.called, compared.names, strict=True)
+    said = [f"{side}: {called} ({asked})" for side, called, asked in sides]
     said += [f"{name}: {a} in a, {b} in b" for name, (a, b) in compared.fields.items()]
     said += [compared.verdict(), compared.pairing]
     said += [sentence_of(name, found) for name, found in compared.questions.items()]
