@@ -138,9 +138,13 @@ def test_what_is_made_deterministic_is_said(tmp_path: Path) -> None:
     assert stored.digest == made.digest
     # What comes out of a database says it, too, for all that describes the language.
     for content in (made, stored):
-        assert FromAutomaton(remember(content), "").describe().endswith(
-            "; that of the file is nondeterministic (ε and several transitions for one symbol): "
-            "determinized from 3 states to 2."
+        assert (
+            FromAutomaton(remember(content), "")
+            .describe()
+            .endswith(
+                "; that of the file is nondeterministic (ε and several transitions for one symbol): "
+                "determinized from 3 states to 2."
+            )
         )
     assert "missing transitions reject" in " ".join(summary(written(tmp_path, "b.att", AB)).read_as)
 
