@@ -82,6 +82,11 @@ class Tokenizer:
         return " " if has_names(self.alphabet) else ""
 
     @property
+    def unit(self) -> str:
+        """What strings are said to be made of: tokens, where they have names, else letters."""
+        return "token" if self.separator else "letter"
+
+    @property
     def pattern(self) -> str:
         """A regular expression of what may be one token in a text, without groups."""
         return r"(?:[^<>{}\s]|\{[<>{}]\})+" if self.separator else r"(?:[^<>{}]|\{[<>{}]\})"
@@ -185,7 +190,7 @@ class Tokenizer:
         length = _length(parsed)
         if length > MAX_SPELLED_LENGTH:
             raise InvalidStringError(
-                f"{_shorten(text)} has {length:,} letters, more than the {MAX_SPELLED_LENGTH:,} "
+                f"{_shorten(text)} has {length:,} {self.unit}s, more than the {MAX_SPELLED_LENGTH:,} "
                 "that can be spelled out; shorten it, or work with its counts"
             )
         ids = [CLS]
@@ -242,9 +247,8 @@ class Tokenizer:
         """
         number = self._numbers.get(letter)
         if number is None:
-            shown, what = _shorten(letter, MAX_TOKEN), "token" if self.separator else "letter"
-            listed = listed_tokens(self.alphabet, letter)
-            raise InvalidStringError(f"unknown {what} {shown} in {_shorten(text)}: {listed}")
+            shown, listed = _shorten(letter, MAX_TOKEN), listed_tokens(self.alphabet, letter)
+            raise InvalidStringError(f"unknown {self.unit} {shown} in {_shorten(text)}: {listed}")
         return number
 
 
