@@ -51,7 +51,7 @@ def of_configurations(compared: Compared, names: tuple[str, str], judged: View) 
             "First": values[0],
             "Second": values[1],
             "Difference": _format_difference(found.interval.value),
-            "95% interval": _span(found.interval),
+            "Difference, 95%": _span(found.interval),
             "More than chance?": _brief(found),
             "p": "" if found.p_value is None else p_value_text(found.p_value),
             "Test": found.method,
@@ -241,7 +241,7 @@ def _of_configurations(
 ) -> tuple[pd.DataFrame, pd.DataFrame, int | None]:
     """The points of models, the medians, and how many models are drawn; None where all are."""
     ids = tuple(dict.fromkeys(pair.config_ids))
-    named = names.configuration_names(list(ids))
+    named = names.configuration_names(ids, judged)
     renamed = {named[x]: name for x, name in zip(pair.config_ids, pair.names, strict=True)}
     medians = scores.medians(judged, ids, width, MEASURE)
     most = scores.most_drawn(scores.counts(judged, ids), medians["middle"].nunique())

@@ -7,10 +7,10 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from dashboard import data, elements, filters, layout, links, share
+from dashboard import data, filters, layout, links, share
 from dashboard.server import visitors
 from dashboard.text import verbatim
-from dashboard.views import causes, error_places, remedies, shortcuts
+from dashboard.views import causes, error_places, protocol, remedies, shortcuts
 from dashboard.words import languages, measures, names, outcomes
 from seqcls.config import RunConfig
 from seqcls.kinds import Kind, Words
@@ -21,9 +21,18 @@ from sweeps.results import Outcome
 
 KINDS_OF_ERRORS = ["false_positives", "false_negatives"]
 CONFIGURATION = "configuration"
-# Before the configuration's name, which may fill a narrow window; and after it.
-LEADING = ["outcome", "fails_from", "errors", "model_seed"]
-RESULTS = ["accuracy_within", "accuracy", "random", "border", *KINDS_OF_ERRORS, "run_id"]
+RESULTS = [
+    "outcome",
+    "fails_from",
+    "errors",
+    "model_seed",
+    "accuracy_within",
+    "accuracy",
+    "random",
+    "border",
+    *KINDS_OF_ERRORS,
+    "run_id",
+]
 STRING_WIDTH = 240
 MODELS_A_PAGE = 100
 STRINGS_A_PAGE = 200
@@ -38,13 +47,17 @@ def show() -> None:
         _nothing(view)
         return
     most = min(number, share.MOST_ROWS)
-    rows = partial(data.failing_models, view, most)
+    rows = partial(_rows, view, most)
     share.offer(header, "failing_models", rows, view, only=filters.describe_filters())
     model = _models(view, number)
     _model(model, view)
     causes.show(view)
     remedies.show(int(model["run_id"]))
     _breaking(view, number)
+
+
+def _rows(view: View, most: int) -> pd.DataFrame:
+    return shortcuts.with_border(data.failing_models(view, most))
 
 
 def _nothing(view: View) -> None:
@@ -73,26 +86,25 @@ def _models(view: View, number: int) -> "pd.Series[Any]":
         f"{verbatim(miss)}, {order}: {came_to}.{these} Select one to see its "
         f"{verbatim(said.words.plural(''))} below."
     )
+    shortcuts.say_unpaired(view)
     first = links.first_of_page(number, MODELS_A_PAGE, "models_page")
     table = _with_first_failures(data.failing_models(view, MODELS_A_PAGE, first))
     table = shortcuts.with_border(table)
+    texts = {x: shortcuts.within_and_beyond(table, x) for x in ("random", "border")}
+    table = table.assign(**texts)
     config_ids = table["config_id"].tolist()
-    named = table["config_id"].map(names.configuration_names(list(dict.fromkeys(config_ids))))
-    settings = names.settings_that_differ(config_ids)
+    named = names.configuration_names(list(dict.fromkeys(config_ids)), view)
     # Of tasks that are no languages there are no false positives and negatives.
     known = [name for name in RESULTS if not table[name].isna().all()]
-    shown = table[[*LEADING, "config_id", *known]].join(settings, on="config_id")
-    shown["config_id"] = named
-    shown = shown.rename(columns={"config_id": CONFIGURATION})
-    shown[names.CHIPS] = names.chips_of(config_ids)
+    shown = table[known]
+    shown.insert(0, CONFIGURATION, table["config_id"].map(named))
     elsewhere = _linked_elsewhere(table["run_id"].tolist(), view)
     chosen = links.selectable(
         shown,
         table["run_id"].tolist(),
         "run",
         mode="single-row-required" if elsewhere is None else "single-row",
-        columns=measures.model_columns(said) | measures.setting_columns([names.CHIPS, *settings]),
-        order=[*LEADING, names.CHIPS, *known],
+        columns=measures.model_columns(said) | measures.setting_columns((), named.values()),
     )
     if elsewhere is not None and chosen == [elsewhere["run_id"]]:
         st.caption(f"Model {chosen[0]} is not in the table above; select another there.")
@@ -143,10 +155,9 @@ def _model(model: "pd.Series[Any]", view: View) -> None:
     st.subheader(f"Model {run_id}")
     sweeps = names.sweep_names([config_id], data.memberships())[config_id]
     st.text(f"Seed {model['model_seed']} of {sweeps}")
-    settings = data.settings().astype(object).loc[config_id]
-    elements.show_chips({str(x): value for x, value in settings.items()})
-    errors = data.string_errors(run_id, ErrorSearch(), error_places.MAX_POINTS)
     config = data.some_configs((config_id,))[config_id]
+    protocol.show(run_id, config_id, config)
+    errors = data.string_errors(run_id, ErrorSearch(), error_places.MAX_POINTS)
     (kind,) = measures.kinds_of((config_id,))
     st.markdown(verbatim(outcomes.describe_outcome(run_id, config, view)))
     _in_short(display_strings(errors, config), model, kind.words)

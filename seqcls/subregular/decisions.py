@@ -23,6 +23,9 @@ from seqcls.monoids import (
 from seqcls.subregular.classes import CLASSES, Letters, Membership, larger_classes
 from seqcls.subregular.widths import least_length, least_threshold, longest_forbidden
 
+MAX_PLACES = 2_000_000
+"""The most words, times states, times elements, among which the width of PLT is sought."""
+
 
 class Subregular:
     """The classes of one language, each decided when it is asked for."""
@@ -132,6 +135,12 @@ class Subregular:
             case _:
                 held = True
         return Membership(name, k, t, self.tier if on_tier else None) if held else None
+
+    def measure(self, found: Membership) -> Membership:
+        """A membership with the width of PLT, too, which takes longer than to decide it."""
+        if found.name.removeprefix("T") != "PLT":
+            return found
+        return found._replace(k=self._width_in_order(on_tier=found.name != "PLT"))
 
     def columns_of(self, on_tier: bool) -> Int64[np.ndarray, "letter state"]:
         """Where letters lead; without those that do nothing, if there is a tier."""
@@ -286,6 +295,53 @@ class Subregular:
             int(elements_of[one]),
             int(elements_of[other]),
         )
+
+    def _width_in_order(self, *, on_tier: bool) -> int | None:
+        """The least width of factors whose order decides; None where finding it takes too long.
+
+        As in `dot_depth_violation`, but instead of idempotents, u and v of k - 1 letters stand
+        before the places of r and q, and of s and p: r and s are in one strong component of the
+        graph of states with what stands before them, and so, read backwards, are q and p
+        (Knast 1983, *Some theorems on graph congruences*; Tilson 1987).
+        """
+        columns = self.columns_of(on_tier)
+        if self._is_j_trivial:
+            return 1
+        letters, states = columns.shape
+        size, k = len(self.monoid.elements), 2
+        while letters ** (k - 1) * states * size <= MAX_PLACES:
+            if self._is_decided_in_order(columns, k, on_tier):
+                return k
+            k += 1
+        return None
+
+    def _is_decided_in_order(
+        self, columns: Int64[np.ndarray, "letter state"], k: int, on_tier: bool
+    ) -> bool:
+        elements = self.monoid.elements
+        (letters, states), size = columns.shape, len(elements)
+        words = np.arange(letters ** (k - 1))
+        # With one letter more, and before that with one more ahead.
+        after = (words[:, None] * letters + np.arange(letters)) % len(words)
+        before = np.arange(letters) * letters ** (k - 2) + words[:, None] // letters
+        following = after[:, None] * states + columns.T
+        _, strong = components(following.reshape(-1, letters))
+        preceding = self.monoid.preceding[:, ~self.neutral | (not on_tier)]
+        to = preceding[:, words % letters].T[:, :, None]
+        _, left = components((before[:, None] * size + to).reshape(-1, letters))
+        first = np.array([self.start])
+        for _ in range(k - 1):
+            first = columns[:, first].T.ravel()
+        reached = np.zeros(len(words) * states, dtype=bool)
+        fresh = words * states + first
+        while len(fresh):
+            reached[fresh] = True
+            fresh = np.unique(following.reshape(-1, letters)[fresh])
+            fresh = fresh[~reached[fresh]]
+        places, at = np.divmod(np.flatnonzero(reached), states)
+        keys = strong[reached][:, None] * (left.max() + 1) + left.reshape(-1, size)[places]
+        ends = elements[:, at].T
+        return len(np.unique(keys)) == len(np.unique(keys * states + ends))
 
     def _width(self, name: str, on_tier: bool) -> tuple[int | None, int | None]:
         """The least width, and the least number that is counted up to at it; None: not found."""

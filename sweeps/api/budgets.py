@@ -17,6 +17,7 @@ from seqcls.interpretability.remedies import change_fields
 from seqcls.interpretability.wording import percents
 from seqcls.problem import obstacle_of
 from sweeps.api.configurations import checked_threshold
+from sweeps.api.naming import name_configurations
 from sweeps.api.sweeping import submit
 from sweeps.api.trials import tables_of
 from sweeps.grid.budgets import budget_fields
@@ -222,13 +223,12 @@ def _known_of_share(spec: SweepSpec, counts: Sequence[SeedCounts]) -> Iterator[s
     until = Until.parse(spec.until)
     verb = "learned" if until.share == "learned" else "of those that learned generalize"
     spans = [percents(x.low, x.high) for x in until.intervals(counts)]
-    changed = [config.changed for config in spec.configs()]
-    fields = [x for x in changed[0] | changed[-1] if len({str(y.get(x)) for y in changed}) > 1]
-    for place, (config, each) in enumerate(zip(spec.configs(), counts, strict=True)):
-        named = "".join(f" {name}={getattr(config, name)}" for name in fields)
+    named = name_configurations(dict(enumerate(spec.configs())))
+    for place, each in enumerate(counts):
         count, n = until.of(each)
         span = "" if until.within is None else f" (95%, however often one looks: {spans[place]})"
-        yield f"{spec.name}{named}: {each.seeds:,} seeds, {count:,} of {n:,} {verb}{span}"
+        of = f"{spec.name}, {named[place]}" if len(named) > 1 else spec.name
+        yield f"{of}: {each.seeds:,} seeds, {count:,} of {n:,} {verb}{span}"
     if until.within is None:
         yield f"{spec.name}: difference of both shares (95%, however often one looks): {spans[0]}"
     if list(until.seeds_wanted(counts, MAX_RUNS)) != [each.seeds for each in counts]:

@@ -13,6 +13,7 @@ from seqcls.interpretability.wording import p_value_text, percent, percents
 from seqcls.problem import differing_starts
 from seqcls.text import with_nulls
 from sweeps.api.configurations import checked_threshold, config_named
+from sweeps.api.naming import names_of
 from sweeps.results import BORDER_SHARES, LEARNED_AT, Outcome, differing_fields, rows_of
 from sweeps.statistics.chance import (
     Difference,
@@ -63,6 +64,9 @@ class Compared:
     """Two configurations side by side; differences are the first less the second."""
 
     names: tuple[str, str]
+    """As they were asked for."""
+    called: tuple[str, str]
+    """What the configurations are called beside each other."""
     config_ids: tuple[int, int]
     fields: dict[str, tuple[object, object]]
     """The fields in which they differ, with both values."""
@@ -135,6 +139,7 @@ class Compared:
         return {
             "a": self.names[0],
             "b": self.names[1],
+            "configurations": list(self.called),
             "fields": {name: list(values) for name, values in self.fields.items()},
             "runs": list(self.runs),
             "verdict": self.verdict(),
@@ -292,8 +297,10 @@ def compare_configs(
     common = number_of_pairs(*(set(runs["model_seed"]) for runs in sides))
     if unpaired is None and not common:
         unpaired = f"fewer than {FEWEST} seeds are in both, and others in one alone"
+    called = names_of(store, ids)
     return Compared(
         names=names,
+        called=(called[ids[0]], called[ids[1]]),
         config_ids=ids,
         fields=fields_apart(store, [runs.head(1) for runs in sides]),
         runs=(len(sides[0]), len(sides[1])),

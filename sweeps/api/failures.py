@@ -11,7 +11,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
-from dataclasses import astuple, dataclass
+from dataclasses import asdict, astuple, dataclass
 from typing import IO, Any
 
 import numpy as np
@@ -22,13 +22,13 @@ from seqcls.errors import ConfigError, PluginMissingError, SeqclsError, UnknownR
 from seqcls.interpretability.mechanisms import NOT_LEARNED, ORDER, SAMPLE
 from seqcls.problem import missing_plugin, resolve
 from seqcls.results import Cause, Confusion, RangeCounts, Weights
-from sweeps.access import refuse_writes
+from sweeps.access import is_read_only, refuse_writes
 from sweeps.processes import environment_of, python
 from sweeps.results import LEARNED_AT, RANGE_COLUMNS
 from sweeps.statistics.intervals import wilson
 from sweeps.store import writer
 from sweeps.store.databases.engine import Store
-from sweeps.store.opening import open_writer
+from sweeps.store.opening import open_writer, to_write
 from sweeps.store.reads import explained, queries, string_queries
 from sweeps.store.reads.selection import View
 from sweeps.store.tables import RunState
@@ -170,6 +170,29 @@ def attribute(store: Store, run_ids: Sequence[int], sample: int = SAMPLE) -> int
     for run_id, wrong in waiting:
         writer.record_causes(store, run_id, causes_of(reader, run_id, wrong, sample))
     return len(waiting)
+
+
+def causes_of_run(store: Store, run_id: int) -> pd.DataFrame:
+    """Why a run fails: as stored, or else found, and stored where this process may write.
+
+    Raises:
+        UnknownRunError: it has no model.
+    """
+    reader = store.reader()
+    # A run without a model says so here, before anything is attributed.
+    queries.weights(reader, run_id)
+    stored = explained.causes(reader, [run_id])
+    if len(stored) or string_queries.string_errors(reader, run_id).empty:
+        return stored
+    if not is_read_only():
+        attribute(to_write(store), [run_id])
+        return explained.causes(reader, [run_id])
+    found = [
+        {"run_id": run_id, "number": number, **asdict(cause)}
+        for run_id, wrong in _runs_without_causes(reader, _with_causes(reader, [run_id]), SAMPLE)
+        for number, cause in enumerate(causes_of(reader, run_id, wrong, SAMPLE))
+    ]
+    return pd.DataFrame(found, columns=stored.columns)
 
 
 def causes_of(store: Store, run_id: int, wrong: Sequence[str], sample: int) -> list[Cause]:

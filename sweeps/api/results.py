@@ -23,7 +23,7 @@ from sweeps.api.configurations import (
     condition,
     is_setting,
 )
-from sweeps.api.failures import attribute
+from sweeps.api.failures import attribute, causes_of_run
 from sweeps.api.failures import in_both_precisions as in_both_precisions
 from sweeps.api.trials import RemedyTrial, mechanisms_of, trials
 from sweeps.results import LEARNED_AT, Outcome, differing_fields
@@ -325,13 +325,7 @@ def remedies(store: Store, run: int | str) -> Remedies:
         UnknownRunError: there is no such run, or it has no model.
     """
     reader, run_id = queries.open_run(store, run)
-    # A run without a model says so here, before anything is attributed.
-    queries.weights(reader, run_id)
-    stored = explained.causes(reader, [run_id])
-    if stored.empty and len(string_queries.string_errors(reader, run_id)):
-        attribute(to_write(store), [run_id])
-        stored = explained.causes(reader, [run_id])
-    mechanisms = mechanisms_of(stored)
+    mechanisms = mechanisms_of(causes_of_run(store, run_id))
     return Remedies(mechanisms, trials(reader, run_id, mechanisms))
 
 

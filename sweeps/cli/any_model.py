@@ -153,18 +153,7 @@ def theory(
         raise ConfigError(f"--set task={fields['task']}: the task is named before; leave it out")
     said = api.theory(task, **fields)
     if as_json:
-        networks = [
-            {"network": each.network, "predictions": [asdict(x) for x in each.predictions]}
-            for each in said.networks
-        ]
-        record = {
-            "task": said.task,
-            "language": said.language,
-            "classes": [each._asdict() for each in said.classes],
-            "witnesses": [each._asdict() for each in said.witnesses],
-            "networks": networks,
-        }
-        print_record(record)
+        print_record(said.record())
         return
     say(f"{said.task}\n{said.language}")
     for found in said.classes:
@@ -184,7 +173,8 @@ def comparison_sentences(compared: "Compared", words: "Words", *configs: "RunCon
     from sweeps.api.comparisons import sentence_of
     from sweeps.api.presentation import display_strings
 
-    said = [f"a: {compared.names[0]}", f"b: {compared.names[1]}"]
+    sides = zip("ab", compared.called, compared.names, strict=True)
+    said = [f"{side}: {called} ({asked})" for side, called, asked in sides]
     said += [f"{name}: {a} in a, {b} in b" for name, (a, b) in compared.fields.items()]
     said += [compared.verdict(), compared.pairing]
     said += [sentence_of(name, found) for name, found in compared.questions.items()]

@@ -205,6 +205,7 @@ def runs(
     """List runs with their results and outcomes."""
     from seqcls.imported import MODEL
     from seqcls.theory.table import NOT_KNOWN
+    from sweeps.api.naming import names_of
     from sweeps.api.overlaps import trained_on
     from sweeps.api.results import call_datasets, stored_runs
     from sweeps.results import BORDER_SHARES, differing_fields, solved_or_none
@@ -226,8 +227,10 @@ def runs(
         return
     frame["dataset"] = call_datasets(store, frame["dataset"])
     # In the order of their weight: a narrow terminal leaves the last out.
-    first = ["id", "sweeps", "model_seed", "outcome", "accuracy", "fp", "fn", "solved_length"]
+    first = ["id", "model_seed", "outcome", "accuracy", "fp", "fn", "solved_length", "sweeps"]
     shown = frame[first].copy()
+    named = names_of(store, frame["config_id"].unique().tolist())
+    shown.insert(0, "configuration", frame["config_id"].map(named))
     shortest = api.shortest_tested(store, set(frame["config_id"]))
     solved = solved_or_none(frame["solved_length"], frame["config_id"].map(shortest).fillna(-1))
     none = frame["solved_length"].notna() & solved.isna()
@@ -237,9 +240,9 @@ def runs(
     shown["outcome"] = shown["outcome"].fillna("")
     shown["accuracy"] = [_percent(value) for value in shown["accuracy"]]
     if (frame["state"] != api.RunState.DONE).any():
-        shown.insert(3, "state", frame["state"])
-    named = [MODEL] if MODEL in frame else []
-    for name in dict.fromkeys([*named, *differing_fields(frame)]):
+        shown.insert(4, "state", frame["state"])
+    foreign = [MODEL] if MODEL in frame else []
+    for name in dict.fromkeys([*foreign, *differing_fields(frame)]):
         shown[name] = frame[name].map(toml_value, na_action="ignore")
     if (frame["predicted"] != NOT_KNOWN).any():
         shown["predicted"] = frame["predicted"]

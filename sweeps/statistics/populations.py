@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from seqcls.fields import language_fields
-from sweeps.results import Outcome
+from sweeps.results import BORDER_SHARES, Outcome
 from sweeps.statistics.intervals import clustered_wilson, median_intervals, wilson
 
 CLASS = "language_class"
@@ -109,13 +109,14 @@ def median_accuracies(counts: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
 
     Args:
         counts: one row a model or reader and way of drawing: the columns of `by`, language, name
-            (of whom), run_id, drawn, tested and right (strings).
+            (of whom), run_id, drawn (or a name of `BORDER_SHARES`), tested and right (strings).
 
     Returns:
-        One row a group, name and strings (random or border): median, low and high (over languages,
-        `median_intervals`), n (languages).
+        One row a group, name and strings (random, border, or of `BORDER_SHARES`): median, low and
+        high (over languages, `median_intervals`), n (languages).
     """
-    ways = {**dict.fromkeys(RANDOM, "random"), **dict.fromkeys(BORDER, "border")}
+    ways = {x: x for x in BORDER_SHARES}
+    ways |= {**dict.fromkeys(RANDOM, "random"), **dict.fromkeys(BORDER, "border")}
     counts = counts.assign(strings=counts["drawn"].map(ways)).dropna(subset=["strings"])
     keys = [*by, "name", "strings"]
     sums = counts.groupby([*keys, "language", "run_id"])[["tested", "right"]].sum()

@@ -226,6 +226,13 @@ def run_status(store: Store, run_id: int) -> RunStatus:
         return RunStatus(*connection.execute(query.where(Run.id == run_id)).one())
 
 
+def test_digest(store: Store, config_id: int) -> str | None:
+    """The digest of the strings that a configuration is tested on; None before any result."""
+    query = select(TestSetRow.digest).join(Config, Config.test_set_id == TestSetRow.id)
+    with store.begin() as connection:
+        return connection.scalar(query.where(Config.id == config_id))
+
+
 def check_done(run_id: int, state: str, error: str | None, lacks: str) -> None:
     """Refuses a run that is not done.
 
