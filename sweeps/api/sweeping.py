@@ -97,7 +97,6 @@ def submit(store: Store, spec: Spec) -> list[str]:
     it, which is logged as a warning.
 
     Args:
-        store: the database.
         spec: a TOML file, a folder of them, a shipped one's name, or a table with the same keys.
 
     Returns:
@@ -182,7 +181,6 @@ def work(
     Then shortcut readers are fitted to tests that none were asked about, as by `fit_shortcuts`.
 
     Args:
-        store: the database.
         sweeps: the name of a sweep, or several; all where it is None.
         workers: processes to train in; with 0 this one trains. In a script, more than 0 needs
             `if __name__ == "__main__":` around the call, since processes are spawned.
@@ -263,7 +261,6 @@ def fit_shortcuts(
     It takes seconds for each test. What is stored already is left as it is.
 
     Args:
-        store: the database.
         sweeps: only tests of runs of these sweeps; of all where it is None.
         on_progress: told how many tests are done, and of how many.
 
