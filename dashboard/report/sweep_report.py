@@ -20,7 +20,7 @@ from dashboard.report.document import (
 )
 from dashboard.report.failing_models import causes_of_models, remedies
 from dashboard.text import models_fail
-from dashboard.views import budgets, configurations, shortcuts
+from dashboard.views import budgets, configurations, protocol, shortcuts
 from dashboard.views.scores import MAX_ROWS
 from dashboard.words import measures, names, outcomes
 from seqcls import __version__
@@ -135,6 +135,8 @@ def _parts(page: _ReportPage) -> Iterator[str]:
         listed = failing_models.models(every, causes, named, view) if pages is None else ()
         yield section("Failing seeds", said, *mechanisms(wrong, causes, named), *listed)
         yield section("What may help", *remedies(wrong, causes, named, pages is not None))
+    picked = models[models["picked"] > 0]
+    yield section("Configurations in full", *protocol.in_full(picked, named))
     yield section("What failed in training", _failures(page.store, page.sweeps))
     yield section("Specifications", *_specifications(page.sweeps))
     if pages is not None:
@@ -295,10 +297,10 @@ def _table(table: pd.DataFrame, view: View) -> str:
         "generalize, of those": table["generalize_of"].fillna(""),
         "95% of generalizing": table["generalizing_interval"].fillna(""),
         "failing": (table["failing"].astype(str) + " of " + table["seeds"].astype(str)),
-        "95% (Wilson)": table["failing_interval"].fillna(""),
+        "95% of failing": table["failing_interval"].fillna(""),
         "failing seeds": table["failing_seeds"],
         "median accuracy": table["median_accuracy"].map(percent),
-        "95% interval": table["interval"].fillna(""),
+        "95% of accuracy": table["interval"].fillna(""),
         **{x: shortcuts.within_and_beyond(table, x) for x in ("random", "border", "shortcut")},
         # Of seeds that have not learned, no length is told.
         "solved length": table["median_solved_length"]

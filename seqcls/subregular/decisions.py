@@ -11,7 +11,15 @@ import numpy as np
 from jaxtyping import Bool, Int64
 
 from seqcls.errors import ConfigError
-from seqcls.monoids import MAX_STATES, Monoid, Table, components, is_acyclic, monoid_of
+from seqcls.monoids import (
+    Monoid,
+    Table,
+    check_states,
+    components,
+    distances_to,
+    is_acyclic,
+    monoid_of,
+)
 from seqcls.subregular.classes import CLASSES, Letters, Membership, larger_classes
 from seqcls.subregular.widths import least_length, least_threshold, longest_forbidden
 
@@ -28,11 +36,7 @@ class Subregular:
         Raises:
             ConfigError: it has too many states.
         """
-        if len(automaton.table) > MAX_STATES:
-            raise ConfigError(
-                f"its minimal automaton has {len(automaton.table):,} states, more than "
-                f"{MAX_STATES:,}"
-            )
+        check_states(automaton)
         self.start = automaton.start
         self.accepting = automaton.accepting
         columns, self.letters = np.unique(automaton.table.T, axis=0, return_index=True)
@@ -96,7 +100,10 @@ class Subregular:
         t: int | None = None
         match base.removeprefix("co"):
             case "finite":
-                held = self._is_finite(accepting)
+                # No state with a circle through it is one from which an accepting one is reached.
+                _, strong = components(self.columns.T)
+                has_circle = (strong[self.columns] == strong).any(axis=0)
+                held = not (has_circle & self.live(accepting)).any()
             case "definite":
                 k = self._steps_together(np.ones(len(accepting), dtype=np.int64))
                 held = k is not None
@@ -141,19 +148,7 @@ class Subregular:
 
     def live(self, accepting: Bool[np.ndarray, " state"]) -> Bool[np.ndarray, " state"]:
         """From which states one of these is reached."""
-        live, before = accepting, None
-        while before is None or (live != before).any():
-            live, before = live | live[self.columns].any(axis=0), live
-        return live
-
-    def _is_finite(self, accepting: Bool[np.ndarray, " state"]) -> bool:
-        live = self.live(accepting)
-        states, before = np.flatnonzero(live), -1
-        while len(states) not in (0, before):
-            before = len(states)
-            states = np.unique(self.columns[:, states])
-            states = states[live[states]]
-        return not len(states)
+        return np.asarray(distances_to(self.columns.T, accepting) >= 0)
 
     def _steps_together(
         self, groups: Int64[np.ndarray, " state"], on_tier: bool = False
@@ -356,17 +351,10 @@ class Subregular:
         k = steps + 1
         while True:
             try:
-                t = self.threshold(k, on_tier, 1 if name == "LT" else None)
+                most = 1 if name == "LT" else None
+                t = least_threshold(self.columns_of(on_tier), self.start, k, most)
             except ConfigError:
                 return None, None
             if t is not None:
                 return k, t if name == "LTT" else None
             k += 1
-
-    def threshold(self, k: int, on_tier: bool, most: int | None = None) -> int | None:
-        """The least t such that factors of width k, counted up to t, decide; None: there is none.
-
-        Raises:
-            ConfigError: there are too many factors.
-        """
-        return least_threshold(self.columns_of(on_tier), self.start, k, most)

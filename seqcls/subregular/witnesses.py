@@ -162,7 +162,7 @@ class _Strings:
             several = np.flatnonzero(np.bincount(classes)[classes] > 1)
             if len(several):
                 one, other = several[classes[several] == classes[several[0]]][:2].tolist()
-                there, back = self._path(after, one, other), self._path(after, other, one)
+                there, back = self._walk(after, one)[other], self._walk(after, other)[one]
                 word = monoid.word(one)[::order] + (there + back) * self._k
                 return self._within(word[::order], (word + there)[::order])
         raise AssertionError
@@ -188,8 +188,8 @@ class _Strings:
         r, s, q, p = found
         monoid, columns = self._decided.monoid, self._decided.columns.T
         e, f = self._staying(r, q), self._staying(s, p)
-        x, y = self._path(columns, r, s), self._path(columns, s, r)
-        z, t = (self._path(monoid.preceding, *ends)[::-1] for ends in ((p, q), (q, p)))
+        x, y = self._walk(columns, r)[s], self._walk(columns, s)[r]
+        z, t = (self._walk(monoid.preceding, x)[y][::-1] for x, y in ((p, q), (q, p)))
         before = self._access[r] + (e + x + f + y) * self._k + e
         behind = (z + f + t + e) * self._k + monoid.word(q)
         return self._label(before + behind, before + x + f + t + e + behind)
@@ -229,9 +229,6 @@ class _Strings:
         """A shortest string that leads to each state."""
         words = self._walk(self._decided.columns.T, self._decided.start)
         return [words[state] for state in range(len(self._differ))]
-
-    def _path(self, following: Int64[np.ndarray, "vertex letter"], start: int, end: int) -> Letters:
-        return self._walk(following, start)[end]
 
     def _walk(
         self, following: Int64[np.ndarray, "vertex letter"], start: int

@@ -101,7 +101,6 @@ class RandomSubregular(OfAutomaton):
 
     @property
     def automaton(self) -> Automaton:
-        """The minimal automaton."""
         return self._made[1]
 
     @property
@@ -121,7 +120,6 @@ class RandomSubregular(OfAutomaton):
         return made
 
     def describe(self) -> str:
-        """The language in one sentence."""
         sums = any(isinstance(leaf, Sum) for leaf in self.condition.leaves())
         meaning = ", where a letter stands for how often it occurs" if sums else ""
         words = self.condition.describe()

@@ -14,6 +14,7 @@ from seqcls.errors import ConfigError
 from seqcls.monoids import MAX_STATES, Table
 from seqcls.subregular.classes import ALIKE, CLASSES, Letters, Membership, Witness
 from seqcls.subregular.decisions import Subregular
+from seqcls.subregular.widths import least_threshold
 from seqcls.subregular.witnesses import find_witness
 from seqcls.tasks.automaton import Automaton, minimize
 from seqcls.tasks.regular import minimal_automaton
@@ -70,7 +71,8 @@ def belongs(
     if k is None:
         return True
     if name in {"LT", "LTT"} and (found.k is None or t is not None):
-        return decided.threshold(k, False, 1 if name == "LT" else t) is not None
+        most = 1 if name == "LT" else t
+        return least_threshold(decided.columns, decided.start, k, most) is not None
     assert found.k is not None
     return found.k <= k
 
