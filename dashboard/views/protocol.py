@@ -13,7 +13,7 @@ from seqcls.config import RunConfig
 from seqcls.errors import SeqclsError
 from sweeps.api import reading
 from sweeps.api.naming import settings_changed, settings_of
-from sweeps.api.protocol import protocols
+from sweeps.api.protocols import protocols
 
 _settings_of = data.cached(settings_of, reading.configs_revision)
 _protocols = data.cached(protocols)
