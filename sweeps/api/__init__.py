@@ -78,9 +78,9 @@ __all__ = [
     "delete", "draw", "engines", "errors", "errors_of_run", "estimate", "explain", "export",
     "family", "figures", "fit_shortcuts", "import_predictions", "in_both_precisions", "judge",
     "lengths", "log_results", "merge", "minimal", "model", "more", "open_store", "pack", "patch",
-    "populations", "predict", "proofs", "protocol", "remedies", "report", "resume", "retry", "rules",
-    "runs", "seeds", "sensitive", "shortcuts", "shortest", "states", "status", "stop", "submit", "theory", "upgrade",
-    "verdict", "verify", "work",
+    "populations", "predict", "proofs", "protocol", "remedies", "report", "resume", "retry",
+    "rules", "runs", "seeds", "sensitive", "shortcuts", "shortest", "states", "status", "stop",
+    "submit", "theory", "upgrade", "verdict", "verify", "work",
 ]  # fmt: skip
 
 _NAMES = {
