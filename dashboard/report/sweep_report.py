@@ -291,10 +291,10 @@ def _table(table: pd.DataFrame, view: View) -> str:
         "generalize, of those": table["generalize_of"].fillna(""),
         "95% of generalizing": table["generalizing_interval"].fillna(""),
         "failing": (table["failing"].astype(str) + " of " + table["seeds"].astype(str)),
-        "95% (Wilson)": table["failing_interval"].fillna(""),
+        "95% of failing": table["failing_interval"].fillna(""),
         "failing seeds": table["failing_seeds"],
         "median accuracy": table["median_accuracy"].map(percent),
-        "95% interval": table["interval"].fillna(""),
+        "95% of accuracy": table["interval"].fillna(""),
         **{x: shortcuts.within_and_beyond(table, x) for x in ("random", "border", "shortcut")},
         # Of seeds that have not learned, no length is told.
         "solved length": table["median_solved_length"]

@@ -51,7 +51,7 @@ def of_configurations(compared: Compared, names: tuple[str, str], judged: View) 
             "First": values[0],
             "Second": values[1],
             "Difference": _format_difference(found.interval.value),
-            "95% interval": _span(found.interval),
+            "Difference, 95%": _span(found.interval),
             "More than chance?": _brief(found),
             "p": "" if found.p_value is None else p_value_text(found.p_value),
             "Test": found.method,

@@ -379,7 +379,7 @@ def _by_drawn(run_id: int, config: RunConfig) -> None:
         column_config={
             "drawn": st.column_config.TextColumn("Drawn", help=measures.DRAWN),
             "accuracy": st.column_config.NumberColumn("Accuracy", format="percent"),
-            "interval": st.column_config.TextColumn("95% (Wilson)"),
+            "interval": st.column_config.TextColumn("Accuracy, 95%"),
             "tested": st.column_config.NumberColumn("Test strings"),
         },
         height=layout.table_height(len(table)),

@@ -103,8 +103,17 @@ def test_witnesses_look_alike_to_the_class_that_they_refute(pattern: str, k: int
 def test_every_class_that_strings_refute_has_a_witness() -> None:
     decided = Subregular(automaton("(a(ab)*b)*")[0])
     for name in ALIKE:
-        assert (find_witness(decided, name) is None) == (name == "SF"), name
+        assert (find_witness(decided, name) is None) == (name in {"SF", "quasi-aperiodic"}), name
     assert find_witness(Subregular(automaton("(aa)*")[0]), "SF") is not None
+    said = find_witness(Subregular(automaton("(b*ab*ab*ab*a)*b*")[0]), "quasi-aperiodic")
+    assert said is not None
+    assert said.describe("ab") == (
+        "not quasi-aperiodic: bb is in it, ba is not, and both are 2 blocks of one length, between "
+        "the same ends, that differ in the last; how often each occurs has to be counted modulo a "
+        "number"
+    )
+    # Two sums modulo 2, where any one of them tells some strings apart.
+    assert find_witness(Subregular(automaton("(b*ab*a)*b*&(a*ba*b)*a*")[0]), "Zp") is None
 
 
 @pytest.mark.parametrize("path", sorted(PUBLISHED.glob("*.att")), ids=lambda path: path.stem)
@@ -223,6 +232,18 @@ def assert_refutes(made: Table, witness: Witness, tier: Letters) -> None:
         assert all(letter in letters for letter in other)
     elif base == "definite":
         assert words[0][-witness.k :] == words[1][-witness.k :]
+    elif base in {"finite", "cofinite"}:
+        assert bool(witness.inside) == (base == "finite")
+        (one, other), more = words, len(words[1]) - len(words[0])
+        # The second has some letters of the first once more.
+        assert any(
+            one[:x] + one[x - more : x] + one[x:] == other for x in range(more, len(one) + 1)
+        )
+    elif base == "quasi-aperiodic":
+        assert len(words[0]) == len(words[1])
+    elif base == "Zp":
+        times = [Counter(word) for word in words]
+        assert all((times[0][x] - times[1][x]) % witness.k == 0 for x in times[0] | times[1])
     elif base == "PLT":
         assert in_order(words[0], witness.k) == in_order(words[1], witness.k)
     else:
