@@ -9,7 +9,6 @@ from seqcls.config import ANY_SAMPLER, AS_TRAINED, REPORT_SAMPLER, RunConfig
 from seqcls.engines.member import steps_of_epoch
 from seqcls.imported import MODEL, PREFIX, unfold
 from seqcls.problem import Problem, resolve
-from seqcls.sampling import Sampler
 from sweeps.store.databases.engine import Store
 from sweeps.store.reads import queries
 from sweeps.store.reads.overview import dataset_names
@@ -53,6 +52,8 @@ def _of_configuration(config: RunConfig, datasets: Mapping[str, str]) -> list[st
     task = f"Task: {problem.task.describe()}"
     if file and file not in task:
         task += f" File: {file}."
+    beam = f"beam search of width {config.beam_width}"
+    decoding = beam if config.decoding == "beam" else "greedy decoding"
     tested = f"Tested on {_strings(problem, 'test', file)}."
     if config.is_imported:
         foreign = unfold(dict(config))
@@ -60,8 +61,8 @@ def _of_configuration(config: RunConfig, datasets: Mapping[str, str]) -> list[st
         known = ", ".join(f"{x.removeprefix(PREFIX)}={y}" for x, y in foreign.items())
         return [
             task,
-            f"Trained elsewhere as {model}, with {known or 'no settings given'}; on what is not "
-            "known here.",
+            f"Trained elsewhere as {model}{f' ({known})' * bool(known)}; its training strings are "
+            "not known here.",
             tested,
         ]
     return [
@@ -72,7 +73,7 @@ def _of_configuration(config: RunConfig, datasets: Mapping[str, str]) -> list[st
         _budget(problem),
         f"Validated on {_strings(problem, 'validation', file)}.{_longer(problem)}",
         tested,
-        *_writing(problem),
+        *([f"Outputs are written by {decoding}."] if problem.writes else []),
     ]
 
 
@@ -86,13 +87,12 @@ def _strings(problem: Problem, part: str, file: str) -> str:
         fresh = ", the same in every epoch" if sampler.repeats else ", new ones in every epoch"
     drawn = _DRAWN[name](config, part, file) if name in _DRAWN else f"drawn by {name}"
     seed = getattr(sampler, "seed", None)
-    seeded = "" if seed is None else f"; seed {seed}"
-    return f"{number:,} {noun} of {_lengths(sampler)} tokens{fresh} ({drawn}{seeded})"
-
-
-def _lengths(sampler: Sampler) -> str:
+    drawn += "" if seed is None else f"; seed {seed}"
+    if part == "test" and config.disjoint:
+        drawn += "; none of them trained on"
     first, last = sampler.lengths[0], sampler.lengths[-1]
-    return f"{first}" if first == last else f"{first} to {last}"
+    lengths = f"{first}" if first == last else f"{first} to {last}"
+    return f"{number:,} {noun} of {lengths} tokens{fresh} ({drawn})"
 
 
 def _balanced(config: RunConfig, part: str, _: str) -> str:
@@ -110,11 +110,7 @@ def _balanced(config: RunConfig, part: str, _: str) -> str:
             else "drawn again length and all while positive"
         )
         how = f"half of them positive; negatives {negatives}, {lengths}"
-    return how + _disjoint(config, part)
-
-
-def _disjoint(config: RunConfig, part: str) -> str:
-    return "; none of them trained on" if part == "test" and config.disjoint else ""
+    return how
 
 
 def _of_file(config: RunConfig, part: str, file: str) -> str:
@@ -130,9 +126,7 @@ _DRAWN = {
     ),
     "fixed_length": lambda *_: "all there are",
     ANY_SAMPLER: _balanced,
-    "uniform_inputs": lambda config, part, _: (
-        "of uniform lengths, as the task draws them" + _disjoint(config, part)
-    ),
+    "uniform_inputs": lambda *_: "of uniform lengths, as the task draws them",
     "dataset_rows": _of_file,
 }
 """How each sampler draws strings."""
@@ -189,14 +183,6 @@ def _longer(problem: Problem) -> str:
         f" They are longer than those trained on ({asked} tokens against {trained}), so strings "
         "beyond trained lengths had a part in which epoch is kept."
     )
-
-
-def _writing(problem: Problem) -> list[str]:
-    if not problem.writes:
-        return []
-    config = problem.config
-    beam = f"beam search of width {config.beam_width}"
-    return [f"Outputs are written by {'greedy' if config.decoding == 'greedy' else beam} decoding."]
 
 
 def of_run(problem: Problem, row: Mapping[str, Any], test_digest: str | None) -> list[str]:
