@@ -62,8 +62,8 @@ def title_params(
     return alt.TitleParams(text, subtitle=lines, subtitleFontSize=12, anchor="start")
 
 
-LABEL_WIDTH = 230
-LABEL_LETTERS = 38
+LABEL_WIDTH = 245
+LABEL_LETTERS = 47
 """That fit into this width."""
 LABEL_LINE_HEIGHT = 14
 BLANK = "\N{NO-BREAK SPACE}"

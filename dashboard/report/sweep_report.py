@@ -20,7 +20,7 @@ from dashboard.report.document import (
 )
 from dashboard.report.failing_models import causes_of_models, remedies
 from dashboard.text import models_fail
-from dashboard.views import budgets, configurations, shortcuts
+from dashboard.views import budgets, configurations, protocol, shortcuts
 from dashboard.views.scores import MAX_ROWS
 from dashboard.words import measures, names, outcomes
 from seqcls import __version__
@@ -135,6 +135,8 @@ def _parts(page: _ReportPage) -> Iterator[str]:
         listed = failing_models.models(every, causes, named, view) if pages is None else ()
         yield section("Failing seeds", said, *mechanisms(wrong, causes, named), *listed)
         yield section("What may help", *remedies(wrong, causes, named, pages is not None))
+    picked = models[models["picked"] > 0]
+    yield section("Configurations in full", *protocol.in_full(picked, named))
     yield section("What failed in training", _failures(page.store, page.sweeps))
     yield section("Specifications", *_specifications(page.sweeps))
     if pages is not None:

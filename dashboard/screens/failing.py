@@ -7,10 +7,10 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from dashboard import data, elements, filters, layout, links, share
+from dashboard import data, filters, layout, links, share
 from dashboard.server import visitors
 from dashboard.text import verbatim
-from dashboard.views import causes, error_places, remedies, shortcuts
+from dashboard.views import causes, error_places, protocol, remedies, shortcuts
 from dashboard.words import languages, measures, names, outcomes
 from seqcls.config import RunConfig
 from seqcls.kinds import Kind, Words
@@ -155,10 +155,9 @@ def _model(model: "pd.Series[Any]", view: View) -> None:
     st.subheader(f"Model {run_id}")
     sweeps = names.sweep_names([config_id], data.memberships())[config_id]
     st.text(f"Seed {model['model_seed']} of {sweeps}")
-    settings = data.settings().astype(object).loc[config_id]
-    elements.show_chips({str(x): value for x, value in settings.items()})
-    errors = data.string_errors(run_id, ErrorSearch(), error_places.MAX_POINTS)
     config = data.some_configs((config_id,))[config_id]
+    protocol.show(run_id, config_id, config)
+    errors = data.string_errors(run_id, ErrorSearch(), error_places.MAX_POINTS)
     (kind,) = measures.kinds_of((config_id,))
     st.markdown(verbatim(outcomes.describe_outcome(run_id, config, view)))
     _in_short(display_strings(errors, config), model, kind.words)

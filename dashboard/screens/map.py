@@ -135,9 +135,7 @@ def _map(
     event = placement.show(chart, f"map {value}", says=says, click=CLICKED)
     for point in event["selection"].get(CLICKED) or []:
         cell = table[table["cell"] == point["cell"]].iloc[0]
-        # The class of a language in a file is no setting that models can be picked by.
-        picked = {name: cell[name] for name in grouped if name in data.settings()}
-        links.to_compare({**language, **picked})
+        links.to_compare({**language, **{name: cell[name] for name in grouped}})
 
 
 def _axes(fields: list[str]) -> tuple[str, str, str | None]:

@@ -28,6 +28,7 @@ from dashboard.views import (
     answers,
     automaton,
     families,
+    protocol,
     remedies,
     shortcuts,
     verdict,
@@ -242,6 +243,7 @@ def _model(run_id: int, config: RunConfig, header: DeltaGenerator) -> None:
         errors = partial(data.string_errors, run_id, EVERY_ERROR)
         share.offer(header, f"model_{run_id}", errors, view, title=f"Model {run_id}")
         st.caption(verbatim(task_sentence(config)))
+        protocol.show(run_id, config_id, config)
         scores = reading.length_scores(open_reader(), [run_id])
         st.markdown(verbatim(describe_outcome(run_id, config, judged)))
         st.markdown(verbatim(verdict_sentence(model, config, scores)))

@@ -25,6 +25,7 @@ from sweeps.api.reading import View
 from sweeps.api.trials import Loop, TriedRemedy, why_left_out
 from sweeps.results import Outcome, why_not_known
 from sweeps.statistics.intervals import wilson
+from sweeps.statistics.populations import CLASS
 
 MAX_LISTED = 12
 """Seeds that are named in a cell of the table."""
@@ -70,7 +71,10 @@ def table(view: View) -> pd.DataFrame:
     summed = summed.join(shortcuts.best_readers(config_ids))
     summed = summed.join(shortcuts.border_medians(view), on="config_id")
     summed = summed.join(shortcuts.judge(summed))
-    settings = names.settings_that_differ(config_ids).reset_index(drop=True)
+    settings = names.settings_that_differ(config_ids)
+    if CLASS not in settings and data.classes()[config_ids].nunique() > 1:
+        settings = settings.assign(**{CLASS: data.classes()})
+    settings = settings.reset_index(drop=True)
     return summed.drop(columns=["picked", "low", "tested", "all_read"]).join(settings)
 
 

@@ -13,7 +13,6 @@ from dashboard.text import verbatim
 from dashboard.words import measures
 from seqcls.config import RunConfig
 from seqcls.errors import InvalidStringError
-from seqcls.imported import unfold
 from seqcls.interpretability.wording import EMPTY
 from seqcls.problem import resolve
 from seqcls.strings.token_strings import TokenStrings
@@ -171,11 +170,9 @@ def task_sentence(config: RunConfig) -> str:
     train, test = resolve(config).train, resolve(config).test
     units = f"{Tokenizer(resolve(config).task.alphabet).unit}s"
     if resolve(config).is_imported:
-        settings = unfold(dict(config))
-        said = ", ".join(f"{name}={value}" for name, value in settings.items())
         return (
             f"{resolve(config).task.describe()} This model was trained elsewhere and its results "
-            f"imported ({said}); it was tested on strings of up to {test.lengths[-1]} {units}."
+            f"imported; it was tested on strings of up to {test.lengths[-1]} {units}."
         )
     return (
         f"{resolve(config).task.describe()} This model was trained on strings of up to "

@@ -375,7 +375,6 @@ def not_learned_text(
 
     Args:
         counts: strings of trained lengths, and which of them it gets wrong.
-        words: what its strings are called.
         train_losses: one for each epoch; none where they are not known.
         kept_epoch: counted from 1.
     """

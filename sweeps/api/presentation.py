@@ -141,11 +141,7 @@ LISTED = 12
 
 
 def head_frame(patterns: "Patterns", block: int, head: int, *, whole: bool = False) -> pd.DataFrame:
-    """Query and key (places), weight of one head, without weights that round to 0.0000.
-
-    Args:
-        whole: with those weights too.
-    """
+    """Query and key (places), weight of one head, without weights that round to 0.0000."""
     weights = patterns.weights[block, head]
     query, key = np.nonzero((weights >= LEAST_WEIGHT) | whole)
     return pd.DataFrame({"query": query, "key": key, "weight": weights[query, key]})

@@ -56,15 +56,9 @@ def stored_runs(
 ) -> pd.DataFrame:
     """Runs, their results and configurations as they are stored, and what is predicted of them.
 
-    And what the best shortcut reader reaches on the same test.
+    And what the best shortcut reader reaches on the same test. Asked like `runs`.
 
     Args:
-        sweeps: only those of these sweeps; all where it is empty.
-        model_seeds: likewise.
-        failing: only runs whose accuracy is below `below`.
-        outcomes: only runs that have come to one of these, of `sweeps.results.Outcome`.
-        learned_at: the accuracy on trained lengths from which on a run has learned.
-        below: the accuracy below which a run fails, on longer lengths or on the whole test.
         fields: values that columns must have: fields of the configuration, or results.
         conditions: likewise, as a user writes them: `hidden_size=16`, `model_seed=0`.
 
@@ -184,14 +178,13 @@ def runs(
     """One row a run: its results, `accuracy` in [0, 1] and its configuration.
 
     `outcome` is what a run has come to: not learned, fails beyond, generalizes or not known;
-    `accuracy_within` and `accuracy_beyond` are those on trained and on longer lengths.
-    `predicted` is what theory says of the language and the network: can, cannot or not known;
-    `shortcut_within` and `shortcut_beyond` what the best shortcut reader reaches on the same test,
-    on strings of trained lengths and on others; missing where none was asked. Where a test has
-    border pairs, `random_within`, `border_within`, `random_beyond` and `border_beyond` are the
-    accuracies on its random strings and on those of the pairs, of trained and of longer lengths.
-    What is asked for most stands first: the run, its results, the settings that differ. Times are
-    timestamps in UTC.
+    `accuracy_within` and `accuracy_beyond` are those on trained and on longer lengths. `predicted`
+    is what theory says of the language and the network: can, cannot or not known; `shortcut_within`
+    and `shortcut_beyond` what the best shortcut reader reaches on the same test, on strings of
+    trained lengths and on others; missing where none was asked. Where a test has border pairs,
+    `random_within`, `border_within`, `random_beyond` and `border_beyond` are the accuracies on its
+    random strings and on those of the pairs, of trained and of longer lengths. What is asked for
+    most stands first: the run, its results, the settings that differ. Times are timestamps in UTC.
 
     Args:
         store: the database.

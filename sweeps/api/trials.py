@@ -360,11 +360,7 @@ def trial_spec(config: RunConfig, suggestion: Suggestion, seeds: Sequence[int]) 
 
 
 def all_spec(config: RunConfig, tried: Sequence[RemedyTrial]) -> SweepSpec:
-    """One sweep that tries all of these, with the same seeds.
-
-    Args:
-        tried: at least one.
-    """
+    """One sweep that tries all of these, with the same seeds."""
     return parse_spec(
         {
             "name": f"remedies for {config.key[:8]}",

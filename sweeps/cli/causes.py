@@ -8,7 +8,7 @@ import typer
 
 from seqcls.interpretability.mechanisms import NOT_LEARNED, SAMPLE
 from sweeps import api
-from sweeps.cli.parameters import AsJson, Db, Force, Run
+from sweeps.cli.parameters import AsJson, Db, Force, Run, SweepName
 from sweeps.cli.printing import (
     count,
     open_database,
@@ -33,7 +33,7 @@ app = typer.Typer()
 
 @app.command(rich_help_panel=PANEL, epilog="Example: seqcls causes lower_magnitude_initializations")
 def causes(
-    sweep: Annotated[str, typer.Argument(help="The name of a sweep.", show_default=False)],
+    sweep: SweepName,
     db: Db = None,
     sample: Annotated[
         int, typer.Option(min=1, max=100_000, help="Errors to examine per run.")
@@ -60,7 +60,7 @@ def causes(
         said = words.misses.format(f"a test {words.string}")
         say(f"no finished run of sweep {sweep!r} {said}")
         return
-    print_table(_shown_table(runs, table), f"{count(len(runs), 'failing run')} of {sweep}")
+    print_table(_shown_table(store, table), f"{count(len(runs), 'failing run')} of {sweep}")
     print_table(_shown_causes(runs, stored), "by run, of the errors that were looked at")
 
 
@@ -104,19 +104,18 @@ def remedies(
 app.command("helps", hidden=True)(remedies)
 
 
-def _shown_table(runs: "pd.DataFrame", table: "pd.DataFrame") -> "pd.DataFrame":
-    """Configurations by the fields in which they differ, with mechanisms and their shares."""
+def _shown_table(store: "api.Store", table: "pd.DataFrame") -> "pd.DataFrame":
+    """Configurations by their names, with mechanisms and their shares."""
     from seqcls.interpretability.wording import percent, percents
-    from sweeps.results import differing_fields
+    from sweeps.api.naming import names_of
 
     shown = table[["mechanism", "seeds", "failing"]].copy()
     shown["share (95%)"] = [
         f"{percent(row['share'], 0)} ({percents(row['low'], row['high'], 0)})"
         for row in table.to_dict("records")
     ]
-    settings = runs.drop_duplicates("config_id").set_index("config_id")
-    for place, name in enumerate(differing_fields(runs)):
-        shown.insert(place, name, table["config_id"].map(settings[name]))
+    named = names_of(store, table["config_id"].unique().tolist())
+    shown.insert(0, "configuration", table["config_id"].map(named))
     return shown
 
 

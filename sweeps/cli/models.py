@@ -9,6 +9,7 @@ import typer
 
 from sweeps import api
 from sweeps.cli.parameters import (
+    LEARNED_AT,
     MAX_SEED,
     AsJson,
     Below,
@@ -18,6 +19,7 @@ from sweeps.cli.parameters import (
     Engine,
     Epoch,
     LearnedAt,
+    OnlySweeps,
     Run,
     Spec,
     Wide,
@@ -168,9 +170,7 @@ def sensitive(
 
 def runs(
     db: Db = None,
-    sweep: Annotated[
-        list[str] | None, typer.Option("--sweep", help="Only runs of this sweep; repeatable.")
-    ] = None,
+    sweep: OnlySweeps = None,
     seed: Annotated[
         list[int] | None,
         typer.Option("--seed", min=0, max=MAX_SEED, help="Only this model seed; repeatable."),
@@ -190,7 +190,7 @@ def runs(
             "'not known'; repeatable.",
         ),
     ] = None,
-    learned_at: LearnedAt = None,
+    learned_at: LearnedAt = LEARNED_AT,
     below: Below = 1.0,
     fields: Annotated[
         list[str] | None,
@@ -205,9 +205,10 @@ def runs(
     """List runs with their results and outcomes."""
     from seqcls.imported import MODEL
     from seqcls.theory.table import NOT_KNOWN
+    from sweeps.api.naming import names_of
     from sweeps.api.overlaps import trained_on
     from sweeps.api.results import call_datasets, stored_runs
-    from sweeps.results import BORDER_SHARES, LEARNED_AT, differing_fields, solved_or_none
+    from sweeps.results import BORDER_SHARES, differing_fields, solved_or_none
 
     look = TableOptions(wide, columns)
     store = open_database(db)
@@ -217,7 +218,7 @@ def runs(
         seed or (),
         failing=failing,
         outcomes=outcome or (),
-        learned_at=LEARNED_AT if learned_at is None else learned_at,
+        learned_at=learned_at,
         below=below,
         conditions=fields or (),
     )
@@ -226,8 +227,10 @@ def runs(
         return
     frame["dataset"] = call_datasets(store, frame["dataset"])
     # In the order of their weight: a narrow terminal leaves the last out.
-    first = ["id", "sweeps", "model_seed", "outcome", "accuracy", "fp", "fn", "solved_length"]
+    first = ["id", "model_seed", "outcome", "accuracy", "fp", "fn", "solved_length", "sweeps"]
     shown = frame[first].copy()
+    named = names_of(store, frame["config_id"].unique().tolist())
+    shown.insert(0, "configuration", frame["config_id"].map(named))
     shortest = api.shortest_tested(store, set(frame["config_id"]))
     solved = solved_or_none(frame["solved_length"], frame["config_id"].map(shortest).fillna(-1))
     none = frame["solved_length"].notna() & solved.isna()
@@ -237,9 +240,9 @@ def runs(
     shown["outcome"] = shown["outcome"].fillna("")
     shown["accuracy"] = [_percent(value) for value in shown["accuracy"]]
     if (frame["state"] != api.RunState.DONE).any():
-        shown.insert(3, "state", frame["state"])
-    named = [MODEL] if MODEL in frame else []
-    for name in dict.fromkeys([*named, *differing_fields(frame)]):
+        shown.insert(4, "state", frame["state"])
+    foreign = [MODEL] if MODEL in frame else []
+    for name in dict.fromkeys([*foreign, *differing_fields(frame)]):
         shown[name] = frame[name].map(toml_value, na_action="ignore")
     if (frame["predicted"] != NOT_KNOWN).any():
         shown["predicted"] = frame["predicted"]
@@ -269,9 +272,7 @@ def runs(
 
 def populations(
     db: Db = None,
-    sweep: Annotated[
-        list[str] | None, typer.Option("--sweep", help="Only runs of this sweep; repeatable.")
-    ] = None,
+    sweep: OnlySweeps = None,
     by: Annotated[
         list[str] | None,
         typer.Option(
@@ -280,7 +281,7 @@ def populations(
             show_default="the fewest that do",
         ),
     ] = None,
-    learned_at: LearnedAt = None,
+    learned_at: LearnedAt = LEARNED_AT,
     below: Below = 1.0,
     as_json: AsJson = False,
     wide: Wide = False,
@@ -290,11 +291,8 @@ def populations(
 
     Intervals are over languages. Random and border are median accuracies over languages.
     """
-    from sweeps.results import LEARNED_AT
-
     store = open_database(db)
-    at = LEARNED_AT if learned_at is None else learned_at
-    found = api.populations(store, sweep, by or (), learned_at=at, below=below)
+    found = api.populations(store, sweep, by or (), learned_at=learned_at, below=below)
     if as_json:
         print_json(found.table())
         return

@@ -67,11 +67,13 @@ Columns = Annotated[
     str | None,
     typer.Option(help="These columns, separated by commas.", show_default="as many as fit"),
 ]
+LEARNED_AT = 0.99
+"""That of `sweeps.results`, whose import `seqcls --help` does not wait for."""
+
 LearnedAt = Annotated[
-    float | None,
+    float,
     typer.Option(
-        help="The accuracy on strings of trained lengths from which on a run has learned.",
-        show_default="0.99",
+        help="The accuracy on strings of trained lengths from which on a run has learned."
     ),
 ]
 Below = Annotated[
@@ -123,6 +125,10 @@ Dask = Annotated[
         help="Train on the Dask cluster with this scheduler address, such as tcp://host:8786.",
         show_default="this machine",
     ),
+]
+SweepName = Annotated[str, typer.Argument(help="The name of a sweep.", show_default=False)]
+OnlySweeps = Annotated[
+    list[str] | None, typer.Option("--sweep", help="Only runs of this sweep; repeatable.")
 ]
 SweepNames = Annotated[list[str], typer.Argument(help="Names of sweeps.", show_default=False)]
 OptionalSweepNames = Annotated[

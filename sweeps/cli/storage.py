@@ -14,6 +14,7 @@ from sweeps.cli.parameters import (
     AsJson,
     Db,
     Force,
+    OnlySweeps,
     OptionalSweepNames,
 )
 from sweeps.cli.printing import count, open_database, print_json, print_record, print_table
@@ -73,9 +74,7 @@ def export(
     kind: Annotated[
         str, typer.Option("--format", help="csv, parquet or jsonl (one line for each answer).")
     ] = "csv",
-    sweep: Annotated[
-        list[str] | None, typer.Option("--sweep", help="Only runs of this sweep; repeatable.")
-    ] = None,
+    sweep: OnlySweeps = None,
     spreadsheet: Annotated[
         bool,
         typer.Option(

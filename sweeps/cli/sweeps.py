@@ -13,6 +13,7 @@ from seqcls.errors import ConfigError
 from sweeps import api
 from sweeps.cli.parameters import (
     INTERRUPTED,
+    LEARNED_AT,
     RUNS_FAILED,
     RUNS_LEFT,
     AsJson,
@@ -25,6 +26,7 @@ from sweeps.cli.parameters import (
     OptionalSweepNames,
     Precision,
     Spec,
+    SweepName,
     SweepNames,
     Wide,
     Workers,
@@ -229,7 +231,7 @@ def retry(sweeps: SweepNames, db: Db = None) -> None:
 
 @app.command(rich_help_panel=PANEL, epilog="Example: seqcls more heads --budget 4x")
 def more(
-    sweep: Annotated[str, typer.Argument(help="The name of a sweep.", show_default=False)],
+    sweep: SweepName,
     budget: Annotated[
         str,
         typer.Option(
@@ -237,7 +239,7 @@ def more(
             show_default=False,
         ),
     ],
-    learned_at: LearnedAt = None,
+    learned_at: LearnedAt = LEARNED_AT,
     name: Annotated[
         str | None, typer.Option(help="The new sweep's name.", show_default="SWEEP-BUDGET")
     ] = None,
@@ -250,9 +252,7 @@ def more(
 ) -> None:
     """Train those seeds of a sweep that have not learned with a larger budget, as a new sweep."""
     from sweeps.api.budgets import more_training
-    from sweeps.results import LEARNED_AT
 
-    learned_at = LEARNED_AT if learned_at is None else learned_at
     how = _how(workers, engine, device, dask)
     asked = more_training(open_database(db), sweep, budget, learned_at=learned_at, name=name)
     for sentence in asked.sentences(sweep):
@@ -267,7 +267,7 @@ def more(
 
 @app.command(rich_help_panel=PANEL, epilog="Example: seqcls seeds heads --until 'share ± 10 %'")
 def seeds(
-    sweep: Annotated[str, typer.Argument(help="The name of a sweep.", show_default=False)],
+    sweep: SweepName,
     until: Annotated[
         str,
         typer.Option(
@@ -305,7 +305,7 @@ def seeds(
 
 @app.command(rich_help_panel=PANEL, epilog="Example: seqcls delete heads --yes")
 def delete(
-    sweep: Annotated[str, typer.Argument(help="The name of a sweep.", show_default=False)],
+    sweep: SweepName,
     db: Db = None,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Don't ask for confirmation.")] = False,
 ) -> None:
