@@ -328,8 +328,8 @@ def _results(came_to: Sequence[str]) -> None:
         format="%.1f",
         key="learned",
         bind="query-params",
-        help=f"On {verbatim(words.plural(''))} of trained lengths. Of a model that has not learned "
-        f"these, longer {verbatim(words.plural(''))} tell nothing.",
+        help=f"On {verbatim(words.plural(''))} of trained lengths. Longer ones say nothing about a "
+        "model that has not learned these.",
     )
     if not measures.has_cells(data.languages()):
         return
