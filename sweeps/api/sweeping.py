@@ -107,15 +107,20 @@ def submit(store: Store, spec: Spec) -> list[str]:
     """
     specs = [as_grown(store, each) for each in read_specs(spec)]
     for each in specs:
-        leaving = sweep_queries.leaving_runs(store, each)
+        said = leaving_sentence(store, each)
         writer.submit(store, each)
-        if leaving:
-            _log.warning("%s", _said_of_leaving(each.name, leaving))
+        if said:
+            _log.warning("%s", said)
     return [each.name for each in specs]
 
 
-def _said_of_leaving(name: str, leaving: Sequence[sweep_queries.LeavingRun]) -> str:
-    """How many runs a sweep has no longer, which, and what becomes of them."""
+def leaving_sentence(store: Store, spec: SweepSpec) -> str:
+    """How many runs a sweep of this name would lose to a specification, which, and what becomes of
+    them; empty where it would lose none.
+    """
+    if not (leaving := sweep_queries.leaving_runs(store, spec)):
+        return ""
+    name = spec.name
     listed = ", ".join(str(run.id) for run in leaving[:SAID])
     more = f" and {len(leaving) - SAID:,} more" if len(leaving) > SAID else ""
     runs = "1 run leaves" if len(leaving) == 1 else f"{len(leaving):,} runs leave"
