@@ -80,7 +80,7 @@ def _models(view: View, number: int) -> "pd.Series[Any]":
     these = ""
     if view.picks:
         tested = int(data.configurations(view)["seeds"].sum())
-        these = f" Counted are those of {tested:,} tested models that match the filters."
+        these = f" They are among the {tested:,} tested models that match the filters."
     came_to = outcomes.describe_outcomes(data.failing_models(view, number)["outcome"])
     st.caption(
         f"{verbatim(miss)}, {order}: {came_to}.{these} Select one to see its "

@@ -191,7 +191,7 @@ def outcome_bars(table: pd.DataFrame, named: Named) -> alt.Chart:
         title=title_params(
             "Do they fail to learn, or to generalize?",
             subtitle="What the seeds of each configuration came to. Of models that have not "
-            "learned the trained lengths, longer strings tell nothing.",
+            "learned the trained lengths, longer strings say nothing.",
         ),
     )
 
@@ -237,11 +237,11 @@ def show_predictions(table: pd.DataFrame, named: Sequence[str]) -> None:
     against = known[(known["predicted"] == "cannot") & (known["failing"] < known["seeds"])]
     if len(against):
         st.caption(describe_contradiction(against["configuration"].tolist()))
-    with st.expander("Predicted beside measured", key="predicted"):
+    with st.expander("Predictions beside results", key="predicted"):
         for row in known.head(MOST_SAID).to_dict("records"):
             said = predictions[row["config_id"]]
             st.markdown(
-                f"{verbatim(row['configuration'])}: predicted **{said.verdict}**; measured: "
+                f"{verbatim(row['configuration'])}: predicted **{said.verdict}**; tested: "
                 f"{_describe_measured(row)}."
             )
             source = f" {verbatim(said.source)}." if said.source else ""
@@ -253,7 +253,7 @@ def show_predictions(table: pd.DataFrame, named: Sequence[str]) -> None:
 def _describe_measured(row: Mapping[Hashable, Any]) -> str:
     """What a configuration's seeds came to, in words."""
     if not row["judged"]:
-        return f"{row['seeds'] - row['failing']:,} of {row['seeds']:,} do not fail"
+        return f"{row['failing']:,} of {row['seeds']:,} fail"
     learned = f"{row['learned']:,} of {row['judged']:,} learned"
     if not row["judged_beyond"]:
         return learned
@@ -270,12 +270,12 @@ def describe_contradiction(named: Sequence[str]) -> str:
     )
 
 
-# What was found out so far: from failing seeds to their cause, to a remedy, to what came of it.
+# Findings so far: from failing seeds to their cause, to a remedy, to what came of it.
 
 MOST_TOLD = 6
 """Cards."""
 
-STORY_TITLE = "What was found out so far"
+STORY_TITLE = "Findings so far"
 
 
 def show_story(failing: int, no_better: Mapping[int, str]) -> None:

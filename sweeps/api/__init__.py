@@ -133,9 +133,6 @@ def figures(
     """Every figure of a model for some strings, as charts that a notebook shows.
 
     Args:
-        store: the database.
-        run: as `model` takes it.
-        strings: to draw.
         epoch: whose model; the kept epoch's if none is named.
 
     Raises:

@@ -22,7 +22,6 @@ def protocol(store: Store, run: int | str) -> list[str]:
     """On what a model was trained, to which budget, which epoch was kept, and how it was tested.
 
     Args:
-        store: the database.
         run: by its id or as `heads/2`.
 
     Returns:

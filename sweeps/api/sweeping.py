@@ -97,7 +97,6 @@ def submit(store: Store, spec: Spec) -> list[str]:
     it, which is logged as a warning.
 
     Args:
-        store: the database.
         spec: a TOML file, a folder of them, a shipped one's name, or a table with the same keys.
 
     Returns:
@@ -108,15 +107,20 @@ def submit(store: Store, spec: Spec) -> list[str]:
     """
     specs = [as_grown(store, each) for each in read_specs(spec)]
     for each in specs:
-        leaving = sweep_queries.leaving_runs(store, each)
+        said = leaving_sentence(store, each)
         writer.submit(store, each)
-        if leaving:
-            _log.warning("%s", _said_of_leaving(each.name, leaving))
+        if said:
+            _log.warning("%s", said)
     return [each.name for each in specs]
 
 
-def _said_of_leaving(name: str, leaving: Sequence[sweep_queries.LeavingRun]) -> str:
-    """How many runs a sweep has no longer, which, and what becomes of them."""
+def leaving_sentence(store: Store, spec: SweepSpec) -> str:
+    """How many runs a sweep of this name would lose to a specification, which, and what becomes of
+    them; empty where it would lose none.
+    """
+    if not (leaving := sweep_queries.leaving_runs(store, spec)):
+        return ""
+    name = spec.name
     listed = ", ".join(str(run.id) for run in leaving[:SAID])
     more = f" and {len(leaving) - SAID:,} more" if len(leaving) > SAID else ""
     runs = "1 run leaves" if len(leaving) == 1 else f"{len(leaving):,} runs leave"
@@ -182,7 +186,6 @@ def work(
     Then shortcut readers are fitted to tests that none were asked about, as by `fit_shortcuts`.
 
     Args:
-        store: the database.
         sweeps: the name of a sweep, or several; all where it is None.
         workers: processes to train in; with 0 this one trains. In a script, more than 0 needs
             `if __name__ == "__main__":` around the call, since processes are spawned.
@@ -263,7 +266,6 @@ def fit_shortcuts(
     It takes seconds for each test. What is stored already is left as it is.
 
     Args:
-        store: the database.
         sweeps: only tests of runs of these sweeps; of all where it is None.
         on_progress: told how many tests are done, and of how many.
 

@@ -319,7 +319,8 @@ def errors(
     columns: Columns = None,
 ) -> None:
     """List the test strings that a run gets wrong, the shortest first."""
-    from sweeps.api.presentation import display_strings, words_of
+    from sweeps.api.presentation import border_sentence, display_strings, words_of
+    from sweeps.api.reading import View, border_accuracies
 
     store = open_database(db)
     frame = api.errors_of_run(store, run, sort)
@@ -347,6 +348,8 @@ def errors(
         shares = zip(ways["drawn"], ways["accuracy"], strict=True)
         told = ", ".join(f"{way} {_percent(share)}" for way, share in shares)
         say(f"accuracy by how strings were drawn: {told}")
+    if said := border_sentence(border_accuracies(store.reader(), View(run_ids=(run_id,)))):
+        say(said)
 
 
 def predict(
