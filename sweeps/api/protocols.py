@@ -55,14 +55,13 @@ def _of_configuration(config: RunConfig, datasets: Mapping[str, str]) -> list[st
     beam = f"beam search of width {config.beam_width}"
     decoding = beam if config.decoding == "beam" else "greedy decoding"
     tested = f"Tested on {_strings(problem, 'test', file)}."
-    if config.is_imported:
-        foreign = unfold(dict(config))
+    if foreign := unfold(dict(config)):
         model = foreign.pop(MODEL)
         known = ", ".join(f"{x.removeprefix(PREFIX)}={y}" for x, y in foreign.items())
+        strings = "; on which strings is not known here" if config.is_imported else ""
         return [
             task,
-            f"Trained elsewhere as {model}{f' ({known})' * bool(known)}; its training strings are "
-            "not known here.",
+            f"Trained elsewhere as {model}{f' ({known})' * bool(known)}{strings}.",
             tested,
         ]
     return [
@@ -189,7 +188,7 @@ def of_run(problem: Problem, row: Mapping[str, Any], test_digest: str | None) ->
     """What came of one seed: the epoch kept, its test, its digests."""
     config, words, said = problem.config, problem.kind.words, []
     if epochs := row["epochs"]:
-        kept = "" if config.is_imported or not row["best_epoch"] else _kept(problem, row)
+        kept = "" if config.imported or not row["best_epoch"] else _kept(problem, row)
         said.append(f"Seed {row['model_seed']} was trained for {epochs:,} epochs{kept}.")
     if row["tested"] is not None:
         judged, within = "", row["tested_within"]
@@ -200,7 +199,7 @@ def of_run(problem: Problem, row: Mapping[str, Any], test_digest: str | None) ->
         said.append(f"It answered {row['tested']:,} {words.plural('test')}{digest}{judged}.")
     if row["finished_at"]:
         when = f"{pd.Timestamp(row['finished_at']):%Y-%m-%d %H:%M} UTC"
-        how = "Imported" if config.is_imported else f"Trained by the engine {row['engine']}"
+        how = "Imported" if config.imported else f"Trained by the engine {row['engine']}"
         digest = f"; digest of its results {_digits(row['digest'])}" if row["digest"] else ""
         packages = f"; packages {config.plugins}" if config.plugins else ""
         said.append(f"{how}, {when}{digest}{packages}.")

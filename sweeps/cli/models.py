@@ -56,7 +56,7 @@ def engines(
     """Say which engine trains each configuration of a specification, and why."""
     look = TableOptions(wide, columns)
     frame = api.engines(spec, engine, device, api.existing(db))
-    for name in frame.columns.difference(["sweep", "engine", "reason"]):
+    for name in frame.columns.difference(["configuration", "sweep", "engine", "reason"]):
         frame[name] = frame[name].map(toml_value, na_action="ignore")
     print_table(frame, count(len(frame), "configuration"), look)
 
