@@ -194,12 +194,13 @@ def by_budget(view: View, table: pd.DataFrame) -> Iterator[str]:
     yield quiet(budgets.meaning(models, view))
 
 
-def mechanisms(failing: pd.DataFrame, cause_rows: pd.DataFrame) -> Iterator[str]:
+def mechanisms(failing: pd.DataFrame, cause_rows: pd.DataFrame, learned_at: float) -> Iterator[str]:
     """What the failing seeds of each configuration fail by, where that is known of any.
 
     Args:
         failing: a row a failing model: run_id, config_id.
         cause_rows: their causes, as `sweeps.store.reads.explained.causes`.
+        learned_at: the accuracy on trained lengths from which on a model has learned.
     """
     if cause_rows.empty:
         return
@@ -209,7 +210,7 @@ def mechanisms(failing: pd.DataFrame, cause_rows: pd.DataFrame) -> Iterator[str]
     shown = table[table["config_id"].isin(drawn)]
     shown = shown.assign(configuration=shown["config_id"].map(named))
     yield _figure("mechanisms", mechanism_grid(shown, list(named.values())).to_dict(validate=False))
-    if said := describe_form(cause_rows) + describe_not_learned(cause_rows):
+    if said := describe_form(cause_rows) + describe_not_learned(cause_rows, learned_at):
         yield quiet(said.strip())
 
 

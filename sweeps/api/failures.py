@@ -179,7 +179,9 @@ def attribute(store: Store, run_ids: Sequence[int], sample: int = SAMPLE) -> int
     return len(waiting)
 
 
-def causes_of(store: Store, run_id: int, wrong: Sequence[str], sample: int) -> list[Cause]:
+def causes_of(
+    store: Store, run_id: int, wrong: Sequence[str], sample: int, learned_at: float = LEARNED_AT
+) -> list[Cause]:
     """The causes of a run's errors, the most frequent first.
 
     Args:
@@ -187,13 +189,14 @@ def causes_of(store: Store, run_id: int, wrong: Sequence[str], sample: int) -> l
         run_id: a finished run.
         wrong: its misclassified test strings, the shortest first, each as often as it occurs.
         sample: how many of them to look at.
+        learned_at: the accuracy on trained lengths from which on a run has learned.
     """
     # Imported where it is used: PyTorch takes a second or two to load.
     from seqcls.interpretability.causes import attributions, summed_up
     from sweeps.api.models import trained_model
 
     model = trained_model(store, run_id)
-    not_learned = why_not_learned(store, run_id)
+    not_learned = why_not_learned(store, run_id, learned_at)
     return summed_up(attributions(model, wrong, sample, not_learned=not_learned))
 
 

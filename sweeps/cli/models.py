@@ -9,18 +9,16 @@ import typer
 
 from sweeps import api
 from sweeps.cli.parameters import (
-    MAX_SEED,
     AsJson,
-    Below,
     Columns,
     Db,
     Device,
     Engine,
     Epoch,
-    LearnedAt,
     Run,
     Spec,
     Wide,
+    filtered,
 )
 from sweeps.cli.printing import (
     TableOptions,
@@ -166,38 +164,10 @@ def sensitive(
     print_table(shown, title)
 
 
+@filtered
 def runs(
+    chosen: dict[str, Any],
     db: Db = None,
-    sweep: Annotated[
-        list[str] | None, typer.Option("--sweep", help="Only runs of this sweep; repeatable.")
-    ] = None,
-    seed: Annotated[
-        list[int] | None,
-        typer.Option("--seed", min=0, max=MAX_SEED, help="Only this model seed; repeatable."),
-    ] = None,
-    failing: Annotated[
-        bool,
-        typer.Option(
-            "--failing",
-            help="Only runs that get a test string wrong, or whose accuracy is less than --below.",
-        ),
-    ] = False,
-    outcome: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--outcome",
-            help="Only runs of this outcome: generalizes, 'fails beyond', 'not learned' or "
-            "'not known'; repeatable.",
-        ),
-    ] = None,
-    learned_at: LearnedAt = None,
-    below: Below = 1.0,
-    fields: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--where", help="Only where a field has this value, as hidden_size=16; repeatable."
-        ),
-    ] = None,
     as_json: AsJson = False,
     wide: Wide = False,
     columns: Columns = None,
@@ -207,20 +177,11 @@ def runs(
     from seqcls.theory.table import NOT_KNOWN
     from sweeps.api.overlaps import trained_on
     from sweeps.api.results import call_datasets, stored_runs
-    from sweeps.results import BORDER_SHARES, LEARNED_AT, differing_fields, solved_or_none
+    from sweeps.results import BORDER_SHARES, differing_fields, solved_or_none
 
     look = TableOptions(wide, columns)
     store = open_database(db)
-    frame = stored_runs(
-        store,
-        sweep or (),
-        seed or (),
-        failing=failing,
-        outcomes=outcome or (),
-        learned_at=LEARNED_AT if learned_at is None else learned_at,
-        below=below,
-        conditions=fields or (),
-    )
+    frame = stored_runs(store, **chosen)
     if as_json:
         print_json(frame.drop(columns="config_id"))
         return
@@ -267,11 +228,10 @@ def runs(
             say(said)
 
 
+@filtered
 def populations(
+    chosen: dict[str, Any],
     db: Db = None,
-    sweep: Annotated[
-        list[str] | None, typer.Option("--sweep", help="Only runs of this sweep; repeatable.")
-    ] = None,
     by: Annotated[
         list[str] | None,
         typer.Option(
@@ -280,8 +240,6 @@ def populations(
             show_default="the fewest that do",
         ),
     ] = None,
-    learned_at: LearnedAt = None,
-    below: Below = 1.0,
     as_json: AsJson = False,
     wide: Wide = False,
     columns: Columns = None,
@@ -290,11 +248,8 @@ def populations(
 
     Intervals are over languages. Random and border are median accuracies over languages.
     """
-    from sweeps.results import LEARNED_AT
-
     store = open_database(db)
-    at = LEARNED_AT if learned_at is None else learned_at
-    found = api.populations(store, sweep, by or (), learned_at=at, below=below)
+    found = api.populations(store, chosen.pop("sweeps", None), by or (), **chosen)
     if as_json:
         print_json(found.table())
         return
