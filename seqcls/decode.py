@@ -74,12 +74,10 @@ class KeepingStepper:
         self._kept = kept
 
     def step(self, tokens: Int64[Tensor, " string"]) -> Scores:
-        """Implements `Stepper.step`."""
         outputs, self._kept = self._step(tokens, self._kept)
         return outputs
 
     def take(self, rows: Int64[Tensor, " row"]) -> None:
-        """Implements `Stepper.take`."""
         self._kept = map_kept(lambda values: values[rows], self._kept)
 
 
@@ -95,18 +93,15 @@ class RecomputeStepper:
     def start(
         cls, model: Classifier, ids: Ids, most_tokens: int
     ) -> "tuple[RecomputeStepper, Scores]":
-        """Implements `start`."""
         stepper = cls(model, *pad(ids, most_tokens))
         return stepper, stepper._scores()
 
     def step(self, tokens: Int64[Tensor, " string"]) -> Scores:
-        """Implements `Stepper.step`."""
         self._ids[torch.arange(len(tokens)), self._lengths] = tokens.to(self._ids.dtype)
         self._lengths = self._lengths + 1
         return self._scores()
 
     def take(self, rows: Int64[Tensor, " row"] | Bool[Tensor, " string"]) -> None:
-        """Implements `Stepper.take`."""
         self._ids, self._lengths = self._ids[rows], self._lengths[rows]
 
     def _scores(self) -> Scores:
@@ -291,9 +286,6 @@ def best_written(
     """The output for each input, by the decoding of the configuration.
 
     Args:
-        problem: as of `written_beams`.
-        weights: likewise.
-        inputs: likewise.
         writer: writes them where decoding is greedy; None for PyTorch.
     """
     width = problem.config.beam_width if problem.config.decoding == "beam" else None
@@ -309,7 +301,6 @@ def written_beams(
 
     Args:
         problem: what it was trained for: a transduction.
-        weights: its parameters.
         inputs: strings that the model has places for.
         width: of the beam; None for greedy decoding.
     """

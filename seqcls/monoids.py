@@ -181,7 +181,9 @@ class Monoid:
         groups = [x for x in self._groups().values() if len(x) >= LEAST_UNSOLVABLE]
         known: set[bytes] = set()
         for group in groups:
-            permutations = _restrict(group)
+            image = np.unique(group[0])
+            points = np.searchsorted(image, group[:, image]).astype(np.uint16)
+            permutations = np.unique(points, axis=0)
             key = permutations.tobytes()
             if key not in known and not _is_solvable_group(permutations):
                 return False
@@ -271,12 +273,6 @@ def _with_identity(group: Maps) -> Maps:
     for _ in range(period(element) - 1):
         power = element[power]
     return np.concatenate([power[None], group])
-
-
-def _restrict(group: Maps) -> UInt16[np.ndarray, "element point"]:
-    """Its permutations of its image, whose points are numbered; sorted."""
-    image = np.unique(group[0])
-    return np.unique(np.searchsorted(image, group[:, image]).astype(np.uint16), axis=0)
 
 
 def _is_solvable_group(permutations: UInt16[np.ndarray, "element point"]) -> bool:

@@ -57,7 +57,6 @@ def control(tooltip: str | None = None, *, disabled: bool = False) -> Control:
 
     Args:
         tooltip: what it says otherwise.
-        disabled: whether it is disabled anyway.
     """
     if is_read_only():
         return {"disabled": True, "help": REASON}

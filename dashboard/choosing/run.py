@@ -8,6 +8,7 @@ import streamlit as st
 
 from dashboard import data
 from dashboard.text import error_text, verbatim
+from dashboard.words.names import configuration_names
 from seqcls.config import MAX_MODEL_SEED, default_fields
 from seqcls.errors import SeqclsError, UnknownRunError
 from seqcls.text import nearest
@@ -193,18 +194,14 @@ def _worst() -> int | None:
 
 
 def _labels(runs: pd.DataFrame) -> dict[int, str]:
-    """What each run of a sweep is called: its seed, and its settings where they differ."""
-    settings = data.settings()
-    shown = settings.loc[[x for x in runs["config_id"].unique() if x in settings.index]]
-    shown = shown.loc[:, [name for name in shown if shown[name].nunique() > 1]]
-    settled = shown.to_dict("index")
+    """What each run of a sweep is called: its configuration where there are several, its seed."""
+    named = configuration_names(runs["config_id"].unique().tolist())
     labels = {}
     for run in runs.to_dict("records"):
-        errors = run["errors"]
-        config_id, seed = run["config_id"], run["model_seed"]
-        different = [f"{name}={value}" for name, value in settled.get(config_id, {}).items()]
+        errors, seed = run["errors"], f"seed {run['model_seed']}"
+        called = [named[run["config_id"]]] * (len(named) > 1)
         outcome = f"{errors:,} test strings wrong" if errors else "no test string wrong"
-        labels[run["run_id"]] = f"{', '.join([*different, f'seed {seed}'])}: {outcome}"
+        labels[run["run_id"]] = f"{', '.join([*called, seed])}: {outcome}"
     return labels
 
 

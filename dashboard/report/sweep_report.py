@@ -37,9 +37,6 @@ MOST_SWEEPS = 100
 MOST_LISTED = 200
 """Configurations in the table."""
 
-FEW_SETTINGS = 3
-"""So many name the rows of the table."""
-
 MOST_FAILURES = 20
 
 LONGEST_TITLE = 120
@@ -119,11 +116,13 @@ def _parts(page: _ReportPage) -> Iterator[str]:
     yield _head(page)
     table = configurations.table(view)
     tested = table[table["seeds"] > 0]
-    yield section("Configurations", _table(table), _worst_first(table), _no_better(tested))
+    yield section(
+        "Configurations", _table(table, view), _worst_first(table), _no_better(tested, view)
+    )
     yield section("Accuracy by string length", *by_length(view, tested))
     yield section("Seed by seed", *by_seed(view, tested))
     yield section(budgets.TITLE, *by_budget(view, tested))
-    named = names.configuration_names(tested["config_id"].head(MAX_ROWS).tolist())
+    named = names.configuration_names(tested["config_id"].head(MAX_ROWS).tolist(), view)
     every = models[(models["failing"] > 0) & (models["picked"] > 0)]
     every = every.sort_values("errors", ascending=False)
     wrong = every[every["config_id"].isin(named)]
@@ -134,7 +133,8 @@ def _parts(page: _ReportPage) -> Iterator[str]:
     else:
         said = _left_out(every, wrong, causes, len(tested))
         listed = failing_models.models(every, causes, named, view) if pages is None else ()
-        yield section("Failing seeds", said, *mechanisms(wrong, causes, view.learned_at), *listed)
+        parts = mechanisms(wrong, causes, named, view.learned_at)
+        yield section("Failing seeds", said, *parts, *listed)
         yield section("What may help", *remedies(wrong, causes, named, pages is not None, view))
     yield section("What failed in training", _failures(page.store, page.sweeps))
     yield section("Specifications", *_specifications(page.sweeps))
@@ -191,7 +191,8 @@ def _head(page: _ReportPage) -> str:
         f"<p><strong>{html.escape(outcomes.headline(came_to, words))}</strong></p>\n"
         f"{quiet(' '.join(filter(None, known)))}\n"
         f"<p><strong>{fail[0].upper()}{fail[1:]}</strong> on the whole test. Failing: "
-        f"{html.escape(means)} Median accuracy {percent(models['accuracy'].median())}.{drawn}</p>\n"
+        f"{html.escape(means)} Median accuracy {percent(models['accuracy'].median())}. "
+        f"{shortcuts.describe_border(every)}{drawn}</p>\n"
         f"{'' if len(sweeps) == 1 and page.pages is None else _list(sweeps, page.pages or {})}\n"
         f"{quiet(f'Written by seqcls {__version__}.')}"
     )
@@ -246,7 +247,8 @@ def _worst_first(table: pd.DataFrame) -> str:
     words = measures.words_of(table["config_id"]).words
     waiting = int(table["unfinished"].sum() + table["failed"].sum())
     unfinished = f" {waiting:,} runs are not trained and are excluded." if waiting else ""
-    trained_on = data.trained_on(tuple(table["config_id"].tolist()))
+    config_ids = tuple(table["config_id"].tolist())
+    trained_on = data.trained_on(config_ids) or data.without_pairs(config_ids)
     tested = f" {trained_on}" if trained_on else ""
     shortcut = f" Shortcut: {measures.SHORTCUT}" if table["shortcut_reader"].notna().any() else ""
     if table[list(BORDER_SHARES)].notna().any(axis=None):
@@ -261,13 +263,13 @@ def _worst_first(table: pd.DataFrame) -> str:
     )
 
 
-def _no_better(table: pd.DataFrame) -> str:
+def _no_better(table: pd.DataFrame, view: View) -> str:
     """The configurations that are no better than a shortcut reader."""
     decided = shortcuts.decided_sentence(table)
     said = shortcuts.sentences(table)
     if not said:
         return quiet(decided) if decided else ""
-    named = names.configuration_names(list(said)[:MAX_ROWS])
+    named = names.configuration_names(list(said)[:MAX_ROWS], view)
     items = "".join(
         f"<li>{html.escape(f'{name}: {shortcuts.in_a_list(said[config_id])}.')}</li>"
         for config_id, name in named.items()
@@ -276,13 +278,12 @@ def _no_better(table: pd.DataFrame) -> str:
     return f"<ul>{items}</ul>{quiet(f'{shortcuts.WHEN_NO_BETTER}{more} {decided}'.strip())}"
 
 
-def _table(table: pd.DataFrame) -> str:
+def _table(table: pd.DataFrame, view: View) -> str:
     table = table.head(MOST_LISTED)
     settings = setting_names(table)
-    # What tells the rows apart stands first, as on Compare: a few settings, else names.
-    naming = settings if 0 < len(settings) <= FEW_SETTINGS else ["sweeps"]
-    if table["sweeps"].nunique() > 1:
-        naming = ["sweeps", *(name for name in naming if name != "sweeps")]
+    named = names.configuration_names(table["config_id"].tolist(), view)
+    table = table.assign(configuration=table["config_id"].map(named))
+    naming = ["configuration", *["sweeps"] * (table["sweeps"].nunique() > 1)]
     tested = table["seeds"] > 0
     results = {
         "learned": table["learned_of"].fillna("not known"),
@@ -306,7 +307,7 @@ def _table(table: pd.DataFrame) -> str:
         shown = shown.drop(columns=["random", "border"])
     if (table["predicted"] != NOT_KNOWN).any():
         shown["predicted"] = table["predicted"]
-    shown = shown.join(table[[name for name in settings if name not in naming]])
+    shown = shown.join(table[settings])
     shown = shown.rename(columns={"sweeps": "sweep"})
     # Of models trained elsewhere, fields of ours are None, which would be written as a word.
     shown = shown.astype(object).where(shown.notna(), "")

@@ -30,9 +30,6 @@ from sweeps.results import BORDER_SHARES, Outcome, setting_names
 # Pixels of the table; it scrolls beyond.
 MOST_HEIGHT = 388
 
-# So many settings name the rows, each in a column; more stand together in one.
-FEW_SETTINGS = 3
-
 # Columns that are shown only where they say something.
 RARE = ("unfinished", "failed", "beyond_seeds", "unlearned_seeds")
 
@@ -53,12 +50,9 @@ RESULTS = (
     "false_positives", "false_negatives",
 )  # fmt: skip
 
-# Those that stand before a name too wide to stay in sight, which may fill a narrow window.
-LEADING = ("generalize_of", "learned_of", "failing", "failing_share")
-
 # Columns that are left out first, until all others fit: the rest of the page says as much.
 EXPENDABLE = (
-    "generalizing_share", "seeds", "failing_share", "unlearned_seeds", "failing_interval",
+    "sweeps", "generalizing_share", "seeds", "failing_share", "unlearned_seeds", "failing_interval",
     "failing_seeds", "interval", "beyond_seeds", "shortcut",
 )  # fmt: skip
 
@@ -95,15 +89,15 @@ def show() -> None:
         st.info("None of the selected configurations has a model that is trained and tested.")
         return
     _outcomes(chosen, view)
-    if said := data.trained_on(_ids(chosen)):
+    if said := data.trained_on(_ids(chosen)) or data.without_pairs(_ids(chosen)):
         st.caption(verbatim(said))
-    configurations.show_predictions(chosen, _names(chosen))
+    configurations.show_predictions(chosen, _names(chosen, view))
     populations.show(view)
-    shortcuts.show_no_better(chosen)
+    shortcuts.show_no_better(chosen, view)
     _by_length(chosen, view)
     _by_seed(chosen, view)
     budgets.show(_ids(chosen), view)
-    importance.show(chosen, view, _names(chosen))
+    importance.show(chosen, view, _names(chosen, view))
 
 
 def _glance(counts: pd.DataFrame, view: View) -> bool:
@@ -162,53 +156,37 @@ def _glance(counts: pd.DataFrame, view: View) -> bool:
 def _table(table: pd.DataFrame, view: View) -> pd.DataFrame:
     """The table of configurations; returns the rows to draw."""
     st.subheader("Configurations")
-    named, settings = _name_rows(table)
-    # Two may be the same in all settings: what they are called still tells them apart.
-    by_settings = named != SWEEPS and 0 < len(settings) <= FEW_SETTINGS
-    first = settings if by_settings else [named]
-    others = [name for name in settings if name not in first]
-    results = _results(table)
+    others, results = [SWEEPS, *setting_names(table)], _results(table)
     with st.container(horizontal=True, vertical_alignment="center"):
         st.caption(
             "Lowest share that generalizes first, of the seeds that learned. Select rows to draw "
             "only those, two to compare them."
         )
-        shown = links.columns([*results, *others], " and ".join(first))
+        shown = links.columns([*results, *others], "the configuration")
     table = table.assign(
-        configuration=_names(table),
-        chips=pd.Series(names.chips_of(_ids(table)), index=table.index),
+        configuration=_names(table, view),
         **{x: shortcuts.within_and_beyond(table, x) for x in ("random", "border", "shortcut")},
     )
-    longest = max(len(str(name)) for name in table[first[0]])
-    leading = [name for name in LEADING if name in shown and first == [named]]
-    following = [*first, *(name for name in shown if name not in leading)]
-    shown_as = [names.CHIPS if name == CONFIGURATION else name for name in first]
-    columns = (
-        measures.setting_columns([SWEEPS, CONFIGURATION, names.CHIPS, *others], longest)
-        | measures.naming_columns(first)
-        | measures.configuration_columns(
-            view.below, measures.words_of(table["config_id"]), view.learned_at
-        )
+    columns = measures.setting_columns(
+        others[1:], table[CONFIGURATION]
+    ) | measures.configuration_columns(
+        view.below, measures.words_of(table["config_id"]), view.learned_at
     )
+    every = [CONFIGURATION, *shown]
     if "columns" not in st.query_params:
         # Until columns are chosen those are shown for which there is room.
-        shown = [name for name in shown if name not in {*others, *CELLS}]
-        widths = {name: columns[name].get("width") or UNSET for name in (*shown_as, *shown)}
+        shown = [name for name in shown if name not in {*others[1:], *CELLS}]
+        widths = {name: columns[name].get("width") or UNSET for name in (CONFIGURATION, *shown)}
         shown = _fitting(shown, widths)
-    order = [
-        *(name for name in leading if name in shown),
-        *shown_as,
-        *(name for name in shown if name not in leading),
-    ]
     links.say_what_is_not("config", table["config_id"])
     selected = links.selectable(
-        table[[*leading, *following, *({*shown_as} - {*first})]],
+        table[every],
         table["config_id"].tolist(),
         "config",
         mode="multi-row",
         columns=columns,
         most=MOST_HEIGHT,
-        order=order,
+        order=[CONFIGURATION, *shown],
     )
     rows = table[table["config_id"].isin(selected)]
     _two(rows)
@@ -258,25 +236,19 @@ def _two(rows: pd.DataFrame) -> None:
         links.to_compare_two("config", tested, "Compare these two")
 
 
-def _name_rows(table: pd.DataFrame) -> tuple[str, list[str]]:
-    """The column that names the rows, and the settings that differ."""
-    settings = setting_names(table)
-    return (SWEEPS if table[SWEEPS].is_unique else CONFIGURATION), settings
-
-
 def _ids(table: pd.DataFrame) -> tuple[int, ...]:
     return tuple(table["config_id"].tolist())
 
 
-def _names(table: pd.DataFrame) -> list[str]:
-    return list(names.configuration_names(_ids(table)).values())
+def _names(table: pd.DataFrame, view: View) -> list[str]:
+    return list(names.configuration_names(_ids(table), view).values())
 
 
 def _outcomes(chosen: pd.DataFrame, view: View) -> None:
     """A bar for each configuration, of what its seeds came to."""
     few = chosen[chosen["seeds"] > 0].head(MAX_ROWS)
     if few["judged"].any():
-        chart = placement.build(configurations.outcome_bars, few, _names(few))
+        chart = placement.build(configurations.outcome_bars, few, _names(few, view))
         bars, keys = deduplicate_legends(chart)
         placement.show_keys(keys)
         placement.show(bars, "outcomes")
@@ -344,7 +316,7 @@ def _by_seed(chosen: pd.DataFrame, view: View) -> None:
             f"The charts show {MAX_MODELS:,} of its {number:,} models, evenly from the worst to "
             "the best."
         )
-    models, named = scores.by_seed(view, ids), _names(chosen)
+    models, named = scores.by_seed(view, ids), _names(chosen, view)
     strip, keys = deduplicate_legends(placement.build(seeds.every_seed, models, named))
     placement.show_keys(keys)
     clicked = placement.show(strip, "every_seed", click=seeds.CLICKED_POINT)

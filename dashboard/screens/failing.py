@@ -22,9 +22,18 @@ from sweeps.results import Outcome
 
 KINDS_OF_ERRORS = ["false_positives", "false_negatives"]
 CONFIGURATION = "configuration"
-# Before the configuration's name, which may fill a narrow window; and after it.
-LEADING = ["outcome", "fails_from", "errors", "model_seed"]
-RESULTS = ["accuracy_within", "accuracy", "random", "border", *KINDS_OF_ERRORS, "run_id"]
+RESULTS = [
+    "outcome",
+    "fails_from",
+    "errors",
+    "model_seed",
+    "accuracy_within",
+    "accuracy",
+    "random",
+    "border",
+    *KINDS_OF_ERRORS,
+    "run_id",
+]
 STRING_WIDTH = 240
 MODELS_A_PAGE = 100
 STRINGS_A_PAGE = 200
@@ -39,13 +48,17 @@ def show() -> None:
         _nothing(view)
         return
     most = min(number, share.MOST_ROWS)
-    rows = partial(data.failing_models, view, most)
+    rows = partial(_rows, view, most)
     share.offer(header, "failing_models", rows, view, only=filters.describe_filters())
     model = _models(view, number)
     _model(model, view)
     causes.show(view)
     remedies.show(int(model["run_id"]), view)
     _breaking(view, number)
+
+
+def _rows(view: View, most: int) -> pd.DataFrame:
+    return shortcuts.with_border(data.failing_models(view, most))
 
 
 def _nothing(view: View) -> None:
@@ -76,26 +89,25 @@ def _models(view: View, number: int) -> "pd.Series[Any]":
         f"{verbatim(miss)}, {order}: {came_to}.{these} Select one to see its "
         f"{verbatim(said.words.plural(''))} below."
     )
+    shortcuts.say_unpaired(view)
     first = links.first_of_page(number, MODELS_A_PAGE, "models_page")
     table = _with_first_failures(data.failing_models(view, MODELS_A_PAGE, first))
     table = shortcuts.with_border(table)
+    texts = {x: shortcuts.within_and_beyond(table, x) for x in ("random", "border")}
+    table = table.assign(**texts)
     config_ids = table["config_id"].tolist()
-    named = table["config_id"].map(names.configuration_names(list(dict.fromkeys(config_ids))))
-    settings = names.settings_that_differ(config_ids)
+    named = names.configuration_names(list(dict.fromkeys(config_ids)), view)
     # Of tasks that are no languages there are no false positives and negatives.
     known = [name for name in RESULTS if not table[name].isna().all()]
-    shown = table[[*LEADING, "config_id", *known]].join(settings, on="config_id")
-    shown["config_id"] = named
-    shown = shown.rename(columns={"config_id": CONFIGURATION})
-    shown[names.CHIPS] = names.chips_of(config_ids)
+    shown = table[known]
+    shown.insert(0, CONFIGURATION, table["config_id"].map(named))
     elsewhere = _linked_elsewhere(table["run_id"].tolist(), view)
     chosen = links.selectable(
         shown,
         table["run_id"].tolist(),
         "run",
         mode="single-row-required" if elsewhere is None else "single-row",
-        columns=measures.model_columns(said) | measures.setting_columns([names.CHIPS, *settings]),
-        order=[*LEADING, names.CHIPS, *known],
+        columns=measures.model_columns(said) | measures.setting_columns((), named.values()),
     )
     if elsewhere is not None and chosen == [elsewhere["run_id"]]:
         st.caption(f"Model {chosen[0]} is not in the table above; select another there.")

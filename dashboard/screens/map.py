@@ -10,10 +10,11 @@ from streamlit.delta_generator import DeltaGenerator
 
 from dashboard import data, elements, filters, layout, links, placement, share
 from dashboard.text import verbatim
-from dashboard.views import budgets, configurations, heat_map
+from dashboard.views import budgets, configurations, heat_map, shortcuts
 from dashboard.views.heat_map import CANNOT, CLICKED
 from dashboard.words import languages, measures
 from seqcls.kinds import Measure
+from sweeps.api.naming import say_setting
 from sweeps.api.reading import View
 
 OUTCOMES = ("both", "learned_share", "generalizing_share")
@@ -58,7 +59,7 @@ def _maps(view: View, language: str | None, fields: list[str], header: DeltaGene
         return
     grouped = [x, y] if facet is None else [x, y, facet]
     measured = heat_map.config_ids(view, language)
-    measure = _measure(measured)
+    measure = _measure(view, measured)
     rows = partial(heat_map.cells, view, language, grouped, measure)
     shown = replace(view, config_ids=tuple(measured))
     share.offer(header, "map", rows, shown, only=filters.describe_filters())
@@ -89,6 +90,7 @@ def _maps(view: View, language: str | None, fields: list[str], header: DeltaGene
     if said := budgets.describe_further(heat_map.count_further(view, language, grouped)):
         st.caption(said)
     _say_what_is_predicted(table, grouped)
+    shortcuts.say_unpaired(shown)
     fail = measures.failing(view.below, words)
     st.caption(
         f"{verbatim(measure.title)}: {verbatim(measure.meaning)} Failing: {verbatim(fail)} Each "
@@ -97,9 +99,11 @@ def _maps(view: View, language: str | None, fields: list[str], header: DeltaGene
     )
 
 
-def _measure(config_ids: list[int]) -> Measure:
+def _measure(view: View, config_ids: list[int]) -> Measure:
     """What the maps show; chosen where there is more than the accuracy."""
     known = {x.title: x for x in measures.measures_of(tuple(config_ids)) if x.name in MEASURES}
+    by_kind = data.border_accuracies(replace(view, config_ids=tuple(config_ids)))
+    known |= {x.title: x for x in measures.OF_KINDS if by_kind[x.name].notna().any()}
     first = next(iter(known))
     if len(known) == 1:
         return known[first]
@@ -176,7 +180,7 @@ def _say_what_is_predicted(table: pd.DataFrame, grouped: list[str]) -> None:
         "not fail."
     )
     named = [
-        ", ".join(f"{name}={cell[name]}" for name in grouped)
+        ", ".join(say_setting(name, cell[name], cell.get("architecture", "")) for name in grouped)
         for cell in cannot[right > 0].to_dict("records")
     ]
     if named:

@@ -40,7 +40,7 @@ from seqcls.errors import VisitorError
 from seqcls.interpretability.network import Needs, obstacle
 from seqcls.problem import Problem, resolve
 from sweeps.api import open_reader, reading
-from sweeps.api.reading import EVERY_ERROR, ErrorSearch, stored_epochs
+from sweeps.api.reading import EVERY_ERROR, ErrorSearch, View, stored_epochs
 
 ANSWERS, ABLATION, AUTOMATON, LIVE = "Answers", "Ablation", "Automaton", "Live"
 BREAKING, ALL_STRINGS = "Breaking point", "All strings"
@@ -254,7 +254,7 @@ def _model(run_id: int, config: RunConfig, header: DeltaGenerator) -> None:
             st.caption(verbatim(said))
         remedies.rounding(run_id)
         shortcuts.say_no_better(run_id, config_id)
-        shortcuts.say_border(run_id)
+        shortcuts.say_border(View(run_ids=(run_id,)))
         shortcuts.show(run_id, config_id, config)
         links.to_compare_two("run", [run_id], "Compare with another model")
     show_sections(run_id, config)

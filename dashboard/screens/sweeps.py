@@ -8,7 +8,7 @@ import streamlit as st
 from dashboard import actions, data, elements, links, share
 from dashboard.launch import panel, starting_point, variants
 from dashboard.text import clock, format_value, models_fail, verbatim
-from dashboard.views import annotating, budgets, losses, running
+from dashboard.views import annotating, budgets, losses, running, shortcuts
 from dashboard.words import measures, names
 from dashboard.words.outcomes import headline
 from seqcls.interpretability.wording import percent
@@ -155,6 +155,9 @@ def _results(sweep: SweepProgress) -> None:
         f"**{said}** {fail[0].upper()}{fail[1:]} on the whole test; median accuracy "
         f"{percent(outcome.median)}."
     )
+    view = View(sweeps=(sweep.name,))
+    shortcuts.say_border(view)
+    shortcuts.say_unpaired(view)
     with st.container(horizontal=True, key="leads"):
         for page, label in (
             (links.COMPARE_PAGE, "Compare"),

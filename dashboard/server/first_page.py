@@ -77,6 +77,8 @@ SCRIPT = """
     // A switch names the next page's parameters while the address is still this page's.
     if (before) replace(history.state, "", before);
     before = null;
+    // Another page begins at its top, wherever the button was that led to it.
+    document.querySelector('[data-testid="stMain"]')?.scrollTo(0, 0);
     push(state, title, url);
   };
   // On a phone the sidebar lies over the page that a choice in it changes.

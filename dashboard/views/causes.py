@@ -168,8 +168,8 @@ def show(view: View) -> None:
     offer_search([int(run_id) for run_id in waiting["run_id"].head(AT_ONCE)])
     if leading.empty:
         return
-    _grid(failing, mechanisms, view.learned_at)
-    _models_of_one(failing, leading, mechanisms)
+    _grid(failing, mechanisms, view)
+    _models_of_one(failing, leading, mechanisms, view)
 
 
 def _without_causes(models: pd.DataFrame) -> dict[int, str]:
@@ -217,10 +217,10 @@ KAPPA = (
 """What the cause is, and the number that it comes with."""
 
 
-def _grid(failing: pd.DataFrame, mechanisms: pd.DataFrame, learned_at: float) -> None:
+def _grid(failing: pd.DataFrame, mechanisms: pd.DataFrame, view: View) -> None:
     table = failures.causes_by_configuration(failing.rename(columns={"run_id": "id"}), mechanisms)
     order = table["config_id"].drop_duplicates().tolist()
-    named = names.configuration_names(order)
+    named = names.configuration_names(order, view)
     table.insert(0, "configuration", table["config_id"].map(named))
     drawn = order[:MOST_ROWS]
     shown = table[table["config_id"].isin(drawn)]
@@ -229,7 +229,7 @@ def _grid(failing: pd.DataFrame, mechanisms: pd.DataFrame, learned_at: float) ->
     st.caption(
         "A seed counts for the mechanism of most of its errors, or for *order not seen* where any "
         "error is of that kind. Below each share is its 95% interval (Wilson) over failing seeds."
-        + describe_not_learned(mechanisms, learned_at)
+        + describe_not_learned(mechanisms, view.learned_at)
         + describe_form(mechanisms)
         + (
             f" The chart shows {MOST_ROWS} of {len(order)} configurations."
@@ -254,7 +254,9 @@ def describe_form(mechanisms: pd.DataFrame) -> str:
     return f" {KAPPA}" if (mechanisms["mechanism"] == FORM).any() else ""
 
 
-def _models_of_one(failing: pd.DataFrame, leading: pd.DataFrame, mechanisms: pd.DataFrame) -> None:
+def _models_of_one(
+    failing: pd.DataFrame, leading: pd.DataFrame, mechanisms: pd.DataFrame, view: View
+) -> None:
     """The models that fail by the mechanism that is chosen, to look into."""
     known = list(leading["mechanism"].value_counts().index)
     links.say_what_is_not(MECHANISM, known)
@@ -278,7 +280,7 @@ def _models_of_one(failing: pd.DataFrame, leading: pd.DataFrame, mechanisms: pd.
             "share": models["share"].where(models["mechanism"] != NOT_LEARNED),
             "parts": models["run_id"].map(told),
             "configuration": models["config_id"].map(
-                names.configuration_names(models["config_id"].drop_duplicates().tolist())
+                names.configuration_names(models["config_id"].drop_duplicates().tolist(), view)
             ),
         }
     )

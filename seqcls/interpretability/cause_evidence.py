@@ -97,9 +97,6 @@ def smallest_automaton(
     """The smallest automaton learned of a model that says what it says, and makes its errors.
 
     Args:
-        model: the model.
-        test: the test strings.
-        short: all short ones.
         agrees: the share of the strings of either on which they say the same.
         explains: the share of the errors of either.
     """
@@ -205,7 +202,6 @@ def separations(
 
     Args:
         task: whose features are tried.
-        test: the test strings.
         short: all short strings.
         by_length: whether a bound of the length may be one. If it may not, and tells errors apart
             better than any feature, there is none: the features would stand for the length.

@@ -345,7 +345,6 @@ def causes(network: Network, strings: Sequence[str]) -> Causes:
     """Why a model fails.
 
     Args:
-        network: the model.
         strings: its misclassified strings, the shortest first.
     """
     picked = [strings[place] for place in spread_evenly(len(strings), MOST_ERRORS)]

@@ -111,7 +111,6 @@ def shortest_failing(model: TrainedModel, limit: int = MAX_STRINGS) -> Shortest:
     Where what is right is known of some strings alone, as of those of a file, these are tried.
 
     Args:
-        model: the model.
         limit: strings that are tried at most; lengths are tried as a whole or not at all.
     """
     longest, inputs = all_inputs(model.problem, limit)
@@ -202,8 +201,6 @@ def nearest_right(
     is known of some strings alone, as of those of a file, only these are tried.
 
     Args:
-        model: the model.
-        letters: the string to start from.
         other_answer: only a string that the model answers otherwise than this one. Without it
             the nearest may have the same answer, where the edit changes what is right.
         prefer_other_answer: of strings as many edits away rather one that the model answers
@@ -222,7 +219,9 @@ def nearest_right(
     among = model.problem.known_strings if known else None
     # Of a file, what is known is among its strings; any other is an input all the same.
     any_input = model.problem.known_strings is not None
-    all_rings = _rings(start, model.num_letters, same_length)
+    given = (start, model.num_letters, same_length)
+    # Those one edit away, then those two edits away, none of them twice.
+    all_rings = (ring(*given) for ring in (edits_of, _twice))
     if among is not None:
         all_rings = _rings_among(among, start, same_length)
     rings = islice(all_rings, max_edits)
@@ -270,12 +269,6 @@ def edits_of(string: Letters, num_letters: int, same_length: bool = False) -> It
         if place == 0 or letter != string[place - 1]
     )
     return chain(replaced, deleted, inserted)
-
-
-def _rings(string: Letters, num_letters: int, same_length: bool) -> Iterator[Iterator[Letters]]:
-    """The strings one edit away, then those two edits away, none of them twice."""
-    yield edits_of(string, num_letters, same_length)
-    yield _twice(string, num_letters, same_length)
 
 
 def _rings_among(

@@ -148,7 +148,6 @@ def ids_of(
     """The token ids that the model reads of strings, padded, of shape (string, position).
 
     Args:
-        model: the model.
         strings: by their letters.
         outputs: of a model that writes, what it reads after each; what it writes if none are given.
     """

@@ -207,7 +207,6 @@ def suggestions(problem: Problem, mechanisms: Sequence[str]) -> tuple[Suggestion
     """What may help models against these mechanisms, each change named once.
 
     Args:
-        problem: what the models were trained for.
         mechanisms: the most frequent first.
     """
     named: dict[tuple[str, Any], Suggestion] = {}

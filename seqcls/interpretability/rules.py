@@ -101,7 +101,6 @@ def rules(
     """Every rule in words, with what it says of any strings; the simplest first.
 
     Args:
-        alphabet: the tokens.
         strings: what the rules are tried on.
         predicted: the model's answers, by which bounds are chosen.
         times: how often each string counts.

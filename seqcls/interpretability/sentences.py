@@ -5,7 +5,6 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from string import ascii_lowercase
 
 from seqcls.interpretability.certification import Certification, ShareInterval, SupportProof
-from seqcls.interpretability.deletions import Removal
 from seqcls.interpretability.explanations import Explanation, HeadReading
 from seqcls.interpretability.families import MAX_COUNT
 from seqcls.interpretability.family import Change, Curve, FamilyMap
@@ -238,7 +237,8 @@ def _mechanism(explanation: Explanation, mechanism: Mechanism) -> str:
 
 def _what(explanation: Explanation, mechanism: Mechanism) -> str:
     if mechanism.name == "dilution":
-        weight = _weight(explanation.heads[mechanism.head or 0], mechanism.letter)
+        seen = explanation.heads[mechanism.head or 0].seen
+        weight = next(x.weight for x in seen if x.token_type == mechanism.letter)
         return (
             f"in head {mechanism.head}, {_some(explanation, mechanism.by)} "
             f"{_drown(explanation, mechanism.by)} {_some(explanation, mechanism.letter)}, "
@@ -310,17 +310,13 @@ def _near(explanation: Explanation) -> list[str]:
 def _flips(explanation: Explanation) -> list[str]:
     if not any(explanation.counts):
         return ["There is no letter to attend to: the answer is that of CLS alone."]
-    changes = [_change(x) for x in (*explanation.removals, *explanation.additions)]
+    changes = [
+        f"{_several(x.left, x.letter)} instead of {x.count:,} (logit {number(x.logit)})"
+        for x in (*explanation.removals, *explanation.additions)
+    ]
     if not changes:
         return ["No other number of any one letter that it has, up to a million, flips the answer."]
     return [f"The answer would flip with {'; or with '.join(changes)}; all else unchanged."]
-
-
-def _change(change: Removal) -> str:
-    return (
-        f"{_several(change.left, change.letter)} instead of {change.count:,} "
-        f"(logit {number(change.logit)})"
-    )
 
 
 def _no_part(explanation: Explanation) -> list[str]:
@@ -330,10 +326,6 @@ def _no_part(explanation: Explanation) -> list[str]:
     one = sum(_count(explanation, letter) for letter in explanation.no_part) == 1
     has, fewer = ("has", "without it") if one else ("have", "with fewer of them, or none,")
     return [f"{letters[0].upper()}{letters[1:]} {has} no part in it: {fewer} it is the same."]
-
-
-def _weight(head: HeadReading, letter: str | None) -> float:
-    return next(seen.weight for seen in head.seen if seen.token_type == letter)
 
 
 def _some(explanation: Explanation, token_type: str | None) -> str:

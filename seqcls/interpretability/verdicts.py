@@ -117,7 +117,6 @@ def _count_errors(
     """What answers to all strings of a domain come to.
 
     Args:
-        problem: what is asked.
         parts: the answers, those to the shortest strings first.
         shown: as many wrong strings are given at least, where there are.
 

@@ -130,7 +130,6 @@ def _no_head(config: NetworkConfig, *, blind: str | None) -> str | None:
     """Why a head cannot be as it is said to be.
 
     Args:
-        config: the network.
         blind: by which setting `CLS` before a string reads nothing of it; None where it reads all.
     """
     if config.head != "string":

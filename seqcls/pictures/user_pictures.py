@@ -31,7 +31,6 @@ def picture_of_png(content: bytes, shape: tuple[int, int]) -> Ink:
     """A PNG in gray, as large as it fits into the upper left of a page of paper.
 
     Args:
-        content: of the file.
         shape: rows and columns of the page.
 
     Raises:

@@ -133,7 +133,6 @@ class BorderPairs:
         """The letters of uniform pairs; after each string's end stands `NO_LETTER`.
 
         Args:
-            rng: draws.
             lengths: tokens of the first strings; there is a pair of each.
             partners: how many tokens the second strings may have.
 

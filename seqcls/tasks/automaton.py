@@ -256,7 +256,6 @@ def determinize(
             and holds what is reached from its members by no letter.
         start: the set of the states in which strings begin.
         accepting: the set of those in which accepted strings end.
-        num_letters: of the alphabet.
         steps: that it may take.
         most: states that there may be.
 

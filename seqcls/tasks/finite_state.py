@@ -31,9 +31,6 @@ class First(Language):
     def labels(self, strings: TokenStrings) -> Bool[np.ndarray, " string"]:
         return np.asarray((strings.letters[:, :1] == 1).any(axis=1))
 
-    def has_positive(self, length: int) -> bool:
-        return length > 0
-
     def positive(self, rng: np.random.Generator, length: int) -> LetterRow:
         """Uniform: fair bits after a 1."""
         bits = random_bits(rng, length)
@@ -75,10 +72,6 @@ class EvenPairs(Language):
     def has(self, length: int, positive: bool) -> bool:
         return positive or length > 1
 
-    def has_positive(self, length: int) -> bool:
-        del length
-        return True
-
     def positive(self, rng: np.random.Generator, length: int) -> LetterRow:
         """Uniform: fair bits, and the last is the first."""
         bits = random_bits(rng, length)
@@ -111,7 +104,6 @@ class Repeat01(Language):
 
     def positive(self, rng: np.random.Generator, length: int) -> LetterRow:
         """The one string of that length."""
-        del rng
         return np.arange(length, dtype=np.int64).astype(np.uint8) & 1
 
     def features(self, strings: TokenStrings) -> Mapping[str, np.ndarray]:

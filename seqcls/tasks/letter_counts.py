@@ -113,9 +113,6 @@ class Majority(OfCounts, Language):
     ) -> Bool[np.ndarray, " string"]:
         return np.asarray(counts[:, 1] > counts[:, 0])
 
-    def has_positive(self, length: int) -> bool:
-        return length > 0
-
     def positive(self, rng: np.random.Generator, length: int) -> LetterRow:
         """Uniform: fair bits, turned over where the 0s prevail, drawn again where none does."""
         while True:
@@ -149,9 +146,6 @@ class Parity(OfCounts, Language):
         self, counts: Int64[np.ndarray, "string letter"]
     ) -> Bool[np.ndarray, " string"]:
         return np.asarray(counts[:, 1] % 2 == 1)
-
-    def has_positive(self, length: int) -> bool:
-        return length > 0
 
     def positive(self, rng: np.random.Generator, length: int) -> LetterRow:
         """Uniform: all bits but the last are fair, and that one makes the number odd."""

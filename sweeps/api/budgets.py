@@ -101,8 +101,6 @@ def more_training(
     budget below this one.
 
     Args:
-        store: the database.
-        sweep: its name.
         budget: `4x`, so many times what each configuration had, or a number of epochs.
         learned_at: the accuracy on strings of trained lengths from which on a run has learned.
         name: of the sweep; `heads-4x` for `heads` where none is given.
@@ -223,7 +221,6 @@ def seed_sentences(store: Store, sweep_ids: Sequence[int] | None = None) -> list
     """What is known of the shares for which sweeps get as many seeds as it takes, a line each.
 
     Args:
-        store: the database.
         sweep_ids: the sweeps that are meant; all where it is None.
     """
     reader = store.reader()
@@ -318,10 +315,7 @@ def _spec(
     """The sweep that trains these, as the sweep of before was trained.
 
     Args:
-        record: that sweep's.
-        name: of the new one.
         budget: how much training it gives.
-        members: each configuration with its seeds.
     """
     asked = json.loads(record.spec)
     table = tables_of([config for config, _ in members])

@@ -171,8 +171,6 @@ def sentence_of(name: str, found: Difference, sides: tuple[str, str] = SIDES) ->
 
     Args:
         name: that of the question in `QUESTIONS`.
-        found: the answer.
-        sides: what the two are called.
     """
     of_shares = found.counts is not None
     shown = shown_values(found)
@@ -268,9 +266,6 @@ def compare_configs(
     """Compares configurations by their ids, like `compare`.
 
     Args:
-        store: the database.
-        ids: of the two configurations.
-        names: what they are called.
         thresholds: from which accuracies on runs have learned, and fail; else the usual ones.
 
     Raises:
@@ -368,7 +363,6 @@ def fields_apart(store: Store, runs: Sequence[pd.DataFrame]) -> dict[str, tuple[
     """The fields in which the configurations of two runs differ, with both values.
 
     Args:
-        store: the database.
         runs: the row of each, as `queries.runs` has it.
     """
     ids = [int(row["config_id"].iloc[0]) for row in runs]
@@ -441,9 +435,6 @@ def compare_runs(store: Store, a: int, b: int, thresholds: View | None = None) -
     """Two finished runs, string by string where they are tested on the same strings.
 
     Args:
-        store: the database.
-        a: the first run.
-        b: the second.
         thresholds: from which accuracies on a run has learned, and fails; else the usual ones.
 
     Raises:

@@ -101,8 +101,6 @@ def _with_values(configs: Configs, text: str, names: Sequence[str]) -> Configs:
     A comma ends a value only where another field follows; a value may have one, too.
 
     Args:
-        configs: to choose from.
-        text: the conditions.
         names: of all fields, the longest first.
     """
     if not text or not configs:
@@ -220,7 +218,6 @@ def condition(text: str, said: str | Parameter, foreign: Collection[str] = ()) -
     """The field and the value of `hidden_size=16`.
 
     Args:
-        text: what was written.
         said: where it was written, which messages begin with.
         foreign: settings of models trained elsewhere that there are, whose names may have a `=`.
 
@@ -253,7 +250,6 @@ def value_of(field: str, text: str, said: str | Parameter) -> Any:
 
     Args:
         field: of the configuration.
-        text: the value alone.
         said: where it was written, which messages begin with.
 
     Raises:

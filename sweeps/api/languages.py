@@ -11,6 +11,7 @@ from seqcls.errors import ConfigError, Parameter
 from seqcls.interpretability.wording import percent, percents
 from seqcls.text import nearest
 from sweeps.api.configurations import view_of
+from sweeps.results import BORDER_SHARES
 from sweeps.statistics.differences import without_unread
 from sweeps.statistics.populations import (
     BORDER,
@@ -22,7 +23,7 @@ from sweeps.statistics.populations import (
 )
 from sweeps.store.databases.engine import Store
 from sweeps.store.reads import overview, queries
-from sweeps.store.reads.errors import accuracy_by_drawn
+from sweeps.store.reads.errors import accuracy_by_drawn, border_accuracies
 from sweeps.store.reads.selection import View, as_list
 from sweeps.store.reads.shortcuts import best_shortcut, shortcut_scores, shortcuts_by_drawn
 from sweeps.store.reads.test_sets import stored_datasets
@@ -36,6 +37,7 @@ MODELS, READER = "models", "best shortcut reader"
 PARTS = {
     "random": (MODELS, "random"),
     "border": (MODELS, "border"),
+    **{name: (MODELS, name) for name in BORDER_SHARES},
     "reader_random": (READER, "random"),
     "reader_border": (READER, "border"),
 }
@@ -131,9 +133,7 @@ def with_classes(
     """Settings with the class of every language: of one in a file, as the file's name says it.
 
     Args:
-        store: where the names of files are.
         settings: those of configurations, indexed by their ids.
-        configs: these.
     """
     named = {digest: class_named(name) for digest, name in stored_datasets(store).items()}
     found = {x: named.get(config.dataset) for x, config in configs.items()}
@@ -150,14 +150,18 @@ def _accuracies(store: Store, models: pd.DataFrame, by: list[str]) -> pd.DataFra
     first = models.drop_duplicates("config_id")
     ids = first["config_id"].tolist()
     read = shortcuts_by_drawn(store, ids)
-    tested = accuracy_by_drawn(store, models["run_id"].tolist())
+    run_ids = models["run_id"].tolist()
+    tested = accuracy_by_drawn(store, run_ids)
     if not tested["drawn"].isin(BORDER).any():
         return none
     best = best_shortcut(shortcut_scores(store, ids)).drop_duplicates("config_id")
     read = read.merge(best[["config_id", "reader"]]).merge(first[["config_id", "language", *by]])
-    tested = tested.merge(models[["run_id", "language", *by]])
+    of_models = models[["run_id", "language", *by]].assign(name=MODELS)
+    kinds = border_accuracies(store, View(run_ids=tuple(run_ids)))
+    kinds = kinds.melt("run_id", list(BORDER_SHARES), "drawn", "right").assign(tested=1)
     counts = [
-        tested.assign(name=MODELS, right=tested["tested"] - tested["wrong"]),
+        of_models.merge(tested.assign(right=tested["tested"] - tested["wrong"])),
+        of_models.merge(kinds.dropna(subset=["right"])),
         read.assign(name=READER, run_id=read["config_id"]),
     ]
     return median_accuracies(pd.concat(counts), by)

@@ -16,6 +16,7 @@ from seqcls.interpretability.trained_model import TrainedModel
 from seqcls.problem import Problem, resolve
 from seqcls.results import Verdict, Weights
 from seqcls.weights import weights_of
+from sweeps.access import is_read_only
 from sweeps.store import writer
 from sweeps.store.databases.engine import Store
 from sweeps.store.opening import to_write
@@ -253,7 +254,8 @@ def verdict(store: Store, run: int | str) -> "Verdict | OutputVerdict":
     if opened.problem.writes:
         return output_verdict(opened)
     tried = verdict_of(opened)
-    writer.record_verdict(to_write(store), run_id, tried)
+    if not is_read_only():
+        writer.record_verdict(to_write(store), run_id, tried)
     return tried
 
 

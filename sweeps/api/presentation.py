@@ -144,9 +144,6 @@ def head_frame(patterns: "Patterns", block: int, head: int, *, whole: bool = Fal
     """Query and key (places), weight of one head, without weights that round to 0.0000.
 
     Args:
-        patterns: of a string.
-        block: the head's block.
-        head: its number.
         whole: with those weights too.
     """
     weights = patterns.weights[block, head]
@@ -160,8 +157,6 @@ def output_attention_frame(patterns: "Patterns", start: int, block: int, head: i
     Args:
         patterns: of an input with its output.
         start: the row of `SEP`, from which on tokens are written; 0 where the output is apart.
-        block: the head's block.
-        head: its number.
     """
     frame = head_frame(patterns, block, head)
     frame = frame[frame["query"] >= start]
@@ -234,7 +229,6 @@ def patched_frame(patched: "Patched", most_units: int | None = None) -> pd.DataF
     """site, place (of those that it has), base_token, source_token, logit, restored, flips.
 
     Args:
-        patched: the patches.
         most_units: how many of a recurrent network's units to keep, those that restore most.
     """
     units = patched.most_restoring_units(len(patched.sites) if most_units is None else most_units)

@@ -23,7 +23,7 @@ from sweeps.api.configurations import (
     is_setting,
     view_of,
 )
-from sweeps.api.failures import attribute
+from sweeps.api.failures import attribute, causes_of_run
 from sweeps.api.failures import in_both_precisions as in_both_precisions
 from sweeps.api.trials import RemedyTrial, mechanisms_of, trials
 from sweeps.results import LEARNED_AT, differing_fields
@@ -59,7 +59,6 @@ def stored_runs(
     And what the best shortcut reader reaches on the same test.
 
     Args:
-        store: the database.
         sweeps: as for `sweeps.api.configurations.view_of`, and so on.
         model_seeds: likewise.
         failing: likewise.
@@ -330,14 +329,8 @@ def remedies(store: Store, run: int | str, **chosen: Any) -> Remedies:
         UnknownRunError: there is no such run, or it has no model.
     """
     reader, run_id = queries.open_run(store, run)
-    # A run without a model says so here, before anything is attributed.
-    queries.weights(reader, run_id)
     view = view_of(reader, **chosen)
-    if explained.causes(reader, [run_id]).empty and len(
-        string_queries.string_errors(reader, run_id)
-    ):
-        attribute(to_write(store), [run_id])
-    mechanisms = mechanisms_of(explained.causes(reader, [run_id], view.learned_at))
+    mechanisms = mechanisms_of(causes_of_run(store, run_id, view.learned_at))
     return Remedies(mechanisms, trials(reader, run_id, mechanisms, view))
 
 

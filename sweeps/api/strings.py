@@ -241,7 +241,6 @@ def first_strings(problem: Problem, part: str, number: int = 10) -> FirstStrings
     """Some strings of each kind, and how many there are of each length.
 
     Args:
-        problem: names the strings.
         part: `train`, `validation` or `test`.
         number: of strings of each kind.
     """

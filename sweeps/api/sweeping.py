@@ -364,7 +364,7 @@ def delete(store: Store, sweep: str | int) -> int:
 
 
 def estimate(
-    store: Store | None, spec: Spec, workers: int = 1, timer: estimating.Timer = time_groups
+    store: Store | None, spec: Spec, workers: int = 1, timer: estimating.Timer | None = time_groups
 ) -> estimating.Estimate:
     """How many runs a specification asks for, and how long those that are missing will take.
 
@@ -374,7 +374,7 @@ def estimate(
         store: the database; None where there is none yet.
         spec: as `submit` takes it.
         workers: processes that train at once.
-        timer: what times groups; by default they are timed now.
+        timer: what times groups; by default they are timed now, with None they are not.
 
     Raises:
         SpecError: the specification cannot be read or is refused.

@@ -122,7 +122,6 @@ def loops(store: Store, view: View | None = None) -> tuple[Loop, ...]:
     """What stored causes and trained remedies tell, the most telling first.
 
     Args:
-        store: where to read.
         view: whose failing seeds. What came of a remedy is told wherever it was trained.
     """
     view = view or View()
@@ -202,7 +201,6 @@ def trials(
     """What may help the configuration of a run against these mechanisms; first what mended most.
 
     Args:
-        store: where to read.
         run_id: a run of the configuration; all its finished runs in the view are compared.
         mechanisms: the most frequent first.
         view: as for `loops`.
@@ -330,7 +328,6 @@ def trial_spec(config: RunConfig, suggestion: Suggestion, seeds: Sequence[int]) 
 
     Args:
         config: with the field changed.
-        suggestion: what it is.
         seeds: those of the runs that it is compared with.
     """
     return parse_spec(
@@ -347,7 +344,6 @@ def all_spec(config: RunConfig, tried: Sequence[RemedyTrial]) -> SweepSpec:
     """One sweep that tries all of these, with the same seeds.
 
     Args:
-        config: that they change.
         tried: at least one.
     """
     return parse_spec(

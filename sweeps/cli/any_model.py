@@ -155,18 +155,7 @@ def theory(
         raise ConfigError(f"--set task={fields['task']}: the task is named before; leave it out")
     said = api.theory(task, **fields)
     if as_json:
-        networks = [
-            {"network": each.network, "predictions": [asdict(x) for x in each.predictions]}
-            for each in said.networks
-        ]
-        record = {
-            "task": said.task,
-            "language": said.language,
-            "classes": [each._asdict() for each in said.classes],
-            "witnesses": [each._asdict() for each in said.witnesses],
-            "networks": networks,
-        }
-        print_record(record)
+        print_record(said.record())
         return
     say(f"{said.task}\n{said.language}")
     for found in said.classes:
@@ -185,7 +174,6 @@ def comparison_sentences(compared: "Compared", words: "Words", *configs: "RunCon
     """The difference of two configurations in a few lines; a difference is a less b.
 
     Args:
-        compared: the two.
         words: what their errors are called.
         configs: the two, by which their strings are shown.
     """

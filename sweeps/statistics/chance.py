@@ -113,7 +113,6 @@ def compare_values(a: Outcomes, b: Outcomes, *, paired: bool) -> Difference:
 
     Args:
         a: of each seed of the first, its accuracy; one that is NaN does not count.
-        b: likewise of the second.
         paired: whether the same seed makes a pair, where both have enough of the same.
     """
     first, second, paired = _align(a, b, paired)
@@ -226,8 +225,6 @@ def _p_values_of_values(
     Args:
         a: the first sample, or the differences of pairs.
         b: the second sample.
-        seeds: of each.
-        rng: what draws them.
     """
     from scipy import special
 
@@ -254,7 +251,6 @@ def compare_shares(a: Outcomes, b: Outcomes, *, paired: bool) -> Difference:
 
     Args:
         a: of each seed of the first that counts, whether it has (0 or 1).
-        b: likewise of the second.
         paired: whether the same seed makes a pair, where both have enough of the same.
     """
     first, second, paired = _align(a, b, paired)

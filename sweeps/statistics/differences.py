@@ -73,7 +73,8 @@ class Outcomes:
         last = len(order) - 1
         ranked = self.values[order]
         medians = []
-        for drawn in _times_drawn(self.seeds):
+        draws = _kept_draws if len(self.seeds) <= MOST_KEPT else _draws
+        for drawn in draws(self.seeds):
             up_to = np.cumsum(drawn[:, order], axis=1, dtype=np.int32)
             middle = [(up_to <= rank).sum(axis=1) for rank in (last // 2, (last + 1) // 2)]
             medians.append((ranked[middle[0]] + ranked[middle[1]]) / 2)
@@ -87,7 +88,6 @@ def failing_difference(
 
     Args:
         a: whether each seed fails (0 or 1).
-        b: likewise.
         paired: whether each configuration has the same seeds as the one at its place in the other.
     """
     if paired:
@@ -143,11 +143,6 @@ def _seeds_worth(counts: Sequence[float]) -> float:
     return len(counts) ** 2 / sum(1 / n for n in counts)
 
 
-def _times_drawn(seeds: tuple[int, ...]) -> Iterable[npt.NDArray[np.integer]]:
-    """How often each seed is in each resample, some resamples at a time: (resample, seed)."""
-    return _kept_draws(seeds) if len(seeds) <= MOST_KEPT else _draws(seeds)
-
-
 @lru_cache(maxsize=64)
 def _kept_draws(seeds: tuple[int, ...]) -> tuple[npt.NDArray[np.integer], ...]:
     # Of so few seeds none is drawn more often than two bytes can say.
@@ -179,7 +174,6 @@ def by_length(a: pd.DataFrame, b: pd.DataFrame, *, paired: bool) -> pd.DataFrame
 
     Args:
         a: one row a run and length of the first: model_seed, length, tested, wrong (strings).
-        b: likewise of the second.
         paired: whether the same seed makes a pair; then only seeds that both have count.
 
     Returns:
@@ -294,7 +288,6 @@ def without_unread(settings: pd.DataFrame, configs: Mapping[int, RunConfig]) -> 
 
     Args:
         settings: a column a setting, indexed by config_id.
-        configs: the configurations by their id.
     """
     nothing = frozenset[str]()
     unread = {
@@ -330,7 +323,6 @@ def with_every_budget(models: pd.DataFrame, budgets: Iterable[Mapping[int, int]]
 
     Args:
         models: as `with_largest_budget`, and learned (0 or 1).
-        budgets: likewise.
     """
     parts = [models]
     for there in _there(models, budgets):

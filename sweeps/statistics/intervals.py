@@ -97,7 +97,6 @@ def newcombe(first: tuple[float, float], second: tuple[float, float]) -> Confide
 
     Args:
         first: how many, of how many.
-        second: likewise.
     """
     return _hybrid(wilson(*first), wilson(*second), 0.0)
 
@@ -126,7 +125,6 @@ def fisher(first: tuple[int, int], second: tuple[int, int]) -> float:
 
     Args:
         first: how many, of how many.
-        second: likewise.
     """
     from scipy import stats
 
@@ -185,8 +183,6 @@ def median_intervals(frame: pd.DataFrame, value: str, by: Sequence[str]) -> pd.D
 
     Args:
         frame: one row a value; rows without one count in no group.
-        value: the column that is summed up.
-        by: the columns that make the groups.
 
     Returns:
         One row a group, sorted: the columns of `by`, n (values), median, low, high. A group of

@@ -90,7 +90,6 @@ def verify(store: Store, on_progress: OnProgress | None = None, processes: int =
     fails.
 
     Args:
-        store: the database.
         on_progress: called with the number of runs checked, and of all runs.
         processes: how many check the runs of a large file at once; a script that asks for more
             than one is one that can be imported, as `multiprocessing` has it.

@@ -72,7 +72,6 @@ def grown_spec(store: Store, sweep_id: int, spec: SweepSpec) -> SweepSpec | None
     """The specification with more seeds of each configuration; None where those are enough.
 
     Args:
-        store: the database.
         sweep_id: the sweep, whose runs are all done.
         spec: its specification, which says until when.
     """

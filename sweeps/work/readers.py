@@ -54,7 +54,6 @@ def fit_readers(
     Args:
         store: the database, open for writing.
         sweep_ids: only of runs of these sweeps; of all where it is None.
-        on_progress: told how many tests are done, and of how many.
         until_queued: end once there are runs of these sweeps to train, after the test at hand.
 
     Raises:

@@ -71,8 +71,6 @@ def work(
     Args:
         store: the database, open for writing.
         sweep_ids: the sweeps whose runs are meant; all where it is None.
-        how: where and by what they are trained.
-        on_progress: called as training goes on.
         when_idle: called again and again while it waits for runs.
 
     Raises:

@@ -228,7 +228,7 @@ class Drawn:
         names = {str(name) for name in frame.columns}
         if "median_accuracy" in names and {"failing_share", "learned_of"} & names:
             self._configurations(rows)
-        elif {"accuracy", "errors", "run_id", "chips"} <= names:
+        elif {"accuracy", "errors", "run_id", "outcome"} <= names:
             self._failing_models(rows)
         elif {"string", "models", "of", "share"} <= names:
             self._breaking(rows)
@@ -258,7 +258,8 @@ class Drawn:
             is_ours = fields["architecture"] != "imported"
             read = fields if is_ours else ("task", "architecture")
             settings = [x for x in row if x.startswith("config.") or x in read]
-            if all(_alike(row[x], fields.get(x)) for x in settings):
+            # What a configuration does not read is missing.
+            if all(_alike(row[x], fields.get(x)) for x in settings if row[x] == row[x]):
                 found.append(config_id)
         return found
 

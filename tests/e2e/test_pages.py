@@ -220,7 +220,7 @@ def test_nothing_moves_while_a_page_is_opened_for_the_first_time(
     browser: Browser, shipped: str
 ) -> None:
     """On a machine so slow that parts of a page are there long before the programs of others."""
-    for path in ("", "failing", "sweeps", "model?run=5&view=Figures", "compare_two", "launch"):
+    for path in ("", "failing", "model?run=5&view=Figures", "launch"):
         context = browser.new_context(viewport={"width": 1440, "height": 900})
         page = context.new_page()
         page.set_default_timeout(PATIENCE_MS)

@@ -17,17 +17,16 @@ import torch
 from typer.testing import CliRunner
 
 from dashboard.views.error_places import align
-from dashboard.words.names import told_apart
 from seqcls.config import RunConfig
 from seqcls.errors import ConfigError, DatasetError, UnknownRunError
 from seqcls.imported import imported_config, unfold
 from seqcls.problem import configuration, resolve
 from sweeps import api
 from sweeps.api.importing import ResultLog
+from sweeps.api.naming import names_of
 from sweeps.cli.app import app
 from sweeps.store.databases.engine import Store
 from sweeps.store.opening import open_writer
-from sweeps.store.reads import overview, sweep_queries
 from tests.app import INSIDE, PAGES, open_app, said
 from tests.conftest import ASSETS
 from tests.databases import rows
@@ -252,9 +251,7 @@ def alike(tmp_path_factory: pytest.TempPathFactory) -> Store:
 def test_no_two_configurations_are_called_the_same(
     alike: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    settings = overview.settings(alike)
-    members = sweep_queries.memberships(alike)
-    named = told_apart(settings.index.tolist(), members, settings)
+    named = names_of(alike, list(api.configs(alike)))
     assert len(set(named.values())) == len(named) == len(LOOK_ALIKE) + 1
     numbered = [name for name in named.values() if ", configuration " in name]
     assert len(numbered) == 6, "64 and 64.0; None and no setting; two that begin alike"

@@ -310,7 +310,6 @@ class CompiledEngine(ABC):
                 self.compile_ahead(precision, part)
 
     def is_ready(self, problem: Problem) -> bool:
-        """Implements `Engine.is_ready`."""
         return is_ready(problem.network.precision, self.part_of(problem.network))
 
     def compile_ahead(self, precision: str, part: str) -> None:
@@ -327,7 +326,6 @@ class CompiledEngine(ABC):
 
     def group_size(self, problem: Problem) -> int:
         """Few: members are trained one after another, and small groups keep all cores at work."""
-        del problem
         return 16
 
     def train(
@@ -340,8 +338,6 @@ class CompiledEngine(ABC):
         device: str,
     ) -> list[TrainedMember]:
         """Implements `Engine.train`. Drawing initial parameters loads PyTorch."""
-        del device
-
         return train_one_by_one(
             members,
             initial,

@@ -52,8 +52,6 @@ def learned_by_budget(
     not, nothing is known of it at this budget.
 
     Args:
-        store: where to read.
-        view: which seeds.
         models: as `budget_models`, where they are known.
 
     Returns:
@@ -97,8 +95,6 @@ def trained_further(
     They are the same model, of which the largest budget says more: as two, a seed counts twice.
 
     Args:
-        store: where to read.
-        view: which runs are in scope.
         models: as `budget_models`, where they are known.
     """
     stored = budget_models(store) if models is None else models

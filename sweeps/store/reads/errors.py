@@ -226,8 +226,6 @@ def error_kinds_by_length(store: Store, run_id: int, width: int) -> pd.DataFrame
     """How often a run made each kind of error on strings of similar length.
 
     Args:
-        store: where to read.
-        run_id: of a transduction; another has no row.
         width: lengths that make one row: with 10, the lengths 0 to 10, 11 to 20, and so on.
 
     Returns:
@@ -299,9 +297,7 @@ def with_border(store: Store, runs: pd.DataFrame, view: View) -> pd.DataFrame:
     """Runs with the columns of `BORDER_SHARES`, where the test of any has border pairs.
 
     Args:
-        store: where to read.
         runs: a row each, with its id.
-        view: the scope of those runs.
     """
     shares = border_accuracies(store, view).drop(columns="config_id")
     if shares.empty:

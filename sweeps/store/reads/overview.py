@@ -188,7 +188,6 @@ def model(store: Store, run_id: int, view: View | None = None) -> pd.DataFrame:
     not exist.
 
     Args:
-        store: where to read.
         run_id: the run, in the scope of the view or not.
         view: says what fails and what has learned, if not as is usual.
     """
@@ -204,8 +203,6 @@ def first_wrong_lengths(
     """The length of the shortest strings that each of these runs got wrong, where it did any.
 
     Args:
-        store: where to read.
-        run_ids: which runs.
         longer_than: a length; strings up to it do not count.
     """
     query = (
@@ -241,8 +238,6 @@ def scores_by_length(store: Store, run_ids: Sequence[int], width: int) -> pd.Dat
     """The confusion of runs on strings of similar length.
 
     Args:
-        store: where to read.
-        run_ids: which runs.
         width: lengths that make one row: with 10, the lengths 0 to 10, 11 to 20, and so on.
 
     Returns:

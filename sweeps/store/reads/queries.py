@@ -68,8 +68,6 @@ def runs(
     `sweeps` is a tuple of names.
 
     Args:
-        store: where to read.
-        view: which runs; all where none is named.
         fields: values that fields of the configuration must have, as they are or `WrittenValue`.
     """
     import pandas as pd
@@ -232,8 +230,6 @@ def check_done(run_id: int, state: str, error: str | None, lacks: str) -> None:
     """Refuses a run that is not done.
 
     Args:
-        run_id: the run.
-        state: its state.
         error: why it failed, where it did.
         lacks: what it has not for that reason, as `has no weights`.
 

@@ -43,7 +43,6 @@ def unread_tests(store: Store, sweep_ids: Collection[int] | None = None) -> list
     Those of models trained elsewhere have none: nothing is known of their training strings.
 
     Args:
-        store: the database.
         sweep_ids: only of runs of these sweeps; of all where it is None.
     """
     finished = select(Run.id).where(Run.config_id == Config.id, Run.state == RunState.DONE)
@@ -209,7 +208,6 @@ def with_shortcuts(store: Store, runs: pd.DataFrame) -> pd.DataFrame:
     was asked, or none could be fitted.
 
     Args:
-        store: where to read.
         runs: a row each, with its config_id.
     """
     shares = best_shortcuts(store, set(runs["config_id"].tolist())).set_index("config_id")

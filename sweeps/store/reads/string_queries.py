@@ -107,8 +107,6 @@ def breaking_strings(store: Store, view: View, limit: int) -> BreakingStrings:
     that a page need not read gigabytes.
 
     Args:
-        store: where to read.
-        view: which runs.
         limit: how many strings of each language.
     """
     failing: tuple[ColumnElement[bool], ...]
@@ -304,8 +302,6 @@ def strings_by_drawn(store: Store, run_id: int, each: int) -> pd.DataFrame:
     """Some test strings of a run of each kind, by how they were drawn: right ones and wrong ones.
 
     Args:
-        store: where to read.
-        run_id: a finished run.
         each: of right ones and of wrong ones at most so many of each kind, evenly from the shortest
             to the longest.
 

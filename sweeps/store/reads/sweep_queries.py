@@ -129,7 +129,6 @@ def sweeps_to_grow(store: Store, sweep_ids: Sequence[int] | None = None) -> dict
     """The specifications, as JSON, of finished sweeps that are to have as many seeds as it takes.
 
     Args:
-        store: where to read.
         sweep_ids: the sweeps that are meant; all where it is None.
     """
     query = select(Sweep.id, Sweep.spec).where(Sweep.state == SweepState.DONE, HAS_UNTIL)
@@ -282,7 +281,6 @@ def sweep_outcomes(store: Store, view: View | None = None) -> dict[int, SweepOut
     """The results of each sweep that has a finished run, by its id.
 
     Args:
-        store: where to read.
         view: says what fails and what has learned, if not as is usual; no more than that.
     """
     view = view or View()

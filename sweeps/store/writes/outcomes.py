@@ -90,7 +90,6 @@ def judge_stored(store: Store, on_progress: OnProgress | None = None) -> JudgedR
 
     Args:
         store: the database, open for writing.
-        on_progress: told how many configurations are done, and of how many.
     """
     judged = JudgedRuns()
     with store.change() as connection:
