@@ -13,7 +13,6 @@ from dashboard.charts.scales import (
     LOW_TO_HIGH,
     Drawing,
     readable_on,
-    row_height,
     rows,
     title_params,
 )
@@ -76,7 +75,7 @@ def mechanism_grid(shares: pd.DataFrame, names: list[str]) -> Drawing:
             interval="format(datum.low, '.0%') + ' to ' + format(datum.high, '.0%')"
         )
     )
-    height = row_height(names, ROW_HEIGHT) * len(names) + FURNITURE_HEIGHT
+    height = ROW_HEIGHT * len(names) + FURNITURE_HEIGHT
     return alt.layer(cells, share, interval).properties(
         height=height, title=title_params("Main mechanism of each failing seed's errors")
     )

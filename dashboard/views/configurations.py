@@ -12,7 +12,6 @@ from dashboard.charts.pointing import chart_with_names
 from dashboard.charts.scales import (
     model_outcome_color,
     model_outcome_dash,
-    row_height,
     rows,
     title_params,
 )
@@ -184,7 +183,7 @@ def outcome_bars(table: pd.DataFrame, named: Sequence[str]) -> alt.Chart:
             alt.Tooltip("share:Q", title="Share", format=".0%"),
         ],
     ).properties(
-        height=row_height(named, BAR_ROW) * len(named) + BARS_FURNITURE,
+        height=BAR_ROW * len(named) + BARS_FURNITURE,
         title=title_params(
             "Do they fail to learn, or to generalize?",
             subtitle="What the seeds of each configuration came to. Of models that have not "

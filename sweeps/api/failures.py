@@ -186,12 +186,9 @@ def causes_of_run(store: Store, run_id: int, learned_at: float = LEARNED_AT) -> 
     reader = store.reader()
     # A run without a model says so here, before anything is attributed.
     queries.weights(reader, run_id)
-    stored = explained.causes(reader, [run_id], learned_at)
-    if (
-        len(explained.causes(reader, [run_id]))
-        or string_queries.string_errors(reader, run_id).empty
-    ):
-        return stored
+    stored = explained.causes(reader, [run_id])
+    if len(stored) or string_queries.string_errors(reader, run_id).empty:
+        return explained.causes(reader, [run_id], learned_at)
     if not is_read_only():
         attribute(to_write(store), [run_id])
         return explained.causes(reader, [run_id], learned_at)
