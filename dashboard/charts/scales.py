@@ -135,6 +135,12 @@ def model_outcome_dash(field: str = "outcome") -> alt.StrokeDash:
     return alt.StrokeDash(f"{field}:N", scale=scale, legend=None)
 
 
+# Between powers of ten, lines and ticks of a logarithmic axis are too many to be read.
+_AT_POWERS = {"expr": "substring(format(datum.value, '.0e'), 0, 2) == '1e' ? 1 : 0"}
+LOG_AXIS: dict[str, Any] = {"gridOpacity": _AT_POWERS, "tickOpacity": _AT_POWERS}
+"""What an axis of a logarithmic scale has: a line and a tick at 1, 10, 100, and so on."""
+
+
 def share_axis(field: str, title: str, **scale: Any) -> alt.Y:
     """The vertical axis of a share, from 0% to 100% unless its scale is another."""
     limits = alt.Scale(**(scale or {"domain": [0, 1]}))

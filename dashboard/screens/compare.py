@@ -97,7 +97,7 @@ def show() -> None:
     populations.show(view)
     shortcuts.show_no_better(chosen, view)
     _by_length(drawn, view)
-    _by_seed(drawn, view)
+    _by_seed(drawn, view, is_long=len(drawn) < len(chosen))
     budgets.show(_ids(chosen), view)
     importance.show(chosen, view, _names(chosen, view))
 
@@ -315,7 +315,7 @@ def _length_controls(measures_of: Mapping[str, Measure], width: int) -> tuple[Me
     return measures_of[measure], chosen
 
 
-def _by_seed(chosen: pd.DataFrame, view: View) -> None:
+def _by_seed(chosen: pd.DataFrame, view: View, is_long: bool) -> None:
     st.subheader("Seed by seed")
     drawable = scores.drawable(chosen["seeds"], MAX_ROWS, MAX_MODELS)
     if len(chosen) > drawable:
@@ -333,7 +333,8 @@ def _by_seed(chosen: pd.DataFrame, view: View) -> None:
     placement.show_keys(keys)
     clicked = placement.show(strip, "every_seed", click=seeds.CLICKED_POINT)
     links.open_clicked(clicked, seeds.CLICKED_POINT)
-    place = placement.unfold(len(models), "Accuracy of each seed as a grid", "seed_grid")
+    label = "Accuracy of each seed as a grid"
+    place = placement.unfold(len(models), label, "seed_grid", is_long=is_long)
     if place is not None:
         with place:
             _grid(models, named)

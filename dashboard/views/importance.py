@@ -369,7 +369,8 @@ def _parallel(table: pd.DataFrame, effects: pd.DataFrame, outcome: str) -> None:
     table = table.fillna({column: 0})
     few = table.sort_values(column, ascending=outcome != OUTCOME, kind="stable").head(MOST_LINES)
     label, rows = "Settings of every configuration", len(few) * (len(fields) + 1)
-    if (place := placement.unfold(rows, label, "parallel")) is None:
+    is_long = len(table) > len(OKABE_ITO)
+    if (place := placement.unfold(rows, label, "parallel", is_long=is_long)) is None:
         return
     settings = data.read_settings(tuple(table["config_id"].astype(int)))[fields]
     joined = few[["config_id", "configuration", column]].join(settings, on="config_id")
