@@ -8,7 +8,7 @@ import hashlib
 import html
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cache
 from importlib.resources import files
 from subprocess import PIPE, CalledProcessError, Popen, TimeoutExpired

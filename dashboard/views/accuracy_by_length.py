@@ -124,7 +124,7 @@ def _layers(
     names = list(dict.fromkeys(medians["configuration"]))
     lanes = _lanes(medians)
     lines = chart_with_names(_lift(seeds, "value", lanes), names)
-    summed = chart_with_names(_lift_apart(_lift(medians, "median", lanes)), names)
+    summed = chart_with_names(lift_apart(_lift(medians, "median", lanes)), names)
     axis = alt.Axis(tickMinStep=1, format=",.0f")
     x = alt.X("middle:Q", title="String length (letters)", scale=lengths, axis=axis)
     y = _scale(seeds, medians, readers, len(set(lanes.values())))
@@ -160,7 +160,7 @@ def _lift(frame: pd.DataFrame, column: str, lanes: Mapping[str, int]) -> pd.Data
     return frame.assign(lift=lane * side)
 
 
-def _lift_apart(medians: pd.DataFrame) -> pd.DataFrame:
+def lift_apart(medians: pd.DataFrame) -> pd.DataFrame:
     """Lifted medians, those moved too that would hide each other between the ends of the axis."""
     values = medians["median"]
     span = max(float(values.max() - values.min()), 0.01)
