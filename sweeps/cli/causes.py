@@ -8,7 +8,7 @@ import typer
 
 from seqcls.interpretability.mechanisms import NOT_LEARNED, SAMPLE
 from sweeps import api
-from sweeps.cli.parameters import AsJson, Db, Force, Run, filtered
+from sweeps.cli.parameters import LEARNED_AT, AsJson, Db, Force, Run, filtered
 from sweeps.cli.printing import (
     count,
     open_database,
@@ -63,7 +63,8 @@ def causes(
         ids = stored_runs(store, (sweeps,))["config_id"].unique().tolist()
         words = words_of(*api.configs(store, ids).values())
         said = words.misses.format(f"a test {words.string}")
-        chose = " that is chosen" if {**chosen} != {"failing": False, "below": 1.0} else ""
+        usual = {"failing": False, "learned_at": LEARNED_AT, "below": 1.0}
+        chose = " that is chosen" if chosen != usual else ""
         say(f"no finished run of sweep {sweeps!r}{chose} {said}")
         return
     print_table(_shown_table(store, table), f"{count(len(runs), 'failing run')} of {sweeps}")

@@ -111,7 +111,7 @@ def _choose(
             "'not known'; repeatable.",
         ),
     ] = None,
-    learned_at: LearnedAt = None,
+    learned_at: LearnedAt = LEARNED_AT,
     below: Below = 1.0,
     conditions: Annotated[
         list[str] | None,
@@ -128,8 +128,8 @@ def filtered(command: Callable[..., None]) -> Callable[..., None]:
     `sweeps.api.configurations.view_of` takes. One that names its sweeps itself has no `--sweep`.
     """
     own = {name: x for name, x in signature(command).parameters.items() if name != "chosen"}
-    options = signature(_choose).parameters
-    options = {name: x for name, x in options.items() if name not in own}
+    every = signature(_choose).parameters
+    options = {name: x for name, x in every.items() if name not in own}
 
     @wraps(command)
     def with_options(**given: Any) -> None:

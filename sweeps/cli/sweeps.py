@@ -162,7 +162,7 @@ def status(
     sweeps: OptionalSweepNames = None,
     db: Db = None,
     watch: Annotated[bool, typer.Option("--watch", help="Refresh until all are done.")] = False,
-    learned_at: LearnedAt = None,
+    learned_at: LearnedAt = LEARNED_AT,
     below: Below = 1.0,
     as_json: AsJson = False,
     wide: Wide = False,
