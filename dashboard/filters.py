@@ -8,12 +8,13 @@ from typing import Any
 import streamlit as st
 
 from dashboard import data, links
-from dashboard.text import verbatim
+from dashboard.text import verbatim, without_folder
 from dashboard.views import annotating
 from dashboard.words import measures, outcomes
 from seqcls.config import default_fields
 from seqcls.errors import SeqclsError
 from seqcls.imported import PREFIX, fields_known
+from sweeps.access import is_read_only
 from sweeps.api.reading import KINDS, Note, View, WrittenValue
 from sweeps.results import Outcome
 from sweeps.statistics.populations import CLASS
@@ -175,6 +176,17 @@ def _take_in() -> None:
         st.session_state[UNKNOWN][name] = list(dict.fromkeys([*before, *values]))
 
 
+def say_read_only() -> None:
+    """Says above a page that only reads what it shows."""
+    if not is_read_only():
+        return
+    try:
+        name, runs = without_folder(data.reader().name), data.count_runs(View())
+    except SeqclsError:
+        return
+    st.caption(verbatim(f"Read-only: {runs:,} models of {name}. Nothing can be changed here."))
+
+
 def say_what_is_unknown() -> None:
     """Says above a page what its link asks for and no filter has; it restricts nothing."""
     if not (asked := st.session_state.get(UNKNOWN)):
@@ -316,8 +328,8 @@ def _results(came_to: Sequence[str]) -> None:
         format="%.1f",
         key="learned",
         bind="query-params",
-        help=f"On {verbatim(words.plural(''))} of trained lengths. Of a model that has not learned "
-        f"these, longer {verbatim(words.plural(''))} tell nothing.",
+        help=f"On {verbatim(words.plural(''))} of trained lengths. Longer ones say nothing about a "
+        "model that has not learned these.",
     )
     if not measures.has_cells(data.languages()):
         return

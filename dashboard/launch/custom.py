@@ -199,10 +199,11 @@ class _Form:
             self.begin.spec.get("until", ""),
             key="launch_until",
             placeholder="share ± 10 %",
-            help="More seeds are trained after these until the share that generalizes, of seeds "
-            "that learned, is known so well of each configuration. Likewise learned ± 10 %, the "
-            "share that learned; share apart, until those of two configurations differ. Its "
-            "interval holds however often one looks. Empty: no more seeds than these.",
+            help="Trains more seeds after these until the share that generalizes, of seeds that "
+            "learned, is known this precisely for each configuration. `learned ± 10 %` does the "
+            "same for the share that learned; `share apart` ends once the shares of two "
+            "configurations differ. The interval holds however often you look. Empty: only these "
+            "seeds.",
         )
         self.slots["until"] = st.container()
 

@@ -11,6 +11,7 @@ import streamlit as st
 
 from dashboard import data
 from dashboard.launch.fields import default_value, writes
+from dashboard.text import format_value
 from dashboard.words import names
 from seqcls.config import ANY_SAMPLER, PARTS, RunConfig
 from seqcls.strings.datasets import dataset_of
@@ -165,8 +166,8 @@ def _said(field: str, values: Sequence[Any]) -> str:
 
 
 def format_values(values: Sequence[Any]) -> str:
-    """Values as they are written in TOML, separated by commas."""
-    return ", ".join(json.dumps(x) if isinstance(x, bool) else str(x) for x in values)
+    """Values as they are written in TOML, separated by commas; a digest is cut short."""
+    return ", ".join(json.dumps(x) if isinstance(x, bool) else format_value(x) for x in values)
 
 
 def choose(taken: Callable[[Start], None]) -> Start:

@@ -190,8 +190,8 @@ class Tokenizer:
         length = _length(parsed)
         if length > MAX_SPELLED_LENGTH:
             raise InvalidStringError(
-                f"{_shorten(text)} has {length:,} {self.unit}s, more than the {MAX_SPELLED_LENGTH:,} "
-                "that can be spelled out; shorten it, or work with its counts"
+                f"{_shorten(text)} has {length:,} {self.unit}s, more than the "
+                f"{MAX_SPELLED_LENGTH:,} that can be spelled out; shorten it, or work with counts"
             )
         ids = [CLS]
         for letter, count in _written_out(parsed, text):
