@@ -83,7 +83,8 @@ def say_setting(field: str, value: Any, architecture: str = "") -> str:
     if isinstance(value, str) and field not in ("dataset", "pattern", "formula", MODEL):
         said = said.replace("_", " ")
     named = field in ("task", "architecture")
-    text = known.get(value, known.get("", "{}" if named else f"{words} {{}}")).replace("{}", said)
+    form = str(known.get(value, known.get("", "{}" if named else f"{words} {{}}")))
+    text = form.replace("{}", said)
     if architecture not in RECURRENT:
         return text
     return f"{said} units" if field == "hidden_size" else text.replace(" block", " layer")
@@ -176,15 +177,14 @@ def name_configurations(
                 parts[config_id] += [field] * (field in known[config_id])
             split += [x for x in values.values() if len(x) > 1]
         alike = split
-    if len(known) == 1:
-        parts = {config_id: _telling(each) for config_id, each in known.items()}
-    names = {config_id: _join(parts[config_id], each) for config_id, each in known.items()}
+    # What stands alone, or differs from others only in what they have, is called by what it is.
+    names = {x: _join(parts[x] or _telling(each), each) for x, each in known.items()}
     called: dict[str, list[int]] = {}
     for config_id, name in names.items():
         called.setdefault(name, []).append(config_id)
     for name, ids in called.items():
-        if len(ids) > 1 or not name:
-            names |= {x: ", ".join(filter(None, [name, f"configuration {x}"])) for x in ids}
+        if len(ids) > 1:
+            names |= {x: f"{name}, configuration {x}" for x in ids}
     return names
 
 
