@@ -189,8 +189,8 @@ def _longer(problem: Problem) -> str:
     if asked <= trained:
         return ""
     return (
-        f" They are longer than those trained on ({asked} tokens against {trained}), so strings "
-        "beyond trained lengths had a part in which epoch is kept."
+        f" They are longer than those trained on ({asked} tokens against {trained}): the loss by "
+        "which an epoch is kept is also of strings beyond trained lengths."
     )
 
 
@@ -207,7 +207,7 @@ def of_run(problem: Problem, row: Mapping[str, Any], test_digest: str | None) ->
             judged = f"; on trained lengths it is judged by {within:,} {strings}"
         digest = f" (digest {_digits(test_digest)})" if test_digest else ""
         said.append(f"It answered {row['tested']:,} {words.plural('test')}{digest}{judged}.")
-    if row["finished_at"]:
+    if row["finished_at"] and row["tested"] is not None:
         when = f"{pd.Timestamp(row['finished_at']):%Y-%m-%d %H:%M} UTC"
         how = "Imported" if config.imported else f"Trained by the engine {row['engine']}"
         digest = f"; digest of its results {_digits(row['digest'])}" if row["digest"] else ""
