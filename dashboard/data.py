@@ -336,6 +336,12 @@ def read_settings(config_ids: tuple[int, ...]) -> pd.DataFrame:
     return populating.with_classes(reader(), read, configs)
 
 
+@partial(shared, of=reading.configs_revision)
+def classes() -> "pd.Series[Any]":
+    """Calls `sweeps.api.languages.classes_of` with all configurations."""
+    return populating.classes_of(reader(), some_configs(tuple(settings().index.tolist())))
+
+
 @shared
 def importance(view: View, config_ids: tuple[int, ...], measure: str) -> pd.DataFrame:
     """How far each setting that is read moves a measure."""

@@ -130,8 +130,6 @@ def greedy(
         model: its head answers token by token; dropout is off.
         ids: what it reads first, `PAD` after each.
         limits: tokens of each output at most, at least 1.
-        end: the id of `END`.
-        begin: how the model keeps what it has read.
 
     Returns:
         Of a string for which the model gives NaN an empty output that has not ended, its
@@ -182,12 +180,7 @@ def beam(
     continuations is. With a width of 1 that is `greedy`.
 
     Args:
-        model: its head answers token by token; dropout is off.
-        ids: what it reads first, `PAD` after each.
-        limits: tokens of each output at most, at least 1.
-        end: the id of `END`.
-        width: outputs that are kept.
-        begin: how the model keeps what it has read.
+        width: outputs that are kept; what else is given is as for `greedy`.
     """
     stepper, outputs = begin(model, ids, int(limits.max()))
     rows = torch.arange(len(ids))
@@ -300,8 +293,6 @@ def written_beams(
     """The outputs for each input, the likeliest first.
 
     Args:
-        problem: what it was trained for: a transduction.
-        inputs: strings that the model has places for.
         width: of the beam; None for greedy decoding.
     """
     model = _model(problem, weights)

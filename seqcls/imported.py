@@ -237,12 +237,12 @@ def in_columns(rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
                 if name.startswith(PREFIX) and value is not None:
                     types.setdefault(name, set()).add(_type(value))
     ways = {name: write for name, some in types.items() if (write := _writer(some))}
-    return [_format_cells(row, ways) if MODEL in row else row for row in known]
-
-
-def _format_cells(row: dict[str, Any], ways: Mapping[str, Callable[[Any], str]]) -> dict[str, Any]:
-    there = {name: row[name] for name in ways if row.get(name) is not None}
-    return {**row, **{name: ways[name](value) for name, value in there.items()}}
+    return [
+        {x: ways[x](y) if x in ways and y is not None else y for x, y in row.items()}
+        if MODEL in row
+        else row
+        for row in known
+    ]
 
 
 def _type(value: Any) -> str:

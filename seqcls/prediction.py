@@ -93,7 +93,6 @@ def outputs(
 
     Args:
         strings: inputs in the notation of `seqcls.strings.tokenizer`.
-        beam_width: outputs that beam search keeps.
 
     Raises:
         ConfigError: the task is no transduction, or there is no such beam.

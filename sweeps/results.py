@@ -83,8 +83,6 @@ def run_digest(
     Args:
         run: at least `RESULT_COLUMNS`, and `RANGE_COLUMNS` where it is judged by validation.
         tables: at least `COLUMNS`, rows in ascending order of each table's first column.
-        checkpoints: weights by epoch.
-        test_set: the digest of the test set that errors refer to.
         outputs: of a transduction, one for each error; `tables` then have its `OUTPUT_COUNTS`.
     """
     has_cells = all(run[name] is not None for name in _CELLS)
@@ -262,7 +260,6 @@ def why_not_known(tested_within: int | None, *, is_imported: bool) -> str:
 
     Args:
         tested_within: strings of trained lengths that it is judged by; None where it is not judged.
-        is_imported: whether it was trained elsewhere.
     """
     if is_imported:
         return "it was trained elsewhere, so its trained lengths are not known here"

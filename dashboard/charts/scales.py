@@ -1,7 +1,7 @@
 """Colors, shapes and sizes that charts share, so that one meaning looks the same everywhere."""
 
 import textwrap
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -61,7 +61,7 @@ def title_params(
     return alt.TitleParams(text, subtitle=lines, subtitleFontSize=12, anchor="start")
 
 
-LABEL_WIDTH = 230
+LABEL_WIDTH = 245
 """Pixels of a name beside a chart; its tooltips have what is longer as a whole."""
 LABEL_LINE_HEIGHT = 14
 BLANK = "\N{NO-BREAK SPACE}"
@@ -76,7 +76,7 @@ def readable_on(field: str) -> Any:
     return alt.when(light).then(alt.value("black")).otherwise(alt.value("white"))
 
 
-def rows(names: Sequence[str], field: str = "configuration", *, grid: bool = True) -> alt.Y:
+def rows(names: Collection[str], field: str = "configuration", *, grid: bool = True) -> alt.Y:
     """A row for each name, in this order, with a line through it or none."""
     axis = alt.Axis(labelLimit=LABEL_WIDTH, labelOverlap=False, grid=grid)
     spaced = alt.Scale(paddingInner=0.06, domain=list(names))

@@ -171,7 +171,7 @@ def loss_by_epoch(traces: Traces, epoch: int) -> Iterator[Figure]:
         resolve(history.config).sampler(part).lengths[-1] for part in ("validation", "test")
     )
     note = (
-        f"{kept_sentence(history.config)} Test strings have up to {tested} letters, validation "
+        f"{kept_sentence(history.config)} Test strings have up to {tested} tokens, validation "
         f"strings up to {validated}: a low loss here promises nothing there."
     )
     chart = losses(frame, history.kept_epoch, epoch)

@@ -14,7 +14,7 @@ from dashboard.server import visitors
 from dashboard.text import error_text, verbatim
 from seqcls.errors import SeqclsError, VisitorError
 from sweeps.access import control, is_read_only
-from sweeps.api import existing, overlaps, reading, sweeping
+from sweeps.api import existing, open_reader, overlaps, reading, sweeping
 from sweeps.grid.spec import SweepSpec, load_specs, shipped_names
 from sweeps.terminal import format_duration
 from sweeps.work.estimate import Estimate
@@ -213,7 +213,11 @@ def _offer(specs: list[SweepSpec]) -> None:
     if stored == "as it is" and missing:
         st.caption("Already launched. See Running in the sidebar, or the Sweeps page.")
     elif stored == "otherwise":
-        st.caption("A sweep with this name exists; launching replaces its specification.")
+        store = open_reader()
+        said = [sweeping.leaving_sentence(store, spec) for spec in specs]
+        more = "".join(f" {sentence}." for sentence in said if sentence)
+        replaces = "A sweep with this name exists; launching replaces its specification."
+        st.caption(verbatim(f"{replaces}{more}"))
     strings.show(key_of(specs), custom.take if st.session_state[KIND] == CUSTOM else None)
     st.button(
         f"Launch {_models(missing)}" if missing else "Launch",

@@ -20,7 +20,7 @@ from dashboard.report.document import (
 )
 from dashboard.report.failing_models import causes_of_models, remedies
 from dashboard.text import models_fail
-from dashboard.views import budgets, configurations, shortcuts
+from dashboard.views import budgets, configurations, protocol, shortcuts
 from dashboard.views.scores import MAX_ROWS
 from dashboard.words import measures, names, outcomes
 from seqcls import __version__
@@ -136,6 +136,8 @@ def _parts(page: _ReportPage) -> Iterator[str]:
         parts = mechanisms(wrong, causes, named, view.learned_at)
         yield section("Failing seeds", said, *parts, *listed)
         yield section("What may help", *remedies(wrong, causes, named, pages is not None, view))
+    picked = models[models["picked"] > 0]
+    yield section("Configurations in full", *protocol.in_full(picked, named))
     yield section("What failed in training", _failures(page.store, page.sweeps))
     yield section("Specifications", *_specifications(page.sweeps))
     if pages is not None:
@@ -215,19 +217,25 @@ def _list(sweeps: Sequence[_ReportSweep], pages: Mapping[str, str]) -> str:
         if sweep.record.name in pages:
             name = f'<a href="{pages[sweep.record.name]}">{name}</a>'
         about = sweep.note.title or sweep.record.description
+        border = shortcuts.describe_border(View(run_ids=tuple(models["run_id"].tolist())))
         cells = [
             *_count_learned(models),
             f"{int(models['failing'].sum()):,} of {len(models):,}",
-            percent(models["accuracy"].median()),
+            f"{percent(models['accuracy'].median())}{_small(border)}",
             sweep.record.created_at[:10],
         ]
-        said = f"<br><small>{html.escape(about)}</small>" if about else ""
-        rows.append(f"<tr><td>{name}{said}</td>{''.join(f'<td>{x}</td>' for x in cells)}</tr>")
+        rows.append(
+            f"<tr><td>{name}{_small(about)}</td>{''.join(f'<td>{x}</td>' for x in cells)}</tr>"
+        )
     heads = ("Sweep", "Learned", "Generalize", "Failing", "Median accuracy", "Submitted")
     head = "".join(f"<th>{x}</th>" for x in heads)
     cut = f"The table has the latest {len(listed)} of {len(sweeps):,} sweeps."
     said = quiet(cut) if len(listed) < len(sweeps) else ""
     return f'<div class="wide"><table><tr>{head}</tr>{"".join(rows)}</table></div>{said}'
+
+
+def _small(text: str) -> str:
+    return f"<br><small>{html.escape(text)}</small>" if text else ""
 
 
 def _count_learned(models: pd.DataFrame) -> tuple[str, str]:
@@ -290,10 +298,10 @@ def _table(table: pd.DataFrame, view: View) -> str:
         "generalize, of those": table["generalize_of"].fillna(""),
         "95% of generalizing": table["generalizing_interval"].fillna(""),
         "failing": (table["failing"].astype(str) + " of " + table["seeds"].astype(str)),
-        "95% (Wilson)": table["failing_interval"].fillna(""),
+        "95% of failing": table["failing_interval"].fillna(""),
         "failing seeds": table["failing_seeds"],
         "median accuracy": table["median_accuracy"].map(percent),
-        "95% interval": table["interval"].fillna(""),
+        "95% of accuracy": table["interval"].fillna(""),
         **{x: shortcuts.within_and_beyond(table, x) for x in ("random", "border", "shortcut")},
         # Of seeds that have not learned, no length is told.
         "solved length": table["median_solved_length"]

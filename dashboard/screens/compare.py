@@ -266,7 +266,8 @@ def _outcomes(chosen: pd.DataFrame, view: View) -> None:
     """A bar for each configuration, of what its seeds came to."""
     few = chosen[chosen["seeds"] > 0]
     if few["judged"].any():
-        chart = placement.build(configurations.outcome_bars, few, _names(few, view))
+        told = names.names_with_settings(_ids(few), view)
+        chart = placement.build(configurations.outcome_bars, few, told)
         bars, keys = deduplicate_legends(chart)
         placement.show_keys(keys)
         placement.show(bars, "outcomes")
@@ -328,8 +329,8 @@ def _by_seed(chosen: pd.DataFrame, view: View, is_long: bool) -> None:
             f"The charts show {MAX_MODELS:,} of its {number:,} models, evenly from the worst to "
             "the best."
         )
-    models, named = scores.by_seed(view, ids), _apart(chosen, _names(chosen, view))
-    strip, keys = deduplicate_legends(placement.build(seeds.every_seed, models, named))
+    models, told = scores.by_seed(view, ids), _apart(chosen, names.names_with_settings(ids, view))
+    strip, keys = deduplicate_legends(placement.build(seeds.every_seed, models, told))
     placement.show_keys(keys)
     clicked = placement.show(strip, "every_seed", click=seeds.CLICKED_POINT)
     links.open_clicked(clicked, seeds.CLICKED_POINT)
@@ -337,20 +338,22 @@ def _by_seed(chosen: pd.DataFrame, view: View, is_long: bool) -> None:
     place = placement.unfold(len(models), label, "seed_grid", is_long=is_long)
     if place is not None:
         with place:
-            _grid(models, named)
+            _grid(models, told)
     st.caption("Click a point or a cell to look inside the model.")
 
 
-def _apart(chosen: pd.DataFrame, named: list[str]) -> list[str]:
-    """Names with an empty one between those of two languages, so that rows stand in groups."""
-    places, apart = chosen["place"].tolist(), list[str]()
-    for row, name in enumerate(named):
-        apart += [BLANK * places[row]] * (row > 0 and places[row] != places[row - 1]) + [name]
+def _apart(chosen: pd.DataFrame, told: Mapping[str, str]) -> dict[str, str]:
+    """Names with an empty one before those of each further language: rows stand in groups."""
+    apart: dict[str, str] = {}
+    for place, (name, settings) in zip(chosen["place"].tolist(), told.items(), strict=True):
+        if place:
+            apart.setdefault(BLANK * place, "")
+        apart[name] = settings
     return apart
 
 
-def _grid(models: pd.DataFrame, named: list[str]) -> None:
-    grid = placement.build(seeds.seed_grid, models, named)
+def _grid(models: pd.DataFrame, told: Mapping[str, str]) -> None:
+    grid = placement.build(seeds.seed_grid, models, told)
     clicked = placement.show(grid, "seed_grid", click=seeds.CLICKED_CELL)
     links.open_clicked(clicked, seeds.CLICKED_CELL)
     st.caption("An empty cell has no finished model of that seed.")

@@ -7,10 +7,10 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from dashboard import data, elements, filters, layout, links, share
+from dashboard import data, filters, layout, links, share
 from dashboard.server import visitors
 from dashboard.text import verbatim
-from dashboard.views import causes, error_places, remedies, shortcuts
+from dashboard.views import causes, error_places, protocol, remedies, shortcuts
 from dashboard.words import languages, measures, names, outcomes
 from seqcls.config import RunConfig
 from seqcls.interpretability.wording import percent
@@ -83,7 +83,7 @@ def _models(view: View, number: int) -> "pd.Series[Any]":
     these = ""
     if view.picks:
         tested = int(data.configurations(view)["seeds"].sum())
-        these = f" Counted are those of {tested:,} tested models that match the filters."
+        these = f" They are among the {tested:,} tested models that match the filters."
     came_to = outcomes.describe_outcomes(data.failing_models(view, number)["outcome"])
     st.caption(
         f"{verbatim(miss)}, {order}: {came_to}.{these} Select one to see its "
@@ -158,10 +158,9 @@ def _model(model: "pd.Series[Any]", view: View) -> None:
     st.subheader(f"Model {run_id}")
     sweeps = names.sweep_names([config_id], data.memberships())[config_id]
     st.text(f"Seed {model['model_seed']} of {sweeps}")
-    settings = data.settings().astype(object).loc[config_id]
-    elements.show_chips({str(x): value for x, value in settings.items()})
-    errors = data.string_errors(run_id, ErrorSearch(), error_places.MAX_POINTS)
     config = data.some_configs((config_id,))[config_id]
+    protocol.show(run_id, config_id, config)
+    errors = data.string_errors(run_id, ErrorSearch(), error_places.MAX_POINTS)
     (kind,) = measures.kinds_of((config_id,))
     st.markdown(verbatim(outcomes.describe_outcome(run_id, config, view)))
     _in_short(display_strings(errors, config), model, kind.words)

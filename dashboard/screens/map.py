@@ -135,9 +135,7 @@ def _map(
     event = placement.show(chart, f"map {value}", says=says, click=CLICKED)
     for point in event["selection"].get(CLICKED) or []:
         cell = table[table["cell"] == point["cell"]].iloc[0]
-        # The class of a language in a file is no setting that models can be picked by.
-        picked = {name: cell[name] for name in grouped if name in data.settings()}
-        links.to_compare({**language, **picked})
+        links.to_compare({**language, **{name: cell[name] for name in grouped}})
 
 
 def _axes(fields: list[str]) -> tuple[str, str, str | None]:
@@ -176,8 +174,8 @@ def _say_what_is_predicted(table: pd.DataFrame, grouped: list[str]) -> None:
     right = cannot["seeds"] - cannot["failing"]
     st.caption(
         f"{CANNOT} predicted: cannot, at every length, under conditions that the page Compare "
-        f"names; measured: {right.sum():,} of {cannot['seeds'].sum():,} models of these cells do "
-        "not fail."
+        f"names. Tested: {cannot['failing'].sum():,} of {cannot['seeds'].sum():,} models of these "
+        "cells fail."
     )
     named = [
         ", ".join(say_setting(name, cell[name], cell.get("architecture", "")) for name in grouped)
@@ -191,7 +189,7 @@ def _say_what_is_pooled(table: pd.DataFrame, fields: list[str], grouped: list[st
     if "learned_n" in table and table["learned_n"].str.contains("language").any():
         st.caption(
             "Of a cell with several languages, the shares that learned and generalize are means "
-            "over languages, and their intervals over languages: seeds of one are no further ones."
+            "over languages, as are their intervals: seeds of one language are no new languages."
         )
     if table["configurations"].max() > 1:
         pooled = {name: "" for name in fields if name not in grouped}

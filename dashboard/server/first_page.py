@@ -13,7 +13,7 @@ from starlette.routing import Match, Route
 from starlette.types import Scope
 from streamlit import get_option
 
-from dashboard.layout import STYLE
+from dashboard.layout import FOLDED, STYLE
 
 STATIC = Path(streamlit.__file__).with_name("static")
 FONTS = ("SourceCodeVF-Upright*.woff2", "SourceSansVF-Italic*.woff2")
@@ -81,6 +81,14 @@ SCRIPT = """
     document.querySelector('[data-testid="stMain"]')?.scrollTo(0, 0);
     push(state, title, url);
   };
+  // Streamlit folds the sidebar on a phone alone.
+  if (innerWidth > 768 && innerWidth <= FOLDED) {
+    const watch = new MutationObserver(() => {
+      const fold = document.querySelector('[data-testid="stSidebarCollapseButton"] button');
+      if (fold) { watch.disconnect(); fold.click(); }
+    });
+    watch.observe(document, {childList: true, subtree: true});
+  }
   // On a phone the sidebar lies over the page that a choice in it changes.
   addEventListener("click", ({target}) => {
     const close = () => document.querySelector('[data-testid="stSidebarCollapseButton"] button');
@@ -91,5 +99,5 @@ SCRIPT = """
   }, true);
 })();
 </script>
-"""
+""".replace("FOLDED", str(FOLDED))
 """Runs before Streamlit, which makes an entry of the history for each parameter that is set."""

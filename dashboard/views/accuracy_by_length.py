@@ -126,7 +126,7 @@ def _layers(
     lines = chart_with_names(_lift(seeds, "value", lanes), names)
     summed = chart_with_names(lift_apart(_lift(medians, "median", lanes)), names)
     axis = alt.Axis(tickMinStep=1, format=",.0f")
-    x = alt.X("middle:Q", title="String length (letters)", scale=lengths, axis=axis)
+    x = alt.X("middle:Q", title="String length", scale=lengths, axis=axis)
     y = _scale(seeds, medians, readers, len(set(lanes.values())))
     labels = _labels(medians, x, y)
     return alt.layer(

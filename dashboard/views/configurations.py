@@ -8,7 +8,7 @@ import pandas as pd
 import streamlit as st
 
 from dashboard import data, links
-from dashboard.charts.pointing import chart_with_names
+from dashboard.charts.pointing import Named, chart_with_names, naming_tooltips
 from dashboard.charts.scales import (
     model_outcome_color,
     model_outcome_dash,
@@ -25,6 +25,7 @@ from sweeps.api.reading import View
 from sweeps.api.trials import Loop, RemedyTrial, sentences, why_left_out
 from sweeps.results import Outcome, why_not_known
 from sweeps.statistics.intervals import wilson
+from sweeps.statistics.populations import CLASS
 
 MAX_LISTED = 12
 """Seeds that are named in a cell of the table."""
@@ -70,7 +71,10 @@ def table(view: View) -> pd.DataFrame:
     summed = summed.join(shortcuts.best_readers(config_ids))
     summed = summed.join(shortcuts.border_medians(view), on="config_id")
     summed = summed.join(shortcuts.judge(summed))
-    settings = names.settings_that_differ(config_ids).reset_index(drop=True)
+    settings = names.settings_that_differ(config_ids)
+    if CLASS not in settings and data.classes()[config_ids].nunique() > 1:
+        settings = settings.assign(**{CLASS: data.classes()})
+    settings = settings.reset_index(drop=True)
     return summed.drop(columns=["picked", "low", "tested", "all_read"]).join(settings)
 
 
@@ -141,7 +145,7 @@ BAR, BAR_ROW, BARS_FURNITURE = 18, 26, 110
 """Pixels of a bar, of its row, and of what stands above and below all rows."""
 
 
-def outcome_bars(table: pd.DataFrame, named: Sequence[str]) -> alt.Chart:
+def outcome_bars(table: pd.DataFrame, named: Named) -> alt.Chart:
     """A bar for each configuration: the shares of its tested seeds that came to each outcome.
 
     Args:
@@ -176,7 +180,7 @@ def outcome_bars(table: pd.DataFrame, named: Sequence[str]) -> alt.Chart:
         model_outcome_color(values=seeds.outcomes_among(frame["outcome"])),
         model_outcome_dash(),
         tooltip=[
-            alt.Tooltip("configuration:N", title="Configuration"),
+            *naming_tooltips(named),
             alt.Tooltip("outcome:N", title="Outcome"),
             alt.Tooltip("models:Q", title="Models"),
             alt.Tooltip("of:Q", title="Of tested models"),
@@ -187,7 +191,7 @@ def outcome_bars(table: pd.DataFrame, named: Sequence[str]) -> alt.Chart:
         title=title_params(
             "Do they fail to learn, or to generalize?",
             subtitle="What the seeds of each configuration came to. Of models that have not "
-            "learned the trained lengths, longer strings tell nothing.",
+            "learned the trained lengths, longer strings say nothing.",
         ),
     )
 
@@ -233,11 +237,11 @@ def show_predictions(table: pd.DataFrame, named: Sequence[str]) -> None:
     against = known[(known["predicted"] == "cannot") & (known["failing"] < known["seeds"])]
     if len(against):
         st.caption(describe_contradiction(against["configuration"].tolist()))
-    with st.expander("Predicted beside measured", key="predicted"):
+    with st.expander("Predictions beside results", key="predicted"):
         for row in known.head(MOST_SAID).to_dict("records"):
             said = predictions[row["config_id"]]
             st.markdown(
-                f"{verbatim(row['configuration'])}: predicted **{said.verdict}**; measured: "
+                f"{verbatim(row['configuration'])}: predicted **{said.verdict}**; tested: "
                 f"{_describe_measured(row)}."
             )
             source = f" {verbatim(said.source)}." if said.source else ""
@@ -249,7 +253,7 @@ def show_predictions(table: pd.DataFrame, named: Sequence[str]) -> None:
 def _describe_measured(row: Mapping[Hashable, Any]) -> str:
     """What a configuration's seeds came to, in words."""
     if not row["judged"]:
-        return f"{row['seeds'] - row['failing']:,} of {row['seeds']:,} do not fail"
+        return f"{row['failing']:,} of {row['seeds']:,} fail"
     learned = f"{row['learned']:,} of {row['judged']:,} learned"
     if not row["judged_beyond"]:
         return learned
@@ -266,12 +270,12 @@ def describe_contradiction(named: Sequence[str]) -> str:
     )
 
 
-# Findings: from failing seeds to their cause, to a remedy, to what came of it.
+# Findings so far: from failing seeds to their cause, to a remedy, to what came of it.
 
 MOST_TOLD = 6
 """Cards."""
 
-STORY_TITLE = "Causes and remedies"
+STORY_TITLE = "Findings so far"
 
 
 def show_story(view: View, failing: int, no_better: Mapping[int, str]) -> None:

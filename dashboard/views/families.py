@@ -256,7 +256,7 @@ def show(chosen: Chosen) -> None:
         examples(chosen.model.config)[1],
         key="family",
         bind="query-params",
-        help="One or two counts are left free, as n or m: ab{n}, a{n}b, b{2}c{n} (two b's, then "
+        help="One or two counts are left free, as n or m: ab{n}, a{n}b, bbc{n} (two b's, then "
         "c's), a{m}b{n}.",
     )
     try:

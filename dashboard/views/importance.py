@@ -50,7 +50,7 @@ KNOWN_BY = {"Share that learned": "judged", "Share that generalizes": "judged_be
 def effect_text(value: float, measure: str) -> str:
     """A value of a measure as text."""
     if measure == "Median solved length":
-        return f"{value:.1f} letters"
+        return f"{value:.1f} tokens"
     return percent(value, 1 if measure == "Median accuracy" else 0)
 
 
@@ -68,7 +68,7 @@ def importance_chart(frame: pd.DataFrame, measure: str) -> alt.LayerChart | alt.
     top = max(0.01 if share else 1.0, float(frame[["moves", "high"]].max().max()))
     x = alt.X(
         "moves:Q",
-        title=f"{measure}: worst value against best" + ("" if share else " (letters)"),
+        title=f"{measure}: worst value against best" + ("" if share else " (tokens)"),
         # In a narrow window it is longer than the axis, and has the room of the names.
         axis=alt.Axis(format=".2~%" if share else "d", titleAnchor="end"),
         scale=alt.Scale(domain=[low, top]),

@@ -100,10 +100,10 @@ def _train_all(run_id: int, config: RunConfig, trials: Sequence[RemedyTrial]) ->
     new = [trial for trial in trials if not trial.is_begun]
     if len(new) < 2:
         return
-    spec = remedy_trials.all_spec(config, new)
+    spec = remedy_trials.all_spec(run_id, config, new)
     models = len(new) * len(spec.model_seeds)
     st.button(
-        f"Train all {len(new)} ({models:,} models)",
+        f"Train {'both' if len(new) == 2 else f'all {len(new)}'} suggestions ({models:,} models)",
         key=f"train_all {run_id}",
         icon=":material/rocket_launch:",
         on_click=actions.launch,

@@ -185,9 +185,9 @@ def configuration_columns(
             "Share", help="Of the seeds that learned.", format="percent", width=62
         ),
         "generalizing_interval": TextColumn(
-            "95% (Wilson)",
+            "Generalize, 95%",
             help="95% interval of the share that generalizes of the seeds that learned, by Wilson.",
-            width=98,
+            width=120,
         ),
         "learned_of": TextColumn(
             "Learned", help=f"Seeds that learned the trained lengths. {came_to}", width=75
@@ -205,12 +205,12 @@ def configuration_columns(
             "Share", format="percent", help=f"Share of seeds that fail. {fail}", width=62
         ),
         "failing_interval": TextColumn(
-            "95% (Wilson)", help="95% interval of the share of failing seeds, by Wilson.", width=98
+            "Failing, 95%", help="95% interval of the share of failing seeds, by Wilson.", width=98
         ),
         "predicted": TextColumn("Predicted", help=PREDICTED, width=80),
         "failing_seeds": TextColumn("Failing seeds", help="Which seeds those are.", width=110),
         "median_accuracy": NumberColumn("Accuracy", help=median, format="percent", width=78),
-        "interval": TextColumn("95%", help=INTERVAL, width=120),
+        "interval": TextColumn("Accuracy, 95%", help=INTERVAL, width=120),
         "random": TextColumn("Random", help=f"{RANDOM} Median over seeds.", width=112),
         "border": TextColumn("Border", help=f"{BORDER} Median over seeds.", width=112),
         "shortcut": TextColumn("Shortcut", help=SHORTCUT, width=112),
@@ -283,11 +283,11 @@ def string_columns(kind: kinds.Kind | None = None) -> dict[str, Any]:
     names = {column.name for column in columns}
     return {
         "string": TextColumn(
-            words.string.capitalize(), help="a{100} is the letter a, a hundred times.", width=220
+            words.string.capitalize(), help="a{100} is a, a hundred times.", width=420
         ),
         "kind": TextColumn("Kind", help=f"False positive: {FALSE_POSITIVES}, and so on."),
         "drawn": TextColumn("Drawn", help=DRAWN),
-        "length": NumberColumn("Length", help="Letters"),
+        "length": NumberColumn("Length", help="Tokens"),
         "occurrences": NumberColumn("Occurrences", help=OCCURRENCES),
         "models": NumberColumn("Models", help=verbatim(f"Models that {words.miss.format('it')}.")),
         "of": NumberColumn("Tested on it", help="Of the models with errors that are counted."),

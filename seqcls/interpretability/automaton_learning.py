@@ -99,7 +99,6 @@ def shortest_difference(one: Automaton, other: Automaton, *, empty: bool = True)
 
     Args:
         one: over the same letters as the other.
-        empty: whether the empty string counts.
     """
     start = (one.start, other.start)
     reached: dict[tuple[int, int], Letters] = {start: ()}

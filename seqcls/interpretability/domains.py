@@ -52,11 +52,7 @@ def strings_of_length(num_letters: int, length: int) -> Iterator[TokenStrings]:
 
 
 def all_strings(num_letters: int, max_length: int, *, empty: bool) -> Iterator[TokenStrings]:
-    """All strings up to a length, the shortest first, those of one length at a time.
-
-    Args:
-        empty: whether the empty string is one of them.
-    """
+    """All strings up to a length, the shortest first, those of one length at a time."""
     for length in range(0 if empty else 1, max_length + 1):
         yield from strings_of_length(num_letters, length)
 
@@ -168,7 +164,6 @@ def multisets_of(
     """The multisets that stand for all strings of a problem's language, up to a length.
 
     Args:
-        problem: of a language in which letter counts decide.
         max_length: the longest test string's if not given.
     """
     length = problem.test.lengths[-1] if max_length is None else max_length
@@ -216,11 +211,7 @@ def sampled_strings(problem: Problem, sample: int) -> DistinctStrings:
 
 
 def ask_tested(model: TrainedModel, wrong: Sequence[str]) -> tuple[TriedStrings, list[str]]:
-    """The strings that the model was tested on, and their texts.
-
-    Args:
-        wrong: all of them that it misclassifies.
-    """
+    """The strings that the model was tested on, and their texts."""
     test, failing = tested_strings(model.problem), set(wrong)
     fails = np.array([text in failing for text in test.texts], dtype=bool)
     return TriedStrings(test.strings, test.occurrences, test.labels, fails), test.texts

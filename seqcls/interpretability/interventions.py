@@ -318,7 +318,7 @@ def _distance(x: Float[np.ndarray, " head_size"], y: Float[np.ndarray, " head_si
 # What makes a model fail, summed up over its errors.
 
 MOST_ERRORS = 300
-"""Errors that are looked at, which takes a fraction of a second; of more, evenly picked ones."""
+"""Errors that are looked at, which takes a fraction of a second: some of them if there are more."""
 
 
 @dataclass(frozen=True)

@@ -90,7 +90,9 @@ def delta_debug(string: Letters, fail: Fail) -> Letters:
     """A part of a failing string that fails, while with any single token less it does not."""
     parts = 2
     while string:
-        pieces = _pieces(string, min(parts, len(string)))
+        number = min(parts, len(string))
+        ends = [len(string) * part // number for part in range(number + 1)]
+        pieces = [string[start:end] for start, end in pairwise(ends)]
         part = _first(fail, [piece for piece in pieces if len(piece) < len(string)])
         if part is not None:
             string, parts = part, 2
@@ -130,11 +132,6 @@ def shortest_failing(model: TrainedModel, limit: int = MAX_STRINGS) -> Shortest:
             failing.extend(strings.letters[wrong, :tokens])
     shown = tuple(model.answer(tuple(row.tolist())) for row in failing[:MAX_SHOWN])
     return Shortest(shown, len(failing), length, longest, tried)
-
-
-def _pieces(string: Letters, parts: int) -> list[Letters]:
-    ends = [len(string) * part // parts for part in range(parts + 1)]
-    return [string[start:end] for start, end in pairwise(ends)]
 
 
 def _without_each(pieces: Sequence[Letters]) -> Iterator[Letters]:
@@ -210,7 +207,6 @@ def nearest_right(
         known: only strings whose label or target is known. Of a file, any other will do without it:
             nobody knows that it is answered wrongly.
         max_edits: 1 or 2.
-        max_tried: after so many strings the search is given up.
     """
     start = tuple(letters)
     was = model.ask_all([start]).predicted[0]

@@ -1,6 +1,6 @@
 """Families, proofs, explanations and what was not learned in plain sentences."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from string import ascii_lowercase
 
@@ -195,9 +195,16 @@ MOST_LETTERS = 4
 """Letters of each head that are; all are in the data."""
 
 
-def explanation_text(explanation: Explanation) -> tuple[str, ...]:
-    """What was found, most important first."""
-    said = [_answer(explanation)]
+def explanation_text(
+    explanation: Explanation, display: Callable[[str], str] = str
+) -> tuple[str, ...]:
+    """What was found, most important first.
+
+    Args:
+        explanation: of a string.
+        display: how the tokenizer shows strings.
+    """
+    said = [_answer(explanation, display(explanation.string) or "The empty string")]
     if explanation.mechanism is not None and any(explanation.counts):
         said.append(_mechanism(explanation, explanation.mechanism))
     said += [_head(explanation, head) for head in _relevant(explanation)]
@@ -206,19 +213,17 @@ def explanation_text(explanation: Explanation) -> tuple[str, ...]:
     said += _no_part(explanation)
     if explanation.smallest is not None and explanation.smallest.string != explanation.string:
         said.append(
-            f"The smallest part that still fails is {_name_string(explanation.smallest.string)} "
-            "(logit "
+            f"The smallest part that still fails is {display(explanation.smallest.string)} (logit "
             f"{number(explanation.smallest.logit)}): with fewer of any one letter it is right."
         )
     return tuple(said)
 
 
-def _answer(explanation: Explanation) -> str:
+def _answer(explanation: Explanation, string: str) -> str:
     is_, said = sign(explanation.label), sign(explanation.logit > 0)
     numbers = f"(logit {number(explanation.logit)}, probability {explanation.probability:.3g})"
     if explanation.error is None:
-        return f"{_name_string(explanation.string)} is {is_}, and the model agrees {numbers}."
-    string = _name_string(explanation.string)
+        return f"{string} is {is_}, and the model agrees {numbers}."
     return f"{string} is {is_}, but the model predicts {said} {numbers}: a {explanation.error}."
 
 
@@ -356,10 +361,6 @@ def _values(value: tuple[float, ...]) -> str:
     return numbers if len(value) == 1 else f"({numbers})"
 
 
-def _name_string(string: str) -> str:
-    return string or "The empty string"
-
-
 # How it shows that a model has not learned the lengths that it was trained on.
 
 STILL_FALLS = 0.98
@@ -374,7 +375,6 @@ def not_learned_text(
 
     Args:
         counts: strings of trained lengths, and which of them it gets wrong.
-        words: what its strings are called.
         train_losses: one for each epoch; none where they are not known.
         kept_epoch: counted from 1.
     """

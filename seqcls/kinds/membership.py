@@ -50,7 +50,6 @@ class OneAnswer(Kind):
         """The answers that outputs stand for; where no target is known, any is right.
 
         Args:
-            outputs: of the head, for all of them.
             places: tokens that the model has places for.
         """
         readable = questions.strings.lengths <= places

@@ -384,10 +384,7 @@ def _answers(
 
     Args:
         known: those that it is asked about whose targets are known.
-        scored: what teacher forcing says of them.
         wrong: those of them that are answered wrongly, in their order.
-        unknown: inputs whose targets nobody knows.
-        written: the outputs for them.
     """
     outputs = letter_rows([each.output for each in wrong.values()])
     others = letter_rows([_letters_of(output) for output in written])

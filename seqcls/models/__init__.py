@@ -262,7 +262,6 @@ def check_network(config: NetworkConfig, longest: Mapping[str, int]) -> None:
     """Refuses a network that cannot be, or that cannot read what it must.
 
     Args:
-        config: the network, of an architecture and positions that there are.
         longest: tokens of the longest string of `train`, `validation` and `test`.
 
     Raises:

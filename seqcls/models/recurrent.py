@@ -134,7 +134,6 @@ class GRUCell(Cell):
 
     @staticmethod
     def kernel(states: Tensor, start: Tensor, weights: list[Tensor], settings: Settings) -> Tensor:
-        """Computes all states as `RNNCell.kernel` does."""
         return torch.gru(states, start, weights, *settings)[0]
 
 
@@ -154,7 +153,6 @@ class LSTMCell(Cell):
 
     @staticmethod
     def kernel(states: Tensor, start: Tensor, weights: list[Tensor], settings: Settings) -> Tensor:
-        """Computes all states as `RNNCell.kernel` does."""
         return torch.lstm(states, (start, start), weights, *settings)[0]
 
 

@@ -193,10 +193,6 @@ def step_through(
     """Reads one token more of each string, at the cost of one, however many were before.
 
     Args:
-        model: its embedding and its head are asked.
-        body: the blocks.
-        tokens: one of each string.
-        kept: of the tokens before.
         crossed: the states after a block's attention to another stream, where there is one: of the
             block's number, itself, and the states before.
     """
@@ -255,10 +251,7 @@ def cache_keys(
     """Keys and values of every block, with room for so many more tokens.
 
     Args:
-        model: whose blocks they are.
-        kept: its recorded states.
         attention: the name of the attention in them, with `{}` for the block's number.
-        most_tokens: in tokens.
     """
     blocks = range(model.config.num_blocks)
     keys, values = (

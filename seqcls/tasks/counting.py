@@ -93,7 +93,6 @@ class Counting(OfCounts, DrawnInBulk):
         return letters
 
     def describe(self) -> str:
-        """The language in one sentence."""
         formula = " ".join(self.formula.split())
         tokens = Tokenizer(self.alphabet).spell(range(len(self.alphabet)))
         return (

@@ -22,7 +22,6 @@ class First(Language):
 
     @property
     def automaton(self) -> Automaton:
-        """The minimal automaton."""
         return Automaton(np.array([[2, 1], [1, 1], [2, 2]]), np.array([False, True, False]))
 
     def accepts(self, text: str) -> bool:
@@ -93,7 +92,6 @@ class Repeat01(Language):
 
     @property
     def automaton(self) -> Automaton:
-        """The minimal automaton."""
         return Automaton(np.array([[1, 2], [2, 0], [2, 2]]), np.array([True, False, False]))
 
     def accepts(self, text: str) -> bool:

@@ -79,7 +79,6 @@ class ContainsAll(OfCounts, DrawnInBulk):
         return self.automaton.draw(rng, lengths, positive)
 
     def describe(self) -> str:
-        """The language in one sentence."""
         letters = [f"at least one {letter}" for letter in self.required_letters]
         return f"Strings with {' and '.join(letters)} are positive."
 
@@ -136,7 +135,6 @@ class Parity(OfCounts, Language):
 
     @property
     def automaton(self) -> Automaton:
-        """The minimal automaton."""
         return Automaton(np.array([[0, 1], [1, 0]]), np.array([False, True]))
 
     def accepts(self, text: str) -> bool:

@@ -95,7 +95,6 @@ class Transduction(ABC):
         """Numbers of places, which tokens that belong together share (Cho et al. 2024).
 
         Args:
-            input_letters: of an input.
             target_letters: of its target, or of what has been written of an output; only their
                 number counts, so that a place is known before its token.
 

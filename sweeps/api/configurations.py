@@ -249,7 +249,6 @@ def value_of(field: str, text: str, said: str | Parameter) -> Any:
     """A value of a field, from text.
 
     Args:
-        field: of the configuration.
         said: where it was written, which messages begin with.
 
     Raises:

@@ -76,7 +76,6 @@ def perturb(store: Store, run_ids: Sequence[int], times: int = TIMES) -> None:
     """Trains finished runs again with other rounding, and stores the results.
 
     Args:
-        store: the database, open for writing.
         times: how often each is trained again from moved values, all together in one group.
 
     Raises:
@@ -157,7 +156,6 @@ def attribute(store: Store, run_ids: Sequence[int], sample: int = SAMPLE) -> int
     """Attributes the errors of finished runs and stores the causes, where not stored already.
 
     Args:
-        store: the database, open for writing.
         sample: errors of each that are looked at, spread evenly from the shortest to the longest.
 
     Returns:
@@ -207,7 +205,6 @@ def causes_of(
 
     Args:
         wrong: its misclassified test strings, the shortest first, each as often as it occurs.
-        sample: how many of them to look at.
         learned_at: the accuracy on trained lengths from which on a run has learned.
     """
     # Imported where it is used: PyTorch takes a second or two to load.

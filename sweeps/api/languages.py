@@ -8,8 +8,11 @@ import pandas as pd
 
 from seqcls.config import RunConfig
 from seqcls.errors import ConfigError, Parameter
+from seqcls.fields import language_fields
 from seqcls.interpretability.wording import percent, percents
 from seqcls.text import nearest
+from seqcls.theory.classes import class_names
+from seqcls.theory.predictions import theory_of
 from sweeps.api.configurations import view_of
 from sweeps.results import BORDER_SHARES
 from sweeps.statistics.differences import without_unread
@@ -93,7 +96,6 @@ def populations(
     """How many languages are learned, and generalized on, over all that are alike but for them.
 
     Args:
-        store: the database.
         sweep: only of this sweep, or these.
         by: the settings that tell populations apart; else the fewest that do, the class of the
             languages (`language_class`) first.
@@ -130,17 +132,24 @@ def populations_of(store: Store, view: View, by: tuple[str, ...] = ()) -> Popula
 def with_classes(
     store: Store, settings: pd.DataFrame, configs: Mapping[int, RunConfig]
 ) -> pd.DataFrame:
-    """Settings with the class of every language: of one in a file, as the file's name says it.
+    """Settings of configurations with the class of every language, where they differ in it."""
+    classes = classes_of(store, configs).reindex(settings.index)
+    return settings.assign(**{CLASS: classes}) if classes.nunique() > 1 else settings
 
-    Args:
-        settings: those of configurations, indexed by their ids.
+
+def classes_of(store: Store, configs: Mapping[int, RunConfig]) -> "pd.Series[Any]":
+    """The class of the language of each configuration, by id; missing where it is not decided.
+
+    It is what the configuration names, else what the name of a file says, else what is decided.
     """
     named = {digest: class_named(name) for digest, name in stored_datasets(store).items()}
-    found = {x: named.get(config.dataset) for x, config in configs.items()}
-    if not any(found.values()):
-        return settings
-    own = settings.get(CLASS, pd.Series(dtype=object))
-    return settings.assign(**{CLASS: own.combine_first(pd.Series(found, dtype=object))})
+    found = {
+        x: config.language_class
+        if CLASS in language_fields(config.task)
+        else named.get(config.dataset) or class_names(theory_of(dict(config)).language)
+        for x, config in configs.items()
+    }
+    return pd.Series(found, dtype=object)
 
 
 def _accuracies(store: Store, models: pd.DataFrame, by: list[str]) -> pd.DataFrame:

@@ -7,17 +7,19 @@ in which two configurations differ stands in both names, and what tells nothing 
 """
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
-from seqcls.config import ABOUT, RunConfig, default_fields
+from seqcls.config import ABOUT, IMPORTED, RunConfig, default_fields
+from seqcls.errors import SeqclsError
 from seqcls.fields import fields_unread
 from seqcls.imported import MODEL, PREFIX, fields_known, in_columns
-from seqcls.problem import obstacle_of
+from seqcls.problem import with_samplers
 from sweeps.store.databases.engine import Store
 from sweeps.store.reads.overview import dataset_names
 from sweeps.store.reads.queries import configs
 
-MOST = 40
+MOST = 46
 """Characters from which on a name leaves out defaults that it can do without."""
 
 MOST_OF_VALUE = 40
@@ -38,7 +40,10 @@ WORDS: Mapping[str, Any] = {
         "gru": "GRU", "lstm": "LSTM", "slstm": "sLSTM", "deltanet": "DeltaNet", "mamba": "Mamba",
         "recurrent_attention": "recurrent encoder-decoder",
     },
-    "positions": {"none": "no positions", "alibi": "ALiBi", "fire": "FIRE", "": "{} positions"},
+    "positions": {
+        "none": "no positions", "alibi": "ALiBi", "fire": "FIRE", "learned": "learned positions",
+        "": "{}",
+    },
     "hidden_size": {"": "width {}"},
     "num_attention_heads": {0: "no attention", 1: "1 head", "": "{} heads"},
     "attention_head_size": {"": "heads of {}"},
@@ -105,11 +110,20 @@ def settings_read(
     order = sorted({x for row in rows for x in row} - {"imported", "plugins"}, key=_place)
     found = {}
     for (config_id, config), row in zip(shown.items(), rows, strict=True):
-        unread = fields_unread(config) if obstacle_of(config) is None else frozenset[str]()
+        unread = frozenset[str]()
+        with suppress(SeqclsError):  # Of a part that is not here nobody knows what it reads.
+            unread = fields_unread(config)
         row["dataset"] = (datasets or {}).get(row["dataset"], row["dataset"])
         read = (x for x in order if x not in unread and row.get(x) is not None)
         found[config_id] = {x: row[x] for x in read}
     return found
+
+
+def settings_changed(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Those of the settings that a configuration reads that are not usual for its task."""
+    parts = {x: settings[x] for x in ("task", "architecture") if x in settings}
+    usual = dict(RunConfig.from_mapping(with_samplers(parts)))
+    return {x: y for x, y in settings.items() if x in parts or y != usual.get(x)}
 
 
 def _place(field: str) -> tuple[Any, ...]:
@@ -123,6 +137,11 @@ def _place(field: str) -> tuple[Any, ...]:
         return 0, about.place, field
     # What reads other settings comes before these.
     return 2 + _ORDER.index(about.group), not field.endswith("_sampler"), about.place
+
+
+def settings_of(store: Store, config_ids: Sequence[int]) -> dict[int, dict[str, Any]]:
+    """The settings that stored configurations read, as `settings_read` has them."""
+    return settings_read(configs(store, list(config_ids)), dataset_names(store))
 
 
 def names_of(store: Store, config_ids: Sequence[int]) -> dict[int, str]:
@@ -175,11 +194,8 @@ def _telling(settings: Mapping[str, Any]) -> list[str]:
     return [
         name
         for name, value in settings.items()
-        if name in ("task", *FIRST, *ALONE)
-        or (
-            (_place(name)[0] == 0 and value != defaults[name])
-            and not (name == "architecture" and MODEL in settings)
-        )
+        if (name in ("task", *FIRST, *ALONE) and value != IMPORTED)
+        or (_place(name)[0] == 0 and value != defaults[name])
     ]
 
 

@@ -56,15 +56,9 @@ def stored_runs(
 ) -> pd.DataFrame:
     """Runs, their results and configurations as they are stored, and what is predicted of them.
 
-    And what the best shortcut reader reaches on the same test.
+    And what the best shortcut reader reaches on the same test. Asked like `runs`.
 
     Args:
-        sweeps: as for `sweeps.api.configurations.view_of`, and so on.
-        model_seeds: likewise.
-        failing: likewise.
-        outcomes: likewise.
-        learned_at: likewise.
-        below: likewise.
         fields: values that columns must have: fields of the configuration, or results.
         conditions: likewise, as a user writes them: `hidden_size=16`, `model_seed=0`.
 
@@ -173,17 +167,15 @@ def runs(
     """One row a run: its results, `accuracy` in [0, 1] and its configuration.
 
     `outcome` is what a run has come to: not learned, fails beyond, generalizes or not known;
-    `accuracy_within` and `accuracy_beyond` are those on trained and on longer lengths.
-    `predicted` is what theory says of the language and the network: can, cannot or not known;
-    `shortcut_within` and `shortcut_beyond` what the best shortcut reader reaches on the same test,
-    on strings of trained lengths and on others; missing where none was asked. Where a test has
-    border pairs, `random_within`, `border_within`, `random_beyond` and `border_beyond` are the
-    accuracies on its random strings and on those of the pairs, of trained and of longer lengths.
-    What is asked for most stands first: the run, its results, the settings that differ. Times are
-    timestamps in UTC.
+    `accuracy_within` and `accuracy_beyond` are those on trained and on longer lengths. `predicted`
+    is what theory says of the language and the network: can, cannot or not known; `shortcut_within`
+    and `shortcut_beyond` what the best shortcut reader reaches on the same test, on strings of
+    trained lengths and on others; missing where none was asked. Where a test has border pairs,
+    `random_within`, `border_within`, `random_beyond` and `border_beyond` are the accuracies on its
+    random strings and on those of the pairs, of trained and of longer lengths. What is asked for
+    most stands first: the run, its results, the settings that differ. Times are timestamps in UTC.
 
     Args:
-        store: the database.
         sweep: only this sweep's, or these sweeps'.
         model_seeds: only this, or these; all where it is empty.
         failing: only runs whose accuracy is below `below`.
@@ -261,7 +253,6 @@ def errors_of_run(store: Store, run: int | str, sort: str = "length") -> pd.Data
     """A finished run's misclassified test strings, with the kind of each error.
 
     Args:
-        store: the database.
         run: its id, or its sweep and model seed, as `heads/2`.
         sort: `length`, `string`, `logit` or `occurrences`; the smallest first.
 
@@ -286,7 +277,6 @@ def causes(store: Store, sweep: str, sample: int = SAMPLE, **chosen: Any) -> pd.
     """Why the failing runs of a sweep fail: as stored, or else found and stored.
 
     Args:
-        store: the database.
         sweep: its name.
         sample: errors of each run that are looked at.
         chosen: which of its runs, as for `sweeps.api.configurations.view_of`: `below=0.9`.
@@ -342,7 +332,6 @@ def sensitive(store: Store, runs: Runs = (), times: int = failures.TIMES) -> pd.
     """Which runs hang on rounding: trained again with other rounding where that is not stored.
 
     Args:
-        store: the database.
         runs: runs, or sweeps, whose finished runs are meant; all that are stored where it is empty.
             A whole number is a run's id, whatever sweeps are called.
         times: how often each is trained again from initial values moved by one unit in the last

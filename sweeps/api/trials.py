@@ -340,15 +340,11 @@ def trial_spec(config: RunConfig, suggestion: Suggestion, seeds: Sequence[int]) 
     )
 
 
-def all_spec(config: RunConfig, tried: Sequence[RemedyTrial]) -> SweepSpec:
-    """One sweep that tries all of these, with the same seeds.
-
-    Args:
-        tried: at least one.
-    """
+def all_spec(run_id: int, config: RunConfig, tried: Sequence[RemedyTrial]) -> SweepSpec:
+    """One sweep that tries all remedies of a model, with the same seeds."""
     return parse_spec(
         {
-            "name": f"remedies for {config.key[:8]}",
+            "name": f"remedies for model {run_id}",
             "description": "; ".join(trial.suggestion.text for trial in tried),
             "model_seeds": list(tried[0].spec.model_seeds),
             **tables_of([change_fields(config, x.suggestion.fields) for x in tried]),

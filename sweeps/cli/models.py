@@ -52,7 +52,7 @@ def engines(
     """Say which engine trains each configuration of a specification, and why."""
     look = TableOptions(wide, columns)
     frame = api.engines(spec, engine, device, api.existing(db))
-    for name in frame.columns.difference(["sweep", "engine", "reason"]):
+    for name in frame.columns.difference(["configuration", "sweep", "engine", "reason"]):
         frame[name] = frame[name].map(toml_value, na_action="ignore")
     print_table(frame, count(len(frame), "configuration"), look)
 
@@ -175,6 +175,7 @@ def runs(
     """List runs with their results and outcomes."""
     from seqcls.imported import MODEL
     from seqcls.theory.table import NOT_KNOWN
+    from sweeps.api.naming import names_of
     from sweeps.api.overlaps import trained_on
     from sweeps.api.results import call_datasets, stored_runs
     from sweeps.results import BORDER_SHARES, differing_fields, solved_or_none
@@ -187,8 +188,10 @@ def runs(
         return
     frame["dataset"] = call_datasets(store, frame["dataset"])
     # In the order of their weight: a narrow terminal leaves the last out.
-    first = ["id", "sweeps", "model_seed", "outcome", "accuracy", "fp", "fn", "solved_length"]
+    first = ["id", "model_seed", "outcome", "accuracy", "fp", "fn", "solved_length", "sweeps"]
     shown = frame[first].copy()
+    named = names_of(store, frame["config_id"].unique().tolist())
+    shown.insert(0, "configuration", frame["config_id"].map(named))
     shortest = api.shortest_tested(store, set(frame["config_id"]))
     solved = solved_or_none(frame["solved_length"], frame["config_id"].map(shortest).fillna(-1))
     none = frame["solved_length"].notna() & solved.isna()
@@ -198,9 +201,9 @@ def runs(
     shown["outcome"] = shown["outcome"].fillna("")
     shown["accuracy"] = [_percent(value) for value in shown["accuracy"]]
     if (frame["state"] != api.RunState.DONE).any():
-        shown.insert(3, "state", frame["state"])
-    named = [MODEL] if MODEL in frame else []
-    for name in dict.fromkeys([*named, *differing_fields(frame)]):
+        shown.insert(4, "state", frame["state"])
+    foreign = [MODEL] if MODEL in frame else []
+    for name in dict.fromkeys([*foreign, *differing_fields(frame)]):
         shown[name] = frame[name].map(toml_value, na_action="ignore")
     if (frame["predicted"] != NOT_KNOWN).any():
         shown["predicted"] = frame["predicted"]
@@ -276,7 +279,8 @@ def errors(
     columns: Columns = None,
 ) -> None:
     """List the test strings that a run gets wrong, the shortest first."""
-    from sweeps.api.presentation import display_strings, words_of
+    from sweeps.api.presentation import border_sentence, display_strings, words_of
+    from sweeps.api.reading import View, border_accuracies
 
     store = open_database(db)
     frame = api.errors_of_run(store, run, sort)
@@ -304,6 +308,8 @@ def errors(
         shares = zip(ways["drawn"], ways["accuracy"], strict=True)
         told = ", ".join(f"{way} {_percent(share)}" for way, share in shares)
         say(f"accuracy by how strings were drawn: {told}")
+    if said := border_sentence(border_accuracies(store.reader(), View(run_ids=(run_id,)))):
+        say(said)
 
 
 def predict(

@@ -71,11 +71,13 @@ Columns = Annotated[
     str | None,
     typer.Option(help="These columns, separated by commas.", show_default="as many as fit"),
 ]
+LEARNED_AT = 0.99
+"""That of `sweeps.results`, whose import `seqcls --help` does not wait for."""
+
 LearnedAt = Annotated[
-    float | None,
+    float,
     typer.Option(
-        help="The accuracy on strings of trained lengths from which on a run has learned.",
-        show_default="0.99",
+        help="The accuracy on strings of trained lengths from which on a run has learned."
     ),
 ]
 Below = Annotated[
@@ -109,7 +111,7 @@ def _choose(
             "'not known'; repeatable.",
         ),
     ] = None,
-    learned_at: LearnedAt = None,
+    learned_at: LearnedAt = LEARNED_AT,
     below: Below = 1.0,
     conditions: Annotated[
         list[str] | None,
@@ -127,12 +129,13 @@ def filtered(command: Callable[..., None]) -> Callable[..., None]:
     """
     own = {name: x for name, x in signature(command).parameters.items() if name != "chosen"}
     options = signature(_choose).parameters
-    options = {name: x for name, x in options.items() if name not in own}
+    named = {*own, *(("sweeps",) if "sweep" in own else ())}
+    options = {name: x for name, x in options.items() if name not in named}
 
     @wraps(command)
     def with_options(**given: Any) -> None:
-        named = {name: given.pop(name) for name in options}
-        command(**given, chosen={name: x for name, x in named.items() if x is not None})
+        chosen = {name: given.pop(name) for name in options}
+        command(**given, chosen={name: x for name, x in chosen.items() if x is not None})
 
     parameters = [x.replace(kind=Argument.KEYWORD_ONLY) for x in (*own.values(), *options.values())]
     with_options.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
@@ -184,6 +187,7 @@ Dask = Annotated[
         show_default="this machine",
     ),
 ]
+SweepName = Annotated[str, typer.Argument(help="The name of a sweep.", show_default=False)]
 SweepNames = Annotated[list[str], typer.Argument(help="Names of sweeps.", show_default=False)]
 OptionalSweepNames = Annotated[
     list[str] | None, typer.Argument(help="Names of sweeps.", show_default="all")

@@ -13,6 +13,7 @@ from seqcls.errors import ConfigError
 from sweeps import api
 from sweeps.cli.parameters import (
     INTERRUPTED,
+    LEARNED_AT,
     RUNS_FAILED,
     RUNS_LEFT,
     AsJson,
@@ -26,6 +27,7 @@ from sweeps.cli.parameters import (
     OptionalSweepNames,
     Precision,
     Spec,
+    SweepName,
     SweepNames,
     Wide,
     Workers,
@@ -160,7 +162,7 @@ def status(
     sweeps: OptionalSweepNames = None,
     db: Db = None,
     watch: Annotated[bool, typer.Option("--watch", help="Refresh until all are done.")] = False,
-    learned_at: LearnedAt = None,
+    learned_at: LearnedAt = LEARNED_AT,
     below: Below = 1.0,
     as_json: AsJson = False,
     wide: Wide = False,
@@ -170,7 +172,6 @@ def status(
     from rich.console import Console
     from rich.live import Live
 
-    at = {} if learned_at is None else {"learned_at": learned_at}
     sweeps = sweeps or []
     look = TableOptions(wide, columns)
     if watch and as_json:
@@ -182,7 +183,9 @@ def status(
             print_json(_frame(progress))
         else:
             print_table(_frame(progress)[WEIGHT], _title(store, progress), look)
-            _say_outcomes(store, [sweep.name for sweep in progress], below=below, **at)
+            _say_outcomes(
+                store, [sweep.name for sweep in progress], learned_at=learned_at, below=below
+            )
             _say_orphaned(progress)
         raise typer.Exit(_exit_status(progress))
     with Live(console=Console(), refresh_per_second=4) as live:
@@ -194,7 +197,7 @@ def status(
             # One that is deleted meanwhile is no longer told of.
             every = retry_lost(partial(api.status, store))
             progress = [x for x in every if not sweeps or x.name in sweeps]
-    _say_outcomes(store, [sweep.name for sweep in progress], below=below, **at)
+    _say_outcomes(store, [sweep.name for sweep in progress], learned_at=learned_at, below=below)
     raise typer.Exit(_exit_status(progress))
 
 
@@ -233,7 +236,7 @@ def retry(sweeps: SweepNames, db: Db = None) -> None:
 
 @app.command(rich_help_panel=PANEL, epilog="Example: seqcls more heads --budget 4x")
 def more(
-    sweep: Annotated[str, typer.Argument(help="The name of a sweep.", show_default=False)],
+    sweep: SweepName,
     budget: Annotated[
         str,
         typer.Option(
@@ -241,7 +244,7 @@ def more(
             show_default=False,
         ),
     ],
-    learned_at: LearnedAt = None,
+    learned_at: LearnedAt = LEARNED_AT,
     name: Annotated[
         str | None, typer.Option(help="The new sweep's name.", show_default="SWEEP-BUDGET")
     ] = None,
@@ -254,9 +257,7 @@ def more(
 ) -> None:
     """Train those seeds of a sweep that have not learned with a larger budget, as a new sweep."""
     from sweeps.api.budgets import more_training
-    from sweeps.results import LEARNED_AT
 
-    learned_at = LEARNED_AT if learned_at is None else learned_at
     how = _how(workers, engine, device, dask)
     asked = more_training(open_database(db), sweep, budget, learned_at=learned_at, name=name)
     for sentence in asked.sentences(sweep):
@@ -271,7 +272,7 @@ def more(
 
 @app.command(rich_help_panel=PANEL, epilog="Example: seqcls seeds heads --until 'share ± 10 %'")
 def seeds(
-    sweep: Annotated[str, typer.Argument(help="The name of a sweep.", show_default=False)],
+    sweep: SweepName,
     until: Annotated[
         str,
         typer.Option(
@@ -309,7 +310,7 @@ def seeds(
 
 @app.command(rich_help_panel=PANEL, epilog="Example: seqcls delete heads --yes")
 def delete(
-    sweep: Annotated[str, typer.Argument(help="The name of a sweep.", show_default=False)],
+    sweep: SweepName,
     db: Db = None,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Don't ask for confirmation.")] = False,
 ) -> None:

@@ -18,7 +18,9 @@ from seqcls.problem import obstacle_of
 from sweeps.statistics.intervals import (
     CONFIDENCE,
     FEWEST,
+    MOST_AT_ONCE,
     RESAMPLES,
+    TAIL,
     ConfidenceInterval,
     PairTable,
     newcombe,
@@ -27,9 +29,6 @@ from sweeps.statistics.intervals import (
 
 MOST_KEPT = 100
 """Seeds whose draws are kept for other configurations of the same: 400 kB, of 64 such sets."""
-
-MOST_AT_ONCE = 500_000
-"""Numbers of draws in memory at a time: those of 20,000 seeds would take 320 MB."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,8 +106,7 @@ def median_difference(a: Sequence[Outcomes], b: Sequence[Outcomes]) -> Confidenc
     if min(len(x.seeds) for x in (*a, *b)) < FEWEST:
         return ConfidenceInterval(value, np.nan, np.nan)
     first, second = (np.mean([x.medians for x in side], axis=0) for side in (a, b))
-    outside = (1 - CONFIDENCE) / 2
-    low, high = np.quantile(first - second, [outside, 1 - outside])
+    low, high = np.quantile(first - second, [TAIL, 1 - TAIL])
     return ConfidenceInterval(value, float(low), float(high))
 
 
@@ -358,7 +356,6 @@ def importance(
             of the measure.
         settings: a column a setting, indexed by config_id; those of one value are left out, and
             configurations where one is missing have no part in it.
-        measure: what the seeds of a configuration are summed up by.
 
     Returns:
         One row a setting, the one that moves most first: fields (its name; several, where they

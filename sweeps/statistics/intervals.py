@@ -15,6 +15,8 @@ from sweeps.results import Outcome
 
 CONFIDENCE = 0.95
 
+TAIL = (1 - CONFIDENCE) / 2
+"""What is left on either side."""
 
 _Z = NormalDist().inv_cdf((1 + CONFIDENCE) / 2)
 
@@ -219,8 +221,7 @@ def intervals_of(members: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
 def _intervals(members: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     """Low and high of each row of sorted members, of shape (row, 2)."""
     drawn = members[:, _middle_ranks(members.shape[1])].mean(axis=2)
-    outside = (1 - CONFIDENCE) / 2
-    low, high = np.quantile(drawn, [outside, 1 - outside], axis=1)
+    low, high = np.quantile(drawn, [TAIL, 1 - TAIL], axis=1)
     return np.stack([low, high], axis=1)
 
 

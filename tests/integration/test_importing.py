@@ -141,7 +141,7 @@ def test_every_page_shows_both(both: Store, page: str, monkeypatch: pytest.Monke
 
 
 NEED_WEIGHTS = (
-    "predict 3 ab", "states 3 ab", "ablate 3", "minimal 3", "rules 3", "family 3 <ab>{n}",
+    "predict 3 b", "states 3 ab", "ablate 3", "minimal 3", "rules 3", "family 3 <ab>{n}",
     "figures 3 ab -o figures", "causes theirs", "remedies 3", "explain 3 ab", "verdict 3",
     "automaton 3", "sensitive theirs", "patch 3 ab --source bb",
 )  # fmt: skip
@@ -149,8 +149,32 @@ NEED_NONE = (
     "runs", "runs --json", "errors 3", "compare ours theirs:config.d_model=64",
     "report theirs --out report.html", "report ours --out ours.html", "verify", "export out",
     "export parquet --format parquet", "export answers --format jsonl", "status", "causes ours",
-    "predict 1 ab", "site pages",
+    "predict 1 ab", "predict 3 ab", "site pages",
 )  # fmt: skip
+
+
+def test_an_imported_run_is_asked_about_its_test_strings(
+    both: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answers = api.predict(both, 3, [STRINGS[number] for number in TESTED[:4]])
+    labels = [bool(STRINGS[number].count("a") % 2) for number in TESTED[:4]]
+    assert answers["label"].tolist() == labels
+    wrong = {row["string"] for row in api.errors(both, [3]).to_dict("records")}
+    said_ = [label ^ (STRINGS[x] in wrong) for x, label in zip(TESTED, labels, strict=False)]
+    assert answers["predicted"].tolist() == said_
+    shown = open_app(monkeypatch, str(both.path), "model", run="3")
+    assert any("predicted" in x.value and len(x.value) for x in shown.dataframe)
+
+
+def test_a_page_on_an_imported_sweep_offers_no_training(
+    both: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = [sweep.name for sweep in api.status(both)]
+    page = open_app(monkeypatch, str(both.path), "sweeps", sweep_id=str(names.index("theirs") + 1))
+    assert "Imported" in [x.value for x in page.caption]
+    assert "not yet" not in said(page)
+    assert "trains the same models" not in said(page)
+    assert not any(x.key.startswith(("more ", "edit_as_new")) for x in page.button if x.key)
 
 
 @pytest.mark.parametrize("line", NEED_WEIGHTS)

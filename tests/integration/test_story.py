@@ -118,7 +118,7 @@ def test_all_suggestions_are_launched_as_one_sweep(
     (loop,) = loops(store)
     run_id = loop.run_ids[0]
     suggested = trials(store, run_id, [loop.mechanism])
-    spec = all_spec(loop.config, suggested)
+    spec = all_spec(loop.run_ids[0], loop.config, suggested)
     assert {config.key for config in spec.configs()} == {
         config.key for each in suggested for config in each.spec.configs()
     }
@@ -127,7 +127,8 @@ def test_all_suggestions_are_launched_as_one_sweep(
     monkeypatch.setattr("dashboard.actions.launch", lambda specs, _: launched.extend(specs))
     app = open_app(monkeypatch, explained, "model", run=str(run_id))
     button = app.button(f"train_all {run_id}")
-    assert button.label == f"Train all {len(suggested)} ({8 * len(suggested)} models)"
+    every = "both" if len(suggested) == 2 else f"all {len(suggested)}"
+    assert button.label == f"Train {every} suggestions ({8 * len(suggested)} models)"
     button.click()
     rerun(app)
     assert [each.submitted for each in launched] == [spec.submitted]  # type: ignore[attr-defined]

@@ -1,4 +1,4 @@
-"""What configurations are called beside each other."""
+"""What configurations are called beside each other, and how their models were trained."""
 
 import itertools
 from collections.abc import Mapping
@@ -10,9 +10,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from seqcls.fields import fields_unread
-from seqcls.problem import configuration
+from seqcls.problem import configuration, resolve
 from sweeps import api
-from sweeps.api.naming import name_configurations, names_of, say_setting, settings_read
+from sweeps.api.naming import (
+    name_configurations,
+    names_of,
+    say_setting,
+    settings_changed,
+    settings_read,
+)
+from sweeps.api.protocols import of_run, protocol
 
 SHIPPED = Path(__file__).parents[2] / "runs.db"
 
@@ -38,7 +45,7 @@ def test_a_name_says_what_differs_the_most_telling_first() -> None:
         "parity, LSTM, 32 units",
         "parity, LSTM, 64 units",
         "parity, GRU",
-        "parity, Transformer, rotary positions",
+        "parity, Transformer, rotary",
         "parity, Transformer, no positions, learning rate 0.002",
         "parity, Transformer, no positions, learning rate 0.001",
         "majority",
@@ -105,6 +112,33 @@ def shipped() -> dict[int, str]:
 
 def test_the_reports_models_have_short_names(shipped: dict[int, str]) -> None:
     assert len({*shipped.values()}) == len(shipped) == 7
-    assert max(map(len, shipped.values())) <= 44
+    assert max(map(len, shipped.values())) <= 46
     assert shipped[6] == "width 16, 16 heads"
     assert shipped[3] == "width 2, CLS attended"
+
+
+def test_what_is_usual_for_a_task_is_no_change() -> None:
+    config = configuration({"task": "copy", "hidden_size": 16})
+    changed = settings_changed(settings_read({1: config})[1])
+    assert changed == {"task": "copy", "architecture": "transformer", "hidden_size": 16}
+
+
+def test_the_protocol_says_that_longer_strings_chose_the_epoch() -> None:
+    said = protocol(api.open_reader(str(SHIPPED)), "walkthrough/5")
+    trained, validated = (next(x for x in said if x.startswith(y)) for y in ("Tra", "Val"))
+    assert "9,984 strings of 1 to 10 tokens, new ones in every epoch" in trained
+    assert "960 strings of 1 to 50 tokens" in validated
+    assert "(50 tokens against 10), so strings beyond trained lengths had a part" in validated
+    assert "30 epochs (4,680 steps) at the latest" in " ".join(said)
+    assert "epoch 8 was kept" in said[-1]
+
+
+def test_the_protocol_says_that_training_ended_when_all_was_right() -> None:
+    row = {"model_seed": 1, "epochs": 12, "best_epoch": 12, "best_validation_loss": 9.0}
+    row |= {"tested": None, "finished_at": None}
+    fields = {"task": "parity", "stop_when_right": True, "min_validation_loss": 0.0}
+    problem = resolve(configuration(fields))
+    (said,) = of_run(problem, row, None)
+    assert said.endswith("the first at which all validation strings of trained lengths were right.")
+    (said,) = of_run(problem, row | {"best_epoch": 7}, None)
+    assert "epoch 7 was kept, of the lowest loss on the validation strings" in said

@@ -113,7 +113,6 @@ def some_batches(strings: Batches, first: int, last: int | None) -> Batches:
     Args:
         strings: arrays that have tiles or groups of strings as their first axis, and after them
             the number of the first tile or group after each batch.
-        first: the batch to begin with.
         last: the batch to end before; None for all.
     """
     if first == 0 and last is None:
@@ -288,7 +287,6 @@ class CompiledEngine(ABC):
     """What is said before a part is compiled for a precision."""
 
     def obstacle(self, problem: Problem, device: str) -> str | None:
-        """Why it cannot train and test this; None where it can."""
         if device == "cuda":
             return "device='cuda' is no CPU"
         return self._obstacle(problem)

@@ -64,8 +64,7 @@ are written by `benchmarks.outputs`."""
 
 MOST_TOKENS = 64
 """The most tokens of an alphabet: each token type costs as much as a number of the hidden state.
-Beside the head of
-a Transformer that writes it is little."""
+Beside the head of a Transformer that writes it is little."""
 
 POSITIONS = ("none", "sinusoidal", "learned", "rotary", "alibi", "relative", *COUPLED)
 

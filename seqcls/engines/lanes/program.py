@@ -124,7 +124,6 @@ class LaneCell(ABC):
         return pack(self.slots, self.parameters.size, weights)
 
     def unpack(self, flat: Flat) -> Weights:
-        """Copies of the parameters, by name."""
         return unpack(self.network, self.slots, flat)
 
     def answer(

@@ -196,9 +196,7 @@ def in_lanes(
 
     Args:
         network: one with a learned table.
-        places: of each string.
         lanes_of_strings: each string's group's number times the lanes, and its lane.
-        groups: how many there are.
     """
     size, tokens = table_size(network), places.shape[1]
     assert size is not None

@@ -102,7 +102,6 @@ class PyTorchCounts(_TorchEngine):
     by_counts = True
 
     def obstacle(self, problem: Problem, device: str) -> str | None:
-        """Why it cannot train and test this; None where it can."""
         return problem.lacks("labels") or counts_suffice(problem.network, training=True)
 
     def _training(
@@ -131,7 +130,6 @@ class PyTorchStrings(_TorchEngine):
     by_counts = False
 
     def obstacle(self, problem: Problem, device: str) -> str | None:
-        """Why it cannot train and test this; None where it can."""
         return None
 
     def _training(

@@ -74,7 +74,8 @@ def runs(
 
     chosen = view or View()
     with store.begin() as connection:
-        ids = None if chosen == View() else _config_ids(connection, chosen)
+        of_view = select(Run.config_id).where(in_scope(chosen), condition_of(chosen)).distinct()
+        ids = None if chosen == View() else list(connection.scalars(of_view))
         known = {x: fields_known(config) for x, config in _configs(connection, ids).items()}
         query = _runs_query(chosen, fields or {}, known)
         runs = read(connection, query.order_by(Run.id))
@@ -226,11 +227,17 @@ def run_status(store: Store, run_id: int) -> RunStatus:
         return RunStatus(*connection.execute(query.where(Run.id == run_id)).one())
 
 
+def test_digest(store: Store, config_id: int) -> str | None:
+    """The digest of the strings that a configuration is tested on; None before any result."""
+    query = select(TestSetRow.digest).join(Config, Config.test_set_id == TestSetRow.id)
+    with store.begin() as connection:
+        return connection.scalar(query.where(Config.id == config_id))
+
+
 def check_done(run_id: int, state: str, error: str | None, lacks: str) -> None:
     """Refuses a run that is not done.
 
     Args:
-        error: why it failed, where it did.
         lacks: what it has not for that reason, as `has no weights`.
 
     Raises:
@@ -402,11 +409,6 @@ def config_id_of(store: Store, run_id: int) -> int:
     """The configuration of a run that exists."""
     with store.begin() as connection:
         return connection.scalars(select(Run.config_id).where(Run.id == run_id)).one()
-
-
-def _config_ids(connection: Connection, view: View) -> list[int]:
-    query = select(Run.config_id).where(in_scope(view), condition_of(view)).distinct()
-    return list(connection.scalars(query))
 
 
 def _columns(table: type[Base]) -> list[InstrumentedAttribute[Any]]:
