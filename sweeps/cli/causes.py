@@ -60,7 +60,7 @@ def causes(
         ids = stored_runs(store, (sweep,))["config_id"].unique().tolist()
         words = words_of(*api.configs(store, ids).values())
         said = words.misses.format(f"a test {words.string}")
-        say(f"no finished run of sweep {sweep!r} that is chosen {said}")
+        say(f"no finished run of sweep {sweep!r} {said if chosen['below'] >= 1 else 'fails'}")
         return
     print_table(_shown_table(store, table), f"{count(len(runs), 'failing run')} of {sweep}")
     print_table(_shown_causes(runs, stored), "by run, of the errors that were looked at")
