@@ -7,7 +7,6 @@ import streamlit as st
 
 from dashboard import data, filters, links, placement, share
 from dashboard.charts.colors import OKABE_ITO
-from dashboard.charts.legend import deduplicate_legends
 from dashboard.charts.scales import BLANK
 from dashboard.text import verbatim
 from dashboard.views import (
@@ -268,9 +267,7 @@ def _outcomes(chosen: pd.DataFrame, view: View) -> None:
     if few["judged"].any():
         told = names.names_with_settings(_ids(few), view)
         chart = placement.build(configurations.outcome_bars, few, told)
-        bars, keys = deduplicate_legends(chart)
-        placement.show_keys(keys)
-        placement.show(bars, "outcomes")
+        placement.show_under_keys(chart, "outcomes")
     if said := configurations.describe_unknown(chosen, data.models(view)):
         st.caption(said)
 
@@ -330,9 +327,8 @@ def _by_seed(chosen: pd.DataFrame, view: View, is_long: bool) -> None:
             "the best."
         )
     models, told = scores.by_seed(view, ids), _apart(chosen, names.names_with_settings(ids, view))
-    strip, keys = deduplicate_legends(placement.build(seeds.every_seed, models, told))
-    placement.show_keys(keys)
-    clicked = placement.show(strip, "every_seed", click=seeds.CLICKED_POINT)
+    strip = placement.build(seeds.every_seed, models, told)
+    clicked = placement.show_under_keys(strip, "every_seed", click=seeds.CLICKED_POINT)
     links.open_clicked(clicked, seeds.CLICKED_POINT)
     label = "Accuracy of each seed as a grid"
     place = placement.unfold(len(models), label, "seed_grid", is_long=is_long)
