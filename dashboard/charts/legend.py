@@ -126,8 +126,9 @@ def legend(colors: Mapping[str, str]) -> alt.LayerChart | alt.FacetChart:
     Args:
         colors: of each configuration, in order.
     """
-    top, height = [ROW * place for place in range(len(colors))], ROW * len(colors)
-    rows = pd.DataFrame({CONFIGURATION: list(colors), "top": top, "bottom": [x + ROW for x in top]})
+    tops, height = [ROW * place for place in range(len(colors))], ROW * len(colors)
+    bottoms = [x + ROW for x in tops]
+    rows = pd.DataFrame({CONFIGURATION: list(colors), "top": tops, "bottom": bottoms})
     color = alt.Color(
         f"{CONFIGURATION}:N",
         legend=None,

@@ -18,6 +18,7 @@ from sweeps.api import open_reader, reading
 from sweeps.api import trials as remedy_trials
 from sweeps.api.reading import View
 from sweeps.api.trials import RemedyTrial
+from sweeps.grid.spec import SweepSpec
 
 
 def fill_launch_panel(run_id: int, config: RunConfig, trial: RemedyTrial) -> None:
@@ -106,7 +107,7 @@ def _train_all(run_id: int, config: RunConfig, trials: Sequence[RemedyTrial]) ->
         f"Train {'both' if len(new) == 2 else f'all {len(new)}'} suggestions ({models:,} models)",
         key=f"train_all {run_id}",
         icon=":material/rocket_launch:",
-        on_click=actions.launch,
+        on_click=_launch,
         args=([spec], uuid.uuid4().hex),
         **control("Launches all of these suggestions as one sweep, with the same seeds."),
     )
@@ -132,3 +133,8 @@ def rounding(run_id: int) -> None:
             )
         else:
             st.caption(f"Retrained {times}, the model has the same confusion matrix each time.")
+
+
+def _launch(specs: Sequence[SweepSpec], token: str) -> None:
+    # A button's callback gives nothing.
+    actions.launch(specs, token)

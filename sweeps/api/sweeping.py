@@ -398,7 +398,8 @@ def engines(
             their digests.
 
     Returns:
-        configuration (its name), sweep, engine, the fields that are not as by default (missing where they are), reason.
+        configuration (its name), sweep, engine, the fields that are not as by default (missing
+        where they are), reason.
 
     Raises:
         SpecError: the specification cannot be read or is refused.

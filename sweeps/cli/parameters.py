@@ -128,9 +128,9 @@ def filtered(command: Callable[..., None]) -> Callable[..., None]:
     `sweeps.api.configurations.view_of` takes. One that names its sweeps itself has no `--sweep`.
     """
     own = {name: x for name, x in signature(command).parameters.items() if name != "chosen"}
-    options = signature(_choose).parameters
+    every = signature(_choose).parameters
     named = {*own, *(("sweeps",) if "sweep" in own else ())}
-    options = {name: x for name, x in options.items() if name not in named}
+    options = {name: x for name, x in every.items() if name not in named}
 
     @wraps(command)
     def with_options(**given: Any) -> None:
