@@ -2,7 +2,7 @@
 
 import json
 import textwrap
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -77,7 +77,7 @@ def readable_on(field: str) -> Any:
     return alt.when(light).then(alt.value("black")).otherwise(alt.value("white"))
 
 
-def rows(names: Sequence[str], field: str = "configuration", *, grid: bool = True) -> alt.Y:
+def rows(names: Collection[str], field: str = "configuration", *, grid: bool = True) -> alt.Y:
     """A row for each name, in this order, with a line through it or none.
 
     Names of several parts, separated by commas, stand in as many lines as the longest one needs.
@@ -161,12 +161,12 @@ def share_axis(field: str, title: str, **scale: Any) -> alt.Y:
     return alt.Y(f"{field}:Q", title=title, axis=alt.Axis(format="%"), scale=limits)
 
 
-def row_height(names: Sequence[str], least: int) -> int:
+def row_height(names: Collection[str], least: int) -> int:
     """Pixels that a row needs so that its label fits."""
     return max(least, LABEL_LINE_HEIGHT * _lines(names) + 6)
 
 
-def _lines(names: Sequence[str]) -> int:
+def _lines(names: Collection[str]) -> int:
     return max((len(break_name(name)) for name in names), default=1)
 
 

@@ -173,9 +173,9 @@ def by_seed(view: View, table: pd.DataFrame) -> Iterator[str]:
     drawable = scores.drawable(table["seeds"], MAX_ROWS, MAX_MODELS)
     ids = tuple(table["config_id"].head(drawable))
     models = scores.by_seed(view, ids)
-    named = list(names.configuration_names(ids, view).values())
-    yield _figure("every_seed", every_seed(models, named).to_dict(validate=False))
-    yield _figure("seed_grid", seed_grid(models, named).to_dict(validate=False))
+    told = names.names_with_settings(ids, view)
+    yield _figure("every_seed", every_seed(models, told).to_dict(validate=False))
+    yield _figure("seed_grid", seed_grid(models, told).to_dict(validate=False))
     said = ["Click a point or a cell to see the strings of its model."]
     if drawable < len(table):
         said.append(f"The chart shows the worst {drawable} of {len(table):,} configurations.")

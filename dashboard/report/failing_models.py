@@ -9,6 +9,7 @@ import pandas as pd
 
 from dashboard import data
 from dashboard.report.document import embed_data, quiet
+from dashboard.views import shortcuts
 from dashboard.words import measures
 from dashboard.words.outcomes import describe_outcome
 from seqcls.errors import SeqclsError
@@ -210,7 +211,8 @@ def _model(
         f"{html.escape(cause)}</small>"
     )
     return (
-        f'<details id="run-{run_id}"><summary>{head}</summary>\n<p>{html.escape(came_to)}</p>\n'
+        f'<details id="run-{run_id}"><summary>{head}</summary>\n<p>{html.escape(came_to)} '
+        f"{shortcuts.describe_border(View(run_ids=(run_id,)))}</p>\n"
         f"{causes_list(causes)}\n"
         f"<p>The shortest: {shortest}.</p>\n{_strings(run_id, errors, kind, most)}</details>"
     )

@@ -216,19 +216,25 @@ def _list(sweeps: Sequence[_ReportSweep], pages: Mapping[str, str]) -> str:
         if sweep.record.name in pages:
             name = f'<a href="{pages[sweep.record.name]}">{name}</a>'
         about = sweep.note.title or sweep.record.description
+        border = shortcuts.describe_border(View(run_ids=tuple(models["run_id"].tolist())))
         cells = [
             *_count_learned(models),
             f"{int(models['failing'].sum()):,} of {len(models):,}",
-            percent(models["accuracy"].median()),
+            f"{percent(models['accuracy'].median())}{_small(border)}",
             sweep.record.created_at[:10],
         ]
-        said = f"<br><small>{html.escape(about)}</small>" if about else ""
-        rows.append(f"<tr><td>{name}{said}</td>{''.join(f'<td>{x}</td>' for x in cells)}</tr>")
+        rows.append(
+            f"<tr><td>{name}{_small(about)}</td>{''.join(f'<td>{x}</td>' for x in cells)}</tr>"
+        )
     heads = ("Sweep", "Learned", "Generalize", "Failing", "Median accuracy", "Submitted")
     head = "".join(f"<th>{x}</th>" for x in heads)
     cut = f"The table has the latest {len(listed)} of {len(sweeps):,} sweeps."
     said = quiet(cut) if len(listed) < len(sweeps) else ""
     return f'<div class="wide"><table><tr>{head}</tr>{"".join(rows)}</table></div>{said}'
+
+
+def _small(text: str) -> str:
+    return f"<br><small>{html.escape(text)}</small>" if text else ""
 
 
 def _count_learned(models: pd.DataFrame) -> tuple[str, str]:

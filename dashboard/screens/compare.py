@@ -248,7 +248,8 @@ def _outcomes(chosen: pd.DataFrame, view: View) -> None:
     """A bar for each configuration, of what its seeds came to."""
     few = chosen[chosen["seeds"] > 0].head(MAX_ROWS)
     if few["judged"].any():
-        chart = placement.build(configurations.outcome_bars, few, _names(few, view))
+        told = names.names_with_settings(_ids(few), view)
+        chart = placement.build(configurations.outcome_bars, few, told)
         bars, keys = deduplicate_legends(chart)
         placement.show_keys(keys)
         placement.show(bars, "outcomes")
@@ -316,20 +317,20 @@ def _by_seed(chosen: pd.DataFrame, view: View) -> None:
             f"The charts show {MAX_MODELS:,} of its {number:,} models, evenly from the worst to "
             "the best."
         )
-    models, named = scores.by_seed(view, ids), _names(chosen, view)
-    strip, keys = deduplicate_legends(placement.build(seeds.every_seed, models, named))
+    models, told = scores.by_seed(view, ids), names.names_with_settings(ids, view)
+    strip, keys = deduplicate_legends(placement.build(seeds.every_seed, models, told))
     placement.show_keys(keys)
     clicked = placement.show(strip, "every_seed", click=seeds.CLICKED_POINT)
     links.open_clicked(clicked, seeds.CLICKED_POINT)
     place = placement.unfold(len(models), "Accuracy of each seed as a grid", "seed_grid")
     if place is not None:
         with place:
-            _grid(models, named)
+            _grid(models, told)
     st.caption("Click a point or a cell to look inside the model.")
 
 
-def _grid(models: pd.DataFrame, named: list[str]) -> None:
-    grid = placement.build(seeds.seed_grid, models, named)
+def _grid(models: pd.DataFrame, told: Mapping[str, str]) -> None:
+    grid = placement.build(seeds.seed_grid, models, told)
     clicked = placement.show(grid, "seed_grid", click=seeds.CLICKED_CELL)
     links.open_clicked(clicked, seeds.CLICKED_CELL)
     st.caption("An empty cell has no finished model of that seed.")

@@ -34,7 +34,7 @@ from dashboard.views import (
     verdict,
     why,
 )
-from dashboard.words.languages import task_sentence, verdict_sentence
+from dashboard.words.languages import verdict_sentence
 from dashboard.words.outcomes import describe_outcome
 from seqcls.config import RunConfig
 from seqcls.errors import VisitorError
@@ -242,7 +242,7 @@ def _model(run_id: int, config: RunConfig, header: DeltaGenerator) -> None:
         view = replace(judged, model_seeds=(seed,), config_ids=(config_id,))
         errors = partial(data.string_errors, run_id, EVERY_ERROR)
         share.offer(header, f"model_{run_id}", errors, view, title=f"Model {run_id}")
-        st.caption(verbatim(task_sentence(config)))
+        st.caption(verbatim(resolve(config).task.describe()))
         protocol.show(run_id, config_id, config)
         scores = reading.length_scores(open_reader(), [run_id])
         st.markdown(verbatim(describe_outcome(run_id, config, judged)))

@@ -8,7 +8,7 @@ import pandas as pd
 import streamlit as st
 
 from dashboard import data, links
-from dashboard.charts.pointing import chart_with_names
+from dashboard.charts.pointing import Named, chart_with_names, naming_tooltips
 from dashboard.charts.scales import (
     model_outcome_color,
     model_outcome_dash,
@@ -145,7 +145,7 @@ BAR, BAR_ROW, BARS_FURNITURE = 18, 26, 110
 """Pixels of a bar, of its row, and of what stands above and below all rows."""
 
 
-def outcome_bars(table: pd.DataFrame, named: Sequence[str]) -> alt.Chart:
+def outcome_bars(table: pd.DataFrame, named: Named) -> alt.Chart:
     """A bar for each configuration: the shares of its tested seeds that came to each outcome.
 
     Args:
@@ -180,7 +180,7 @@ def outcome_bars(table: pd.DataFrame, named: Sequence[str]) -> alt.Chart:
         model_outcome_color(values=seeds.outcomes_among(frame["outcome"])),
         model_outcome_dash(),
         tooltip=[
-            alt.Tooltip("configuration:N", title="Configuration"),
+            *naming_tooltips(named),
             alt.Tooltip("outcome:N", title="Outcome"),
             alt.Tooltip("models:Q", title="Models"),
             alt.Tooltip("of:Q", title="Of tested models"),

@@ -2,20 +2,18 @@
 
 import html
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 import pandas as pd
 import streamlit as st
 
 from dashboard import data, elements
 from dashboard.text import error_text, format_value, verbatim
+from dashboard.words import names
 from seqcls.config import RunConfig
 from seqcls.errors import SeqclsError
-from sweeps.api import reading
-from sweeps.api.naming import settings_changed, settings_of
-from sweeps.api.protocol import protocols
+from sweeps.api.naming import settings_changed
+from sweeps.api.protocols import protocols
 
-_settings_of = data.cached(settings_of, reading.configs_revision)
 _protocols = data.cached(protocols)
 
 
@@ -27,7 +25,7 @@ def show(run_id: int, config_id: int, config: RunConfig) -> None:
         config_id: its configuration.
         config: the same.
     """
-    settings = _settings_of((config_id,))[config_id]
+    settings = names.settings_of((config_id,))[config_id]
     changed = settings_changed(settings)
     elements.show_chips(changed)
     with st.expander("How it was trained and tested, and all of its settings", key="protocol"):
@@ -43,8 +41,8 @@ def show(run_id: int, config_id: int, config: RunConfig) -> None:
 def _elsewhere(run_id: int, config: RunConfig) -> str:
     """What commands and files call the model and its configuration."""
     seed = data.model(run_id)["model_seed"].astype(object).iloc[0]
-    names = [f"run {run_id}", *(f"{sweep}/{seed}" for sweep in data.sweeps_of_run(run_id))]
-    return f"Commands call it {' or '.join(names)}; its configuration's key is {config.key[:16]}."
+    called = [f"run {run_id}", *(f"{sweep}/{seed}" for sweep in data.sweeps_of_run(run_id))]
+    return f"Commands call it {' or '.join(called)}; its configuration's key is {config.key[:16]}."
 
 
 def _sentences(config_id: int, run_ids: tuple[int, ...]) -> list[str]:
@@ -61,19 +59,16 @@ def in_full(models: pd.DataFrame, named: Mapping[int, str]) -> Iterator[str]:
         models: finished ones: run_id and config_id.
         named: what the configurations are called.
     """
-    configs, settings = data.some_configs(tuple(named)), _settings_of(tuple(named))
+    configs, settings = data.some_configs(tuple(named)), names.settings_of(tuple(named))
     runs = models.groupby("config_id")["run_id"].agg(tuple)
     for config_id, name in named.items():
         changed = settings_changed(settings[config_id])
         others = {x: y for x, y in settings[config_id].items() if x not in changed}
+        first, rest = (html.escape(names.list_settings(x)) for x in (changed, others))
         said = _sentences(config_id, runs.get(config_id, ()))
         items = "".join(f"<li>{html.escape(x)}</li>" for x in said)
         yield (
-            f"<details><summary>{html.escape(name)} <small>{_listed(changed)}</small></summary>\n"
-            f"<ul>{items}</ul>\n<p>As usual: {_listed(others)}. The configuration's key: "
+            f"<details><summary>{html.escape(name)} <small>{first}</small></summary>\n"
+            f"<ul>{items}</ul>\n<p>As usual: {rest}. The configuration's key: "
             f"{configs[config_id].key}.</p></details>"
         )
-
-
-def _listed(settings: Mapping[str, Any]) -> str:
-    return html.escape(", ".join(f"{x}={format_value(y)}" for x, y in settings.items()))

@@ -20,7 +20,7 @@ from seqcls.problem import obstacle_of, resolve
 from seqcls.results import DRAWN
 from seqcls.shortcuts import OF_CLASS, READERS, decided_by
 from sweeps.api import reading
-from sweeps.api.presentation import display_strings
+from sweeps.api.presentation import border_sentence, display_strings
 from sweeps.api.reading import View
 from sweeps.results import BORDER_SHARES
 from sweeps.statistics.intervals import wilson
@@ -233,14 +233,8 @@ def with_border(models: pd.DataFrame) -> pd.DataFrame:
 
 
 def describe_border(view: View) -> str:
-    """How models do on border pairs and on random strings, in a sentence; empty where no test has
-    both.
-    """
-    found = data.border_accuracies(view)
-    shares = found[list(BORDER_SHARES)].median().dropna()
-    said = [f"{BORDER_SHARES[str(name)]} {percent(x, 1)}" for name, x in shares.items()]
-    accuracy = "Accuracy" if len(found) == 1 else "Median accuracy"
-    return f"{accuracy}: {'; '.join(said)}." if said else ""
+    """Calls `sweeps.api.presentation.border_sentence` with the models of a view."""
+    return border_sentence(data.border_accuracies(view))
 
 
 def say_border(view: View) -> None:

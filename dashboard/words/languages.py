@@ -165,21 +165,6 @@ def show(task: LanguageTask) -> None:
         st.caption(f"{name}: {listed or 'none found'}")
 
 
-def task_sentence(config: RunConfig) -> str:
-    """The language, and how long the strings were."""
-    train, test = resolve(config).train, resolve(config).test
-    units = f"{Tokenizer(resolve(config).task.alphabet).unit}s"
-    if resolve(config).is_imported:
-        return (
-            f"{resolve(config).task.describe()} This model was trained elsewhere and its results "
-            f"imported; it was tested on strings of up to {test.lengths[-1]} {units}."
-        )
-    return (
-        f"{resolve(config).task.describe()} This model was trained on strings of up to "
-        f"{train.lengths[-1]} {units} and tested on strings of up to {test.lengths[-1]}."
-    )
-
-
 def verdict_sentence(run: pd.Series, config: RunConfig, scores: pd.DataFrame) -> str:
     """What testing showed of the run; of test strings, which are not all strings.
 

@@ -1,15 +1,17 @@
 """What configurations and models are called on a page."""
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import pandas as pd
 import streamlit as st
 
 from dashboard import data
 from dashboard.charts.colors import OKABE_ITO
+from dashboard.text import format_value
 from seqcls.imported import PREFIX
-from sweeps.api import reading
-from sweeps.api.naming import names_of
+from sweeps.api import naming, reading
+from sweeps.api.naming import names_of, settings_changed
 from sweeps.api.reading import View
 from sweeps.statistics.differences import without_unread
 
@@ -18,6 +20,7 @@ COLORS = "colors of configurations"
 
 
 _names_beside = data.cached(names_of, reading.configs_revision)
+settings_of = data.cached(naming.settings_of, reading.configs_revision)
 
 
 def configuration_names(config_ids: Sequence[int], view: View | None = None) -> dict[int, str]:
@@ -33,6 +36,20 @@ def configuration_names(config_ids: Sequence[int], view: View | None = None) -> 
         shown.update(counts.loc[counts["picked"] > 0, "config_id"].tolist())
     named = _names_beside(tuple(sorted(shown)))
     return {config_id: named[config_id] for config_id in config_ids}
+
+
+def names_with_settings(config_ids: Sequence[int], view: View) -> dict[str, str]:
+    """The names of configurations, each with the settings that are not usual, for tooltips."""
+    settings = settings_of(tuple(config_ids))
+    return {
+        name: list_settings(settings_changed(settings[config_id]))
+        for config_id, name in configuration_names(config_ids, view).items()
+    }
+
+
+def list_settings(settings: Mapping[str, Any]) -> str:
+    """Settings as specifications and `--where` name them, in one line."""
+    return ", ".join(f"{name}={format_value(value)}" for name, value in settings.items())
 
 
 def _varied_settings(settings: pd.DataFrame) -> pd.DataFrame:

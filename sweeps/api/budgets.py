@@ -151,7 +151,6 @@ def more(
     """Queues those runs of a sweep that have not learned, with a larger budget, as a sweep.
 
     Args:
-        store: the database.
         sweep: its name.
         budget: `4x`, so many times what each configuration had, or a number of epochs.
         learned_at: the accuracy on strings of trained lengths from which on a run has learned.
@@ -178,7 +177,6 @@ def seeds(store: Store, sweep: str, until: str, *, most: int | None = None) -> S
     The interval that decides is a confidence sequence: it holds however often one looks.
 
     Args:
-        store: the database.
         sweep: its name.
         until: `share ± 10 %`, until the interval of the share that generalizes, of seeds that
             learned, is so narrow for each configuration; `learned ± 10 %`, likewise of the share

@@ -239,10 +239,8 @@ def compare(
     """Two configurations, seed by seed where seeds agree; differences are the first less the other.
 
     Args:
-        store: the database.
         a: a sweep of one configuration, `heads:hidden_size=16`, or a run, as `seqcls compare` does;
             a whole number is a run's id, whatever sweeps are called.
-        b: likewise.
         learned_at: the accuracy on strings of trained lengths from which on a run has learned.
         below: the accuracy below which a run fails, on longer strings or on the whole test.
 

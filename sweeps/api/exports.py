@@ -60,7 +60,6 @@ def export(
     `shortcuts` has what shortcut readers reach on the tests of these runs, by length.
 
     Args:
-        store: the database.
         folder: where to; it is made where it is missing.
         kind: `csv` or `parquet`; or `jsonl`, which writes every answer into `answers`.
         sweeps: only runs of these; all where it is empty.

@@ -98,7 +98,6 @@ def populations(
     """How many languages are learned, and generalized on, over all that are alike but for them.
 
     Args:
-        store: the database.
         sweep: only of this sweep, or these.
         by: the settings that tell populations apart; else the fewest that do, the class of the
             languages (`language_class`) first.

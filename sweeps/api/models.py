@@ -92,7 +92,6 @@ def model(store: Store, run: int | str, epoch: int | None = None) -> TrainedMode
     """A run's model, to be asked about strings; `seqcls.interpretability` looks inside.
 
     Args:
-        store: the database.
         run: its id, or its sweep and model seed, as `heads/2`.
         epoch: whose weights to use; the best one's if none is named.
 
@@ -141,10 +140,7 @@ def predict(
     """A model's answers, from letter counts where they suffice; an imported one's as stored.
 
     Args:
-        store: the database.
-        run: as `model` takes it.
         strings: as `ab{100}c{55}`, or as a list of tokens; one, or several.
-        epoch: as `model` takes it.
         partial: answer the others where the model has no places for so long a string; else refuse.
         beam: of a transduction, the width of a beam, which finds that many outputs at most.
 

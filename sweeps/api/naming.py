@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
-from seqcls.config import ABOUT, RunConfig, default_fields
+from seqcls.config import ABOUT, IMPORTED, RunConfig, default_fields
 from seqcls.errors import SeqclsError
 from seqcls.fields import fields_unread
 from seqcls.imported import MODEL, PREFIX, fields_known, in_columns
@@ -194,11 +194,8 @@ def _telling(settings: Mapping[str, Any]) -> list[str]:
     return [
         name
         for name, value in settings.items()
-        if name in ("task", *FIRST, *ALONE)
-        or (
-            (_place(name)[0] == 0 and value != defaults[name])
-            and not (name == "architecture" and MODEL in settings)
-        )
+        if (name in ("task", *FIRST, *ALONE) and value != IMPORTED)
+        or (_place(name)[0] == 0 and value != defaults[name])
     ]
 
 

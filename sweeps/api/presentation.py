@@ -11,6 +11,7 @@ from seqcls.interpretability.trained_model import Answer
 from seqcls.interpretability.wording import EMPTY, percent
 from seqcls.kinds import MISCLASSIFIED, Words
 from seqcls.problem import Problem, obstacle_of, resolve, tokenizer_of
+from sweeps.results import BORDER_SHARES
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -261,3 +262,15 @@ def flip_table(patched: "Patched") -> pd.DataFrame:
         for site, place in patched.ranked
     ]
     return pd.DataFrame(rows)
+
+
+def border_sentence(accuracies: pd.DataFrame) -> str:
+    """How models do on random strings and on border pairs; empty where no test has these.
+
+    Args:
+        accuracies: one row a model, with the columns of `BORDER_SHARES`.
+    """
+    medians = accuracies[list(BORDER_SHARES)].median().dropna()
+    said = [f"{BORDER_SHARES[str(name)]} {percent(x, 1)}" for name, x in medians.items()]
+    accuracy = "Accuracy" if len(accuracies) == 1 else "Median accuracy"
+    return f"{accuracy}: {'; '.join(said)}." if said else ""

@@ -187,7 +187,6 @@ def runs(
     most stands first: the run, its results, the settings that differ. Times are timestamps in UTC.
 
     Args:
-        store: the database.
         sweep: only this sweep's, or these sweeps'.
         model_seeds: only this, or these; all where it is empty.
         failing: only runs whose accuracy is below `below`.
@@ -265,7 +264,6 @@ def errors_of_run(store: Store, run: int | str, sort: str = "length") -> pd.Data
     """A finished run's misclassified test strings, with the kind of each error.
 
     Args:
-        store: the database.
         run: its id, or its sweep and model seed, as `heads/2`.
         sort: `length`, `string`, `logit` or `occurrences`; the smallest first.
 
@@ -290,7 +288,6 @@ def causes(store: Store, sweep: str, sample: int = SAMPLE) -> pd.DataFrame:
     """Why the failing runs of a sweep fail: as stored, or else found and stored.
 
     Args:
-        store: the database.
         sweep: its name.
         sample: errors of each run that are looked at.
 
@@ -337,7 +334,6 @@ def sensitive(store: Store, runs: Runs = (), times: int = failures.TIMES) -> pd.
     """Which runs hang on rounding: trained again with other rounding where that is not stored.
 
     Args:
-        store: the database.
         runs: runs, or sweeps, whose finished runs are meant; all that are stored where it is empty.
             A whole number is a run's id, whatever sweeps are called.
         times: how often each is trained again from initial values moved by one unit in the last

@@ -12,6 +12,7 @@ from seqcls.engines.choice import choose_engine
 from seqcls.errors import SeqclsError, SpecError, UnknownRunError
 from seqcls.problem import resolve
 from sweeps import terminal
+from sweeps.api.naming import name_configurations
 from sweeps.grid.spec import Plan, SweepSpec, at_precision, load_specs, spec_as_written
 from sweeps.processes import OnProgress
 from sweeps.results import OutcomeCounts, describe_counts
@@ -97,7 +98,6 @@ def submit(store: Store, spec: Spec) -> list[str]:
     it, which is logged as a warning.
 
     Args:
-        store: the database.
         spec: a TOML file, a folder of them, a shipped one's name, or a table with the same keys.
 
     Returns:
@@ -187,7 +187,6 @@ def work(
     Then shortcut readers are fitted to tests that none were asked about, as by `fit_shortcuts`.
 
     Args:
-        store: the database.
         sweeps: the name of a sweep, or several; all where it is None.
         workers: processes to train in; with 0 this one trains. In a script, more than 0 needs
             `if __name__ == "__main__":` around the call, since processes are spawned.
@@ -268,7 +267,6 @@ def fit_shortcuts(
     It takes seconds for each test. What is stored already is left as it is.
 
     Args:
-        store: the database.
         sweeps: only tests of runs of these sweeps; of all where it is None.
         on_progress: told how many tests are done, and of how many.
 
@@ -394,7 +392,7 @@ def engines(
             their digests.
 
     Returns:
-        sweep, engine, the fields that are not as by default (missing where they are), reason.
+        configuration (its name), sweep, engine, the fields that are not as by default (missing where they are), reason.
 
     Raises:
         SpecError: the specification cannot be read or is refused.
@@ -404,13 +402,17 @@ def engines(
 
     # An open database is asked for datasets by itself.
     del store
+    asked = [(each.name, config) for each in read_specs(spec) for config in each.configs()]
+    distinct = list(dict.fromkeys(config for _, config in asked))
+    names = name_configurations(dict(enumerate(distinct))).values()
+    named = dict(zip(distinct, names, strict=True))
     rows = [
-        {"sweep": each.name, "engine": choice.name, **config.changed, "reason": choice.reason}
-        for each in read_specs(spec)
-        for config in each.configs()
+        {"configuration": named[config], "sweep": sweep, "engine": choice.name}
+        | {**config.changed, "reason": choice.reason}
+        for sweep, config in asked
         for choice in [choose_engine(resolve(config), engine, device)]
     ]
     if not rows:
-        return pd.DataFrame(columns=["sweep", "engine", "reason"], dtype=object)
+        return pd.DataFrame(columns=["configuration", "sweep", "engine", "reason"], dtype=object)
     frame = pd.DataFrame(rows, dtype=object)
     return frame[[*(name for name in frame if name != "reason"), "reason"]]

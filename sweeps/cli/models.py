@@ -56,7 +56,7 @@ def engines(
     """Say which engine trains each configuration of a specification, and why."""
     look = TableOptions(wide, columns)
     frame = api.engines(spec, engine, device, api.existing(db))
-    for name in frame.columns.difference(["sweep", "engine", "reason"]):
+    for name in frame.columns.difference(["configuration", "sweep", "engine", "reason"]):
         frame[name] = frame[name].map(toml_value, na_action="ignore")
     print_table(frame, count(len(frame), "configuration"), look)
 
@@ -319,7 +319,8 @@ def errors(
     columns: Columns = None,
 ) -> None:
     """List the test strings that a run gets wrong, the shortest first."""
-    from sweeps.api.presentation import display_strings, words_of
+    from sweeps.api.presentation import border_sentence, display_strings, words_of
+    from sweeps.api.reading import View, border_accuracies
 
     store = open_database(db)
     frame = api.errors_of_run(store, run, sort)
@@ -347,6 +348,8 @@ def errors(
         shares = zip(ways["drawn"], ways["accuracy"], strict=True)
         told = ", ".join(f"{way} {_percent(share)}" for way, share in shares)
         say(f"accuracy by how strings were drawn: {told}")
+    if said := border_sentence(border_accuracies(store.reader(), View(run_ids=(run_id,)))):
+        say(said)
 
 
 def predict(

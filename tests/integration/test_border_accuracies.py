@@ -19,6 +19,7 @@ from sweeps.results import BORDER_SHARES
 from sweeps.store.opening import open_reader, open_writer
 from sweeps.store.verification import verify
 from tests.app import open_app, said
+from tests.commands import run_main
 from tests.databases import file_of, rows
 
 SPEC = {
@@ -106,6 +107,8 @@ def test_commands_exports_and_notebooks_have_these_accuracies(
     told = comparison_sentences(compared, words_of(config), config)
     (said_of_pairs,) = [x for x in told if x.startswith("median accuracy, border, longer: ")]
     assert percent(float(shares["border_beyond"].loc[1])) in said_of_pairs
+    longer = f"border, longer {percent(float(shares['border_beyond'].loc[1]), 1)}."
+    assert longer in run_main("errors", "1", "--db", str(path)).stdout
 
 
 def test_pages_and_reports_show_these_accuracies(
@@ -129,6 +132,7 @@ def test_pages_and_reports_show_these_accuracies(
     report = written(open_reader(str(path)), "pairs")
     assert "<th>border</th>" in report
     assert all(text in report for text in of_pairs)
+    assert f"border, longer {longer:.1%}.".replace(".0%", "%") in report
     assert "No positive string of a border pair has 1, 3, 5, 7, 9, 11, 13, 15 tokens." in report
 
 

@@ -10,7 +10,7 @@ from dashboard.words.measures import NOT_KNOWN
 from seqcls.problem import resolve
 from sweeps.api import configs, predict
 from sweeps.api.naming import names_of
-from sweeps.api.protocol import protocol
+from sweeps.api.protocols import protocol
 from sweeps.store.opening import open_reader
 from tests.app import PAGES, open_app, rerun, said
 from tests.databases import rows

@@ -19,7 +19,7 @@ from sweeps.api.naming import (
     settings_changed,
     settings_read,
 )
-from sweeps.api.protocol import of_run, protocol
+from sweeps.api.protocols import of_run, protocol
 
 SHIPPED = Path(__file__).parents[2] / "runs.db"
 

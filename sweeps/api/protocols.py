@@ -9,7 +9,6 @@ from seqcls.config import ANY_SAMPLER, AS_TRAINED, REPORT_SAMPLER, RunConfig
 from seqcls.engines.member import steps_of_epoch
 from seqcls.imported import MODEL, PREFIX, unfold
 from seqcls.problem import Problem, resolve
-from seqcls.sampling import Sampler
 from sweeps.store.databases.engine import Store
 from sweeps.store.reads import queries
 from sweeps.store.reads.overview import dataset_names
@@ -23,7 +22,6 @@ def protocol(store: Store, run: int | str) -> list[str]:
     """On what a model was trained, to which budget, which epoch was kept, and how it was tested.
 
     Args:
-        store: the database.
         run: by its id or as `heads/2`.
 
     Returns:
@@ -54,15 +52,16 @@ def _of_configuration(config: RunConfig, datasets: Mapping[str, str]) -> list[st
     task = f"Task: {problem.task.describe()}"
     if file and file not in task:
         task += f" File: {file}."
+    beam = f"beam search of width {config.beam_width}"
+    decoding = beam if config.decoding == "beam" else "greedy decoding"
     tested = f"Tested on {_strings(problem, 'test', file)}."
-    if config.is_imported:
-        foreign = unfold(dict(config))
+    if foreign := unfold(dict(config)):
         model = foreign.pop(MODEL)
         known = ", ".join(f"{x.removeprefix(PREFIX)}={y}" for x, y in foreign.items())
+        strings = "; on which strings is not known here" if config.is_imported else ""
         return [
             task,
-            f"Trained elsewhere as {model}, with {known or 'no settings given'}; on what is not "
-            "known here.",
+            f"Trained elsewhere as {model}{f' ({known})' * bool(known)}{strings}.",
             tested,
         ]
     return [
@@ -73,7 +72,7 @@ def _of_configuration(config: RunConfig, datasets: Mapping[str, str]) -> list[st
         _budget(problem),
         f"Validated on {_strings(problem, 'validation', file)}.{_longer(problem)}",
         tested,
-        *_writing(problem),
+        *([f"Outputs are written by {decoding}."] if problem.writes else []),
     ]
 
 
@@ -87,13 +86,12 @@ def _strings(problem: Problem, part: str, file: str) -> str:
         fresh = ", the same in every epoch" if sampler.repeats else ", new ones in every epoch"
     drawn = _DRAWN[name](config, part, file) if name in _DRAWN else f"drawn by {name}"
     seed = getattr(sampler, "seed", None)
-    seeded = "" if seed is None else f"; seed {seed}"
-    return f"{number:,} {noun} of {_lengths(sampler)} tokens{fresh} ({drawn}{seeded})"
-
-
-def _lengths(sampler: Sampler) -> str:
+    drawn += "" if seed is None else f"; seed {seed}"
+    if part == "test" and config.disjoint:
+        drawn += "; none of them trained on"
     first, last = sampler.lengths[0], sampler.lengths[-1]
-    return f"{first}" if first == last else f"{first} to {last}"
+    lengths = f"{first}" if first == last else f"{first} to {last}"
+    return f"{number:,} {noun} of {lengths} tokens{fresh} ({drawn})"
 
 
 def _balanced(config: RunConfig, part: str, _: str) -> str:
@@ -111,11 +109,7 @@ def _balanced(config: RunConfig, part: str, _: str) -> str:
             else "drawn again length and all while positive"
         )
         how = f"half of them positive; negatives {negatives}, {lengths}"
-    return how + _disjoint(config, part)
-
-
-def _disjoint(config: RunConfig, part: str) -> str:
-    return "; none of them trained on" if part == "test" and config.disjoint else ""
+    return how
 
 
 def _of_file(config: RunConfig, part: str, file: str) -> str:
@@ -131,9 +125,7 @@ _DRAWN = {
     ),
     "fixed_length": lambda *_: "all there are",
     ANY_SAMPLER: _balanced,
-    "uniform_inputs": lambda config, part, _: (
-        "of uniform lengths, as the task draws them" + _disjoint(config, part)
-    ),
+    "uniform_inputs": lambda *_: "of uniform lengths, as the task draws them",
     "dataset_rows": _of_file,
 }
 """How each sampler draws strings."""
@@ -192,19 +184,11 @@ def _longer(problem: Problem) -> str:
     )
 
 
-def _writing(problem: Problem) -> list[str]:
-    if not problem.writes:
-        return []
-    config = problem.config
-    beam = f"beam search of width {config.beam_width}"
-    return [f"Outputs are written by {'greedy' if config.decoding == 'greedy' else beam} decoding."]
-
-
 def of_run(problem: Problem, row: Mapping[str, Any], test_digest: str | None) -> list[str]:
     """What came of one seed: the epoch kept, its test, its digests."""
     config, words, said = problem.config, problem.kind.words, []
     if epochs := row["epochs"]:
-        kept = "" if config.is_imported or not row["best_epoch"] else _kept(problem, row)
+        kept = "" if config.imported or not row["best_epoch"] else _kept(problem, row)
         said.append(f"Seed {row['model_seed']} was trained for {epochs:,} epochs{kept}.")
     if row["tested"] is not None:
         judged, within = "", row["tested_within"]
@@ -215,7 +199,7 @@ def of_run(problem: Problem, row: Mapping[str, Any], test_digest: str | None) ->
         said.append(f"It answered {row['tested']:,} {words.plural('test')}{digest}{judged}.")
     if row["finished_at"]:
         when = f"{pd.Timestamp(row['finished_at']):%Y-%m-%d %H:%M} UTC"
-        how = "Imported" if config.is_imported else f"Trained by the engine {row['engine']}"
+        how = "Imported" if config.imported else f"Trained by the engine {row['engine']}"
         digest = f"; digest of its results {_digits(row['digest'])}" if row["digest"] else ""
         packages = f"; packages {config.plugins}" if config.plugins else ""
         said.append(f"{how}, {when}{digest}{packages}.")
