@@ -214,8 +214,8 @@ def _offer(specs: list[SweepSpec]) -> None:
         st.caption("Already launched. See Running in the sidebar, or the Sweeps page.")
     elif stored == "otherwise":
         store = open_reader()
-        said = [sweeping.leaving_sentence(store, spec) for spec in specs]
-        more = "".join(f" {sentence}." for sentence in said if sentence)
+        sentences = [sweeping.leaving_sentence(store, spec) for spec in specs]
+        more = "".join(f" {sentence}." for sentence in sentences if sentence)
         replaces = "A sweep with this name exists; launching replaces its specification."
         st.caption(verbatim(f"{replaces}{more}"))
     strings.show(key_of(specs), custom.take if st.session_state[KIND] == CUSTOM else None)

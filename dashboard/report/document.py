@@ -195,7 +195,7 @@ def by_budget(view: View, table: pd.DataFrame) -> Iterator[str]:
 
 
 def mechanisms(
-    failing: pd.DataFrame, cause_rows: pd.DataFrame, named: Mapping[int, str]
+    failing: pd.DataFrame, cause_rows: pd.DataFrame, named: Mapping[int, str], learned_at: float
 ) -> Iterator[str]:
     """What the failing seeds of each configuration fail by, where that is known of any.
 
@@ -203,6 +203,7 @@ def mechanisms(
         failing: a row a failing model: run_id, config_id.
         cause_rows: their causes, as `sweeps.store.reads.explained.causes`.
         named: what configurations are called.
+        learned_at: the accuracy on trained lengths from which on a model has learned.
     """
     if cause_rows.empty:
         return
@@ -213,7 +214,7 @@ def mechanisms(
     yield _figure(
         "mechanisms", mechanism_grid(shown, [named[x] for x in drawn]).to_dict(validate=False)
     )
-    if said := describe_form(cause_rows) + describe_not_learned(cause_rows):
+    if said := describe_form(cause_rows) + describe_not_learned(cause_rows, learned_at):
         yield quiet(said.strip())
 
 

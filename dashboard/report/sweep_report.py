@@ -126,15 +126,16 @@ def _parts(page: _ReportPage) -> Iterator[str]:
     every = models[(models["failing"] > 0) & (models["picked"] > 0)]
     every = every.sort_values("errors", ascending=False)
     wrong = every[every["config_id"].isin(named)]
-    causes = causes_of_models(page.store, wrong)
+    causes = causes_of_models(page.store, wrong, view.learned_at)
     if every.empty:
         none = "No model that matches the filters fails." if models["failing"].any() else ""
         yield section("Failing seeds", f"<p>{none or 'No model fails.'}</p>")
     else:
         said = _left_out(every, wrong, causes, len(tested))
         listed = failing_models.models(every, causes, named, view) if pages is None else ()
-        yield section("Failing seeds", said, *mechanisms(wrong, causes, named), *listed)
-        yield section("What may help", *remedies(wrong, causes, named, pages is not None))
+        parts = mechanisms(wrong, causes, named, view.learned_at)
+        yield section("Failing seeds", said, *parts, *listed)
+        yield section("What may help", *remedies(wrong, causes, named, pages is not None, view))
     picked = models[models["picked"] > 0]
     yield section("Configurations in full", *protocol.in_full(picked, named))
     yield section("What failed in training", _failures(page.store, page.sweeps))

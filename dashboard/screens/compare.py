@@ -8,6 +8,7 @@ import streamlit as st
 from dashboard import data, filters, links, placement, share
 from dashboard.charts.colors import OKABE_ITO
 from dashboard.charts.legend import deduplicate_legends
+from dashboard.charts.scales import BLANK
 from dashboard.text import verbatim
 from dashboard.views import (
     accuracy_by_length,
@@ -72,7 +73,7 @@ def show() -> None:
     if not _glance(counts, view):
         return
     table = configurations.table(view)
-    configurations.show_story(int(counts["failing"].sum()), shortcuts.sentences(table))
+    configurations.show_story(view, int(counts["failing"].sum()), shortcuts.sentences(table))
     if table.empty:
         picked = " and ".join(filters.describe_picked(view)) or "is tested"
         st.success(f"No model that matches the filters {picked}. Clear them in the sidebar.")
@@ -84,18 +85,19 @@ def show() -> None:
         view,
         only=filters.describe_filters(),
     )
-    chosen = _table(table, view)
+    chosen, is_selected = _table(table, view)
     if not scores.counts(view, _ids(chosen)):
         st.info("None of the selected configurations has a model that is trained and tested.")
         return
-    _outcomes(chosen, view)
+    drawn = _drawn(chosen, is_selected)
+    _outcomes(drawn, view)
     if said := data.trained_on(_ids(chosen)) or data.without_pairs(_ids(chosen)):
         st.caption(verbatim(said))
     configurations.show_predictions(chosen, _names(chosen, view))
     populations.show(view)
     shortcuts.show_no_better(chosen, view)
-    _by_length(chosen, view)
-    _by_seed(chosen, view)
+    _by_length(drawn, view)
+    _by_seed(drawn, view, is_long=len(drawn) < len(chosen))
     budgets.show(_ids(chosen), view)
     importance.show(chosen, view, _names(chosen, view))
 
@@ -153,8 +155,8 @@ def _glance(counts: pd.DataFrame, view: View) -> bool:
     return bool(done)
 
 
-def _table(table: pd.DataFrame, view: View) -> pd.DataFrame:
-    """The table of configurations; returns the rows to draw."""
+def _table(table: pd.DataFrame, view: View) -> tuple[pd.DataFrame, bool]:
+    """The table of configurations; the rows to draw, and whether they were selected."""
     st.subheader("Configurations")
     others, results = [SWEEPS, *setting_names(table)], _results(table)
     with st.container(horizontal=True, vertical_alignment="center"):
@@ -190,7 +192,23 @@ def _table(table: pd.DataFrame, view: View) -> pd.DataFrame:
     )
     rows = table[table["config_id"].isin(selected)]
     _two(rows)
-    return rows if len(rows) else table[table["seeds"] > 0]
+    return (rows, True) if len(rows) else (table[table["seeds"] > 0], False)
+
+
+def _drawn(chosen: pd.DataFrame, is_selected: bool) -> pd.DataFrame:
+    """The rows of the charts: those of one language, which have the beginnings of their names in
+    common, stand together.
+    """
+    few = chosen.head(MAX_ROWS if is_selected else len(OKABE_ITO))
+    if len(few) < len(chosen):
+        which = "selected " if is_selected else ""
+        st.caption(
+            f"The charts show the first {len(few)} of {len(chosen)} {which}configurations. Select "
+            "rows in the table to draw others."
+        )
+    language = few["config_id"].map(data.languages())
+    place = language.map({name: i for i, name in enumerate(dict.fromkeys(language))})
+    return few.assign(language=language, place=place).sort_values("place", kind="stable")
 
 
 def _fitting(shown: list[str], widths: Mapping[str, int]) -> list[str]:
@@ -246,15 +264,13 @@ def _names(table: pd.DataFrame, view: View) -> list[str]:
 
 def _outcomes(chosen: pd.DataFrame, view: View) -> None:
     """A bar for each configuration, of what its seeds came to."""
-    few = chosen[chosen["seeds"] > 0].head(MAX_ROWS)
+    few = chosen[chosen["seeds"] > 0]
     if few["judged"].any():
         told = names.names_with_settings(_ids(few), view)
         chart = placement.build(configurations.outcome_bars, few, told)
         bars, keys = deduplicate_legends(chart)
         placement.show_keys(keys)
         placement.show(bars, "outcomes")
-        if len(few) < len(chosen):
-            st.caption(f"The chart shows the first {len(few)} of {len(chosen)} configurations.")
     if said := configurations.describe_unknown(chosen, data.models(view)):
         st.caption(said)
 
@@ -266,8 +282,8 @@ def _by_length(chosen: pd.DataFrame, view: View) -> None:
     drawable = scores.drawable(chosen["seeds"], len(OKABE_ITO), scores.MAX_READ)
     if len(chosen) > drawable:
         st.caption(
-            f"The chart shows the first {drawable} of {len(chosen)} configurations, one color "
-            "each. Select others in the table to see them."
+            f"The chart shows the first {drawable} of these {len(chosen)} configurations, one "
+            "color each."
         )
         chosen = chosen.head(drawable)
     lines = scores.lines(view, _ids(chosen), measure, width)
@@ -283,8 +299,7 @@ def _by_length(chosen: pd.DataFrame, view: View) -> None:
     accuracy_by_length.show(lines.given, lines.colors, "by_length")
     st.caption(
         f"{verbatim(measure.meaning)} Hover over a line to see its seed; click it to look inside "
-        "the model. "
-        "Coinciding lines at 100% or 0% are offset so that each is visible."
+        "the model. Coinciding lines are offset so that each is visible."
     )
 
 
@@ -301,14 +316,11 @@ def _length_controls(measures_of: Mapping[str, Measure], width: int) -> tuple[Me
     return measures_of[measure], chosen
 
 
-def _by_seed(chosen: pd.DataFrame, view: View) -> None:
+def _by_seed(chosen: pd.DataFrame, view: View, is_long: bool) -> None:
     st.subheader("Seed by seed")
     drawable = scores.drawable(chosen["seeds"], MAX_ROWS, MAX_MODELS)
     if len(chosen) > drawable:
-        st.caption(
-            f"The charts show the worst {drawable} of {len(chosen)} configurations. Select others "
-            "in the table to see them."
-        )
+        st.caption(f"The charts show the first {drawable} of these {len(chosen)} configurations.")
         chosen = chosen.head(drawable)
     ids = _ids(chosen)
     number = sum(scores.counts(view, ids).values())
@@ -317,16 +329,28 @@ def _by_seed(chosen: pd.DataFrame, view: View) -> None:
             f"The charts show {MAX_MODELS:,} of its {number:,} models, evenly from the worst to "
             "the best."
         )
-    models, told = scores.by_seed(view, ids), names.names_with_settings(ids, view)
+    told = _apart(chosen, names.names_with_settings(ids, view))
+    models = scores.by_seed(view, ids)
     strip, keys = deduplicate_legends(placement.build(seeds.every_seed, models, told))
     placement.show_keys(keys)
     clicked = placement.show(strip, "every_seed", click=seeds.CLICKED_POINT)
     links.open_clicked(clicked, seeds.CLICKED_POINT)
-    place = placement.unfold(len(models), "Accuracy of each seed as a grid", "seed_grid")
+    label = "Accuracy of each seed as a grid"
+    place = placement.unfold(len(models), label, "seed_grid", is_long=is_long)
     if place is not None:
         with place:
             _grid(models, told)
     st.caption("Click a point or a cell to look inside the model.")
+
+
+def _apart(chosen: pd.DataFrame, told: Mapping[str, str]) -> dict[str, str]:
+    """Names with an empty one between those of two languages, so that rows stand in groups."""
+    places, apart = chosen["place"].tolist(), dict[str, str]()
+    for row, (name, settings) in enumerate(told.items()):
+        if row > 0 and places[row] != places[row - 1]:
+            apart[BLANK * places[row]] = ""
+        apart[name] = settings
+    return apart
 
 
 def _grid(models: pd.DataFrame, told: Mapping[str, str]) -> None:

@@ -55,7 +55,7 @@ def show() -> None:
     model = _models(view, number)
     _model(model, view)
     causes.show(view)
-    remedies.show(int(model["run_id"]))
+    remedies.show(int(model["run_id"]), view)
     _breaking(view, number)
 
 
@@ -66,8 +66,7 @@ def _rows(view: View, most: int) -> pd.DataFrame:
 def _nothing(view: View) -> None:
     tested = int(data.configurations(view)["seeds"].sum())
     if tested:
-        makes = "has an error" if view.kind is None else f"has {view.kind}"
-        makes = " and ".join([*filters.describe_picked(replace(view, kind=None)), makes])
+        makes = " and ".join(filters.describe_picked(replace(view, failing=True)))
         which = "that the other filters leave" if view.picks else "that match the filters"
         st.success(f"None of the {tested:,} tested models {which} {makes}.")
     else:
@@ -79,6 +78,9 @@ def _models(view: View, number: int) -> "pd.Series[Any]":
     said = measures.words_of(data.configurations(view)["config_id"])
     errs = f"1 model {said.words.misses}" if number == 1 else f"{number:,} models {said.words.miss}"
     miss = errs.format(said.words.plural("test"))
+    if view.below < 1:
+        fails = "model has" if number == 1 else "models have"
+        miss = f"{number:,} {fails} an accuracy below {percent(view.below, 1)}"
     order = "the least accurate first" if view.kind is None else f"by their share of {view.kind}"
     these = ""
     if view.picks:

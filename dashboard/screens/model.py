@@ -72,7 +72,7 @@ def show_sections(run_id: int, config: RunConfig) -> None:
             icon=":material/info:",
         )
         answers.show_results(run_id, config)
-        remedies.show(run_id)
+        remedies.show(run_id, links.thresholds())
         return
     absent = {name: obstacle(problem, needs) for name, (_, needs) in BY_COUNTS.items()}
     by_counts = {name: section for name, (section, _) in BY_COUNTS.items() if absent[name] is None}
@@ -153,7 +153,7 @@ def _show_tabs(run_id: int, sections: Mapping[str, Callable[[], None]]) -> None:
                 except VisitorError as error:
                     say(error)
                 if tab is first:
-                    remedies.show(run_id)
+                    remedies.show(run_id, links.thresholds())
 
 
 @explaining(say)

@@ -13,7 +13,6 @@ from dashboard.charts.scales import (
     LOW_TO_HIGH,
     Drawing,
     readable_on,
-    row_height,
     rows,
     title_params,
 )
@@ -29,7 +28,6 @@ from sweeps.access import control
 from sweeps.api import failures, open_reader
 from sweeps.api.failures import CauseSearch
 from sweeps.api.reading import NO_WEIGHTS, View, why_no_weights
-from sweeps.results import LEARNED_AT
 
 ROW_HEIGHT = 40
 FURNITURE_HEIGHT = 210
@@ -77,7 +75,7 @@ def mechanism_grid(shares: pd.DataFrame, names: list[str]) -> Drawing:
             interval="format(datum.low, '.0%') + ' to ' + format(datum.high, '.0%')"
         )
     )
-    height = row_height(names, ROW_HEIGHT) * len(names) + FURNITURE_HEIGHT
+    height = ROW_HEIGHT * len(names) + FURNITURE_HEIGHT
     return alt.layer(cells, share, interval).properties(
         height=height, title=title_params("Main mechanism of each failing seed's errors")
     )
@@ -152,10 +150,11 @@ def show(view: View) -> None:
     """
     st.subheader("Why do they fail?")
     failing = data.failing_models(view, data.count_failing_models(view))
-    mechanisms = data.causes()
+    mechanisms = data.causes(None, view.learned_at)
     mechanisms = mechanisms[mechanisms["run_id"].isin(failing["run_id"])]
     leading = failures.leading_causes(mechanisms)
-    waiting = failing[~failing["run_id"].isin(leading["run_id"])]
+    # By another threshold, what is stored of a model may be no cause of its errors.
+    waiting = failing[~failing["run_id"].isin(data.causes()["run_id"])]
     reasons = _without_causes(waiting)
     if not failing["config_id"].isin(reasons).all():
         _say_share(len(failing), len(leading), failing[~failing["config_id"].isin(reasons)])
@@ -229,7 +228,7 @@ def _grid(failing: pd.DataFrame, mechanisms: pd.DataFrame, view: View) -> None:
     st.caption(
         "A seed counts for the mechanism of most of its errors, or for *order not seen* where any "
         "error is of that kind. Below each share is its 95% interval (Wilson) over failing seeds."
-        + describe_not_learned(mechanisms)
+        + describe_not_learned(mechanisms, view.learned_at)
         + describe_form(mechanisms)
         + (
             f" The chart shows {MOST_ROWS} of {len(order)} configurations."
@@ -239,16 +238,14 @@ def _grid(failing: pd.DataFrame, mechanisms: pd.DataFrame, view: View) -> None:
     )
 
 
-UNLEARNED = (
-    "A seed that has not learned, by an accuracy of less than "
-    f"{percent(LEARNED_AT)} on trained lengths, counts as not learned, whatever else its errors "
-    "have in common. Causes are stored: another accuracy as a filter does not change them."
-)
-
-
-def describe_not_learned(mechanisms: pd.DataFrame) -> str:
+def describe_not_learned(mechanisms: pd.DataFrame, learned_at: float) -> str:
     """What *not learned* means, where any model fails by it; else nothing."""
-    return f" {UNLEARNED}" if (mechanisms["mechanism"] == NOT_LEARNED).any() else ""
+    if not (mechanisms["mechanism"] == NOT_LEARNED).any():
+        return ""
+    return (
+        f" A seed that has not learned, by an accuracy of less than {percent(learned_at)} on "
+        "trained lengths, counts as not learned, whatever else its errors have in common."
+    )
 
 
 def describe_form(mechanisms: pd.DataFrame) -> str:

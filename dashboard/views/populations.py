@@ -11,7 +11,7 @@ from dashboard.charts.colors import GENERALIZES, INK, OKABE_ITO
 from dashboard.charts.legend import deduplicate_legends
 from dashboard.charts.parts import Layers
 from dashboard.charts.pointing import chart_with_names
-from dashboard.charts.scales import class_color, row_height, rows, title_params
+from dashboard.charts.scales import class_color, rows, title_params
 from seqcls.interpretability.wording import percent
 from sweeps.api.languages import MODELS, MOST_BY_DRAWN, PARTS, READER, Populations
 from sweeps.api.naming import say_setting
@@ -175,5 +175,5 @@ def _x(field: str, title: str) -> alt.X:
 
 
 def _set_size(layers: Layers, named: Sequence[str], title: str, subtitle: str) -> Layers:
-    height = row_height(named, ROW) * len(named) + FURNITURE
+    height = ROW * len(named) + FURNITURE
     return layers.properties(height=height, title=title_params(title, subtitle=subtitle))

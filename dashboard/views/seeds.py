@@ -12,7 +12,6 @@ from dashboard.charts.scales import (
     KIND_SHAPES,
     LOW_TO_HIGH,
     model_outcome_color,
-    row_height,
     rows,
     title_params,
 )
@@ -49,7 +48,6 @@ def every_seed(models: pd.DataFrame, names: Named) -> alt.LayerChart | alt.Facet
     y = rows(names)
     known = models.columns[~models.isna().all()]
     shown = {*known, "solved", SETTINGS}
-    row = row_height(names, ROW_HEIGHT)
     base = chart_with_names(models, names)
     medians = base.mark_tick(thickness=3, size=ROW_HEIGHT * 0.7, color=GREY).encode(
         alt.X("median(accuracy):Q", title="Accuracy on all test strings"), y
@@ -87,7 +85,7 @@ def every_seed(models: pd.DataFrame, names: Named) -> alt.LayerChart | alt.Facet
     title = title_params(
         "Every seed's accuracy", subtitle="A point is one model; the bar, the median."
     )
-    height = row * len(names) + FURNITURE_HEIGHT
+    height = ROW_HEIGHT * len(names) + FURNITURE_HEIGHT
     return alt.layer(medians, points).properties(height=height, title=title)
 
 
@@ -166,7 +164,7 @@ def seed_grid(models: pd.DataFrame, names: Named) -> alt.Chart:
         )
         .add_params(clicked)
         .properties(
-            height=row_height(names, GRID_ROW_HEIGHT) * len(names) + GRID_FURNITURE_HEIGHT,
+            height=GRID_ROW_HEIGHT * len(names) + GRID_FURNITURE_HEIGHT,
             title=title,
         )
     )

@@ -195,7 +195,7 @@ def show(chosen: Chosen) -> None:
         model = model.at(kept)
     shortest = 0 if model.problem.tries_empty else 1
     longest = model.problem.test.lengths[-1]
-    st.subheader(f"All strings of {shortest} to {longest} {model.tokenizer.unit}s")
+    st.subheader(f"All strings of {shortest} to {longest} {model.network.tokenizer.unit}s")
     if (too_many := unaffordable(model.problem)) is not None:
         st.info(verbatim(f"Not every string is tried: {too_many}"))
     else:

@@ -80,7 +80,7 @@ def show(chosen: Chosen) -> None:
         _summary(chosen)
         st.subheader("Why this string?")
     explanation = explained(chosen.model, chosen.string)
-    _cause(explanation, chosen.model.tokenizer.display)
+    _cause(explanation, chosen.model.network.tokenizer.display)
     heads = heads_for(chosen.model, explanation)
     st.subheader("Check it")
     st.caption("The numbers above, read off the model at this epoch.")
@@ -110,7 +110,7 @@ def _summary(chosen: Chosen) -> None:
         part = f"{share.errors:,} of {summary.examined:,}"
         row.markdown(f"**{part}**: {verbatim(share.phrase)}")
         row.button(
-            f"Explain {verbatim(chosen.model.tokenizer.display(share.shortest))}",
+            f"Explain {verbatim(chosen.model.network.tokenizer.display(share.shortest))}",
             key=f"explain {share.phrase}",
             on_click=look_at,
             args=(share.shortest,),

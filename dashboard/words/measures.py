@@ -151,7 +151,7 @@ def failing(below: float, words: Words = MISCLASSIFIED) -> str:
     if below >= 1:
         missed = words.miss.format(f"at least one of their {words.plural('test')}")
         return f"Models that {missed}."
-    return f"Models with an accuracy below {percent(below, 1)}, as set in the sidebar."
+    return f"Models with an accuracy below {percent(below, 1)}."
 
 
 def configuration_columns(

@@ -217,10 +217,8 @@ def nearest_right(
     any_input = model.problem.known_strings is not None
     given = (start, model.num_letters, same_length)
     # Those one edit away, then those two edits away, none of them twice.
-    all_rings = (ring(*given) for ring in (edits_of, _twice))
-    if among is not None:
-        all_rings = _rings_among(among, start, same_length)
-    rings = islice(all_rings, max_edits)
+    near = (ring(*given) for ring in (edits_of, _twice))
+    rings = islice(near if among is None else _rings_among(among, start, same_length), max_edits)
     for edits, candidates in enumerate(rings, start=1):
         wanted = (x for x in candidates if len(x) >= least and (any_input or model.is_input(x)))
         second: Letters | None = None

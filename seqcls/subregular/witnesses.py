@@ -98,7 +98,7 @@ class _Strings:
         turns = live & (strong[following] == strong[:, None]).any(axis=1)
         state = min(np.flatnonzero(turns).tolist(), key=lambda x: len(self._access[x]))
         letter = int(np.flatnonzero(strong[following[state]] == strong[state])[0])
-        back = self._path(following, int(following[state, letter]), state)
+        back = self._walk(following, int(following[state, letter]))[state]
         turn = (int(decided.letters[letter]), *back)
         after = self._suffix((state, state), accepting[:, None] & accepting)
         one, other = (self._access[state] + turn * (self._k + x) + after for x in (0, 1))
@@ -141,8 +141,7 @@ class _Strings:
                 if (one[other] != other[one]).any():
                     return self._within((x, y), (y, x))
         for x in letters:
-            states = np.arange(columns.shape[1])
-            if any(self._run(state, (x,) * self._k) != state for state in states):
+            if any(self._run(s, (x,) * self._k) != s for s in range(columns.shape[1])):
                 return self._within((), (x,) * self._k)
         return None
 

@@ -147,8 +147,15 @@ def figures(
     return charts
 
 
-def report(store: "Store", sweep: str | Sequence[str], *more: str) -> str:
+def report(store: "Store", sweep: str | Sequence[str], *more: str, **chosen: Any) -> str:
     """Sweeps' table, charts, failing strings and causes as one page that needs no other file.
+
+    Args:
+        store: the database.
+        sweep: one, or several.
+        *more: more of them.
+        **chosen: which of their runs: `model_seeds`, `failing`, `outcomes`, `learned_at`, `below`,
+            and `conditions` such as `hidden_size=16`.
 
     Raises:
         UnknownRunError: there is no such sweep, or none of their runs is finished.
@@ -156,7 +163,7 @@ def report(store: "Store", sweep: str | Sequence[str], *more: str) -> str:
     """
     from sweeps.store.reads.selection import as_list
 
-    page: str = _of_the_dashboard("report")(store.reader(), *as_list(sweep), *more)
+    page: str = _of_the_dashboard("report")(store.reader(), *as_list(sweep), *more, **chosen)
     return page
 
 

@@ -172,8 +172,11 @@ def attribute(store: Store, run_ids: Sequence[int], sample: int = SAMPLE) -> int
     return len(waiting)
 
 
-def causes_of_run(store: Store, run_id: int) -> pd.DataFrame:
+def causes_of_run(store: Store, run_id: int, learned_at: float = LEARNED_AT) -> pd.DataFrame:
     """Why a run fails: as stored, or else found, and stored where this process may write.
+
+    Args:
+        learned_at: as for `sweeps.store.reads.explained.causes`.
 
     Raises:
         UnknownRunError: it has no model.
@@ -183,30 +186,33 @@ def causes_of_run(store: Store, run_id: int) -> pd.DataFrame:
     queries.weights(reader, run_id)
     stored = explained.causes(reader, [run_id])
     if len(stored) or string_queries.string_errors(reader, run_id).empty:
-        return stored
+        return explained.causes(reader, [run_id], learned_at)
     if not is_read_only():
         attribute(to_write(store), [run_id])
-        return explained.causes(reader, [run_id])
+        return explained.causes(reader, [run_id], learned_at)
     found = [
         {"run_id": run_id, "number": number, **asdict(cause)}
         for run_id, wrong in _runs_without_causes(reader, _with_causes(reader, [run_id]), SAMPLE)
-        for number, cause in enumerate(causes_of(reader, run_id, wrong, SAMPLE))
+        for number, cause in enumerate(causes_of(reader, run_id, wrong, SAMPLE, learned_at))
     ]
     return pd.DataFrame(found, columns=stored.columns)
 
 
-def causes_of(store: Store, run_id: int, wrong: Sequence[str], sample: int) -> list[Cause]:
+def causes_of(
+    store: Store, run_id: int, wrong: Sequence[str], sample: int, learned_at: float = LEARNED_AT
+) -> list[Cause]:
     """The causes of a run's errors, the most frequent first.
 
     Args:
         wrong: its misclassified test strings, the shortest first, each as often as it occurs.
+        learned_at: the accuracy on trained lengths from which on a run has learned.
     """
     # Imported where it is used: PyTorch takes a second or two to load.
     from seqcls.interpretability.causes import attributions, summed_up
     from sweeps.api.models import trained_model
 
     model = trained_model(store, run_id)
-    not_learned = why_not_learned(store, run_id)
+    not_learned = why_not_learned(store, run_id, learned_at)
     return summed_up(attributions(model, wrong, sample, not_learned=not_learned))
 
 

@@ -13,8 +13,8 @@ from seqcls.interpretability.wording import percent, percents
 from seqcls.text import nearest
 from seqcls.theory.classes import class_names
 from seqcls.theory.predictions import theory_of
-from sweeps.api.configurations import checked_threshold
-from sweeps.results import BORDER_SHARES, LEARNED_AT
+from sweeps.api.configurations import view_of
+from sweeps.results import BORDER_SHARES
 from sweeps.statistics.differences import without_unread
 from sweeps.statistics.populations import (
     BORDER,
@@ -25,7 +25,7 @@ from sweeps.statistics.populations import (
     settings_apart,
 )
 from sweeps.store.databases.engine import Store
-from sweeps.store.reads import overview, queries, sweep_queries
+from sweeps.store.reads import overview, queries
 from sweeps.store.reads.errors import accuracy_by_drawn, border_accuracies
 from sweeps.store.reads.selection import View, as_list
 from sweeps.store.reads.shortcuts import best_shortcut, shortcut_scores, shortcuts_by_drawn
@@ -91,9 +91,7 @@ def populations(
     store: Store,
     sweep: str | Sequence[str] | None = None,
     by: str | Sequence[str] = (),
-    *,
-    learned_at: float = LEARNED_AT,
-    below: float = 1.0,
+    **chosen: Any,
 ) -> Populations:
     """How many languages are learned, and generalized on, over all that are alike but for them.
 
@@ -101,22 +99,15 @@ def populations(
         sweep: only of this sweep, or these.
         by: the settings that tell populations apart; else the fewest that do, the class of the
             languages (`language_class`) first.
-        learned_at: the accuracy on strings of trained lengths from which on a run has learned.
-        below: the accuracy below which a run fails on longer ones.
+        chosen: which runs, as for `sweeps.api.configurations.view_of`: `below=0.9`. Results pick
+            none, so that shares are of all languages.
 
     Raises:
         UnknownRunError: there is no such sweep.
         ConfigError: there is no such setting in which its configurations differ.
     """
-    reader, sweeps = store.reader(), [] if sweep is None else as_list(sweep)
-    for name in sweeps:
-        sweep_queries.find_sweep(reader, name)
-    view = View(
-        tuple(sweeps),
-        below=checked_threshold("below", below),
-        learned_at=checked_threshold("learned_at", learned_at),
-    )
-    return populations_of(reader, view, tuple(as_list(by)))
+    view = view_of(store.reader(), [] if sweep is None else as_list(sweep), **chosen)
+    return populations_of(store.reader(), view, tuple(as_list(by)))
 
 
 def populations_of(store: Store, view: View, by: tuple[str, ...] = ()) -> Populations:

@@ -116,7 +116,7 @@ def _stored_answers(
                 "so its answers to test strings alone are known: `seqcls export answers` lists them"
             )
         rows.append(row)
-    names = ("label", "predicted", "logit", "probability")
+    names: tuple[str, ...] = ("label", "predicted", "logit", "probability")
     if problem.lacks("labels"):
         names = ("target", *(column.name for column in problem.kind.answer_columns))
     target, answer, *numbers = names

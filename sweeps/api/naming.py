@@ -83,7 +83,8 @@ def say_setting(field: str, value: Any, architecture: str = "") -> str:
     if isinstance(value, str) and field not in ("dataset", "pattern", "formula", MODEL):
         said = said.replace("_", " ")
     named = field in ("task", "architecture")
-    text = known.get(value, known.get("", "{}" if named else f"{words} {{}}")).replace("{}", said)
+    form = str(known.get(value, known.get("", "{}" if named else f"{words} {{}}")))
+    text = form.replace("{}", said)
     if architecture not in RECURRENT:
         return text
     return f"{said} units" if field == "hidden_size" else text.replace(" block", " layer")

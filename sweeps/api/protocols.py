@@ -9,6 +9,7 @@ from seqcls.config import ANY_SAMPLER, AS_TRAINED, REPORT_SAMPLER, RunConfig
 from seqcls.engines.member import steps_of_epoch
 from seqcls.imported import MODEL, PREFIX, unfold
 from seqcls.problem import Problem, resolve
+from sweeps.results import rows_of
 from sweeps.store.databases.engine import Store
 from sweeps.store.reads import queries
 from sweeps.store.reads.overview import dataset_names
@@ -38,8 +39,8 @@ def protocol(store: Store, run: int | str) -> list[str]:
 def protocols(store: Store, config_id: int, run_ids: Sequence[int]) -> list[str]:
     """Says of several runs of one configuration what `protocol` says of one, an item for each."""
     (config,) = queries.configs(store, [config_id]).values()
-    frame = queries.runs(store, View(run_ids=tuple(run_ids))).astype(object)
-    rows = frame.where(frame.notna(), None).to_dict("records")
+    frame = queries.runs(store, View(run_ids=tuple(run_ids)))
+    rows: list[dict[str, Any]] = rows_of(frame)
     digest = queries.test_digest(store, config_id)
     of_runs = [" ".join(of_run(resolve(config), row, digest)) for row in rows]
     return [*_of_configuration(config, dataset_names(store)), *filter(None, of_runs)]

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from seqcls.config import check_model_seed, default_fields
+from seqcls.config import default_fields
 from seqcls.errors import ConfigError, Parameter, UnknownRunError
 from seqcls.imported import PREFIX
 from seqcls.interpretability.mechanisms import SAMPLE
@@ -18,15 +18,15 @@ from seqcls.theory.predictions import theory_of
 from sweeps.api import failures
 from sweeps.api.comparisons import compare as compare
 from sweeps.api.configurations import (
-    checked_threshold,
     checked_value,
     condition,
     is_setting,
+    view_of,
 )
 from sweeps.api.failures import attribute, causes_of_run
 from sweeps.api.failures import in_both_precisions as in_both_precisions
 from sweeps.api.trials import RemedyTrial, mechanisms_of, trials
-from sweeps.results import LEARNED_AT, Outcome, differing_fields
+from sweeps.results import LEARNED_AT, differing_fields
 from sweeps.store.databases.engine import Store
 from sweeps.store.opening import to_write
 from sweeps.store.reads import explained, queries, string_queries, sweep_queries
@@ -67,18 +67,14 @@ def stored_runs(
         ConfigError: there is no such column, or a seed is no seed.
     """
     reader = store.reader()
-    for name in sweeps:
-        sweep_queries.find_sweep(reader, name)
-    seeds = tuple(map(_plain, [] if model_seeds is None else as_list(model_seeds)))
-    for seed in seeds:
-        check_model_seed(seed)
-    view = View(
-        tuple(sweeps),
-        seeds,
-        below=checked_threshold("below", below),
-        learned_at=checked_threshold("learned_at", learned_at),
+    view = view_of(
+        reader,
+        sweeps,
+        model_seeds,
         failing=failing,
-        outcomes=tuple(_outcome(each) for each in as_list(outcomes)),
+        outcomes=outcomes,
+        learned_at=learned_at,
+        below=below,
     )
     settings: dict[str, Any] = {}
     results: list[tuple[str, Any, str | Parameter]] = []
@@ -98,13 +94,6 @@ def stored_runs(
     for name, value, said in results:
         frame = frame[_has_value(frame, name, value, said)]
     return frame.reset_index(drop=True)
-
-
-def _outcome(text: str) -> Outcome:
-    known = [each.value for each in Outcome]
-    if text not in known:
-        raise ConfigError(Parameter("outcome", text), f": {nearest(text, known)}")
-    return Outcome(text)
 
 
 def _plain(value: Any) -> Any:
@@ -284,12 +273,13 @@ def errors_of_run(store: Store, run: int | str, sort: str = "length") -> pd.Data
     return frame.sort_values([sort, *(name for name in SORTS if name != sort)])
 
 
-def causes(store: Store, sweep: str, sample: int = SAMPLE) -> pd.DataFrame:
+def causes(store: Store, sweep: str, sample: int = SAMPLE, **chosen: Any) -> pd.DataFrame:
     """Why the failing runs of a sweep fail: as stored, or else found and stored.
 
     Args:
         sweep: its name.
         sample: errors of each run that are looked at.
+        chosen: which of its runs, as for `sweeps.api.configurations.view_of`: `below=0.9`.
 
     Returns:
         run_id, number, mechanism, head, tokens, share, strings, agreement; in each run the cause of
@@ -298,10 +288,11 @@ def causes(store: Store, sweep: str, sample: int = SAMPLE) -> pd.DataFrame:
     Raises:
         UnknownRunError: there is no such sweep.
     """
-    ids = [int(run_id) for run_id in stored_runs(store, (sweep,), failing=True)["id"]]
+    view = view_of(store.reader(), (sweep,), **{**chosen, "failing": True})
+    ids = [int(run_id) for run_id in queries.runs(store.reader(), view)["id"]]
     if ids:
         attribute(to_write(store), ids, sample)
-    return explained.causes(store.reader(), ids)
+    return explained.causes(store.reader(), ids, view.learned_at)
 
 
 class Remedies(NamedTuple):
@@ -313,17 +304,24 @@ class Remedies(NamedTuple):
     """Suggestions, the sweeps that try them, and what came of those."""
 
 
-def remedies(store: Store, run: int | str) -> Remedies:
+def remedies(store: Store, run: int | str, **chosen: Any) -> Remedies:
     """Which field to change so that a failing run may work, and what came of it where it was tried.
 
     The run's errors are attributed, and their causes stored, where that was not done yet.
+
+    Args:
+        store: the database.
+        run: its id, or its sweep and model seed, as `heads/2`.
+        chosen: which runs of its configuration are compared, as for
+            `sweeps.api.configurations.view_of`: `learned_at=0.95`.
 
     Raises:
         UnknownRunError: there is no such run, or it has no model.
     """
     reader, run_id = queries.open_run(store, run)
-    mechanisms = mechanisms_of(causes_of_run(store, run_id))
-    return Remedies(mechanisms, trials(reader, run_id, mechanisms))
+    view = view_of(reader, **chosen)
+    mechanisms = mechanisms_of(causes_of_run(store, run_id, view.learned_at))
+    return Remedies(mechanisms, trials(reader, run_id, mechanisms, view))
 
 
 helps = remedies

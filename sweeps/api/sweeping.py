@@ -12,6 +12,7 @@ from seqcls.engines.choice import choose_engine
 from seqcls.errors import SeqclsError, SpecError, UnknownRunError
 from seqcls.problem import resolve
 from sweeps import terminal
+from sweeps.api.configurations import view_of
 from sweeps.api.naming import name_configurations
 from sweeps.grid.spec import Plan, SweepSpec, at_precision, load_specs, spec_as_written
 from sweeps.processes import OnProgress
@@ -216,13 +217,18 @@ def work(
     return worked
 
 
-def describe_outcomes(store: Store, sweeps: Sweeps | None = None) -> str:
+def describe_outcomes(store: Store, sweeps: Sweeps | None = None, **chosen: Any) -> str:
     """How many finished runs of these sweeps, or of all, learned and generalize, as a clause; empty
     where none is finished.
+
+    Args:
+        store: the database.
+        sweeps: which sweeps.
+        chosen: as for `sweeps.api.configurations.view_of`: `learned_at=0.95`.
     """
     names = sweep_queries.sweep_names(store)
     ids = [] if sweeps is None else sweep_ids(store, sweeps)
-    return _describe(store, View(sweeps=tuple(names[each] for each in ids)), " runs")
+    return _describe(store, view_of(store, [names[each] for each in ids], **chosen), " runs")
 
 
 def describe_trained(store: Store, worked: WorkSummary) -> str:
@@ -392,7 +398,8 @@ def engines(
             their digests.
 
     Returns:
-        configuration (its name), sweep, engine, the fields that are not as by default (missing where they are), reason.
+        configuration (its name), sweep, engine, the fields that are not as by default (missing
+        where they are), reason.
 
     Raises:
         SpecError: the specification cannot be read or is refused.

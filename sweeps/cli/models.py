@@ -9,20 +9,16 @@ import typer
 
 from sweeps import api
 from sweeps.cli.parameters import (
-    LEARNED_AT,
-    MAX_SEED,
     AsJson,
-    Below,
     Columns,
     Db,
     Device,
     Engine,
     Epoch,
-    LearnedAt,
-    OnlySweeps,
     Run,
     Spec,
     Wide,
+    filtered,
 )
 from sweeps.cli.printing import (
     TableOptions,
@@ -168,36 +164,10 @@ def sensitive(
     print_table(shown, title)
 
 
+@filtered
 def runs(
+    chosen: dict[str, Any],
     db: Db = None,
-    sweep: OnlySweeps = None,
-    seed: Annotated[
-        list[int] | None,
-        typer.Option("--seed", min=0, max=MAX_SEED, help="Only this model seed; repeatable."),
-    ] = None,
-    failing: Annotated[
-        bool,
-        typer.Option(
-            "--failing",
-            help="Only runs that get a test string wrong, or whose accuracy is less than --below.",
-        ),
-    ] = False,
-    outcome: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--outcome",
-            help="Only runs of this outcome: generalizes, 'fails beyond', 'not learned' or "
-            "'not known'; repeatable.",
-        ),
-    ] = None,
-    learned_at: LearnedAt = LEARNED_AT,
-    below: Below = 1.0,
-    fields: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--where", help="Only where a field has this value, as hidden_size=16; repeatable."
-        ),
-    ] = None,
     as_json: AsJson = False,
     wide: Wide = False,
     columns: Columns = None,
@@ -212,16 +182,7 @@ def runs(
 
     look = TableOptions(wide, columns)
     store = open_database(db)
-    frame = stored_runs(
-        store,
-        sweep or (),
-        seed or (),
-        failing=failing,
-        outcomes=outcome or (),
-        learned_at=learned_at,
-        below=below,
-        conditions=fields or (),
-    )
+    frame = stored_runs(store, **chosen)
     if as_json:
         print_json(frame.drop(columns="config_id"))
         return
@@ -270,9 +231,10 @@ def runs(
             say(said)
 
 
+@filtered
 def populations(
+    chosen: dict[str, Any],
     db: Db = None,
-    sweep: OnlySweeps = None,
     by: Annotated[
         list[str] | None,
         typer.Option(
@@ -281,8 +243,6 @@ def populations(
             show_default="the fewest that do",
         ),
     ] = None,
-    learned_at: LearnedAt = LEARNED_AT,
-    below: Below = 1.0,
     as_json: AsJson = False,
     wide: Wide = False,
     columns: Columns = None,
@@ -292,7 +252,7 @@ def populations(
     Intervals are over languages. Random and border are median accuracies over languages.
     """
     store = open_database(db)
-    found = api.populations(store, sweep, by or (), learned_at=learned_at, below=below)
+    found = api.populations(store, chosen.pop("sweeps", None), by or (), **chosen)
     if as_json:
         print_json(found.table())
         return

@@ -17,6 +17,7 @@ from sweeps.cli.parameters import (
     RUNS_FAILED,
     RUNS_LEFT,
     AsJson,
+    Below,
     Columns,
     Dask,
     Db,
@@ -164,6 +165,8 @@ def status(
     sweeps: OptionalSweepNames = None,
     db: Db = None,
     watch: Annotated[bool, typer.Option("--watch", help="Refresh until all are done.")] = False,
+    learned_at: LearnedAt = LEARNED_AT,
+    below: Below = 1.0,
     as_json: AsJson = False,
     wide: Wide = False,
     columns: Columns = None,
@@ -172,6 +175,7 @@ def status(
     from rich.console import Console
     from rich.live import Live
 
+    at = {} if learned_at is None else {"learned_at": learned_at}
     sweeps = sweeps or []
     look = TableOptions(wide, columns)
     if watch and as_json:
@@ -183,7 +187,7 @@ def status(
             print_json(_frame(progress))
         else:
             print_table(_frame(progress)[WEIGHT], _title(store, progress), look)
-            _say_outcomes(store, [sweep.name for sweep in progress])
+            _say_outcomes(store, [sweep.name for sweep in progress], below=below, **at)
             _say_orphaned(progress)
         raise typer.Exit(_exit_status(progress))
     with Live(console=Console(), refresh_per_second=4) as live:
@@ -195,7 +199,7 @@ def status(
             # One that is deleted meanwhile is no longer told of.
             every = retry_lost(partial(api.status, store))
             progress = [x for x in every if not sweeps or x.name in sweeps]
-    _say_outcomes(store, [sweep.name for sweep in progress])
+    _say_outcomes(store, [sweep.name for sweep in progress], below=below, **at)
     raise typer.Exit(_exit_status(progress))
 
 
@@ -483,11 +487,11 @@ def _title(store: "Store", progress: "list[SweepProgress]") -> str:
     return f"{count(len(progress), 'sweep')} in {store.name}"
 
 
-def _say_outcomes(store: "Store", sweeps: "Sequence[str]") -> None:
+def _say_outcomes(store: "Store", sweeps: "Sequence[str]", **chosen: Any) -> None:
     """Tells what the finished runs of these sweeps came to."""
     from sweeps.api.sweeping import describe_outcomes
 
-    if sweeps and (came_to := retry_lost(partial(describe_outcomes, store, sweeps))):
+    if sweeps and (came_to := retry_lost(partial(describe_outcomes, store, sweeps, **chosen))):
         say(f"{came_to[0].upper()}{came_to[1:]}.")
 
 

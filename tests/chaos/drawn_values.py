@@ -355,7 +355,11 @@ class Drawn:
         counted = {"false positives": "fp", "false negatives": "fn"}.get(
             self.chosen.kind or "", "wrong"
         )
-        failing = [x for x in done(self.scope) if self.chosen.picks(x) and x[counted]]
+        failing = [
+            x
+            for x in done(self.scope)
+            if self.chosen.picks(x) and x[counted] and fails(x, self.chosen.below)
+        ]
         worst = sorted((run[counted] / run["tested"] for run in failing), reverse=True)[:100]
         shown = [self.facts.runs[int(row["run_id"])] for row in rows]
         shares = [run[counted] / run["tested"] for run in shown]
@@ -402,7 +406,8 @@ class Drawn:
 
     def _breaking(self, rows: list[Row]) -> None:
         """The strings that most models misclassify, of the language that is shown."""
-        failing = [x for x in done(self.scope) if self.chosen.picks(x) and x["wrong"]]
+        below = self.chosen.below
+        failing = [x for x in done(self.scope) if self.chosen.picks(x) and fails(x, below)]
         ids = self._of_language({run["config_id"] for run in failing})
         if ids is None:
             self.ledger.unknown[f"{self.surface}: strings of one of several languages"] += 1

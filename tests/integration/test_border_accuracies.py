@@ -142,7 +142,7 @@ def test_maps_and_downloads_have_these_accuracies(
     copy = tmp_path / "two.db"
     shutil.copy(path, copy)
     store = open_writer(str(copy))
-    api.submit(store, {**SPEC, "name": "wide", "fixed": SPEC["fixed"] | {"hidden_size": 5}})
+    api.submit(store, {**SPEC, "name": "wide", "fixed": {**SPEC["fixed"], "hidden_size": 5}})
     api.work(store)
     shares = reading.border_accuracies(store, View()).set_index("run_id")
     offered: dict[str, pd.DataFrame] = {}

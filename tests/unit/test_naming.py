@@ -28,7 +28,7 @@ BASE = {"task": "parity", "readout": "last", "attention_head_size": 2}
 
 
 def names(*several: Mapping[str, Any]) -> list[str]:
-    configs = dict(enumerate(configuration(BASE | fields) for fields in several))
+    configs = dict(enumerate(configuration({**BASE, **fields}) for fields in several))
     return list(name_configurations(configs).values())
 
 
@@ -134,8 +134,8 @@ def test_the_protocol_says_that_longer_strings_chose_the_epoch() -> None:
 
 
 def test_the_protocol_says_that_training_ended_when_all_was_right() -> None:
-    row = {"model_seed": 1, "epochs": 12, "best_epoch": 12, "best_validation_loss": 9.0}
-    row |= {"tested": None, "finished_at": None}
+    row: dict[str, Any] = {"model_seed": 1, "epochs": 12, "best_epoch": 12, "tested": None}
+    row |= {"best_validation_loss": 9.0, "finished_at": None}
     fields = {"task": "parity", "stop_when_right": True, "min_validation_loss": 0.0}
     problem = resolve(configuration(fields))
     (said,) = of_run(problem, row, None)

@@ -22,6 +22,7 @@ from sweeps.store.reads.selection import (
     condition_of,
     in_scope,
     is_value,
+    model_columns,
     outcome,
     share_right,
 )
@@ -389,22 +390,12 @@ def with_value(
     }
 
 
-def config_ids_by_key(store: Store, keys: Collection[str]) -> dict[str, int]:
-    """The ids of those of these configurations that are stored, by their keys."""
-    query = select(Config.key, Config.id).where(Config.key.in_(sorted(keys)))
-    with store.begin() as connection:
-        return {row.key: int(row.id) for row in connection.execute(query)}
-
-
-def finished_seeds(store: Store, config_ids: Collection[int]) -> "pd.DataFrame":
-    """The finished runs of these configurations: id, config_id, model_seed, wrong, outcome and
-    accuracy_within (on trained lengths, in [0, 1]; missing where it is not known).
+def seeds_of(store: Store, config_ids: Collection[int], view: View) -> "pd.DataFrame":
+    """The runs of these configurations in the scope of a view, finished or not: `model_columns` and
+    state.
     """
-    reached = outcome(View()).label("outcome")
-    within = share_right(Run.tested_within, Run.wrong_within).label("accuracy_within")
-    columns = (Run.id, Run.config_id, Run.model_seed, Run.wrong, reached, within)
-    query = select(*columns).where(one_of(Run.config_id, config_ids))
-    return frame(store, query.where(Run.state == RunState.DONE))
+    query = select(*model_columns(view), Run.state).where(one_of(Run.config_id, config_ids))
+    return frame(store, query.where(in_scope(view)).order_by(Run.id))
 
 
 def config_ids_of_sweep(store: Store, sweep_id: int) -> list[int]:
