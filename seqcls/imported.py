@@ -219,10 +219,10 @@ def fields_known(config: RunConfig) -> dict[str, Any]:
     of its network and its training, and are None.
     """
     fields = config.model_dump()
-    if not config.is_imported:
+    if not config.imported:
         return fields
     absent = fields_unread(config)
-    known = {name: None if name in absent else value for name, value in fields.items()}
+    known = {x: None if x in absent or x == "imported" else value for x, value in fields.items()}
     return {**known, **_settings(fields)}
 
 

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
         states,
     )
     from sweeps.api.languages import populations
+    from sweeps.api.loading import load_weights
     from sweeps.api.models import config, explain, family, model, predict, proofs, verdict
     from sweeps.api.results import FIRST as FIRST
     from sweeps.api.results import (
@@ -76,7 +77,7 @@ __all__ = [
     "ablate", "automaton", "automaton_inside", "by_drawn", "causes", "compare", "config", "data",
     "delete", "draw", "engines", "errors", "errors_of_run", "estimate", "explain", "export",
     "family", "figures", "fit_shortcuts", "import_predictions", "in_both_precisions", "judge",
-    "lengths", "log_results", "merge", "minimal", "model", "more", "open_store", "pack", "patch",
+    "lengths", "load_weights", "log_results", "merge", "minimal", "model", "more", "open_store", "pack", "patch",
     "populations", "predict", "proofs", "remedies", "report", "resume", "retry", "rules", "runs",
     "seeds",
     "sensitive", "shortcuts", "shortest", "states", "status", "stop", "submit", "theory", "upgrade",
@@ -94,6 +95,7 @@ _NAMES = {
     "sweeps.api.models": "config explain family model predict proofs verdict",
     "sweeps.api.comparisons": "compare",
     "sweeps.api.languages": "populations",
+    "sweeps.api.loading": "load_weights",
     "sweeps.api.failures": "in_both_precisions",
     "sweeps.api.results": "FIRST by_drawn causes errors errors_of_run helps lengths remedies "
     "runs sensitive",
