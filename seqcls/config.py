@@ -453,8 +453,8 @@ class RunConfig(_NetworkFields):
         return bool(self.imported) and not self.is_imported
 
     @cached_property
-    def knows_training(self) -> bool:
-        """Whether it says what strings its models were trained on, wherever that was."""
+    def knows_trained_lengths(self) -> bool:
+        """Whether it says of what lengths the strings were that its models were trained on."""
         if self.is_imported or not self.imported:
             return not self.is_imported
         try:

@@ -136,13 +136,17 @@ def fields_unread(config: RunConfig) -> frozenset[str]:
         # Of network and training nothing is known; its settings have names of their own.
         return frozenset(RunConfig.model_fields) - {*strings_read(config, "test"), "architecture"}
     unread = _read_by_some().difference(*fields_read(config).values())
-    if config.is_loaded:
-        unread |= {name for name, about in ABOUT.items() if about.group == "Training"}
-        if not config.knows_training:
-            parts = ("train", "validation")
-            read = {name for part in parts for name in strings_read(config, part)}
-            unread |= read - set(strings_read(config, "test"))
-    return unread
+    return unread | fields_of_training(config) if config.is_loaded else unread
+
+
+def fields_of_training(config: RunConfig) -> frozenset[str]:
+    """The fields of training, and of its strings unless these are known: of loaded weights they
+    say nothing.
+    """
+    names = {name for name, about in ABOUT.items() if about.group == "Training"}
+    if not config.knows_trained_lengths:
+        names |= {x for part in PARTS[:2] for x in strings_read(config, part)}
+    return frozenset(names.difference(strings_read(config, "test")))
 
 
 def read_by_kind(task: str) -> frozenset[str]:

@@ -53,8 +53,8 @@ def configuration(fields: Mapping[str, Any]) -> RunConfig:
     config = RunConfig.from_mapping(fields)
     if config.is_loaded:
         raise ConfigError(
-            f"imported={config.imported!r:.60}: weights that were trained elsewhere; a model that "
-            "is trained here has none, leave it out"
+            f"imported={config.imported!r:.60}: such weights were trained elsewhere, and no model "
+            "is trained here in their place"
         )
     if not config.plugins:
         config = RunConfig.from_mapping({**fields, "plugins": plugins_of(config)})
@@ -204,7 +204,7 @@ class Problem:
     def trained_lengths(self) -> range:
         """From the tokens of the shortest string that training may draw to those of the longest.
 
-        Where `knows_training` is false it means nothing: nobody knows their strings.
+        Where `knows_trained_lengths` is false it means nothing: nobody knows their strings.
         """
         return self.train.lengths
 
@@ -395,9 +395,9 @@ class Problem:
         return self.config.is_imported
 
     @property
-    def knows_training(self) -> bool:
-        """Whether it is known what strings its models were trained on."""
-        return self.config.knows_training
+    def knows_trained_lengths(self) -> bool:
+        """Whether it is known of what lengths its training strings were, wherever that was."""
+        return self.config.knows_trained_lengths
 
     @property
     def required_letters(self) -> tuple[int, ...]:
@@ -422,7 +422,7 @@ def _resolve(config: RunConfig) -> Problem:
     check_packages(config.plugins, plugins_of(config), _parts(config))
     task = language(config.task, dict(config))
     kind = _kind(task)
-    if not config.knows_training and (config.is_loaded or isinstance(task, OfRows)):
+    if not config.knows_trained_lengths and (config.is_loaded or isinstance(task, OfRows)):
         # What a model was trained on need not be in the file, nor known at all.
         train = validation = test = _sampler(config, task, "test", None)
     else:

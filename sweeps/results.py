@@ -261,14 +261,14 @@ LEARNED_AT = 0.99
 """The accuracy on strings of trained lengths from which on a run has learned."""
 
 
-def why_not_known(tested_within: int | None, *, knows_training: bool) -> str:
+def why_not_known(tested_within: int | None, *, knows_trained_lengths: bool) -> str:
     """Why it is not known what a tested run has come to, as a clause.
 
     Args:
         tested_within: strings of trained lengths that it is judged by; None where it is not judged.
-        knows_training: whether it is known what strings it was trained on.
+        knows_trained_lengths: whether it is known what lengths it was trained on.
     """
-    if not knows_training:
+    if not knows_trained_lengths:
         return "it was trained elsewhere, so its trained lengths are not known here"
     if tested_within is None:
         return (

@@ -207,7 +207,7 @@ def describe_unknown(table: pd.DataFrame, models: pd.DataFrame) -> str:
     reasons = dict.fromkeys(
         why_not_known(
             None if pd.isna(strings) else int(strings),
-            knows_training=configs[config_id].knows_training,
+            knows_trained_lengths=configs[config_id].knows_trained_lengths,
         )
         for strings, config_id in zip(tested, first["config_id"], strict=True)
     )

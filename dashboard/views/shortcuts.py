@@ -396,7 +396,7 @@ def _by_drawn(run_id: int, config: RunConfig) -> None:
 
 
 def _readers(config_id: int, config: RunConfig) -> None:
-    if not config.knows_training:
+    if config.imported:
         st.caption("Shortcut readers are fitted on training strings, which are not known here.")
         return
     scores = data.shortcut_scores((config_id,))

@@ -24,6 +24,9 @@ from seqcls.results import Weights
 
 __all__ = ["ADAPTERS", "ForeignWeights", "read_weights"]
 
+TABLE = "positions.table.weight"
+"""The parameter of learned positions."""
+
 MOST_BYTES = 2**28
 """Of a file of weights: the models here are small."""
 
@@ -108,8 +111,8 @@ class ForeignWeights:
         tensors = Tensors({name: x.copy() for name, x in self.tensors.items()})
         fields, weights = reads.read(tensors, settings, vocabulary)
         tensors.check_empty(adapter)
-        if (table := weights.get("positions.table.weight")) is not None and given.get("position_offset"):
-            weights["positions.table.weight"] = table[settings.number("position_offset") :]
+        if (table := weights.get(TABLE)) is not None and "position_offset" in given:
+            weights[TABLE] = table[settings.number("position_offset") :]
         precision = next(iter(weights.values())).dtype.name if weights else "float32"
         return Loaded({**fields, "precision": precision}, weights)
 

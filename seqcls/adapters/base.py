@@ -121,8 +121,7 @@ class Vocabulary:
             )
         if missing := [token for token in alphabet if token not in given]:
             raise ConfigError(
-                f"token {missing[0]!r} of the task is not in the vocabulary: "
-                f"{', '.join(given):.60}"
+                f"token {missing[0]!r} of the task is not in the vocabulary: {', '.join(given):.60}"
             )
         return cls(tuple(alphabet), dict(given), writes)
 
@@ -193,9 +192,9 @@ class Vocabulary:
                 "second for strings in it"
             )
         # Of two classes the second is likelier where its logit is larger.
-        return weight[-1:] - (len(weight) == 2) * weight[:1], bias[-1:] - (
-            len(bias) == 2
-        ) * bias[:1]
+        return weight[-1:] - (len(weight) == 2) * weight[:1], bias[-1:] - (len(bias) == 2) * bias[
+            :1
+        ]
 
 
 def _texts(values: Any) -> bool:

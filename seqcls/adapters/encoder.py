@@ -8,7 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from seqcls.adapters.base import Adapter, Loaded, Settings, Tensors, Vocabulary, readout_of
+from seqcls.adapters.base import (
+    Adapter,
+    Loaded,
+    Settings,
+    Tensors,
+    Vocabulary,
+    readout_of,
+    short,
+)
 from seqcls.adapters.recurrent import find_embedding, read_head
 from seqcls.errors import ConfigError
 
@@ -125,9 +133,12 @@ def _read_places(
     if not names:
         return None
     table = tensors.take(names[0], *[None] * len(tensors.shape(names[0])))
-    if table.size % hidden or table.shape[-1] != hidden or table.size // hidden != max(table.shape[:-1]):
-        raise ConfigError(f"tensor {names[0]!r} has the shape {table.shape}, expected (any, {hidden})")
-    return table.reshape(-1, hidden)
+    rows = max(table.shape[:-1], default=0)
+    if table.shape[-1:] != (hidden,) or table.size != rows * hidden:
+        raise ConfigError(
+            f"tensor {short(names[0])} has the shape {table.shape}, expected (any, {hidden})"
+        )
+    return table.reshape(rows, hidden)
 
 
 def _is_table(name: str) -> bool:

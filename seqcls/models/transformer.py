@@ -107,8 +107,8 @@ class Transformer(BodyAndHead):
             spread_out = spread(states, batch.token_rows, batch.ids.shape)
             read = read_states(batch.config, spread_out, batch.ids)
         else:
-            read_states = states.index_select(0, batch.read_tokens)
-            read = self._normalize(through(last, read_states, states, everywhere.only_read()))
+            asking = states.index_select(0, batch.read_tokens)
+            read = self._normalize(through(last, asking, states, everywhere.only_read()))
         return self.head(read)
 
     stacked = shortest

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from seqcls.adapters import read_weights
+from seqcls.adapters import TABLE, read_weights
 from seqcls.config import ABOUT, IMPORTED, RunConfig
 from seqcls.errors import ConfigError, DatasetError
 from seqcls.evaluation import distinct_test_strings, evaluate
@@ -20,8 +20,6 @@ from sweeps.results import RunResult
 from sweeps.store.databases.engine import Store
 from sweeps.store.opening import open_writer, to_write
 from sweeps.store.writes.importing import ImportedRun, check_sweep, record_imported
-
-TABLE = "positions.table.weight"
 
 
 def load_weights(
@@ -128,8 +126,8 @@ def _cut_table(problem: Problem, weights: Weights) -> Weights:
         return weights
     if len(weights[TABLE]) < size:
         raise ConfigError(
-            f"the model has {len(weights[TABLE])} places, and the longest test string needs {size}: "
-            f"lower test_max_length={problem.config.test_max_length} by at least "
-            f"{size - len(weights[TABLE])}"
+            f"the model has {len(weights[TABLE]):,} places, and the longest test string needs "
+            f"{size:,}: expected test_max_length={problem.config.test_max_length} to be lower by "
+            f"at least {size - len(weights[TABLE])}"
         )
     return {**weights, TABLE: weights[TABLE][:size]}

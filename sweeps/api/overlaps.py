@@ -58,7 +58,7 @@ def trained_on(
     with suppress(SeqclsError):
         for config in distinct.values():
             problem = resolve(config)
-            if problem.knows_training:
+            if not problem.config.imported:
                 problems.setdefault((problem.train, problem.test, config.max_num_epochs), problem)
         found = [
             (problem, overlap(problem, effort, epochs)) for problem in check_each(problems.values())

@@ -118,7 +118,7 @@ def verify(db: Db = None, as_json: AsJson = False) -> None:
         if checked.imported:
             say(
                 f"of {count(checked.imported, 'imported run')}, digests and counts are recomputed "
-                "from the stored predictions; none can be trained again"
+                "from what is stored; none can be trained again"
             )
     raise typer.Exit(RUNS_FAILED if checked.damages else 0)
 
@@ -262,7 +262,9 @@ def load(
             show_default="the task's tokens in their order",
         ),
     ] = None,
-    sweep: Annotated[str, typer.Option("--sweep", help="The sweep that it is put into.")] = "loaded",
+    sweep: Annotated[
+        str, typer.Option("--sweep", help="The sweep that it is put into.")
+    ] = "loaded",
     model: Annotated[
         str | None, typer.Option("--model", help="Its name.", show_default="that of the file")
     ] = None,

@@ -52,7 +52,17 @@ PUBLIC = {
         *("draw", "engines", "errors", "errors_of_run"),
         *("estimate", "explain", "export", "family", "figures", "fit_shortcuts"),
         *("import_predictions", "in_both_precisions"),
-        *("judge", "lengths", "load_weights", "log_results", "merge", "minimal", "model", "more", "open_store"),
+        *(
+            "judge",
+            "lengths",
+            "load_weights",
+            "log_results",
+            "merge",
+            "minimal",
+            "model",
+            "more",
+            "open_store",
+        ),
         *("pack", "patch", "populations", "predict"),
         *(
             "proofs",
