@@ -169,12 +169,14 @@ def show(task: LanguageTask) -> None:
 def task_sentence(config: RunConfig) -> str:
     """The language, and how long the strings were."""
     train, test = resolve(config).train, resolve(config).test
-    if resolve(config).is_imported:
+    if config.imported:
         settings = unfold(dict(config))
         said = ", ".join(f"{name}={value}" for name, value in settings.items())
+        here = "weights loaded" if config.is_loaded else "results imported"
+        known = f", trained on up to {train.lengths[-1]}," if config.knows_trained_lengths else ""
         return (
-            f"{resolve(config).task.describe()} This model was trained elsewhere and its results "
-            f"imported ({said}); it was tested on strings of up to {test.lengths[-1]} letters."
+            f"{resolve(config).task.describe()} This model was trained elsewhere and its {here} "
+            f"({said}); it was{known} tested on strings of up to {test.lengths[-1]} letters."
         )
     return (
         f"{resolve(config).task.describe()} This model was trained on strings of up to "

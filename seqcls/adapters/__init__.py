@@ -22,7 +22,7 @@ from seqcls.models import MODELS
 from seqcls.models.positions import POSITIONS
 from seqcls.results import Weights
 
-__all__ = ["ADAPTERS", "ForeignWeights", "read_weights"]
+__all__ = ["ADAPTERS", "FORMAT", "TABLE", "ForeignWeights", "read_weights"]
 
 TABLE = "positions.table.weight"
 """The parameter of learned positions."""

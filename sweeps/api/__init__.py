@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from sweeps.api.databases import judge, merge, open_store, pack, upgrade, verify
     from sweeps.api.exports import export
     from sweeps.api.failures import in_both_precisions
+    from sweeps.api.giving import give
     from sweeps.api.importing import import_predictions, log_results
     from sweeps.api.interpretability import (
         ablate,
@@ -76,12 +77,11 @@ if TYPE_CHECKING:
 __all__ = [
     "ablate", "automaton", "automaton_inside", "by_drawn", "causes", "compare", "config", "data",
     "delete", "draw", "engines", "errors", "errors_of_run", "estimate", "explain", "export",
-    "family", "figures", "fit_shortcuts", "import_predictions", "in_both_precisions", "judge",
-    "lengths", "load_weights", "log_results", "merge", "minimal", "model", "more", "open_store",
-    "pack", "patch", "populations", "predict", "proofs", "remedies", "report", "resume", "retry", "rules", "runs",
-    "seeds",
-    "sensitive", "shortcuts", "shortest", "states", "status", "stop", "submit", "theory", "upgrade",
-    "verdict", "verify", "work",
+    "family", "figures", "fit_shortcuts", "give", "import_predictions", "in_both_precisions",
+    "judge", "lengths", "load_weights", "log_results", "merge", "minimal", "model", "more",
+    "open_store", "pack", "patch", "populations", "predict", "proofs", "remedies", "report",
+    "resume", "retry", "rules", "runs", "seeds", "sensitive", "shortcuts", "shortest", "states",
+    "status", "stop", "submit", "theory", "upgrade", "verdict", "verify", "work",
 ]  # fmt: skip
 
 _NAMES = {
@@ -89,6 +89,7 @@ _NAMES = {
     "sweeps.api.budgets": "more seeds",
     "sweeps.api.databases": "judge merge open_store pack upgrade verify",
     "sweeps.api.exports": "export",
+    "sweeps.api.giving": "give",
     "sweeps.api.importing": "import_predictions log_results",
     "sweeps.api.interpretability": "ablate automaton automaton_inside minimal patch rules "
     "shortest states",

@@ -13,10 +13,19 @@ from sweeps.cli.parameters import (
     RUNS_FAILED,
     AsJson,
     Db,
+    Epoch,
     Force,
     OptionalSweepNames,
+    Run,
 )
-from sweeps.cli.printing import count, open_database, print_json, print_record, print_table
+from sweeps.cli.printing import (
+    count,
+    open_database,
+    open_run,
+    print_json,
+    print_record,
+    print_table,
+)
 from sweeps.terminal import progress_bar, say
 
 if TYPE_CHECKING:
@@ -94,6 +103,20 @@ def export(
         )
     for path, rows in written.items():
         say(f"{path}: {count(rows, 'row')}")
+
+
+@app.command(rich_help_panel=PANEL, epilog="Example: seqcls give all_initializations/2 model")
+def give(
+    run: Run,
+    folder: Annotated[Path, typer.Argument(help="The folder to write to.", show_default=False)],
+    db: Db = None,
+    epoch: Epoch = None,
+    force: Force = False,
+) -> None:
+    """Write a model as one file of PyTorch, its weights, and what trained it."""
+    store, run_id = open_run(db, run)
+    for path in api.give(store, run_id, folder, epoch, force=force):
+        say(str(path))
 
 
 @app.command(rich_help_panel=PANEL, epilog="Example: seqcls verify --db runs.db")
