@@ -89,11 +89,6 @@ def dot(automaton: Automaton, alphabet: Sequence[str], color: str = "black") -> 
     """A graph in the language DOT: accepting states have two rings, an arrow leads to the start.
 
     Edges between the same two states are one, with all their tokens.
-
-    Args:
-        automaton: its states are named by their numbers.
-        alphabet: the tokens.
-        color: of lines and text.
     """
     lines = [
         "digraph {",

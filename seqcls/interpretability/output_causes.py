@@ -28,7 +28,6 @@ from seqcls.interpretability.mechanisms import (
 from seqcls.interpretability.trained_model import TrainedModel
 from seqcls.interpretability.wording import EMPTY
 from seqcls.kinds.transduction import target_lengths
-from seqcls.results import ErrorKind
 from seqcls.strings.token_strings import TokenStrings
 
 # What holds of a model's own wrong outputs, whatever it was trained on.
@@ -158,7 +157,6 @@ def output_behaviours(
     """The causes of some wrong outputs.
 
     Args:
-        model: a model of a transduction.
         wrong: all test inputs whose outputs are wrong.
         picked: those to attribute.
     """
@@ -180,17 +178,14 @@ def output_behaviours(
     for number, (row, kind, place) in enumerate(each):
         string, of_it = strings[row], [x for x in held if x.holds[number]]
         if of_it:
-            said = "; ".join([*(x.text for x in of_it), _as_a_clause(kind)])
+            clause = f"the output {'has a wrong token' if kind == 'wrong token' else kind}"
+            said = "; ".join([*(x.text for x in of_it), clause])
             causes[string] = AttributedError(string, of_it[0].mechanism, None, said)
         else:
             side = "after" if place >= longest else "within"
             said = f"{side} the {longest} tokens of the longest target in training"
             causes[string] = AttributedError(string, kind, None, said)
     return tuple(causes[string] for string in picked)
-
-
-def _as_a_clause(kind: ErrorKind) -> str:
-    return f"the output {'has a wrong token' if kind == 'wrong token' else kind}"
 
 
 def _with_test(

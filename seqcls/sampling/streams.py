@@ -105,7 +105,6 @@ class OfLengths:
     @classmethod
     def obstacle(cls, task: Task) -> str | None:
         """It can draw what the other sampler can."""
-        del task
         return None
 
     def epochs(self) -> Iterator[Examples]:

@@ -42,7 +42,7 @@ def test_a_command_may_end_at_any_change_of_a_file(
     tmp_path: Path, counting: Path, long: bool
 ) -> None:
     (tmp_path / "tried").mkdir()
-    every, names = (1, []) if long else (61, FEW)
+    every, names = (1, []) if long else (121, FEW)
     said = subprocess.run(
         [
             *(sys.executable, "-m", "tests.chaos.interrupted"),

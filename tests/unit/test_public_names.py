@@ -68,6 +68,7 @@ PUBLIC = {
         *("pack", "patch", "populations", "predict"),
         *(
             "proofs",
+            "protocol",
             "remedies",
             "report",
             "resume",
