@@ -314,7 +314,7 @@ def why_unpaired(a: RunConfig, b: RunConfig) -> str | None:
     """Why seeds of two configurations share only their number, as a clause; None where they are
     pairs.
     """
-    if a.is_imported or b.is_imported:
+    if a.imported or b.imported:
         return "what a seed determines is not known of models that were trained elsewhere"
     try:
         apart = differing_starts(a, b)

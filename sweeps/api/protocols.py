@@ -60,7 +60,9 @@ def _of_configuration(config: RunConfig, datasets: Mapping[str, str]) -> list[st
     if foreign := unfold(dict(config)):
         model = foreign.pop(MODEL)
         known = ", ".join(f"{x.removeprefix(PREFIX)}={y}" for x, y in foreign.items())
-        strings = "; on which strings is not known here" if config.is_imported else ""
+        strings = "; on which strings is not known here"
+        if config.knows_trained_lengths:
+            strings = f", on strings of up to {problem.trained_lengths[-1]} tokens"
         return [
             task,
             f"Trained elsewhere as {model}{f' ({known})' * bool(known)}{strings}.",
