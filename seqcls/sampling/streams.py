@@ -21,10 +21,12 @@ import numpy as np
 from jaxtyping import Bool
 
 from seqcls.cache import MEMORY, STRINGS, cache_folder, keep_checked, make_room, read_checked, use
+from seqcls.kinds import examples_of
 from seqcls.kinds.base import Examples
 from seqcls.strings.token_strings import TokenStrings
 from seqcls.tasks import TASKS
 from seqcls.tasks.base import Task
+from seqcls.tasks.places import AtEveryPlace
 
 
 @runtime_checkable
@@ -115,6 +117,44 @@ class OfLengths:
             yield drawn.take(np.flatnonzero(are_of(self.lengths, drawn.strings))[: self.most])
 
 
+@dataclass(frozen=True)
+class AnsweredAgain:
+    """The strings of another sampler, of which something else is asked."""
+
+    sampler: Sampler
+    task: Task
+    """What is asked."""
+    reads: ClassVar[frozenset[str]] = frozenset()
+    reads_of_part: ClassVar[Mapping[str, frozenset[str]]] = {}
+
+    @property
+    def batch_size(self) -> int:
+        return self.sampler.batch_size
+
+    @property
+    def lengths(self) -> range:
+        return self.sampler.lengths
+
+    @property
+    def epoch_size(self) -> int:
+        return self.sampler.epoch_size
+
+    @property
+    def repeats(self) -> bool:
+        return self.sampler.repeats
+
+    @classmethod
+    def obstacle(cls, task: Task) -> str | None:
+        """It can draw what the other sampler can."""
+        del task
+        return None
+
+    def epochs(self) -> Iterator[Examples]:
+        """The other's epochs; how strings were drawn, labels say, and these are none."""
+        for epoch in count():
+            yield examples_of(self.task, stream(self.sampler).epoch(epoch).strings)
+
+
 def are_of(lengths: range, strings: TokenStrings) -> Bool[np.ndarray, " string"]:
     """Which strings have so many tokens."""
     return np.asarray((strings.lengths >= lengths.start) & (strings.lengths < lengths.stop))
@@ -197,6 +237,7 @@ def stream(sampler: Sampler) -> Stream:
 
 def _code(task: Task) -> str:
     """What the repr of a language from outside does not say of it."""
+    task = task.language if isinstance(task, AtEveryPlace) else task
     if type(task).__repr__ is object.__repr__:
         # Not even its settings: its address may be that of any other in another process.
         return uuid4().hex

@@ -5,7 +5,8 @@ smallest one of a language; `OfAutomaton` is what languages have in common that 
 """
 
 from abc import abstractmethod
-from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from functools import cached_property
 from threading import Lock
 from typing import ClassVar, TypeVar
@@ -46,22 +47,27 @@ class Automaton:
         """Whether it rejects, and accepts, any string of each length."""
         self._ways = {label: _Ways(table, accepting == label) for label in (False, True)}
 
+    def walk(self, strings: TokenStrings) -> Iterator[Int64[np.ndarray, " string"]]:
+        """The state of each string before its first token, and then after each; where it has ended
+        its state stays.
+        """
+        states = np.full(len(strings), self.start, dtype=np.int64)
+        yield states
+        for letters in np.ascontiguousarray(strings.letters.T):
+            # NO_LETTER stands for the last column.
+            states = self._steps[states, np.minimum(letters, self.table.shape[1])]
+            yield states
+
     def states(self, strings: TokenStrings) -> Int64[np.ndarray, " string"]:
         """The state after each string."""
-        columns = np.ascontiguousarray(strings.letters.T)
-        states = np.full(len(strings), self.start, dtype=np.int64)
-        for letters in columns:
-            # After its end a string's state stays: NO_LETTER stands for that column.
-            states = self._steps[states, np.minimum(letters, self.table.shape[1])]
-        return states
+        (last,) = deque(self.walk(strings), maxlen=1)
+        return last
 
     def sound_lengths(self, strings: TokenStrings) -> Int64[np.ndarray, " string"]:
         """Tokens of each string's longest prefix with which an accepted string begins."""
         sound = np.zeros(len(strings), dtype=np.int64)
-        states = np.full(len(strings), self.start, dtype=np.int64)
-        for letters in np.ascontiguousarray(strings.letters.T):
-            states = self._steps[states, np.minimum(letters, self.table.shape[1])]
-            sound += (letters != NO_LETTER) & self.sound[states]
+        for place, states in enumerate(self.walk(strings)):
+            sound += (strings.lengths >= place) & self.sound[states] & (place > 0)
         return sound
 
     @cached_property
