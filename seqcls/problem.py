@@ -239,7 +239,9 @@ class Problem:
         return self.kind.longest_reading(self.task, self.sampler(part).lengths[-1])
 
     def longest_target(self, length: int) -> int:
-        """Tokens that the target of an input of so many tokens may have at most; it is written."""
+        """Tokens that the target of an input of so many tokens may have at most; or its places."""
+        if self.at_places:
+            return length + 1
         return self.kind.longest_reading(self.task, length) - length - 1
 
     @cached_property

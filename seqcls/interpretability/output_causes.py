@@ -27,7 +27,7 @@ from seqcls.interpretability.mechanisms import (
 )
 from seqcls.interpretability.trained_model import TrainedModel
 from seqcls.interpretability.wording import EMPTY
-from seqcls.kinds.transduction import target_lengths
+from seqcls.kinds.transduction import OutputAnswers, target_lengths
 from seqcls.results import ErrorKind
 from seqcls.strings.token_strings import TokenStrings
 
@@ -65,6 +65,8 @@ class WrongOutputs:
     target_lengths: Int64[np.ndarray, " string"]
     """Tokens of their targets."""
     is_wrong: Bool[np.ndarray, " string"]
+    unit: str = "token"
+    """What a target has so many of."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,6 +88,8 @@ def statements(wrong: WrongOutputs) -> list[OutputStatement]:
 
 
 def _repeats(wrong: WrongOutputs) -> OutputStatement | None:
+    if wrong.unit != "token":
+        return None
     lengths, repeats = wrong.tested.lengths, _have_repeats(wrong.tested)
     rates, weights = [], []
     for length in np.unique(lengths).tolist():
@@ -113,7 +117,8 @@ def _first_right(wrong: WrongOutputs) -> OutputStatement | None:
     longer = wrong.target_lengths > first
     if first < 1 or not longer.any() or not wrong.is_wrong[longer].all():
         return None
-    tokens = "the first token is" if first == 1 else f"the first {first} tokens are"
+    unit = wrong.unit
+    tokens = f"the first {unit} is" if first == 1 else f"the first {first} {unit}s are"
     text = f"{tokens} right, and every output with a longer target is wrong"
     return OutputStatement(FIRST_RIGHT, text, wrong.first_wrong >= first)
 
@@ -125,7 +130,7 @@ def _one_position(wrong: WrongOutputs) -> OutputStatement | None:
     if there.mean() <= MOST or len(np.unique(wrong.inputs.lengths[there])) < FEW:
         return None
     return OutputStatement(
-        ONE_PLACE, f"first wrong at token {place + 1}, whatever the length", there
+        ONE_PLACE, f"first wrong at {wrong.unit} {place + 1}, whatever the length", there
     )
 
 
@@ -158,16 +163,17 @@ def output_behaviours(
     """The causes of some wrong outputs.
 
     Args:
-        model: a model of a transduction.
+        model: a model of a transduction, or one that answers at every place.
         wrong: all test inputs whose outputs are wrong.
         picked: those to attribute.
     """
     strings = list(dict.fromkeys(picked))
     letters = [model.letters(string) for string in strings]
     inputs = TokenStrings.of_lists(model.num_letters, letters)
-    judged = model.outputs(inputs)
+    judged, at_places = model.ask(inputs), model.problem.at_places
+    assert isinstance(judged, OutputAnswers)
     outputs = {tuple(output) for output in judged.outputs}
-    if len(outputs) == 1 and len(judged.outputs) >= FEW:
+    if not at_places and len(outputs) == 1 and len(judged.outputs) >= FEW:
         (output,) = outputs
         said = f"always {model.display(output) or EMPTY}"
         return tuple(AttributedError(string, CONSTANT, None, said) for string in picked)
@@ -185,11 +191,17 @@ def output_behaviours(
         else:
             side = "after" if place >= longest else "within"
             said = f"{side} the {longest} tokens of the longest target in training"
+            if at_places:
+                pair = np.array([[judged.predicted[row, place]], [judged.targets[row, place]]])
+                answer, right = model.said(pair)
+                said = f"{answer} for {right}, {side} the {longest} places of training"
             causes[string] = AttributedError(string, kind, None, said)
     return tuple(causes[string] for string in picked)
 
 
 def _as_a_clause(kind: ErrorKind) -> str:
+    if kind in ("too much", "too little", "wrong answer"):
+        return f"the first wrong answer is {kind if kind[:3] == 'too' else 'another'}"
     return f"the output {'has a wrong token' if kind == 'wrong token' else kind}"
 
 
@@ -198,5 +210,8 @@ def _with_test(
 ) -> WrongOutputs:
     test, failing = tested_strings(model.problem), set(wrong)
     is_wrong = np.array([text in failing for text in test.texts], dtype=bool)
-    lengths = target_lengths(test.targets)
-    return WrongOutputs(inputs, first_wrong, test.strings, lengths, is_wrong)
+    if model.problem.at_places:
+        lengths, unit = test.strings.lengths + 1, "place"
+    else:
+        lengths, unit = target_lengths(test.targets), "token"
+    return WrongOutputs(inputs, first_wrong, test.strings, lengths, is_wrong, unit)

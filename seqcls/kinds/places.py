@@ -27,6 +27,7 @@ from seqcls.kinds.base import (
     of_one_width,
 )
 from seqcls.kinds.transduction import SPECIAL_LETTERS, OutputAnswers, WrongOutput, per_string
+from seqcls.results import ErrorKind
 from seqcls.strings.alphabets import has_names
 from seqcls.strings.tokenizer import CLS, FIRST_LETTER, PAD, Tokenizer
 from seqcls.tasks.base import Task
@@ -45,10 +46,20 @@ _PLACES = ", asked at every place,"
 class PlaceAnswers(OutputAnswers):
     """What models answer at every place; their outputs are the answers."""
 
+    of_bits: bool
+    """Whether an answer is a set of bits."""
+
     @property
     def target_lengths(self) -> Int64[np.ndarray, " string"]:
         """The places of each string."""
         return np.asarray(self.strings.lengths + 1)
+
+    @cached_property
+    def error_kinds(self) -> list[ErrorKind]:
+        """How the first wrong answer of each string differs from what is right."""
+        firsts = zip(self.errors.values(), self.first_wrong.tolist(), strict=True)
+        pairs = [(each.output[place], each.target[place]) for each, place in firsts]
+        return [_error_kind(*pair) if self.of_bits else "wrong answer" for pair in pairs]
 
     @cached_property
     def edits(self) -> Int64[np.ndarray, " string"]:
@@ -56,9 +67,17 @@ class PlaceAnswers(OutputAnswers):
         return np.asarray((self.predicted != self.targets).sum(axis=1) * self.asked)
 
 
+def _error_kind(said: int, right: int) -> ErrorKind:
+    """How a set differs from that which is right; NaN is no answer, and so a wrong one."""
+    if said == NO_ANSWER or (said & ~right and right & ~said):
+        return "wrong answer"
+    return "too much" if said & ~right else "too little"
+
+
 class PlacesKind(Kind):
     """Answers at every place that are sets of bits, each read off a logit of its own."""
 
+    of_bits: ClassVar[bool] = True
     reads: ClassVar[frozenset[str]] = frozenset({"answers"})
     sampler: ClassVar[str] = "balanced_strings"
     defaults: ClassVar[Mapping[str, Any]] = {"attention_mask": "causal"}
@@ -73,8 +92,6 @@ class PlacesKind(Kind):
     absent: ClassVar[Mapping[Ability, str]] = {
         "labels": f"{_PLACES} answers more than yes or no",
         "outputs": f"{_PLACES} is no transduction: its models write no outputs",
-        "causes": f"{_PLACES} has no such causes: they are known of one answer a string, or of outputs",
-        "prefixes": f"{_PLACES} answers all prefixes of a string at once",
     }
 
     def num_outputs(self, task: Any) -> int:
@@ -179,6 +196,7 @@ class PlacesKind(Kind):
                 )
                 for row in wrong.tolist()
             },
+            self.of_bits,
         )
 
     def margins(self, outputs: Outputs, targets: Targets) -> Float[np.ndarray, " string"]:
@@ -204,6 +222,15 @@ class PlacesKind(Kind):
         ids = np.searchsorted(list(names), answers) + FIRST_LETTER
         ends = (answers != NO_ANSWER).sum(axis=1).tolist()
         return [tokenizer.decode(row[:end].tolist()) for row, end in zip(ids, ends, strict=True)]
+
+    def read_texts(self, task: AtEveryPlace, text: str) -> Sequence[str]:
+        """The answers of a text, one after another.
+
+        Raises:
+            InvalidStringError: it is none.
+        """
+        tokenizer = Tokenizer(tuple(self.names(task, ()).values())).with_tokens_of(text)
+        return [tokenizer.alphabet[x - FIRST_LETTER] for x in tokenizer.encode(text)[1:]]
 
     def names(self, task: AtEveryPlace, codes: Sequence[int]) -> Mapping[int, str]:
         """How answers are written, these and all that decide whether spaces stand between."""
@@ -231,6 +258,7 @@ class PlacesKind(Kind):
                 "target", "Targets", "What is right at each place, before the string first."
             ),
             ErrorColumn("output", "Answers", "What the model answers there."),
+            ErrorColumn("error_kind", "Error", "How the first wrong answer differs."),
             ErrorColumn("first_wrong", "Right places", "Places before the first wrong one."),
             ErrorColumn("logit", "Margin", "Of the right answer where it is preferred least."),
         )
@@ -274,6 +302,8 @@ class NextSymbolsKind(PlacesKind):
 
 class StatesKind(PlacesKind):
     """The state of the minimal automaton, one of as many as it has."""
+
+    of_bits: ClassVar[bool] = False
 
     def num_outputs(self, task: Any) -> int:
         """Implements `Kind.num_outputs`."""

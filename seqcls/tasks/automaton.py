@@ -30,18 +30,26 @@ NOTHING = -(2**30)
 """The exponent of zero: below all others."""
 
 
+Says = Bool[np.ndarray, " state"] | Int64[np.ndarray, " state"]
+
+
 class Automaton:
-    """A complete deterministic automaton over numbered letters."""
+    """A complete deterministic automaton over numbered letters; a Moore machine where its states
+    have outputs.
+    """
 
     def __init__(
         self,
         table: Int64[np.ndarray, "state letter"],
         accepting: Bool[np.ndarray, " state"],
         start: int = 0,
+        outputs: Int64[np.ndarray, " state"] | None = None,
     ) -> None:
         self.table = table
         self.accepting = accepting
         self.start = start
+        self.says: Says = accepting if outputs is None else outputs
+        """What it says in each state: whether it accepts, or its output."""
         self._reached = np.arange(len(table)) == start
         self._has: list[tuple[bool, bool]] = []
         """Whether it rejects, and accepts, any string of each length."""
@@ -292,10 +300,15 @@ def determinize(
 
 
 def minimize(
-    table: Int64[np.ndarray, "state letter"], accepting: Bool[np.ndarray, " state"], start: int = 0
+    table: Int64[np.ndarray, "state letter"],
+    accepting: Bool[np.ndarray, " state"],
+    start: int = 0,
+    outputs: Int64[np.ndarray, " state"] | None = None,
 ) -> Automaton:
-    """The minimal automaton of the same language, its states as they are met from the start, 0."""
-    classes = _equivalent(table, accepting)
+    """The minimal automaton of the same language, or machine of the same outputs, its states as
+    they are met from the start, 0.
+    """
+    classes = _equivalent(table, accepting if outputs is None else outputs)
     _, members = np.unique(classes, return_index=True)
     following = classes[table[members]]
     numbers = {int(classes[start]): 0}
@@ -307,24 +320,26 @@ def minimize(
                 states.append(reached)
     renumbered = np.zeros(len(members), dtype=np.int64)
     renumbered[states] = np.arange(len(states))
-    return Automaton(renumbered[following[states]], accepting[members[states]])
+    of = members[states]
+    says = None if outputs is None else outputs[of]
+    return Automaton(renumbered[following[states]], accepting[of], outputs=says)
 
 
 def _equivalent(
-    table: Int64[np.ndarray, "state letter"], accepting: Bool[np.ndarray, " state"]
+    table: Int64[np.ndarray, "state letter"], says: Says
 ) -> Int64[np.ndarray, " state"]:
-    """A number of each state that is that of those that accept the same strings (Moore 1956).
+    """A number of each state that is that of those that say the same of all strings (Moore 1956).
 
     In every round a state's hash is made anew of it and of those of the states that it leads to,
-    beginning with how far it is from accepting and from rejecting, which tells long chains apart.
+    beginning with how far it is from each of what may be said, which tells long chains apart.
     Equal states have equal ones; whether others do, by chance, is checked.
     """
     columns = np.column_stack([np.arange(len(table)), np.unique(table, axis=1)])
-    far = [_distances(columns, wanted) for wanted in (accepting, ~accepting)]
+    far = np.column_stack([_distances(columns, says == said) for said in np.unique(says)])
     rng = np.random.default_rng(0)
     while True:
         factors = rng.integers(2**63, size=columns.shape[1:], dtype=np.uint64)
-        hashes = np.column_stack(far).astype(np.uint64) @ factors[:2]
+        hashes = far.astype(np.uint64) @ rng.integers(2**63, size=far.shape[1], dtype=np.uint64)
         found, rounds = 0, 1
         # Until nothing is told apart any more; what is told apart, stays so.
         while len(numbers := np.unique(hashes)) > found:
@@ -335,7 +350,7 @@ def _equivalent(
         classes = np.searchsorted(numbers, hashes)
         _, members, places = np.unique(classes, return_index=True, return_inverse=True)
         same = classes[columns] == classes[columns[members]][places]
-        if same.all() and (accepting == accepting[members][places]).all():
+        if same.all() and (says == says[members][places]).all():
             return np.asarray(classes)
 
 

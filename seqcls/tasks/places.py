@@ -16,7 +16,7 @@ from seqcls.config import Answered
 from seqcls.errors import ConfigError, InvalidStringError
 from seqcls.strings.token_strings import TokenStrings
 from seqcls.strings.tokenizer import FIRST_LETTER, Tokenizer
-from seqcls.tasks.automaton import Automaton, language_automaton
+from seqcls.tasks.automaton import Automaton, language_automaton, minimize
 from seqcls.tasks.base import LanguageTask, LetterRow, PartlyKnown, Task
 from seqcls.tasks.drawing import draw_many
 
@@ -105,6 +105,34 @@ class AtEveryPlace:
         goes_on = self.automaton.sound[self.automaton.table].astype(np.int64)
         return goes_on @ (1 << np.arange(FIRST_LETTER, self.end - 1)) + (accepting << self.end)
 
+    @cached_property
+    def machine(self) -> Automaton | None:
+        """The Moore machine of what is right at the end of a string; None without an automaton."""
+        if self.automaton is None:
+            return None
+        table, accepting = self.automaton.table, self.automaton.accepting
+        return minimize(table, accepting, self.automaton.start, self._of_states)
+
+    def at_ends(self, strings: TokenStrings) -> Int64[np.ndarray, " string"]:
+        """What is right at the end of each string, be it in the language or not."""
+        if self.automaton is None:
+            return self._labels_of_prefixes(strings, int(strings.lengths.max(initial=0)))
+        return self._of_states[self.automaton.states(strings)]
+
+    def can_go_on(self, strings: TokenStrings) -> Bool[np.ndarray, " string"]:
+        """Which strings are prefixes of some that are asked about."""
+        if self.kind != "next_symbols":
+            return np.ones(len(strings), dtype=bool)
+        assert self.automaton is not None
+        return self.automaton.sound[self.automaton.states(strings)]
+
+    def accepts(self, answers: Int64[np.ndarray, " state"]) -> Bool[np.ndarray, " state"]:
+        """Which answers at a string's end say that it is in the language."""
+        if self.kind == "states":
+            assert self.automaton is not None
+            return self.automaton.accepting[answers]
+        return answers >> (self.end if self.kind == "next_symbols" else 0) & 1 == 1
+
     def targets(self, strings: TokenStrings) -> Integer[np.ndarray, "string place"]:
         """What is right at each place of each string, `NO_ANSWER` after its end.
 
@@ -142,6 +170,26 @@ class AtEveryPlace:
         if self.kind != "next_symbols":
             return np.ones(len(strings), dtype=bool)
         return self.language.labels(strings.with_a_place())
+
+    def inputs_of_length(self, length: int, most: int) -> TokenStrings:
+        """The strings of a length in the language, in the order of the alphabet.
+
+        At least one more than `most` where there are more.
+        """
+        assert self.automaton is not None
+        table = self.automaton.table
+        rows, states = np.zeros((1, 0), dtype=np.int64), np.array([self.automaton.start])
+        reaches = [self.automaton.accepting]
+        for _ in range(length):
+            reaches.append(reaches[-1][table].any(axis=1))
+        for left in range(length - 1, -1, -1):
+            goes_on = reaches[left][table[states]]
+            row, letter = np.nonzero(goes_on)
+            rows, states = np.column_stack([rows[row], letter]), table[states[row], letter]
+            # Each leads to a string of its own.
+            rows, states = rows[: most + 1], states[: most + 1]
+        rows = rows[reaches[0][states]]
+        return TokenStrings.of_letters(len(self.alphabet), rows)
 
     def has_input(self, length: int) -> bool:
         """Whether any string of that length is in the language."""
