@@ -22,6 +22,7 @@ from seqcls.kinds.places import PlacesKind
 from seqcls.models.base import Classifier
 from seqcls.models.pictures import memory_shape
 from seqcls.models.positions import longest_readable
+from seqcls.strings.token_strings import TokenStrings
 
 MAX_TOKENS = 512
 """Tokens of a string whose every state, or every prefix, is looked at."""
