@@ -39,7 +39,7 @@ from seqcls.tasks import TASKS, CountTask, InputTask, LanguageTask, Task
 from seqcls.tasks.base import PartlyKnown
 from seqcls.tasks.files import OfRows
 from seqcls.tasks.letter_counts import ContainsAll
-from seqcls.tasks.places import AtEveryPlace, at_every_place
+from seqcls.tasks.places import AtEveryPlace, at_every_place, samplers_of
 from seqcls.text import canonical_json
 
 
@@ -494,7 +494,7 @@ def _sampler(config: RunConfig, task: Task, part: str, train: Sampler | None) ->
     name = getattr(config, field)
     sampler: type[Sampler] = part_named(field, name, SAMPLERS)
     if isinstance(task, AtEveryPlace):
-        if name not in (draw := task.samplers):
+        if name not in (draw := samplers_of(task.kind)):
             asked = f"{field}={name!r} with answers={config.answers!r}"
             raise ConfigError(f"{asked}: expected {' or '.join(draw)}")
         if task.kind != "next_symbols":

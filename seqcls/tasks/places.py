@@ -36,6 +36,12 @@ _ASKED: Mapping[str, str] = {
 }
 
 
+def samplers_of(answers: Answered) -> Sequence[str]:
+    """What can draw strings: next symbols are asked of those in the language alone."""
+    of_language = ("balanced_strings", "fixed_length")
+    return ("uniform_inputs",) if answers == "next_symbols" else of_language
+
+
 @dataclass(frozen=True)
 class AtEveryPlace:
     """What is right of a string's prefixes.
@@ -72,12 +78,6 @@ class AtEveryPlace:
             most = MOST_BITS - ids + len(self.alphabet)
             return f"expected at most {most} tokens, and there are {len(self.alphabet)}"
         return None
-
-    @property
-    def samplers(self) -> Sequence[str]:
-        """What can draw its strings: next symbols are asked of those in the language alone."""
-        in_language = self.kind == "next_symbols"
-        return ("uniform_inputs",) if in_language else ("balanced_strings", "fixed_length")
 
     @property
     def alphabet(self) -> Sequence[str]:
