@@ -21,7 +21,7 @@ from sweeps.grid.spec import SweepSpec
 from sweeps.processes import retry_lost
 from sweeps.store import writer
 from sweeps.work import background_worker
-from sweeps.work.progress import counts
+from sweeps.work.progress import SweepProgress, counts
 
 GRACE_SECONDS = 60.0
 """So long a deletion can be taken back."""
@@ -114,17 +114,25 @@ PROBLEM = "problem"
 """Where the session keeps what went wrong, until it has been said."""
 
 
-def launch(specs: Sequence[SweepSpec], token: str) -> None:
-    """Submits the sweeps and starts a worker; the same token does so once."""
+def launch(specs: Sequence[SweepSpec], token: str) -> list[int]:
+    """Submits the sweeps and starts a worker; the same token does so once.
+
+    Returns:
+        The numbers of the sweeps; none where they could not be submitted.
+    """
+    ids: dict[int, str] = {}
 
     def do(store: Store) -> None:
-        ids = {writer.submit(store, spec, f"{token} {spec.name}"): spec.name for spec in specs}
+        ids.update(
+            {writer.submit(store, spec, f"{token} {spec.name}"): spec.name for spec in specs}
+        )
         for sweep_id in ids:
             # One of this name that was to be deleted is wanted again.
             deletions().undo(store.address, sweep_id)
         background_worker.start_worker(store, ids)
 
     write(do)
+    return list(ids)
 
 
 def stop(sweep_id: int) -> None:
@@ -163,6 +171,17 @@ def say_problem() -> None:
 def is_attended(store: Store, sweep_id: int, running: int) -> bool:
     """Whether a worker trains the sweep, as far as this machine can know."""
     return running > 0 or background_worker.has_worker(store, sweep_id)
+
+
+def doing(store: Store, sweep: SweepProgress) -> str:
+    """What the worker of a sweep does before it trains; empty where it trains."""
+    if sweep.running or not sweep.queued:
+        return ""
+    log = (background_worker.read_log(store, sweep.id) or "").strip()
+    if not log:
+        return "the worker is starting"
+    last = log.splitlines()[-1]
+    return last if last.startswith("compiling") else ""
 
 
 def write(do: Callable[[Store], object]) -> None:

@@ -57,8 +57,9 @@ def draw() -> None:
             filters.send_again()
         with st.sidebar:
             panel.show_link(page.url_path)
-            running.show()
+            running.show(page.title == "Sweeps")
             filters.show(page.title not in UNFILTERED, page.url_path, page.title in JUDGING)
+        filters.say_read_only()
         if page.title not in UNFILTERED:
             filters.say_what_is_unknown()
         with data.explaining():

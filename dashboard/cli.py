@@ -4,13 +4,13 @@
 """
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from sweeps.cli.app import app, main
 from sweeps.cli.models import MODELS
-from sweeps.cli.parameters import Db, Epoch, Force, Run, SweepNames
+from sweeps.cli.parameters import Db, Epoch, Force, Run, SweepNames, filtered
 from sweeps.cli.sweeps import PANEL
 
 __all__ = ["app", "main"]
@@ -42,7 +42,9 @@ def figures(
 @app.command(
     rich_help_panel=PANEL, epilog="Example: seqcls report all_initializations -o heads.html"
 )
+@filtered
 def report(
+    chosen: dict[str, Any],
     sweeps: SweepNames,
     out: Annotated[
         Path,
@@ -54,19 +56,18 @@ def report(
     """Write tables, charts, failing strings and causes of sweeps to one HTML file to email."""
     from dashboard.report.command import write_report
 
-    write_report(db, sweeps, out, force=force)
+    write_report(db, sweeps, out, chosen, force=force)
 
 
 @app.command(rich_help_panel=PANEL, epilog="Example: seqcls site public")
+@filtered
 def site(
+    chosen: dict[str, Any],
     folder: Annotated[Path, typer.Argument(help="The folder to write to.", show_default=False)],
-    sweep: Annotated[
-        list[str] | None, typer.Option("--sweep", help="Only this sweep; repeatable.")
-    ] = None,
     db: Db = None,
     force: Force = False,
 ) -> None:
     """Write a static site: an index page that compares sweeps, and a report for each."""
     from dashboard.report.command import write_site
 
-    write_site(db, folder, sweep or [], force=force)
+    write_site(db, folder, chosen.pop("sweeps", []), chosen, force=force)

@@ -287,6 +287,12 @@ def trained_on(config_ids: tuple[int, ...], epochs: int | None = None) -> str | 
 
 
 @shared
+def without_pairs(config_ids: tuple[int, ...]) -> str:
+    """Calls `sweeps.api.overlaps.without_pairs` with stored configurations."""
+    return overlaps.without_pairs(some_configs(config_ids).values())
+
+
+@shared
 def offered_trained_on(submitted: tuple[str, ...]) -> str | None:
     """Calls `sweeps.api.overlaps.trained_on` with specifications as they were submitted."""
     specs = [parse_spec(json.loads(text)) for text in submitted]
@@ -328,6 +334,12 @@ def read_settings(config_ids: tuple[int, ...]) -> pd.DataFrame:
     configs = some_configs(config_ids)
     read = differences.without_unread(settings().loc[list(config_ids)], configs)
     return populating.with_classes(reader(), read, configs)
+
+
+@partial(shared, of=reading.configs_revision)
+def classes() -> "pd.Series[Any]":
+    """Calls `sweeps.api.languages.classes_of` with all configurations."""
+    return populating.classes_of(reader(), some_configs(tuple(settings().index.tolist())))
 
 
 @shared

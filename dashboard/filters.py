@@ -8,14 +8,16 @@ from typing import Any
 import streamlit as st
 
 from dashboard import data, links
-from dashboard.text import verbatim
+from dashboard.text import verbatim, without_folder
 from dashboard.views import annotating
 from dashboard.words import measures, outcomes
 from seqcls.config import default_fields
 from seqcls.errors import SeqclsError
 from seqcls.imported import PREFIX, fields_known
+from sweeps.access import is_read_only
 from sweeps.api.reading import KINDS, Note, View, WrittenValue
 from sweeps.results import Outcome
+from sweeps.statistics.populations import CLASS
 
 PLAIN: dict[str, Any] = {
     "sweep": [],
@@ -98,7 +100,7 @@ def send_again() -> None:
     called before the filters are drawn: what is assigned then is sent, changed or not.
     """
     try:
-        names = [*PLAIN, *map(str, data.settings())]
+        names = [*PLAIN, *_fields()]
     except SeqclsError:
         return
     _take_clicked()
@@ -174,6 +176,17 @@ def _take_in() -> None:
         st.session_state[UNKNOWN][name] = list(dict.fromkeys([*before, *values]))
 
 
+def say_read_only() -> None:
+    """Says above a page that only reads what it shows."""
+    if not is_read_only():
+        return
+    try:
+        name, runs = without_folder(data.reader().name), data.count_runs(View())
+    except SeqclsError:
+        return
+    st.caption(verbatim(f"Read-only: {runs:,} models of {name}. Nothing can be changed here."))
+
+
 def say_what_is_unknown() -> None:
     """Says above a page what its link asks for and no filter has; it restricts nothing."""
     if not (asked := st.session_state.get(UNKNOWN)):
@@ -230,7 +243,7 @@ def describe_filters() -> str:
     """What is chosen beside sweeps, in a line; empty where nothing is."""
     chosen = {key: value for key, value in _chosen_values().items() if value != PLAIN[key]}
     chosen.pop("sweep", None)
-    chosen |= {str(name): st.session_state.get(str(name)) for name in data.settings()}
+    chosen |= {name: st.session_state.get(name) for name in _fields()}
     said = [
         f"{THRESHOLDS.get(name, name)} = "
         f"{', '.join(map(str, value)) if isinstance(value, list) else value}"
@@ -315,8 +328,8 @@ def _results(came_to: Sequence[str]) -> None:
         format="%.1f",
         key="learned",
         bind="query-params",
-        help=f"On {verbatim(words.plural(''))} of trained lengths. Of a model that has not learned "
-        f"these, longer {verbatim(words.plural(''))} tell nothing.",
+        help=f"On {verbatim(words.plural(''))} of trained lengths. Longer ones say nothing about a "
+        "model that has not learned these.",
     )
     if not measures.has_cells(data.languages()):
         return
@@ -335,12 +348,14 @@ def _results(came_to: Sequence[str]) -> None:
 @data.shared
 def _fields() -> dict[str, list[Any]]:
     settings = data.settings()
+    if CLASS not in settings and data.classes().nunique() > 1:
+        settings = settings.assign(**{CLASS: data.classes()})
     return {str(name): data.sorted_values(settings[name]) for name in settings}
 
 
 def _config_ids() -> tuple[int, ...] | None:
     settings = data.settings()
-    chosen = {str(name): st.session_state.get(str(name)) for name in settings}
+    chosen = {name: st.session_state.get(name) for name in _fields()}
     if not any(chosen.values()):
         return None
     # As on maps: a model has no value of a setting that it does not read.
@@ -369,14 +384,13 @@ def _say_what_is_summed(view: View) -> str:
 def _is_plain() -> bool:
     if st.session_state.get(UNKNOWN):
         return False
-    fields = map(str, data.settings())
-    return _chosen_values() == PLAIN and not any(st.session_state.get(x) for x in fields)
+    return _chosen_values() == PLAIN and not any(st.session_state.get(x) for x in _fields())
 
 
 def _clear() -> None:
     # The parameters of filters are theirs, and are cleared with them.
-    for name in {*st.session_state.pop(UNKNOWN, {})} - {*PLAIN, *map(str, data.settings())}:
+    for name in {*st.session_state.pop(UNKNOWN, {})} - {*PLAIN, *_fields()}:
         st.query_params.pop(name, None)
     st.session_state.update(PLAIN)
-    for name in data.settings():
-        st.session_state[str(name)] = []
+    for name in _fields():
+        st.session_state[name] = []

@@ -8,6 +8,9 @@ from dashboard.charts.colors import WRONG
 SIDEBAR = 300
 """Pixels that Streamlit gives the sidebar."""
 
+FOLDED = 1000
+"""Pixels of a window up to which the sidebar is folded at first: the page has the room."""
+
 CELL = 400
 """Pixels of a grid's narrowest cell; two stand side by side where there is room for them."""
 
@@ -27,7 +30,7 @@ STYLE = f"""
 <style>
 {SIZES}
 .stMain .stMainBlockContainer {{ max-width: initial; padding: 4rem 2.5rem 3rem; }}
-@media (min-width: 769px) {{
+@media (min-width: {FOLDED + 1}px) {{
   .stAppViewContainer:not(:has(.stSidebar)) {{ padding-left: {SIDEBAR}px; }}
 }}
 @media (min-width: 1001px) {{

@@ -151,15 +151,16 @@ def with_legend(
     return event
 
 
-def unfold(rows: int, label: str, key: str) -> DeltaGenerator | None:
-    """Where a chart below others is drawn; None if it is large and still folded.
+def unfold(rows: int, label: str, key: str, *, is_long: bool = False) -> DeltaGenerator | None:
+    """Where a chart below others is drawn; None if it is large, or the page long, and it is folded.
 
     Args:
         rows: how many it draws.
         label: what is clicked to see it where these are many.
         key: tells it from others of the page.
+        is_long: whether the page has much besides.
     """
-    if rows <= FEW_ROWS:
+    if rows <= FEW_ROWS and not is_long:
         return st.container()
     folded = st.expander(label, key=f"unfold {key}", on_change="rerun")
     return folded if folded.open else None

@@ -21,6 +21,8 @@ an arrow, and an indented line into code, whether it is escaped or not.
 """
 
 
+_DIGEST = re.compile("[0-9a-f]{64}")
+
 _MARKS = {*string.punctuation} - {","}
 """What may be escaped; a comma means nothing, and stands in choices that links name."""
 
@@ -69,6 +71,10 @@ def models_fail(failing: int, of: int, which: str = "") -> str:
 
 def format_value(value: object) -> str:
     """A setting's value as text: a fraction as short as it is still the same number."""
+    if isinstance(value, str) and _DIGEST.fullmatch(value):
+        return f"{value[:12]}…"
+    if value is None:
+        return "not set"
     if not isinstance(value, float):
         return str(value)
     short = f"{value:g}"

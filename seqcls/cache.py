@@ -107,9 +107,6 @@ def use(path: Path) -> None:
 def make_room(written: int) -> None:
     """Removes the strings used longest ago where there are too many; now and then, since it looks
     through all.
-
-    Args:
-        written: bytes that were just written.
     """
     global _unlooked
     _unlooked += written

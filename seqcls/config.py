@@ -148,14 +148,12 @@ class _NetworkFields(_Settings):
         "sorted"
     )
     """How `learned` places are drawn in training: `shifted` moves each string's by one offset,
-    drawn so that
-    it still fits a table for the longest test string."""
+    drawn so that it still fits a table for the longest test string."""
     attention: Annotated[Literal["additive", "none"], About("Network", 18, "architecture")] = (
         "additive"
     )
     """What `recurrent_attention` has: whether the decoder attends to the encoder's states (Bahdanau
-    et
-    al. 2015), or only starts from the last (Sutskever et al. 2014)."""
+    et al. 2015), or only starts from the last (Sutskever et al. 2014)."""
     position_range: Annotated[int, Field(ge=0, le=1_000_000), About("Network", 6, "positions")] = 0
     """Above 0, places are drawn from so many, anew for every batch (Ruoss et al. 2023)."""
     attention_mask: Annotated[Literal["full", "causal"], About("Network", 9, "architecture")] = (
@@ -496,14 +494,13 @@ class RunConfig(_NetworkFields):
         return canonical_json({k: v for k, v in self.changed.items() if k not in not_shared})
 
 
-def _fields_described() -> dict[str, About]:
-    """What is said of fields, by name: those of a run before those of its network."""
-    own_first = sorted(RunConfig.model_fields, key=_NetworkFields.model_fields.__contains__)
-    each = ((name, x) for name in own_first for x in RunConfig.model_fields[name].metadata)
-    return {name: x for name, x in each if isinstance(x, About)}
-
-
-ABOUT = _fields_described()
+ABOUT = {
+    name: about
+    # Fields of a run before those of its network.
+    for name in sorted(RunConfig.model_fields, key=_NetworkFields.model_fields.__contains__)
+    for about in RunConfig.model_fields[name].metadata
+    if isinstance(about, About)
+}
 
 
 def default_fields() -> dict[str, Any]:

@@ -74,12 +74,10 @@ class KeepingStepper:
         self._kept = kept
 
     def step(self, tokens: Int64[Tensor, " string"]) -> Scores:
-        """Implements `Stepper.step`."""
         outputs, self._kept = self._step(tokens, self._kept)
         return outputs
 
     def take(self, rows: Int64[Tensor, " row"]) -> None:
-        """Implements `Stepper.take`."""
         self._kept = map_kept(lambda values: values[rows], self._kept)
 
 
@@ -95,18 +93,15 @@ class RecomputeStepper:
     def start(
         cls, model: Classifier, ids: Ids, most_tokens: int
     ) -> "tuple[RecomputeStepper, Scores]":
-        """Implements `start`."""
         stepper = cls(model, *pad(ids, most_tokens))
         return stepper, stepper._scores()
 
     def step(self, tokens: Int64[Tensor, " string"]) -> Scores:
-        """Implements `Stepper.step`."""
         self._ids[torch.arange(len(tokens)), self._lengths] = tokens.to(self._ids.dtype)
         self._lengths = self._lengths + 1
         return self._scores()
 
     def take(self, rows: Int64[Tensor, " row"] | Bool[Tensor, " string"]) -> None:
-        """Implements `Stepper.take`."""
         self._ids, self._lengths = self._ids[rows], self._lengths[rows]
 
     def _scores(self) -> Scores:
@@ -135,8 +130,6 @@ def greedy(
         model: its head answers token by token; dropout is off.
         ids: what it reads first, `PAD` after each.
         limits: tokens of each output at most, at least 1.
-        end: the id of `END`.
-        begin: how the model keeps what it has read.
 
     Returns:
         Of a string for which the model gives NaN an empty output that has not ended, its
@@ -187,12 +180,7 @@ def beam(
     continuations is. With a width of 1 that is `greedy`.
 
     Args:
-        model: its head answers token by token; dropout is off.
-        ids: what it reads first, `PAD` after each.
-        limits: tokens of each output at most, at least 1.
-        end: the id of `END`.
-        width: outputs that are kept.
-        begin: how the model keeps what it has read.
+        width: outputs that are kept; what else is given is as for `greedy`.
     """
     stepper, outputs = begin(model, ids, int(limits.max()))
     rows = torch.arange(len(ids))
@@ -291,9 +279,6 @@ def best_written(
     """The output for each input, by the decoding of the configuration.
 
     Args:
-        problem: as of `written_beams`.
-        weights: likewise.
-        inputs: likewise.
         writer: writes them where decoding is greedy; None for PyTorch.
     """
     width = problem.config.beam_width if problem.config.decoding == "beam" else None
@@ -308,9 +293,6 @@ def written_beams(
     """The outputs for each input, the likeliest first.
 
     Args:
-        problem: what it was trained for: a transduction.
-        weights: its parameters.
-        inputs: strings that the model has places for.
         width: of the beam; None for greedy decoding.
     """
     model = _model(problem, weights)

@@ -161,27 +161,22 @@ class TrainedGroup:
 
     @property
     def places(self) -> float:
-        """Implements `TrainedModels.places`."""
         return places(self.problem)
 
     @property
     def writes_likeliest(self) -> bool:
-        """Implements `TrainedModels.writes_likeliest`."""
         return self.problem.config.decoding == "greedy"
 
     def each(self) -> "Iterator[TrainedGroup]":
-        """Implements `TrainedModels.each`."""
         for weights in self.weights:
             yield replace(self, weights=[weights])
 
     def outputs(self, strings: TokenStrings) -> Float[np.ndarray, "member string *output"]:
-        """Implements `TrainedModels.outputs`."""
         return logits_of(
             self.problem, self.weights, strings, engine=self.engine, device=self.device
         )
 
     def score(self, examples: Examples) -> Iterator[Scored]:
-        """Implements `TrainedModels.score`."""
         # PyTorch, which takes a second or two to load.
         from seqcls.decode import score
 
@@ -190,7 +185,6 @@ class TrainedGroup:
             yield compute(self.problem, weights, examples)
 
     def write(self, member: int, inputs: TokenStrings) -> list[Written]:
-        """Implements `TrainedModels.write`."""
         from seqcls.decode import best_written
 
         return best_written(self.problem, self.weights[member], inputs, self._writer)
@@ -253,7 +247,16 @@ def evaluate(
         return evaluations
     judged = judge_validation(problem, weights, engine=engine, device=device)
     return [
-        replace(each, ranges=range_counts(problem, *_counts_by_length(each), validated=validated))
+        replace(
+            each,
+            ranges=range_counts(
+                problem,
+                each.lengths,
+                each.tested_by_length,
+                each.wrong_by_length,
+                validated=validated,
+            ),
+        )
         for each, validated in zip(evaluations, judged, strict=True)
     ]
 
@@ -263,10 +266,6 @@ LEAST_WITHIN = 100
 judged by validation strings, if there are more of these."""
 
 Counts = Int64[np.ndarray, " length"]
-
-
-def _counts_by_length(evaluation: Evaluation) -> tuple[Counts, Counts, Counts]:
-    return evaluation.lengths, evaluation.tested_by_length, evaluation.wrong_by_length
 
 
 def range_counts(
@@ -280,10 +279,6 @@ def range_counts(
     """Counts what a model gets wrong on trained lengths, and beyond.
 
     Args:
-        problem: of the model.
-        lengths: those of its test strings.
-        tested: test strings of each.
-        wrong: those of them that it gets wrong.
         validated: validation strings of trained lengths, and how many of them it gets wrong.
 
     Returns:
@@ -332,9 +327,6 @@ def evaluation_of(
     """What answers to the test strings make of one model.
 
     Args:
-        problem: what is asked of it.
-        test: the strings.
-        answers: to all of them.
         writer: writes outputs that may have tokens beyond the alphabet; by default the kind does.
 
     Raises:
@@ -357,7 +349,7 @@ def evaluation_of(
         wrong_by_length=wrong_of_each,
         cells=cells,
         errors=StringErrors(test.numbers[wrong], answers.score[wrong]),
-        solved_length=_solved_length(problem, lengths[wrong]),
+        solved_length=int(lengths[wrong].min()) - 1 if len(wrong) else problem.longest_tested,
         test_set=test.test_set.digest,
         outputs=_of_outputs(problem, test, answers, tested, writer)
         if isinstance(answers, OutputAnswers)
@@ -403,13 +395,6 @@ def _per_length(
     """How often strings of each of some lengths occur."""
     every = np.bincount(lengths, times, int(lengths.max()) + 1).astype(np.int64)
     return np.asarray(every[of])
-
-
-def _solved_length(problem: Problem, wrong: Int64[np.ndarray, " error"]) -> int:
-    """The greatest length up to which all are right, given those of the errors."""
-    if len(wrong):
-        return int(wrong.min()) - 1
-    return problem.longest_tested
 
 
 def drawn_test_set(problem: Problem) -> TestSet:

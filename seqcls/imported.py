@@ -37,7 +37,6 @@ def imported_config(
 
     Args:
         fields: what it was tested on: `task`, the task's fields, and those of its test strings.
-        model: its name.
         settings: its settings by name, which mean nothing here: numbers, texts, and lists and
             settings of these. Numbers of NumPy and PyTorch are taken as numbers, paths and dates
             as text.
@@ -117,7 +116,9 @@ def _plain(value: Any, path: str) -> Any:
     Raises:
         ValueError: JSON has no such value.
     """
-    if value is None or isinstance(value, bool) or _is_missing(value):
+    # Those missing are Pandas' own; a NaN is a number that training may have made.
+    missing = type(value).__name__ in ("NAType", "NaTType")
+    if value is None or isinstance(value, bool) or missing:
         return value if isinstance(value, bool) else None
     if isinstance(value, Enum):
         return _plain(value.value, path)
@@ -151,11 +152,6 @@ def _plain(value: Any, path: str) -> Any:
         "expected a number, text, true or false, None, or a list or mapping of these; give it as "
         "text"
     )
-
-
-def _is_missing(value: Any) -> bool:
-    # Pandas' own; a NaN is a number that training may have made.
-    return type(value).__name__ in ("NAType", "NaTType")
 
 
 def _leaves(settings: Mapping[str, Any], prefix: str) -> Iterator[tuple[str, Any]]:
@@ -205,9 +201,6 @@ def unfold(fields: Mapping[str, Any]) -> dict[str, Any]:
 
     Settings within settings are named by their path; lists are text. Of configurations of models
     that are trained here there are none.
-
-    Args:
-        fields: those of a configuration.
     """
     return in_columns([_settings(fields)])[0]
 
@@ -244,12 +237,12 @@ def in_columns(rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
                 if name.startswith(PREFIX) and value is not None:
                     types.setdefault(name, set()).add(_type(value))
     ways = {name: write for name, some in types.items() if (write := _writer(some))}
-    return [_format_cells(row, ways) if MODEL in row else row for row in known]
-
-
-def _format_cells(row: dict[str, Any], ways: Mapping[str, Callable[[Any], str]]) -> dict[str, Any]:
-    there = {name: row[name] for name in ways if row.get(name) is not None}
-    return {**row, **{name: ways[name](value) for name, value in there.items()}}
+    return [
+        {x: ways[x](y) if x in ways and y is not None else y for x, y in row.items()}
+        if MODEL in row
+        else row
+        for row in known
+    ]
 
 
 def _type(value: Any) -> str:

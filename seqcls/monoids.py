@@ -181,7 +181,9 @@ class Monoid:
         groups = [x for x in self._groups().values() if len(x) >= LEAST_UNSOLVABLE]
         known: set[bytes] = set()
         for group in groups:
-            permutations = _restrict(group)
+            image = np.unique(group[0])
+            points = np.searchsorted(image, group[:, image]).astype(np.uint16)
+            permutations = np.unique(points, axis=0)
             key = permutations.tobytes()
             if key not in known and not _is_solvable_group(permutations):
                 return False
@@ -207,9 +209,8 @@ def monoid_of(automaton: Table) -> Monoid:
     Raises:
         ConfigError: it is too large.
     """
+    check_states(automaton)
     states = len(automaton.table)
-    if states > MAX_STATES:
-        raise ConfigError(f"its minimal automaton has {states:,} states, more than {MAX_STATES:,}")
     tokens, letters = np.unique(automaton.table.T.astype(np.uint16), axis=0, return_index=True)
     most = min(MAX_ELEMENTS, MAX_CELLS // states)
     identity = np.arange(states, dtype=np.uint16)
@@ -231,6 +232,28 @@ def monoid_of(automaton: Table) -> Monoid:
         levels.append(np.array(fresh, dtype=np.uint16).reshape(-1, states))
     elements = np.concatenate(levels)
     return Monoid(tokens, letters, elements, np.array(following, dtype=np.int64))
+
+
+def check_states(automaton: Table) -> None:
+    """Refuses a minimal automaton of too many states.
+
+    Raises:
+        ConfigError: it has more than `MAX_STATES`.
+    """
+    if (states := len(automaton.table)) > MAX_STATES:
+        raise ConfigError(f"its minimal automaton has {states:,} states, more than {MAX_STATES:,}")
+
+
+def distances_to(
+    table: Int64[np.ndarray, "state letter"], wanted: Bool[np.ndarray, " state"]
+) -> Int64[np.ndarray, " state"]:
+    """Tokens of the shortest string from each state to a wanted one; -1 where there is none."""
+    distances, reached, length = np.where(wanted, 0, -1), wanted, 0
+    while (more := ~reached & reached[table].any(axis=1)).any():
+        length += 1
+        distances[more] = length
+        reached = reached | more
+    return distances
 
 
 def period(element: UInt16[np.ndarray, " state"]) -> int:
@@ -271,12 +294,6 @@ def _with_identity(group: Maps) -> Maps:
     for _ in range(period(element) - 1):
         power = element[power]
     return np.concatenate([power[None], group])
-
-
-def _restrict(group: Maps) -> UInt16[np.ndarray, "element point"]:
-    """Its permutations of its image, whose points are numbered; sorted."""
-    image = np.unique(group[0])
-    return np.unique(np.searchsorted(image, group[:, image]).astype(np.uint16), axis=0)
 
 
 def _is_solvable_group(permutations: UInt16[np.ndarray, "element point"]) -> bool:

@@ -109,7 +109,8 @@ def overlap(problem: Problem, effort: Effort, epochs: int | None = None) -> Over
     if problem.config.disjoint:
         return Overlap(lengths, np.zeros(len(rows), dtype=bool), wanted, wanted)
     of_train = stream(train)
-    path = cache_folder() / FOLDER / _key(of_test, of_train)
+    key = hashlib.sha256(f"{of_test.key} {of_train.key}".encode()).hexdigest()[:32]
+    path = cache_folder() / FOLDER / key
     first, seen = _read_first_epochs(path, len(rows))
     looked = _look(strings.take(rows), train, of_train, first, range(seen, wanted), effort)
     if looked:
@@ -154,10 +155,6 @@ def _prints(strings: TokenStrings, by_counts: bool) -> UInt64[np.ndarray, " stri
     # Two bytes of each count: strings have at most 10,000 tokens.
     low_and_high = np.ascontiguousarray(strings.counts, dtype="<u2").view(np.uint8)
     return fingerprints(low_and_high)
-
-
-def _key(test: Stream, train: Stream) -> str:
-    return hashlib.sha256(f"{test.key} {train.key}".encode()).hexdigest()[:32]
 
 
 def _read_first_epochs(path: Path, strings: int) -> tuple[Int64[np.ndarray, " string"], int]:

@@ -190,7 +190,6 @@ def check_packages(
     """Refuses to go on with other packages than those that a configuration names.
 
     Args:
-        recorded: what the configuration names.
         installed: what its parts are from here, as `packages_of` gives it.
         parts: of the configuration, by the fields that name them.
 

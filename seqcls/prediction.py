@@ -56,8 +56,6 @@ def predict(
     """The model's answer for each string: from its letter counts where they suffice.
 
     Args:
-        problem: what the model was trained for.
-        weights: its parameters, as safetensors bytes.
         strings: in the notation of `seqcls.strings.tokenizer`.
         partial: where the model has no answer, as it has no places for so long a string or its
             logit is NaN, answer NaN and do not refuse.
@@ -94,10 +92,7 @@ def outputs(
     """What a model writes for each input, the likeliest first; nothing where it has no answer.
 
     Args:
-        problem: what the model was trained for.
-        weights: its parameters, as safetensors bytes.
         strings: inputs in the notation of `seqcls.strings.tokenizer`.
-        beam_width: outputs that beam search keeps.
 
     Raises:
         ConfigError: the task is no transduction, or there is no such beam.

@@ -558,12 +558,6 @@ def _network(
 def _coupling(config: RunConfig, task: Any, kind: Kind, longest: int) -> str:
     """Which task says which tokens belong together, where positions ask, and how tests move them.
 
-    Args:
-        config: the configuration.
-        task: its task.
-        kind: the task's.
-        longest: tokens of the longest input.
-
     Raises:
         ConfigError: it does not say.
     """

@@ -57,7 +57,6 @@ def control(tooltip: str | None = None, *, disabled: bool = False) -> Control:
 
     Args:
         tooltip: what it says otherwise.
-        disabled: whether it is disabled anyway.
     """
     if is_read_only():
         return {"disabled": True, "help": REASON}
@@ -120,9 +119,6 @@ NONE_HERE = "There is no runs.db in this folder; using your copy of the report's
 
 def to_begin_with(db: str | None) -> Path | None:
     """The user's own copy of the shipped database, created if missing.
-
-    Args:
-        db: the database that the user named, if any.
 
     Returns:
         None if a database is named or in this folder, if none is shipped, or if no copy can be

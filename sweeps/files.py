@@ -50,7 +50,6 @@ def refuse_taken(paths: Iterable[Path], *, force: bool = False) -> None:
     """Refuses what may not be written before any work is done for it.
 
     Args:
-        paths: of the files that are to be written.
         force: whether files of this program's own may be replaced.
 
     Raises:

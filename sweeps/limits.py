@@ -137,8 +137,8 @@ class _Loading:
     def find_spec(
         self,
         name: str,
-        path: Sequence[str] | None = None,  # noqa: ARG002 (as Python calls it)
-        target: ModuleType | None = None,  # noqa: ARG002 (likewise)
+        path: Sequence[str] | None = None,
+        target: ModuleType | None = None,
     ) -> ModuleSpec | None:
         """Finds nothing: whoever comes next does."""
         needed = ADDRESSES_OF.get(name, 0)

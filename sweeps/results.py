@@ -81,12 +81,8 @@ def run_digest(
     """The digest of one run's results: the version and 64 hexadecimal digits.
 
     Args:
-        config_key: of the run's configuration.
-        model_seed: the run's.
         run: at least `RESULT_COLUMNS`, and `RANGE_COLUMNS` where it is judged by validation.
         tables: at least `COLUMNS`, rows in ascending order of each table's first column.
-        checkpoints: weights by epoch.
-        test_set: the digest of the test set that errors refer to.
         outputs: of a transduction, one for each error; `tables` then have its `OUTPUT_COUNTS`.
     """
     has_cells = all(run[name] is not None for name in _CELLS)
@@ -264,7 +260,6 @@ def why_not_known(tested_within: int | None, *, is_imported: bool) -> str:
 
     Args:
         tested_within: strings of trained lengths that it is judged by; None where it is not judged.
-        is_imported: whether it was trained elsewhere.
     """
     if is_imported:
         return "it was trained elsewhere, so its trained lengths are not known here"
@@ -311,7 +306,6 @@ def describe_counts(counts: OutcomeCounts, which: str = " models") -> str:
     """How many learned and generalize, as a clause: `3 of 5 models learned; of these 2 generalize`.
 
     Args:
-        counts: of the models.
         which: what they are, after their number; nothing where that is clear.
     """
     if not counts.models:
@@ -342,7 +336,6 @@ def of_these(counts: OutcomeCounts, tested: str) -> str:
     """How many of those that learned generalize, as a clause.
 
     Args:
-        counts: of the models.
         tested: where those are that it is known of, such as `beyond`.
     """
     generalize = "generalizes" if counts.generalize == 1 else "generalize"

@@ -53,8 +53,6 @@ def show_dashboard(
     """Becomes the dashboard's server on this machine, until it is interrupted.
 
     Args:
-        db: the database.
-        port: where it is served.
         host: the address that it is served at; others than this machine's let others in.
         read_only: write nothing, as where `SEQCLS_READ_ONLY` is set.
         base_path: the path below which a reverse proxy serves it.

@@ -48,8 +48,6 @@ def say(text: str, *, err: bool = False, data: bool = False) -> None:
     """Prints a text, to stderr if wanted: the one way by which commands do, but for tables.
 
     Args:
-        text: lines, without the last end.
-        err: whether it goes to stderr.
         data: whether it is read by programs, and so left as it is.
     """
     note_lasting()

@@ -2,6 +2,7 @@
 
 import contextlib
 import io
+import json
 import re
 import shlex
 import sqlite3
@@ -29,8 +30,8 @@ _FENCE = re.compile(
     r'^(?P<indent> *)```(?P<language>\w*)(?: title="(?P<title>[^"]*)")?\n(?P<text>.*?)^ *```$',
     re.DOTALL | re.MULTILINE,
 )
-SERVES = "seqcls dashboard"
-"""It goes on until it is ended; the tests in a browser start it."""
+SERVES = ("seqcls dashboard", "seqcls mcp --db runs.db")
+"""They go on until they are ended; other tests start them."""
 
 SETS_UP = ("make ", "python3 -m venv ", ".venv/bin/", "git clone ", "source ", "cd ")
 """What a test of the page must not do to the environment that it runs in."""
@@ -85,6 +86,10 @@ class Reader:
             for line in block.text.splitlines():
                 assert _plain(line) in said, (line, self.said)
 
+    def _json(self, block: Block) -> None:
+        """Settings of another program."""
+        json.loads(block.text)
+
     def _csv(self, block: Block) -> None:
         """A file of the page."""
         (self.folder / block.title).write_text(block.text)
@@ -95,13 +100,13 @@ class Reader:
         with pytest.MonkeyPatch.context() as environment:
             for line in block.text.splitlines():
                 command = self._here(line.partition(" #")[0].strip())
-                if command.startswith("seqcls ") and command != SERVES:
+                if command.startswith("seqcls ") and command not in SERVES:
                     said.append(self.seqcls(command))
                 elif command.startswith("dask "):
                     self._start(command)
                 elif command.startswith("export "):
                     environment.setenv(*command.removeprefix("export ").split("=", 1))
-                elif command != SERVES:
+                elif command not in SERVES:
                     assert not command or command.startswith(SETS_UP), f"what is this? {command}"
         self.said = "\n".join(said)
 

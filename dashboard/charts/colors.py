@@ -9,19 +9,11 @@ from collections.abc import Sequence
 from seqcls.strings.alphabets import CLS_NAME, has_names
 from sweeps.results import Outcome
 
-OKABE_ITO = [
-    "#0072B2",
-    "#C17D00",
-    "#009E73",
-    "#CC79A7",
-    "#3A93C8",
-    "#D55E00",
-    "#8F8F2B",
-    "#882255",
-]
-"""A palette that color-blind people can tell apart (Okabe & Ito 2008; the last two, Tol 2021).
+OKABE_ITO = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#332288", "#7F0000", "#333333"]
+"""A palette of which no two colors look alike, to color-blind people neither.
 
-Its orange, its sky blue and Tol's olive are darker than published: on white they were too pale.
+The first four are of Okabe & Ito 2008, the fifth of Tol 2021. Of more hues, or of brighter ones on
+white, two are one to somebody: what is more than these is chosen, not drawn.
 """
 
 GREY = "#888888"
@@ -79,6 +71,10 @@ ON_DARK = {
     "#D55E00": "#E2701A",
     "#8F8F2B": "#A9A943",
     "#882255": "#C25C92",
+    "#CC79A7": "#F0A6CC",
+    "#332288": "#B9A7FF",
+    "#7F0000": "#C0392B",
+    "#333333": "#F2F2F2",
     "#8C6D31": "#A98645",
     "#5A9A1B": "#7CBF3A",
     "#A6912F": "#DDCC77",

@@ -1,6 +1,5 @@
 """Legends: what colors and shapes mean, once above several charts or beside a chart."""
 
-import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -9,7 +8,6 @@ import altair as alt
 import pandas as pd
 
 from dashboard.charts.pointing import CONFIGURATION, pointer
-from dashboard.charts.scales import LABEL_LINE_HEIGHT, break_name
 
 CHANNELS = ("color", "shape")
 DISC = "circle"
@@ -108,8 +106,8 @@ def _without_legend(name: str, channel: Any) -> Any:
 
 # The names of configurations in their colors, as a chart that stands beside another.
 
-GAP = 10
-"""Pixels between two names."""
+ROW = 24
+"""Pixels from name to name."""
 
 FADED = 0.12
 """Opacity of lines while another configuration is pointed at."""
@@ -128,12 +126,9 @@ def legend(colors: Mapping[str, str]) -> alt.LayerChart | alt.FacetChart:
     Args:
         colors: of each configuration, in order.
     """
-    lines = {name: break_name(name) for name in colors}
-    heights = pd.Series([LABEL_LINE_HEIGHT * len(x) + GAP for x in lines.values()])
-    rows = pd.DataFrame(
-        {CONFIGURATION: list(colors), "top": heights.cumsum() - heights, "bottom": heights.cumsum()}
-    )
-    height = int(heights.sum())
+    tops, height = [ROW * place for place in range(len(colors))], ROW * len(colors)
+    bottoms = [x + ROW for x in tops]
+    rows = pd.DataFrame({CONFIGURATION: list(colors), "top": tops, "bottom": bottoms})
     color = alt.Color(
         f"{CONFIGURATION}:N",
         legend=None,
@@ -144,16 +139,21 @@ def legend(colors: Mapping[str, str]) -> alt.LayerChart | alt.FacetChart:
     base = alt.Chart(rows).encode(top)
     # Over all of its row, unseen: a name need not be hit letter by letter.
     targets = (
-        base.mark_rect(opacity=0.001).encode(alt.Y2("bottom:Q")).add_params(pointer(CONFIGURATION))
+        base.mark_rect(opacity=0.001)
+        .encode(
+            alt.Y2("bottom:Q"), tooltip=alt.Tooltip(f"{CONFIGURATION}:N", title="Configuration")
+        )
+        .add_params(pointer(CONFIGURATION))
     )
     marks = base.mark_square(size=130, yOffset=9, opacity=1).encode(
         color=color, x=alt.value(7), opacity=fade_others()
     )
     names = base.mark_text(
-        align="left", baseline="top", fontSize=12, dy=3, lineHeight=LABEL_LINE_HEIGHT
+        align="left", baseline="top", fontSize=12, dy=3, limit={"expr": "width - 20"}
     )
-    texts = names.encode(x=alt.value(20), text=alt.Text("label:N"), opacity=fade_others())
-    texts = texts.transform_calculate(label=f"({json.dumps(lines)})[datum.{CONFIGURATION}]")
+    texts = names.encode(
+        x=alt.value(20), text=alt.Text(f"{CONFIGURATION}:N"), opacity=fade_others()
+    )
     return alt.layer(marks, texts, targets).properties(
         height=height, title=alt.TitleParams("", offset=0)
     )

@@ -5,7 +5,7 @@ pointed at there and reads it from there, so that charts follow each other, draw
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import altair as alt
@@ -85,18 +85,31 @@ def add_ring(chart: alt.Chart, field: str) -> alt.Chart:
 
 NAMED = "configuration"
 NUMBER = "configuration_number"
+SETTINGS = "settings"
+
+Named = Sequence[str] | Mapping[str, str]
+"""Names of configurations; with the settings of each, which tooltips say."""
 
 
-def chart_with_names(frame: pd.DataFrame, names: Sequence[str]) -> alt.Chart:
+def naming_tooltips(names: Named) -> list[alt.Tooltip]:
+    """A configuration's name, and its settings where they are known."""
+    told = [alt.Tooltip(f"{SETTINGS}:N", title="Not as usual")] * isinstance(names, Mapping)
+    return [alt.Tooltip(f"{NAMED}:N", title="Configuration"), *told]
+
+
+def chart_with_names(frame: pd.DataFrame, names: Named) -> alt.Chart:
     """A chart of a frame whose column `configuration` holds some of these names.
 
     The names of settings are long, and with each of thousands of rows they would be most of what
     is sent.
     """
-    places = pd.Index(names).get_indexer(pd.Index(frame[NAMED].astype(str)))
+    told = names if isinstance(names, Mapping) else dict.fromkeys(names, "")
+    places = pd.Index(list(told)).get_indexer(pd.Index(frame[NAMED].astype(str)))
     numbered = frame.drop(columns=NAMED).assign(**{NUMBER: places})
     # Looked up: as an expression, the list of names would be gone through for every row.
-    table = pd.DataFrame({NUMBER: range(len(names)), NAMED: list(names)})
+    table = pd.DataFrame(
+        {NUMBER: range(len(told)), NAMED: list(told), SETTINGS: list(told.values())}
+    )
     return alt.Chart(numbered).transform_lookup(
-        lookup=NUMBER, from_=alt.LookupData(data=table, key=NUMBER, fields=[NAMED])
+        lookup=NUMBER, from_=alt.LookupData(data=table, key=NUMBER, fields=[NAMED, SETTINGS])
     )

@@ -1,8 +1,7 @@
 """Colors, shapes and sizes that charts share, so that one meaning looks the same everywhere."""
 
-import json
 import textwrap
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -70,11 +69,11 @@ def title_params(
 
 
 LABEL_WIDTH = 230
-LABEL_LETTERS = 38
-"""That fit into this width."""
+"""Pixels of a name beside a chart; its tooltips have what is longer as a whole."""
 LABEL_LINE_HEIGHT = 14
 BLANK = "\N{NO-BREAK SPACE}"
-"""A line of nothing would take no room."""
+"""The label of a row of nothing, which parts two groups; as many as its number, since a name has
+one row."""
 
 
 def readable_on(field: str) -> Any:
@@ -84,27 +83,10 @@ def readable_on(field: str) -> Any:
     return alt.when(light).then(alt.value("black")).otherwise(alt.value("white"))
 
 
-def rows(names: Sequence[str], field: str = "configuration", *, grid: bool = True) -> alt.Y:
-    """A row for each name, in this order, with a line through it or none.
-
-    Names of several parts, separated by commas, stand in as many lines as the longest one needs.
-    """
-    parts = {name: break_name(name) for name in names}
-    # An odd number: those of one line stand in the middle of their row.
-    most = _lines(names) // 2 * 2 + 1
-    padded = {
-        name: [*[BLANK] * ((most - len(lines)) // 2), *lines] if most > 1 else name
-        for name, lines in parts.items()
-    }
-    axis = alt.Axis(
-        labelExpr=f"({json.dumps(padded)})[datum.label]" if most > 1 else "datum.label",
-        # The first line stands where a single one would.
-        labelOffset=-LABEL_LINE_HEIGHT * (most - 1) / 2,
-        labelLimit=LABEL_WIDTH,
-        labelOverlap=False,
-        grid=grid,
-    )
-    spaced = alt.Scale(paddingInner=0.06)
+def rows(names: Collection[str], field: str = "configuration", *, grid: bool = True) -> alt.Y:
+    """A row for each name, in this order, with a line through it or none."""
+    axis = alt.Axis(labelLimit=LABEL_WIDTH, labelOverlap=False, grid=grid)
+    spaced = alt.Scale(paddingInner=0.06, domain=list(names))
     return alt.Y(f"{field}:N", title=None, sort=list(names), scale=spaced, axis=axis)
 
 
@@ -115,11 +97,9 @@ def configuration_color(colors: Mapping[str, str], *, legend: bool = True) -> al
         colors: of each configuration, in order.
         legend: whether the chart names them itself.
     """
-    lines = json.dumps({name: break_name(name) for name in colors})
     named = alt.Legend(
         orient="right",
         columns=1,
-        labelExpr=f"({lines})[datum.label]",
         labelLimit=0,
         symbolOpacity=1,
         symbolStrokeWidth=3,
@@ -162,31 +142,16 @@ def model_outcome_dash(field: str = "outcome") -> alt.StrokeDash:
     return alt.StrokeDash(f"{field}:N", scale=scale, legend=None)
 
 
+# Between powers of ten, lines and ticks of a logarithmic axis are too many to be read.
+_AT_POWERS = {"expr": "substring(format(datum.value, '.0e'), 0, 2) == '1e' ? 1 : 0"}
+LOG_AXIS: dict[str, Any] = {"gridOpacity": _AT_POWERS, "tickOpacity": _AT_POWERS}
+"""What an axis of a logarithmic scale has: a line and a tick at 1, 10, 100, and so on."""
+
+
 def share_axis(field: str, title: str, **scale: Any) -> alt.Y:
     """The vertical axis of a share, from 0% to 100% unless its scale is another."""
     limits = alt.Scale(**(scale or {"domain": [0, 1]}))
     return alt.Y(f"{field}:Q", title=title, axis=alt.Axis(format="%"), scale=limits)
-
-
-def row_height(names: Sequence[str], least: int) -> int:
-    """Pixels that a row needs so that its label fits."""
-    return max(least, LABEL_LINE_HEIGHT * _lines(names) + 6)
-
-
-def _lines(names: Sequence[str]) -> int:
-    return max((len(break_name(name)) for name in names), default=1)
-
-
-def break_name(name: str) -> list[str]:
-    """The lines of a name: as many of its parts in each as fit."""
-    lines: list[str] = []
-    for part in name.split(", "):
-        longer = f"{lines[-1]}, {part}" if lines else part
-        if lines and len(longer) < LABEL_LETTERS:
-            lines[-1] = longer
-        else:
-            lines = [*lines[:-1], *(f"{x}," for x in lines[-1:]), part]
-    return lines
 
 
 # Below each other, since half of a window is often not wide enough for both.

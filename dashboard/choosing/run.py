@@ -8,6 +8,7 @@ import streamlit as st
 
 from dashboard import data
 from dashboard.text import error_text, verbatim
+from dashboard.words.names import configuration_names
 from seqcls.config import MAX_MODEL_SEED, default_fields
 from seqcls.errors import SeqclsError, UnknownRunError
 from seqcls.text import nearest
@@ -15,10 +16,13 @@ from sweeps.api import open_reader, reading
 from sweeps.api.reading import View
 
 SEARCH_HELP = (
-    "Type to find any other model: a seed (`12`), a run (`run 12`), a sweep and a seed "
+    "Type to find any other model: its number (`51`), a seed (`seed 12`), a sweep and a seed "
     "(`all_initializations/2`), or settings, with or without a seed (`hidden_size=4 seed 12`)."
 )
-EXPECTED = "type a seed (12), a run (run 12), a sweep and a seed (heads/2), or settings (field=4)"
+EXPECTED = (
+    "type a model's number (51), a seed (seed 12), a sweep and a seed (heads/2), or settings "
+    "(field=4)"
+)
 
 
 def find_models(text: str, sweep: str | None, limit: int) -> pd.DataFrame:
@@ -36,16 +40,21 @@ def find_models(text: str, sweep: str | None, limit: int) -> pd.DataFrame:
         UnknownRunError: no trained model is meant, or the text means none.
     """
     words = _words(text)
+    is_number = words[:1] in (["run"], ["model"], ["Model"])
     name, slash, seed = text.strip().rpartition("/")
     if slash and name in set(data.memberships()["sweep"]):
         view = View(sweeps=(name,), model_seeds=(_number(text, seed),))
         models = data.worst_models(view, limit)
-    elif words[:1] == ["run"]:
+    elif is_number:
         models = data.model(_number(text, words[-1]))
     else:
         models = data.worst_models(_view(text, sweep), limit)
+        if len(words) == 1 and words[0].isdecimal():
+            # A number alone is that of a model, and may be that of a seed.
+            models = pd.concat([data.model(_number(text, words[0])), models])
+            models = models.drop_duplicates("run_id", ignore_index=True)
     if models.empty:
-        in_sweep = f" in sweep {sweep!r}" if sweep and words[:1] != ["run"] and not slash else ""
+        in_sweep = f" in sweep {sweep!r}" if sweep and not is_number and not slash else ""
         raise UnknownRunError(f"{text!r}: no trained model matches{in_sweep}; {EXPECTED}")
     return models
 
@@ -193,18 +202,14 @@ def _worst() -> int | None:
 
 
 def _labels(runs: pd.DataFrame) -> dict[int, str]:
-    """What each run of a sweep is called: its seed, and its settings where they differ."""
-    settings = data.settings()
-    shown = settings.loc[[x for x in runs["config_id"].unique() if x in settings.index]]
-    shown = shown.loc[:, [name for name in shown if shown[name].nunique() > 1]]
-    settled = shown.to_dict("index")
+    """What each run of a sweep is called: its configuration where there are several, its seed."""
+    named = configuration_names(runs["config_id"].unique().tolist())
     labels = {}
     for run in runs.to_dict("records"):
-        errors = run["errors"]
-        config_id, seed = run["config_id"], run["model_seed"]
-        different = [f"{name}={value}" for name, value in settled.get(config_id, {}).items()]
+        errors, seed = run["errors"], f"seed {run['model_seed']}"
+        called = [named[run["config_id"]]] * (len(named) > 1)
         outcome = f"{errors:,} test strings wrong" if errors else "no test string wrong"
-        labels[run["run_id"]] = f"{', '.join([*different, f'seed {seed}'])}: {outcome}"
+        labels[run["run_id"]] = f"{', '.join([*called, seed])}: {outcome}"
     return labels
 
 

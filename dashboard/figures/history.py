@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from dashboard.charts.colors import GREY, INK, OKABE_ITO
-from dashboard.charts.scales import SIDE, Drawing, class_color, outcome, reserve_height
+from dashboard.charts.scales import LOG_AXIS, SIDE, Drawing, class_color, outcome, reserve_height
 from dashboard.figures.figure import Projection, project
 from seqcls.config import RunConfig
 from seqcls.interpretability.network import Network
@@ -41,7 +41,10 @@ def losses(frame: pd.DataFrame, kept_epoch: int | None, shown_epoch: int) -> Dra
                 axis=alt.Axis(tickMinStep=1, format="d"),
             ),
             y=alt.Y(
-                "loss:Q", title="Loss (mean nats per string, log)", scale=alt.Scale(type="log")
+                "loss:Q",
+                title="Loss (mean nats per string, log)",
+                scale=alt.Scale(type="log"),
+                axis=alt.Axis(**LOG_AXIS),
             ),
             color=class_color("part", PARTS, "Loss on"),
             tooltip=[

@@ -10,7 +10,15 @@ import pandas as pd
 from dashboard.charts.colors import GREY, OKABE_ITO
 from dashboard.charts.pointing import TOKEN, add_frame, pointer
 from dashboard.charts.readout import steps_frame, waterfall
-from dashboard.charts.scales import SIDE, Domain, Drawing, by_panel, readable_on, reserve_height
+from dashboard.charts.scales import (
+    LOG_AXIS,
+    SIDE,
+    Domain,
+    Drawing,
+    by_panel,
+    readable_on,
+    reserve_height,
+)
 from dashboard.figures.figure import Figure
 from dashboard.figures.history import Traces, kept_sentence, losses, losses_by_part
 from seqcls.interpretability.attribution import direct_logit_attribution
@@ -39,6 +47,7 @@ def magnitudes(frame: pd.DataFrame, domain: Domain) -> Drawing:
             f"{field}:Q",
             title="Absolute value (log)",
             scale=alt.Scale(type="log", domain=domain, nice=False),
+            axis=alt.Axis(**LOG_AXIS),
         )
 
     ticks = (
@@ -162,7 +171,7 @@ def loss_by_epoch(traces: Traces, epoch: int) -> Iterator[Figure]:
         resolve(history.config).sampler(part).lengths[-1] for part in ("validation", "test")
     )
     note = (
-        f"{kept_sentence(history.config)} Test strings have up to {tested} letters, validation "
+        f"{kept_sentence(history.config)} Test strings have up to {tested} tokens, validation "
         f"strings up to {validated}: a low loss here promises nothing there."
     )
     chart = losses(frame, history.kept_epoch, epoch)

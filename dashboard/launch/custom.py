@@ -29,12 +29,15 @@ MEANING = {
     "alphabet": "The letters of strings, one character each; in counting and rewrite "
     "also names, with a space between: push pop a.",
     "pattern": "A regular expression: letters, * + ? | and parentheses. It matches whole strings; "
-    "in rewrite, what is replaced.",
-    "formula": "A letter stands for how often it occurs: a > b, a % 2 == 0, a == b and c <= 3.",
+    "in rewrite, what is replaced. Several are a language each: (ab)\\*; (ba)\\*.",
+    "formula": "A letter stands for how often it occurs: a > b, a % 2 == 0, a == b and c <= 3. "
+    "Several are a language each: a > b; a < b.",
     "replacement": r"What replaces each match; \1 is what the pattern's first "
     "parentheses hold.",
 }
 FIRST_ALPHABET = "ab"
+NO_VARIANT = Variant("", {})
+"""What is trained where no variant is chosen."""
 
 
 def box(
@@ -50,7 +53,7 @@ def box(
         begun: its values in what the sweep starts from.
     """
     if field in fields.TYPED:
-        return _text_box(field, key, begun(field)[0])
+        return _text_box(field, key, "; ".join(map(str, begun(field))))
     return _axis(field, key, values, unchosen(field))
 
 
@@ -77,6 +80,8 @@ def _axis(field: str, key: str, values: fields.Values, unchosen: Sequence[Any]) 
 
 
 SEARCH = "launch_search"
+OTHER_TASKS = "launch_more tasks"
+"""Tasks that the sweep has beside the first."""
 
 _GROUPS = {group: names for group, names in fields.GROUPS.items() if group != "Task"}
 """What variants may differ in."""
@@ -113,26 +118,48 @@ class _Form:
         self.several: list[Variant] = []
         for field in (name for names in fields.GROUPS.values() for name in names):
             # What was chosen is known before it is drawn, as what is offered depends on it.
-            self._take(field, st.session_state.get(_key(field)))
-        self.offered = fields.offered_fields(self.values)
+            self._take(field, self._entered(field))
+        self.tasks = self.values("task")
+        self.task = self.tasks[0]
+        each = [fields.offered_fields(self._values_for(task)) for task in self.tasks]
+        self.offered = {
+            group: [x for x in names if any(x in one[group] for one in each)]
+            for group, names in fields.GROUPS.items()
+        }
         self.read = {name for names in self.offered.values() for name in names}
-        self.task = self.values("task")[0]
-        self.has_near = "negatives" in self.read and language.has_near_negatives(
-            self.task, self.values
-        )
-        self.unread = {x: y for x, y in self.chosen.items() if x not in self.read}
+        self.recommends = {task: self._recommend(task) for task in self.tasks}
+        # Nobody typed the first alphabet.
+        self.unread = {
+            x: y for x, y in self.chosen.items() if x not in self.read and y != [FIRST_ALPHABET]
+        }
         chosen, self.chosen = self.chosen, {}
-        self.recommended = self._recommend()
+        self.recommended = dict(self.recommends[self.task])
+        self.read_first = {name for names in each[0].values() for name in names}
         self.needed = self._needed_values(chosen)
         self.recommended |= {name: [value] for name, value in self.needed.items()}
 
-    def _recommend(self) -> dict[str, list[Any]]:
-        return self.begin.recommend(self.read, self.task, has_near=self.has_near)
+    def _entered(self, field: str) -> Any:
+        """What the session has for a field; several tasks stand in two boxes."""
+        value = st.session_state.get(_key(field))
+        if field == "task" and (others := st.session_state.get(OTHER_TASKS)):
+            return list(dict.fromkeys([value or self.begin.values(field)[0], *others]))
+        return value
+
+    def _values_for(self, task: str) -> fields.Values:
+        """What each field is as things stand, with one of the tasks."""
+        return lambda field: [task] if field == "task" else self.values(field)
+
+    def _recommend(self, task: str) -> dict[str, list[Any]]:
+        has_near = "negatives" in self.read and language.has_near_negatives(
+            task, self._values_for(task)
+        )
+        return self.begin.recommend(self.read, task, has_near=has_near)
 
     def _needed_values(self, chosen: dict[str, list[Any]]) -> dict[str, Any]:
         """What is set beside what is chosen, so that it can be trained."""
-        made = self.recommended | {x: y for x, y in chosen.items() if x in self.read}
-        spec = self.begin.with_changes(made, self.read)
+        made = self.recommended | chosen | ({"task": [self.task]} if "task" in chosen else {})
+        made = {x: y for x, y in made.items() if x in self.read_first}
+        spec = self.begin.with_changes(made, self.read_first)
         needed: dict[str, Any] = {}
         networks = product(*(spec["axes"].get(x, [None]) for x in ("architecture", "positions")))
         for architecture, positions in networks:
@@ -172,22 +199,23 @@ class _Form:
             self.begin.spec.get("until", ""),
             key="launch_until",
             placeholder="share ± 10 %",
-            help="More seeds are trained after these until the share that generalizes, of seeds "
-            "that learned, is known so well of each configuration. Likewise learned ± 10 %, the "
-            "share that learned; share apart, until those of two configurations differ. Its "
-            "interval holds however often one looks. Empty: no more seeds than these.",
+            help="Trains more seeds after these until the share that generalizes, of seeds that "
+            "learned, is known this precisely for each configuration. `learned ± 10 %` does the "
+            "same for the share that learned; `share apart` ends once the shares of two "
+            "configurations differ. The interval holds however often you look. Empty: only these "
+            "seeds.",
         )
         self.slots["until"] = st.container()
 
     def variants(self) -> None:
         """The variants, each with what it has of its own."""
         self.several = [variants.add_typed(each) for each in variants.choose(self._task_settings())]
-        chosen = self._enter_values()
-        self.unread |= {x: y for x, y in chosen.items() if self._named_by_variants(x)}
+        entered = self._enter_values()
+        self.unread |= {x: y for x, y in entered.items() if self._named_by_variants(x)}
         for each in self.several:
-            _, needed, read = variants.settings_of(self.begin, each, chosen, self.values)
+            _, needed, read = self._settings_of(each, self.task, entered)
             groups = {group: [x for x in names if x in read] for group, names in _GROUPS.items()}
-            left_out = {x: y for x, y in chosen.items() if x not in read}
+            left_out = {x: y for x, y in entered.items() if x in self.read_first - read}
             reason = variants.show(each, groups, needed, left_out, self._box)
             self.is_wrong |= reason is not None
         if self.several:
@@ -202,9 +230,33 @@ class _Form:
         before = self.chosen
         self.chosen = {}
         for field in self.read:
-            self._take(field, st.session_state.get(_key(field)))
+            self._take(field, self._entered(field))
         entered, self.chosen = self.chosen, before
-        return self._recommend() | entered
+        return entered
+
+    def _settings_of(
+        self,
+        variant: Variant,
+        task: str,
+        entered: dict[str, list[Any]],
+        begin: Start | None = None,
+    ) -> tuple[dict[str, Any], dict[str, Any], set[str]]:
+        """What a variant is made of on one of the tasks; as `variants.settings_of` gives it.
+
+        Args:
+            variant: with what was chosen for it.
+            task: its name.
+            entered: what is chosen for all variants.
+            begin: a part of what the sweep starts from.
+        """
+        named = {"task": task} if len(self.tasks) > 1 else {}
+        start = begin or self.begin
+        return variants.settings_of(
+            start,
+            Variant(variant.name, {**variant.named_for, **named}, variant.typed),
+            self.recommends[task] | entered,
+            lambda field: entered[field] if field in entered else start.values(field),
+        )
 
     def left_out(self) -> None:
         """What was entered and is not read by what is chosen now: said, and kept."""
@@ -240,15 +292,15 @@ class _Form:
             name: group
             for group, names in self.offered.items()
             for name in names
-            if name not in fields.usual(group, self.task) and not self._named_by_variants(name)
+            if not self._named_by_variants(name)
         }
         st.selectbox(
             "Find a setting",
             list(groups),
             index=None,
             key=SEARCH,
-            format_func=lambda name: f"{name}: {meanings().get(name, '')}",
-            placeholder="Find a setting by its name or by what it does",
+            format_func=_describe,
+            placeholder="Find a setting by its name or by what it does, such as layers",
             label_visibility="collapsed",
             on_change=_add_found,
             args=(groups,),
@@ -273,6 +325,17 @@ class _Form:
             value = language.choose_strings(self.task, _key(field))
         else:
             value = self._box(field, _key(field))
+        if field == "task":
+            alike = [x for x in TASKS if fields.writes(x) == fields.writes(self.task)]
+            more = "More transductions" if fields.writes(self.task) else "More languages"
+            st.multiselect(
+                more,
+                [x for x in alike if x != self.task],
+                key=OTHER_TASKS,
+                placeholder=f"{more}, each with the same networks",
+                label_visibility="collapsed",
+            )
+            value = self._entered(field)
         if line := meanings().get(field):
             st.caption(line)
         self.slots[field] = st.container()
@@ -300,15 +363,21 @@ class _Form:
 
     def _language(self) -> None:
         """What the language accepts, at once."""
-        try:
-            missing = show_language(self.values("task")[0], self.values, self.read)
-        except ConfigError as error:
-            self._say(str(error))
-            return
-        if missing is not None:
-            self.is_wrong = True
-            if missing != "dataset":
-                self.slots[missing].caption(f"Type the {missing} of the language.")
+        entered = self._enter_values()
+        for task in self.tasks:
+            networks = {
+                each.name: Start(self._settings_of(each, task, entered)[0]).values
+                for each in self.several or [NO_VARIANT]
+            }
+            try:
+                missing = show_language(task, self._values_for(task), networks)
+            except ConfigError as error:
+                self._say(str(error))
+                return
+            if missing is not None:
+                self.is_wrong = True
+                if missing != "dataset":
+                    self.slots[missing].caption(f"Type the {missing} of the language.")
 
     def specs(self) -> list[SweepSpec]:
         """The specification that the form asks for."""
@@ -346,12 +415,14 @@ class _Form:
         return [spec]
 
     def _configurations(self) -> dict[str, Any]:
-        """What the specification says of fields: of all variants where there are any."""
-        if not self.several:
-            return self.begin.with_changes(self.recommended | self.chosen, self.read)
-        shared = self._recommend() | self.chosen
-        made = [variants.settings_of(self.begin, x, shared, self.values) for x in self.several]
-        return variants.union([spec for spec, _, _ in made])
+        """What the specification says of fields: of every task, and of all variants if any."""
+        made = [
+            self._settings_of(variant, task, self.chosen, part)[0]
+            for task in self.tasks
+            for part in self.begin.parts(None if "task" in self.chosen else task)
+            for variant in self.several or [NO_VARIANT]
+        ]
+        return variants.union(made)
 
     def _verdict(self) -> bool:
         if fields.writes(self.task):
@@ -391,9 +462,18 @@ def take(values: Mapping[str, Any]) -> None:
 def _add_found(groups: Mapping[str, str]) -> None:
     """Adds the setting that was found to those of its group that are shown."""
     if (name := st.session_state[SEARCH]) is not None:
+        st.toast(f"`{name}` is in the group {groups[name]}.")
         key = f"launch_more {groups[name]}"
         st.session_state[key] = list(dict.fromkeys([*st.session_state.get(key, []), name]))
         st.session_state[SEARCH] = None
+
+
+def _describe(field: str) -> str:
+    """A field with the words by which people look for it."""
+    words = [field.replace("_", " ")] if "_" in field else []
+    words += filter(None, [fields.ALSO_CALLED.get(field)])
+    called = f" ({', '.join(words)})" if words else ""
+    return f"{field}{called}: {meanings().get(field, '')}"
 
 
 def _key(field: str) -> str:

@@ -39,9 +39,12 @@ GROUPS: dict[str, tuple[str, ...]] = {
 USUAL = {
     "Task": tuple(x for x in GROUPS["Task"] if x not in ("decoding", "beam_width")),
     "Strings": ("train_max_length", "test_max_length", "negatives"),
-    "Network": ("architecture", "hidden_size", "num_attention_heads", "num_blocks"),
+    "Network": (
+        "architecture", "hidden_size", "num_attention_heads", "num_blocks", "feed_forward_size",
+        "layer_norm", "layer_norm_eps",
+    ),
     "Training": (),
-}
+}  # fmt: skip
 """The settings that are offered at once; the others of a group can be added."""
 
 USUAL_TO_WRITE = ("positions",)
@@ -49,6 +52,32 @@ USUAL_TO_WRITE = ("positions",)
 
 TYPED = frozenset({"alphabet", "dataset", "pattern", "replacement", "formula", "required_letters"})
 """Settings that are typed, one value at a time."""
+
+SEVERAL = ("pattern", "formula")
+"""Of those, the ones of which several may be typed, with `; ` between."""
+
+ALSO_CALLED = {
+    "num_blocks": "layers, depth",
+    "hidden_size": "width, dimension, d_model",
+    "num_attention_heads": "number of heads",
+    "feed_forward_size": "MLP",
+    "layer_norm_eps": "without normalization",
+    "architecture": "model, network",
+    "positions": "position encoding",
+    "attention_mask": "causal",
+    "readout": "pooling",
+    "dropout_rate": "regularization",
+    "max_num_epochs": "epochs, training time",
+    "patience": "early stopping",
+    "learning_rate": "lr, step size",
+    "warm_up_steps": "warmup",
+    "gradient_clip": "clipping",
+    "train_size": "number of training strings",
+    "test_size": "number of test strings",
+    "task": "language",
+    "pattern": "regular expression, regex",
+}
+"""Words by which people look for a setting, beside its name."""
 
 REGISTERED: dict[str, Mapping[str, Any]] = {
     "task": TASKS,
@@ -181,6 +210,8 @@ def parse_typed(field: str, value: Any) -> tuple[list[Any], str | None]:
     Returns:
         The values, and why one is invalid; None if all are valid.
     """
+    if isinstance(value, str) and field in SEVERAL:
+        return list(filter(None, map(str.strip, re.split(r";\s", value)))), None
     if not isinstance(value, str) or field in TYPED:
         return [value], None
     values: list[Any] = []

@@ -1,7 +1,7 @@
 """The language of a sweep of one's own: its strings, its theory, or a file of own strings."""
 
 import tempfile
-from collections.abc import Container, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict
 from itertools import islice, product
 from pathlib import Path
@@ -34,17 +34,20 @@ from sweeps.datasets.summary import Summary, summary_of
 MOST_PREDICTED = 64
 """Networks of which the form says what theory predicts."""
 
+MOST_SHOWN = 6
+"""Languages of a task whose strings are shown."""
+
 LONGEST_CHANGED = 50
 """Tokens of the longest strings among which the form looks for near negatives."""
 
 
-def show_language(task: str, values: Values, read: Container[str]) -> str | None:
-    """What a language accepts, and what theory says of the networks that are chosen for it.
+def show_language(task: str, values: Values, networks: Mapping[str, Values]) -> str | None:
+    """What a task's languages accept, and what theory says of the networks chosen for them.
 
     Args:
         task: its name.
         values: what each field is as things stand.
-        read: the fields that mean anything now.
+        networks: what each field is in each variant, by its name.
 
     Returns:
         The setting that is still to be typed; None where all are there.
@@ -52,7 +55,15 @@ def show_language(task: str, values: Values, read: Container[str]) -> str | None
     Raises:
         ConfigError: the settings are of no language.
     """
-    settings = {field: values(field)[0] for field in TASKS[task].reads}
+    reads = sorted(TASKS[task].reads)
+    for combined in islice(product(*map(values, reads)), MOST_SHOWN):
+        missing = _show_one(task, dict(zip(reads, combined, strict=True)), networks)
+        if missing is not None:
+            return missing
+    return None
+
+
+def _show_one(task: str, settings: Mapping[str, Any], networks: Mapping[str, Values]) -> str | None:
     optional = getattr(TASKS[task], "optional", ())
     for name in ("alphabet", "pattern", "formula", "dataset"):
         if settings.get(name) == "" and name not in optional:
@@ -69,7 +80,7 @@ def show_language(task: str, values: Values, read: Container[str]) -> str | None
     with TASKS.wrap_errors(task):
         languages.shortest_strings(made)
     languages.show(made)
-    _show_theory(task, settings, values, read)
+    _show_theory({"task": task, **settings}, networks)
     return None
 
 
@@ -93,20 +104,23 @@ def has_near_negatives(task: str, values: Values) -> bool:
         return False
 
 
-def _show_theory(
-    task: str, settings: Mapping[str, Any], values: Values, read: Container[str]
-) -> None:
-    names = [name for name in NETWORK_FIELDS if name in read]
-    networks = islice(product(*(values(name) for name in names)), MOST_PREDICTED)
-    chosen = [dict(zip(names, network, strict=True)) for network in networks]
-    said = [theory_of({"task": task, **settings, **network}) for network in chosen]
-    if isinstance(said[0].language, Undecided):
-        st.caption(verbatim(f"Class {said[0].language.describe()}."))
+def _show_theory(settings: Mapping[str, Any], networks: Mapping[str, Values]) -> None:
+    """The class of a language, and a line a variant."""
+    known = theory_of(settings).language
+    if isinstance(known, Undecided):
+        st.caption(verbatim(f"Its class is {known.describe()}."))
         return
-    sentences = dict.fromkeys(each.first.sentence for each in said)
-    known = said[0].language
     name = known.smallest_words if isinstance(known, RegularClass) else known.name
-    st.caption(verbatim(f"{name}; {'; or '.join(sentences)}."))
+    lines = [f"Theory: its class is {name}."]
+    for variant, values in networks.items():
+        chosen = islice(product(*map(values, NETWORK_FIELDS)), MOST_PREDICTED)
+        said = [
+            theory_of({**settings, **dict(zip(NETWORK_FIELDS, x, strict=True))}) for x in chosen
+        ]
+        sentences = "; or ".join(dict.fromkeys(each.first.sentence for each in said))
+        lines.append(f"{variant or 'This network'}: {sentences}.")
+    for line in lines:
+        st.caption(verbatim(line))
 
 
 # Not among the keys that the form keeps: the state of an uploader cannot be set.

@@ -14,7 +14,7 @@ from dashboard.server import visitors
 from dashboard.text import error_text, verbatim
 from seqcls.errors import SeqclsError, VisitorError
 from sweeps.access import control, is_read_only
-from sweeps.api import existing, overlaps, reading, sweeping
+from sweeps.api import existing, open_reader, overlaps, reading, sweeping
 from sweeps.grid.spec import SweepSpec, load_specs, shipped_names
 from sweeps.terminal import format_duration
 from sweeps.work.estimate import Estimate
@@ -68,8 +68,7 @@ PATH = "launch"
 PANEL = "launch"
 """Whether the panel is to be opened: something has filled it in."""
 
-LAUNCHED = "was launched"
-BACK = "page before the launch panel"
+LAUNCHED = "sweeps that were launched"
 ABOUT = ("run", "config")
 """What a link says of models, from which a sweep can start."""
 
@@ -102,22 +101,20 @@ def _models_of_link() -> dict[str, list[str]]:
 
 
 def switch(page: str) -> None:
-    """Goes to the panel where something has filled it, and back where something was launched.
+    """Goes to the panel where something has filled it, and to a sweep that was launched.
 
     Args:
         page: the path of the page that is shown.
     """
     state = st.session_state
-    if page != PATH:
-        state[BACK] = "screens/" + (page or "compare") + ".py"
-    opened, launched = state.pop(PANEL, False), state.pop(LAUNCHED, False)
+    opened, launched = state.pop(PANEL, False), state.pop(LAUNCHED, [])
     if opened or launched:
         _keep()
     if opened and page != PATH:
         st.switch_page(links.LAUNCH_PAGE, query_params=_models_of_link())
     if launched and page == PATH:
         state[links.SWITCHED] = True
-        st.switch_page(state.get(BACK, links.COMPARE_PAGE), query_params={})
+        st.switch_page(links.SWEEPS_PAGE, query_params={"sweep_id": str(launched[-1])})
 
 
 def show() -> None:
@@ -216,7 +213,11 @@ def _offer(specs: list[SweepSpec]) -> None:
     if stored == "as it is" and missing:
         st.caption("Already launched. See Running in the sidebar, or the Sweeps page.")
     elif stored == "otherwise":
-        st.caption("A sweep with this name exists; launching replaces its specification.")
+        store = open_reader()
+        sentences = [sweeping.leaving_sentence(store, spec) for spec in specs]
+        more = "".join(f" {sentence}." for sentence in sentences if sentence)
+        replaces = "A sweep with this name exists; launching replaces its specification."
+        st.caption(verbatim(f"{replaces}{more}"))
     strings.show(key_of(specs), custom.take if st.session_state[KIND] == CUSTOM else None)
     st.button(
         f"Launch {_models(missing)}" if missing else "Launch",
@@ -239,14 +240,13 @@ def _about(seconds: float) -> str:
 
 
 def _launch(specs: list[SweepSpec], token: str) -> None:
-    actions.launch(specs, token)
+    launched = actions.launch(specs, token)
     # The next launch is another one, also of the same specification.
     st.session_state[TOKEN] = uuid.uuid4().hex
-    if st.session_state.get(KIND) == CUSTOM:
+    if launched and st.session_state.get(KIND) == CUSTOM:
         # What was entered stays, to be changed and launched again as another sweep.
         st.session_state["launch_name"] = starting_point.free_name(specs[0].name)
-    # Back where it was opened, where what was launched is seen going on.
-    st.session_state[LAUNCHED] = True
+    st.session_state[LAUNCHED] = launched
 
 
 def _estimate(specs: list[SweepSpec]) -> Estimate:

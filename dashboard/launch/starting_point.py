@@ -3,7 +3,7 @@
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import count
 from typing import Any
 
@@ -11,6 +11,7 @@ import streamlit as st
 
 from dashboard import data
 from dashboard.launch.fields import default_value, writes
+from dashboard.text import format_value
 from dashboard.words import names
 from seqcls.config import ANY_SAMPLER, PARTS, RunConfig
 from seqcls.text import canonical_json
@@ -71,6 +72,8 @@ class Start:
     """A specification to begin with; its name is not taken over."""
 
     spec: Mapping[str, Any]
+    is_base: bool = False
+    """Whether its values are nobody's choice, so that one that is not read is nothing to say."""
 
     def values(self, field: str) -> list[Any]:
         """The values that it gives a field; the field's own where it names none."""
@@ -84,6 +87,14 @@ class Start:
             return list({canonical_json(value): value for value in of_each}.values())
         of = [self.values(x)[0] for x in ("task", "answers") if field not in ("task", "answers")]
         return [default_value(field, *(of or [None]))]
+
+    def parts(self, task: str | None) -> list["Start"]:
+        """It with one of its configurations each; of a task alone where one is named."""
+        return [
+            replace(self, spec={**self.spec, "configurations": [entry]})
+            for entry in self.spec.get("configurations", [{}])
+            if task is None or entry.get("task", task) == task
+        ]
 
     def names_field(self, field: str) -> bool:
         """Whether it says anything of a field."""
@@ -144,13 +155,13 @@ class Start:
             for field, values in chosen.items()
             if list(values) != self.values(field)
         ]
-        dropped = [x for x in RunConfig.model_fields if self.names_field(x) and x not in read]
-        return [*told, *(f"without {field}" for field in dropped)]
+        named = [] if self.is_base else filter(self.names_field, RunConfig.model_fields)
+        return [*told, *(f"without {field}" for field in named if field not in read)]
 
 
 def format_values(values: Sequence[Any]) -> str:
-    """Values as they are written in TOML, separated by commas."""
-    return ", ".join(json.dumps(x) if isinstance(x, bool) else str(x) for x in values)
+    """Values as they are written in TOML, separated by commas; a digest is cut short."""
+    return ", ".join(json.dumps(x) if isinstance(x, bool) else format_value(x) for x in values)
 
 
 def choose(taken: Callable[[Start], None]) -> Start:
@@ -170,7 +181,7 @@ def choose(taken: Callable[[Start], None]) -> Start:
         args=(taken,),
         help="Settings that you don't change keep these values, so you can compare results.",
     )
-    return Start(offered[label])
+    return Start(offered[label], label in (SMALL, REPORT, DEFAULTS))
 
 
 def take_over(taken: Callable[[Start], None]) -> None:

@@ -251,7 +251,10 @@ def unpack(begun: Start) -> None:
     if state.get(KEY) == state.pop(UNPACKED, None):
         # Those of what was started from before.
         state[KEY] = []
-    if not 1 < len(configurations) <= MOST_UNPACKED:
+    of_task = fields.GROUPS["Task"]
+    if not 1 < len(configurations) <= MOST_UNPACKED or any(
+        name in entry for entry in configurations for name in of_task
+    ):
         return
     task = begun.values("task")[0]
     reads = TASKS[task].reads if task in TASKS else ()

@@ -2,24 +2,34 @@
 
 import logging
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from seqcls.errors import ConfigError, UnknownRunError
 from seqcls.text import as_argument
 from sweeps.api import Store, open_reader, reading
-from sweeps.api.reading import View
+from sweeps.api.configurations import view_of
 from sweeps.files import refuse_taken, whole_files
+from sweeps.results import LEARNED_AT
 from sweeps.terminal import say
 
 
-def write_report(db: str | None, sweeps: Sequence[str], out: Path, *, force: bool = False) -> None:
+def write_report(
+    db: str | None,
+    sweeps: Sequence[str],
+    out: Path,
+    chosen: Mapping[str, Any],
+    *,
+    force: bool = False,
+) -> None:
     """Writes the report of sweeps, and says where.
 
     Args:
         db: the database.
         sweeps: their names.
         out: the file.
+        chosen: which of their runs, as for `sweeps.api.configurations.view_of`.
         force: replace a file that this program wrote and nobody changed since.
 
     Raises:
@@ -29,38 +39,47 @@ def write_report(db: str | None, sweeps: Sequence[str], out: Path, *, force: boo
     refuse_taken([out], force=force)
     if not out.parent.is_dir():
         raise ConfigError(f"--out {out}: expected a file in an existing folder, such as heads.html")
-    text = written(open_reader(db), *sweeps)
+    text = written(open_reader(db), *sweeps, **chosen)
     with whole_files(out.parent, force=force) as new:
         (new / out.name).write_text(text, encoding="utf-8")
     say(f"{out}: {len(text.encode()) // 1024:,} KiB, which needs no other file.")
 
 
-def written(store: Store, *sweeps: str, beside: bool = False) -> str:
+def written(store: Store, *sweeps: str, beside: bool = False, **chosen: Any) -> str:
     """The report of sweeps, which `sweeps.api.report` hands out.
 
     Args:
         store: the database.
         *sweeps: their names.
         beside: as `dashboard.report.sweep_report.report`.
+        **chosen: which of their runs, as for `sweeps.api.configurations.view_of`.
 
     Raises:
         UnknownRunError: there is no such sweep, or nothing of them is trained yet.
     """
-    for name in sweeps:
-        reading.find_sweep(store, name)
+    view = view_of(store, sweeps, **chosen)
     quieten()
     # Imported where it is used: charts take a second to load.
     from dashboard.report.sweep_report import report
 
-    text = report(store, View(sweeps=sweeps), beside=beside)
+    text = report(store, view, only=_describe(chosen), beside=beside)
     if text is None:
         named = ", ".join(map(repr, sweeps))
         what = f"sweep {named} has" if len(sweeps) == 1 else f"sweeps {named} have"
+        if _describe(chosen):
+            raise UnknownRunError(f"{what} no finished run that is chosen; leave out an option")
         raise UnknownRunError(
             f"{what} no finished run to report on; `seqcls status {as_argument(sweeps[0])}` says "
             "how far it is"
         )
     return text
+
+
+def _describe(chosen: Mapping[str, Any]) -> str:
+    """What is chosen, in a line; empty where nothing is."""
+    set_to = {x: value for x, value in chosen.items() if value != USUAL.get(x)}
+    said = (f"{x} {value}" for x, value in set_to.items())
+    return f"Filtered by {'; '.join(said).replace('_', ' ')}." if set_to else ""
 
 
 def quieten() -> None:
@@ -70,17 +89,28 @@ def quieten() -> None:
     set_log_level(logging.ERROR)
 
 
+USUAL = {"failing": False, "below": 1.0, "learned_at": LEARNED_AT}
+"""What restricts nothing."""
+
 INDEX = "index.html"
 TITLE = "Sweeps"
 
 
-def write_site(db: str | None, folder: Path, sweeps: Sequence[str], *, force: bool = False) -> None:
+def write_site(
+    db: str | None,
+    folder: Path,
+    sweeps: Sequence[str],
+    chosen: Mapping[str, Any],
+    *,
+    force: bool = False,
+) -> None:
     """Writes the pages of sweeps, and says where.
 
     Args:
         db: the database.
         folder: where they go; it is made where it is missing.
         sweeps: names; all that have a finished run, if none are given.
+        chosen: which of their runs, as for `sweeps.api.configurations.view_of`.
         force: replace files that this program wrote and nobody changed since.
 
     Raises:
@@ -88,7 +118,7 @@ def write_site(db: str | None, folder: Path, sweeps: Sequence[str], *, force: bo
         ConfigError: a file may not be written.
     """
     refuse_taken([folder / INDEX], force=force)
-    pages = _pages(open_reader(db), sweeps)
+    pages = _pages(open_reader(db), sweeps, chosen)
     with whole_files(folder, force=force) as new:
         for name, text in pages.items():
             (new / name).write_text(text, encoding="utf-8")
@@ -96,7 +126,7 @@ def write_site(db: str | None, folder: Path, sweeps: Sequence[str], *, force: bo
     say(f"{folder}: {len(pages) - 2} sweeps and {INDEX}, {size // 1024:,} KiB.")
 
 
-def _pages(store: Store, sweeps: Sequence[str]) -> dict[str, str]:
+def _pages(store: Store, sweeps: Sequence[str], chosen: Mapping[str, Any]) -> dict[str, str]:
     """The text of each file."""
     # Imported where it is used: charts take a second to load.
     from dashboard.report.document import ENGINE, engine
@@ -107,15 +137,15 @@ def _pages(store: Store, sweeps: Sequence[str]) -> dict[str, str]:
     files: dict[str, str] = {}
     for name in dict.fromkeys(sweeps or reading.specifications(store)):
         try:
-            text = written(store, name, beside=True)
+            text = written(store, name, beside=True, **chosen)
         except UnknownRunError:
             if sweeps:
                 raise
             continue  # Nothing of it is trained yet.
         files[name] = f"sweep_{len(files) + 1}_{re.sub(r'[^A-Za-z0-9_-]+', '_', name)[:60]}.html"
         texts[files[name]] = text
-    view = View(sweeps=tuple(files))
-    index = report(store, view, title=TITLE, pages=files, beside=True) if files else None
+    view, only = view_of(store, list(files), **chosen), _describe(chosen)
+    index = report(store, view, title=TITLE, only=only, pages=files, beside=True) if files else None
     if index is None:
         raise UnknownRunError(
             f"{store.name!r} has no finished run to show; `seqcls status` says how far they are"

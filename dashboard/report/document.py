@@ -8,7 +8,7 @@ import hashlib
 import html
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cache
 from importlib.resources import files
 from subprocess import PIPE, CalledProcessError, Popen, TimeoutExpired
@@ -173,9 +173,9 @@ def by_seed(view: View, table: pd.DataFrame) -> Iterator[str]:
     drawable = scores.drawable(table["seeds"], MAX_ROWS, MAX_MODELS)
     ids = tuple(table["config_id"].head(drawable))
     models = scores.by_seed(view, ids)
-    named = list(names.configuration_names(ids).values())
-    yield _figure("every_seed", every_seed(models, named).to_dict(validate=False))
-    yield _figure("seed_grid", seed_grid(models, named).to_dict(validate=False))
+    told = names.names_with_settings(ids, view)
+    yield _figure("every_seed", every_seed(models, told).to_dict(validate=False))
+    yield _figure("seed_grid", seed_grid(models, told).to_dict(validate=False))
     said = ["Click a point or a cell to see the strings of its model."]
     if drawable < len(table):
         said.append(f"The chart shows the worst {drawable} of {len(table):,} configurations.")
@@ -194,22 +194,27 @@ def by_budget(view: View, table: pd.DataFrame) -> Iterator[str]:
     yield quiet(budgets.meaning(models, view))
 
 
-def mechanisms(failing: pd.DataFrame, cause_rows: pd.DataFrame) -> Iterator[str]:
+def mechanisms(
+    failing: pd.DataFrame, cause_rows: pd.DataFrame, named: Mapping[int, str], learned_at: float
+) -> Iterator[str]:
     """What the failing seeds of each configuration fail by, where that is known of any.
 
     Args:
         failing: a row a failing model: run_id, config_id.
         cause_rows: their causes, as `sweeps.store.reads.explained.causes`.
+        named: what configurations are called.
+        learned_at: the accuracy on trained lengths from which on a model has learned.
     """
     if cause_rows.empty:
         return
     table = failures.causes_by_configuration(failing.rename(columns={"run_id": "id"}), cause_rows)
     drawn = table["config_id"].drop_duplicates().head(MAX_ROWS).tolist()
-    named = names.configuration_names(drawn)
     shown = table[table["config_id"].isin(drawn)]
     shown = shown.assign(configuration=shown["config_id"].map(named))
-    yield _figure("mechanisms", mechanism_grid(shown, list(named.values())).to_dict(validate=False))
-    if said := describe_form(cause_rows) + describe_not_learned(cause_rows):
+    yield _figure(
+        "mechanisms", mechanism_grid(shown, [named[x] for x in drawn]).to_dict(validate=False)
+    )
+    if said := describe_form(cause_rows) + describe_not_learned(cause_rows, learned_at):
         yield quiet(said.strip())
 
 

@@ -9,6 +9,7 @@ import pandas as pd
 
 from dashboard import data
 from dashboard.report.document import embed_data, quiet
+from dashboard.views import shortcuts
 from dashboard.words import measures
 from dashboard.words.outcomes import describe_outcome
 from seqcls.errors import SeqclsError
@@ -29,7 +30,7 @@ MOST_HELPED = 12
 """Configurations whose remedies are listed."""
 
 
-def causes_of_models(store: Store, failing: pd.DataFrame) -> pd.DataFrame:
+def causes_of_models(store: Store, failing: pd.DataFrame, learned_at: float) -> pd.DataFrame:
     """The causes of failing models: those stored, and others where letter counts decide.
 
     Nothing is stored.
@@ -37,17 +38,18 @@ def causes_of_models(store: Store, failing: pd.DataFrame) -> pd.DataFrame:
     Args:
         store: the database.
         failing: a row a model: run_id, config_id.
+        learned_at: as for `sweeps.store.reads.explained.causes`.
 
     Returns:
         As `sweeps.store.reads.explained.causes`.
     """
-    stored = data.causes(failing["run_id"].tolist())
-    waiting = failing[~failing["run_id"].isin(stored["run_id"])]
+    stored = data.causes(failing["run_id"].tolist(), learned_at)
+    waiting = failing[~failing["run_id"].isin(data.causes()["run_id"])]
     configs = data.some_configs(tuple(waiting["config_id"].drop_duplicates().tolist()))
     quick = [key for key, config in configs.items() if _is_quick(config)]
     parts = [stored]
     for run_id in waiting.loc[waiting["config_id"].isin(quick), "run_id"].head(MOST_ASKED):
-        rows = _of(store, int(run_id))
+        rows = _of(store, int(run_id), learned_at)
         if rows:
             parts.append(pd.DataFrame(rows))
     # Of nothing no column has a type, and so it may not stand beside what is.
@@ -62,12 +64,12 @@ def _is_quick(config: Any) -> bool:
     return problem.lacks("causes") is None and obstacle(problem) is None
 
 
-def _of(store: Store, run_id: int) -> list[dict[str, Any]]:
+def _of(store: Store, run_id: int, learned_at: float) -> list[dict[str, Any]]:
     errors = data.string_errors(run_id, ErrorSearch())
     # Each as often as it occurs, as where causes are stored.
     wrong = errors["string"].repeat(errors["occurrences"].tolist()).tolist()
     try:
-        each = failures.causes_of(store, run_id, wrong, SAMPLE)
+        each = failures.causes_of(store, run_id, wrong, SAMPLE, learned_at)
     except SeqclsError:  # Its weights are gone or damaged: it stays without causes.
         return []
     return [
@@ -99,7 +101,7 @@ def _about(row: Mapping[Hashable, Any]) -> str:
 
 
 def remedies(
-    failing: pd.DataFrame, causes: pd.DataFrame, named: Mapping[int, str], tried: bool
+    failing: pd.DataFrame, causes: pd.DataFrame, named: Mapping[int, str], tried: bool, view: View
 ) -> Iterator[str]:
     """What may help each configuration against its causes, and what came of it where it was tried.
 
@@ -108,13 +110,14 @@ def remedies(
         causes: what it returned.
         named: what configurations are called, in order.
         tried: whether only what was tried is listed.
+        view: which seeds are compared, and what fails and has learned.
     """
     known = failing[failing["run_id"].isin(causes["run_id"])]
     listed = [config_id for config_id in named if config_id in set(known["config_id"])]
     for config_id in listed[:MOST_HELPED]:
         runs = known.loc[known["config_id"] == config_id, "run_id"]
         mechanisms = remedy_trials.mechanisms_of(causes[causes["run_id"].isin(runs)])
-        trials = data.trials(int(runs.iloc[0]), mechanisms)
+        trials = data.trials(int(runs.iloc[0]), mechanisms, view)
         shown = [trial for trial in trials if trial.comparison is not None or not tried]
         if shown or not tried:
             yield f"<h3>{html.escape(named[config_id])}</h3>"
@@ -131,7 +134,7 @@ def _table(trials: Sequence[remedy_trials.RemedyTrial]) -> str:
             for text in (
                 trial.suggestion.text,
                 trial.suggestion.mechanism,
-                remedy_trials.trial_sentence(trial),
+                "; ".join(remedy_trials.sentences(trial)),
                 f"{trial.suggestion.reason} Source: {trial.suggestion.source}.",
             )
         )
@@ -210,7 +213,8 @@ def _model(
         f"{html.escape(cause)}</small>"
     )
     return (
-        f'<details id="run-{run_id}"><summary>{head}</summary>\n<p>{html.escape(came_to)}</p>\n'
+        f'<details id="run-{run_id}"><summary>{head}</summary>\n<p>{html.escape(came_to)} '
+        f"{shortcuts.describe_border(View(run_ids=(run_id,)))}</p>\n"
         f"{causes_list(causes)}\n"
         f"<p>The shortest: {shortest}.</p>\n{_strings(run_id, errors, kind, most)}</details>"
     )

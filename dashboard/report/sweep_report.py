@@ -20,7 +20,7 @@ from dashboard.report.document import (
 )
 from dashboard.report.failing_models import causes_of_models, remedies
 from dashboard.text import models_fail
-from dashboard.views import budgets, configurations, shortcuts
+from dashboard.views import budgets, configurations, protocol, shortcuts
 from dashboard.views.scores import MAX_ROWS
 from dashboard.words import measures, names, outcomes
 from seqcls import __version__
@@ -36,9 +36,6 @@ MOST_SWEEPS = 100
 
 MOST_LISTED = 200
 """Configurations in the table."""
-
-FEW_SETTINGS = 3
-"""So many name the rows of the table."""
 
 MOST_FAILURES = 20
 
@@ -119,23 +116,28 @@ def _parts(page: _ReportPage) -> Iterator[str]:
     yield _head(page)
     table = configurations.table(view)
     tested = table[table["seeds"] > 0]
-    yield section("Configurations", _table(table), _worst_first(table), _no_better(tested))
+    yield section(
+        "Configurations", _table(table, view), _worst_first(table), _no_better(tested, view)
+    )
     yield section("Accuracy by string length", *by_length(view, tested))
     yield section("Seed by seed", *by_seed(view, tested))
     yield section(budgets.TITLE, *by_budget(view, tested))
-    named = names.configuration_names(tested["config_id"].head(MAX_ROWS).tolist())
+    named = names.configuration_names(tested["config_id"].head(MAX_ROWS).tolist(), view)
     every = models[(models["failing"] > 0) & (models["picked"] > 0)]
     every = every.sort_values("errors", ascending=False)
     wrong = every[every["config_id"].isin(named)]
-    causes = causes_of_models(page.store, wrong)
+    causes = causes_of_models(page.store, wrong, view.learned_at)
     if every.empty:
         none = "No model that matches the filters fails." if models["failing"].any() else ""
         yield section("Failing seeds", f"<p>{none or 'No model fails.'}</p>")
     else:
         said = _left_out(every, wrong, causes, len(tested))
         listed = failing_models.models(every, causes, named, view) if pages is None else ()
-        yield section("Failing seeds", said, *mechanisms(wrong, causes), *listed)
-        yield section("What may help", *remedies(wrong, causes, named, pages is not None))
+        parts = mechanisms(wrong, causes, named, view.learned_at)
+        yield section("Failing seeds", said, *parts, *listed)
+        yield section("What may help", *remedies(wrong, causes, named, pages is not None, view))
+    picked = models[models["picked"] > 0]
+    yield section("Configurations in full", *protocol.in_full(picked, named))
     yield section("What failed in training", _failures(page.store, page.sweeps))
     yield section("Specifications", *_specifications(page.sweeps))
     if pages is not None:
@@ -191,7 +193,8 @@ def _head(page: _ReportPage) -> str:
         f"<p><strong>{html.escape(outcomes.headline(came_to, words))}</strong></p>\n"
         f"{quiet(' '.join(filter(None, known)))}\n"
         f"<p><strong>{fail[0].upper()}{fail[1:]}</strong> on the whole test. Failing: "
-        f"{html.escape(means)} Median accuracy {percent(models['accuracy'].median())}.{drawn}</p>\n"
+        f"{html.escape(means)} Median accuracy {percent(models['accuracy'].median())}. "
+        f"{shortcuts.describe_border(every)}{drawn}</p>\n"
         f"{'' if len(sweeps) == 1 and page.pages is None else _list(sweeps, page.pages or {})}\n"
         f"{quiet(f'Written by seqcls {__version__}.')}"
     )
@@ -214,19 +217,25 @@ def _list(sweeps: Sequence[_ReportSweep], pages: Mapping[str, str]) -> str:
         if sweep.record.name in pages:
             name = f'<a href="{pages[sweep.record.name]}">{name}</a>'
         about = sweep.note.title or sweep.record.description
+        border = shortcuts.describe_border(View(run_ids=tuple(models["run_id"].tolist())))
         cells = [
             *_count_learned(models),
             f"{int(models['failing'].sum()):,} of {len(models):,}",
-            percent(models["accuracy"].median()),
+            f"{percent(models['accuracy'].median())}{_small(border)}",
             sweep.record.created_at[:10],
         ]
-        said = f"<br><small>{html.escape(about)}</small>" if about else ""
-        rows.append(f"<tr><td>{name}{said}</td>{''.join(f'<td>{x}</td>' for x in cells)}</tr>")
+        rows.append(
+            f"<tr><td>{name}{_small(about)}</td>{''.join(f'<td>{x}</td>' for x in cells)}</tr>"
+        )
     heads = ("Sweep", "Learned", "Generalize", "Failing", "Median accuracy", "Submitted")
     head = "".join(f"<th>{x}</th>" for x in heads)
     cut = f"The table has the latest {len(listed)} of {len(sweeps):,} sweeps."
     said = quiet(cut) if len(listed) < len(sweeps) else ""
     return f'<div class="wide"><table><tr>{head}</tr>{"".join(rows)}</table></div>{said}'
+
+
+def _small(text: str) -> str:
+    return f"<br><small>{html.escape(text)}</small>" if text else ""
 
 
 def _count_learned(models: pd.DataFrame) -> tuple[str, str]:
@@ -246,7 +255,8 @@ def _worst_first(table: pd.DataFrame) -> str:
     words = measures.words_of(table["config_id"]).words
     waiting = int(table["unfinished"].sum() + table["failed"].sum())
     unfinished = f" {waiting:,} runs are not trained and are excluded." if waiting else ""
-    trained_on = data.trained_on(tuple(table["config_id"].tolist()))
+    config_ids = tuple(table["config_id"].tolist())
+    trained_on = data.trained_on(config_ids) or data.without_pairs(config_ids)
     tested = f" {trained_on}" if trained_on else ""
     shortcut = f" Shortcut: {measures.SHORTCUT}" if table["shortcut_reader"].notna().any() else ""
     if table[list(BORDER_SHARES)].notna().any(axis=None):
@@ -261,13 +271,13 @@ def _worst_first(table: pd.DataFrame) -> str:
     )
 
 
-def _no_better(table: pd.DataFrame) -> str:
+def _no_better(table: pd.DataFrame, view: View) -> str:
     """The configurations that are no better than a shortcut reader."""
     decided = shortcuts.decided_sentence(table)
     said = shortcuts.sentences(table)
     if not said:
         return quiet(decided) if decided else ""
-    named = names.configuration_names(list(said)[:MAX_ROWS])
+    named = names.configuration_names(list(said)[:MAX_ROWS], view)
     items = "".join(
         f"<li>{html.escape(f'{name}: {shortcuts.in_a_list(said[config_id])}.')}</li>"
         for config_id, name in named.items()
@@ -276,23 +286,22 @@ def _no_better(table: pd.DataFrame) -> str:
     return f"<ul>{items}</ul>{quiet(f'{shortcuts.WHEN_NO_BETTER}{more} {decided}'.strip())}"
 
 
-def _table(table: pd.DataFrame) -> str:
+def _table(table: pd.DataFrame, view: View) -> str:
     table = table.head(MOST_LISTED)
     settings = setting_names(table)
-    # What tells the rows apart stands first, as on Compare: a few settings, else names.
-    naming = settings if 0 < len(settings) <= FEW_SETTINGS else ["sweeps"]
-    if table["sweeps"].nunique() > 1:
-        naming = ["sweeps", *(name for name in naming if name != "sweeps")]
+    named = names.configuration_names(table["config_id"].tolist(), view)
+    table = table.assign(configuration=table["config_id"].map(named))
+    naming = ["configuration", *["sweeps"] * (table["sweeps"].nunique() > 1)]
     tested = table["seeds"] > 0
     results = {
         "learned": table["learned_of"].fillna("not known"),
         "generalize, of those": table["generalize_of"].fillna(""),
         "95% of generalizing": table["generalizing_interval"].fillna(""),
         "failing": (table["failing"].astype(str) + " of " + table["seeds"].astype(str)),
-        "95% (Wilson)": table["failing_interval"].fillna(""),
+        "95% of failing": table["failing_interval"].fillna(""),
         "failing seeds": table["failing_seeds"],
         "median accuracy": table["median_accuracy"].map(percent),
-        "95% interval": table["interval"].fillna(""),
+        "95% of accuracy": table["interval"].fillna(""),
         **{x: shortcuts.within_and_beyond(table, x) for x in ("random", "border", "shortcut")},
         # Of seeds that have not learned, no length is told.
         "solved length": table["median_solved_length"]
@@ -306,7 +315,7 @@ def _table(table: pd.DataFrame) -> str:
         shown = shown.drop(columns=["random", "border"])
     if (table["predicted"] != NOT_KNOWN).any():
         shown["predicted"] = table["predicted"]
-    shown = shown.join(table[[name for name in settings if name not in naming]])
+    shown = shown.join(table[settings])
     shown = shown.rename(columns={"sweeps": "sweep"})
     # Of models trained elsewhere, fields of ours are None, which would be written as a word.
     shown = shown.astype(object).where(shown.notna(), "")

@@ -8,6 +8,7 @@ import streamlit as st
 from dashboard import data, filters, links, placement, share
 from dashboard.charts.colors import OKABE_ITO
 from dashboard.charts.legend import deduplicate_legends
+from dashboard.charts.scales import BLANK
 from dashboard.text import verbatim
 from dashboard.views import (
     accuracy_by_length,
@@ -30,9 +31,6 @@ from sweeps.results import BORDER_SHARES, Outcome, setting_names
 # Pixels of the table; it scrolls beyond.
 MOST_HEIGHT = 388
 
-# So many settings name the rows, each in a column; more stand together in one.
-FEW_SETTINGS = 3
-
 # Columns that are shown only where they say something.
 RARE = ("unfinished", "failed", "beyond_seeds", "unlearned_seeds")
 
@@ -53,12 +51,9 @@ RESULTS = (
     "false_positives", "false_negatives",
 )  # fmt: skip
 
-# Those that stand before a name too wide to stay in sight, which may fill a narrow window.
-LEADING = ("generalize_of", "learned_of", "failing", "failing_share")
-
 # Columns that are left out first, until all others fit: the rest of the page says as much.
 EXPENDABLE = (
-    "generalizing_share", "seeds", "failing_share", "unlearned_seeds", "failing_interval",
+    "sweeps", "generalizing_share", "seeds", "failing_share", "unlearned_seeds", "failing_interval",
     "failing_seeds", "interval", "beyond_seeds", "shortcut",
 )  # fmt: skip
 
@@ -78,7 +73,7 @@ def show() -> None:
     if not _glance(counts, view):
         return
     table = configurations.table(view)
-    configurations.show_story(int(counts["failing"].sum()), shortcuts.sentences(table))
+    configurations.show_story(view, int(counts["failing"].sum()), shortcuts.sentences(table))
     if table.empty:
         picked = " and ".join(filters.describe_picked(view)) or "is tested"
         st.success(f"No model that matches the filters {picked}. Clear them in the sidebar.")
@@ -90,20 +85,21 @@ def show() -> None:
         view,
         only=filters.describe_filters(),
     )
-    chosen = _table(table, view)
+    chosen, is_selected = _table(table, view)
     if not scores.counts(view, _ids(chosen)):
         st.info("None of the selected configurations has a model that is trained and tested.")
         return
-    _outcomes(chosen, view)
-    if said := data.trained_on(_ids(chosen)):
+    drawn = _drawn(chosen, is_selected)
+    _outcomes(drawn, view)
+    if said := data.trained_on(_ids(chosen)) or data.without_pairs(_ids(chosen)):
         st.caption(verbatim(said))
-    configurations.show_predictions(chosen, _names(chosen))
+    configurations.show_predictions(chosen, _names(chosen, view))
     populations.show(view)
-    shortcuts.show_no_better(chosen)
-    _by_length(chosen, view)
-    _by_seed(chosen, view)
+    shortcuts.show_no_better(chosen, view)
+    _by_length(drawn, view)
+    _by_seed(drawn, view, is_long=len(drawn) < len(chosen))
     budgets.show(_ids(chosen), view)
-    importance.show(chosen, view, _names(chosen))
+    importance.show(chosen, view, _names(chosen, view))
 
 
 def _glance(counts: pd.DataFrame, view: View) -> bool:
@@ -159,60 +155,60 @@ def _glance(counts: pd.DataFrame, view: View) -> bool:
     return bool(done)
 
 
-def _table(table: pd.DataFrame, view: View) -> pd.DataFrame:
-    """The table of configurations; returns the rows to draw."""
+def _table(table: pd.DataFrame, view: View) -> tuple[pd.DataFrame, bool]:
+    """The table of configurations; the rows to draw, and whether they were selected."""
     st.subheader("Configurations")
-    named, settings = _name_rows(table)
-    # Two may be the same in all settings: what they are called still tells them apart.
-    by_settings = named != SWEEPS and 0 < len(settings) <= FEW_SETTINGS
-    first = settings if by_settings else [named]
-    others = [name for name in settings if name not in first]
-    results = _results(table)
+    others, results = [SWEEPS, *setting_names(table)], _results(table)
     with st.container(horizontal=True, vertical_alignment="center"):
         st.caption(
             "Lowest share that generalizes first, of the seeds that learned. Select rows to draw "
             "only those, two to compare them."
         )
-        shown = links.columns([*results, *others], " and ".join(first))
+        shown = links.columns([*results, *others], "the configuration")
     table = table.assign(
-        configuration=_names(table),
-        chips=pd.Series(names.chips_of(_ids(table)), index=table.index),
+        configuration=_names(table, view),
         **{x: shortcuts.within_and_beyond(table, x) for x in ("random", "border", "shortcut")},
     )
-    longest = max(len(str(name)) for name in table[first[0]])
-    leading = [name for name in LEADING if name in shown and first == [named]]
-    following = [*first, *(name for name in shown if name not in leading)]
-    shown_as = [names.CHIPS if name == CONFIGURATION else name for name in first]
-    columns = (
-        measures.setting_columns([SWEEPS, CONFIGURATION, names.CHIPS, *others], longest)
-        | measures.naming_columns(first)
-        | measures.configuration_columns(
-            view.below, measures.words_of(table["config_id"]), view.learned_at
-        )
+    columns = measures.setting_columns(
+        others[1:], table[CONFIGURATION]
+    ) | measures.configuration_columns(
+        view.below, measures.words_of(table["config_id"]), view.learned_at
     )
+    every = [CONFIGURATION, *shown]
     if "columns" not in st.query_params:
         # Until columns are chosen those are shown for which there is room.
-        shown = [name for name in shown if name not in {*others, *CELLS}]
-        widths = {name: columns[name].get("width") or UNSET for name in (*shown_as, *shown)}
+        shown = [name for name in shown if name not in {*others[1:], *CELLS}]
+        widths = {name: columns[name].get("width") or UNSET for name in (CONFIGURATION, *shown)}
         shown = _fitting(shown, widths)
-    order = [
-        *(name for name in leading if name in shown),
-        *shown_as,
-        *(name for name in shown if name not in leading),
-    ]
     links.say_what_is_not("config", table["config_id"])
     selected = links.selectable(
-        table[[*leading, *following, *({*shown_as} - {*first})]],
+        table[every],
         table["config_id"].tolist(),
         "config",
         mode="multi-row",
         columns=columns,
         most=MOST_HEIGHT,
-        order=order,
+        order=[CONFIGURATION, *shown],
     )
     rows = table[table["config_id"].isin(selected)]
     _two(rows)
-    return rows if len(rows) else table[table["seeds"] > 0]
+    return (rows, True) if len(rows) else (table[table["seeds"] > 0], False)
+
+
+def _drawn(chosen: pd.DataFrame, is_selected: bool) -> pd.DataFrame:
+    """The rows of the charts: those of one language, which have the beginnings of their names in
+    common, stand together.
+    """
+    few = chosen.head(MAX_ROWS if is_selected else len(OKABE_ITO))
+    if len(few) < len(chosen):
+        which = "selected " if is_selected else ""
+        st.caption(
+            f"The charts show the first {len(few)} of {len(chosen)} {which}configurations. Select "
+            "rows in the table to draw others."
+        )
+    language = few["config_id"].map(data.languages())
+    place = language.map({name: i for i, name in enumerate(dict.fromkeys(language))})
+    return few.assign(language=language, place=place).sort_values("place", kind="stable")
 
 
 def _fitting(shown: list[str], widths: Mapping[str, int]) -> list[str]:
@@ -258,30 +254,23 @@ def _two(rows: pd.DataFrame) -> None:
         links.to_compare_two("config", tested, "Compare these two")
 
 
-def _name_rows(table: pd.DataFrame) -> tuple[str, list[str]]:
-    """The column that names the rows, and the settings that differ."""
-    settings = setting_names(table)
-    return (SWEEPS if table[SWEEPS].is_unique else CONFIGURATION), settings
-
-
 def _ids(table: pd.DataFrame) -> tuple[int, ...]:
     return tuple(table["config_id"].tolist())
 
 
-def _names(table: pd.DataFrame) -> list[str]:
-    return list(names.configuration_names(_ids(table)).values())
+def _names(table: pd.DataFrame, view: View) -> list[str]:
+    return list(names.configuration_names(_ids(table), view).values())
 
 
 def _outcomes(chosen: pd.DataFrame, view: View) -> None:
     """A bar for each configuration, of what its seeds came to."""
-    few = chosen[chosen["seeds"] > 0].head(MAX_ROWS)
+    few = chosen[chosen["seeds"] > 0]
     if few["judged"].any():
-        chart = placement.build(configurations.outcome_bars, few, _names(few))
+        told = names.names_with_settings(_ids(few), view)
+        chart = placement.build(configurations.outcome_bars, few, told)
         bars, keys = deduplicate_legends(chart)
         placement.show_keys(keys)
         placement.show(bars, "outcomes")
-        if len(few) < len(chosen):
-            st.caption(f"The chart shows the first {len(few)} of {len(chosen)} configurations.")
     if said := configurations.describe_unknown(chosen, data.models(view)):
         st.caption(said)
 
@@ -293,8 +282,8 @@ def _by_length(chosen: pd.DataFrame, view: View) -> None:
     drawable = scores.drawable(chosen["seeds"], len(OKABE_ITO), scores.MAX_READ)
     if len(chosen) > drawable:
         st.caption(
-            f"The chart shows the first {drawable} of {len(chosen)} configurations, one color "
-            "each. Select others in the table to see them."
+            f"The chart shows the first {drawable} of these {len(chosen)} configurations, one "
+            "color each."
         )
         chosen = chosen.head(drawable)
     lines = scores.lines(view, _ids(chosen), measure, width)
@@ -310,8 +299,7 @@ def _by_length(chosen: pd.DataFrame, view: View) -> None:
     accuracy_by_length.show(lines.given, lines.colors, "by_length")
     st.caption(
         f"{verbatim(measure.meaning)} Hover over a line to see its seed; click it to look inside "
-        "the model. "
-        "Coinciding lines at 100% or 0% are offset so that each is visible."
+        "the model. Coinciding lines are offset so that each is visible."
     )
 
 
@@ -328,14 +316,11 @@ def _length_controls(measures_of: Mapping[str, Measure], width: int) -> tuple[Me
     return measures_of[measure], chosen
 
 
-def _by_seed(chosen: pd.DataFrame, view: View) -> None:
+def _by_seed(chosen: pd.DataFrame, view: View, is_long: bool) -> None:
     st.subheader("Seed by seed")
     drawable = scores.drawable(chosen["seeds"], MAX_ROWS, MAX_MODELS)
     if len(chosen) > drawable:
-        st.caption(
-            f"The charts show the worst {drawable} of {len(chosen)} configurations. Select others "
-            "in the table to see them."
-        )
+        st.caption(f"The charts show the first {drawable} of these {len(chosen)} configurations.")
         chosen = chosen.head(drawable)
     ids = _ids(chosen)
     number = sum(scores.counts(view, ids).values())
@@ -344,20 +329,32 @@ def _by_seed(chosen: pd.DataFrame, view: View) -> None:
             f"The charts show {MAX_MODELS:,} of its {number:,} models, evenly from the worst to "
             "the best."
         )
-    models, named = scores.by_seed(view, ids), _names(chosen)
-    strip, keys = deduplicate_legends(placement.build(seeds.every_seed, models, named))
+    told = _apart(chosen, names.names_with_settings(ids, view))
+    models = scores.by_seed(view, ids)
+    strip, keys = deduplicate_legends(placement.build(seeds.every_seed, models, told))
     placement.show_keys(keys)
     clicked = placement.show(strip, "every_seed", click=seeds.CLICKED_POINT)
     links.open_clicked(clicked, seeds.CLICKED_POINT)
-    place = placement.unfold(len(models), "Accuracy of each seed as a grid", "seed_grid")
+    label = "Accuracy of each seed as a grid"
+    place = placement.unfold(len(models), label, "seed_grid", is_long=is_long)
     if place is not None:
         with place:
-            _grid(models, named)
+            _grid(models, told)
     st.caption("Click a point or a cell to look inside the model.")
 
 
-def _grid(models: pd.DataFrame, named: list[str]) -> None:
-    grid = placement.build(seeds.seed_grid, models, named)
+def _apart(chosen: pd.DataFrame, told: Mapping[str, str]) -> dict[str, str]:
+    """Names with an empty one between those of two languages, so that rows stand in groups."""
+    places, apart = chosen["place"].tolist(), dict[str, str]()
+    for row, (name, settings) in enumerate(told.items()):
+        if row > 0 and places[row] != places[row - 1]:
+            apart[BLANK * places[row]] = ""
+        apart[name] = settings
+    return apart
+
+
+def _grid(models: pd.DataFrame, told: Mapping[str, str]) -> None:
+    grid = placement.build(seeds.seed_grid, models, told)
     clicked = placement.show(grid, "seed_grid", click=seeds.CLICKED_CELL)
     links.open_clicked(clicked, seeds.CLICKED_CELL)
     st.caption("An empty cell has no finished model of that seed.")

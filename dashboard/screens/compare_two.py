@@ -51,7 +51,7 @@ def of_configurations(compared: Compared, names: tuple[str, str], judged: View) 
             "First": values[0],
             "Second": values[1],
             "Difference": _format_difference(found.interval.value),
-            "95% interval": _span(found.interval),
+            "Difference, 95%": _span(found.interval),
             "More than chance?": _brief(found),
             "p": "" if found.p_value is None else p_value_text(found.p_value),
             "Test": found.method,
@@ -110,7 +110,7 @@ def of_models(compared: ComparedRuns, pair: Pair, judged: View) -> None:
     unlearned = Outcome.NOT_LEARNED in compared.outcomes
     st.markdown(
         f"Outcome: **{first}** of the first, **{second}** of the second."
-        + " What has not learned the trained lengths says nothing of longer strings." * unlearned,
+        + " Longer strings say nothing about what has not learned the trained ones." * unlearned,
         help=_meaning(pair.config_ids, judged),
     )
     with st.container(horizontal=True, gap="medium", key="differences"):
@@ -241,7 +241,7 @@ def _of_configurations(
 ) -> tuple[pd.DataFrame, pd.DataFrame, int | None]:
     """The points of models, the medians, and how many models are drawn; None where all are."""
     ids = tuple(dict.fromkeys(pair.config_ids))
-    named = names.configuration_names(list(ids))
+    named = names.configuration_names(ids, judged)
     renamed = {named[x]: name for x, name in zip(pair.config_ids, pair.names, strict=True)}
     medians = scores.medians(judged, ids, width, MEASURE)
     most = scores.most_drawn(scores.counts(judged, ids), medians["middle"].nunique())
@@ -305,11 +305,10 @@ def show_strings(pair: Pair, strings: pd.DataFrame | None) -> str | None:
 def _strings_table(pair: Pair, strings: pd.DataFrame, what: str) -> str | None:
     first = links.first_of_page(len(strings), A_PAGE, "two_page")
     shown = strings.iloc[first : first + A_PAGE]
-    of = "the models of one and not of the other" if pair.run_ids is None else "one model alone"
+    only = "models of only one configuration get" if pair.run_ids is None else "only one model gets"
     st.caption(
-        f"{len(strings):,} different {verbatim(what)} that {of} "
-        f"get{'' if pair.run_ids is None else 's'} wrong, those of most models first. Select one "
-        "to ask both about it."
+        f"{len(strings):,} different {verbatim(what)} that {only} wrong, those of most models "
+        "first. Select one to ask both about it."
     )
     (kind, *_) = measures.kinds_of(pair.config_ids)
     counted = {

@@ -7,12 +7,13 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from dashboard import data, elements, filters, layout, links, share
+from dashboard import data, filters, layout, links, share
 from dashboard.server import visitors
 from dashboard.text import verbatim
-from dashboard.views import causes, error_places, remedies, shortcuts
+from dashboard.views import causes, error_places, protocol, remedies, shortcuts
 from dashboard.words import languages, measures, names, outcomes
 from seqcls.config import RunConfig
+from seqcls.interpretability.wording import percent
 from seqcls.kinds import Kind, Words
 from seqcls.problem import obstacle_of, resolve
 from sweeps.api.presentation import display_strings
@@ -21,9 +22,18 @@ from sweeps.results import Outcome
 
 KINDS_OF_ERRORS = ["false_positives", "false_negatives"]
 CONFIGURATION = "configuration"
-# Before the configuration's name, which may fill a narrow window; and after it.
-LEADING = ["outcome", "fails_from", "errors", "model_seed"]
-RESULTS = ["accuracy_within", "accuracy", "random", "border", *KINDS_OF_ERRORS, "run_id"]
+RESULTS = [
+    "outcome",
+    "fails_from",
+    "errors",
+    "model_seed",
+    "accuracy_within",
+    "accuracy",
+    "random",
+    "border",
+    *KINDS_OF_ERRORS,
+    "run_id",
+]
 STRING_WIDTH = 240
 MODELS_A_PAGE = 100
 STRINGS_A_PAGE = 200
@@ -38,20 +48,23 @@ def show() -> None:
         _nothing(view)
         return
     most = min(number, share.MOST_ROWS)
-    rows = partial(data.failing_models, view, most)
+    rows = partial(_rows, view, most)
     share.offer(header, "failing_models", rows, view, only=filters.describe_filters())
     model = _models(view, number)
     _model(model, view)
     causes.show(view)
-    remedies.show(int(model["run_id"]))
+    remedies.show(int(model["run_id"]), view)
     _breaking(view, number)
+
+
+def _rows(view: View, most: int) -> pd.DataFrame:
+    return shortcuts.with_border(data.failing_models(view, most))
 
 
 def _nothing(view: View) -> None:
     tested = int(data.configurations(view)["seeds"].sum())
     if tested:
-        makes = "has an error" if view.kind is None else f"has {view.kind}"
-        makes = " and ".join([*filters.describe_picked(replace(view, kind=None)), makes])
+        makes = " and ".join(filters.describe_picked(replace(view, failing=True)))
         which = "that the other filters leave" if view.picks else "that match the filters"
         st.success(f"None of the {tested:,} tested models {which} {makes}.")
     else:
@@ -63,36 +76,38 @@ def _models(view: View, number: int) -> "pd.Series[Any]":
     said = measures.words_of(data.configurations(view)["config_id"])
     errs = f"1 model {said.words.misses}" if number == 1 else f"{number:,} models {said.words.miss}"
     miss = errs.format(said.words.plural("test"))
+    if view.below < 1:
+        fails = "model has" if number == 1 else "models have"
+        miss = f"{number:,} {fails} an accuracy below {percent(view.below, 1)}"
     order = "the least accurate first" if view.kind is None else f"by their share of {view.kind}"
     these = ""
     if view.picks:
         tested = int(data.configurations(view)["seeds"].sum())
-        these = f" Counted are those of {tested:,} tested models that match the filters."
+        these = f" They are among the {tested:,} tested models that match the filters."
     came_to = outcomes.describe_outcomes(data.failing_models(view, number)["outcome"])
     st.caption(
         f"{verbatim(miss)}, {order}: {came_to}.{these} Select one to see its "
         f"{verbatim(said.words.plural(''))} below."
     )
+    shortcuts.say_unpaired(view)
     first = links.first_of_page(number, MODELS_A_PAGE, "models_page")
     table = _with_first_failures(data.failing_models(view, MODELS_A_PAGE, first))
     table = shortcuts.with_border(table)
+    texts = {x: shortcuts.within_and_beyond(table, x) for x in ("random", "border")}
+    table = table.assign(**texts)
     config_ids = table["config_id"].tolist()
-    named = table["config_id"].map(names.configuration_names(list(dict.fromkeys(config_ids))))
-    settings = names.settings_that_differ(config_ids)
+    named = names.configuration_names(list(dict.fromkeys(config_ids)), view)
     # Of tasks that are no languages there are no false positives and negatives.
     known = [name for name in RESULTS if not table[name].isna().all()]
-    shown = table[[*LEADING, "config_id", *known]].join(settings, on="config_id")
-    shown["config_id"] = named
-    shown = shown.rename(columns={"config_id": CONFIGURATION})
-    shown[names.CHIPS] = names.chips_of(config_ids)
+    shown = table[known]
+    shown.insert(0, CONFIGURATION, table["config_id"].map(named))
     elsewhere = _linked_elsewhere(table["run_id"].tolist(), view)
     chosen = links.selectable(
         shown,
         table["run_id"].tolist(),
         "run",
         mode="single-row-required" if elsewhere is None else "single-row",
-        columns=measures.model_columns(said) | measures.setting_columns([names.CHIPS, *settings]),
-        order=[*LEADING, names.CHIPS, *known],
+        columns=measures.model_columns(said) | measures.setting_columns((), named.values()),
     )
     if elsewhere is not None and chosen == [elsewhere["run_id"]]:
         st.caption(f"Model {chosen[0]} is not in the table above; select another there.")
@@ -143,10 +158,9 @@ def _model(model: "pd.Series[Any]", view: View) -> None:
     st.subheader(f"Model {run_id}")
     sweeps = names.sweep_names([config_id], data.memberships())[config_id]
     st.text(f"Seed {model['model_seed']} of {sweeps}")
-    settings = data.settings().astype(object).loc[config_id]
-    elements.show_chips({str(x): value for x, value in settings.items()})
-    errors = data.string_errors(run_id, ErrorSearch(), error_places.MAX_POINTS)
     config = data.some_configs((config_id,))[config_id]
+    protocol.show(run_id, config_id, config)
+    errors = data.string_errors(run_id, ErrorSearch(), error_places.MAX_POINTS)
     (kind,) = measures.kinds_of((config_id,))
     st.markdown(verbatim(outcomes.describe_outcome(run_id, config, view)))
     _in_short(display_strings(errors, config), model, kind.words)

@@ -121,7 +121,7 @@ def two_ways_to_fail() -> None:
     model = find(DEFAULT, 2)
     if model is None:
         return
-    for string in ("ab{100}c{55}", "b{2}c{152}"):
+    for string in ("ab{100}c{55}", "bbc{152}"):
         for sentence in explanation_text(explained(model, string))[:2]:
             st.markdown(f"- {verbatim(sentence)}")
         to_model(model.run_id, f"Why {verbatim(string)} fails", string=string)
@@ -129,7 +129,7 @@ def two_ways_to_fail() -> None:
         "The values of head 0 tell the second story: that of `c` lies near that of `a`, so that "
         "many `c`s pull the mean towards what an `a` would have given."
     )
-    show_figures(model, ("aac", "ab", "ab{100}c{55}", "b{2}c{152}"), (6, 7), "guide_two")
+    show_figures(model, ("aac", "ab", "ab{100}c{55}", "bbc{152}"), (6, 7), "guide_two")
     st.markdown(
         "A large lead in scores can hide such values forever: if the head finds the letter that "
         "it looks for, nothing else is heard. Scores decide how far a model generalizes, values "

@@ -10,10 +10,11 @@ from streamlit.delta_generator import DeltaGenerator
 
 from dashboard import data, elements, filters, layout, links, placement, share
 from dashboard.text import verbatim
-from dashboard.views import budgets, configurations, heat_map
+from dashboard.views import budgets, configurations, heat_map, shortcuts
 from dashboard.views.heat_map import CANNOT, CLICKED
 from dashboard.words import languages, measures
 from seqcls.kinds import Measure
+from sweeps.api.naming import say_setting
 from sweeps.api.reading import View
 
 OUTCOMES = ("both", "learned_share", "generalizing_share")
@@ -58,7 +59,7 @@ def _maps(view: View, language: str | None, fields: list[str], header: DeltaGene
         return
     grouped = [x, y] if facet is None else [x, y, facet]
     measured = heat_map.config_ids(view, language)
-    measure = _measure(measured)
+    measure = _measure(view, measured)
     rows = partial(heat_map.cells, view, language, grouped, measure)
     shown = replace(view, config_ids=tuple(measured))
     share.offer(header, "map", rows, shown, only=filters.describe_filters())
@@ -89,6 +90,7 @@ def _maps(view: View, language: str | None, fields: list[str], header: DeltaGene
     if said := budgets.describe_further(heat_map.count_further(view, language, grouped)):
         st.caption(said)
     _say_what_is_predicted(table, grouped)
+    shortcuts.say_unpaired(shown)
     fail = measures.failing(view.below, words)
     st.caption(
         f"{verbatim(measure.title)}: {verbatim(measure.meaning)} Failing: {verbatim(fail)} Each "
@@ -97,9 +99,11 @@ def _maps(view: View, language: str | None, fields: list[str], header: DeltaGene
     )
 
 
-def _measure(config_ids: list[int]) -> Measure:
+def _measure(view: View, config_ids: list[int]) -> Measure:
     """What the maps show; chosen where there is more than the accuracy."""
     known = {x.title: x for x in measures.measures_of(tuple(config_ids)) if x.name in MEASURES}
+    by_kind = data.border_accuracies(replace(view, config_ids=tuple(config_ids)))
+    known |= {x.title: x for x in measures.OF_KINDS if by_kind[x.name].notna().any()}
     first = next(iter(known))
     if len(known) == 1:
         return known[first]
@@ -131,9 +135,7 @@ def _map(
     event = placement.show(chart, f"map {value}", says=says, click=CLICKED)
     for point in event["selection"].get(CLICKED) or []:
         cell = table[table["cell"] == point["cell"]].iloc[0]
-        # The class of a language in a file is no setting that models can be picked by.
-        picked = {name: cell[name] for name in grouped if name in data.settings()}
-        links.to_compare({**language, **picked})
+        links.to_compare({**language, **{name: cell[name] for name in grouped}})
 
 
 def _axes(fields: list[str]) -> tuple[str, str, str | None]:
@@ -172,11 +174,11 @@ def _say_what_is_predicted(table: pd.DataFrame, grouped: list[str]) -> None:
     right = cannot["seeds"] - cannot["failing"]
     st.caption(
         f"{CANNOT} predicted: cannot, at every length, under conditions that the page Compare "
-        f"names; measured: {right.sum():,} of {cannot['seeds'].sum():,} models of these cells do "
-        "not fail."
+        f"names. Tested: {cannot['failing'].sum():,} of {cannot['seeds'].sum():,} models of these "
+        "cells fail."
     )
     named = [
-        ", ".join(f"{name}={cell[name]}" for name in grouped)
+        ", ".join(say_setting(name, cell[name], cell.get("architecture", "")) for name in grouped)
         for cell in cannot[right > 0].to_dict("records")
     ]
     if named:
@@ -187,7 +189,7 @@ def _say_what_is_pooled(table: pd.DataFrame, fields: list[str], grouped: list[st
     if "learned_n" in table and table["learned_n"].str.contains("language").any():
         st.caption(
             "Of a cell with several languages, the shares that learned and generalize are means "
-            "over languages, and their intervals over languages: seeds of one are no further ones."
+            "over languages, as are their intervals: seeds of one language are no new languages."
         )
     if table["configurations"].max() > 1:
         pooled = {name: "" for name in fields if name not in grouped}

@@ -28,19 +28,20 @@ from dashboard.views import (
     answers,
     automaton,
     families,
+    protocol,
     remedies,
     shortcuts,
     verdict,
     why,
 )
-from dashboard.words.languages import task_sentence, verdict_sentence
+from dashboard.words.languages import verdict_sentence
 from dashboard.words.outcomes import describe_outcome
 from seqcls.config import RunConfig
 from seqcls.errors import VisitorError
 from seqcls.interpretability.network import Needs, obstacle
 from seqcls.problem import Problem, resolve
 from sweeps.api import open_reader, reading
-from sweeps.api.reading import EVERY_ERROR, ErrorSearch, stored_epochs
+from sweeps.api.reading import EVERY_ERROR, ErrorSearch, View, stored_epochs
 
 ANSWERS, ABLATION, AUTOMATON, LIVE = "Answers", "Ablation", "Automaton", "Live"
 BREAKING, ALL_STRINGS = "Breaking point", "All strings"
@@ -71,7 +72,7 @@ def show_sections(run_id: int, config: RunConfig) -> None:
             icon=":material/info:",
         )
         answers.show_results(run_id, config)
-        remedies.show(run_id)
+        remedies.show(run_id, links.thresholds())
         return
     absent = {name: obstacle(problem, needs) for name, (_, needs) in BY_COUNTS.items()}
     by_counts = {name: section for name, (section, _) in BY_COUNTS.items() if absent[name] is None}
@@ -152,7 +153,7 @@ def _show_tabs(run_id: int, sections: Mapping[str, Callable[[], None]]) -> None:
                 except VisitorError as error:
                     say(error)
                 if tab is first:
-                    remedies.show(run_id)
+                    remedies.show(run_id, links.thresholds())
 
 
 @explaining(say)
@@ -241,7 +242,8 @@ def _model(run_id: int, config: RunConfig, header: DeltaGenerator) -> None:
         view = replace(judged, model_seeds=(seed,), config_ids=(config_id,))
         errors = partial(data.string_errors, run_id, EVERY_ERROR)
         share.offer(header, f"model_{run_id}", errors, view, title=f"Model {run_id}")
-        st.caption(verbatim(task_sentence(config)))
+        st.caption(verbatim(resolve(config).task.describe()))
+        protocol.show(run_id, config_id, config)
         scores = reading.length_scores(open_reader(), [run_id])
         st.markdown(verbatim(describe_outcome(run_id, config, judged)))
         st.markdown(verbatim(verdict_sentence(model, config, scores)))
@@ -254,7 +256,7 @@ def _model(run_id: int, config: RunConfig, header: DeltaGenerator) -> None:
             st.caption(verbatim(said))
         remedies.rounding(run_id)
         shortcuts.say_no_better(run_id, config_id)
-        shortcuts.say_border(run_id)
+        shortcuts.say_border(View(run_ids=(run_id,)))
         shortcuts.show(run_id, config_id, config)
         links.to_compare_two("run", [run_id], "Compare with another model")
     show_sections(run_id, config)

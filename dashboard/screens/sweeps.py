@@ -8,7 +8,7 @@ import streamlit as st
 from dashboard import actions, data, elements, links, share
 from dashboard.launch import panel, starting_point, variants
 from dashboard.text import clock, format_value, models_fail, verbatim
-from dashboard.views import annotating, budgets, losses, running
+from dashboard.views import annotating, budgets, losses, running, shortcuts
 from dashboard.words import measures, names
 from dashboard.words.outcomes import headline
 from seqcls.interpretability.wording import percent
@@ -155,6 +155,9 @@ def _results(sweep: SweepProgress) -> None:
         f"**{said}** {fail[0].upper()}{fail[1:]} on the whole test; median accuracy "
         f"{percent(outcome.median)}."
     )
+    view = View(sweeps=(sweep.name,))
+    shortcuts.say_border(view)
+    shortcuts.say_unpaired(view)
     with st.container(horizontal=True, key="leads"):
         for page, label in (
             (links.COMPARE_PAGE, "Compare"),
@@ -162,7 +165,8 @@ def _results(sweep: SweepProgress) -> None:
             (links.FAILING_PAGE, "Failing models"),
         ):
             st.page_link(page, label=f"{label}: this sweep", query_params={"sweep": sweep.name})
-    budgets.offer_more(sweep, links.thresholds())
+    if not _is_imported(sweep.name):
+        budgets.offer_more(sweep, links.thresholds())
     for sentence in _seed_sentences((sweep.id,)):
         st.caption(verbatim(sentence))
 
@@ -181,10 +185,11 @@ def _sweep(sweep: SweepProgress) -> None:
     elements.show_chips(_varied_settings(record.name))
     _results(sweep)
     st.fragment(_progress, run_every=running.SECONDS if running.goes_on(sweep) else None)(sweep.id)
-    _times(record)
+    _times(record, sweep)
     _failures(sweep.id)
-    _specification(record.name, record.spec)
-    _log(sweep.id)
+    if not _is_imported(record.name):
+        _specification(record.name, record.spec)
+        _log(sweep.id)
     with st.container(horizontal=True):
         annotating.form(sweep.id, note, [tag for x in written.values() for tag in x.tags])
         annotating.archive_button(sweep.id, note)
@@ -201,7 +206,7 @@ def _varied_settings(name: str) -> dict[str, str]:
     }
 
 
-def _times(record: reading.SweepRecord) -> None:
+def _times(record: reading.SweepRecord, sweep: SweepProgress) -> None:
     trained = "none yet" if record.train_seconds is None else format_duration(record.train_seconds)
     times = {
         "Submitted": clock(record.created_at),
@@ -209,9 +214,18 @@ def _times(record: reading.SweepRecord) -> None:
         "Last model finished": clock(record.last_finished_at),
         "Total training time": trained,
     }
-    for column, (name, time) in zip(st.columns(4), times.items(), strict=True):
+    if _is_imported(sweep.name):
+        times = {"Imported": times["Submitted"]}
+    for column, (name, time) in zip(st.columns(4), times.items(), strict=False):
         column.caption(name)
         column.text(time)
+
+
+def _is_imported(name: str) -> bool:
+    """Whether a sweep's models were trained elsewhere, so that none of them can be trained here."""
+    members = data.memberships()
+    ids = tuple(members[members["sweep"] == name]["config_id"].unique().tolist()[:1])
+    return any(config.is_imported for config in data.some_configs(ids).values())
 
 
 # It refreshes itself, and so may find what the page around it did not.

@@ -13,7 +13,7 @@ from starlette.routing import Match, Route
 from starlette.types import Scope
 from streamlit import get_option
 
-from dashboard.layout import STYLE
+from dashboard.layout import FOLDED, STYLE
 
 STATIC = Path(streamlit.__file__).with_name("static")
 FONTS = ("SourceCodeVF-Upright*.woff2", "SourceSansVF-Italic*.woff2")
@@ -77,8 +77,18 @@ SCRIPT = """
     // A switch names the next page's parameters while the address is still this page's.
     if (before) replace(history.state, "", before);
     before = null;
+    // Another page begins at its top, wherever the button was that led to it.
+    document.querySelector('[data-testid="stMain"]')?.scrollTo(0, 0);
     push(state, title, url);
   };
+  // Streamlit folds the sidebar on a phone alone.
+  if (innerWidth > 768 && innerWidth <= FOLDED) {
+    const watch = new MutationObserver(() => {
+      const fold = document.querySelector('[data-testid="stSidebarCollapseButton"] button');
+      if (fold) { watch.disconnect(); fold.click(); }
+    });
+    watch.observe(document, {childList: true, subtree: true});
+  }
   // On a phone the sidebar lies over the page that a choice in it changes.
   addEventListener("click", ({target}) => {
     const close = () => document.querySelector('[data-testid="stSidebarCollapseButton"] button');
@@ -89,5 +99,5 @@ SCRIPT = """
   }, true);
 })();
 </script>
-"""
+""".replace("FOLDED", str(FOLDED))
 """Runs before Streamlit, which makes an entry of the history for each parameter that is set."""

@@ -124,9 +124,9 @@ def _layers(
     names = list(dict.fromkeys(medians["configuration"]))
     lanes = _lanes(medians)
     lines = chart_with_names(_lift(seeds, "value", lanes), names)
-    summed = chart_with_names(_lift(medians, "median", lanes), names)
+    summed = chart_with_names(lift_apart(_lift(medians, "median", lanes)), names)
     axis = alt.Axis(tickMinStep=1, format=",.0f")
-    x = alt.X("middle:Q", title="String length (letters)", scale=lengths, axis=axis)
+    x = alt.X("middle:Q", title="String length", scale=lengths, axis=axis)
     y = _scale(seeds, medians, readers, len(set(lanes.values())))
     labels = _labels(medians, x, y)
     return alt.layer(
@@ -158,6 +158,17 @@ def _lift(frame: pd.DataFrame, column: str, lanes: Mapping[str, int]) -> pd.Data
     lane = frame["configuration"].astype(str).map(lanes).fillna(0)
     side = np.select([frame[column] >= 1, frame[column] <= 0], [-LIFT, LIFT], 0)
     return frame.assign(lift=lane * side)
+
+
+def lift_apart(medians: pd.DataFrame) -> pd.DataFrame:
+    """Lifted medians, those moved too that would hide each other between the ends of the axis."""
+    values = medians["median"]
+    span = max(float(values.max() - values.min()), 0.01)
+    pixels = (values / span * PLOT_HEIGHT / LIFT).round()
+    alike = medians.groupby([medians["middle"], pixels])["median"]
+    lane = alike.cumcount() - (alike.transform("size") - 1) / 2
+    inside = (values > 0) & (values < 1)
+    return medians.assign(lift=medians["lift"].where(~inside, lane * LIFT))
 
 
 def _scale(

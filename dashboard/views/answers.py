@@ -33,8 +33,10 @@ def show(run_id: int, config: RunConfig) -> None:
 
 
 def show_results(run_id: int, config: RunConfig) -> None:
-    """What a model got wrong in the test, and how its loss went; nothing is asked of it."""
-    _errors(run_id, config, data.string_errors(run_id, ErrorSearch()))
+    """What an imported model answered and got wrong in the test, and how its loss went."""
+    errors = data.string_errors(run_id, ErrorSearch())
+    _ask(run_id, config, errors)
+    _errors(run_id, config, errors)
     _training(run_id, config)
 
 
@@ -43,7 +45,11 @@ def _ask(run_id: int, config: RunConfig, errors: pd.DataFrame) -> None:
     st.subheader("Ask the model")
     problem = resolve(config)
     tokenizer = problem.tokenizer
-    first = [*map(tokenizer.display, errors["string"].head(3)), *first_strings(problem.task, 3)]
+    first = [*map(tokenizer.display, errors["string"].head(3))]
+    if problem.is_imported:
+        st.caption("Its answers to its test strings are known, and to no others.")
+    else:
+        first += first_strings(problem.task, 3)
     typed = st.text_input(
         f"Strings, separated by {separated_by(config)}",
         tokenizer.line_of(dict.fromkeys(first)),

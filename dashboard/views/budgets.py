@@ -46,7 +46,7 @@ def of_models(view: View, config_ids: Collection[int]) -> pd.DataFrame:
     found = data.learned_by_budget(view)
     chosen = found[found["config_id"].isin(config_ids)]["model"]
     found = found[found["model"].isin(chosen)].reset_index(drop=True)
-    named = names.configuration_names(found["model"].drop_duplicates().tolist())
+    named = names.configuration_names(found["model"].drop_duplicates().tolist(), view)
     intervals = [wilson(*pair) for pair in zip(found["learned"], found["seeds"], strict=True)]
     shares = pd.DataFrame(
         {

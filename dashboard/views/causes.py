@@ -13,7 +13,6 @@ from dashboard.charts.scales import (
     LOW_TO_HIGH,
     Drawing,
     readable_on,
-    row_height,
     rows,
     title_params,
 )
@@ -29,7 +28,6 @@ from sweeps.access import control
 from sweeps.api import failures, open_reader
 from sweeps.api.failures import CauseSearch
 from sweeps.api.reading import NO_WEIGHTS, View, why_no_weights
-from sweeps.results import LEARNED_AT
 
 ROW_HEIGHT = 40
 FURNITURE_HEIGHT = 210
@@ -77,7 +75,7 @@ def mechanism_grid(shares: pd.DataFrame, names: list[str]) -> Drawing:
             interval="format(datum.low, '.0%') + ' to ' + format(datum.high, '.0%')"
         )
     )
-    height = row_height(names, ROW_HEIGHT) * len(names) + FURNITURE_HEIGHT
+    height = ROW_HEIGHT * len(names) + FURNITURE_HEIGHT
     return alt.layer(cells, share, interval).properties(
         height=height, title=title_params("Main mechanism of each failing seed's errors")
     )
@@ -152,10 +150,11 @@ def show(view: View) -> None:
     """
     st.subheader("Why do they fail?")
     failing = data.failing_models(view, data.count_failing_models(view))
-    mechanisms = data.causes()
+    mechanisms = data.causes(None, view.learned_at)
     mechanisms = mechanisms[mechanisms["run_id"].isin(failing["run_id"])]
     leading = failures.leading_causes(mechanisms)
-    waiting = failing[~failing["run_id"].isin(leading["run_id"])]
+    # By another threshold, what is stored of a model may be no cause of its errors.
+    waiting = failing[~failing["run_id"].isin(data.causes()["run_id"])]
     reasons = _without_causes(waiting)
     if not failing["config_id"].isin(reasons).all():
         _say_share(len(failing), len(leading), failing[~failing["config_id"].isin(reasons)])
@@ -168,8 +167,8 @@ def show(view: View) -> None:
     offer_search([int(run_id) for run_id in waiting["run_id"].head(AT_ONCE)])
     if leading.empty:
         return
-    _grid(failing, mechanisms)
-    _models_of_one(failing, leading, mechanisms)
+    _grid(failing, mechanisms, view)
+    _models_of_one(failing, leading, mechanisms, view)
 
 
 def _without_causes(models: pd.DataFrame) -> dict[int, str]:
@@ -217,10 +216,10 @@ KAPPA = (
 """What the cause is, and the number that it comes with."""
 
 
-def _grid(failing: pd.DataFrame, mechanisms: pd.DataFrame) -> None:
+def _grid(failing: pd.DataFrame, mechanisms: pd.DataFrame, view: View) -> None:
     table = failures.causes_by_configuration(failing.rename(columns={"run_id": "id"}), mechanisms)
     order = table["config_id"].drop_duplicates().tolist()
-    named = names.configuration_names(order)
+    named = names.configuration_names(order, view)
     table.insert(0, "configuration", table["config_id"].map(named))
     drawn = order[:MOST_ROWS]
     shown = table[table["config_id"].isin(drawn)]
@@ -229,7 +228,7 @@ def _grid(failing: pd.DataFrame, mechanisms: pd.DataFrame) -> None:
     st.caption(
         "A seed counts for the mechanism of most of its errors, or for *order not seen* where any "
         "error is of that kind. Below each share is its 95% interval (Wilson) over failing seeds."
-        + describe_not_learned(mechanisms)
+        + describe_not_learned(mechanisms, view.learned_at)
         + describe_form(mechanisms)
         + (
             f" The chart shows {MOST_ROWS} of {len(order)} configurations."
@@ -239,16 +238,14 @@ def _grid(failing: pd.DataFrame, mechanisms: pd.DataFrame) -> None:
     )
 
 
-UNLEARNED = (
-    "A seed that has not learned, by an accuracy of less than "
-    f"{percent(LEARNED_AT)} on trained lengths, counts as not learned, whatever else its errors "
-    "have in common. Causes are stored: another accuracy as a filter does not change them."
-)
-
-
-def describe_not_learned(mechanisms: pd.DataFrame) -> str:
+def describe_not_learned(mechanisms: pd.DataFrame, learned_at: float) -> str:
     """What *not learned* means, where any model fails by it; else nothing."""
-    return f" {UNLEARNED}" if (mechanisms["mechanism"] == NOT_LEARNED).any() else ""
+    if not (mechanisms["mechanism"] == NOT_LEARNED).any():
+        return ""
+    return (
+        f" A seed that has not learned, by an accuracy of less than {percent(learned_at)} on "
+        "trained lengths, counts as not learned, whatever else its errors have in common."
+    )
 
 
 def describe_form(mechanisms: pd.DataFrame) -> str:
@@ -256,7 +253,9 @@ def describe_form(mechanisms: pd.DataFrame) -> str:
     return f" {KAPPA}" if (mechanisms["mechanism"] == FORM).any() else ""
 
 
-def _models_of_one(failing: pd.DataFrame, leading: pd.DataFrame, mechanisms: pd.DataFrame) -> None:
+def _models_of_one(
+    failing: pd.DataFrame, leading: pd.DataFrame, mechanisms: pd.DataFrame, view: View
+) -> None:
     """The models that fail by the mechanism that is chosen, to look into."""
     known = list(leading["mechanism"].value_counts().index)
     links.say_what_is_not(MECHANISM, known)
@@ -280,7 +279,7 @@ def _models_of_one(failing: pd.DataFrame, leading: pd.DataFrame, mechanisms: pd.
             "share": models["share"].where(models["mechanism"] != NOT_LEARNED),
             "parts": models["run_id"].map(told),
             "configuration": models["config_id"].map(
-                names.configuration_names(models["config_id"].drop_duplicates().tolist())
+                names.configuration_names(models["config_id"].drop_duplicates().tolist(), view)
             ),
         }
     )

@@ -8,23 +8,24 @@ import pandas as pd
 import streamlit as st
 
 from dashboard import data, links
-from dashboard.charts.pointing import chart_with_names
+from dashboard.charts.pointing import Named, chart_with_names, naming_tooltips
 from dashboard.charts.scales import (
     model_outcome_color,
     model_outcome_dash,
-    row_height,
     rows,
     title_params,
 )
 from dashboard.text import verbatim
 from dashboard.views import seeds, shortcuts
 from dashboard.words import names
+from seqcls.interpretability.mechanisms import NOT_LEARNED
 from seqcls.interpretability.wording import percents
 from seqcls.theory.table import NOT_KNOWN
 from sweeps.api.reading import View
-from sweeps.api.trials import Loop, TriedRemedy, why_left_out
+from sweeps.api.trials import Loop, RemedyTrial, sentences, why_left_out
 from sweeps.results import Outcome, why_not_known
 from sweeps.statistics.intervals import wilson
+from sweeps.statistics.populations import CLASS
 
 MAX_LISTED = 12
 """Seeds that are named in a cell of the table."""
@@ -70,7 +71,10 @@ def table(view: View) -> pd.DataFrame:
     summed = summed.join(shortcuts.best_readers(config_ids))
     summed = summed.join(shortcuts.border_medians(view), on="config_id")
     summed = summed.join(shortcuts.judge(summed))
-    settings = names.settings_that_differ(config_ids).reset_index(drop=True)
+    settings = names.settings_that_differ(config_ids)
+    if CLASS not in settings and data.classes()[config_ids].nunique() > 1:
+        settings = settings.assign(**{CLASS: data.classes()})
+    settings = settings.reset_index(drop=True)
     return summed.drop(columns=["picked", "low", "tested", "all_read"]).join(settings)
 
 
@@ -141,7 +145,7 @@ BAR, BAR_ROW, BARS_FURNITURE = 18, 26, 110
 """Pixels of a bar, of its row, and of what stands above and below all rows."""
 
 
-def outcome_bars(table: pd.DataFrame, named: Sequence[str]) -> alt.Chart:
+def outcome_bars(table: pd.DataFrame, named: Named) -> alt.Chart:
     """A bar for each configuration: the shares of its tested seeds that came to each outcome.
 
     Args:
@@ -176,18 +180,18 @@ def outcome_bars(table: pd.DataFrame, named: Sequence[str]) -> alt.Chart:
         model_outcome_color(values=seeds.outcomes_among(frame["outcome"])),
         model_outcome_dash(),
         tooltip=[
-            alt.Tooltip("configuration:N", title="Configuration"),
+            *naming_tooltips(named),
             alt.Tooltip("outcome:N", title="Outcome"),
             alt.Tooltip("models:Q", title="Models"),
             alt.Tooltip("of:Q", title="Of tested models"),
             alt.Tooltip("share:Q", title="Share", format=".0%"),
         ],
     ).properties(
-        height=row_height(named, BAR_ROW) * len(named) + BARS_FURNITURE,
+        height=BAR_ROW * len(named) + BARS_FURNITURE,
         title=title_params(
             "Do they fail to learn, or to generalize?",
             subtitle="What the seeds of each configuration came to. Of models that have not "
-            "learned the trained lengths, longer strings tell nothing.",
+            "learned the trained lengths, longer strings say nothing.",
         ),
     )
 
@@ -233,11 +237,11 @@ def show_predictions(table: pd.DataFrame, named: Sequence[str]) -> None:
     against = known[(known["predicted"] == "cannot") & (known["failing"] < known["seeds"])]
     if len(against):
         st.caption(describe_contradiction(against["configuration"].tolist()))
-    with st.expander("Predicted beside measured", key="predicted"):
+    with st.expander("Predictions beside results", key="predicted"):
         for row in known.head(MOST_SAID).to_dict("records"):
             said = predictions[row["config_id"]]
             st.markdown(
-                f"{verbatim(row['configuration'])}: predicted **{said.verdict}**; measured: "
+                f"{verbatim(row['configuration'])}: predicted **{said.verdict}**; tested: "
                 f"{_describe_measured(row)}."
             )
             source = f" {verbatim(said.source)}." if said.source else ""
@@ -249,7 +253,7 @@ def show_predictions(table: pd.DataFrame, named: Sequence[str]) -> None:
 def _describe_measured(row: Mapping[Hashable, Any]) -> str:
     """What a configuration's seeds came to, in words."""
     if not row["judged"]:
-        return f"{row['seeds'] - row['failing']:,} of {row['seeds']:,} do not fail"
+        return f"{row['failing']:,} of {row['seeds']:,} fail"
     learned = f"{row['learned']:,} of {row['judged']:,} learned"
     if not row["judged_beyond"]:
         return learned
@@ -266,49 +270,43 @@ def describe_contradiction(named: Sequence[str]) -> str:
     )
 
 
-# What was found out so far: from failing seeds to their cause, to a remedy, to what came of it.
+# Findings: from failing seeds to their cause, to a remedy, to what came of it.
 
 MOST_TOLD = 6
 """Cards."""
 
-STORY_TITLE = "What was found out so far"
+STORY_TITLE = "Causes and remedies"
 
 
-def show_story(failing: int, no_better: Mapping[int, str]) -> None:
-    """Draws a card for each loop, or says what to do next.
+def show_story(view: View, failing: int, no_better: Mapping[int, str]) -> None:
+    """Draws a card for each loop, folded to a line, or says what to do next.
 
     Args:
-        failing: how many models fail.
+        view: which models.
+        failing: how many of them fail.
         no_better: what is said of the configurations that are no better than a shortcut reader.
     """
-    loops = data.loops()
+    loops = data.loops(view)
     if not loops:
         if failing:
             with st.container(horizontal=True, vertical_alignment="center", key="next_step"):
                 st.caption("It isn't known yet why these models fail.", width="content")
                 st.page_link(links.FAILING_PAGE, label="Find the causes", icon=":material/search:")
         return
-    shown = loops[:MOST_TOLD]
-    named = _names(shown)
-    with st.expander(f"{STORY_TITLE} ({len(loops)})", expanded=True):
-        for loop in shown:
-            with st.container(border=True):
-                _card(loop, named, no_better.get(loop.config_id))
-        if len(loops) > MOST_TOLD:
-            st.caption(f"The {MOST_TOLD} that mended most, of {len(loops)}.")
+    named = names.configuration_names([loop.config_id for loop in loops], view)
+    more = f": the {MOST_TOLD} that mended most, of {len(loops)}" if len(loops) > MOST_TOLD else ""
+    st.caption(f"{STORY_TITLE}{more}")
+    with st.container(gap="xxsmall", key="story"):
+        for loop in loops[:MOST_TOLD]:
+            name = verbatim(named[loop.config_id])
+            with st.expander(f"{story_sentence(loop)} · :gray[{name}]"):
+                _card(loop, name, no_better.get(loop.config_id))
 
 
-def _names(loops: tuple[Loop, ...]) -> dict[int, str]:
-    ids = {loop.config_id: None for loop in loops}
-    return names.configuration_names(list(ids))
-
-
-def _card(loop: Loop, named: dict[int, str], no_better: str | None) -> None:
-    small = [named[loop.config_id], *([] if no_better is None else [f"{no_better}."])]
-    told = [story_sentence(loop), *(f":small[{verbatim(text)}]" for text in small)]
-    st.markdown("  \n".join(told))
-    sweeps = _sweeps(loop.config_id)
-    number = len(loop.run_ids)
+def _card(loop: Loop, name: str, no_better: str | None) -> None:
+    small = [name, *([] if no_better is None else [verbatim(f"{no_better}.")])]
+    st.markdown("  \n".join([story_sentence(loop), *(f":small[{text}]" for text in small)]))
+    sweeps, number = data.sweeps_of_run(loop.run_ids[0])[:1], len(loop.run_ids)
     with st.container(horizontal=True, gap="small", vertical_alignment="center"):
         st.page_link(
             links.FAILING_PAGE,
@@ -322,33 +320,39 @@ def _card(loop: Loop, named: dict[int, str], no_better: str | None) -> None:
             return
         links.to_model(loop.best.run_ids[0], "With the remedy")
         if st.button("Compare", key=f"loop {loop.config_id} {loop.mechanism}", type="tertiary"):
-            links.to_compare({}, sweeps=[*sweeps, *_sweeps(loop.best.config_id)])
+            tried = data.sweeps_of_run(loop.best.run_ids[0])[:1]
+            links.to_compare({}, sweeps=[*sweeps, *tried])
 
 
 def story_sentence(loop: Loop) -> str:
     """From the seeds to what came of it, as Markdown."""
     seeds = f"{len(loop.run_ids)} of {loop.finished} seeds"
+    if loop.explained < loop.failing:
+        seeds = (
+            f"{len(loop.run_ids)} of {loop.explained} failing seeds whose causes are known, of "
+            f"{loop.failing} that fail"
+        )
     cause = f"*{verbatim(loop.mechanism)}* in {seeds}"
     if loop.best is not None:
         return f"{cause} → {_format_changes(loop.best)} → **{_outcome(loop.best)}**"
-    if loop.untried:
-        text = verbatim(loop.untried[0].text)
-        return f"{cause} → try {text}: not tried yet"
+    if loop.trials:
+        said = verbatim("; ".join(sentences(loop.trials[0])))
+        return f"{cause} → try {verbatim(loop.trials[0].suggestion.text)}: {said}"
     return f"{cause} → no known remedy applies"
 
 
-def _format_changes(tried: TriedRemedy) -> str:
+def _format_changes(tried: RemedyTrial) -> str:
     changes = tried.suggestion.fields.items()
     return ", ".join(verbatim(f"{name}={value}") for name, value in changes)
 
 
-def _outcome(tried: TriedRemedy) -> str:
-    of = "" if tried.mended in (0, tried.seeds) else f" of {tried.seeds}"
-    why = why_left_out(tried.suggestion.mechanism)
-    left_out = f", {tried.left_out} {why}" if tried.left_out else ""
-    return f"{tried.mended}{of} mended, {tried.broken} broken{left_out}"
-
-
-def _sweeps(config_id: int) -> list[str]:
-    members = data.memberships()
-    return [str(name) for name in members.loc[members["config_id"] == config_id, "sweep"]][:1]
+def _outcome(tried: RemedyTrial) -> str:
+    mended, seeds = sum(tried.results.values()), len(tried.results)
+    mechanism = tried.suggestion.mechanism
+    why = why_left_out(mechanism)
+    left_out = f", {tried.left_out[0]} {why}" if tried.left_out[0] else ""
+    if tried.comparison is not None and not tried.comparison.paired:
+        lack = "have not learned" if mechanism == NOT_LEARNED else "fail"
+        return f"{seeds - mended} of {seeds} seeds {lack} with it{left_out}"
+    of = "" if mended in (0, seeds) else f" of {seeds}"
+    return f"{mended}{of} mended, {tried.broken} broken{left_out}"

@@ -7,6 +7,7 @@ import streamlit as st
 
 from dashboard.charts.colors import GREY, INK
 from dashboard.charts.scales import (
+    LOG_AXIS,
     OUTCOME_COLORS,
     OUTCOMES,
     OUTPUT_COLORS,
@@ -231,7 +232,7 @@ def _count_axis(channel: type[alt.X] | type[alt.Y], field: str, name: str) -> al
         f"{field}:Q",
         title=f"{name} (log)",
         scale=alt.Scale(type="log", nice=False),
-        axis=alt.Axis(format="~s"),
+        axis=alt.Axis(format="~s", **LOG_AXIS),
     )
 
 
@@ -255,7 +256,7 @@ def show(chosen: Chosen) -> None:
         examples(chosen.model.config)[1],
         key="family",
         bind="query-params",
-        help="One or two counts are left free, as n or m: ab{n}, a{n}b, b{2}c{n} (two b's, then "
+        help="One or two counts are left free, as n or m: ab{n}, a{n}b, bbc{n} (two b's, then "
         "c's), a{m}b{n}.",
     )
     try:

@@ -11,12 +11,13 @@ from dashboard import data
 from dashboard.charts.colors import GREY, HATCH, INK
 from dashboard.charts.scales import LOW_TO_HIGH, readable_on, title_params
 from dashboard.text import format_value
+from dashboard.views import shortcuts
 from seqcls.fields import language_fields
 from seqcls.interpretability.wording import percents
 from seqcls.kinds import ACCURACY, Measure
 from sweeps.api.reading import View
 from sweeps.grid.budgets import BUDGET_FIELDS
-from sweeps.results import Outcome
+from sweeps.results import BORDER_SHARES, Outcome
 from sweeps.statistics.intervals import FEWEST, median_intervals, wilson
 from sweeps.statistics.populations import CLASS, language_shares
 
@@ -107,7 +108,10 @@ def cells(
     models = _models(view, language)
     models = models[~_are_further(view, models, fields)]
     models = models.assign(language=models["config_id"].map(data.languages()))
-    if measure.name not in models:
+    models = shortcuts.with_border(models)
+    if measure.name in BORDER_SHARES:
+        models = models.dropna(subset=[measure.name])
+    elif measure.name not in models:
         shares = data.output_shares(tuple(models["run_id"]))
         models = models.merge(shares[["run_id", measure.name]], on="run_id")
     predicted = data.predictions(tuple(models["config_id"].drop_duplicates()))
@@ -128,7 +132,8 @@ def cells_of(models: pd.DataFrame, fields: list[str], measure: Measure = ACCURAC
         measure: what is summed up.
 
     Returns:
-        The fields; median, best and worst of the measure; failing_share in [0, 1]; seeds (models),
+        The fields; median, best and worst of the measure; medians of the columns of `BORDER_SHARES`
+        that the models have; failing_share in [0, 1]; seeds (models),
         failing (models), configurations, their number (cell), and the 95% intervals of the median
         and of the failing share as text: median_interval, failing_interval; where there is an
         outcome, judged, learned, judged_beyond and generalize (models), learned_share and
@@ -143,6 +148,7 @@ def cells_of(models: pd.DataFrame, fields: list[str], measure: Measure = ACCURAC
         median=(measure.name, "median"),
         best=(measure.name, best),
         worst=(measure.name, worst),
+        **{name: (name, "median") for name in BORDER_SHARES if name in models},
         failing=("failing", "sum"),
         seeds=("run_id", "size"),
         configurations=("config_id", "nunique"),
@@ -226,7 +232,7 @@ def outcome_map(
     )
     clicked = alt.selection_point(name=CLICKED, fields=["cell"], empty=False)
     fields = [x, y, *([facet] if facet else []), *others]
-    tooltip = _tooltips(fields, ACCURACY, outcomes=True)
+    tooltip = _tooltips(fields, ACCURACY, cells, outcomes=True)
     known = base.transform_filter("isValid(datum.generalizing_share)")
     other = base.transform_filter("!isValid(datum.generalizing_share)")
     parts = ["learned_of", "generalize_of"]
@@ -426,7 +432,7 @@ def heat_map(
                 values=[spread[0], sum(spread) / 2, spread[1]],
             ),
         ),
-        tooltip=_tooltips([x, y, *([facet] if facet else []), *others], measure),
+        tooltip=_tooltips([x, y, *([facet] if facet else []), *others], measure, cells),
     )
     rectangles = rectangles.add_params(clicked)
     ink = readable_on(value)
@@ -477,9 +483,14 @@ def _in_order(values: "pd.Series[str]") -> list[str]:
 
 
 def _tooltips(
-    settings: Sequence[str], measure: Measure, *, outcomes: bool = False
+    settings: Sequence[str],
+    measure: Measure,
+    cells: pd.DataFrame,
+    *,
+    outcomes: bool = False,
 ) -> list[alt.Tooltip]:
     """A line for each setting that differs, and for what the cells show."""
+    border = [x for x in BORDER_SHARES if x in cells and cells[x].notna().any()]
     if outcomes:
         return [
             *(alt.Tooltip(field=_escape(x), type="nominal", title=x) for x in settings),
@@ -496,6 +507,7 @@ def _tooltips(
         ]
     shares = {**titles(measure), "failing_share": "Failing share"}
     shares = {x: said for x, said in shares.items() if x not in OUTCOME_SHARES}
+    shares |= {x: f"Median, {BORDER_SHARES[x]}" for x in border}
     return [
         *(alt.Tooltip(field=_escape(field), type="nominal", title=field) for field in settings),
         *(alt.Tooltip(f"{name}:Q", title=label, format=".2~%") for name, label in shares.items()),

@@ -15,7 +15,6 @@ from dashboard.charts.scales import (
     LABEL_WIDTH,
     LOW_TO_HIGH,
     Drawing,
-    row_height,
     rows,
     title_params,
 )
@@ -51,7 +50,7 @@ KNOWN_BY = {"Share that learned": "judged", "Share that generalizes": "judged_be
 def effect_text(value: float, measure: str) -> str:
     """A value of a measure as text."""
     if measure == "Median solved length":
-        return f"{value:.1f} letters"
+        return f"{value:.1f} tokens"
     return percent(value, 1 if measure == "Median accuracy" else 0)
 
 
@@ -66,12 +65,12 @@ def importance_chart(frame: pd.DataFrame, measure: str) -> alt.LayerChart | alt.
     unit = FORMATS[measure]
     share = unit.endswith("%")
     low = min(0.0, float(frame["low"].fillna(0).min()))
-    top = 1.0 if share else max(1.0, float(frame[["moves", "high"]].max().max()))
+    top = max(0.01 if share else 1.0, float(frame[["moves", "high"]].max().max()))
     x = alt.X(
         "moves:Q",
-        title=f"{measure}: worst value against best" + ("" if share else " (letters)"),
+        title=f"{measure}: worst value against best" + ("" if share else " (tokens)"),
         # In a narrow window it is longer than the axis, and has the room of the names.
-        axis=alt.Axis(format="%" if share else "d", titleAnchor="end"),
+        axis=alt.Axis(format=".2~%" if share else "d", titleAnchor="end"),
         scale=alt.Scale(domain=[low, top]),
     )
     fields = list(frame["field"])
@@ -97,9 +96,7 @@ def importance_chart(frame: pd.DataFrame, measure: str) -> alt.LayerChart | alt.
         subtitle="A point is the difference between a setting's worst and best value; the bar, "
         "its 95% interval.",
     )
-    return alt.layer(spans, points).properties(
-        height=row_height(fields, ROW) * len(frame) + FURNITURE, title=title
-    )
+    return alt.layer(spans, points).properties(height=ROW * len(frame) + FURNITURE, title=title)
 
 
 # Parallel coordinates: each configuration a line through its settings to what it comes to.
@@ -372,7 +369,8 @@ def _parallel(table: pd.DataFrame, effects: pd.DataFrame, outcome: str) -> None:
     table = table.fillna({column: 0})
     few = table.sort_values(column, ascending=outcome != OUTCOME, kind="stable").head(MOST_LINES)
     label, rows = "Settings of every configuration", len(few) * (len(fields) + 1)
-    if (place := placement.unfold(rows, label, "parallel")) is None:
+    is_long = len(table) > len(OKABE_ITO)
+    if (place := placement.unfold(rows, label, "parallel", is_long=is_long)) is None:
         return
     settings = data.read_settings(tuple(table["config_id"].astype(int)))[fields]
     joined = few[["config_id", "configuration", column]].join(settings, on="config_id")

@@ -11,7 +11,7 @@ from dashboard import data, placement
 from dashboard.charts.colors import OKABE_ITO
 from dashboard.charts.legend import fade_others
 from dashboard.charts.pointing import CONFIGURATION, pointer
-from dashboard.charts.scales import Drawing, configuration_color, title_params
+from dashboard.charts.scales import LOG_AXIS, Drawing, configuration_color, title_params
 from dashboard.words import names
 from seqcls.problem import missing_plugin, resolve
 from sweeps.api import open_reader
@@ -38,7 +38,12 @@ def loss_curves(frame: pd.DataFrame, colors: Mapping[str, str]) -> Drawing:
     states = [state for state in DASHES if (frame["state"] == state).any()]
     base = alt.Chart(drawn).encode(
         x=alt.X("epoch:Q", title="Epoch", axis=alt.Axis(tickMinStep=1, format="d")),
-        y=alt.Y("loss:Q", title="Nats per string (log)", scale=alt.Scale(type="log")),
+        y=alt.Y(
+            "loss:Q",
+            title="Nats per string (log)",
+            scale=alt.Scale(type="log"),
+            axis=alt.Axis(**LOG_AXIS),
+        ),
         detail="run_id:N",
         color=configuration_color(colors, legend=False),
         tooltip=[

@@ -39,7 +39,7 @@ def errors_by_length(errors: pd.DataFrame, words: Words = MISCLASSIFIED) -> alt.
         words: what the errors are called.
     """
     missed, tested = words.missed.capitalize(), words.plural("test")
-    length = f"{words.string.capitalize()} length (letters)"
+    length = f"{words.string.capitalize()} length"
     labelled = " with that label" if set(errors["kind"]) <= set(KIND_COLORS) else ""
     # A label at the end of the axis stays within the chart.
     axis = alt.Axis(tickMinStep=1, labelFlush=12)
@@ -97,7 +97,7 @@ def first_wrong_positions(places: pd.DataFrame, right: str = "Right tokens") -> 
         )
         .mark_rect()
         .encode(
-            x=alt.X("left:Q", title="Input length (letters)", scale=x, axis=whole),
+            x=alt.X("left:Q", title="Input length", scale=x, axis=whole),
             x2="right:Q",
             y=alt.Y("low:Q", title=f"{right} before the first wrong one", scale=y, axis=whole),
             y2="high:Q",

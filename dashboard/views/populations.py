@@ -11,10 +11,12 @@ from dashboard.charts.colors import GENERALIZES, INK, OKABE_ITO
 from dashboard.charts.legend import deduplicate_legends
 from dashboard.charts.parts import Layers
 from dashboard.charts.pointing import chart_with_names
-from dashboard.charts.scales import class_color, row_height, rows, title_params
+from dashboard.charts.scales import class_color, rows, title_params
 from seqcls.interpretability.wording import percent
 from sweeps.api.languages import MODELS, MOST_BY_DRAWN, PARTS, READER, Populations
+from sweeps.api.naming import say_setting
 from sweeps.api.reading import View
+from sweeps.results import BORDER_SHARES
 
 TITLE = "Over languages"
 
@@ -32,7 +34,7 @@ COLUMNS = {
         for part in SHARES
         for x in ("", "_95%")
     },
-    **{part: part.replace("_", ", ").capitalize() for part in PARTS},
+    **{x: BORDER_SHARES.get(x, x.replace("_", ", ")).capitalize() for x in PARTS},
 }
 """What the columns of the table are called."""
 
@@ -79,8 +81,11 @@ def _chart(build: Callable[..., Layers], shown: Populations, key: str) -> None:
 
 def names(found: Populations) -> list[str]:
     """What populations are called: their settings, row by row."""
-    values = found.shares[found.by].itertuples(index=False)
-    return [", ".join(map(str, filter(None, row))) for row in values]
+    rows = found.shares[found.by].to_dict("records")
+    return [
+        ", ".join(say_setting(x, row[x], row.get("architecture", "")) for x in found.by if row[x])
+        for row in rows
+    ]
 
 
 def share_points(found: Populations, named: Sequence[str]) -> Layers:
@@ -136,7 +141,8 @@ def accuracy_bars(found: Populations, named: Sequence[str]) -> Layers:
         found: the populations, with accuracies.
         named: what they are called, row by row.
     """
-    frame = found.accuracies.merge(found.shares[found.by].assign(configuration=list(named)))
+    known = found.accuracies[found.accuracies["strings"].isin(STRINGS)]
+    frame = known.merge(found.shares[found.by].assign(configuration=list(named)))
     base = chart_with_names(frame, named).encode(
         rows(named), alt.YOffset("strings:N", sort=list(STRINGS))
     )
@@ -169,5 +175,5 @@ def _x(field: str, title: str) -> alt.X:
 
 
 def _set_size(layers: Layers, named: Sequence[str], title: str, subtitle: str) -> Layers:
-    height = row_height(named, ROW) * len(named) + FURNITURE
+    height = ROW * len(named) + FURNITURE
     return layers.properties(height=height, title=title_params(title, subtitle=subtitle))

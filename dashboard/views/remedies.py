@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pandas as pd
 import streamlit as st
 
-from dashboard import actions, data, links
+from dashboard import actions, data
 from dashboard.launch import fields, panel
 from dashboard.text import verbatim
 from seqcls.config import ABOUT, RunConfig
@@ -16,7 +16,9 @@ from seqcls.problem import obstacle_of
 from sweeps.access import control
 from sweeps.api import open_reader, reading
 from sweeps.api import trials as remedy_trials
+from sweeps.api.reading import View
 from sweeps.api.trials import RemedyTrial
+from sweeps.grid.spec import SweepSpec
 
 
 def fill_launch_panel(run_id: int, config: RunConfig, trial: RemedyTrial) -> None:
@@ -40,16 +42,17 @@ def fill_launch_panel(run_id: int, config: RunConfig, trial: RemedyTrial) -> Non
         state[f"launch {field}"] = [value if value in known else str(value)]
 
 
-def show(run_id: int) -> None:
+def show(run_id: int, view: View) -> None:
     """Draws the section of one model, where its causes are known.
 
     That a model has not learned is known before any of its errors is looked at.
 
     Args:
         run_id: a finished run, which the link names too.
+        view: which seeds of its configuration are compared, and what fails and has learned.
     """
-    mechanisms = remedy_trials.mechanisms_of(data.causes([run_id]))
-    not_learned = data.why_not_learned(run_id, links.thresholds().learned_at)
+    mechanisms = remedy_trials.mechanisms_of(data.causes([run_id], view.learned_at))
+    not_learned = data.why_not_learned(run_id, view.learned_at)
     if not_learned is not None and NOT_LEARNED not in mechanisms:
         mechanisms = [NOT_LEARNED, *mechanisms]
     if not mechanisms:
@@ -63,7 +66,7 @@ def show(run_id: int) -> None:
     if (obstacle := obstacle_of(config)) is not None:
         st.info(f"No remedy can be trained here: {verbatim(obstacle)}.")
         return
-    trials = data.trials(run_id, mechanisms)
+    trials = data.trials(run_id, mechanisms, view)
     if not trials:
         st.info(
             "No known remedy changes a field of this configuration. The page Compare shows which "
@@ -83,8 +86,7 @@ def show(run_id: int) -> None:
             f"**{verbatim(suggestion.text)}** (for: {verbatim(suggestion.mechanism)}). "
             f"{verbatim(suggestion.reason)} *Source: {verbatim(suggestion.source)}.*"
         )
-        said = [remedy_trials.record_sentence(trial), remedy_trials.trial_sentence(trial)]
-        left.caption(verbatim("; ".join(filter(None, said))))
+        left.caption(verbatim("; ".join(remedy_trials.sentences(trial))))
         right.button(
             "Fill the launch panel",
             key=f"fill {run_id} {number}",
@@ -99,13 +101,13 @@ def _train_all(run_id: int, config: RunConfig, trials: Sequence[RemedyTrial]) ->
     new = [trial for trial in trials if not trial.is_begun]
     if len(new) < 2:
         return
-    spec = remedy_trials.all_spec(config, new)
+    spec = remedy_trials.all_spec(run_id, config, new)
     models = len(new) * len(spec.model_seeds)
     st.button(
-        f"Train all {len(new)} ({models:,} models)",
+        f"Train {'both' if len(new) == 2 else f'all {len(new)}'} suggestions ({models:,} models)",
         key=f"train_all {run_id}",
         icon=":material/rocket_launch:",
-        on_click=actions.launch,
+        on_click=_launch,
         args=([spec], uuid.uuid4().hex),
         **control("Launches all of these suggestions as one sweep, with the same seeds."),
     )
@@ -131,3 +133,8 @@ def rounding(run_id: int) -> None:
             )
         else:
             st.caption(f"Retrained {times}, the model has the same confusion matrix each time.")
+
+
+def _launch(specs: Sequence[SweepSpec], token: str) -> None:
+    # A button's callback gives nothing.
+    actions.launch(specs, token)

@@ -25,15 +25,19 @@ TOLD = "ended sweeps that a toast has told of"
 """Sweeps that ended while this session looked on, until that has been put away."""
 
 
-def show() -> None:
-    """Draws what is in training, and refreshes itself."""
+def show(follows: bool) -> None:
+    """Draws what is in training, and refreshes itself.
+
+    Args:
+        follows: whether the page shows new results by itself; else they are offered.
+    """
     try:
         store = open_reader()
         st.session_state[SHOWN_REVISION] = _revision_of(store)
         polls = any(map(goes_on, data.progress()))
     except SeqclsError:
         st.session_state[SHOWN_REVISION], polls = None, False
-    st.fragment(_refresh, run_every=SECONDS if polls else None)(polls)
+    st.fragment(_refresh, run_every=SECONDS if polls else None)(polls, follows)
     _show_ended()
 
 
@@ -47,7 +51,7 @@ def goes_on(sweep: SweepProgress) -> bool:
     return sweep.running > 0 or sweep.state not in (SweepState.DONE, SweepState.STOPPED)
 
 
-def _refresh(polls: bool) -> None:
+def _refresh(polls: bool, follows: bool) -> None:
     actions.say_problem()
     try:
         store = open_reader()
@@ -71,7 +75,7 @@ def _refresh(polls: bool) -> None:
         show_sweep(store, sweep, "sidebar")
     if len(active) > MAX_SHOWN:
         st.caption(f"{len(active) - MAX_SHOWN} more are on the Sweeps page.")
-    if new_results and st.button("Show new results", key="refresh", width="stretch"):
+    if new_results and (follows or st.button("Show new results", key="refresh", width="stretch")):
         st.rerun()
 
 
@@ -110,12 +114,19 @@ def show_sweep(store: Store, sweep: SweepProgress, place: str) -> None:
     """
     st.progress(sweep.share)
     attended = actions.is_attended(store, sweep.id, sweep.running - sweep.orphaned)
-    st.caption(describe_progress(sweep, attended))
+    doing = verbatim(actions.doing(store, sweep)) if attended else ""
+    st.caption(describe_progress(sweep, attended, doing))
     _buttons(sweep, attended, place)
 
 
-def describe_progress(sweep: SweepProgress, attended: bool) -> str:
-    """How far a sweep is, in one line."""
+def describe_progress(sweep: SweepProgress, attended: bool, doing: str = "") -> str:
+    """How far a sweep is, in one line.
+
+    Args:
+        sweep: the sweep.
+        attended: whether a worker trains it.
+        doing: what its worker does before it trains.
+    """
     parts = [f"{sweep.done:,} of {sweep.total:,} models"]
     if sweep.running:
         parts.append(f"{sweep.running:,} in training{_epochs(sweep)}")
@@ -127,6 +138,8 @@ def describe_progress(sweep: SweepProgress, attended: bool) -> str:
         parts.append("stopped")
     elif sweep.queued and not attended and not sweep.orphaned:
         parts.append("no worker")
+    elif doing:
+        parts.append(doing)
     elif sweep.runs_per_second:
         parts.append(f"{sweep.runs_per_second:.1f}/s")
     if sweep.seconds_left and attended and sweep.state != SweepState.STOPPED:

@@ -98,7 +98,7 @@ def medians(view: View, config_ids: tuple[int, ...], width: int, measure: str) -
         configuration, middle (length), n, median, low, high; learned, 0 where fewer than half of
         the models that are judged on trained lengths have learned, missing where none is judged.
     """
-    named = names.configuration_names(config_ids)
+    named = names.configuration_names(config_ids, view)
     rows = data.median_curves(view, config_ids, width, _MEASURES[measure])
     rows["middle"] = (rows["first_length"] + rows["last_length"]) / 2
     rows["configuration"] = pd.Categorical(rows["config_id"].map(named), list(named.values()))
@@ -202,7 +202,8 @@ def models(view: View, config_ids: tuple[int, ...], most: int | None) -> pd.Data
     drawn = _all(view, config_ids)
     if most is not None:
         drawn = pd.concat(_spread(seeds, most) for _, seeds in drawn.groupby("config_id"))
-    return drawn.assign(configuration=drawn["config_id"].map(names.configuration_names(config_ids)))
+    named = names.configuration_names(config_ids, view)
+    return drawn.assign(configuration=drawn["config_id"].map(named))
 
 
 def by_seed(view: View, config_ids: tuple[int, ...]) -> pd.DataFrame:
@@ -266,7 +267,7 @@ def lines(view: View, config_ids: tuple[int, ...], measure: Measure, width: int)
     if middle.empty:
         return None
     most = most_drawn(counts(view, config_ids), middle["middle"].nunique())
-    named = names.configuration_names(config_ids)
+    named = names.configuration_names(config_ids, view)
     color_of = names.colors(config_ids)
     colors = {named[config_id]: color_of[config_id] for config_id in config_ids}
     seeds = points_of_models(view, config_ids, most, width, measure.name)

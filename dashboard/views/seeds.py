@@ -7,12 +7,11 @@ import altair as alt
 import pandas as pd
 
 from dashboard.charts.colors import GREY, HATCH, MODEL_OUTCOMES
-from dashboard.charts.pointing import chart_with_names
+from dashboard.charts.pointing import SETTINGS, Named, chart_with_names, naming_tooltips
 from dashboard.charts.scales import (
     KIND_SHAPES,
     LOW_TO_HIGH,
     model_outcome_color,
-    row_height,
     rows,
     title_params,
 )
@@ -31,7 +30,7 @@ CLICKED_POINT = "clicked_point"
 """The selection that holds the run_id of a point that was clicked."""
 
 
-def every_seed(models: pd.DataFrame, names: list[str]) -> alt.LayerChart | alt.FacetChart:
+def every_seed(models: pd.DataFrame, names: Named) -> alt.LayerChart | alt.FacetChart:
     """A strip of points for each configuration, its median a line across.
 
     Args:
@@ -48,7 +47,7 @@ def every_seed(models: pd.DataFrame, names: list[str]) -> alt.LayerChart | alt.F
     )
     y = rows(names)
     known = models.columns[~models.isna().all()]
-    row = row_height(names, ROW_HEIGHT)
+    shown = {*known, "solved", SETTINGS}
     base = chart_with_names(models, names)
     medians = base.mark_tick(thickness=3, size=ROW_HEIGHT * 0.7, color=GREY).encode(
         alt.X("median(accuracy):Q", title="Accuracy on all test strings"), y
@@ -73,7 +72,7 @@ def every_seed(models: pd.DataFrame, names: list[str]) -> alt.LayerChart | alt.F
                 scale=alt.Scale(domain=domain, range=shapes),
                 legend=alt.Legend(orient="top"),
             ),
-            tooltip=[x for x in _tooltips() if x.shorthand.partition(":")[0] in {*known, "solved"}],
+            tooltip=[x for x in _tooltips(names) if x.shorthand.partition(":")[0] in shown],
         )
         .transform_calculate(
             solved=alt.expr.if_(
@@ -86,7 +85,7 @@ def every_seed(models: pd.DataFrame, names: list[str]) -> alt.LayerChart | alt.F
     title = title_params(
         "Every seed's accuracy", subtitle="A point is one model; the bar, the median."
     )
-    height = row * len(names) + FURNITURE_HEIGHT
+    height = ROW_HEIGHT * len(names) + FURNITURE_HEIGHT
     return alt.layer(medians, points).properties(height=height, title=title)
 
 
@@ -96,9 +95,9 @@ def outcomes_among(outcomes: Iterable[str]) -> list[str]:
     return [outcome.value for outcome in MODEL_OUTCOMES if outcome in known]
 
 
-def _tooltips() -> list[alt.Tooltip]:
+def _tooltips(names: Named) -> list[alt.Tooltip]:
     return [
-        alt.Tooltip("configuration:N", title="Configuration"),
+        *naming_tooltips(names),
         alt.Tooltip("model_seed:Q", title="Model seed"),
         alt.Tooltip("outcome:N", title="Outcome"),
         alt.Tooltip("accuracy:Q", title="Accuracy", format=".2~%"),
@@ -119,7 +118,7 @@ CLICKED_CELL = "clicked_cell"
 """The selection that holds the run_id of a cell that was clicked."""
 
 
-def seed_grid(models: pd.DataFrame, names: list[str]) -> alt.Chart:
+def seed_grid(models: pd.DataFrame, names: Named) -> alt.Chart:
     """A grid of accuracies; no cell where a seed has no finished model.
 
     Args:
@@ -156,7 +155,7 @@ def seed_grid(models: pd.DataFrame, names: list[str]) -> alt.Chart:
             strokeWidth=alt.when(fails & ~not_learned).then(alt.value(0)).otherwise(alt.value(1)),
             strokeDash=alt.when(not_learned).then(alt.value(HATCH)).otherwise(alt.value([1, 0])),
             tooltip=[
-                alt.Tooltip("configuration:N", title="Configuration"),
+                *naming_tooltips(names),
                 alt.Tooltip("model_seed:Q", title="Model seed"),
                 alt.Tooltip("outcome:N", title="Outcome"),
                 alt.Tooltip("accuracy:Q", title="Accuracy", format=".2~%"),
@@ -165,7 +164,7 @@ def seed_grid(models: pd.DataFrame, names: list[str]) -> alt.Chart:
         )
         .add_params(clicked)
         .properties(
-            height=row_height(names, GRID_ROW_HEIGHT) * len(names) + GRID_FURNITURE_HEIGHT,
+            height=GRID_ROW_HEIGHT * len(names) + GRID_FURNITURE_HEIGHT,
             title=title,
         )
     )

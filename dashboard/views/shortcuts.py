@@ -20,7 +20,7 @@ from seqcls.problem import obstacle_of, resolve
 from seqcls.results import DRAWN
 from seqcls.shortcuts import OF_CLASS, READERS, decided_by
 from sweeps.api import reading
-from sweeps.api.presentation import display_strings
+from sweeps.api.presentation import border_sentence, display_strings
 from sweeps.api.reading import View
 from sweeps.results import BORDER_SHARES
 from sweeps.statistics.intervals import wilson
@@ -197,18 +197,19 @@ def in_a_list(sentence: str) -> str:
     return sentence[:1].lower() + sentence[1:]
 
 
-def show_no_better(table: pd.DataFrame) -> None:
+def show_no_better(table: pd.DataFrame, view: View) -> None:
     """Names the configurations that are no better than a shortcut reader, if any are.
 
     Args:
         table: of configurations, as for `sentences`.
+        view: what the page shows.
     """
     if decided := decided_sentence(table):
         st.caption(decided)
     said = sentences(table)
     if not said:
         return
-    named = names.configuration_names(list(said))
+    named = names.configuration_names(list(said), view)
     title = f"No better than a shortcut: {len(said):,} of {len(table):,} configurations"
     with st.expander(title, key="no_better"):
         for config_id, sentence in list(said.items())[:MOST_SAID]:
@@ -226,22 +227,27 @@ def border_medians(view: View) -> pd.DataFrame:
 
 
 def with_border(models: pd.DataFrame) -> pd.DataFrame:
-    """Models with random and border: accuracies within and beyond trained lengths, as texts."""
+    """Models with the columns of `BORDER_SHARES`, missing where a test has no border pairs."""
     found = data.border_accuracies(View(run_ids=tuple(models["run_id"].tolist())))
-    shares = found.set_index("run_id").reindex(models["run_id"])
-    texts = {x: within_and_beyond(shares, x).to_numpy() for x in ("random", "border")}
-    return models.assign(**texts)
+    return models.merge(found.drop(columns="config_id"), on="run_id", how="left")
 
 
-def say_border(run_id: int) -> None:
-    """Says how a model does on border pairs and on random strings, where its test has both."""
-    for shares in data.border_accuracies(View(run_ids=(run_id,))).to_dict("records"):
-        said = [
-            f"{words} {percent(shares[name], 1)}"
-            for name, words in BORDER_SHARES.items()
-            if not pd.isna(shares[name])
-        ]
-        st.markdown(f"Accuracy: {'; '.join(said)}.", help=measures.BORDER)
+def describe_border(view: View) -> str:
+    """Calls `sweeps.api.presentation.border_sentence` with the models of a view."""
+    return border_sentence(data.border_accuracies(view))
+
+
+def say_border(view: View) -> None:
+    """Says it, where there is anything to be said."""
+    if said := describe_border(view):
+        st.markdown(said, help=measures.BORDER)
+
+
+def say_unpaired(view: View) -> None:
+    """Says at which lengths tests lack the border pairs that they ask for, where any do."""
+    config_ids = data.border_accuracies(view)["config_id"].drop_duplicates()
+    if said := data.without_pairs(tuple(config_ids.tolist())):
+        st.caption(said)
 
 
 # Lines on accuracy by length.
@@ -367,7 +373,7 @@ def _by_drawn(run_id: int, config: RunConfig) -> None:
         column_config={
             "drawn": st.column_config.TextColumn("Drawn", help=measures.DRAWN),
             "accuracy": st.column_config.NumberColumn("Accuracy", format="percent"),
-            "interval": st.column_config.TextColumn("95% (Wilson)"),
+            "interval": st.column_config.TextColumn("Accuracy, 95%"),
             "tested": st.column_config.NumberColumn("Test strings"),
         },
         height=layout.table_height(len(table)),

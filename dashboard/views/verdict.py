@@ -106,7 +106,7 @@ def errors_by_length(frame: pd.DataFrame, longest: int) -> Drawing:
         .encode(
             x=alt.X(
                 "length:Q",
-                title="String length (letters)",
+                title="String length",
                 scale=alt.Scale(domain=[0, longest + 1], nice=False),
             ),
             y=alt.Y("errors:Q", title="Multisets misclassified"),
@@ -195,7 +195,7 @@ def show(chosen: Chosen) -> None:
         model = model.at(kept)
     shortest = 0 if model.problem.tries_empty else 1
     longest = model.problem.test.lengths[-1]
-    st.subheader(f"All strings of {shortest} to {longest} letters")
+    st.subheader(f"All strings of {shortest} to {longest} {model.network.tokenizer.unit}s")
     if (too_many := unaffordable(model.problem)) is not None:
         st.info(verbatim(f"Not every string is tried: {too_many}"))
     else:

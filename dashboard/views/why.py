@@ -1,6 +1,6 @@
 """What is wrong with the model, the cause of one of its errors, and all its figures."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from itertools import groupby
 from typing import Any
 
@@ -80,7 +80,7 @@ def show(chosen: Chosen) -> None:
         _summary(chosen)
         st.subheader("Why this string?")
     explanation = explained(chosen.model, chosen.string)
-    _cause(explanation)
+    _cause(explanation, chosen.model.network.tokenizer.display)
     heads = heads_for(chosen.model, explanation)
     st.subheader("Check it")
     st.caption("The numbers above, read off the model at this epoch.")
@@ -110,16 +110,17 @@ def _summary(chosen: Chosen) -> None:
         part = f"{share.errors:,} of {summary.examined:,}"
         row.markdown(f"**{part}**: {verbatim(share.phrase)}")
         row.button(
-            f"Explain {verbatim(share.shortest)}",
+            f"Explain {verbatim(chosen.model.network.tokenizer.display(share.shortest))}",
             key=f"explain {share.phrase}",
             on_click=look_at,
             args=(share.shortest,),
         )
     errors, examined = summary.errors, summary.examined
-    every = "all" if examined == errors else f"{examined:,}, evenly picked, "
+    which = "" if examined == errors else f"{examined:,} of "
+    how = "" if examined == errors else ", taken at even intervals"
     st.caption(
-        f"The cause of {every} of the {errors:,} different test strings that the kept model "
-        "misclassifies: what would have to change inside it for the answer to be right."
+        f"Causes of {which}the {errors:,} different test strings that the kept model "
+        f"misclassifies{how}: what would have to change inside it for the answer to be right."
     )
 
 
@@ -132,8 +133,8 @@ def heads_for(model: OpenedModel, explanation: Explanation) -> list[int]:
     return sorted(sorted(heads, key=lambda head: -moves[head])[:MOST_HEADS])
 
 
-def _cause(explanation: Explanation) -> None:
-    answer, *reasons = explanation_text(explanation)
+def _cause(explanation: Explanation, display: Callable[[str], str]) -> None:
+    answer, *reasons = explanation_text(explanation, display)
     say = st.success if explanation.error is None else st.error
     say(verbatim(answer))
     for reason in reasons:

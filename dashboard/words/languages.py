@@ -13,7 +13,6 @@ from dashboard.text import verbatim
 from dashboard.words import measures
 from seqcls.config import RunConfig
 from seqcls.errors import InvalidStringError
-from seqcls.imported import unfold
 from seqcls.interpretability.wording import EMPTY
 from seqcls.problem import resolve
 from seqcls.strings.token_strings import TokenStrings
@@ -166,22 +165,6 @@ def show(task: LanguageTask) -> None:
         st.caption(f"{name}: {listed or 'none found'}")
 
 
-def task_sentence(config: RunConfig) -> str:
-    """The language, and how long the strings were."""
-    train, test = resolve(config).train, resolve(config).test
-    if resolve(config).is_imported:
-        settings = unfold(dict(config))
-        said = ", ".join(f"{name}={value}" for name, value in settings.items())
-        return (
-            f"{resolve(config).task.describe()} This model was trained elsewhere and its results "
-            f"imported ({said}); it was tested on strings of up to {test.lengths[-1]} letters."
-        )
-    return (
-        f"{resolve(config).task.describe()} This model was trained on strings of up to "
-        f"{train.lengths[-1]} letters and tested on strings of up to {test.lengths[-1]}."
-    )
-
-
 def verdict_sentence(run: pd.Series, config: RunConfig, scores: pd.DataFrame) -> str:
     """What testing showed of the run; of test strings, which are not all strings.
 
@@ -193,6 +176,7 @@ def verdict_sentence(run: pd.Series, config: RunConfig, scores: pd.DataFrame) ->
         scores: length and tested (strings), of every length that was tested.
     """
     problem = resolve(config)
+    unit = Tokenizer(problem.task.alphabet).unit
     wrong, tested = int(run["errors"]), int(scores["tested"].sum())
     shortest, longest = scores["length"].min(), scores["length"].max()
     left = max(problem.test.epoch_size - tested, 0)
@@ -201,7 +185,7 @@ def verdict_sentence(run: pd.Series, config: RunConfig, scores: pd.DataFrame) ->
     if not wrong:
         return (
             f"It is right on all {tested:,} test strings{' that it was given' if left else ''}, of "
-            f"up to {longest} letters; other strings were not tried in the test.{untested}"
+            f"up to {longest} {unit}s; other strings were not tried in the test.{untested}"
         )
     kinds = ""
     if not pd.isna(run["false_positives"]):
@@ -210,15 +194,16 @@ def verdict_sentence(run: pd.Series, config: RunConfig, scores: pd.DataFrame) ->
     said = f"It is wrong on {wrong:,} of {tested:,} test strings{kinds}.{untested}"
     if run["outcome"] == Outcome.NOT_LEARNED:
         return said
-    return f"{said} {_describe_solved(run['solved_length'], shortest, problem.kind.words.missed)}"
+    missed = problem.kind.words.missed
+    return f"{said} {_describe_solved(run['solved_length'], shortest, missed, unit)}"
 
 
-def _describe_solved(length: float, shortest: int, missed: str) -> str:
+def _describe_solved(length: float, shortest: int, missed: str, unit: str) -> str:
     if pd.isna(length) or length < 1:
         said = "Some of the shortest test strings are among them"
-        none = f": the test has no string of fewer than {shortest:,} letters"
+        none = f": the test has no string of fewer than {shortest:,} {unit}s"
         return f"{said}{none if shortest > 1 else ''}."
-    letters = "1 letter" if length == 1 else f"{length:.0f} letters"
+    letters = f"1 {unit}" if length == 1 else f"{length:.0f} {unit}s"
     return (
         f"It is right on every test string of up to {letters}; strings that are not in the test "
         f"may be {missed} at a shorter length."

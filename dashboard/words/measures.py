@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 import streamlit as st
-from streamlit.column_config import ListColumn, NumberColumn, TextColumn
+from streamlit.column_config import NumberColumn, TextColumn
 
 from dashboard import data
 from dashboard.text import verbatim
@@ -18,7 +18,7 @@ from seqcls.kinds import ACCURACY, KINDS, MISCLASSIFIED, Kind, Measure, Words
 from seqcls.problem import obstacle_of, resolve
 from sweeps.api import reading
 from sweeps.api.presentation import ANY_WORDS
-from sweeps.results import LEARNED_AT
+from sweeps.results import BORDER_SHARES, LEARNED_AT
 
 ANY_ACCURACY = Measure(
     "accuracy", "Accuracy", "Share of a model's test strings that it answers correctly."
@@ -101,6 +101,11 @@ BORDER = (
     "Accuracy on border pairs of the test: within / beyond trained lengths. The strings of a pair "
     "are at edit distance 1, one in the language and one outside."
 )
+OF_KINDS = [
+    Measure(name, f"Accuracy, {words}", f"Share of a model's test strings ({words}) it gets right.")
+    for name, words in BORDER_SHARES.items()
+]
+"""Accuracies on random strings and on border pairs, each of trained and of longer lengths."""
 SHORTCUT = (
     "Accuracy of the best shortcut reader on the same test: within / beyond trained lengths. A "
     "shortcut reader is fitted on training strings and sees only a little of each, such as letter "
@@ -146,7 +151,7 @@ def failing(below: float, words: Words = MISCLASSIFIED) -> str:
     if below >= 1:
         missed = words.miss.format(f"at least one of their {words.plural('test')}")
         return f"Models that {missed}."
-    return f"Models with an accuracy below {percent(below, 1)}, as set in the sidebar."
+    return f"Models with an accuracy below {percent(below, 1)}."
 
 
 def configuration_columns(
@@ -180,9 +185,9 @@ def configuration_columns(
             "Share", help="Of the seeds that learned.", format="percent", width=62
         ),
         "generalizing_interval": TextColumn(
-            "95% (Wilson)",
+            "Generalize, 95%",
             help="95% interval of the share that generalizes of the seeds that learned, by Wilson.",
-            width=98,
+            width=120,
         ),
         "learned_of": TextColumn(
             "Learned", help=f"Seeds that learned the trained lengths. {came_to}", width=75
@@ -200,12 +205,12 @@ def configuration_columns(
             "Share", format="percent", help=f"Share of seeds that fail. {fail}", width=62
         ),
         "failing_interval": TextColumn(
-            "95% (Wilson)", help="95% interval of the share of failing seeds, by Wilson.", width=98
+            "Failing, 95%", help="95% interval of the share of failing seeds, by Wilson.", width=98
         ),
         "predicted": TextColumn("Predicted", help=PREDICTED, width=80),
         "failing_seeds": TextColumn("Failing seeds", help="Which seeds those are.", width=110),
         "median_accuracy": NumberColumn("Accuracy", help=median, format="percent", width=78),
-        "interval": TextColumn("95%", help=INTERVAL, width=120),
+        "interval": TextColumn("Accuracy, 95%", help=INTERVAL, width=120),
         "random": TextColumn("Random", help=f"{RANDOM} Median over seeds.", width=112),
         "border": TextColumn("Border", help=f"{BORDER} Median over seeds.", width=112),
         "shortcut": TextColumn("Shortcut", help=SHORTCUT, width=112),
@@ -215,40 +220,28 @@ def configuration_columns(
     }
 
 
-PINNED = 250
-"""Pixels of the column that names the rows, which stays in sight where the names fit."""
+WIDEST = 300
+"""Pixels of the column that names the rows, at most: it stays in sight."""
 
 LETTER = 7.5
 """Pixels of a letter in a table, about."""
 
 
-def setting_columns(names: Iterable[str], longest: int = 26) -> dict[str, Any]:
-    """How columns of settings are shown: narrow, so that results have room.
+def setting_columns(settings: Iterable[str], names: Iterable[str]) -> dict[str, Any]:
+    """How the columns of settings are shown, narrow, and the one that names configurations.
 
     Args:
-        names: the columns.
-        longest: letters of the longest name of a row.
+        settings: the columns.
+        names: what the configurations are called.
     """
-    shown: dict[str, Any] = {
-        name: st.column_config.Column(width=95, help=verbatim(name)) for name in names
-    }
-    wanted = LETTER * longest + 24
-    width = round(min(max(wanted, 120), PINNED))
-    if "chips" in shown:
-        told = "What tells the configurations apart."
-        shown["chips"] = ListColumn("Configuration", help=told, width=285)
-    for name in ("sweeps", "configuration"):
-        if name in shown:
-            shown[name] = TextColumn(name.capitalize(), width=width, pinned=wanted <= PINNED)
-    return shown
-
-
-def naming_columns(names: Iterable[str]) -> dict[str, Any]:
-    """How the columns are shown that tell the rows apart: whole, and always in sight."""
+    wanted = LETTER * max(map(len, names), default=0) + 24
+    told = "What tells it from the others that are shown, the most telling first."
     return {
-        name: st.column_config.Column(pinned=True)
-        for name in names
-        if name not in ("sweeps", "configuration")
+        "configuration": TextColumn(
+            "Configuration", help=told, width=round(min(max(wanted, 120), WIDEST)), pinned=True
+        ),
+        "sweeps": TextColumn("Sweeps", width=140),
+        **{name: st.column_config.Column(width=95, help=verbatim(name)) for name in settings},
     }
 
 
@@ -290,11 +283,11 @@ def string_columns(kind: kinds.Kind | None = None) -> dict[str, Any]:
     names = {column.name for column in columns}
     return {
         "string": TextColumn(
-            words.string.capitalize(), help="a{100} is the letter a, a hundred times.", width=220
+            words.string.capitalize(), help="a{100} is a, a hundred times.", width=420
         ),
         "kind": TextColumn("Kind", help=f"False positive: {FALSE_POSITIVES}, and so on."),
         "drawn": TextColumn("Drawn", help=DRAWN),
-        "length": NumberColumn("Length", help="Letters"),
+        "length": NumberColumn("Length", help="Tokens"),
         "occurrences": NumberColumn("Occurrences", help=OCCURRENCES),
         "models": NumberColumn("Models", help=verbatim(f"Models that {words.miss.format('it')}.")),
         "of": NumberColumn("Tested on it", help="Of the models with errors that are counted."),

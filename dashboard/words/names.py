@@ -1,91 +1,55 @@
 """What configurations and models are called on a page."""
 
 from collections.abc import Mapping, Sequence
-from functools import partial
+from typing import Any
 
 import pandas as pd
 import streamlit as st
 
 from dashboard import data
 from dashboard.charts.colors import OKABE_ITO
+from dashboard.text import format_value
 from seqcls.imported import PREFIX
-from sweeps.api import reading
-
-CHIPS = "chips"
-"""The column of what tells the configurations of a table apart, a chip each."""
-
-MOST_SHOWN = 80
-"""Characters of a setting in a name."""
+from sweeps.api import naming, reading
+from sweeps.api.naming import names_of, settings_changed
+from sweeps.api.reading import View
+from sweeps.statistics.differences import without_unread
 
 COLORS = "colors of configurations"
 """Those that the session has seen."""
 
 
-@partial(data.shared, of=reading.members_revision)
-def configuration_names(config_ids: Sequence[int]) -> dict[int, str]:
-    """What each configuration is called, beside these others: no two the same."""
-    return told_apart(config_ids, data.memberships(), data.settings())
+_names_beside = data.cached(names_of, reading.configs_revision)
+settings_of = data.cached(naming.settings_of, reading.configs_revision)
 
 
-@partial(data.shared, of=reading.members_revision)
-def _name_parts(config_ids: Sequence[int]) -> dict[int, list[str]]:
-    return parts_apart(config_ids, data.memberships(), data.settings())
-
-
-def told_apart(
-    config_ids: Sequence[int], memberships: pd.DataFrame, settings: pd.DataFrame
-) -> dict[int, str]:
-    """Names as `parts_apart` finds them, each in one text."""
-    parts = parts_apart(config_ids, memberships, settings)
-    return {config_id: ", ".join(some) for config_id, some in parts.items()}
-
-
-def parts_apart(
-    config_ids: Sequence[int], memberships: pd.DataFrame, settings: pd.DataFrame
-) -> dict[int, list[str]]:
-    """Each configuration's sweeps, with the settings that tell it from others of the same sweeps.
-
-    Where all are of the same sweeps, their settings alone are named. No two are called the same:
-    what neither sweeps nor settings tell apart has its number besides.
+def configuration_names(config_ids: Sequence[int], view: View | None = None) -> dict[int, str]:
+    """What configurations are called beside each other, and beside all others of a view.
 
     Args:
         config_ids: which configurations.
-        memberships: config_id, sweep.
-        settings: the fields that differ, indexed by config_id.
-
-    Returns:
-        The parts of each name.
+        view: what a page shows: a configuration has one name in all of its tables and charts.
     """
-    sweeps = sweep_names(config_ids, memberships)
-    chosen = memberships[memberships["config_id"].isin(config_ids)]
-    each = chosen.groupby("config_id")["sweep"].agg(list).to_dict()
-    names: dict[int, list[str]] = {}
-    alike = sweeps.groupby(sweeps, sort=False)
-    for label, group in alike:
-        varied = _varied_settings(settings.loc[group.index])
-        for row in varied.itertuples():
-            known = zip(varied.columns, row[1:], strict=True)
-            settled = [f"{name}={_short(value)}" for name, value in known if not pd.isna(value)]
-            config_id = int(str(row.Index))
-            own = [] if settled and len(alike) == 1 else each.get(config_id, [label])
-            names[config_id] = [*map(str, own), *settled]
-    while len(twice := _called_the_same(names)):
-        for config_id in twice:
-            names[config_id] = [*names[config_id], f"configuration {config_id}"]
-    return {config_id: names[config_id] for config_id in config_ids}
+    shown = set(config_ids)
+    if view is not None:
+        counts = data.configurations(view)
+        shown.update(counts.loc[counts["picked"] > 0, "config_id"].tolist())
+    named = _names_beside(tuple(sorted(shown)))
+    return {config_id: named[config_id] for config_id in config_ids}
 
 
-def _called_the_same(names: Mapping[int, Sequence[str]]) -> list[int]:
-    called: dict[str, list[int]] = {}
-    for config_id, parts in names.items():
-        called.setdefault(", ".join(parts), []).append(config_id)
-    return [config_id for some in called.values() if len(some) > 1 for config_id in some]
+def names_with_settings(config_ids: Sequence[int], view: View) -> dict[str, str]:
+    """The names of configurations, each with the settings that are not usual, for tooltips."""
+    settings = settings_of(tuple(config_ids))
+    return {
+        name: list_settings(settings_changed(settings[config_id]))
+        for config_id, name in configuration_names(config_ids, view).items()
+    }
 
 
-def _short(value: object) -> str:
-    """A value as part of a name."""
-    text = str(value)
-    return text if len(text) <= MOST_SHOWN else text[: MOST_SHOWN - 1] + "…"
+def list_settings(settings: Mapping[str, Any]) -> str:
+    """Settings as specifications and `--where` name them, in one line."""
+    return ", ".join(f"{name}={format_value(value)}" for name, value in settings.items())
 
 
 def _varied_settings(settings: pd.DataFrame) -> pd.DataFrame:
@@ -104,14 +68,9 @@ def sweep_names(config_ids: Sequence[int], memberships: pd.DataFrame) -> "pd.Ser
 
 
 def settings_that_differ(config_ids: Sequence[int]) -> pd.DataFrame:
-    """The settings in which these configurations differ, indexed by config_id."""
-    return _varied_settings(data.settings().loc[list(dict.fromkeys(config_ids))])
-
-
-def chips_of(config_ids: Sequence[int]) -> list[list[str]]:
-    """The names of configurations, row by row, in the parts that are shown as chips."""
-    named = _name_parts(list(dict.fromkeys(config_ids)))
-    return [named[config_id] for config_id in config_ids]
+    """The settings in which these configurations differ, missing where one does not read them."""
+    ids = tuple(dict.fromkeys(config_ids))
+    return _varied_settings(without_unread(data.settings().loc[list(ids)], data.some_configs(ids)))
 
 
 def colors(config_ids: Sequence[int]) -> dict[int, str]:

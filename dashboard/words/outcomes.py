@@ -81,7 +81,7 @@ def details(counts: OutcomeCounts, words: Words = MISCLASSIFIED) -> str:
             "about length."
         )
     if more := counts.models - counts.judged:
-        said.append(f"Of {more:,} more it is not known.")
+        said.append(f"For {more:,} more it is not known.")
     return " ".join(said)
 
 

@@ -51,7 +51,6 @@ def group_logits(
 
     Args:
         config: the network, of which `counts_suffice` holds.
-        parameters: all members'.
         log_counts: the strings, as the function of that name gives them.
     """
     states = parameters["embedding.weight"].unsqueeze(1)

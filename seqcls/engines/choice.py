@@ -33,7 +33,6 @@ def choose_engine(
     """The engine that trains a problem's models.
 
     Args:
-        problem: what is to be trained for.
         engine: `auto`, the name of one, or `torch` for any that computes with PyTorch.
         device: `auto`, `cpu` or `cuda`.
         ready: of `auto`, only those that need not be compiled first.

@@ -95,11 +95,7 @@ def dot(
 
     Edges between the same two states are one, with all their tokens.
 
-    Args:
-        automaton: its states are named by their numbers.
-        alphabet: the tokens.
-        color: of lines and text.
-        names: of a Moore machine's outputs, which then stand below the states' numbers.
+    Of a Moore machine `names` are those of its outputs, which stand below the states' numbers.
     """
     lines = [
         "digraph {",

@@ -119,7 +119,8 @@ class ModelAnswers:
         """For each length from 0, the answers to all strings in the order of the alphabet."""
         self.batches: list[tuple[TokenStrings, Bits]] = []
         """Longer strings that were asked together, and their answers; the test set's first."""
-        self.test = self._test_strings()
+        strings = tested_strings(model.problem).strings
+        self.test = strings.take(np.flatnonzero(strings.lengths <= self.longest))
         self.test_answers = self._ask(self.test)
         longer = np.flatnonzero(self.test.lengths > self.tried_length)
         self.batches.append((self.test.take(longer), self.test_answers[longer]))
@@ -245,11 +246,6 @@ class ModelAnswers:
                 strings.append(string)
         said = self._ask(TokenStrings.of_lists(self.model.num_letters, strings))
         self._single.update(zip(strings, said.tolist(), strict=True))
-
-    def _test_strings(self) -> TokenStrings:
-        """The distinct test strings that may be asked."""
-        strings = tested_strings(self.model.problem).strings
-        return strings.take(np.flatnonzero(strings.lengths <= self.longest))
 
     def _all_short(self) -> list[Bits]:
         empty = TokenStrings.of_lists(self.model.num_letters, [()])

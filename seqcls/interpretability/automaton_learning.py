@@ -100,8 +100,6 @@ def shortest_difference(one: Automaton, other: Automaton, *, empty: bool = True)
 
     Args:
         one: over the same letters as the other.
-        other: likewise.
-        empty: whether the empty string counts.
     """
     start = (one.start, other.start)
     reached: dict[tuple[int, int], Letters] = {start: ()}
@@ -155,8 +153,6 @@ def learn(
 
     Args:
         model: of a language over at most `MOST_LETTERS` tokens.
-        budget: what may be asked.
-        on_round: told of every hypothesis.
         stepped: whether a recurrent model is stepped from prefix to prefix; else it is asked about
             whole strings.
 

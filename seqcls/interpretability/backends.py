@@ -116,7 +116,6 @@ class Counts(Backend):
         return tuple(Part(0, kind, number) for kind in chosen for number in range(sizes[kind]))
 
     def outputs(self, ablation: Ablation) -> Float[np.ndarray, " string"]:
-        """Implements `Backend.outputs`."""
         return self.logits(self.tested.strings.counts, ablation)
 
     def logits(

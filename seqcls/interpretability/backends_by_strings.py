@@ -75,12 +75,10 @@ class Strings(Backend):
         return main if kinds or main else parts
 
     def loss(self, outputs: Float[np.ndarray, "string *output"]) -> float:
-        """Implements `Backend.loss`."""
         losses = self.model.problem.kind.losses(torch.from_numpy(outputs), self._encoded, "default")
         return float(losses.mean())
 
     def outputs(self, ablation: Ablation) -> Float[np.ndarray, "string *output"]:
-        """Implements `Backend.outputs`."""
         values = {
             part: self._means[part] if how == "mean" else 0.0 for part, how in ablation.items()
         }

@@ -97,9 +97,6 @@ def smallest_automaton(
     """The smallest automaton learned of a model that says what it says, and makes its errors.
 
     Args:
-        model: the model.
-        test: the test strings.
-        short: all short ones.
         agrees: the share of the strings of either on which they say the same.
         explains: the share of the errors of either.
     """
@@ -204,9 +201,6 @@ def separations(
     """One of all errors, or else at most one of each kind.
 
     Args:
-        task: whose features are tried.
-        test: the test strings.
-        short: all short strings.
         by_length: whether a bound of the length may be one. If it may not, and tells errors apart
             better than any feature, there is none: the features would stand for the length.
     """
@@ -311,10 +305,6 @@ class Dilution:
 
         Of several heads the one that moves the logit furthest. Nothing is diluted in strings that
         are no longer than those of the training, and in models without attention.
-
-        Args:
-            letters: a string that is misclassified.
-            label: what would be right.
         """
         if len(letters) <= self.longest_trained or form(self._plain, "attendable") is None:
             return None

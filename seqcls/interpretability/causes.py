@@ -6,7 +6,7 @@ common (`behaviours` below), as wrong outputs are, and by how they differ from t
 (`output_causes`).
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -113,7 +113,6 @@ def behaviours(
     """Which of some errors are diluted attention, and the behavioural groups of the others.
 
     Args:
-        model: the model.
         wrong: all test strings that it misclassifies.
         picked: those to attribute.
     """
@@ -132,7 +131,7 @@ def behaviours(
         causes |= _find_diluted(
             model, test, texts, [string for string in picked if string not in causes]
         )
-    elif unseen is None and not _all_hold(groups, places, picked):
+    elif unseen is None and not all(any(x[places[y]] for _, x in groups) for y in picked):
         groups += _another(model, test, short)
     for string in picked:
         place = places[string]
@@ -251,11 +250,6 @@ def _bounds(
         yield AttributedError("", name, None, separation.text), separation.beyond
 
 
-def _all_hold(groups: Sequence[_Group], places: Mapping[str, int], picked: Sequence[str]) -> bool:
-    """Whether every picked error belongs to some group."""
-    return all(any(holds[places[string]] for _, holds in groups) for string in picked)
-
-
 def _another(model: TrainedModel, test: TriedStrings, short: TriedStrings) -> Iterator[_Group]:
     """The errors that a small automaton, which says what the model says, makes too."""
     automaton = smallest_automaton(model, test, short, AGREES, EXPLAINS)
@@ -309,7 +303,6 @@ def attributions(
     """The causes of a sample of a model's errors.
 
     Args:
-        model: the model.
         wrong: all test strings that it misclassifies, the shortest first, each as often as it
             occurs in the test set.
         sample: how many of them to look at, spread evenly.

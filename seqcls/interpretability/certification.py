@@ -59,7 +59,6 @@ def errors_up_to(network: Network, max_length: int | None = None) -> Errors:
     logit is zero but for rounding.
 
     Args:
-        network: the model.
         max_length: the longest test string's if not given.
 
     Raises:
@@ -287,7 +286,6 @@ def certify(network: Network, *, least_length: int | None = None) -> Certificati
     """Proofs for every support, the smaller first.
 
     Args:
-        network: the model.
         least_length: of the strings that the proofs are about, where `CLS` is attended to; one more
             than the longest test string if not given.
 

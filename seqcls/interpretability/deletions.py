@@ -4,6 +4,7 @@ A deletion never makes a negative string positive. Where a required letter would
 false negative would become a true one; it is an error no longer, however the model answers.
 """
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
 
@@ -64,10 +65,13 @@ def minimal_string(network: Network, counts: Counts) -> MinimalString:
         check()
         letter = undecided.pop(0)
         least = int(not wrong and letter in required)
-        fewest = _fewest(network, left, letter, least, wrong) if left[letter] > least else None
-        if fewest is not None and fewest < left[letter]:
-            left[letter] = fewest
-            undecided = [x for x in order if x != letter]
+        if left[letter] > least:
+            # The least number of the letter with which the answer is still this one.
+            span = least, left[letter] + 1
+            fewest = int(_others(network, tuple(left), letter, *span, wrong)[0])
+            if fewest < left[letter]:
+                left[letter] = fewest
+                undecided = [x for x in order if x != letter]
     smallest = tuple(left)
     return MinimalString(
         network.tokenizer.text_of_counts(smallest), smallest, network.logit_of(smallest)
@@ -76,26 +80,26 @@ def minimal_string(network: Network, counts: Counts) -> MinimalString:
 
 def removals(network: Network, counts: Counts) -> tuple[Removal, ...]:
     """For each letter, the fewest copies to delete for another answer, where any number does."""
-    answer = network.logit_of(counts) > 0
-    changes = []
-    for letter, count in enumerate(counts):
-        if count:
-            others = _others(network, counts, letter, 0, count, not answer)
-            if len(others):
-                changes.append(_change(network, counts, letter, int(others[-1])))
-    return tuple(changes)
+    spans = [(0, count) for count in counts]
+    return tuple(_changes(network, counts, spans, nearest=-1))
 
 
 def additions(network: Network, counts: Counts) -> tuple[Removal, ...]:
     """For each letter that occurs, the fewest copies to add for another answer, up to a million."""
+    spans = [(count, MOST_ADDED if count else 0) for count in counts]
+    return tuple(_changes(network, counts, spans, nearest=0))
+
+
+def _changes(
+    network: Network, counts: Counts, spans: Sequence[tuple[int, int]], nearest: int
+) -> Iterator[Removal]:
+    """For each letter, the nearest of some numbers of it that are answered otherwise, if any is."""
     answer = network.logit_of(counts) > 0
-    changes = []
-    for letter, count in enumerate(counts):
-        if 0 < count < MOST_ADDED:
-            others = _others(network, counts, letter, count, MOST_ADDED, not answer)
-            if len(others):
-                changes.append(_change(network, counts, letter, int(others[0])))
-    return tuple(changes)
+    for letter, (first, last) in enumerate(spans):
+        if first < last and len(
+            others := _others(network, counts, letter, first, last, not answer)
+        ):
+            yield _change(network, counts, letter, int(others[nearest]))
 
 
 def without_part(network: Network, counts: Counts) -> tuple[int, ...]:
@@ -107,11 +111,6 @@ def without_part(network: Network, counts: Counts) -> tuple[int, ...]:
         if count and deletable and _indifferent(network, counts, [*indifferent, letter]):
             indifferent.append(letter)
     return tuple(indifferent)
-
-
-def _fewest(network: Network, counts: list[int], letter: int, least: int, wrong: bool) -> int:
-    """The least number of a letter with which the answer is still this one."""
-    return int(_others(network, tuple(counts), letter, least, counts[letter] + 1, wrong)[0])
 
 
 def _others(

@@ -53,13 +53,7 @@ def strings_of_length(num_letters: int, length: int) -> Iterator[TokenStrings]:
 
 
 def all_strings(num_letters: int, max_length: int, *, empty: bool) -> Iterator[TokenStrings]:
-    """All strings up to a length, the shortest first, those of one length at a time.
-
-    Args:
-        num_letters: the size of the alphabet.
-        max_length: tokens of the longest.
-        empty: whether the empty string is one of them.
-    """
+    """All strings up to a length, the shortest first, those of one length at a time."""
     for length in range(0 if empty else 1, max_length + 1):
         yield from strings_of_length(num_letters, length)
 
@@ -77,8 +71,6 @@ def inputs_up_to(
     """All inputs of a task up to the greatest length at which there are not too many.
 
     Args:
-        problem: what models are trained for.
-        longest: tokens of the longest.
         max_strings: strings that are held against the task at most, inputs or not.
         max_inputs: inputs at most; those of a length all or not at all.
 
@@ -112,7 +104,6 @@ def all_inputs(problem: Problem, limit: int = MAX_STRINGS) -> tuple[int, Iterato
     """All inputs of a task of which it is known what is right; of a file those in it.
 
     Args:
-        problem: what models are trained for.
         limit: strings that are held against the task at most; lengths are tried as a whole.
 
     Returns:
@@ -183,7 +174,6 @@ def multisets_of(
     """The multisets that stand for all strings of a problem's language, up to a length.
 
     Args:
-        problem: of a language in which letter counts decide.
         max_length: the longest test string's if not given.
     """
     length = problem.test.lengths[-1] if max_length is None else max_length
@@ -231,12 +221,7 @@ def sampled_strings(problem: Problem, sample: int) -> DistinctStrings:
 
 
 def ask_tested(model: TrainedModel, wrong: Sequence[str]) -> tuple[TriedStrings, list[str]]:
-    """The strings that the model was tested on, and their texts.
-
-    Args:
-        model: the model.
-        wrong: all of them that it misclassifies.
-    """
+    """The strings that the model was tested on, and their texts."""
     test, failing = tested_strings(model.problem), set(wrong)
     fails = np.array([text in failing for text in test.texts], dtype=bool)
     return TriedStrings(test.strings, test.occurrences, test.labels, fails), test.texts
@@ -254,7 +239,6 @@ def shortest_short_error(model: TrainedModel, *tried: TriedStrings) -> Letters |
     """The shortest misclassified string that is no longer than those of the training, if any is.
 
     Args:
-        model: the model.
         tried: where to look besides the strings of the training's first epoch.
     """
     sampler = model.problem.train

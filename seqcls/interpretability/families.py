@@ -175,8 +175,6 @@ def _neighbors(
     """Two values between which there is a change, found by halving, as far as anything tells.
 
     Args:
-        before: a value before the change.
-        after: one after it.
         has_changed: which side of it a value is on; None where that is not known.
     """
     while after - before > 1:

@@ -155,8 +155,7 @@ class Curve:
     logits: Float[np.ndarray, " string"]
     changes: tuple[Change, ...]
     """Changes of the answer, in order, each exact. By letter counts all up to `MAX_COUNT`; else
-    there may
-    be more between the values that were tried."""
+    there may be more between the values that were tried."""
     limit: float | None
     """The logit as n grows without end, by letter counts; None where strings were run."""
 
@@ -311,7 +310,9 @@ def output_family_text(written: OutputFamily) -> tuple[str, ...]:
     if len(wrong) == len(tried):
         said.append("Every output is wrong.")
     else:
-        said.append(f"Wrong outputs: {len(wrong)}, the first with {_counts(written, wrong[0])}.")
+        pairs = zip(written.family.names, wrong[0].values, strict=True)
+        first = " and ".join(f"{name} = {value:,}" for name, value in pairs)
+        said.append(f"Wrong outputs: {len(wrong)}, the first with {first}.")
     if len(written.family.names) == 1:
         said += [_change(names, *change) for change in written.changes]
         return tuple(said)
@@ -325,11 +326,6 @@ def _left_out(written: OutputFamily) -> str:
     if written.no_places:
         left.append(f"{written.no_places} inputs that the model has no places for")
     return f", without {' and '.join(left)}" if left else ""
-
-
-def _counts(written: OutputFamily, one: FamilyOutput) -> str:
-    pairs = zip(written.family.names, one.values, strict=True)
-    return " and ".join(f"{name} = {value:,}" for name, value in pairs)
 
 
 def _change(name: str, one: FamilyOutput, other: FamilyOutput) -> str:

@@ -318,7 +318,7 @@ def _distance(x: Float[np.ndarray, " head_size"], y: Float[np.ndarray, " head_si
 # What makes a model fail, summed up over its errors.
 
 MOST_ERRORS = 300
-"""Errors that are looked at, which takes a fraction of a second; of more, evenly picked ones."""
+"""Errors that are looked at, which takes a fraction of a second: some of them if there are more."""
 
 
 @dataclass(frozen=True)
@@ -345,7 +345,6 @@ def causes(network: Network, strings: Sequence[str]) -> Causes:
     """Why a model fails.
 
     Args:
-        network: the model.
         strings: its misclassified strings, the shortest first.
     """
     picked = [strings[place] for place in spread_evenly(len(strings), MOST_ERRORS)]

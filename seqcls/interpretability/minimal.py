@@ -90,7 +90,9 @@ def delta_debug(string: Letters, fail: Fail) -> Letters:
     """A part of a failing string that fails, while with any single token less it does not."""
     parts = 2
     while string:
-        pieces = _pieces(string, min(parts, len(string)))
+        number = min(parts, len(string))
+        ends = [len(string) * part // number for part in range(number + 1)]
+        pieces = [string[start:end] for start, end in pairwise(ends)]
         part = _first(fail, [piece for piece in pieces if len(piece) < len(string)])
         if part is not None:
             string, parts = part, 2
@@ -111,7 +113,6 @@ def shortest_failing(model: TrainedModel, limit: int = MAX_STRINGS) -> Shortest:
     Where what is right is known of some strings alone, as of those of a file, these are tried.
 
     Args:
-        model: the model.
         limit: strings that are tried at most; lengths are tried as a whole or not at all.
     """
     longest, inputs = all_inputs(model.problem, limit)
@@ -131,11 +132,6 @@ def shortest_failing(model: TrainedModel, limit: int = MAX_STRINGS) -> Shortest:
             failing.extend(strings.letters[wrong, :tokens])
     shown = tuple(model.answer(tuple(row.tolist())) for row in failing[:MAX_SHOWN])
     return Shortest(shown, len(failing), length, longest, tried)
-
-
-def _pieces(string: Letters, parts: int) -> list[Letters]:
-    ends = [len(string) * part // parts for part in range(parts + 1)]
-    return [string[start:end] for start, end in pairwise(ends)]
 
 
 def _without_each(pieces: Sequence[Letters]) -> Iterator[Letters]:
@@ -202,8 +198,6 @@ def nearest_right(
     is known of some strings alone, as of those of a file, only these are tried.
 
     Args:
-        model: the model.
-        letters: the string to start from.
         other_answer: only a string that the model answers otherwise than this one. Without it
             the nearest may have the same answer, where the edit changes what is right.
         prefer_other_answer: of strings as many edits away rather one that the model answers
@@ -213,7 +207,6 @@ def nearest_right(
         known: only strings whose label or target is known. Of a file, any other will do without it:
             nobody knows that it is answered wrongly.
         max_edits: 1 or 2.
-        max_tried: after so many strings the search is given up.
     """
     start = tuple(letters)
     was = model.ask_all([start]).predicted[0]
@@ -222,10 +215,10 @@ def nearest_right(
     among = model.problem.known_strings if known else None
     # Of a file, what is known is among its strings; any other is an input all the same.
     any_input = model.problem.known_strings is not None
-    all_rings = _rings(start, model.num_letters, same_length)
-    if among is not None:
-        all_rings = _rings_among(among, start, same_length)
-    rings = islice(all_rings, max_edits)
+    given = (start, model.num_letters, same_length)
+    # Those one edit away, then those two edits away, none of them twice.
+    near = (ring(*given) for ring in (edits_of, _twice))
+    rings = islice(near if among is None else _rings_among(among, start, same_length), max_edits)
     for edits, candidates in enumerate(rings, start=1):
         wanted = (x for x in candidates if len(x) >= least and (any_input or model.is_input(x)))
         second: Letters | None = None
@@ -270,12 +263,6 @@ def edits_of(string: Letters, num_letters: int, same_length: bool = False) -> It
         if place == 0 or letter != string[place - 1]
     )
     return chain(replaced, deleted, inserted)
-
-
-def _rings(string: Letters, num_letters: int, same_length: bool) -> Iterator[Iterator[Letters]]:
-    """The strings one edit away, then those two edits away, none of them twice."""
-    yield edits_of(string, num_letters, same_length)
-    yield _twice(string, num_letters, same_length)
 
 
 def _rings_among(

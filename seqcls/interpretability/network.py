@@ -52,7 +52,6 @@ def obstacle(problem: Problem, needs: Needs = "required letters") -> str | None:
     """Why an analysis by letter counts would say what is not so of a model; None where it holds.
 
     Args:
-        problem: what the model was trained for.
         needs: what the analysis rests on.
     """
     network = problem.network

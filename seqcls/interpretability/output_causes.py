@@ -28,7 +28,6 @@ from seqcls.interpretability.mechanisms import (
 from seqcls.interpretability.trained_model import TrainedModel
 from seqcls.interpretability.wording import EMPTY
 from seqcls.kinds.transduction import OutputAnswers, target_lengths
-from seqcls.results import ErrorKind
 from seqcls.strings.token_strings import TokenStrings
 
 # What holds of a model's own wrong outputs, whatever it was trained on.
@@ -163,7 +162,6 @@ def output_behaviours(
     """The causes of some wrong outputs.
 
     Args:
-        model: a model of a transduction, or one that answers at every place.
         wrong: all test inputs whose outputs are wrong.
         picked: those to attribute.
     """
@@ -186,7 +184,9 @@ def output_behaviours(
     for number, (row, kind, place) in enumerate(each):
         string, of_it = strings[row], [x for x in held if x.holds[number]]
         if of_it:
-            said = "; ".join([*(x.text for x in of_it), _as_a_clause(kind)])
+            clause = "" if at_places else "the output "
+            clause += {"wrong token": "has a wrong token"}.get(kind, kind)
+            said = "; ".join([*(x.text for x in of_it), clause])
             causes[string] = AttributedError(string, of_it[0].mechanism, None, said)
         else:
             side = "after" if place >= longest else "within"
@@ -197,12 +197,6 @@ def output_behaviours(
                 said = f"{answer} for {right}, {side} the {longest} places of training"
             causes[string] = AttributedError(string, kind, None, said)
     return tuple(causes[string] for string in picked)
-
-
-def _as_a_clause(kind: ErrorKind) -> str:
-    if kind in ("too much", "too little", "wrong answer"):
-        return f"the first wrong answer is {kind if kind[:3] == 'too' else 'another'}"
-    return f"the output {'has a wrong token' if kind == 'wrong token' else kind}"
 
 
 def _with_test(

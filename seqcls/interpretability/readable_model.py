@@ -79,10 +79,8 @@ def log_probabilities(
     """The log-probability of one output, teacher forced, by what the head gives.
 
     Args:
-        model: whose head it is.
         outputs: at every place of strings that are read with this output.
         start: the place of `SEP`.
-        of: the output.
     """
     ids = torch.tensor(token_ids(model, of))
     scores = outputs[:, start : start + len(ids)].log_softmax(dim=-1)
@@ -148,8 +146,6 @@ def ids_of(
     """The token ids that the model reads of strings, padded, of shape (string, position).
 
     Args:
-        model: the model.
-        strings: by their letters.
         outputs: of a model that writes, what it reads after each; what it writes if none are given.
     """
     batch = TokenStrings.of_lists(model.num_letters, strings)

@@ -8,7 +8,15 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, get_args
 
-from seqcls.config import ANY_SAMPLER, AS_TRAINED, COUPLED, PARTS, RunConfig, default_fields
+from seqcls.config import (
+    ANY_SAMPLER,
+    AS_TRAINED,
+    COUPLED,
+    PARTS,
+    NetworkConfig,
+    RunConfig,
+    default_fields,
+)
 from seqcls.fields import fields_unread
 from seqcls.interpretability.mechanisms import (
     ANOTHER,
@@ -25,6 +33,7 @@ from seqcls.problem import Problem, configuration, obstacle_of
 from seqcls.results import ErrorKind
 from seqcls.sampling.balanced import BalancedStrings
 from seqcls.tasks.rearranging import Copy
+from seqcls.theory.predictions import theory_of
 
 # One change of a configuration that may help, and the values that such changes have.
 
@@ -198,7 +207,6 @@ def suggestions(problem: Problem, mechanisms: Sequence[str]) -> tuple[Suggestion
     """What may help models against these mechanisms, each change named once.
 
     Args:
-        problem: what the models were trained for.
         mechanisms: the most frequent first.
     """
     named: dict[tuple[str, Any], Suggestion] = {}
@@ -232,9 +240,22 @@ def _suggest(problem: Problem, mechanism: str, remedy: Remedy) -> Iterator[Sugge
     if value is None or value == before or remedy.field in fields_unread(config):
         return
     others = remedy.others(problem)
-    if obstacle_of({**named_fields(config), remedy.field: value, **others}) is not None:
+    changed = {**named_fields(config), remedy.field: value, **others}
+    if obstacle_of(changed) is not None or _is_in_vain(changed, remedy.field, mechanism):
         return
     yield Suggestion(mechanism, remedy.field, before, value, remedy.reason, remedy.source, others)
+
+
+def _is_in_vain(changed: Mapping[str, Any], field: str, mechanism: str) -> bool:
+    """Whether theory says that no such network recognizes the language.
+
+    What it says of every length does not keep a network from the trained ones, nor other training
+    from pushing errors back; what it says without a condition holds of short strings, too.
+    """
+    said = theory_of(changed).first
+    if said.verdict != "cannot" or not said.condition:
+        return said.verdict == "cannot"
+    return mechanism != NOT_LEARNED and field in NetworkConfig.model_fields
 
 
 def _double(field: str) -> Value:
@@ -463,7 +484,7 @@ REMEDIES = (
         "Chiang & Cholak 2022, Overcoming a Theoretical Limitation of Self-Attention",
     ),
     Remedy(
-        _BLIND,
+        _BLIND | {NOT_LEARNED},
         "positions",
         _where_order_decides(always("alibi")),
         "This model sees how often tokens occur, not where; the language asks where.",

@@ -101,10 +101,7 @@ def rules(
     """Every rule in words, with what it says of any strings; the simplest first.
 
     Args:
-        alphabet: the tokens.
-        strings: what the rules are tried on.
         predicted: the model's answers, by which bounds are chosen.
-        times: how often each string counts.
     """
     yield "always positive", lambda strings: np.ones(len(strings), dtype=bool)
     yield "always negative", lambda strings: np.zeros(len(strings), dtype=bool)

@@ -1,11 +1,10 @@
 """Families, proofs, explanations and what was not learned in plain sentences."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from string import ascii_lowercase
 
 from seqcls.interpretability.certification import Certification, ShareInterval, SupportProof
-from seqcls.interpretability.deletions import Removal
 from seqcls.interpretability.explanations import Explanation, HeadReading
 from seqcls.interpretability.families import MAX_COUNT
 from seqcls.interpretability.family import Change, Curve, FamilyMap
@@ -196,9 +195,16 @@ MOST_LETTERS = 4
 """Letters of each head that are; all are in the data."""
 
 
-def explanation_text(explanation: Explanation) -> tuple[str, ...]:
-    """What was found, most important first."""
-    said = [_answer(explanation)]
+def explanation_text(
+    explanation: Explanation, display: Callable[[str], str] = str
+) -> tuple[str, ...]:
+    """What was found, most important first.
+
+    Args:
+        explanation: of a string.
+        display: how the tokenizer shows strings.
+    """
+    said = [_answer(explanation, display(explanation.string) or "The empty string")]
     if explanation.mechanism is not None and any(explanation.counts):
         said.append(_mechanism(explanation, explanation.mechanism))
     said += [_head(explanation, head) for head in _relevant(explanation)]
@@ -207,19 +213,17 @@ def explanation_text(explanation: Explanation) -> tuple[str, ...]:
     said += _no_part(explanation)
     if explanation.smallest is not None and explanation.smallest.string != explanation.string:
         said.append(
-            f"The smallest part that still fails is {_name_string(explanation.smallest.string)} "
-            "(logit "
+            f"The smallest part that still fails is {display(explanation.smallest.string)} (logit "
             f"{number(explanation.smallest.logit)}): with fewer of any one letter it is right."
         )
     return tuple(said)
 
 
-def _answer(explanation: Explanation) -> str:
+def _answer(explanation: Explanation, string: str) -> str:
     is_, said = sign(explanation.label), sign(explanation.logit > 0)
     numbers = f"(logit {number(explanation.logit)}, probability {explanation.probability:.3g})"
     if explanation.error is None:
-        return f"{_name_string(explanation.string)} is {is_}, and the model agrees {numbers}."
-    string = _name_string(explanation.string)
+        return f"{string} is {is_}, and the model agrees {numbers}."
     return f"{string} is {is_}, but the model predicts {said} {numbers}: a {explanation.error}."
 
 
@@ -238,7 +242,8 @@ def _mechanism(explanation: Explanation, mechanism: Mechanism) -> str:
 
 def _what(explanation: Explanation, mechanism: Mechanism) -> str:
     if mechanism.name == "dilution":
-        weight = _weight(explanation.heads[mechanism.head or 0], mechanism.letter)
+        seen = explanation.heads[mechanism.head or 0].seen
+        weight = next(x.weight for x in seen if x.token_type == mechanism.letter)
         return (
             f"in head {mechanism.head}, {_some(explanation, mechanism.by)} "
             f"{_drown(explanation, mechanism.by)} {_some(explanation, mechanism.letter)}, "
@@ -310,17 +315,13 @@ def _near(explanation: Explanation) -> list[str]:
 def _flips(explanation: Explanation) -> list[str]:
     if not any(explanation.counts):
         return ["There is no letter to attend to: the answer is that of CLS alone."]
-    changes = [_change(x) for x in (*explanation.removals, *explanation.additions)]
+    changes = [
+        f"{_several(x.left, x.letter)} instead of {x.count:,} (logit {number(x.logit)})"
+        for x in (*explanation.removals, *explanation.additions)
+    ]
     if not changes:
         return ["No other number of any one letter that it has, up to a million, flips the answer."]
     return [f"The answer would flip with {'; or with '.join(changes)}; all else unchanged."]
-
-
-def _change(change: Removal) -> str:
-    return (
-        f"{_several(change.left, change.letter)} instead of {change.count:,} "
-        f"(logit {number(change.logit)})"
-    )
 
 
 def _no_part(explanation: Explanation) -> list[str]:
@@ -330,10 +331,6 @@ def _no_part(explanation: Explanation) -> list[str]:
     one = sum(_count(explanation, letter) for letter in explanation.no_part) == 1
     has, fewer = ("has", "without it") if one else ("have", "with fewer of them, or none,")
     return [f"{letters[0].upper()}{letters[1:]} {has} no part in it: {fewer} it is the same."]
-
-
-def _weight(head: HeadReading, letter: str | None) -> float:
-    return next(seen.weight for seen in head.seen if seen.token_type == letter)
 
 
 def _some(explanation: Explanation, token_type: str | None) -> str:
@@ -364,10 +361,6 @@ def _values(value: tuple[float, ...]) -> str:
     return numbers if len(value) == 1 else f"({numbers})"
 
 
-def _name_string(string: str) -> str:
-    return string or "The empty string"
-
-
 # How it shows that a model has not learned the lengths that it was trained on.
 
 STILL_FALLS = 0.98
@@ -382,7 +375,6 @@ def not_learned_text(
 
     Args:
         counts: strings of trained lengths, and which of them it gets wrong.
-        words: what its strings are called.
         train_losses: one for each epoch; none where they are not known.
         kept_epoch: counted from 1.
     """

@@ -127,8 +127,6 @@ def attention_patterns(
     """The attention weights of every block and head for one string.
 
     Args:
-        model: the model.
-        letters: the string.
         output: of a model that writes, what it reads after the string; what it writes if none is
             given.
         kind: where a decoder reads the output apart from the input, which of its two.
@@ -291,8 +289,6 @@ def check_length(model: TrainedModel, letters: Sequence[int], output: Output | N
     """Refuses a string whose states are too many to be looked at.
 
     Args:
-        model: the model.
-        letters: the string.
         output: what is read after it; of a model that writes what it writes, if none is given.
 
     Raises:

@@ -57,8 +57,6 @@ def output_tokens(
     """The tokens of an output in their order, `END` among them, in double precision.
 
     Args:
-        model: one that writes.
-        letters: the input.
         output: which output, teacher forced; what the model writes if none is given.
 
     Raises:
@@ -80,7 +78,6 @@ def tokens_of(
     """Reads `output_tokens` from what the head gives at each token that is written.
 
     Args:
-        model: whose outputs they are.
         said: the ids of the tokens.
         outputs: of the head, before each.
     """
@@ -253,7 +250,6 @@ def read_picture(model: TrainedModel, picture: Ink) -> Read:
     """Has a model read a picture, by the decoding of its configuration.
 
     Args:
-        model: one that reads pictures.
         picture: as large as those that it was trained on.
 
     Raises:

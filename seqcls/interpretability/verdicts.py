@@ -47,8 +47,7 @@ class OutputVerdict:
     max_length: int
     longest_tested: int
     """The longest length that the model is tested on; where `max_length` is less, there are too
-    many
-    longer inputs to try them all."""
+    many longer inputs to try them all."""
     by_length: tuple[OfLength, ...]
     """Counts for every length of which there are inputs."""
     shortest: tuple[Answer, ...]
@@ -117,7 +116,6 @@ def _count_errors(
     """What answers to all strings of a domain come to.
 
     Args:
-        problem: what is asked.
         parts: the answers, those to the shortest strings first.
         shown: as many wrong strings are given at least, where there are.
 
@@ -257,7 +255,6 @@ def output_verdict(
     That is at most the longest test length, or what the model has places for.
 
     Args:
-        model: one that writes.
         max_strings: strings that are held against the task at most, inputs or not.
         max_inputs: inputs that are tried at most; those of a length all or not at all.
     """

@@ -335,12 +335,10 @@ class Kind(ABC):
             task: one of this kind.
             fields: of the configuration.
         """
-        del fields
         return {"num_letters": len(task.alphabet), "num_outputs": self.num_outputs(task)}
 
     def reading(self, task: Task, examples: Examples) -> TokenStrings:
         """What models read of examples in training, a special token before or after left out."""
-        del task
         return examples.strings
 
     def lengths_read(self, examples: Examples) -> Int64[np.ndarray, " string"]:
@@ -353,12 +351,10 @@ class Kind(ABC):
 
     def longest_reading(self, task: Any, length: int) -> int:
         """Tokens that are read at most of a string of up to that length."""
-        del task
         return length
 
     def encoded(self, task: Task, examples: Examples, network: NetworkConfig) -> np.ndarray:
         """The targets as `losses` takes them, a row for each string."""
-        del task, network
         return examples.targets
 
     def units(self, targets: "Tensor") -> int:
@@ -389,7 +385,6 @@ class Kind(ABC):
 
     def probability(self, score: float) -> float:
         """How probable an answer is, by its score where no target is known; NaN where unknown."""
-        del score
         return math.nan
 
     @abstractmethod

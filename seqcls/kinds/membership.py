@@ -50,8 +50,6 @@ class OneAnswer(Kind):
         """The answers that outputs stand for; where no target is known, any is right.
 
         Args:
-            questions: the strings.
-            outputs: of the head, for all of them.
             places: tokens that the model has places for.
         """
         readable = questions.strings.lengths <= places
@@ -70,7 +68,6 @@ class OneAnswer(Kind):
         )
 
     def are_wrong(self, outputs: Outputs, targets: Targets) -> Bool[np.ndarray, " string"]:
-        """Implements `Kind.are_wrong`."""
         return np.asarray((self.answers(outputs) != targets) | are_unanswered(outputs))
 
     def are_right(self, outputs: "Tensor", targets: "Tensor") -> "Bool[Tensor, '*member string']":
@@ -100,7 +97,6 @@ class MembershipKind(OneAnswer):
 
     def num_outputs(self, task: Task) -> int:
         """Implements `Kind.num_outputs`: the logit."""
-        del task
         return 1
 
     def targets(self, task: Any, strings: TokenStrings) -> Bool[np.ndarray, " string"]:
@@ -112,7 +108,6 @@ class MembershipKind(OneAnswer):
         self, task: Task, examples: Examples, network: NetworkConfig
     ) -> Float[np.ndarray, " string"]:
         """Implements `Kind.encoded`: 0 and 1."""
-        del task
         return examples.labels.astype(network.precision)
 
     def losses(
@@ -137,7 +132,6 @@ class MembershipKind(OneAnswer):
 
     def margins(self, outputs: np.ndarray, targets: np.ndarray) -> Float[np.ndarray, " string"]:
         """Implements `Kind.margins`: the logit, whatever the label."""
-        del targets
         return outputs
 
     def probability(self, score: float) -> float:
@@ -150,7 +144,6 @@ class MembershipKind(OneAnswer):
         del task, answers
 
     def measures(self) -> tuple[Measure, ...]:
-        """Implements `Kind.measures`."""
         return (
             ACCURACY,
             Measure(
@@ -168,7 +161,6 @@ class MembershipKind(OneAnswer):
         )
 
     def error_columns(self) -> tuple[ErrorColumn, ...]:
-        """Implements `Kind.error_columns`."""
         return (
             ErrorColumn("label", "Label", "1: the string is in the language. 0: it is not."),
             ErrorColumn(

@@ -95,30 +95,22 @@ class PlacesKind(Kind):
     }
 
     def num_outputs(self, task: Any) -> int:
-        """Implements `Kind.num_outputs`, for every place: a logit for each bit."""
-        del task
         return 1
 
     def network(self, task: Task, fields: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Implements `Kind.network`."""
         return {**super().network(task, fields), "head": "places"}
 
     def encoded(
         self, task: Task, examples: Examples, network: NetworkConfig
     ) -> Int64[np.ndarray, "string place"]:
-        """Implements `Kind.encoded`."""
-        del task, network
         return examples.targets.astype(np.int64)
 
     def units(self, targets: "Tensor") -> int:
-        """Implements `Kind.units`: the places."""
         return int((targets != NO_ANSWER).sum())
 
     def losses(
         self, outputs: "Tensor", targets: "Tensor", train_loss: str
     ) -> "Float[Tensor, '*member string']":
-        """Implements `Kind.losses`: summed over the places the mean loss of a bit."""
-        del train_loss
         asked = targets != NO_ANSWER
         return per_string(self.place_losses(outputs, targets[asked]), asked)
 
@@ -144,33 +136,27 @@ class PlacesKind(Kind):
         return np.where(bits == 1, outputs, -outputs).min(axis=-1)
 
     def are_right(self, outputs: "Tensor", targets: "Tensor") -> "Bool[Tensor, '*member string']":
-        """Implements `Kind.are_right`; NaN is wrong."""
         import torch
 
         asked, given = targets != NO_ANSWER, outputs.detach().cpu().numpy()
         missed = self.said(given) != targets[asked].cpu().numpy()
         missed |= np.isnan(given).any(axis=-1)
-        return (
-            per_string(torch.from_numpy(missed.astype(np.float32)).to(targets.device), asked) == 0
-        )
+        wrong = torch.from_numpy(missed.astype(np.float32)).to(targets.device)
+        return per_string(wrong, asked) == 0
 
     def ask(self, models: TrainedModels, questions: Questions) -> Iterator[PlaceAnswers]:
-        """Implements `Kind.ask`: one model after another, since each says much."""
         for model in models.each():
             (outputs,) = model.outputs(questions.strings)
             yield self.judge(questions, outputs, models.places)
 
     def judge(
-        self, questions: Questions, outputs: Float[np.ndarray, "string place output"], places: float
+        self, questions: Questions, outputs: Float[np.ndarray, "string *output"], places: float
     ) -> PlaceAnswers:
-        """The answers that outputs stand for; where no target is known, any is right.
-
-        Args:
-            questions: the strings.
-            outputs: of the head, NaN after each string's end.
-            places: tokens that the model has places for.
-        """
+        """The answers that outputs stand for; where no target is known, any is right."""
         lengths = questions.strings.lengths
+        if outputs.ndim == 1:
+            # The model has places for none of them.
+            outputs = outputs[:, None, None]
         there = np.arange(outputs.shape[1]) <= lengths[:, None]
         readable, of_none = lengths <= places, np.isnan(outputs).any(axis=-1) & there
         unanswered = of_none.any(axis=1) & readable
@@ -179,9 +165,13 @@ class PlacesKind(Kind):
         targets = np.where(questions.has_target[:, None], targets, predicted)
         margins = self.place_margins(outputs, targets[:, : outputs.shape[1]])
         score = np.where(there, margins, np.inf).min(axis=1)
-        known = readable & ~unanswered
-        wrong = np.flatnonzero((known & (predicted != targets).any(axis=1)) | unanswered)
-        ends = (lengths + 1).tolist()
+        known, same = readable & ~unanswered, (predicted == targets).all(axis=1)
+        errors = {
+            row: WrongOutput(
+                *(x[row, : lengths[row] + 1].tolist() for x in (predicted, targets)), True
+            )
+            for row in np.flatnonzero((known & ~same) | unanswered).tolist()
+        }
         return PlaceAnswers(
             questions.strings,
             targets,
@@ -189,33 +179,24 @@ class PlacesKind(Kind):
             np.where(known, score, np.nan),
             known,
             unanswered,
-            known & (predicted == targets).all(axis=1),
-            {
-                row: WrongOutput(
-                    predicted[row, : ends[row]].tolist(), targets[row, : ends[row]].tolist(), True
-                )
-                for row in wrong.tolist()
-            },
+            known & same,
+            errors,
             self.of_bits,
         )
 
     def margins(self, outputs: Outputs, targets: Targets) -> Float[np.ndarray, " string"]:
-        """Implements `Kind.margins`: that of the place that is least sure."""
         asked = targets != NO_ANSWER
         starts = np.cumsum(asked.sum(axis=1)) - asked.sum(axis=1)
         of_places = self.place_margins(outputs, targets[asked].astype(np.int64))
         return np.asarray(np.minimum.reduceat(of_places, starts)) if len(starts) else of_places
 
     def are_wrong(self, outputs: Outputs, targets: Targets) -> Bool[np.ndarray, " string"]:
-        """Implements `Kind.are_wrong`."""
         import torch
 
-        return ~self.are_right(
-            torch.from_numpy(outputs), torch.from_numpy(targets.astype(np.int64))
-        ).numpy()
+        encoded = torch.from_numpy(targets.astype(np.int64))
+        return ~self.are_right(torch.from_numpy(outputs), encoded).numpy()
 
     def texts(self, task: Any, answers: np.ndarray) -> Sequence[str]:
-        """Implements `Kind.texts`: the answers one after another, in the notation of strings."""
         codes = np.unique(answers[answers != NO_ANSWER]).tolist()
         names = dict(sorted(self.names(task, codes).items()))
         tokenizer = Tokenizer(tuple(names.values()))
@@ -234,11 +215,9 @@ class PlacesKind(Kind):
 
     def names(self, task: AtEveryPlace, codes: Sequence[int]) -> Mapping[int, str]:
         """How answers are written, these and all that decide whether spaces stand between."""
-        del task, codes
         return {0: "0", 1: "1"}
 
     def measures(self) -> tuple[Measure, ...]:
-        """Implements `Kind.measures`."""
         return (
             Measure(
                 *("accuracy", "Accuracy"),
@@ -252,7 +231,6 @@ class PlacesKind(Kind):
         )
 
     def error_columns(self) -> tuple[ErrorColumn, ...]:
-        """Implements `Kind.error_columns`."""
         return (
             ErrorColumn(
                 "target", "Targets", "What is right at each place, before the string first."
@@ -278,16 +256,13 @@ class NextSymbolsKind(PlacesKind):
     every_string: ClassVar[bool] = False
 
     def num_outputs(self, task: AtEveryPlace) -> int:
-        """Implements `Kind.num_outputs`."""
         return task.end + 1
 
     def network(self, task: Any, fields: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Implements `Kind.network`."""
         special = {"num_letters": len(task.alphabet) + SPECIAL_LETTERS}
         return {**super().network(task, fields), **special}
 
     def names(self, task: AtEveryPlace, codes: Sequence[int]) -> Mapping[int, str]:
-        """Implements `PlacesKind.names`: the tokens of each set, with commas if they have names."""
         tokens = {CLS: "^", PAD: "_", task.end - 1: "|", task.end: "$"}
         if has_names(task.alphabet) or {*tokens.values(), NOTHING} & {*task.alphabet}:
             tokens = {CLS: "CLS", PAD: "PAD", task.end - 1: "SEP", task.end: "END"}
@@ -306,27 +281,21 @@ class StatesKind(PlacesKind):
     of_bits: ClassVar[bool] = False
 
     def num_outputs(self, task: Any) -> int:
-        """Implements `Kind.num_outputs`."""
         return len(task.automaton.table)
 
     def place_losses(self, outputs: "Tensor", wanted: "Tensor") -> "Float[Tensor, '*member token']":
-        """Implements `PlacesKind.place_losses`: the cross entropy."""
         chosen = wanted.expand(outputs.shape[:-1]).unsqueeze(-1)
         return -outputs.log_softmax(dim=-1).gather(-1, chosen).squeeze(-1)
 
     def said(self, outputs: np.ndarray) -> Int64[np.ndarray, "*string place"]:
-        """Implements `PlacesKind.said`: the state of the greatest output."""
         return np.asarray(outputs.argmax(axis=-1))
 
     def place_margins(
         self, outputs: np.ndarray, wanted: Int64[np.ndarray, "*string place"]
     ) -> Float[np.ndarray, "*string place"]:
-        """Implements `PlacesKind.place_margins`: over the greatest output of another state."""
         is_wanted = np.arange(outputs.shape[-1]) == wanted[..., None]
         others = np.where(is_wanted, -np.inf, outputs).max(axis=-1)
         return np.asarray(np.where(is_wanted, outputs, -np.inf).max(axis=-1) - others)
 
     def names(self, task: AtEveryPlace, codes: Sequence[int]) -> Mapping[int, str]:
-        """Implements `PlacesKind.names`: numbers."""
-        del codes
         return {state: str(state) for state in range(self.num_outputs(task))}

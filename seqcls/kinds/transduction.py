@@ -93,7 +93,6 @@ class TransductionKind(Kind):
         return FIRST_LETTER + len(task.alphabet) + SPECIAL_LETTERS
 
     def network(self, task: Task, fields: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Implements `Kind.network`."""
         return {
             "num_letters": len(task.alphabet) + SPECIAL_LETTERS,
             "num_outputs": self.num_outputs(task),
@@ -114,7 +113,6 @@ class TransductionKind(Kind):
         return TokenStrings(len(task.alphabet) + SPECIAL_LETTERS, lengths, letters)
 
     def longest_reading(self, task: Any, length: int) -> int:
-        """Implements `Kind.longest_reading`."""
         longest: int = task.longest_target(length)
         return length + 1 + longest
 
@@ -137,7 +135,6 @@ class TransductionKind(Kind):
         """Implements `Kind.losses`: each string's cross entropies, summed over the tokens
         predicted.
         """
-        del train_loss
         has_target = targets != NO_TARGET
         scores = outputs.log_softmax(dim=-1)
         chosen = targets[has_target].expand(scores.shape[:-1]).unsqueeze(-1)
@@ -207,7 +204,6 @@ class TransductionKind(Kind):
         return math.exp(score)
 
     def lengths_read(self, examples: Examples) -> Int64[np.ndarray, " string"]:
-        """Implements `Kind.lengths_read`."""
         return np.asarray(examples.strings.lengths + 1 + target_lengths(examples.targets))
 
     def prompt_length(self, length: int) -> int:
@@ -219,7 +215,6 @@ class TransductionKind(Kind):
         return output_texts(Tokenizer(task.alphabet), answers)
 
     def measures(self) -> tuple[Measure, ...]:
-        """Implements `Kind.measures`."""
         return (
             Measure(
                 "accuracy",
@@ -240,7 +235,6 @@ class TransductionKind(Kind):
         )
 
     def error_columns(self) -> tuple[ErrorColumn, ...]:
-        """Implements `Kind.error_columns`."""
         return (
             ErrorColumn("target", "Target", "The string that is right."),
             ErrorColumn("output", "Output", "The string that the model writes."),
@@ -394,12 +388,8 @@ def _answers(
     """What one model says of strings.
 
     Args:
-        questions: the strings.
         known: those that it is asked about whose targets are known.
-        scored: what teacher forcing says of them.
         wrong: those of them that are answered wrongly, in their order.
-        unknown: inputs whose targets nobody knows.
-        written: the outputs for them.
     """
     outputs = letter_rows([each.output for each in wrong.values()])
     others = letter_rows([_letters_of(output) for output in written])
@@ -453,7 +443,6 @@ def error_kind(output: Sequence[int], target: Sequence[int], *, ended: bool) -> 
     """The first of the kinds that holds of a wrong output.
 
     Args:
-        output: its tokens.
         target: other ones, or the same where `END` did not come.
         ended: whether `END` came; a loop is cut off.
     """

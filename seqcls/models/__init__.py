@@ -132,7 +132,6 @@ def _no_head(config: NetworkConfig, *, blind: str | None) -> str | None:
     """Why a head cannot be as it is said to be.
 
     Args:
-        config: the network.
         blind: by which setting `CLS` before a string reads nothing of it; None where it reads all.
     """
     if config.head != "string":
@@ -266,7 +265,6 @@ def check_network(config: NetworkConfig, longest: Mapping[str, int]) -> None:
     """Refuses a network that cannot be, or that cannot read what it must.
 
     Args:
-        config: the network, of an architecture and positions that there are.
         longest: tokens of the longest string of `train`, `validation` and `test`.
 
     Raises:

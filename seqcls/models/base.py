@@ -45,7 +45,6 @@ class Recorder:
 
     def step(self, name: str, position: int, state: Tensor) -> Tensor:
         """Passes on a state that the next position is computed from, of shape (string, hidden)."""
-        del name, position
         return state
 
     def aside(self, name: str, make: Callable[[], Tensor]) -> None:
@@ -85,7 +84,6 @@ class Classifier(nn.Module, ABC):
     @classmethod
     def obstacle(cls, config: NetworkConfig) -> str | None:
         """Why there is no such network, naming the setting; None where there is."""
-        del config
         return None
 
     @abstractmethod
@@ -116,7 +114,6 @@ class Classifier(nn.Module, ABC):
 
     def tokens_of(self, ids: Ids, state: str) -> Bool[Tensor, "string state_position"]:
         """Whether there is a token at each position of the recorded state of that name."""
-        del state
         return ids != PAD
 
     def attention(self) -> tuple[str, ...]:
@@ -179,7 +176,6 @@ class BodyAndHead(Classifier):
         return outputs.squeeze(-1) if self.config.head == "string" else outputs
 
     def run(self, ids: Ids, record: Recorder, places: Places | None) -> Outputs:
-        """Implements `Classifier.run`."""
         states = self.states(ids, record, places)
         if self.config.head != "string":
             return record("logits", self.head(states))

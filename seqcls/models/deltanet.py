@@ -78,7 +78,6 @@ class DeltaNetMixer(Mixer):
         return memory, self.convolution.none_kept(self._project(state))
 
     def step(self, state: State, kept: MixerMemory) -> tuple[State, MixerMemory]:
-        """Implements `Mixer.step`."""
         given, after = self._project(state), kept[1:]
         if self.convolution is not None:
             given, window = self.convolution.step(given, kept[1])
@@ -92,7 +91,6 @@ class DeltaNetMixer(Mixer):
         return output, (memory, *after)
 
     def units(self) -> tuple[str, ...]:
-        """Implements `Mixer.units`."""
         return ("eigenvalue",)
 
     def _project(self, states: Tensor) -> Tensor:

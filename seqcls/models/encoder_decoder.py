@@ -82,7 +82,6 @@ class DecoderBlock(Block):
         return normed
 
     def adding(self) -> tuple[Linear, ...]:
-        """Implements `Block.adding`."""
         return *super().adding(), self.cross_attention.output
 
 
@@ -128,7 +127,6 @@ class EncoderDecoder(TwoStreams):
         self.nowhere = Positions(config)
 
     def decode_states(self, streams: Streams, record: Recorder, places: Places | None) -> OfOutputs:
-        """Implements `TwoStreams.decode_states`."""
         encoded = self.encode(streams, record, places)
         crossing = self.crossing(streams, places)
         writing = self._attending(self.decoder, streams.outputs, streams, places)
@@ -139,7 +137,6 @@ class EncoderDecoder(TwoStreams):
         return states
 
     def begin(self, ids: Ids, most_tokens: int) -> tuple[Scores, Crossing]:
-        """Implements `Stepping.begin`."""
         kept, streams = self.activations(ids), split(self.config, ids)
         lengths = streams.written.sum(dim=1)
         own = cache_keys(self, kept, "decoder.blocks.{}.attention", most_tokens)
@@ -210,7 +207,6 @@ class EncoderDecoder(TwoStreams):
         return *encoder, *(f"decoder.blocks.{x}.{name}.weights" for x in blocks for name in names)
 
     def decoder_states(self) -> tuple[str, ...]:
-        """Implements `Classifier.decoder_states`."""
         norms_first = self.config.norm_placement == "pre"
         last = "after_feed_forward" if norms_first else "feed_forward_norm"
         return tuple(f"decoder.blocks.{x}.{last}" for x in range(self.config.num_blocks))
@@ -257,12 +253,9 @@ class ParagraphReader(EncoderDecoder):
     begin, step = EncoderDecoder.begin, EncoderDecoder.step
 
     def made_encoder(self, config: NetworkConfig) -> nn.Module:
-        """Implements `EncoderDecoder.made_encoder`."""
         return PictureEncoder(config)
 
     def encode(self, streams: Streams, record: Recorder, places: Places | None) -> Encoded:
-        """Implements `EncoderDecoder.encode`."""
-        del places
         memory: Hidden = self.encoder(streams.inputs, record.within("encoder"))
         return memory
 

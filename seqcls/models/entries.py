@@ -27,8 +27,7 @@ class Sizes:
 
 def recurrent(gates: int) -> Sizes:
     """The sizes of a recurrent network with so many gates. Parameters are those of four gates that
-    read input
-    and state, the most that there are.
+    read input and state, the most that there are.
     """
     return Sizes(
         parameters=lambda config: 8 * config.num_blocks * config.hidden_size**2,
@@ -110,8 +109,7 @@ def _mixing(
     weights: Callable[[NetworkConfig], float], kept: Callable[[NetworkConfig, float], float]
 ) -> Sizes:
     """The sizes of blocks with a memory: numbers of a mixer, and those that it keeps of a token for
-    the
-    gradients, in strings of so many tokens, each of which takes a few products.
+    the gradients, in strings of so many tokens, each of which takes a few products.
     """
     return Sizes(
         parameters=lambda config: int(

@@ -100,7 +100,6 @@ class MambaMixer(Mixer):
         yield _inverse_softplus_of_steps, self.step_size.bias
 
     def forward(self, states: Hidden, record: Recorder) -> Hidden:
-        """Implements `Mixer.forward`."""
         inner, gate = self.input(states).chunk(2, dim=2)
         inner = functional.silu(self.convolution(inner))
         decay, given, read, step = self._read(inner)
@@ -119,7 +118,6 @@ class MambaMixer(Mixer):
         return memory, self.convolution.none_kept(memory[:, :, 0])
 
     def step(self, state: State, kept: MixerMemory) -> tuple[State, MixerMemory]:
-        """Implements `Mixer.step`."""
         inner, gate = self.input(state).chunk(2, dim=1)
         inner, window = self.convolution.step(inner, kept[1])
         inner = functional.silu(inner)
@@ -138,7 +136,6 @@ class MambaMixer(Mixer):
         return {Site("unit", block, unit=unit): ("mixed_value",) for unit in range(self.width)}
 
     def units(self) -> tuple[str, ...]:
-        """Implements `Mixer.units`."""
         return "mixed_value", "step_size"
 
     def _read(self, inner: Tensor) -> _MambaInputs:

@@ -146,15 +146,12 @@ class Mixing(BodyAndHead):
 
     def states(self, ids: Ids, record: Recorder, places: Places | None) -> Hidden:
         """Implements `BodyAndHead.states`; places mean nothing here."""
-        del places
         states = record("embedding", self.dropout(self.embedding(ids)))
         for number, block in enumerate(self.blocks):
             states = block(states, record.within(f"blocks.{number}"))
         return states if self.final_norm is None else record("final_norm", self.final_norm(states))
 
     def begin(self, ids: Ids, most_tokens: int) -> tuple[Scores, list[MixerMemory]]:
-        """Implements `Stepping.begin`."""
-        del most_tokens
         embedded = self.embedding(ids[:, 0])
         nothing = [block.mixer.nothing(embedded) for block in self.blocks]
         return read_on(self.step, nothing, ids, ids != PAD)
@@ -162,7 +159,6 @@ class Mixing(BodyAndHead):
     def step(
         self, tokens: Int64[Tensor, " string"], kept: list[MixerMemory]
     ) -> tuple[Scores, list[MixerMemory]]:
-        """Implements `Stepping.step`."""
         states, after = self.embedding(tokens), list[MixerMemory]()
         for block, before in zip(self.blocks, kept, strict=True):
             states, now = block.step(states, before)
@@ -181,7 +177,6 @@ class Mixing(BodyAndHead):
         return parts
 
     def sites(self) -> Mapping[Site, tuple[str, ...]]:
-        """Implements `Classifier.sites`."""
         sites: dict[Site, tuple[str, ...]] = {Site("embedding"): ("embedding",)}
         for number, block in enumerate(self.blocks):
             inside = f"blocks.{number}."
@@ -240,7 +235,6 @@ class LinearAttentionMixer(Mixer):
         return memory, memory[..., 0]
 
     def step(self, state: State, kept: MixerMemory) -> tuple[State, MixerMemory]:
-        """Implements `Mixer.step`."""
         query, key, value = self._read(state)
         memory = kept[0] + value.unsqueeze(3) * key.unsqueeze(2)
         keys = kept[1] + key

@@ -107,7 +107,6 @@ def block_parts(
     """The parts of blocks: heads, feed-forwards, and units of these, block by block.
 
     Args:
-        config: of the network.
         side: `encoder` or `decoder`, where a model has both.
         attentions: the names of each block's, by what comes before the names of their heads.
     """

@@ -111,7 +111,6 @@ class RNNCell(Cell):
     """tanh(W x + U h)."""
 
     def step(self, given: Gates, state: State, cell: State) -> CellStep:
-        """Implements `Cell.step`."""
         return CellStep((given + self.from_state(state)).tanh(), cell, {})
 
     @staticmethod
@@ -126,7 +125,6 @@ class GRUCell(Cell):
     gates = ("reset_gate", "update_gate", "candidate")
 
     def step(self, given: Gates, state: State, cell: State) -> CellStep:
-        """Implements `Cell.step`."""
         reset, update, candidate = given.chunk(3, dim=1)
         own_reset, own_update, own_candidate = self.from_state(state).chunk(3, dim=1)
         reset, update = (reset + own_reset).sigmoid(), (update + own_update).sigmoid()
@@ -136,7 +134,6 @@ class GRUCell(Cell):
 
     @staticmethod
     def kernel(states: Tensor, start: Tensor, weights: list[Tensor], settings: Settings) -> Tensor:
-        """Computes all states as `RNNCell.kernel` does."""
         return torch.gru(states, start, weights, *settings)[0]
 
 
@@ -147,7 +144,6 @@ class LSTMCell(Cell):
     has_cell = True
 
     def step(self, given: Gates, state: State, cell: State) -> CellStep:
-        """Implements `Cell.step`."""
         gates = (given + self.from_state(state)).chunk(4, dim=1)
         take, keep, give = (gates[row].sigmoid() for row in (0, 1, 3))
         candidate = gates[2].tanh()
@@ -157,7 +153,6 @@ class LSTMCell(Cell):
 
     @staticmethod
     def kernel(states: Tensor, start: Tensor, weights: list[Tensor], settings: Settings) -> Tensor:
-        """Computes all states as `RNNCell.kernel` does."""
         return torch.lstm(states, (start, start), weights, *settings)[0]
 
 
@@ -184,7 +179,6 @@ class Recurrent(BodyAndHead):
 
     def states(self, ids: Ids, record: Recorder, places: Places | None) -> Hidden:
         """Implements `BodyAndHead.states`; places mean nothing here."""
-        del places
         states = record("embedding", self.dropout(self.embedding(ids)))
         for number, layer in enumerate(self.layers):
             states = self.dropout(layer(states, record.within(f"layers.{number}")))
@@ -196,8 +190,6 @@ class Recurrent(BodyAndHead):
         return Recurrence([zeros] * self.config.num_blocks, [zeros] * self.config.num_blocks)
 
     def begin(self, ids: Ids, most_tokens: int) -> tuple[Scores, Recurrence]:
-        """Implements `Stepping.begin`."""
-        del most_tokens
         kept = self.activations(ids)
         last = torch.arange(len(ids)), (ids != PAD).sum(dim=1) - 1
         layers = range(self.config.num_blocks)
@@ -208,7 +200,6 @@ class Recurrent(BodyAndHead):
         return kept["logits"][last], Recurrence(states, cells)
 
     def step(self, tokens: Int64[Tensor, " string"], kept: Recurrence) -> tuple[Scores, Recurrence]:
-        """Implements `Stepping.step`."""
         states, after = self.embedding(tokens), Recurrence([], [])
         for layer, state, cell in zip(self.layers, *kept, strict=True):
             step = layer.step(layer.from_input(states), state, cell)
@@ -249,7 +240,6 @@ class Recurrent(BodyAndHead):
         return layer_parts(self.config)
 
     def sites(self) -> Mapping[Site, tuple[str, ...]]:
-        """Implements `Classifier.sites`."""
         return layer_sites(self.config, self.cell)
 
     def units(self) -> tuple[Mapping[str, str], ...]:

@@ -90,7 +90,6 @@ class RecurrentAttention(TwoStreams):
 
     def decode_states(self, streams: Streams, record: Recorder, places: Places | None) -> OfOutputs:
         """Implements `TwoStreams.decode_states`; places mean nothing here."""
-        del places
         encoded, kept = self.encode(streams, record.within("encoder"))
         inside = record.within("decoder")
         embedded = inside("embedding", self.dropout(self.embedding(streams.outputs)))
@@ -133,8 +132,6 @@ class RecurrentAttention(TwoStreams):
         return Encoded(states, keys, is_read)
 
     def begin(self, ids: Ids, most_tokens: int) -> tuple[Scores, tuple[Encoded, Recurrence]]:
-        """Implements `Stepping.begin`."""
-        del most_tokens
         streams = split(self.config, ids)
         encoded, started = self.encode(streams, Recorder())
 
@@ -148,7 +145,6 @@ class RecurrentAttention(TwoStreams):
     def step(
         self, tokens: Int64[Tensor, " string"], kept: tuple[Encoded, Recurrence]
     ) -> tuple[Scores, tuple[Encoded, Recurrence]]:
-        """Implements `Stepping.step`."""
         encoded, before = kept
         state, _, after = self.decode(self.embedding(tokens), encoded, before)
         return self.head(state), (encoded, after)
@@ -191,7 +187,6 @@ class RecurrentAttention(TwoStreams):
         return read, weights, after
 
     def decoder_states(self) -> tuple[str, ...]:
-        """Implements `Classifier.decoder_states`."""
         return tuple(f"decoder.layers.{layer}.state" for layer in range(self.config.num_blocks))
 
     def attention(self) -> tuple[str, ...]:

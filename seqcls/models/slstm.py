@@ -65,12 +65,10 @@ class SLSTMMixer(Mixer):
         return record("output", output)
 
     def nothing(self, state: Float[Tensor, "string ..."]) -> MixerMemory:
-        """Implements `Mixer.nothing`."""
         zeros = state.new_zeros(len(state), self.size)
         return zeros, zeros, zeros, zeros - torch.inf
 
     def step(self, state: State, kept: MixerMemory) -> tuple[State, MixerMemory]:
-        """Implements `Mixer.step`."""
         after = self._step(self._gate_inputs(state), kept, self._weights()).kept
         output: Tensor = self.output(after[0])
         return output, after
@@ -85,7 +83,6 @@ class SLSTMMixer(Mixer):
         return {Site("layer", block): KEPT, **units}
 
     def units(self) -> tuple[str, ...]:
-        """Implements `Mixer.units`."""
         return *GATES, "cell", "normalizer"
 
     def _gate_inputs(self, states: Tensor) -> Tensor:

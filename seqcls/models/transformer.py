@@ -62,7 +62,6 @@ class Transformer(BodyAndHead):
         self.positions: Positions = POSITIONS[config.positions].load()(config)
 
     def states(self, ids: Ids, record: Recorder, places: Places | None) -> Hidden:
-        """Implements `BodyAndHead.states`."""
         if places is None:
             places = positions_of(self.config, ids)
         attending = attending_of(self.config, ids, self.positions, places)
@@ -75,7 +74,6 @@ class Transformer(BodyAndHead):
         return record("final_norm", self.final_norm(states))
 
     def begin(self, ids: Ids, most_tokens: int) -> "tuple[Scores, Cache]":
-        """Implements `Stepping.begin`."""
         kept, lengths, places = self.activations(ids), (ids != PAD).sum(dim=1), None
         if self.config.coupling:
             # A place depends on the input and on how many tokens are written, not on which.
@@ -86,7 +84,6 @@ class Transformer(BodyAndHead):
         return kept["logits"][torch.arange(len(ids)), lengths - 1], Cache(lengths, *own, places)
 
     def step(self, tokens: Int64[Tensor, " string"], kept: "Cache") -> "tuple[Scores, Cache]":
-        """Implements `Stepping.step`."""
         return step_through(self, self, tokens, kept)
 
     def shortest(self, batch: Batch) -> Outputs:
@@ -120,11 +117,9 @@ class Transformer(BodyAndHead):
         return super().head(self.dropout(read))
 
     def parts(self) -> Mapping[Part, str]:
-        """Implements `Classifier.parts`."""
         return block_parts(self.config)
 
     def sites(self) -> Mapping[Site, tuple[str, ...]]:
-        """Implements `Classifier.sites`."""
         return {Site("embedding"): ("embedding",), **block_sites(self.config)}
 
     def attendable(self, ids: Ids) -> Attendable:
@@ -138,7 +133,6 @@ class Transformer(BodyAndHead):
         return ResidualStream(self.blocks, last, self.final_norm, self.classifier)
 
     def attention(self) -> tuple[str, ...]:
-        """Implements `Classifier.attention`."""
         return tuple(f"blocks.{block}.attention.weights" for block in range(self.config.num_blocks))
 
 
@@ -199,10 +193,6 @@ def step_through(
     """Reads one token more of each string, at the cost of one, however many were before.
 
     Args:
-        model: its embedding and its head are asked.
-        body: the blocks.
-        tokens: one of each string.
-        kept: of the tokens before.
         crossed: the states after a block's attention to another stream, where there is one: of the
             block's number, itself, and the states before.
     """
@@ -261,10 +251,7 @@ def cache_keys(
     """Keys and values of every block, with room for so many more tokens.
 
     Args:
-        model: whose blocks they are.
-        kept: its recorded states.
         attention: the name of the attention in them, with `{}` for the block's number.
-        most_tokens: in tokens.
     """
     blocks = range(model.config.num_blocks)
     keys, values = (

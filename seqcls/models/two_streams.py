@@ -97,12 +97,10 @@ class TwoStreams(BodyAndHead):
         return streams.written if state.startswith("decoder.") else streams.inputs != PAD
 
     def states(self, ids: Ids, record: Recorder, places: Places | None) -> Hidden:
-        """Implements `BodyAndHead.states`."""
         streams = split(self.config, ids)
         return streams.spread(self.decode_states(streams, record, places))
 
     def run(self, ids: Ids, record: Recorder, places: Places | None) -> Outputs:
-        """Implements `Classifier.run`."""
         streams = split(self.config, ids)
         outputs = record("decoder.logits", self.head(self.decode_states(streams, record, places)))
         return record("logits", streams.spread(outputs))

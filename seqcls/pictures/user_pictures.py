@@ -31,7 +31,6 @@ def picture_of_png(content: bytes, shape: tuple[int, int]) -> Ink:
     """A PNG in gray, as large as it fits into the upper left of a page of paper.
 
     Args:
-        content: of the file.
         shape: rows and columns of the page.
 
     Raises:
@@ -62,9 +61,6 @@ def picture_of_text(text: str, shape: tuple[int, int], font: str, distortion: fl
 
     Args:
         text: lines with `/` between them.
-        shape: rows and columns of the page.
-        font: as the field of that name.
-        distortion: as the field of that name.
 
     Raises:
         ConfigError: a character has no glyph in the font.

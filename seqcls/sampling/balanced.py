@@ -313,7 +313,7 @@ class BalancedStrings(DrawnByLength):
             left = MAX_DRAWS * len(rows) + SPARE_DRAWS
             while len(rows) and left > 0:
                 size = min(2 * len(rows) + 16, MAX_CANDIDATES)
-                candidates = _CANDIDATES[way](self, rng, size)
+                candidates = self._of_way(rng, size, way)
                 left -= size
                 fits = candidates.lengths >= self.min_length
                 fits &= candidates.lengths <= self.max_length
@@ -346,18 +346,21 @@ class BalancedStrings(DrawnByLength):
         lengths = rng.choice(self._lengths[positive], size=size)
         return draw_many(self.task, rng, lengths, positive)
 
-    def _uniform(self, rng: np.random.Generator, size: int) -> TokenStrings:
-        return self._uniform_of(rng, rng.choice(self._lengths[False], size=size))[1]
-
     def _uniform_of(self, rng: np.random.Generator, lengths: Lengths) -> tuple[Rows, TokenStrings]:
         num_letters = len(self.task.alphabet)
         shape = (len(lengths), int(lengths.max(initial=0)))
         letters = rng.integers(num_letters, size=shape, dtype=np.uint8)
         return np.arange(len(lengths)), TokenStrings.of_letters(num_letters, letters, lengths)
 
-    def _draw_edited(self, rng: np.random.Generator, size: int) -> TokenStrings:
-        edits = _numbers_of_edits(rng, size)
-        return edit(rng, self._of_label(rng, size, positive=True), edits)
+    def _of_way(self, rng: np.random.Generator, size: int, way: int) -> TokenStrings:
+        """So many candidates at most, of the lengths that come."""
+        if way == _EDITED:
+            edits = _numbers_of_edits(rng, size)
+            return edit(rng, self._of_label(rng, size, positive=True), edits)
+        lengths = self._lengths[way == _NEAR]
+        if way == _BORDER:
+            lengths = self._paired_lengths(positive=False)
+        return _CANDIDATES_OF[way](self, rng, rng.choice(lengths, size=size))[1]
 
     def _edited_to(self, rng: np.random.Generator, lengths: Lengths) -> tuple[Rows, TokenStrings]:
         """Edited strings of these lengths, where a string of the length before is positive."""
@@ -369,18 +372,11 @@ class BalancedStrings(DrawnByLength):
         positive = draw_many(self.task, rng, before[there], positive=True)
         return np.flatnonzero(there), edit(rng, positive, edits[there], kinds[there[row]])
 
-    def _near(self, rng: np.random.Generator, size: int) -> TokenStrings:
-        return near.change(rng, self.task, self._of_label(rng, size, positive=True))[1]
-
     def _near_of(self, rng: np.random.Generator, lengths: Lengths) -> tuple[Rows, TokenStrings]:
         there = np.flatnonzero(np.isin(lengths, self._lengths[True]))
         positive = draw_many(self.task, rng, lengths[there], positive=True)
         rows, changed = near.change(rng, self.task, positive)
         return there[rows], changed
-
-    def _border(self, rng: np.random.Generator, size: int) -> TokenStrings:
-        lengths = rng.choice(self._paired_lengths(positive=False), size=size)
-        return self._border_of(rng, lengths)[1]
 
     def _border_of(self, rng: np.random.Generator, lengths: Lengths) -> tuple[Rows, TokenStrings]:
         there = np.flatnonzero(np.isin(lengths, self._paired_lengths(positive=False)))
@@ -394,12 +390,6 @@ _TRIED = {_UNIFORM: (_UNIFORM,), _EDITED: (_EDITED,), _NEAR: (_NEAR, _EDITED), _
 """Ways in which a negative string is tried to be drawn, one after another. There may be too few
 near ones: of a single token, say."""
 
-_CANDIDATES = {
-    _UNIFORM: BalancedStrings._uniform,
-    _EDITED: BalancedStrings._draw_edited,
-    _NEAR: BalancedStrings._near,
-    _BORDER: BalancedStrings._border,
-}
 _CANDIDATES_OF = {
     _UNIFORM: BalancedStrings._uniform_of,
     _EDITED: BalancedStrings._edited_to,

@@ -8,19 +8,24 @@ more, several tokens may be it: either `a` of `aab`, beside `ab`. It is the firs
 that each pair counts once.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
-from jaxtyping import Float64, Int32, Int64, UInt8
+from jaxtyping import Int64, UInt8
 
 from seqcls.cache import MEMORY
 from seqcls.cancellation import check
 from seqcls.errors import ConfigError
 from seqcls.strings.token_strings import NO_LETTER
-from seqcls.tasks.automaton import MAX_CELLS, NOTHING, Automaton, language_automaton
+from seqcls.tasks.automaton import (
+    MAX_CELLS,
+    Automaton,
+    Numbers,
+    choose,
+    language_automaton,
+    zeros,
+)
 from seqcls.tasks.base import LanguageTask
 
 REPLACED, LONGER, SHORTER = range(3)
@@ -30,71 +35,18 @@ less."""
 GROWTH = np.array([0, -1, 1])
 """By how many tokens the second string is longer."""
 
-BAND = 900
-"""Numbers whose exponents are within so many are added up as floats: none of them underflows."""
-
 BLOCK = 2**15
 """Pairs of states that are looked at together: few enough for a processor's cache."""
-
-
-@dataclass(frozen=True, eq=False)
-class _Numbers:
-    """Numbers of strings, which exceed what a float holds."""
-
-    mantissas: Float64[np.ndarray, "*cell"]
-    exponents: Int32[np.ndarray, "*cell"]
-    """Exponents of two; `NOTHING` where a number is zero."""
-
-    @classmethod
-    def of_floats(cls, floats: np.ndarray, scale: int = 0) -> "_Numbers":
-        mantissas, exponents = np.frexp(floats)
-        return cls(mantissas, np.where(floats > 0, exponents + scale, NOTHING).astype(np.int32))
-
-    def __getitem__(self, index: Any) -> "_Numbers":
-        return _Numbers(self.mantissas[index], self.exponents[index])
-
-    def __setitem__(self, index: Any, numbers: "_Numbers") -> None:
-        self.mantissas[index], self.exponents[index] = numbers.mantissas, numbers.exponents
-
-    def __add__(self, other: "_Numbers") -> "_Numbers":
-        top = np.maximum(self.exponents, other.exponents)
-        sums = [np.ldexp(x.mantissas, x.exponents - top) for x in (self, other)]
-        added = _Numbers.of_floats(sums[0] + sums[1])
-        return _Numbers(added.mantissas, np.maximum(added.exponents + top, NOTHING))
-
-    def sums(self, add: Callable[[np.ndarray], np.ndarray]) -> "_Numbers":
-        """What a function makes of them that adds up some of the floats that it is given."""
-        there = self.exponents[self.mantissas > 0]
-        scales = range(int(there.max()), int(there.min()) - 1, -BAND) if len(there) else range(1)
-        parts = []
-        for scale in scales:
-            fits = (self.exponents <= scale) & (self.exponents > scale - BAND)
-            shares = np.ldexp(self.mantissas * fits, np.where(fits, self.exponents - scale, 0))
-            parts.append(_Numbers.of_floats(add(shares), scale))
-        return sum(parts[1:], start=parts[0])
-
-    def choose(self, rng: np.random.Generator) -> Int64[np.ndarray, " row"]:
-        """A column of each row, with a probability proportional to its number."""
-        exponents = np.where(self.mantissas > 0, self.exponents, NOTHING)
-        top = exponents.max(axis=1, keepdims=True)
-        sums = np.cumsum(np.ldexp(self.mantissas, exponents - top), axis=1)
-        # A product that was rounded up to the whole sum would be past the last column.
-        chosen = np.minimum(rng.random(len(sums)) * sums[:, -1], np.nextafter(sums[:, -1], 0))
-        return np.asarray((sums <= chosen[:, None]).sum(axis=1))
-
-
-def _zeros(*shape: int) -> _Numbers:
-    return _Numbers(np.zeros(shape), np.full(shape, NOTHING, dtype=np.int32))
 
 
 class _Tables(NamedTuple):
     """How many pairs there are, by row: one more than the tokens of the first string to come."""
 
-    before: _Numbers
+    before: Numbers
     """Before the change: (row, change, state, kind of the letter before)."""
-    replaced: _Numbers
+    replaced: Numbers
     """With the next token, of a kind, replaced: (row, state, kind)."""
-    after: _Numbers
+    after: Numbers
     """After the change: (row, state of the first string, state of the second)."""
 
 
@@ -133,7 +85,6 @@ class BorderPairs:
         """The letters of uniform pairs; after each string's end stands `NO_LETTER`.
 
         Args:
-            rng: draws.
             lengths: tokens of the first strings; there is a pair of each.
             partners: how many tokens the second strings may have.
 
@@ -145,7 +96,8 @@ class BorderPairs:
         tables = self._up_to(max(longest, partners.stop - 1))
         allowed = np.isin(lengths[:, None] + GROWTH, partners)
         numbers = tables.before[lengths + 1, :, self._automaton.start, -1]
-        changes = _Numbers(numbers.mantissas * allowed, numbers.exponents).choose(rng)
+        allowed_ones = Numbers(numbers.mantissas * allowed, numbers.exponents)
+        changes = choose(rng, allowed_ones.running_sums())
         letters = np.full((2, len(lengths), longest + 1), NO_LETTER, dtype=np.uint8)
         written = np.zeros((2, len(lengths)), dtype=np.int64)
         states = np.full((2, len(lengths)), self._automaton.start)
@@ -170,10 +122,10 @@ class BorderPairs:
                     run = np.flatnonzero(written[0, rows])
                     last = letters[0, rows[run], written[0, rows[run]] - 1]
                     here.mantissas[run, last] = 0
-                ways = _zeros(len(rows), 2 * num_letters)
+                ways = zeros(len(rows), 2 * num_letters)
                 ways[:, :num_letters] = tables.before[row - 1, change, to, self._kind]
                 ways[:, num_letters:] = here
-                chosen = ways.choose(rng)
+                chosen = choose(rng, ways.running_sums())
                 same = chosen < num_letters
                 write(rows[same], chosen[same], 0, 1)
                 rows, chosen, to = rows[~same], chosen[~same] - num_letters, to[~same]
@@ -182,17 +134,17 @@ class BorderPairs:
                 if change == REPLACED:
                     # The same letter is no other: of a state with itself there are no pairs.
                     others = tables.after[row - 1, states[0, rows, None], to]
-                    write(rows, others.choose(rng), 1)
+                    write(rows, choose(rng, others.running_sums()), 1)
             # A token that only the second string has stands beside one that both have.
             rows = np.flatnonzero(changed & (lengths - written[0] == row - 1))
             if row > 1:
                 ways = tables.after[row - 1, *self._table[states[:, rows]]]
-                write(rows, ways.choose(rng), 0, 1)
+                write(rows, choose(rng, ways.running_sums()), 0, 1)
         return letters
 
     def _ways(
         self, tables: _Tables, row: int, change: int, own: Any, to: Any, kinds: Any
-    ) -> _Numbers:
+    ) -> Numbers:
         """How many pairs follow if the next token is the change, by state and by that token."""
         if change == REPLACED:
             return tables.replaced[row, own, kinds]
@@ -206,12 +158,12 @@ class BorderPairs:
         self.check_length(length)
         (states, kinds), rows = self._next.shape, length + 2
         tables = _Tables(
-            _zeros(rows, 3, states, kinds + 1),
-            _zeros(rows, states, kinds),
-            _zeros(rows, states, states),
+            zeros(rows, 3, states, kinds + 1),
+            zeros(rows, states, kinds),
+            zeros(rows, states, states),
         )
         accepting, own = self._automaton.accepting, np.arange(states)[:, None]
-        tables.after[1] = _Numbers.of_floats((accepting[:, None] & ~accepting).astype(float))
+        tables.after[1] = Numbers.of_floats((accepting[:, None] & ~accepting).astype(float))
         for row in range(1, rows):
             check()
             if row > 1:

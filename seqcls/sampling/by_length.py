@@ -41,7 +41,6 @@ class FixedLength:
     @classmethod
     def obstacle(cls, task: Task) -> str | None:
         """It can draw the strings of any task."""
-        del task
         return None
 
     @property

@@ -108,9 +108,8 @@ def _fits(
 def neighbors(task: LanguageTask) -> Bool[np.ndarray, "before after"]:
     """Which letters stand next to each other in some positive string.
 
-    The language's automaton says it; where there is none, 100 positive strings of each length of
-    up to 64 tokens do, the same ones always. The last row is the beginning, the last column the
-    end.
+    The language's automaton says it; where there is none, 100 positive strings of each length of up
+    to 64 tokens do, the same ones always. The last row is the beginning, the last column the end.
     """
     automaton = language_automaton(task)
     if automaton is not None:

@@ -77,28 +77,16 @@ class Sampler(Protocol):
 
 
 @dataclass(frozen=True)
-class OfLengths:
-    """The strings of each epoch of a sampler that have so many tokens; some of them, or all."""
+class _OfOther:
+    """What is made of the strings of another sampler."""
 
     sampler: Sampler
-    lengths: range
-    most: int | None = None
-    """The most of an epoch, its first ones; None for all."""
     reads: ClassVar[frozenset[str]] = frozenset()
     reads_of_part: ClassVar[Mapping[str, frozenset[str]]] = {}
 
     @property
-    def task(self) -> Task:
-        return self.sampler.task
-
-    @property
     def batch_size(self) -> int:
         return self.sampler.batch_size
-
-    @property
-    def epoch_size(self) -> int:
-        """Those of the first epoch."""
-        return len(stream(self).epoch(0))
 
     @property
     def repeats(self) -> bool:
@@ -109,6 +97,24 @@ class OfLengths:
         """It can draw what the other sampler can."""
         del task
         return None
+
+
+@dataclass(frozen=True)
+class OfLengths(_OfOther):
+    """The strings of each epoch of a sampler that have so many tokens; some of them, or all."""
+
+    lengths: range
+    most: int | None = None
+    """The most of an epoch, its first ones; None for all."""
+
+    @property
+    def task(self) -> Task:
+        return self.sampler.task
+
+    @property
+    def epoch_size(self) -> int:
+        """Those of the first epoch."""
+        return len(stream(self).epoch(0))
 
     def epochs(self) -> Iterator[Examples]:
         """Epochs of as many strings as there are of these lengths; there may be none."""
@@ -118,18 +124,10 @@ class OfLengths:
 
 
 @dataclass(frozen=True)
-class AnsweredAgain:
+class AnsweredAgain(_OfOther):
     """The strings of another sampler, of which something else is asked."""
 
-    sampler: Sampler
     task: Task
-    """What is asked."""
-    reads: ClassVar[frozenset[str]] = frozenset()
-    reads_of_part: ClassVar[Mapping[str, frozenset[str]]] = {}
-
-    @property
-    def batch_size(self) -> int:
-        return self.sampler.batch_size
 
     @property
     def lengths(self) -> range:
@@ -138,16 +136,6 @@ class AnsweredAgain:
     @property
     def epoch_size(self) -> int:
         return self.sampler.epoch_size
-
-    @property
-    def repeats(self) -> bool:
-        return self.sampler.repeats
-
-    @classmethod
-    def obstacle(cls, task: Task) -> str | None:
-        """It can draw what the other sampler can."""
-        del task
-        return None
 
     def epochs(self) -> Iterator[Examples]:
         """The other's epochs; how strings were drawn, labels say, and these are none."""

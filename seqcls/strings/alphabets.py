@@ -28,7 +28,6 @@ def alphabet_obstacle(alphabet: Sequence[str], *, notation: bool = False) -> str
     """Why these cannot be the tokens of an alphabet; None where they can.
 
     Args:
-        alphabet: the tokens.
         notation: whether they may have the characters of `NOTATION`, as tokens of files may. Those
             of specifications may not: expressions and formulas read their own meaning from these.
     """

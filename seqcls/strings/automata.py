@@ -22,6 +22,9 @@ VERSION = 1
 
 MAX_STATES = 10_000
 
+MAX_SAID = 10
+"""Sentences on a file at most."""
+
 
 class OfContent(ABC):
     """What is known by a digest of its content: of all but the name."""
@@ -52,7 +55,7 @@ class StoredAutomaton(OfContent):
     """The minimal complete automaton of a file's language (`task = "automaton"`).
 
     Its states are numbered as they are met from the start, 0, letter by letter. The name and what
-    is said of the file are no part of the content.
+    is said of the file are no part of the content; of the first file, they are kept beside it.
     """
 
     name: str
@@ -61,7 +64,7 @@ class StoredAutomaton(OfContent):
     table: UInt16[np.ndarray, "state letter"]
     accepting: Bool[np.ndarray, " state"]
     read_as: Sequence[str] = ()
-    """Sentences on what was made of the file, where it was read by this process."""
+    """Sentences on what was made of the file."""
 
     task = "automaton"
     holds = "it is an automaton"
@@ -79,11 +82,20 @@ class StoredAutomaton(OfContent):
         """A line of JSON; where each token leads from each state, two bytes each, the lowest
         first; a byte for each state, 1 where it accepts.
         """
+        return self._written({})
+
+    def to_bytes(self) -> bytes:
+        """The content, packed, with what is said of the file in its first line."""
+        said = {"read_as": list(self.read_as)} if self.read_as else {}
+        return zlib.compress(self._written(said), 3)
+
+    def _written(self, said: Mapping[str, Any]) -> bytes:
         head = {
             "version": VERSION,
             "task": self.task,
             "alphabet": list(self.alphabet),
             "states": len(self),
+            **said,
         }
         cells = self.table.astype("<u2").tobytes() + self.accepting.astype(np.uint8).tobytes()
         return canonical_json(head).encode() + b"\n" + cells
@@ -103,9 +115,12 @@ class StoredAutomaton(OfContent):
             raise ValueError(f"{states!r} states")
         if len(cells) != states * (2 * len(tokens) + 1):
             raise ValueError(f"{len(cells):,} bytes of {states:,} states")
+        said = tuple(head.get("read_as", ()))
+        if len(said) > MAX_SAID or not all(isinstance(x, str) and x.isprintable() for x in said):
+            raise ValueError("what is said of the file is no text")
         table = np.frombuffer(cells, "<u2", states * len(tokens)).reshape(states, len(tokens))
         accepting = np.frombuffer(cells, np.uint8, states, table.nbytes)
         if table.max() >= states or accepting.max() > 1:
             raise ValueError("a state that is none")
         alphabet = tokens if has_names(tokens) else "".join(tokens)
-        return cls(name, alphabet, table.astype(np.uint16), accepting.astype(bool))
+        return cls(name, alphabet, table.astype(np.uint16), accepting.astype(bool), said)

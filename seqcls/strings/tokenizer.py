@@ -1,9 +1,10 @@
 r"""Strings of letters: `ab{100}c{55}` as text, as token ids and as letter counts.
 
 The vocabulary is `CLS`=0, `PAD`=1 and then the letters of the alphabet. In text, `x{k}` stands for
-the letter `x` k times, k >= 1; a count of 1 is left out. `<xy>{k}` stands for what is in the group
-k times; groups may hold groups. A token `<`, `>`, `{` or `}`, which files may have, is written in
-braces, `{<}`: no count is one of these, so that every text is read in one way.
+the letter `x` k times, k >= 1; a count of 1 is left out, and `x{2}` is shown as `xx`. `<xy>{k}`
+stands for what is in the group k times; groups may hold groups. A token `<`, `>`, `{` or `}`, which
+files may have, is written in braces, `{<}`: no count is one of these, so that every text is read in
+one way.
 
 Letters are tokens of one character each, or tokens with names, of which at least one has several.
 Those are written with one space between, `<push pop>{50} a`, and read with any white space.
@@ -81,6 +82,11 @@ class Tokenizer:
         return " " if has_names(self.alphabet) else ""
 
     @property
+    def unit(self) -> str:
+        """What strings are said to be made of: tokens, where they have names, else letters."""
+        return "token" if self.separator else "letter"
+
+    @property
     def pattern(self) -> str:
         """A regular expression of what may be one token in a text, without groups."""
         return r"(?:[^<>{}\s]|\{[<>{}]\})+" if self.separator else r"(?:[^<>{}]|\{[<>{}]\})"
@@ -106,13 +112,18 @@ class Tokenizer:
         return self.separator.join([self._token_texts[letter] for letter in letters])
 
     def display(self, text: str) -> str:
-        """A text as it is shown, its repeated signs written out: `((` for `({2}`.
+        """A text as it is shown, two of a token and repeated signs written out: `aa((((`.
 
-        A count in braces is easily read behind a letter, but not among brackets. Texts of named
-        tokens stay as they are. What is shown can be read, but it is stored as it was: look up no
-        string by it.
+        A count in braces is easily read behind a letter, but not among brackets. What is shown can
+        be read, but it is stored as it was: look up no string by it.
         """
-        return text if self.separator else _SIGNS.sub(_written_signs, text)
+        if not self.separator:
+            text = _SIGNS.sub(_written_signs, text)
+        return self._two.sub(lambda run: f"{run[1]}{self.separator}{run[1]}", text)
+
+    @cached_property
+    def _two(self) -> re.Pattern[str]:
+        return re.compile(rf"({self.pattern})\{{2\}}", re.DOTALL)
 
     def line_of(self, strings: Iterable[str]) -> str:
         """Texts of several strings in one line: a space between, two where texts have one."""
@@ -179,8 +190,8 @@ class Tokenizer:
         length = _length(parsed)
         if length > MAX_SPELLED_LENGTH:
             raise InvalidStringError(
-                f"{_shorten(text)} has {length:,} letters, more than the {MAX_SPELLED_LENGTH:,} "
-                "that can be spelled out; shorten it, or work with its counts"
+                f"{_shorten(text)} has {length:,} {self.unit}s, more than the "
+                f"{MAX_SPELLED_LENGTH:,} that can be spelled out; shorten it, or work with counts"
             )
         ids = [CLS]
         for letter, count in _written_out(parsed, text):
@@ -236,9 +247,8 @@ class Tokenizer:
         """
         number = self._numbers.get(letter)
         if number is None:
-            shown, what = _shorten(letter, MAX_TOKEN), "token" if self.separator else "letter"
-            listed = listed_tokens(self.alphabet, letter)
-            raise InvalidStringError(f"unknown {what} {shown} in {_shorten(text)}: {listed}")
+            shown, listed = _shorten(letter, MAX_TOKEN), listed_tokens(self.alphabet, letter)
+            raise InvalidStringError(f"unknown {self.unit} {shown} in {_shorten(text)}: {listed}")
         return number
 
 

@@ -153,7 +153,7 @@ class Membership(NamedTuple):
 
 
 class Witness(NamedTuple):
-    """Strings that show that a language is not in a class, of some width at least."""
+    """Strings that show that a language is not in a class of some width; of `Zp`, of that prime."""
 
     name: str
     k: int
@@ -166,18 +166,22 @@ class Witness(NamedTuple):
     def describe(self, alphabet: Sequence[str]) -> str:
         """What the strings are and why they tell, in one sentence."""
         spell = Tokenizer(alphabet).spell
-        inside, outside = (
-            " and ".join(spell(word) or "the empty string" for word in words)
-            for words in (self.inside, self.outside)
-        )
-        verbs = ["is" if len(words) == 1 else "are" for words in (self.inside, self.outside)]
+        outside = "not" if self.inside else "not in it"
+        said = [
+            f"{' and '.join(spell(word) or 'the empty string' for word in words)} "
+            f"{'is' if len(words) == 1 else 'are'} {where}"
+            for words, where in ((self.inside, "in it"), (self.outside, outside))
+            if words
+        ]
         return (
-            f"not {CLASSES[self.name].words}: {inside} {verbs[0]} in it, {outside} {verbs[1]} not, "
+            f"not {CLASSES[self.name].words}: {', '.join(said)}, "
             f"and {ALIKE[self.name.removeprefix('T')].format(k=self.k)}"
         )
 
 
 ALIKE = {
+    "finite": "from one to the other letters are repeated once more, as they can be without end",
+    "cofinite": "from one to the other letters are repeated once more, as they can be without end",
     "definite": "both have the same last {k} letters",
     "SL": "every factor of width {k} of the last is one of the first two",
     "coSL": "every factor of width {k} of the first is one of the others",
@@ -187,6 +191,9 @@ ALIKE = {
     "PT": "both have the same subsequences of up to {k} letters",
     "LTT": "both have every factor of width {k} as often",
     "PLT": "both have the same sequences of up to {k} factors of width {k}",
+    "quasi-aperiodic": "both are {k} blocks of one length, between the same ends, that differ in "
+    "the last; how often each occurs has to be counted modulo a number",
+    "Zp": "both have every letter as often, modulo {k}",
     "SF": "one repeats the same letters once more, which star-free ones do not tell from some "
     "number on",
 }

@@ -11,9 +11,20 @@ import numpy as np
 from jaxtyping import Bool, Int64
 
 from seqcls.errors import ConfigError
-from seqcls.monoids import MAX_STATES, Monoid, Table, components, is_acyclic, monoid_of
+from seqcls.monoids import (
+    Monoid,
+    Table,
+    check_states,
+    components,
+    distances_to,
+    is_acyclic,
+    monoid_of,
+)
 from seqcls.subregular.classes import CLASSES, Letters, Membership, larger_classes
 from seqcls.subregular.widths import least_length, least_threshold, longest_forbidden
+
+MAX_PLACES = 2_000_000
+"""The most words, times states, times elements, among which the width of PLT is sought."""
 
 
 class Subregular:
@@ -25,11 +36,7 @@ class Subregular:
         Raises:
             ConfigError: it has too many states.
         """
-        if len(automaton.table) > MAX_STATES:
-            raise ConfigError(
-                f"its minimal automaton has {len(automaton.table):,} states, more than "
-                f"{MAX_STATES:,}"
-            )
+        check_states(automaton)
         self.start = automaton.start
         self.accepting = automaton.accepting
         columns, self.letters = np.unique(automaton.table.T, axis=0, return_index=True)
@@ -93,7 +100,10 @@ class Subregular:
         t: int | None = None
         match base.removeprefix("co"):
             case "finite":
-                held = self._is_finite(accepting)
+                # No state with a circle through it is one from which an accepting one is reached.
+                _, strong = components(self.columns.T)
+                has_circle = (strong[self.columns] == strong).any(axis=0)
+                held = not (has_circle & self.live(accepting)).any()
             case "definite":
                 k = self._steps_together(np.ones(len(accepting), dtype=np.int64))
                 held = k is not None
@@ -126,25 +136,19 @@ class Subregular:
                 held = True
         return Membership(name, k, t, self.tier if on_tier else None) if held else None
 
+    def measure(self, found: Membership) -> Membership:
+        """A membership with the width of PLT, too, which takes longer than to decide it."""
+        if found.name.removeprefix("T") != "PLT":
+            return found
+        return found._replace(k=self._width_in_order(on_tier=found.name != "PLT"))
+
     def columns_of(self, on_tier: bool) -> Int64[np.ndarray, "letter state"]:
         """Where letters lead; without those that do nothing, if there is a tier."""
         return self.columns[~self.neutral] if on_tier else self.columns
 
     def live(self, accepting: Bool[np.ndarray, " state"]) -> Bool[np.ndarray, " state"]:
         """From which states one of these is reached."""
-        live, before = accepting, None
-        while before is None or (live != before).any():
-            live, before = live | live[self.columns].any(axis=0), live
-        return live
-
-    def _is_finite(self, accepting: Bool[np.ndarray, " state"]) -> bool:
-        live = self.live(accepting)
-        states, before = np.flatnonzero(live), -1
-        while len(states) not in (0, before):
-            before = len(states)
-            states = np.unique(self.columns[:, states])
-            states = states[live[states]]
-        return not len(states)
+        return np.asarray(distances_to(self.columns.T, accepting) >= 0)
 
     def _steps_together(
         self, groups: Int64[np.ndarray, " state"], on_tier: bool = False
@@ -292,6 +296,53 @@ class Subregular:
             int(elements_of[other]),
         )
 
+    def _width_in_order(self, *, on_tier: bool) -> int | None:
+        """The least width of factors whose order decides; None where finding it takes too long.
+
+        As in `dot_depth_violation`, but instead of idempotents, u and v of k - 1 letters stand
+        before the places of r and q, and of s and p: r and s are in one strong component of the
+        graph of states with what stands before them, and so, read backwards, are q and p
+        (Knast 1983, *Some theorems on graph congruences*; Tilson 1987).
+        """
+        columns = self.columns_of(on_tier)
+        if self._is_j_trivial:
+            return 1
+        letters, states = columns.shape
+        size, k = len(self.monoid.elements), 2
+        while letters ** (k - 1) * states * size <= MAX_PLACES:
+            if self._is_decided_in_order(columns, k, on_tier):
+                return k
+            k += 1
+        return None
+
+    def _is_decided_in_order(
+        self, columns: Int64[np.ndarray, "letter state"], k: int, on_tier: bool
+    ) -> bool:
+        elements = self.monoid.elements
+        (letters, states), size = columns.shape, len(elements)
+        words = np.arange(letters ** (k - 1))
+        # With one letter more, and before that with one more ahead.
+        after = (words[:, None] * letters + np.arange(letters)) % len(words)
+        before = np.arange(letters) * letters ** (k - 2) + words[:, None] // letters
+        following = after[:, None] * states + columns.T
+        _, strong = components(following.reshape(-1, letters))
+        preceding = self.monoid.preceding[:, ~self.neutral | (not on_tier)]
+        to = preceding[:, words % letters].T[:, :, None]
+        _, left = components((before[:, None] * size + to).reshape(-1, letters))
+        first = np.array([self.start])
+        for _ in range(k - 1):
+            first = columns[:, first].T.ravel()
+        reached = np.zeros(len(words) * states, dtype=bool)
+        fresh = words * states + first
+        while len(fresh):
+            reached[fresh] = True
+            fresh = np.unique(following.reshape(-1, letters)[fresh])
+            fresh = fresh[~reached[fresh]]
+        places, at = np.divmod(np.flatnonzero(reached), states)
+        keys = strong[reached][:, None] * (left.max() + 1) + left.reshape(-1, size)[places]
+        ends = elements[:, at].T
+        return len(np.unique(keys)) == len(np.unique(keys * states + ends))
+
     def _width(self, name: str, on_tier: bool) -> tuple[int | None, int | None]:
         """The least width, and the least number that is counted up to at it; None: not found."""
         _, strong = components(self.columns.T)
@@ -300,17 +351,10 @@ class Subregular:
         k = steps + 1
         while True:
             try:
-                t = self.threshold(k, on_tier, 1 if name == "LT" else None)
+                most = 1 if name == "LT" else None
+                t = least_threshold(self.columns_of(on_tier), self.start, k, most)
             except ConfigError:
                 return None, None
             if t is not None:
                 return k, t if name == "LTT" else None
             k += 1
-
-    def threshold(self, k: int, on_tier: bool, most: int | None = None) -> int | None:
-        """The least t such that factors of width k, counted up to t, decide; None: there is none.
-
-        Raises:
-            ConfigError: there are too many factors.
-        """
-        return least_threshold(self.columns_of(on_tier), self.start, k, most)

@@ -246,7 +246,6 @@ class _Stretches(Generic[State]):
         """As many as can still follow, to an end; -inf where none is reached.
 
         Args:
-            state: where the walk is.
             last: the letters of the last stretch, as bits.
             own: those of this one so far.
         """

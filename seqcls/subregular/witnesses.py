@@ -23,6 +23,10 @@ def find_witness(decided: Subregular, name: str, k: int = 2) -> Witness | None:
         return None
     elif base in {"SP", "coSP"}:
         found = strings.shorten(base)
+    elif base in {"finite", "cofinite"}:
+        found = strings.go_on(base)
+    elif base in {"quasi-aperiodic", "Zp"}:
+        found = strings.count() if base == "quasi-aperiodic" else strings.exchange()
     elif base == "SF" or decided.find("SF") is None:
         name, found = "SF", strings.repeat()
     elif base == "PT":
@@ -85,6 +89,62 @@ class _Strings:
         prefix = self._access[state]
         return self._label((*prefix, letter, *suffix), prefix + suffix)
 
+    def go_on(self, base: str) -> Found:
+        """Two strings of one label; with the same letters once more, and more, there are others."""
+        decided = self._decided
+        accepting = decided.accepting != (base == "cofinite")
+        live, following = decided.live(accepting), decided.columns.T
+        _, strong = components(following)
+        turns = live & (strong[following] == strong[:, None]).any(axis=1)
+        state = min(np.flatnonzero(turns).tolist(), key=lambda x: len(self._access[x]))
+        letter = int(np.flatnonzero(strong[following[state]] == strong[state])[0])
+        back = self._walk(following, int(following[state, letter]))[state]
+        turn = (int(decided.letters[letter]), *back)
+        after = self._suffix((state, state), accepting[:, None] & accepting)
+        one, other = (self._access[state] + turn * (self._k + x) + after for x in (0, 1))
+        return ((one, other), ()) if base == "finite" else ((), (one, other))
+
+    def count(self) -> Found:
+        """Blocks of one length, the last of which one makes an idempotent and the other another
+        element of its group.
+        """
+        monoid = self._decided.monoid
+        numbers = {x.tobytes(): number for number, x in enumerate(monoid.elements)}
+        made = [np.array([0])]
+        while True:
+            made.append(np.unique(monoid.following[made[-1]]))
+            known = set(made[-1].tolist())
+            for element in made[-1][~monoid.aperiodic[made[-1]]].tolist():
+                turn = power = monoid.elements[element]
+                while (power[power] != power).any():
+                    power = turn[power]
+                idempotent = numbers[power.tobytes()]
+                if idempotent in known and (turn[power] == turn).all():
+                    first, second = (self._word_of(made, x) for x in (idempotent, element))
+                    before = first * (self._k - 1)
+                    return self._within(before + first, before + second)
+
+    def _word_of(self, made: list[Int64[np.ndarray, " element"]], element: int) -> Letters:
+        """Letters that make an element, as many as there are lists of what fewer make."""
+        monoid, word = self._decided.monoid, list[int]()
+        for before in reversed(made[:-1]):
+            place, token = np.argwhere(monoid.following[before] == element)[0]
+            word.append(int(monoid.letters[token]))
+            element = int(before[place])
+        return tuple(reversed(word))
+
+    def exchange(self) -> Found | None:
+        """Two letters and the same exchanged; if no order matters, a letter k times and none."""
+        columns, letters = self._decided.columns, self._decided.letters.tolist()
+        for one, x in zip(columns, letters, strict=True):
+            for other, y in zip(columns, letters, strict=True):
+                if (one[other] != other[one]).any():
+                    return self._within((x, y), (y, x))
+        for x in letters:
+            if any(self._run(s, (x,) * self._k) != s for s in range(columns.shape[1])):
+                return self._within((), (x,) * self._k)
+        return None
+
     def repeat(self) -> Found:
         """A string k times, and once more."""
         monoid = self._decided.monoid
@@ -101,7 +161,7 @@ class _Strings:
             several = np.flatnonzero(np.bincount(classes)[classes] > 1)
             if len(several):
                 one, other = several[classes[several] == classes[several[0]]][:2].tolist()
-                there, back = self._path(after, one, other), self._path(after, other, one)
+                there, back = self._walk(after, one)[other], self._walk(after, other)[one]
                 word = monoid.word(one)[::order] + (there + back) * self._k
                 return self._within(word[::order], (word + there)[::order])
         raise AssertionError
@@ -127,8 +187,8 @@ class _Strings:
         r, s, q, p = found
         monoid, columns = self._decided.monoid, self._decided.columns.T
         e, f = self._staying(r, q), self._staying(s, p)
-        x, y = self._path(columns, r, s), self._path(columns, s, r)
-        z, t = (self._path(monoid.preceding, *ends)[::-1] for ends in ((p, q), (q, p)))
+        x, y = self._walk(columns, r)[s], self._walk(columns, s)[r]
+        z, t = (self._walk(monoid.preceding, x)[y][::-1] for x, y in ((p, q), (q, p)))
         before = self._access[r] + (e + x + f + y) * self._k + e
         behind = (z + f + t + e) * self._k + monoid.word(q)
         return self._label(before + behind, before + x + f + t + e + behind)
@@ -168,9 +228,6 @@ class _Strings:
         """A shortest string that leads to each state."""
         words = self._walk(self._decided.columns.T, self._decided.start)
         return [words[state] for state in range(len(self._differ))]
-
-    def _path(self, following: Int64[np.ndarray, "vertex letter"], start: int, end: int) -> Letters:
-        return self._walk(following, start)[end]
 
     def _walk(
         self, following: Int64[np.ndarray, "vertex letter"], start: int

@@ -7,15 +7,17 @@ smallest one of a language; `OfAutomaton` is what languages have in common that 
 from abc import abstractmethod
 from collections import deque
 from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from threading import Lock
-from typing import ClassVar, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 from jaxtyping import Bool, Float64, Int32, Int64, UInt8, UInt64
 
 from seqcls.cache import MEMORY
 from seqcls.errors import ConfigError
+from seqcls.monoids import distances_to
 from seqcls.strings.automata import MAX_STATES
 from seqcls.strings.token_strings import NO_LETTER, TokenStrings
 from seqcls.tasks.base import DEFECT, DrawnInBulk, Task, letter_counts
@@ -28,6 +30,72 @@ _LOOKING = Lock()
 
 NOTHING = -(2**30)
 """The exponent of zero: below all others."""
+
+
+BAND = 900
+"""Numbers whose exponents are within so many are added up as floats: none of them underflows."""
+
+
+@dataclass(frozen=True, eq=False)
+class Numbers:
+    """Numbers of strings, which exceed what a float holds: mantissas times powers of two.
+
+    Made of sums and powers of two alone, they are the same on every machine.
+    """
+
+    mantissas: Float64[np.ndarray, "*cell"]
+    exponents: Int32[np.ndarray, "*cell"]
+    """Exponents of two; `NOTHING` where a number is zero."""
+
+    @classmethod
+    def of_floats(cls, floats: np.ndarray, scale: Any = 0) -> "Numbers":
+        """Floats times powers of two."""
+        mantissas, exponents = np.frexp(floats)
+        return cls(mantissas, np.where(floats > 0, exponents + scale, NOTHING).astype(np.int32))
+
+    def __getitem__(self, index: Any) -> "Numbers":
+        return Numbers(self.mantissas[index], self.exponents[index])
+
+    def __setitem__(self, index: Any, numbers: "Numbers") -> None:
+        self.mantissas[index], self.exponents[index] = numbers.mantissas, numbers.exponents
+
+    def __add__(self, other: "Numbers") -> "Numbers":
+        top = np.maximum(self.exponents, other.exponents)
+        sums = [np.ldexp(x.mantissas, x.exponents - top) for x in (self, other)]
+        added = Numbers.of_floats(sums[0] + sums[1])
+        return Numbers(added.mantissas, np.maximum(added.exponents + top, NOTHING))
+
+    def sums(self, add: Callable[[np.ndarray], np.ndarray]) -> "Numbers":
+        """What a function makes of them that adds up some of the floats that it is given."""
+        there = self.exponents[self.mantissas > 0]
+        scales = range(int(there.max()), int(there.min()) - 1, -BAND) if len(there) else range(1)
+        parts = []
+        for scale in scales:
+            fits = (self.exponents <= scale) & (self.exponents > scale - BAND)
+            shares = np.ldexp(self.mantissas * fits, np.where(fits, self.exponents - scale, 0))
+            parts.append(Numbers.of_floats(add(shares), scale))
+        return sum(parts[1:], start=parts[0])
+
+    def running_sums(self) -> Float64[np.ndarray, "row column"]:
+        """Running sums over the columns, each row in a scale of its own."""
+        exponents = np.where(self.mantissas > 0, self.exponents, NOTHING)
+        top = exponents.max(axis=1, keepdims=True)
+        sums: np.ndarray = np.cumsum(np.ldexp(self.mantissas, exponents - top), axis=1)
+        return sums
+
+
+def choose(
+    rng: np.random.Generator, sums: Float64[np.ndarray, "row column"]
+) -> Int64[np.ndarray, " row"]:
+    """A column of each row, with a probability proportional to its number, by running sums."""
+    # A product that was rounded up to the whole sum would be past the last column.
+    chosen = np.minimum(rng.random(len(sums)) * sums[:, -1], np.nextafter(sums[:, -1], 0))
+    return np.asarray((sums <= chosen[:, None]).sum(axis=1))
+
+
+def zeros(*shape: int) -> Numbers:
+    """Numbers that are all zero."""
+    return Numbers(np.zeros(shape), np.full(shape, NOTHING, dtype=np.int32))
 
 
 Says = Bool[np.ndarray, " state"] | Int64[np.ndarray, " state"]
@@ -81,10 +149,7 @@ class Automaton:
     @cached_property
     def sound(self) -> Bool[np.ndarray, " state"]:
         """The states from which an accepting one can be reached."""
-        sound, before = self.accepting, None
-        while before is None or (sound != before).any():
-            sound, before = sound | sound[self.table].any(axis=1), sound
-        return sound
+        return np.asarray(distances_to(self.table, self.accepting) >= 0)
 
     def neighbors(self) -> Bool[np.ndarray, "before after"]:
         """Which letters stand next to each other in some accepted string.
@@ -132,7 +197,7 @@ class Automaton:
             ConfigError: there are too many states to count strings of that length.
         """
         longest = int(lengths.max(initial=0))
-        shares = self._ways[positive].up_to(longest)
+        ways = self._ways[positive].up_to(longest)
         letters = np.full((len(lengths), longest), NO_LETTER, dtype=np.uint8)
         order = np.argsort(-lengths, kind="stable")
         states = np.full(len(lengths), self.start, dtype=np.int64)
@@ -140,47 +205,25 @@ class Automaton:
         for remaining in range(longest - 1, -1, -1):
             active = order[: np.count_nonzero(lengths > remaining)]
             active_states = states[: len(active)]
-            sums = _running_sums(self.table, *(part[remaining] for part in shares))[active_states]
-            # A product that was rounded up to the whole sum would be past the last letter.
-            chosen = np.minimum(
-                rng.random(len(active_states)) * sums[:, -1], np.nextafter(sums[:, -1], 0)
-            )
-            drawn = (sums <= chosen[:, None]).sum(axis=1)
+            drawn = choose(rng, ways[remaining][self.table].running_sums()[active_states])
             letters[active, lengths[active] - remaining - 1] = drawn
             states[: len(active)] = self.table[active_states, drawn]
         return letters
 
 
-def _running_sums(
-    table: Int64[np.ndarray, "state letter"],
-    mantissas: Float64[np.ndarray, " state"],
-    exponents: Int32[np.ndarray, " state"],
-) -> Float64[np.ndarray, "state letter"]:
-    """Running sums over letters of how many strings follow, each state in a scale of its own."""
-    powers = exponents[table]
-    shares = np.ldexp(mantissas[table], powers - powers.max(axis=1, keepdims=True))
-    sums: np.ndarray = np.cumsum(shares, axis=1)
-    return sums
-
-
 class _Ways:
-    """How many strings of each length lead from each state to a wanted one.
-
-    Numbers are mantissa times power of two, for they exceed what a float holds; made of sums and
-    powers of two alone, they are the same on every machine.
-    """
+    """How many strings of each length lead from each state to a wanted one."""
 
     def __init__(
         self, table: Int64[np.ndarray, "state letter"], wanted: Bool[np.ndarray, " state"]
     ) -> None:
         self._table = table
-        self._first = (wanted[None] * 0.5, np.where(wanted, 1, NOTHING)[None].astype(np.int32))
+        self._first = Numbers.of_floats(wanted[None].astype(float))
 
-    def up_to(
-        self, length: int
-    ) -> tuple[Float64[np.ndarray, "row state"], Int32[np.ndarray, "row state"]]:
-        before = MEMORY.get(self) or self._first
-        known, states = before[0].shape
+    def up_to(self, length: int) -> Numbers:
+        """By length, from 0 to this one at least, and by state."""
+        before: Numbers = MEMORY.get(self) or self._first
+        known, states = before.mantissas.shape
         if length < known:
             return before
         # Twice as far as before, so that one length after another costs no more than the last.
@@ -190,19 +233,15 @@ class _Ways:
                 f"strings of up to {length:,} tokens cannot be counted for an automaton of "
                 f"{states:,} states; lower max_length or simplify the language"
             )
-        mantissas = np.empty((wanted, states))
-        exponents = np.empty((wanted, states), dtype=np.int32)
-        mantissas[:known], exponents[:known] = before
+        ways = zeros(wanted, states)
+        ways[:known] = before
         for row in range(known, wanted):
-            mantissas[row], exponents[row] = self._step(mantissas[row - 1], exponents[row - 1])
-        MEMORY.keep(self, (mantissas, exponents))
-        return mantissas, exponents
-
-    def _step(self, mantissas: np.ndarray, exponents: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        total = _running_sums(self._table, mantissas, exponents)[:, -1]
-        top = exponents[self._table].max(axis=1)
-        mantissa, exponent = np.frexp(total)
-        return mantissa, np.where(total > 0, exponent + top, NOTHING)
+            following = ways[row - 1][self._table]
+            ways[row] = Numbers.of_floats(
+                following.running_sums()[:, -1], following.exponents.max(axis=1)
+            )
+        MEMORY.keep(self, ways)
+        return ways
 
 
 State = TypeVar("State", bound=Hashable)
@@ -268,11 +307,6 @@ def determinize(
     Args:
         moves: of each state, where letters lead. A set is a whole number, a bit for each state,
             and holds what is reached from its members by no letter.
-        start: the set of the states in which strings begin.
-        accepting: the set of those in which accepted strings end.
-        num_letters: of the alphabet.
-        steps: that it may take.
-        most: states that there may be.
 
     Raises:
         ConfigError: there are more, or it takes longer.
@@ -335,7 +369,7 @@ def _equivalent(
     Equal states have equal ones; whether others do, by chance, is checked.
     """
     columns = np.column_stack([np.arange(len(table)), np.unique(table, axis=1)])
-    far = np.column_stack([_distances(columns, says == said) for said in np.unique(says)])
+    far = np.column_stack([distances_to(columns, says == said) for said in np.unique(says)])
     rng = np.random.default_rng(0)
     while True:
         factors = rng.integers(2**63, size=columns.shape[1:], dtype=np.uint64)
@@ -352,18 +386,6 @@ def _equivalent(
         same = classes[columns] == classes[columns[members]][places]
         if same.all() and (says == says[members][places]).all():
             return np.asarray(classes)
-
-
-def _distances(
-    table: Int64[np.ndarray, "state letter"], wanted: Bool[np.ndarray, " state"]
-) -> Int64[np.ndarray, " state"]:
-    """Tokens of the shortest string from each state to a wanted one; -1 where there is none."""
-    distances, reached, length = np.where(wanted, 0, -1), wanted, 0
-    while (more := ~reached & reached[table].any(axis=1)).any():
-        length += 1
-        distances[more] = length
-        reached = reached | more
-    return distances
 
 
 def _mix(hashes: UInt64[np.ndarray, "*any"]) -> UInt64[np.ndarray, "*any"]:
@@ -383,11 +405,9 @@ class OfAutomaton(DrawnInBulk):
         """The minimal automaton, its letters those of `alphabet`."""
 
     def labels(self, strings: TokenStrings) -> Bool[np.ndarray, " string"]:
-        """Which of the strings are in the language."""
         return np.asarray(self.automaton.accepting[self.automaton.states(strings)])
 
     def has(self, length: int, positive: bool) -> bool:
-        """Whether any string of that many tokens is in the language, or is not."""
         return self.automaton.has(length, positive)
 
     def draw_many(

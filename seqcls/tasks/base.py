@@ -212,9 +212,9 @@ class Language(ABC):
     def accepts(self, text: str) -> bool:
         """Whether a string is in the language, spelled out; between names is one space."""
 
-    @abstractmethod
     def has_positive(self, length: int) -> bool:
         """Whether any string of that length, at least 1, is in the language."""
+        return True
 
     @abstractmethod
     def positive(self, rng: np.random.Generator, length: int) -> LetterRow:

@@ -108,7 +108,7 @@ class ComputeSqrt(Language):
         """Uniform: the numbers' lengths by how many roots fit them, then a number."""
         sizes = range(1, length - 1)
         bits = [min(x, 2 * (length - 1 - x)) for x in sizes]
-        x = sizes[choose(rng, _powers(bits))]
+        x = sizes[choose(rng, [1 << size for size in bits])]
         number = below(rng, 1 << bits[x - 1])
         return _digits_of([(number, x), (math.isqrt(number), length - 1 - x)])
 
@@ -134,11 +134,6 @@ def _digits_of(numbers: list[tuple[int, int]]) -> LetterRow:
     for mark, (number, length) in enumerate(numbers, start=2):
         letters += [*bits_of(number, length), mark]
     return np.array(letters[:-1], dtype=np.uint8)
-
-
-def _powers(bits: list[int]) -> list[int]:
-    """Weights 2^bits."""
-    return [1 << size for size in bits]
 
 
 @remembered

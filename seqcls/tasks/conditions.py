@@ -105,7 +105,6 @@ class Sum:
 
     def words(self, *, tier: bool) -> str:
         """The sum, such as `a + 2b equal to 0 or 1 modulo 3`."""
-        del tier
         terms = (f"{weight if weight > 1 else ''}{letter}" for letter, weight in self.weights)
         found = " or ".join(map(str, self.residues))
         return f"{' + '.join(terms)} equal to {found} modulo {self.modulus}"

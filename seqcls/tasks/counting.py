@@ -93,7 +93,6 @@ class Counting(OfCounts, DrawnInBulk):
         return letters
 
     def describe(self) -> str:
-        """The language in one sentence."""
         formula = " ".join(self.formula.split())
         tokens = Tokenizer(self.alphabet).spell(range(len(self.alphabet)))
         return (
@@ -143,12 +142,9 @@ class _Counted:
             tries = min(left, 4 * (size - len(drawn)) + 16, 1 + 2**22 // (length + 1))
             left -= tries
             letters = rng.integers(self._num_letters, size=(tries, length), dtype=np.uint8)
-            drawn = np.concatenate([drawn, letters[self._labels(letters) == positive]])
+            columns = [(letters == letter).sum(axis=1) for letter in range(self._num_letters)]
+            drawn = np.concatenate([drawn, letters[self.formula.holds(columns) == positive]])
         return drawn[:size]
-
-    def _labels(self, letters: UInt8[np.ndarray, "string position"]) -> np.ndarray:
-        columns = [(letters == letter).sum(axis=1) for letter in range(self._num_letters)]
-        return self.formula.holds(columns)
 
     def has(self, length: int, positive: bool) -> bool:
         if self._has_by_chance(length, positive) or self._has_shorter(length, positive):

@@ -153,11 +153,9 @@ class File(OfRows):
         return np.array(self.content.strings.letters[row, :length])
 
     def features(self, strings: TokenStrings) -> Mapping[str, np.ndarray]:
-        """How often each token occurs."""
         return letter_counts(self.alphabet, strings)
 
     def describe(self) -> str:
-        """The language in one sentence."""
         return f"Strings that the file {self.content.name!r} labels 1 are positive."
 
 
@@ -257,18 +255,16 @@ class FromAutomaton(OfAutomaton):
 
     @property
     def automaton(self) -> Automaton:
-        """The minimal automaton."""
         return _automaton(self.dataset, tuple(self.alphabet))
 
     def describe(self) -> str:
-        """The language in one sentence."""
         states = len(self.automaton.table)
         determinized = [said for said in self.content.read_as if "determinized" in said]
         return (
             f"Strings that the automaton of the file {self.content.name!r} accepts are positive; "
             f"its minimal automaton has {states:,} state{'' if states == 1 else 's'} over "
             f"{len(self.alphabet)} token{'' if len(self.alphabet) == 1 else 's'}"
-            f"{'; it is ' + determinized[0] if determinized else ''}."
+            f"{'; that of the file is ' + determinized[0] if determinized else ''}."
         )
 
 

@@ -22,7 +22,6 @@ class First(Language):
 
     @property
     def automaton(self) -> Automaton:
-        """The minimal automaton."""
         return Automaton(np.array([[2, 1], [1, 1], [2, 2]]), np.array([False, True, False]))
 
     def accepts(self, text: str) -> bool:
@@ -30,9 +29,6 @@ class First(Language):
 
     def labels(self, strings: TokenStrings) -> Bool[np.ndarray, " string"]:
         return np.asarray((strings.letters[:, :1] == 1).any(axis=1))
-
-    def has_positive(self, length: int) -> bool:
-        return length > 0
 
     def positive(self, rng: np.random.Generator, length: int) -> LetterRow:
         """Uniform: fair bits after a 1."""
@@ -75,10 +71,6 @@ class EvenPairs(Language):
     def has(self, length: int, positive: bool) -> bool:
         return positive or length > 1
 
-    def has_positive(self, length: int) -> bool:
-        del length
-        return True
-
     def positive(self, rng: np.random.Generator, length: int) -> LetterRow:
         """Uniform: fair bits, and the last is the first."""
         bits = random_bits(rng, length)
@@ -100,7 +92,6 @@ class Repeat01(Language):
 
     @property
     def automaton(self) -> Automaton:
-        """The minimal automaton."""
         return Automaton(np.array([[1, 2], [2, 0], [2, 2]]), np.array([True, False, False]))
 
     def accepts(self, text: str) -> bool:
@@ -111,7 +102,6 @@ class Repeat01(Language):
 
     def positive(self, rng: np.random.Generator, length: int) -> LetterRow:
         """The one string of that length."""
-        del rng
         return np.arange(length, dtype=np.int64).astype(np.uint8) & 1
 
     def features(self, strings: TokenStrings) -> Mapping[str, np.ndarray]:

@@ -1,6 +1,5 @@
 """Which token is there most often, and is a number odd?"""
 
-from abc import abstractmethod
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -8,31 +7,20 @@ import numpy as np
 
 from seqcls.errors import InvalidStringError
 from seqcls.strings.tokenizer import LETTERS
-from seqcls.tasks.base import LetterRow, random_bits
-from seqcls.tasks.transductions import TargetRow, Transduction
+from seqcls.tasks.base import LetterRow
+from seqcls.tasks.transductions import OneToken, TargetRow, Transduction
 
 
-class _Unique(Transduction):
+class _Unique(OneToken):
     """Inputs are uniform among the strings in which one token is more frequent than others."""
 
     order_sensitive: ClassVar[bool] = False
 
-    @property
-    @abstractmethod
-    def alphabet(self) -> str:
-        """One character a token."""
-
     def target(self, letters: LetterRow) -> TargetRow:
         return np.array([_most_frequent(letters)], dtype=np.uint8)
 
-    def has_input(self, length: int) -> bool:
-        return length >= 1
-
     def draw_input(self, rng: np.random.Generator, length: int) -> LetterRow:
         return _without_tie(rng, len(self.alphabet), length)
-
-    def longest_target(self, length: int) -> int:
-        return min(length, 1)
 
 
 @dataclass(frozen=True)
@@ -83,7 +71,7 @@ class InterleavedMajority(Transduction):
 
 
 @dataclass(frozen=True)
-class ParityWord(Transduction):
+class ParityWord(OneToken):
     """`0111` becomes `1`, which stands for odd, and `11` becomes `0`, for even."""
 
     order_sensitive: ClassVar[bool] = False
@@ -93,15 +81,6 @@ class ParityWord(Transduction):
         if not len(letters):
             raise InvalidStringError("expected at least one bit")
         return np.array([np.count_nonzero(letters) % 2], dtype=np.uint8)
-
-    def has_input(self, length: int) -> bool:
-        return length >= 1
-
-    def draw_input(self, rng: np.random.Generator, length: int) -> LetterRow:
-        return random_bits(rng, length)
-
-    def longest_target(self, length: int) -> int:
-        return min(length, 1)
 
     def describe(self) -> str:
         return "Bits: the output is 1 if the number of 1s is odd, and 0 if it is even."

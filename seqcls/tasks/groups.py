@@ -46,9 +46,6 @@ class WordProblem(Language):
     def labels(self, strings: TokenStrings) -> Bool[np.ndarray, " string"]:
         return np.asarray(self.automaton.states(strings) == 0)
 
-    def has_positive(self, length: int) -> bool:
-        return length > 0
-
     def positive(self, rng: np.random.Generator, length: int) -> LetterRow:
         """Uniform: all tokens but the last are, and it undoes their product."""
         letters = rng.integers(len(self.alphabet), size=length, dtype=np.uint8)
@@ -85,12 +82,6 @@ class WriteProducts(Transduction):
         if not len(letters):
             raise InvalidStringError("expected at least one element")
         return prefix_products(self.group, letters)
-
-    def has_input(self, length: int) -> bool:
-        return length >= 1
-
-    def draw_input(self, rng: np.random.Generator, length: int) -> LetterRow:
-        return rng.integers(len(self.alphabet), size=length, dtype=np.uint8)
 
     def describe(self) -> str:
         return (

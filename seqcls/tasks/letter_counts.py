@@ -79,7 +79,6 @@ class ContainsAll(OfCounts, DrawnInBulk):
         return self.automaton.draw(rng, lengths, positive)
 
     def describe(self) -> str:
-        """The language in one sentence."""
         letters = [f"at least one {letter}" for letter in self.required_letters]
         return f"Strings with {' and '.join(letters)} are positive."
 
@@ -113,9 +112,6 @@ class Majority(OfCounts, Language):
     ) -> Bool[np.ndarray, " string"]:
         return np.asarray(counts[:, 1] > counts[:, 0])
 
-    def has_positive(self, length: int) -> bool:
-        return length > 0
-
     def positive(self, rng: np.random.Generator, length: int) -> LetterRow:
         """Uniform: fair bits, turned over where the 0s prevail, drawn again where none does."""
         while True:
@@ -139,7 +135,6 @@ class Parity(OfCounts, Language):
 
     @property
     def automaton(self) -> Automaton:
-        """The minimal automaton."""
         return Automaton(np.array([[0, 1], [1, 0]]), np.array([False, True]))
 
     def accepts(self, text: str) -> bool:
@@ -149,9 +144,6 @@ class Parity(OfCounts, Language):
         self, counts: Int64[np.ndarray, "string letter"]
     ) -> Bool[np.ndarray, " string"]:
         return np.asarray(counts[:, 1] % 2 == 1)
-
-    def has_positive(self, length: int) -> bool:
-        return length > 0
 
     def positive(self, rng: np.random.Generator, length: int) -> LetterRow:
         """Uniform: all bits but the last are fair, and that one makes the number odd."""

@@ -12,7 +12,7 @@ import numpy as np
 
 from seqcls.tasks.automaton import Automaton, explore
 from seqcls.tasks.base import Language, LetterRow
-from seqcls.tasks.transductions import OfText
+from seqcls.tasks.transductions import OfText, OneToken
 
 MOVES = "+-="
 OPERATORS = "+-*"
@@ -72,9 +72,6 @@ class CycleNavigation(Language):
         if _SHAPE.fullmatch(text) is None:
             return False
         return place_after(text[:-1]) == int(text[-1])
-
-    def has_positive(self, length: int) -> bool:
-        return length > 0
 
     def positive(self, rng: np.random.Generator, length: int) -> LetterRow:
         """Uniform: the moves are, and determine the last token."""
@@ -149,13 +146,8 @@ class ModularArithmetic(Language):
         return "Equations that are true when worked out from left to right, modulo 5, are positive."
 
 
-class _OneDigit(OfText):
-    def longest_target(self, length: int) -> int:
-        return min(length, 1)
-
-
 @dataclass(frozen=True)
-class WritePlace(_OneDigit):
+class WritePlace(OneToken, OfText):
     """`++=` becomes `2`."""
 
     order_sensitive: ClassVar[bool] = False
@@ -164,9 +156,6 @@ class WritePlace(_OneDigit):
 
     def answer(self, text: str) -> str | None:
         return None if text.strip(MOVES) else str(place_after(text))
-
-    def has_input(self, length: int) -> bool:
-        return length >= 1
 
     def draw_input(self, rng: np.random.Generator, length: int) -> LetterRow:
         return rng.integers(len(MOVES), size=length, dtype=np.uint8)
@@ -179,7 +168,7 @@ class WritePlace(_OneDigit):
 
 
 @dataclass(frozen=True)
-class WriteValue(_OneDigit):
+class WriteValue(OneToken, OfText):
     """`2+3*2` becomes `0`."""
 
     alphabet = OPERATORS + "01234"

@@ -13,14 +13,13 @@ import numpy as np
 
 from seqcls.strings.token_strings import TokenStrings
 from seqcls.tasks.base import LetterRow, texts
-from seqcls.tasks.transductions import OfText, Places, TargetPlaces, TargetRow
+from seqcls.tasks.transductions import OfText, OneToken, Places, TargetPlaces, TargetRow
 
 
 def between(text: str, marks: str, digits: str) -> list[str] | None:
     """The numbers before, between and after the marks; None where the text is not of that form.
 
     Args:
-        text: any.
         marks: one character each, in the order in which they have to stand.
         digits: what a number may hold; it holds one at least.
     """
@@ -131,9 +130,6 @@ class OfNumbers(OfText):
         digits = rng.integers(self.base, size=length)
         if length > 1:
             digits[0] = rng.integers(1, self.base)
-        return self._in_order(digits)
-
-    def _in_order(self, digits: np.ndarray) -> list[int]:
         written: list[int] = digits[::-1].tolist() if self._least_first else digits.tolist()
         return written
 
@@ -273,7 +269,7 @@ class SquareRoot(OfNumbers):
 
 
 @dataclass(frozen=True)
-class ModularSum(OfText):
+class ModularSum(OneToken, OfText):
     """`0111` becomes `1`: the sum of the digits modulo the base."""
 
     base: int = 2
@@ -291,15 +287,6 @@ class ModularSum(OfText):
 
     def answer(self, text: str) -> str:
         return str(sum(map(int, text)) % self.base)
-
-    def has_input(self, length: int) -> bool:
-        return length >= 1
-
-    def draw_input(self, rng: np.random.Generator, length: int) -> LetterRow:
-        return rng.integers(self.base, size=length, dtype=np.uint8)
-
-    def longest_target(self, length: int) -> int:
-        return min(length, 1)
 
     def describe(self) -> str:
         return f"Digits from 0 to {self.base - 1}: the output is their sum modulo {self.base}."

@@ -62,7 +62,6 @@ def parse_pattern(pattern: str, refusal: Callable[[str], ConfigError]) -> Any:
 
     Args:
         pattern: with one character for each token.
-        refusal: makes the error of a reason.
 
     Raises:
         ConfigError: Python cannot read it, or may read it otherwise in a later version.
@@ -94,7 +93,6 @@ def class_members(name: str, value: Any, alphabet: Iterable[str]) -> tuple[froze
 
     Args:
         name: the operator of Python's parser: `LITERAL`, `NOT_LITERAL`, `ANY` or `IN`.
-        value: what it stands beside.
         alphabet: one character a token.
     """
     every = frozenset(alphabet)
@@ -122,7 +120,6 @@ def obstacle(name: str, value: Any) -> str:
 
     Args:
         name: an operator that neither matches one token, nor groups, chooses or repeats.
-        value: what it stands beside.
     """
     if name == "POSSESSIVE_REPEAT":
         return "leave out the + behind a repetition: *+, ++, ?+ and }+ never give back"

@@ -245,8 +245,7 @@ def _refusal(pattern: str, reason: str) -> ConfigError:
 class Regular(OfAutomaton):
     """Strings that a regular expression matches as a whole are positive.
 
-    With the pattern `(ab)*`: `abab` and the empty string are positive; `aba` and `ba` are
-    negative.
+    With the pattern `(ab)*`: `abab` and the empty string are positive; `aba` and `ba` are negative.
     """
 
     alphabet: str
@@ -274,7 +273,6 @@ class Regular(OfAutomaton):
         return _automaton(self.alphabet, self.pattern)
 
     def describe(self) -> str:
-        """The language in one sentence."""
         return f"Strings of {self.alphabet} that match {self.pattern} as a whole are positive."
 
 

@@ -318,12 +318,6 @@ class Rewrite(Transduction):
         tokens = self._rewriter.rewrite(self._tokens_of(letters))
         return np.array([numbers[token] for token in tokens], dtype=np.uint8)
 
-    def has_input(self, length: int) -> bool:
-        return length >= 1
-
-    def draw_input(self, rng: np.random.Generator, length: int) -> LetterRow:
-        return rng.integers(len(self.alphabet), size=length, dtype=np.uint8)
-
     def longest_target(self, length: int) -> int:
         return self._rewriter.longest(length)
 

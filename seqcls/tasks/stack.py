@@ -116,9 +116,6 @@ class WriteStack(OfText):
     def answer(self, text: str) -> str | None:
         return stack_after(text)
 
-    def has_input(self, length: int) -> bool:
-        return length >= 1
-
     def draw_input(self, rng: np.random.Generator, length: int) -> LetterRow:
         """Uniform: operations as they come, drawn again where one pops what is not there."""
         numbers = _operation_counts(length)

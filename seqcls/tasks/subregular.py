@@ -37,7 +37,7 @@ MAX_STATES = 100
 """States of an automaton at most: the class of a larger one takes long to decide."""
 
 NOT_MEASURED = ("PLT", "TPLT", "SF")
-"""Classes of which the least width is not decided: it is what the condition is made of."""
+"""Classes of which the width is what the condition is made of, whatever the least one is."""
 
 MAX_BLOCKS = 400
 """Blocks of one letter less than the width, of letters that differ: among so many the least width
@@ -101,7 +101,6 @@ class RandomSubregular(OfAutomaton):
 
     @property
     def automaton(self) -> Automaton:
-        """The minimal automaton."""
         return self._made[1]
 
     @property
@@ -121,7 +120,6 @@ class RandomSubregular(OfAutomaton):
         return made
 
     def describe(self) -> str:
-        """The language in one sentence."""
         sums = any(isinstance(leaf, Sum) for leaf in self.condition.leaves())
         meaning = ", where a letter stands for how often it occurs" if sums else ""
         words = self.condition.describe()

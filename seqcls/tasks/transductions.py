@@ -44,13 +44,13 @@ class Transduction(ABC):
             InvalidStringError: nothing is; the message says what an input is, without the input.
         """
 
-    @abstractmethod
     def has_input(self, length: int) -> bool:
         """Whether any input has that many tokens."""
+        return length >= 1
 
-    @abstractmethod
     def draw_input(self, rng: np.random.Generator, length: int) -> LetterRow:
         """The letters of a uniform input of that length; the caller has asked `has_input`."""
+        return rng.integers(len(self.alphabet), size=length, dtype=np.uint8)
 
     @abstractmethod
     def describe(self) -> str:
@@ -95,7 +95,6 @@ class Transduction(ABC):
         """Numbers of places, which tokens that belong together share (Cho et al. 2024).
 
         Args:
-            input_letters: of an input.
             target_letters: of its target, or of what has been written of an output; only their
                 number counts, so that a place is known before its token.
 
@@ -103,7 +102,6 @@ class Transduction(ABC):
             For each token of input and target a number from 1, or 0 where it stands alone; None
             where there is a `coupling_obstacle`.
         """
-        del input_letters, target_letters
         return None
 
     def separator_place(self, input_letters: LetterRow) -> int:
@@ -111,8 +109,14 @@ class Transduction(ABC):
 
         Of an output that goes through the input's places in their order it is 0, where marks stand.
         """
-        del input_letters
         return 0
+
+
+class OneToken(Transduction):
+    """A transduction whose outputs are one token."""
+
+    def longest_target(self, length: int) -> int:
+        return min(length, 1)
 
 
 class OfText(Transduction):

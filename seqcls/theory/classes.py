@@ -63,7 +63,18 @@ class RegularClass:
     @cached_property
     def smallest(self) -> tuple[Membership, ...]:
         """The smallest classes of all that are known, of those that are decided."""
-        return self._smallest[0]
+        decided = Subregular(self.automaton)
+        return tuple(map(decided.measure, self._smallest[0]))
+
+    @property
+    def names(self) -> list[str]:
+        """What these are called."""
+        return [each.name for each in self._smallest[0]]
+
+    @property
+    def is_decided(self) -> bool:
+        """Whether these are all."""
+        return self._smallest[1] is None
 
     @cached_property
     def _smallest(self) -> tuple[tuple[Membership, ...], str | None]:
@@ -73,8 +84,8 @@ class RegularClass:
     @property
     def smallest_words(self) -> str:
         """These in words, such as: strictly local (k = 2) and strictly piecewise (k = 2)."""
-        found, undecided = self._smallest
-        words = [each.describe(self.alphabet) for each in found]
+        undecided = self._smallest[1]
+        words = [each.describe(self.alphabet) for each in self.smallest]
         text = " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
         if undecided is None:
             return text
@@ -84,7 +95,7 @@ class RegularClass:
         """Why the language is in none of the classes next below the smallest ones, of those where
         strings show it.
         """
-        if self._smallest[1] is not None:
+        if not self.is_decided:
             return []
         decided = Subregular(self.automaton)
         return [x for name in decided.missed if (x := find_witness(decided, name)) is not None]
@@ -133,6 +144,13 @@ class Stated:
 
 
 LanguageClass = RegularClass | Stated | Undecided
+
+
+def class_names(known: LanguageClass) -> str | None:
+    """The smallest classes by their names, such as SL, SP; None where they are not decided."""
+    if isinstance(known, RegularClass) and known.is_decided:
+        return ", ".join(known.names)
+    return known.name if isinstance(known, Stated) else None
 
 
 @lru_cache(maxsize=1024)

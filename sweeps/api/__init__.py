@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     )
     from sweeps.api.languages import populations
     from sweeps.api.models import config, explain, family, model, predict, proofs, verdict
+    from sweeps.api.protocols import protocol
     from sweeps.api.results import FIRST as FIRST
     from sweeps.api.results import (
         by_drawn,
@@ -77,10 +78,9 @@ __all__ = [
     "delete", "draw", "engines", "errors", "errors_of_run", "estimate", "explain", "export",
     "family", "figures", "fit_shortcuts", "import_predictions", "in_both_precisions", "judge",
     "lengths", "log_results", "merge", "minimal", "model", "more", "open_store", "pack", "patch",
-    "populations", "predict", "proofs", "remedies", "report", "resume", "retry", "rules", "runs",
-    "seeds",
-    "sensitive", "shortcuts", "shortest", "states", "status", "stop", "submit", "theory", "upgrade",
-    "verdict", "verify", "work",
+    "populations", "predict", "proofs", "protocol", "remedies", "report", "resume", "retry",
+    "rules", "runs", "seeds", "sensitive", "shortcuts", "shortest", "states", "status", "stop",
+    "submit", "theory", "upgrade", "verdict", "verify", "work",
 ]  # fmt: skip
 
 _NAMES = {
@@ -95,6 +95,7 @@ _NAMES = {
     "sweeps.api.comparisons": "compare",
     "sweeps.api.languages": "populations",
     "sweeps.api.failures": "in_both_precisions",
+    "sweeps.api.protocols": "protocol",
     "sweeps.api.results": "FIRST by_drawn causes errors errors_of_run helps lengths remedies "
     "runs sensitive",
     "sweeps.api.sweeping": "delete engines estimate fit_shortcuts resume retry status stop "
@@ -132,9 +133,6 @@ def figures(
     """Every figure of a model for some strings, as charts that a notebook shows.
 
     Args:
-        store: the database.
-        run: as `model` takes it.
-        strings: to draw.
         epoch: whose model; the kept epoch's if none is named.
 
     Raises:
@@ -149,8 +147,15 @@ def figures(
     return charts
 
 
-def report(store: "Store", sweep: str | Sequence[str], *more: str) -> str:
+def report(store: "Store", sweep: str | Sequence[str], *more: str, **chosen: Any) -> str:
     """Sweeps' table, charts, failing strings and causes as one page that needs no other file.
+
+    Args:
+        store: the database.
+        sweep: one, or several.
+        *more: more of them.
+        **chosen: which of their runs: `model_seeds`, `failing`, `outcomes`, `learned_at`, `below`,
+            and `conditions` such as `hidden_size=16`.
 
     Raises:
         UnknownRunError: there is no such sweep, or none of their runs is finished.
@@ -158,7 +163,7 @@ def report(store: "Store", sweep: str | Sequence[str], *more: str) -> str:
     """
     from sweeps.store.reads.selection import as_list
 
-    page: str = _of_the_dashboard("report")(store.reader(), *as_list(sweep), *more)
+    page: str = _of_the_dashboard("report")(store.reader(), *as_list(sweep), *more, **chosen)
     return page
 
 

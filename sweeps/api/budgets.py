@@ -17,6 +17,7 @@ from seqcls.interpretability.remedies import change_fields
 from seqcls.interpretability.wording import percents
 from seqcls.problem import obstacle_of
 from sweeps.api.configurations import checked_threshold
+from sweeps.api.naming import name_configurations
 from sweeps.api.sweeping import submit
 from sweeps.api.trials import tables_of
 from sweeps.grid.budgets import budget_fields
@@ -98,19 +99,7 @@ def more_training(
 
     It trains the same configurations with more epochs, `max_num_epochs`, each with those of its
     seeds that have not learned; nothing is written. A seed is left out that learned with another
-    budget below this one.
-
-    Args:
-        store: the database.
-        sweep: its name.
-        budget: `4x`, so many times what each configuration had, or a number of epochs.
-        learned_at: the accuracy on strings of trained lengths from which on a run has learned.
-        name: of the sweep; `heads-4x` for `heads` where none is given.
-
-    Raises:
-        UnknownRunError: there is no such sweep.
-        ConfigError: the budget is none or is no larger, or another sweep has the name.
-        SpecError: no sweep can have the name.
+    budget below this one. Asked, and refused, like `more`.
     """
     learned_at = checked_threshold("learned_at", learned_at)
     reader = store.reader()
@@ -162,7 +151,6 @@ def more(
     """Queues those runs of a sweep that have not learned, with a larger budget, as a sweep.
 
     Args:
-        store: the database.
         sweep: its name.
         budget: `4x`, so many times what each configuration had, or a number of epochs.
         learned_at: the accuracy on strings of trained lengths from which on a run has learned.
@@ -189,7 +177,6 @@ def seeds(store: Store, sweep: str, until: str, *, most: int | None = None) -> S
     The interval that decides is a confidence sequence: it holds however often one looks.
 
     Args:
-        store: the database.
         sweep: its name.
         until: `share ± 10 %`, until the interval of the share that generalizes, of seeds that
             learned, is so narrow for each configuration; `learned ± 10 %`, likewise of the share
@@ -220,12 +207,7 @@ def seeds(store: Store, sweep: str, until: str, *, most: int | None = None) -> S
 
 
 def seed_sentences(store: Store, sweep_ids: Sequence[int] | None = None) -> list[str]:
-    """What is known of the shares for which sweeps get as many seeds as it takes, a line each.
-
-    Args:
-        store: the database.
-        sweep_ids: the sweeps that are meant; all where it is None.
-    """
+    """What is known of the shares for which sweeps get as many seeds as it takes, a line each."""
     reader = store.reader()
     said: list[str] = []
     for sweep_id, submitted in sweep_queries.sweeps_to_grow(reader, sweep_ids).items():
@@ -239,13 +221,12 @@ def _known_of_share(spec: SweepSpec, counts: Sequence[SeedCounts]) -> Iterator[s
     until = Until.parse(spec.until)
     verb = "learned" if until.share == "learned" else "of those that learned generalize"
     spans = [percents(x.low, x.high) for x in until.intervals(counts)]
-    changed = [config.changed for config in spec.configs()]
-    fields = [x for x in changed[0] | changed[-1] if len({str(y.get(x)) for y in changed}) > 1]
-    for place, (config, each) in enumerate(zip(spec.configs(), counts, strict=True)):
-        named = "".join(f" {name}={getattr(config, name)}" for name in fields)
+    named = name_configurations(dict(enumerate(spec.configs())))
+    for place, each in enumerate(counts):
         count, n = until.of(each)
         span = "" if until.within is None else f" (95%, however often one looks: {spans[place]})"
-        yield f"{spec.name}{named}: {each.seeds:,} seeds, {count:,} of {n:,} {verb}{span}"
+        of = f"{spec.name}, {named[place]}" if len(named) > 1 else spec.name
+        yield f"{of}: {each.seeds:,} seeds, {count:,} of {n:,} {verb}{span}"
     if until.within is None:
         yield f"{spec.name}: difference of both shares (95%, however often one looks): {spans[0]}"
     if list(until.seeds_wanted(counts, MAX_RUNS)) != [each.seeds for each in counts]:
@@ -315,14 +296,7 @@ def _learned_since(
 def _spec(
     record: sweep_queries.SweepRecord, name: str, budget: Budget, members: Members
 ) -> SweepSpec:
-    """The sweep that trains these, as the sweep of before was trained.
-
-    Args:
-        record: that sweep's.
-        name: of the new one.
-        budget: how much training it gives.
-        members: each configuration with its seeds.
-    """
+    """The sweep that trains these, as the sweep of before was trained."""
     asked = json.loads(record.spec)
     table = tables_of([config for config, _ in members])
     usual = Counter(seeds for _, seeds in members).most_common(1)[0][0]

@@ -13,6 +13,7 @@ from seqcls.interpretability.wording import p_value_text, percent, percents
 from seqcls.problem import differing_starts
 from seqcls.text import with_nulls
 from sweeps.api.configurations import checked_threshold, config_named
+from sweeps.api.naming import names_of
 from sweeps.results import BORDER_SHARES, LEARNED_AT, Outcome, differing_fields, rows_of
 from sweeps.statistics.chance import (
     Difference,
@@ -63,6 +64,9 @@ class Compared:
     """Two configurations side by side; differences are the first less the second."""
 
     names: tuple[str, str]
+    """As they were asked for."""
+    called: tuple[str, str]
+    """What the configurations are called beside each other."""
     config_ids: tuple[int, int]
     fields: dict[str, tuple[object, object]]
     """The fields in which they differ, with both values."""
@@ -78,8 +82,7 @@ class Compared:
     """The frame of `sweeps.statistics.differences.by_length`."""
     strings: pd.DataFrame | None
     """The frame of `sweeps.statistics.differences.string_differences`; None where their test
-    strings are
-    not the same."""
+    strings are not the same."""
     shortcuts: pd.DataFrame
     """What the best shortcut reader of each test reaches, as `shortcut_shares` gives it."""
     border: dict[str, tuple[float, float]]
@@ -136,6 +139,7 @@ class Compared:
         return {
             "a": self.names[0],
             "b": self.names[1],
+            "configurations": list(self.called),
             "fields": {name: list(values) for name, values in self.fields.items()},
             "runs": list(self.runs),
             "verdict": self.verdict(),
@@ -171,8 +175,6 @@ def sentence_of(name: str, found: Difference, sides: tuple[str, str] = SIDES) ->
 
     Args:
         name: that of the question in `QUESTIONS`.
-        found: the answer.
-        sides: what the two are called.
     """
     of_shares = found.counts is not None
     shown = shown_values(found)
@@ -237,10 +239,8 @@ def compare(
     """Two configurations, seed by seed where seeds agree; differences are the first less the other.
 
     Args:
-        store: the database.
         a: a sweep of one configuration, `heads:hidden_size=16`, or a run, as `seqcls compare` does;
             a whole number is a run's id, whatever sweeps are called.
-        b: likewise.
         learned_at: the accuracy on strings of trained lengths from which on a run has learned.
         below: the accuracy below which a run fails, on longer strings or on the whole test.
 
@@ -268,9 +268,6 @@ def compare_configs(
     """Compares configurations by their ids, like `compare`.
 
     Args:
-        store: the database.
-        ids: of the two configurations.
-        names: what they are called.
         thresholds: from which accuracies on runs have learned, and fail; else the usual ones.
 
     Raises:
@@ -279,12 +276,15 @@ def compare_configs(
     view = replace(thresholds or View(), config_ids=ids)
     frame = queries.runs(store, view)
     frame = frame[frame["state"] == RunState.DONE]
-    sides = [
-        _finished_runs(frame, config_id, name) for config_id, name in zip(ids, names, strict=True)
-    ]
+    sides = [frame[frame["config_id"] == config_id] for config_id in ids]
+    for name, runs in zip(names, sides, strict=True):
+        if runs.empty:
+            raise UnknownRunError(f"{name!r}: none of its runs is finished; nothing to compare yet")
     known = queries.configs(store, ids)
     unpaired = why_unpaired(known[ids[0]], known[ids[1]])
-    lengths = [_with_seeds(queries.length_scores(store, _ids(runs)), runs) for runs in sides]
+    seeds = frame.set_index("id")["model_seed"]
+    scores = [queries.length_scores(store, _ids(runs)) for runs in sides]
+    lengths = [each.assign(model_seed=each["run_id"].map(seeds)) for each in scores]
     same_strings = len(queries.test_set_digests(store, ids)) == 1
     strings = None
     if same_strings:
@@ -295,8 +295,10 @@ def compare_configs(
     common = number_of_pairs(*(set(runs["model_seed"]) for runs in sides))
     if unpaired is None and not common:
         unpaired = f"fewer than {FEWEST} seeds are in both, and others in one alone"
+    called = names_of(store, ids)
     return Compared(
         names=names,
+        called=(called[ids[0]], called[ids[1]]),
         config_ids=ids,
         fields=fields_apart(store, [runs.head(1) for runs in sides]),
         runs=(len(sides[0]), len(sides[1])),
@@ -332,8 +334,6 @@ def _ask(sides: Sequence[pd.DataFrame], below: float, *, paired: bool) -> dict[s
 
     Args:
         sides: the finished runs of each.
-        below: the accuracy below which a run fails.
-        paired: whether the same seed makes a pair.
     """
     once = [runs.drop_duplicates("model_seed") for runs in sides]
     learned = [_learning_of(runs) for runs in once]
@@ -368,7 +368,6 @@ def fields_apart(store: Store, runs: Sequence[pd.DataFrame]) -> dict[str, tuple[
     """The fields in which the configurations of two runs differ, with both values.
 
     Args:
-        store: the database.
         runs: the row of each, as `queries.runs` has it.
     """
     ids = [int(row["config_id"].iloc[0]) for row in runs]
@@ -378,13 +377,6 @@ def fields_apart(store: Store, runs: Sequence[pd.DataFrame]) -> dict[str, tuple[
     for fields in each:
         fields["dataset"] = names.get(fields["dataset"], fields["dataset"])
     return {x: (each[0].get(x), each[1].get(x)) for x in differing_fields(pd.concat(runs))}
-
-
-def _finished_runs(frame: pd.DataFrame, config_id: int, name: str) -> pd.DataFrame:
-    runs = frame[frame["config_id"] == config_id]
-    if runs.empty:
-        raise UnknownRunError(f"{name!r}: none of its runs is finished; nothing to compare yet")
-    return runs
 
 
 def _learning_of(runs: pd.DataFrame) -> dict[str, Outcomes]:
@@ -402,11 +394,6 @@ def _learning_of(runs: pd.DataFrame) -> dict[str, Outcomes]:
 
 def _ids(runs: pd.DataFrame) -> list[int]:
     return [int(run_id) for run_id in runs["id"]]
-
-
-def _with_seeds(scores: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
-    seeds = runs.set_index("id")["model_seed"]
-    return scores.assign(model_seed=scores["run_id"].map(seeds))
 
 
 @dataclass(frozen=True, eq=False)
@@ -441,9 +428,6 @@ def compare_runs(store: Store, a: int, b: int, thresholds: View | None = None) -
     """Two finished runs, string by string where they are tested on the same strings.
 
     Args:
-        store: the database.
-        a: the first run.
-        b: the second.
         thresholds: from which accuracies on a run has learned, and fails; else the usual ones.
 
     Raises:

@@ -9,14 +9,14 @@ from typing import Any, Literal, get_args, get_origin
 import numpy as np
 from pydantic import TypeAdapter, ValidationError
 
-from seqcls.config import RunConfig, default_fields
+from seqcls.config import RunConfig, check_model_seed, default_fields
 from seqcls.errors import ConfigError, Parameter, UnknownRunError
 from seqcls.imported import PREFIX, fields_known
 from seqcls.text import nearest
-from sweeps.results import differing_fields
+from sweeps.results import LEARNED_AT, Outcome, differing_fields
 from sweeps.store.databases.engine import Store
 from sweeps.store.reads import queries, sweep_queries
-from sweeps.store.reads.selection import View, WrittenValue
+from sweeps.store.reads.selection import View, WrittenValue, as_list
 
 
 def config_named(store: Store, reference: str) -> int:
@@ -101,8 +101,6 @@ def _with_values(configs: Configs, text: str, names: Sequence[str]) -> Configs:
     A comma ends a value only where another field follows; a value may have one, too.
 
     Args:
-        configs: to choose from.
-        text: the conditions.
         names: of all fields, the longest first.
     """
     if not text or not configs:
@@ -123,6 +121,63 @@ def _with_values(configs: Configs, text: str, names: Sequence[str]) -> Configs:
                 continue
             found |= _with_values(queries.with_value(configs, name, value), following, names)
     return found
+
+
+def view_of(
+    store: Store,
+    sweeps: Sequence[str] = (),
+    model_seeds: int | Sequence[int] | None = (),
+    *,
+    failing: bool = False,
+    outcomes: str | Sequence[str] = (),
+    learned_at: float = LEARNED_AT,
+    below: float = 1.0,
+    conditions: Sequence[str] = (),
+) -> View:
+    """The runs that a user chooses, which every question about many runs takes in the same way.
+
+    Args:
+        store: the database.
+        sweeps: only those of these sweeps; all where it is empty.
+        model_seeds: likewise.
+        failing: only runs whose accuracy is below `below`.
+        outcomes: only runs that have come to one of these, of `sweeps.results.Outcome`.
+        learned_at: the accuracy on trained lengths from which on a run has learned.
+        below: the accuracy below which a run fails, on longer lengths or on the whole test.
+        conditions: values that fields of the configuration must have, as `hidden_size=16`.
+
+    Raises:
+        UnknownRunError: there is no such sweep.
+        ConfigError: there is no such outcome or field, or a seed is no seed.
+    """
+    for name in sweeps:
+        sweep_queries.find_sweep(store, name)
+    given = as_list(() if model_seeds is None else model_seeds)
+    seeds = [x.item() if isinstance(x, np.generic) else x for x in given]
+    for seed in seeds:
+        check_model_seed(seed)
+    alike: Configs | None = None
+    for text in conditions:
+        named = condition(text, Parameter("conditions", text), queries.foreign_settings(store))
+        if alike is None:
+            alike = {x: fields_known(each) for x, each in queries.configs(store).items()}
+        alike = queries.with_value(alike, *named)
+    return View(
+        tuple(sweeps),
+        tuple(seeds),
+        None if alike is None else tuple(alike),
+        below=checked_threshold("below", below),
+        learned_at=checked_threshold("learned_at", learned_at),
+        failing=failing,
+        outcomes=tuple(_outcome(each) for each in as_list(outcomes)),
+    )
+
+
+def _outcome(text: str) -> Outcome:
+    known = [each.value for each in Outcome]
+    if text not in known:
+        raise ConfigError(Parameter("outcome", text), f": {nearest(text, known)}")
+    return Outcome(text)
 
 
 def is_setting(name: str) -> bool:
@@ -163,7 +218,6 @@ def condition(text: str, said: str | Parameter, foreign: Collection[str] = ()) -
     """The field and the value of `hidden_size=16`.
 
     Args:
-        text: what was written.
         said: where it was written, which messages begin with.
         foreign: settings of models trained elsewhere that there are, whose names may have a `=`.
 
@@ -195,8 +249,6 @@ def value_of(field: str, text: str, said: str | Parameter) -> Any:
     """A value of a field, from text.
 
     Args:
-        field: of the configuration.
-        text: the value alone.
         said: where it was written, which messages begin with.
 
     Raises:

@@ -12,12 +12,13 @@ import pyarrow as pa
 from pyarrow import compute, csv, parquet
 
 from seqcls.errors import ConfigError, Parameter
+from sweeps.api.configurations import view_of
 from sweeps.files import refuse_taken, whole_files
 from sweeps.processes import OnProgress
 from sweeps.results import exact_type
 from sweeps.store.databases.engine import Store
 from sweeps.store.databases.statements import chunks
-from sweeps.store.reads import queries, sweep_queries
+from sweeps.store.reads import queries
 from sweeps.store.reads.errors import ERRORS, TestStrings, with_border
 from sweeps.store.reads.export import LENGTHS, answers_of, results_of
 from sweeps.store.reads.selection import View, as_list
@@ -54,19 +55,20 @@ def export(
     *,
     spreadsheet: bool = False,
     force: bool = False,
+    **chosen: Any,
 ) -> dict[Path, int]:
     """Writes `runs`, `lengths`, `errors` and `shortcuts` into a folder, whole files or none.
 
     `shortcuts` has what shortcut readers reach on the tests of these runs, by length.
 
     Args:
-        store: the database.
         folder: where to; it is made where it is missing.
         kind: `csv` or `parquet`; or `jsonl`, which writes every answer into `answers`.
         sweeps: only runs of these; all where it is empty.
         on_progress: told how many runs are written, and of how many.
         spreadsheet: of `csv`, write `'` before texts that a spreadsheet would compute as formulas.
         force: replace files that this program wrote and nobody changed since.
+        chosen: which runs, as for `sweeps.api.configurations.view_of`: `model_seeds=0`.
 
     Returns:
         The number of rows of each file.
@@ -76,10 +78,8 @@ def export(
         ConfigError: the kind is unknown, or there is a file of that name.
         MachineError: the disk is full.
     """
-    store, sweeps = store.reader(), as_list(sweeps)
-    for name in sweeps:
-        sweep_queries.find_sweep(store, name)
-    folder, wanted = Path(folder), View(sweeps=tuple(sweeps))
+    store = store.reader()
+    folder, wanted = Path(folder), view_of(store, as_list(sweeps), **chosen)
     if spreadsheet and kind != "csv":
         raise ConfigError(
             Parameter("spreadsheet", True),

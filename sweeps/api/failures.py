@@ -11,7 +11,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
-from dataclasses import astuple, dataclass
+from dataclasses import asdict, astuple, dataclass
 from typing import IO, Any
 
 import numpy as np
@@ -22,13 +22,13 @@ from seqcls.errors import ConfigError, PluginMissingError, SeqclsError, UnknownR
 from seqcls.interpretability.mechanisms import NOT_LEARNED, ORDER, SAMPLE
 from seqcls.problem import missing_plugin, resolve
 from seqcls.results import Cause, Confusion, RangeCounts, Weights
-from sweeps.access import refuse_writes
+from sweeps.access import is_read_only, refuse_writes
 from sweeps.processes import environment_of, python
 from sweeps.results import LEARNED_AT, RANGE_COLUMNS
 from sweeps.statistics.intervals import wilson
 from sweeps.store import writer
 from sweeps.store.databases.engine import Store
-from sweeps.store.opening import open_writer
+from sweeps.store.opening import open_writer, to_write
 from sweeps.store.reads import explained, queries, string_queries
 from sweeps.store.reads.selection import View
 from sweeps.store.tables import RunState
@@ -76,8 +76,6 @@ def perturb(store: Store, run_ids: Sequence[int], times: int = TIMES) -> None:
     """Trains finished runs again with other rounding, and stores the results.
 
     Args:
-        store: the database, open for writing.
-        run_ids: finished runs.
         times: how often each is trained again from moved values, all together in one group.
 
     Raises:
@@ -112,9 +110,6 @@ def train_perturbed(
     where the run's own is another. Trainings that diverge have no model, and so are left out.
 
     Args:
-        config: of the run.
-        model_seed: likewise.
-        times: how often from moved values, all together in one group.
         engine: the one that trained the run.
     """
     # Imported where it is used: PyTorch takes a second or two to load.
@@ -161,8 +156,6 @@ def attribute(store: Store, run_ids: Sequence[int], sample: int = SAMPLE) -> int
     """Attributes the errors of finished runs and stores the causes, where not stored already.
 
     Args:
-        store: the database, open for writing.
-        run_ids: failing runs.
         sample: errors of each that are looked at, spread evenly from the shortest to the longest.
 
     Returns:
@@ -179,21 +172,47 @@ def attribute(store: Store, run_ids: Sequence[int], sample: int = SAMPLE) -> int
     return len(waiting)
 
 
-def causes_of(store: Store, run_id: int, wrong: Sequence[str], sample: int) -> list[Cause]:
+def causes_of_run(store: Store, run_id: int, learned_at: float = LEARNED_AT) -> pd.DataFrame:
+    """Why a run fails: as stored, or else found, and stored where this process may write.
+
+    Args:
+        learned_at: as for `sweeps.store.reads.explained.causes`.
+
+    Raises:
+        UnknownRunError: it has no model.
+    """
+    reader = store.reader()
+    # A run without a model says so here, before anything is attributed.
+    queries.weights(reader, run_id)
+    stored = explained.causes(reader, [run_id])
+    if len(stored) or string_queries.string_errors(reader, run_id).empty:
+        return explained.causes(reader, [run_id], learned_at)
+    if not is_read_only():
+        attribute(to_write(store), [run_id])
+        return explained.causes(reader, [run_id], learned_at)
+    found = [
+        {"run_id": run_id, "number": number, **asdict(cause)}
+        for run_id, wrong in _runs_without_causes(reader, _with_causes(reader, [run_id]), SAMPLE)
+        for number, cause in enumerate(causes_of(reader, run_id, wrong, SAMPLE, learned_at))
+    ]
+    return pd.DataFrame(found, columns=stored.columns)
+
+
+def causes_of(
+    store: Store, run_id: int, wrong: Sequence[str], sample: int, learned_at: float = LEARNED_AT
+) -> list[Cause]:
     """The causes of a run's errors, the most frequent first.
 
     Args:
-        store: where the run is.
-        run_id: a finished run.
         wrong: its misclassified test strings, the shortest first, each as often as it occurs.
-        sample: how many of them to look at.
+        learned_at: the accuracy on trained lengths from which on a run has learned.
     """
     # Imported where it is used: PyTorch takes a second or two to load.
     from seqcls.interpretability.causes import attributions, summed_up
     from sweeps.api.models import trained_model
 
     model = trained_model(store, run_id)
-    not_learned = why_not_learned(store, run_id)
+    not_learned = why_not_learned(store, run_id, learned_at)
     return summed_up(attributions(model, wrong, sample, not_learned=not_learned))
 
 

@@ -249,12 +249,7 @@ class ResultLog:
         """Checks a run; nothing is written. Raises as `run`.
 
         Args:
-            model: its name.
-            seed: its seed.
-            given: its predictions.
             by_id: whether they name strings by ids.
-            config: its settings.
-            losses: as for `run`.
             as_written: whether a run of a seed that is there already is kept apart where the
                 settings are the same, but written otherwise: 64.0 beside 64.
         """

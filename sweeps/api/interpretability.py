@@ -193,12 +193,9 @@ def patch(
     """Which states, carried over from another string, turn a model's answer.
 
     Args:
-        store: the database.
-        run: as `model` takes it.
         base: the string that states are put into.
         source: one of the same length that they are from; the nearest one that is answered rightly
             and otherwise, where none is named.
-        epoch: as `model` takes it.
 
     Raises:
         UnknownRunError: as `minimal`.
@@ -226,8 +223,6 @@ def ablate(
     """What a model is without each of its parts alone, or without more and more of them.
 
     Args:
-        store: the database.
-        run: as `model` takes it.
         kinds: `head`, `feed-forward` or `unit`; units only where there are no others, if none is
             named.
         how: `zero`: the part adds nothing; `mean`: it adds its mean over the strings that are
@@ -235,7 +230,6 @@ def ablate(
         sample: distinct test strings to run and judge by. If no number is named, all test strings
             where letter counts decide; else 400 of them are run.
         prune: remove more and more, the cheapest part first.
-        epoch: as `model` takes it.
 
     Raises:
         UnknownRunError: as `minimal`.
@@ -299,9 +293,6 @@ def automaton(
     automata-lib).
 
     Args:
-        store: the database.
-        run: as `model` takes it.
-        epoch: as `model` takes it.
         states: of a hypothesis at most; this and what follows as the `Budget` has it, if not named.
         rounds: hypotheses at most.
         strings: short strings, all of which are tried, at most.
@@ -330,10 +321,7 @@ def automaton_inside(
     """Where the states of a learned automaton are inside a model: linear probes and clusters.
 
     Args:
-        store: the database.
-        run: as `model` takes it.
         learned: what `automaton` has found of the same model; its `main_hypothesis` is looked for.
-        epoch: as `model` takes it.
 
     Raises:
         UnknownRunError: as `automaton`.

@@ -2,15 +2,19 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import pandas as pd
 
 from seqcls.config import RunConfig
 from seqcls.errors import ConfigError, Parameter
+from seqcls.fields import language_fields
 from seqcls.interpretability.wording import percent, percents
 from seqcls.text import nearest
-from sweeps.api.configurations import checked_threshold
-from sweeps.results import LEARNED_AT
+from seqcls.theory.classes import class_names
+from seqcls.theory.predictions import theory_of
+from sweeps.api.configurations import view_of
+from sweeps.results import BORDER_SHARES
 from sweeps.statistics.differences import without_unread
 from sweeps.statistics.populations import (
     BORDER,
@@ -21,8 +25,8 @@ from sweeps.statistics.populations import (
     settings_apart,
 )
 from sweeps.store.databases.engine import Store
-from sweeps.store.reads import overview, queries, sweep_queries
-from sweeps.store.reads.errors import accuracy_by_drawn
+from sweeps.store.reads import overview, queries
+from sweeps.store.reads.errors import accuracy_by_drawn, border_accuracies
 from sweeps.store.reads.selection import View, as_list
 from sweeps.store.reads.shortcuts import best_shortcut, shortcut_scores, shortcuts_by_drawn
 from sweeps.store.reads.test_sets import stored_datasets
@@ -36,6 +40,7 @@ MODELS, READER = "models", "best shortcut reader"
 PARTS = {
     "random": (MODELS, "random"),
     "border": (MODELS, "border"),
+    **{name: (MODELS, name) for name in BORDER_SHARES},
     "reader_random": (READER, "random"),
     "reader_border": (READER, "border"),
 }
@@ -86,33 +91,23 @@ def populations(
     store: Store,
     sweep: str | Sequence[str] | None = None,
     by: str | Sequence[str] = (),
-    *,
-    learned_at: float = LEARNED_AT,
-    below: float = 1.0,
+    **chosen: Any,
 ) -> Populations:
     """How many languages are learned, and generalized on, over all that are alike but for them.
 
     Args:
-        store: the database.
         sweep: only of this sweep, or these.
         by: the settings that tell populations apart; else the fewest that do, the class of the
             languages (`language_class`) first.
-        learned_at: the accuracy on strings of trained lengths from which on a run has learned.
-        below: the accuracy below which a run fails on longer ones.
+        chosen: which runs, as for `sweeps.api.configurations.view_of`: `below=0.9`. Results pick
+            none, so that shares are of all languages.
 
     Raises:
         UnknownRunError: there is no such sweep.
         ConfigError: there is no such setting in which its configurations differ.
     """
-    reader, sweeps = store.reader(), [] if sweep is None else as_list(sweep)
-    for name in sweeps:
-        sweep_queries.find_sweep(reader, name)
-    view = View(
-        tuple(sweeps),
-        below=checked_threshold("below", below),
-        learned_at=checked_threshold("learned_at", learned_at),
-    )
-    return populations_of(reader, view, tuple(as_list(by)))
+    view = view_of(store.reader(), [] if sweep is None else as_list(sweep), **chosen)
+    return populations_of(store.reader(), view, tuple(as_list(by)))
 
 
 def populations_of(store: Store, view: View, by: tuple[str, ...] = ()) -> Populations:
@@ -137,19 +132,24 @@ def populations_of(store: Store, view: View, by: tuple[str, ...] = ()) -> Popula
 def with_classes(
     store: Store, settings: pd.DataFrame, configs: Mapping[int, RunConfig]
 ) -> pd.DataFrame:
-    """Settings with the class of every language: of one in a file, as the file's name says it.
+    """Settings of configurations with the class of every language, where they differ in it."""
+    classes = classes_of(store, configs).reindex(settings.index)
+    return settings.assign(**{CLASS: classes}) if classes.nunique() > 1 else settings
 
-    Args:
-        store: where the names of files are.
-        settings: those of configurations, indexed by their ids.
-        configs: these.
+
+def classes_of(store: Store, configs: Mapping[int, RunConfig]) -> "pd.Series[Any]":
+    """The class of the language of each configuration, by id; missing where it is not decided.
+
+    It is what the configuration names, else what the name of a file says, else what is decided.
     """
     named = {digest: class_named(name) for digest, name in stored_datasets(store).items()}
-    found = {x: named.get(config.dataset) for x, config in configs.items()}
-    if not any(found.values()):
-        return settings
-    own = settings.get(CLASS, pd.Series(dtype=object))
-    return settings.assign(**{CLASS: own.combine_first(pd.Series(found, dtype=object))})
+    found = {
+        x: config.language_class
+        if CLASS in language_fields(config.task)
+        else named.get(config.dataset) or class_names(theory_of(dict(config)).language)
+        for x, config in configs.items()
+    }
+    return pd.Series(found, dtype=object)
 
 
 def _accuracies(store: Store, models: pd.DataFrame, by: list[str]) -> pd.DataFrame:
@@ -159,14 +159,18 @@ def _accuracies(store: Store, models: pd.DataFrame, by: list[str]) -> pd.DataFra
     first = models.drop_duplicates("config_id")
     ids = first["config_id"].tolist()
     read = shortcuts_by_drawn(store, ids)
-    tested = accuracy_by_drawn(store, models["run_id"].tolist())
+    run_ids = models["run_id"].tolist()
+    tested = accuracy_by_drawn(store, run_ids)
     if not tested["drawn"].isin(BORDER).any():
         return none
     best = best_shortcut(shortcut_scores(store, ids)).drop_duplicates("config_id")
     read = read.merge(best[["config_id", "reader"]]).merge(first[["config_id", "language", *by]])
-    tested = tested.merge(models[["run_id", "language", *by]])
+    of_models = models[["run_id", "language", *by]].assign(name=MODELS)
+    kinds = border_accuracies(store, View(run_ids=tuple(run_ids)))
+    kinds = kinds.melt("run_id", list(BORDER_SHARES), "drawn", "right").assign(tested=1)
     counts = [
-        tested.assign(name=MODELS, right=tested["tested"] - tested["wrong"]),
+        of_models.merge(tested.assign(right=tested["tested"] - tested["wrong"])),
+        of_models.merge(kinds.dropna(subset=["right"])),
         read.assign(name=READER, run_id=read["config_id"]),
     ]
     return median_accuracies(pd.concat(counts), by)

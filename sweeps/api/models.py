@@ -7,6 +7,7 @@ Where letter counts decide they are asked, exactly; else strings are, one by one
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pandas as pd
 
 from seqcls import prediction
@@ -16,10 +17,12 @@ from seqcls.interpretability.trained_model import TrainedModel
 from seqcls.problem import Problem, resolve
 from seqcls.results import Verdict, Weights
 from seqcls.weights import weights_of
+from sweeps.access import is_read_only
 from sweeps.store import writer
 from sweeps.store.databases.engine import Store
 from sweeps.store.opening import to_write
 from sweeps.store.reads import queries
+from sweeps.store.reads.export import answers_of
 from sweeps.store.reads.queries import of_run, stored_model
 from sweeps.store.reads.selection import as_list
 
@@ -89,7 +92,6 @@ def model(store: Store, run: int | str, epoch: int | None = None) -> TrainedMode
     """A run's model, to be asked about strings; `seqcls.interpretability` looks inside.
 
     Args:
-        store: the database.
         run: its id, or its sweep and model seed, as `heads/2`.
         epoch: whose weights to use; the best one's if none is named.
 
@@ -97,6 +99,33 @@ def model(store: Store, run: int | str, epoch: int | None = None) -> TrainedMode
         UnknownRunError: there is no such run, or it has no such weights.
     """
     return trained_model(*queries.open_run(store, run), epoch)
+
+
+def _stored_answers(
+    store: Store, run_id: int, problem: Problem, texts: Sequence[str]
+) -> pd.DataFrame:
+    """What a model that was trained elsewhere answered to strings of its test."""
+    stored = {row["input"]: row for row in answers_of(store, run_id)}
+    tokenizer = problem.tokenizer
+    rows = []
+    for text in texts:
+        row = stored.get(tokenizer.decode(tokenizer.encode(text)))
+        if row is None:
+            raise InvalidStringError(
+                f"{text[:60]!r} is not in this model's test; its weights are not in this database, "
+                "so its answers to test strings alone are known: `seqcls export answers` lists them"
+            )
+        rows.append(row)
+    names: tuple[str, ...] = ("label", "predicted", "logit", "probability")
+    if problem.lacks("labels"):
+        names = ("target", *(column.name for column in problem.kind.answer_columns))
+    target, answer, *numbers = names
+    as_known = bool if target == "label" else str
+    answers = {
+        name: [None if row[key] is None else as_known(row[key]) for row in rows]
+        for name, key in ((target, "target"), (answer, "prediction"))
+    }
+    return pd.DataFrame({"string": texts, **answers, **dict.fromkeys(numbers, np.nan)})
 
 
 def predict(
@@ -108,13 +137,10 @@ def predict(
     partial: bool = True,
     beam: int | None = None,
 ) -> pd.DataFrame:
-    """A model's answers, from letter counts where they suffice.
+    """A model's answers, from letter counts where they suffice; an imported one's as stored.
 
     Args:
-        store: the database.
-        run: as `model` takes it.
         strings: as `ab{100}c{55}`, or as a list of tokens; one, or several.
-        epoch: as `model` takes it.
         partial: answer the others where the model has no places for so long a string; else refuse.
         beam: of a transduction, the width of a beam, which finds that many outputs at most.
 
@@ -129,12 +155,16 @@ def predict(
     Raises:
         UnknownRunError: there is no such run, or it has no weights.
         ConfigError: a beam of a task that is no transduction, or one too narrow or too wide.
-        InvalidStringError: a string that is not of this alphabet, or that cannot be asked.
+        InvalidStringError: a string that is not of this alphabet, or that cannot be asked: an
+            imported model answers its test strings alone.
     """
     reader, run_id = queries.open_run(store, run)
     problem = resolve(queries.run_config(reader, run_id))
     # A single string is one, too, and a list of tokens in a list of strings.
     texts = [problem.tokenizer.notation(string) for string in as_list(strings)]
+    if problem.is_imported and epoch is None and beam is None:
+        with of_run(run_id):
+            return _stored_answers(reader, run_id, problem, texts)
     weights = queries.weights(reader, run_id, epoch)
     if beam is not None:
         with of_run(run_id):
@@ -254,7 +284,8 @@ def verdict(store: Store, run: int | str) -> "Verdict | OutputVerdict":
     if opened.problem.writes or opened.problem.at_places:
         return output_verdict(opened)
     tried = verdict_of(opened)
-    writer.record_verdict(to_write(store), run_id, tried)
+    if not is_read_only():
+        writer.record_verdict(to_write(store), run_id, tried)
     return tried
 
 

@@ -1,6 +1,6 @@
 """How much of a test was trained on, in a sentence: for commands, pages and reports."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from contextlib import suppress
 from itertools import takewhile
 
@@ -67,7 +67,7 @@ def trained_on(
         return None
     one = len(found) == 1
     said = _of_one(*found[0], epochs) if one else _of_several([each for _, each in found])
-    return said + _without_pairs([problem for problem, _ in found])
+    return f"{said} {without_pairs(distinct.values())}".strip()
 
 
 def _strings_of(config: RunConfig) -> tuple[object, ...]:
@@ -100,18 +100,23 @@ def _of_one(problem: Problem, found: Overlap | None, epochs: int | None) -> str:
     )
 
 
-def _without_pairs(problems: Sequence[Problem]) -> str:
-    """At which lengths a test that asks for border pairs has none."""
-    tests = dict.fromkeys(x.test for x in problems if isinstance(x.test, BalancedStrings))
+def without_pairs(configs: Iterable[RunConfig]) -> str:
+    """At which lengths tests that ask for border pairs have none, in a sentence or none."""
+    tests: dict[BalancedStrings, None] = {}
+    for config in {_strings_of(config): config for config in configs}.values():
+        with suppress(SeqclsError):
+            problem = resolve(config)
+            if isinstance(problem.test, BalancedStrings) and not problem.is_imported:
+                tests[problem.test] = None
     lacking = [lengths for x in tests if len(lengths := x.unpaired_lengths)]
     if not lacking:
         return ""
     if len(tests) > 1:
         has = "has" if len(lacking) == 1 else "have"
-        return f" At some lengths {_tests(len(lacking))} {has} no border pairs."
+        return f"At some lengths {_tests(len(lacking))} {has} no border pairs."
     named, more = lacking[0][:MOST_UNPAIRED].tolist(), len(lacking[0]) - MOST_UNPAIRED
     others = f" and {more:,} other lengths" if more > 0 else ""
-    return f" No positive string of a border pair has {', '.join(map(str, named))} tokens{others}."
+    return f"No positive string of a border pair has {', '.join(map(str, named))} tokens{others}."
 
 
 def _by_length(found: Overlap) -> str:

@@ -11,6 +11,7 @@ from seqcls.interpretability.trained_model import Answer
 from seqcls.interpretability.wording import EMPTY, percent
 from seqcls.kinds import MISCLASSIFIED, Words
 from seqcls.problem import Problem, obstacle_of, resolve, tokenizer_of
+from sweeps.results import BORDER_SHARES
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -141,14 +142,7 @@ LISTED = 12
 
 
 def head_frame(patterns: "Patterns", block: int, head: int, *, whole: bool = False) -> pd.DataFrame:
-    """Query and key (places), weight of one head, without weights that round to 0.0000.
-
-    Args:
-        patterns: of a string.
-        block: the head's block.
-        head: its number.
-        whole: with those weights too.
-    """
+    """Query and key (places), weight of one head, without weights that round to 0.0000."""
     weights = patterns.weights[block, head]
     query, key = np.nonzero((weights >= LEAST_WEIGHT) | whole)
     return pd.DataFrame({"query": query, "key": key, "weight": weights[query, key]})
@@ -160,8 +154,6 @@ def output_attention_frame(patterns: "Patterns", start: int, block: int, head: i
     Args:
         patterns: of an input with its output.
         start: the row of `SEP`, from which on tokens are written; 0 where the output is apart.
-        block: the head's block.
-        head: its number.
     """
     frame = head_frame(patterns, block, head)
     frame = frame[frame["query"] >= start]
@@ -234,7 +226,6 @@ def patched_frame(patched: "Patched", most_units: int | None = None) -> pd.DataF
     """site, place (of those that it has), base_token, source_token, logit, restored, flips.
 
     Args:
-        patched: the patches.
         most_units: how many of a recurrent network's units to keep, those that restore most.
     """
     units = patched.most_restoring_units(len(patched.sites) if most_units is None else most_units)
@@ -271,3 +262,15 @@ def flip_table(patched: "Patched") -> pd.DataFrame:
         for site, place in patched.ranked
     ]
     return pd.DataFrame(rows)
+
+
+def border_sentence(accuracies: pd.DataFrame) -> str:
+    """How models do on random strings and on border pairs; empty where no test has these.
+
+    Args:
+        accuracies: one row a model, with the columns of `BORDER_SHARES`.
+    """
+    medians = accuracies[list(BORDER_SHARES)].median().dropna()
+    said = [f"{BORDER_SHARES[str(name)]} {percent(x, 1)}" for name, x in medians.items()]
+    accuracy = "Accuracy" if len(accuracies) == 1 else "Median accuracy"
+    return f"{accuracy}: {'; '.join(said)}." if said else ""

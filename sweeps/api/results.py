@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from seqcls.config import check_model_seed, default_fields
+from seqcls.config import default_fields
 from seqcls.errors import ConfigError, Parameter, UnknownRunError
 from seqcls.imported import PREFIX
 from seqcls.interpretability.mechanisms import SAMPLE
@@ -18,15 +18,15 @@ from seqcls.theory.predictions import theory_of
 from sweeps.api import failures
 from sweeps.api.comparisons import compare as compare
 from sweeps.api.configurations import (
-    checked_threshold,
     checked_value,
     condition,
     is_setting,
+    view_of,
 )
-from sweeps.api.failures import attribute
+from sweeps.api.failures import attribute, causes_of_run
 from sweeps.api.failures import in_both_precisions as in_both_precisions
 from sweeps.api.trials import RemedyTrial, mechanisms_of, trials
-from sweeps.results import LEARNED_AT, Outcome, differing_fields
+from sweeps.results import LEARNED_AT, differing_fields
 from sweeps.store.databases.engine import Store
 from sweeps.store.opening import to_write
 from sweeps.store.reads import explained, queries, string_queries, sweep_queries
@@ -56,16 +56,9 @@ def stored_runs(
 ) -> pd.DataFrame:
     """Runs, their results and configurations as they are stored, and what is predicted of them.
 
-    And what the best shortcut reader reaches on the same test.
+    And what the best shortcut reader reaches on the same test. Asked like `runs`.
 
     Args:
-        store: the database.
-        sweeps: only those of these sweeps; all where it is empty.
-        model_seeds: likewise.
-        failing: only runs whose accuracy is below `below`.
-        outcomes: only runs that have come to one of these, of `sweeps.results.Outcome`.
-        learned_at: the accuracy on trained lengths from which on a run has learned.
-        below: the accuracy below which a run fails, on longer lengths or on the whole test.
         fields: values that columns must have: fields of the configuration, or results.
         conditions: likewise, as a user writes them: `hidden_size=16`, `model_seed=0`.
 
@@ -74,18 +67,14 @@ def stored_runs(
         ConfigError: there is no such column, or a seed is no seed.
     """
     reader = store.reader()
-    for name in sweeps:
-        sweep_queries.find_sweep(reader, name)
-    seeds = tuple(map(_plain, [] if model_seeds is None else as_list(model_seeds)))
-    for seed in seeds:
-        check_model_seed(seed)
-    view = View(
-        tuple(sweeps),
-        seeds,
-        below=checked_threshold("below", below),
-        learned_at=checked_threshold("learned_at", learned_at),
+    view = view_of(
+        reader,
+        sweeps,
+        model_seeds,
         failing=failing,
-        outcomes=tuple(_outcome(each) for each in as_list(outcomes)),
+        outcomes=outcomes,
+        learned_at=learned_at,
+        below=below,
     )
     settings: dict[str, Any] = {}
     results: list[tuple[str, Any, str | Parameter]] = []
@@ -105,13 +94,6 @@ def stored_runs(
     for name, value, said in results:
         frame = frame[_has_value(frame, name, value, said)]
     return frame.reset_index(drop=True)
-
-
-def _outcome(text: str) -> Outcome:
-    known = [each.value for each in Outcome]
-    if text not in known:
-        raise ConfigError(Parameter("outcome", text), f": {nearest(text, known)}")
-    return Outcome(text)
 
 
 def _plain(value: Any) -> Any:
@@ -185,17 +167,15 @@ def runs(
     """One row a run: its results, `accuracy` in [0, 1] and its configuration.
 
     `outcome` is what a run has come to: not learned, fails beyond, generalizes or not known;
-    `accuracy_within` and `accuracy_beyond` are those on trained and on longer lengths.
-    `predicted` is what theory says of the language and the network: can, cannot or not known;
-    `shortcut_within` and `shortcut_beyond` what the best shortcut reader reaches on the same test,
-    on strings of trained lengths and on others; missing where none was asked. Where a test has
-    border pairs, `random_within`, `border_within`, `random_beyond` and `border_beyond` are the
-    accuracies on its random strings and on those of the pairs, of trained and of longer lengths.
-    What is asked for most stands first: the run, its results, the settings that differ. Times are
-    timestamps in UTC.
+    `accuracy_within` and `accuracy_beyond` are those on trained and on longer lengths. `predicted`
+    is what theory says of the language and the network: can, cannot or not known; `shortcut_within`
+    and `shortcut_beyond` what the best shortcut reader reaches on the same test, on strings of
+    trained lengths and on others; missing where none was asked. Where a test has border pairs,
+    `random_within`, `border_within`, `random_beyond` and `border_beyond` are the accuracies on its
+    random strings and on those of the pairs, of trained and of longer lengths. What is asked for
+    most stands first: the run, its results, the settings that differ. Times are timestamps in UTC.
 
     Args:
-        store: the database.
         sweep: only this sweep's, or these sweeps'.
         model_seeds: only this, or these; all where it is empty.
         failing: only runs whose accuracy is below `below`.
@@ -273,7 +253,6 @@ def errors_of_run(store: Store, run: int | str, sort: str = "length") -> pd.Data
     """A finished run's misclassified test strings, with the kind of each error.
 
     Args:
-        store: the database.
         run: its id, or its sweep and model seed, as `heads/2`.
         sort: `length`, `string`, `logit` or `occurrences`; the smallest first.
 
@@ -294,13 +273,13 @@ def errors_of_run(store: Store, run: int | str, sort: str = "length") -> pd.Data
     return frame.sort_values([sort, *(name for name in SORTS if name != sort)])
 
 
-def causes(store: Store, sweep: str, sample: int = SAMPLE) -> pd.DataFrame:
+def causes(store: Store, sweep: str, sample: int = SAMPLE, **chosen: Any) -> pd.DataFrame:
     """Why the failing runs of a sweep fail: as stored, or else found and stored.
 
     Args:
-        store: the database.
         sweep: its name.
         sample: errors of each run that are looked at.
+        chosen: which of its runs, as for `sweeps.api.configurations.view_of`: `below=0.9`.
 
     Returns:
         run_id, number, mechanism, head, tokens, share, strings, agreement; in each run the cause of
@@ -309,10 +288,11 @@ def causes(store: Store, sweep: str, sample: int = SAMPLE) -> pd.DataFrame:
     Raises:
         UnknownRunError: there is no such sweep.
     """
-    ids = [int(run_id) for run_id in stored_runs(store, (sweep,), failing=True)["id"]]
+    view = view_of(store.reader(), (sweep,), **{**chosen, "failing": True})
+    ids = [int(run_id) for run_id in queries.runs(store.reader(), view)["id"]]
     if ids:
         attribute(to_write(store), ids, sample)
-    return explained.causes(store.reader(), ids)
+    return explained.causes(store.reader(), ids, view.learned_at)
 
 
 class Remedies(NamedTuple):
@@ -324,23 +304,24 @@ class Remedies(NamedTuple):
     """Suggestions, the sweeps that try them, and what came of those."""
 
 
-def remedies(store: Store, run: int | str) -> Remedies:
+def remedies(store: Store, run: int | str, **chosen: Any) -> Remedies:
     """Which field to change so that a failing run may work, and what came of it where it was tried.
 
     The run's errors are attributed, and their causes stored, where that was not done yet.
+
+    Args:
+        store: the database.
+        run: its id, or its sweep and model seed, as `heads/2`.
+        chosen: which runs of its configuration are compared, as for
+            `sweeps.api.configurations.view_of`: `learned_at=0.95`.
 
     Raises:
         UnknownRunError: there is no such run, or it has no model.
     """
     reader, run_id = queries.open_run(store, run)
-    # A run without a model says so here, before anything is attributed.
-    queries.weights(reader, run_id)
-    stored = explained.causes(reader, [run_id])
-    if stored.empty and len(string_queries.string_errors(reader, run_id)):
-        attribute(to_write(store), [run_id])
-        stored = explained.causes(reader, [run_id])
-    mechanisms = mechanisms_of(stored)
-    return Remedies(mechanisms, trials(reader, run_id, mechanisms))
+    view = view_of(reader, **chosen)
+    mechanisms = mechanisms_of(causes_of_run(store, run_id, view.learned_at))
+    return Remedies(mechanisms, trials(reader, run_id, mechanisms, view))
 
 
 helps = remedies
@@ -351,7 +332,6 @@ def sensitive(store: Store, runs: Runs = (), times: int = failures.TIMES) -> pd.
     """Which runs hang on rounding: trained again with other rounding where that is not stored.
 
     Args:
-        store: the database.
         runs: runs, or sweeps, whose finished runs are meant; all that are stored where it is empty.
             A whole number is a run's id, whatever sweeps are called.
         times: how often each is trained again from initial values moved by one unit in the last

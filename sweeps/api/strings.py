@@ -238,13 +238,7 @@ class FirstStrings:
 
 
 def first_strings(problem: Problem, part: str, number: int = 10) -> FirstStrings:
-    """Some strings of each kind, and how many there are of each length.
-
-    Args:
-        problem: names the strings.
-        part: `train`, `validation` or `test`.
-        number: of strings of each kind.
-    """
+    """Some strings of each kind, and how many there are of each length."""
     sampler = problem.sampler(part)
     small = _make_smaller(sampler)
     examples = stream(small).epoch(0)

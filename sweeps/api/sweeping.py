@@ -12,6 +12,8 @@ from seqcls.engines.choice import choose_engine
 from seqcls.errors import SeqclsError, SpecError, UnknownRunError
 from seqcls.problem import resolve
 from sweeps import terminal
+from sweeps.api.configurations import view_of
+from sweeps.api.naming import name_configurations
 from sweeps.grid.spec import Plan, SweepSpec, at_precision, load_specs, spec_as_written
 from sweeps.processes import OnProgress
 from sweeps.results import OutcomeCounts, describe_counts
@@ -97,7 +99,6 @@ def submit(store: Store, spec: Spec) -> list[str]:
     it, which is logged as a warning.
 
     Args:
-        store: the database.
         spec: a TOML file, a folder of them, a shipped one's name, or a table with the same keys.
 
     Returns:
@@ -108,15 +109,20 @@ def submit(store: Store, spec: Spec) -> list[str]:
     """
     specs = [as_grown(store, each) for each in read_specs(spec)]
     for each in specs:
-        leaving = sweep_queries.leaving_runs(store, each)
+        said = leaving_sentence(store, each)
         writer.submit(store, each)
-        if leaving:
-            _log.warning("%s", _said_of_leaving(each.name, leaving))
+        if said:
+            _log.warning("%s", said)
     return [each.name for each in specs]
 
 
-def _said_of_leaving(name: str, leaving: Sequence[sweep_queries.LeavingRun]) -> str:
-    """How many runs a sweep has no longer, which, and what becomes of them."""
+def leaving_sentence(store: Store, spec: SweepSpec) -> str:
+    """How many runs a sweep of this name would lose to a specification, which, and what becomes of
+    them; empty where it would lose none.
+    """
+    if not (leaving := sweep_queries.leaving_runs(store, spec)):
+        return ""
+    name = spec.name
     listed = ", ".join(str(run.id) for run in leaving[:SAID])
     more = f" and {len(leaving) - SAID:,} more" if len(leaving) > SAID else ""
     runs = "1 run leaves" if len(leaving) == 1 else f"{len(leaving):,} runs leave"
@@ -182,7 +188,6 @@ def work(
     Then shortcut readers are fitted to tests that none were asked about, as by `fit_shortcuts`.
 
     Args:
-        store: the database.
         sweeps: the name of a sweep, or several; all where it is None.
         workers: processes to train in; with 0 this one trains. In a script, more than 0 needs
             `if __name__ == "__main__":` around the call, since processes are spawned.
@@ -212,13 +217,18 @@ def work(
     return worked
 
 
-def describe_outcomes(store: Store, sweeps: Sweeps | None = None) -> str:
+def describe_outcomes(store: Store, sweeps: Sweeps | None = None, **chosen: Any) -> str:
     """How many finished runs of these sweeps, or of all, learned and generalize, as a clause; empty
     where none is finished.
+
+    Args:
+        store: the database.
+        sweeps: which sweeps.
+        chosen: as for `sweeps.api.configurations.view_of`: `learned_at=0.95`.
     """
     names = sweep_queries.sweep_names(store)
     ids = [] if sweeps is None else sweep_ids(store, sweeps)
-    return _describe(store, View(sweeps=tuple(names[each] for each in ids)), " runs")
+    return _describe(store, view_of(store, [names[each] for each in ids], **chosen), " runs")
 
 
 def describe_trained(store: Store, worked: WorkSummary) -> str:
@@ -263,7 +273,6 @@ def fit_shortcuts(
     It takes seconds for each test. What is stored already is left as it is.
 
     Args:
-        store: the database.
         sweeps: only tests of runs of these sweeps; of all where it is None.
         on_progress: told how many tests are done, and of how many.
 
@@ -358,7 +367,7 @@ def delete(store: Store, sweep: str | int) -> int:
 
 
 def estimate(
-    store: Store | None, spec: Spec, workers: int = 1, timer: estimating.Timer = time_groups
+    store: Store | None, spec: Spec, workers: int = 1, timer: estimating.Timer | None = time_groups
 ) -> estimating.Estimate:
     """How many runs a specification asks for, and how long those that are missing will take.
 
@@ -368,7 +377,7 @@ def estimate(
         store: the database; None where there is none yet.
         spec: as `submit` takes it.
         workers: processes that train at once.
-        timer: what times groups; by default they are timed now.
+        timer: what times groups; by default they are timed now, with None they are not.
 
     Raises:
         SpecError: the specification cannot be read or is refused.
@@ -389,7 +398,8 @@ def engines(
             their digests.
 
     Returns:
-        sweep, engine, the fields that are not as by default (missing where they are), reason.
+        configuration (its name), sweep, engine, the fields that are not as by default (missing
+        where they are), reason.
 
     Raises:
         SpecError: the specification cannot be read or is refused.
@@ -399,13 +409,17 @@ def engines(
 
     # An open database is asked for datasets by itself.
     del store
+    asked = [(each.name, config) for each in read_specs(spec) for config in each.configs()]
+    distinct = list(dict.fromkeys(config for _, config in asked))
+    names = name_configurations(dict(enumerate(distinct))).values()
+    named = dict(zip(distinct, names, strict=True))
     rows = [
-        {"sweep": each.name, "engine": choice.name, **config.changed, "reason": choice.reason}
-        for each in read_specs(spec)
-        for config in each.configs()
+        {"configuration": named[config], "sweep": sweep, "engine": choice.name}
+        | {**config.changed, "reason": choice.reason}
+        for sweep, config in asked
         for choice in [choose_engine(resolve(config), engine, device)]
     ]
     if not rows:
-        return pd.DataFrame(columns=["sweep", "engine", "reason"], dtype=object)
+        return pd.DataFrame(columns=["configuration", "sweep", "engine", "reason"], dtype=object)
     frame = pd.DataFrame(rows, dtype=object)
     return frame[[*(name for name in frame if name != "reason"), "reason"]]

@@ -1,5 +1,6 @@
 """What theory says of a task and networks, without any run."""
 
+from dataclasses import asdict
 from typing import Any, NamedTuple, get_args
 
 from seqcls.config import NetworkConfig, RunConfig
@@ -64,6 +65,16 @@ class TheoryOfTask(NamedTuple):
     witnesses: tuple[WitnessOfTask, ...]
     """Why it is in none of the next smaller ones."""
     networks: tuple[PredictedNetwork, ...]
+
+    def record(self) -> dict[str, Any]:
+        """What programs read of it."""
+        networks = [
+            {"network": each.network, "predictions": [asdict(x) for x in each.predictions]}
+            for each in self.networks
+        ]
+        classes = [each._asdict() for each in self.classes]
+        witnesses = [each._asdict() for each in self.witnesses]
+        return {**self._asdict(), "classes": classes, "witnesses": witnesses, "networks": networks}
 
 
 def theory(task: str, **fields: Any) -> TheoryOfTask:

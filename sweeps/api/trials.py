@@ -5,11 +5,13 @@ strings: it mended a seed that has learned with it. Any other mended one if it g
 or makes no error where nothing longer is tested; of seeds that have not learned, with it or without
 it, such a remedy says nothing, and so they do not count.
 
-Bounded, whatever the database holds: the configurations with most explained seeds are looked at.
+Cards, pages, reports and the command all have it from here. Another configuration is the trial of
+a remedy by what its models read, whatever else it says. Bounded, whatever the database holds: the
+configurations with most explained seeds are looked at.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import pandas as pd
@@ -38,207 +40,6 @@ MOST_SEEDS = 200
 """The most seeds of a configuration."""
 
 
-@dataclass(frozen=True)
-class TriedRemedy:
-    """A remedy that was trained with seeds that failed without it."""
-
-    suggestion: Suggestion
-    config_id: int
-    """The id of the configuration with the change."""
-    results: Mapping[int, bool]
-    """Whether it mended each model seed that failed by the cause, was trained with the change, and
-    is a measure of it."""
-    broken: int
-    """Seeds that needed no mending, and do with it."""
-    left_out: int
-    """Seeds that failed by the cause, and are no measure: they have not learned; where that is to
-    mend, it is not known whether they did."""
-    run_ids: tuple[int, ...]
-    """The runs with the change of the seeds that failed by the cause."""
-
-    @property
-    def seeds(self) -> int:
-        """Seeds that are a measure of it."""
-        return len(self.results)
-
-    @property
-    def mended(self) -> int:
-        """Those of them that it mended."""
-        return sum(self.results.values())
-
-
-@dataclass(frozen=True)
-class Loop:
-    """Failing seeds of one configuration, the main cause of most, and what was tried against it."""
-
-    config_id: int
-    model: int
-    """The id of the same model's configuration of the smallest budget."""
-    config: RunConfig
-    finished: int
-    failing: int
-    mechanism: str
-    run_ids: tuple[int, ...]
-    """The seeds whose errors mainly come from it."""
-    tried: tuple[TriedRemedy, ...]
-    """The best first."""
-    untried: tuple[Suggestion, ...]
-
-    @property
-    def best(self) -> TriedRemedy | None:
-        """The remedy that mended most; None where none was tried."""
-        return self.tried[0] if self.tried else None
-
-
-def loops(store: Store) -> tuple[Loop, ...]:
-    """What stored causes and trained remedies tell, the most telling first."""
-    explained_runs = _main_mechanisms(store)
-    if explained_runs.empty:
-        return ()
-    ids = [int(x) for x in explained_runs["config_id"].unique()]
-    configs = queries.configs(store, ids)
-    # What a plug-in reads is unknown unless it is installed.
-    configs = {key: config for key, config in configs.items() if obstacle_of(config) is None}
-    all_loops = []
-    others = _others(store, explained_runs, configs)
-    first = {x: min(model.items())[1] for model in budget_models(store) for x in model.values()}
-    runs = queries.finished_seeds(store, {*ids, *others.values()})
-    for _, alike in explained_runs.groupby(["config_id", "mechanism"]):
-        config_id, mechanism = int(alike["config_id"].iloc[0]), str(alike["mechanism"].iloc[0])
-        if config_id in configs:
-            config = configs[config_id]
-            model = first.get(config_id, config_id)
-            all_loops.append(_loop(config_id, model, config, mechanism, alike, runs, others))
-    return tuple(sorted(all_loops, key=_mended_and_seeds, reverse=True))
-
-
-def _mended_and_seeds(loop: Loop) -> tuple[int, int]:
-    return (loop.best.mended if loop.best else -1, len(loop.run_ids))
-
-
-def record(tried_loops: Iterable[Loop], suggestion: Suggestion) -> tuple[int, int]:
-    """How often a remedy mended the cause that it is suggested for: in so many of so many seeds.
-
-    A seed that was trained with several budgets counts once, with the largest.
-    """
-    by_budget = sorted(tried_loops, key=lambda loop: loop.config.max_num_epochs)
-    results = {
-        (loop.model, seed): mended
-        for loop in by_budget
-        for each in loop.tried
-        if _same(each.suggestion, suggestion)
-        for seed, mended in each.results.items()
-    }
-    return sum(results.values()), len(results)
-
-
-def rank(
-    tried_loops: Iterable[Loop], suggested: Sequence[Suggestion]
-) -> list[tuple[Suggestion, tuple[int, int]]]:
-    """Suggestions with their records, those first that mended most; untried ones count as half."""
-    known = tuple(tried_loops)
-    records = [(each, record(known, each)) for each in suggested]
-    return sorted(records, key=lambda each: -(each[1][0] + 1) / (each[1][1] + 2))
-
-
-def _same(first: Suggestion, second: Suggestion) -> bool:
-    """Whether both are the same remedy against the same cause, whatever the field was before."""
-    names = ("mechanism", "field", "reason")
-    return all(getattr(first, name) == getattr(second, name) for name in names)
-
-
-def _main_mechanisms(store: Store) -> pd.DataFrame:
-    """run_id, config_id and the main mechanism of failing runs whose causes are stored."""
-    of = explained.failing_runs(store, MOST_CONFIGURATIONS, MOST_SEEDS)
-    main = leading_causes(explained.causes(store, of["run_id"].tolist()))
-    return main.merge(of, on="run_id").sort_values("run_id").reset_index(drop=True)
-
-
-def _others(
-    store: Store, explained_runs: pd.DataFrame, configs: dict[int, RunConfig]
-) -> dict[str, int]:
-    """The stored configurations with one suggested change, by key."""
-    pairs = explained_runs[["config_id", "mechanism"]].drop_duplicates()
-    keys = {
-        change_fields(configs[config_id], each.fields).key
-        for config_id, mechanism in pairs.itertuples(index=False)
-        if config_id in configs
-        for each in suggestions(resolve(configs[config_id]), [mechanism])
-    }
-    return queries.config_ids_by_key(store, keys)
-
-
-def _loop(
-    config_id: int,
-    model: int,
-    config: RunConfig,
-    mechanism: str,
-    alike: pd.DataFrame,
-    runs: pd.DataFrame,
-    others: dict[str, int],
-) -> Loop:
-    before = runs[runs["config_id"] == config_id]
-    tried, untried = [], []
-    for suggestion in suggestions(resolve(config), [mechanism]):
-        other = others.get(change_fields(config, suggestion.fields).key)
-        trained = runs[runs["config_id"] == other] if other is not None else runs.head(0)
-        came = _came_of_it(suggestion, before, trained, set(alike["run_id"]))
-        if came is None:
-            untried.append(suggestion)
-        else:
-            tried.append(came)
-    best_first = sorted(tried, key=lambda each: (each.broken - each.mended, each.broken))
-    return Loop(
-        config_id,
-        model,
-        config,
-        len(before),
-        int((before["wrong"] > 0).sum()),
-        mechanism,
-        tuple(int(x) for x in alike["run_id"]),
-        tuple(best_first),
-        tuple(untried),
-    )
-
-
-def _came_of_it(
-    suggestion: Suggestion, before: pd.DataFrame, trained: pd.DataFrame, failed: set[int]
-) -> TriedRemedy | None:
-    mechanism = suggestion.mechanism
-    sides = (_judge(mechanism, before), _judge(mechanism, trained))
-    both = sides[0].merge(sides[1], on="model_seed", suffixes=("", "_after"))
-    by_cause = both["id"].isin(failed)
-    if not by_cause.any():
-        return None
-    counts, fails = both["judged"] & both["judged_after"], both["failing_after"]
-    measured = by_cause & counts
-    seeds = both.loc[measured, "model_seed"]
-    return TriedRemedy(
-        suggestion,
-        int(trained["config_id"].iloc[0]),
-        {int(seed): not failing for seed, failing in zip(seeds, fails[measured], strict=True)},
-        int((counts & ~both["failing"] & fails).sum()),
-        int((by_cause & ~counts).sum()),
-        tuple(int(x) for x in both.loc[by_cause, "id_after"]),
-    )
-
-
-def _judge(mechanism: str, runs: pd.DataFrame) -> pd.DataFrame:
-    """Finished runs with whether each is a measure of a remedy against this mechanism (judged), and
-    whether the remedy leaves it, or finds it, to be mended (failing).
-
-    Args:
-        mechanism: what is to be mended.
-        runs: outcome, accuracy_within and wrong of each.
-    """
-    unlearned = runs["outcome"] == Outcome.NOT_LEARNED.value
-    if mechanism == NOT_LEARNED:
-        return runs.assign(judged=runs["accuracy_within"].notna(), failing=unlearned)
-    unknown = runs["outcome"] == Outcome.NOT_KNOWN.value
-    fails = (runs["outcome"] != Outcome.GENERALIZES.value) & (~unknown | (runs["wrong"] > 0))
-    return runs.assign(judged=~unlearned, failing=fails.astype(bool))
-
-
 @dataclass(frozen=True, eq=False)
 class RemedyTrial:
     """A suggestion, how it is tried, and what came of it."""
@@ -255,10 +56,18 @@ class RemedyTrial:
     """Seeds of the changed configuration that are queued or in training."""
     lost: int = 0
     """Seeds whose training failed."""
+    left_out: tuple[int, int] = (0, 0)
+    """Seeds of both that are no measure of it: they have not learned; where that is to mend, it is
+    not known whether they did."""
+    results: Mapping[int, bool] = field(default_factory=dict)
+    """Whether it mended each model seed that failed by the cause and is a measure of it; where
+    seeds of both share only their number, whether each with the change needs no mending."""
+    broken: int = 0
+    """Seeds that needed no mending, and do with it; none where seeds are no pairs."""
+    run_ids: tuple[int, ...] = ()
+    """The runs with the change that are a measure of it."""
     mended: tuple[int, int] = (0, 0)
     """In how many of how many seeds of this database the remedy mended this cause."""
-    left_out: tuple[int, int] = (0, 0)
-    """Seeds of both that are no measure of it, as `TriedRemedy.left_out`."""
 
     @property
     def is_begun(self) -> bool:
@@ -285,46 +94,216 @@ class RemedyTrial:
         }
 
 
-def trials(store: Store, run_id: int, mechanisms: Sequence[str]) -> tuple[RemedyTrial, ...]:
+@dataclass(frozen=True, eq=False)
+class Loop:
+    """Failing seeds of one configuration, the main cause of most, and what was tried against it."""
+
+    config_id: int
+    model: int
+    """The id of the same model's configuration of the smallest budget."""
+    config: RunConfig
+    finished: int
+    failing: int
+    explained: int
+    """Failing seeds whose causes are known."""
+    mechanism: str
+    run_ids: tuple[int, ...]
+    """The seeds whose errors mainly come from it."""
+    trials: tuple[RemedyTrial, ...]
+    """Every suggestion against it, as for a run of them."""
+
+    @property
+    def best(self) -> RemedyTrial | None:
+        """The first of the remedies that were trained here; None where none was."""
+        return next((trial for trial in self.trials if trial.results), None)
+
+
+def loops(store: Store, view: View | None = None) -> tuple[Loop, ...]:
+    """What stored causes and trained remedies tell, the most telling first.
+
+    Args:
+        view: whose failing seeds. What came of a remedy is told wherever it was trained.
+    """
+    view = view or View()
+    found, every = _loops(store, view), _loops(store, _judging(view))
+    ranked = [replace(x, trials=_rank(x.trials, every)) for x in found]
+    return tuple(sorted(ranked, key=_mended_and_seeds, reverse=True))
+
+
+def _judging(view: View) -> View:
+    """All runs, judged as the view does."""
+    return View(below=view.below, learned_at=view.learned_at)
+
+
+def _loops(store: Store, view: View) -> list[Loop]:
+    ids = explained.most_explained(store, view, MOST_CONFIGURATIONS)
+    if not ids:
+        return []
+    first = {x: min(model.items())[1] for model in budget_models(store) for x in model.values()}
+    asker = _Asker(store, view, ids)
+    found = []
+    for (config_id, mechanism), alike in asker.runs.groupby(["config_id", "mechanism"]):
+        config_id, mechanism = int(str(config_id)), str(mechanism)
+        if config_id not in asker.configs or not alike["picked"].any():
+            continue
+        runs = asker.runs[asker.runs["config_id"] == config_id]
+        found.append(
+            Loop(
+                config_id,
+                first.get(config_id, config_id),
+                asker.configs[config_id],
+                int((runs["state"] == RunState.DONE).sum()),
+                int(runs["failing"].sum()),
+                int(runs["mechanism"].notna().sum()),
+                mechanism,
+                tuple(alike["run_id"].astype(int)),
+                asker.ask(config_id, [mechanism]),
+            )
+        )
+    return found
+
+
+def _mended_and_seeds(loop: Loop) -> tuple[int, int]:
+    return (sum(loop.best.results.values()) if loop.best else -1, len(loop.run_ids))
+
+
+def record(known: Iterable[Loop], suggestion: Suggestion) -> tuple[int, int]:
+    """How often a remedy mended the cause that it is suggested for: in so many of so many seeds.
+
+    A seed that was trained with several budgets counts once, with the largest.
+    """
+    by_budget = sorted(known, key=lambda loop: loop.config.max_num_epochs)
+    results = {
+        (loop.model, seed): mended
+        for loop in by_budget
+        for each in loop.trials
+        if _same(each.suggestion, suggestion)
+        for seed, mended in each.results.items()
+    }
+    return sum(results.values()), len(results)
+
+
+def _rank(tried: Sequence[RemedyTrial], known: Sequence[Loop]) -> tuple[RemedyTrial, ...]:
+    """Trials with their records, those first that mended most; untried ones count as half."""
+    told = [replace(each, mended=record(known, each.suggestion)) for each in tried]
+    return tuple(sorted(told, key=lambda each: -(each.mended[0] + 1) / (each.mended[1] + 2)))
+
+
+def _same(first: Suggestion, second: Suggestion) -> bool:
+    """Whether both are the same remedy against the same cause, whatever the field was before."""
+    names = ("mechanism", "field", "reason")
+    return all(getattr(first, name) == getattr(second, name) for name in names)
+
+
+def trials(
+    store: Store, run_id: int, mechanisms: Sequence[str], view: View | None = None
+) -> tuple[RemedyTrial, ...]:
     """What may help the configuration of a run against these mechanisms; first what mended most.
 
     Args:
-        store: where to read.
-        run_id: a run of the configuration; all its finished runs are compared.
+        run_id: a run of the configuration; all its finished runs in the view are compared.
         mechanisms: the most frequent first.
+        view: as for `loops`.
     """
-    alike = queries.runs(store, View(config_ids=(queries.config_id_of(store, run_id),)))
-    config = queries.run_config(store, run_id)
-    seeds = sorted(int(seed) for seed in alike["model_seed"])
-    by_meaning = _by_meaning(queries.configs(store))
-    trials = []
-    ranked = rank(loops(store), suggestions(resolve(config), mechanisms))
-    others = [change_fields(config, suggestion.fields) for suggestion, _ in ranked]
-    same = [by_meaning.get(_meaning(other), []) for other in others]
-    every = queries.runs(store, View(config_ids=tuple({x for ids in same for x in ids})))
-    for (suggestion, mended), other, ids in zip(ranked, others, same, strict=True):
-        tried = every[every["config_id"].isin(ids)]
-        spec = trial_spec(other, suggestion, seeds)
-        states = tried["state"].value_counts()
-        waiting = int(states.get(RunState.QUEUED, 0) + states.get(RunState.RUNNING, 0))
-        lost = int(states.get(RunState.FAILED, 0))
-        paired = why_unpaired(other, config) is None
-        comparison, medians, left_out = _compare_trials(
-            suggestion.mechanism, tried, alike, paired=paired
-        )
-        trials.append(
-            RemedyTrial(suggestion, spec, comparison, medians, waiting, lost, mended, left_out)
-        )
-    return tuple(trials)
+    view, config_id = view or View(), queries.config_id_of(store, run_id)
+    resolve(queries.run_config(store, run_id))
+    asker = _Asker(store, view, [config_id])
+    if asker.runs.empty:
+        asker = _Asker(store, _judging(view), [config_id])
+    return _rank(asker.ask(config_id, mechanisms), _loops(store, _judging(view)))
 
 
-def _by_meaning(configs: Mapping[int, RunConfig]) -> dict[str, list[int]]:
-    ids: dict[str, list[int]] = {}
-    for config_id, config in configs.items():
-        # The fields that a plug-in reads are unknown unless it is installed.
-        if obstacle_of(config) is None:
-            ids.setdefault(_meaning(config), []).append(config_id)
-    return ids
+class _Asker:
+    """What came of the remedies of some configurations, read once for all of them."""
+
+    def __init__(self, store: Store, view: View, config_ids: Sequence[int]) -> None:
+        self._store = store
+        # What is tried is another configuration, often of another sweep.
+        self._anywhere = replace(view, sweeps=(), config_ids=None, run_ids=None)
+        runs = queries.seeds_of(store, config_ids, view)
+        failing = runs[runs["failing"] == 1].groupby("config_id").head(MOST_SEEDS)
+        causes = explained.causes(store, failing["run_id"].tolist(), view.learned_at)
+        main = leading_causes(causes).set_index("run_id")["mechanism"]
+        self.runs = runs.assign(mechanism=runs["run_id"].map(main).astype(object))
+        known = queries.configs(store)
+        # What a plug-in reads is unknown unless it is installed.
+        every = {x: config for x, config in known.items() if obstacle_of(config) is None}
+        self.configs = {x: every[x] for x in config_ids if x in every}
+        self._alike: dict[str, list[int]] = {}
+        for config_id, config in every.items():
+            self._alike.setdefault(_meaning(config), []).append(config_id)
+
+    def ask(self, config_id: int, mechanisms: Sequence[str]) -> tuple[RemedyTrial, ...]:
+        """Every suggestion against these mechanisms, and what came of it."""
+        config = self.configs[config_id]
+        before = self.runs[self.runs["config_id"] == config_id]
+        suggested = suggestions(resolve(config), mechanisms)
+        others = [change_fields(config, each.fields) for each in suggested]
+        ids = [self._alike.get(_meaning(other), []) for other in others]
+        every = queries.seeds_of(self._store, {x for some in ids for x in some}, self._anywhere)
+        return tuple(
+            _trial(config, suggestion, other, before, every[every["config_id"].isin(some)])
+            for suggestion, other, some in zip(suggested, others, ids, strict=True)
+        )
+
+
+def _trial(
+    config: RunConfig,
+    suggestion: Suggestion,
+    other: RunConfig,
+    before: pd.DataFrame,
+    tried: pd.DataFrame,
+) -> RemedyTrial:
+    paired, mechanism = why_unpaired(other, config) is None, suggestion.mechanism
+    states = tried["state"].value_counts()
+    done = [
+        _judge(mechanism, x[x["state"] == RunState.DONE].drop_duplicates("model_seed"))
+        for x in (tried, before)
+    ]
+    judged = [each[each["judged"]] for each in done]
+    after = judged[0].set_index("model_seed")["lacks"]
+    without = judged[1].set_index("model_seed").join(after.rename("lacks_after"), how="inner")
+    by_cause = without[without["mechanism"] == mechanism]["lacks_after"]
+    return RemedyTrial(
+        suggestion,
+        trial_spec(other, suggestion, sorted(map(int, before["model_seed"]))),
+        *_compare_trials(mechanism, judged, paired=paired),
+        waiting=int(states.get(RunState.QUEUED, 0) + states.get(RunState.RUNNING, 0)),
+        lost=int(states.get(RunState.FAILED, 0)),
+        left_out=(len(done[0]) - len(judged[0]), len(done[1]) - len(judged[1])),
+        results={int(str(x)): not lacks for x, lacks in (by_cause if paired else after).items()},
+        broken=int((~without["lacks"] & without["lacks_after"]).sum()) if paired else 0,
+        run_ids=tuple(judged[0]["run_id"].astype(int)),
+    )
+
+
+def _judge(mechanism: str, runs: pd.DataFrame) -> pd.DataFrame:
+    """Finished runs with whether each is a measure of a remedy against this mechanism (judged), and
+    whether the remedy leaves it, or finds it, to be mended (lacks).
+
+    Args:
+        mechanism: what is to be mended.
+        runs: outcome, accuracy_within and failing of each.
+    """
+    unlearned = runs["outcome"] == Outcome.NOT_LEARNED.value
+    if mechanism == NOT_LEARNED:
+        return runs.assign(judged=runs["accuracy_within"].notna(), lacks=unlearned)
+    unknown = runs["outcome"] == Outcome.NOT_KNOWN.value
+    lacks = (runs["outcome"] != Outcome.GENERALIZES.value) & (~unknown | (runs["failing"] == 1))
+    return runs.assign(judged=~unlearned, lacks=lacks.astype(bool))
+
+
+def _compare_trials(
+    mechanism: str, judged: Sequence[pd.DataFrame], *, paired: bool
+) -> tuple[Difference | None, tuple[float, float] | None]:
+    """The seeds with a change against those without, by how many lack what is to be mended."""
+    first, second = judged
+    if first.empty or second.empty:
+        return None, None
+    on = "accuracy_within" if mechanism == NOT_LEARNED else "accuracy"
+    lacking = [Outcomes.of(each, "lacks") for each in judged]
+    medians = (float(first[on].median()), float(second[on].median()))
+    return compare_shares(*lacking, paired=paired), medians
 
 
 def _meaning(config: RunConfig) -> str:
@@ -349,7 +328,6 @@ def trial_spec(config: RunConfig, suggestion: Suggestion, seeds: Sequence[int]) 
 
     Args:
         config: with the field changed.
-        suggestion: what it is.
         seeds: those of the runs that it is compared with.
     """
     return parse_spec(
@@ -362,16 +340,11 @@ def trial_spec(config: RunConfig, suggestion: Suggestion, seeds: Sequence[int]) 
     )
 
 
-def all_spec(config: RunConfig, tried: Sequence[RemedyTrial]) -> SweepSpec:
-    """One sweep that tries all of these, with the same seeds.
-
-    Args:
-        config: that they change.
-        tried: at least one.
-    """
+def all_spec(run_id: int, config: RunConfig, tried: Sequence[RemedyTrial]) -> SweepSpec:
+    """One sweep that tries all remedies of a model, with the same seeds."""
     return parse_spec(
         {
-            "name": f"remedies for {config.key[:8]}",
+            "name": f"remedies for model {run_id}",
             "description": "; ".join(trial.suggestion.text for trial in tried),
             "model_seeds": list(tried[0].spec.model_seeds),
             **tables_of([change_fields(config, x.suggestion.fields) for x in tried]),
@@ -395,16 +368,22 @@ def tables_of(configs: Sequence[RunConfig]) -> dict[str, Any]:
     return {"fixed": shared, **({"configurations": own} if len(own) > 1 else {})}
 
 
-def record_sentence(trial: RemedyTrial) -> str | None:
-    """How often the remedy mended this cause; None where it was never tried."""
+def sentences(trial: RemedyTrial) -> list[str]:
+    """What came of a suggestion, in a clause; where it was tried, how often it mended this cause in
+    another.
+    """
     mended, seeds = trial.mended
     if not seeds:
-        return None
-    return f"mended {trial.suggestion.mechanism} in {mended} of {seeds} seeds of this database"
+        return [trial_sentence(trial)]
+    said = f"mended {trial.suggestion.mechanism} in {mended} of {seeds} seeds"
+    where = (
+        f"{said} of this database" if trial.is_begun else f"elsewhere in this database it {said}"
+    )
+    return [trial_sentence(trial), where]
 
 
 def trial_sentence(trial: RemedyTrial) -> str:
-    """What came of a suggestion, in a line."""
+    """What came of a suggestion for this configuration."""
     comparison, mechanism = trial.comparison, trial.suggestion.mechanism
     left_out = _left_out_sentence(mechanism, *trial.left_out)
     if comparison is None and trial.left_out[0]:
@@ -414,7 +393,7 @@ def trial_sentence(trial: RemedyTrial) -> str:
     if comparison is None and trial.lost:
         return "training failed for every seed that was tried"
     if comparison is None:
-        return "not tried yet"
+        return "not tried on this configuration" if trial.mended[1] else "not tried yet"
     more = f"{trial.waiting} more in training" if trial.waiting else ""
     said = (_comparison_sentence(trial, comparison), left_out, more)
     return "; ".join(filter(None, said))
@@ -451,23 +430,3 @@ def _comparison_sentence(trial: RemedyTrial, comparison: Difference) -> str:
         f"{said} ({comparison.method}, {p_value_text(comparison.p_value)}: {chance_of(comparison)})"
         f"; median accuracy{where} {medians}"
     )
-
-
-def _compare_trials(
-    mechanism: str, *runs: pd.DataFrame, paired: bool
-) -> tuple[Difference | None, tuple[float, float] | None, tuple[int, int]]:
-    """The runs with a change against those without, and how many of both are no measure of it."""
-    on = "accuracy_within" if mechanism == NOT_LEARNED else "accuracy"
-    finished = [each[each["state"] == RunState.DONE] for each in runs]
-    done = [_judge(mechanism, each.drop_duplicates("model_seed")) for each in finished]
-    judged = [each[each["judged"]] for each in done]
-    first, second = (
-        each[["model_seed", "failing"]].assign(accuracy=each[on].astype(float)) for each in judged
-    )
-    left_out = [len(every) - len(kept) for every, kept in zip(done, judged, strict=True)]
-    skipped = (left_out[0], left_out[1])
-    if first.empty or second.empty:
-        return None, None, skipped
-    fails = [Outcomes.of(each, "failing") for each in (first, second)]
-    medians = (float(first["accuracy"].median()), float(second["accuracy"].median()))
-    return compare_shares(*fails, paired=paired), medians, skipped

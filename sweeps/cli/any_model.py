@@ -7,7 +7,7 @@ import typer
 
 from seqcls.errors import ConfigError
 from sweeps import api
-from sweeps.cli.parameters import INSIDE, AsJson, Below, Db, Epoch, LearnedAt, Run
+from sweeps.cli.parameters import INSIDE, LEARNED_AT, AsJson, Below, Db, Epoch, LearnedAt, Run
 from sweeps.cli.printing import open_database, open_run, print_record, show
 from sweeps.terminal import say
 
@@ -103,16 +103,14 @@ def compare(
     a: Configuration,
     b: Configuration,
     db: Db = None,
-    learned_at: LearnedAt = None,
+    learned_at: LearnedAt = LEARNED_AT,
     below: Below = 1.0,
     as_json: AsJson = False,
 ) -> None:
     """Say whether two configurations differ by more than chance, in what, and on which strings."""
     from sweeps.api.presentation import words_of
-    from sweeps.results import LEARNED_AT
 
     store = open_database(db)
-    learned_at = LEARNED_AT if learned_at is None else learned_at
     compared = api.compare(store, a, b, learned_at=learned_at, below=below)
     configs = api.configs(store, compared.config_ids).values()
     said = comparison_sentences(compared, words_of(*configs), *configs)
@@ -155,18 +153,7 @@ def theory(
         raise ConfigError(f"--set task={fields['task']}: the task is named before; leave it out")
     said = api.theory(task, **fields)
     if as_json:
-        networks = [
-            {"network": each.network, "predictions": [asdict(x) for x in each.predictions]}
-            for each in said.networks
-        ]
-        record = {
-            "task": said.task,
-            "language": said.language,
-            "classes": [each._asdict() for each in said.classes],
-            "witnesses": [each._asdict() for each in said.witnesses],
-            "networks": networks,
-        }
-        print_record(record)
+        print_record(said.record())
         return
     say(f"{said.task}\n{said.language}")
     for found in said.classes:
@@ -182,17 +169,12 @@ SHOWN = 10
 
 
 def comparison_sentences(compared: "Compared", words: "Words", *configs: "RunConfig") -> list[str]:
-    """The difference of two configurations in a few lines; a difference is a less b.
-
-    Args:
-        compared: the two.
-        words: what their errors are called.
-        configs: the two, by which their strings are shown.
-    """
+    """The difference of two configurations in a few lines; a difference is a less b."""
     from sweeps.api.comparisons import sentence_of
     from sweeps.api.presentation import display_strings
 
-    said = [f"a: {compared.names[0]}", f"b: {compared.names[1]}"]
+    sides = zip("ab", compared.called, compared.names, strict=True)
+    said = [f"{side}: {called} ({asked})" for side, called, asked in sides]
     said += [f"{name}: {a} in a, {b} in b" for name, (a, b) in compared.fields.items()]
     said += [compared.verdict(), compared.pairing]
     said += [sentence_of(name, found) for name, found in compared.questions.items()]

@@ -251,3 +251,21 @@ def dashboard(
     from sweeps.serve import show_dashboard
 
     show_dashboard(db, port, host, read_only=read_only, base_path=base_path, names=names or ())
+
+
+@app.command(rich_help_panel="Dashboard", epilog="Example: seqcls mcp --db runs.db")
+def mcp(
+    db: Db = None,
+    allow_launch: Annotated[
+        int,
+        typer.Option(
+            min=0,
+            max=1_000_000,
+            help="How many models the agent may launch in all; by default none.",
+        ),
+    ] = 0,
+) -> None:
+    """Answer an agent's questions about the database, by the Model Context Protocol."""
+    from sweeps.mcp_server import serve
+
+    serve(db, allow_launch)

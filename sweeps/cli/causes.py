@@ -2,13 +2,13 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from seqcls.interpretability.mechanisms import NOT_LEARNED, SAMPLE
 from sweeps import api
-from sweeps.cli.parameters import AsJson, Db, Force, Run
+from sweeps.cli.parameters import LEARNED_AT, AsJson, Db, Force, Run, filtered
 from sweeps.cli.printing import (
     count,
     open_database,
@@ -32,8 +32,13 @@ app = typer.Typer()
 
 
 @app.command(rich_help_panel=PANEL, epilog="Example: seqcls causes lower_magnitude_initializations")
+@filtered
 def causes(
-    sweep: Annotated[str, typer.Argument(help="The name of a sweep.", show_default=False)],
+    chosen: dict[str, Any],
+    sweeps: Annotated[
+        str,
+        typer.Argument(metavar="SWEEP", help="The name of a sweep.", show_default=False),
+    ],
     db: Db = None,
     sample: Annotated[
         int, typer.Option(min=1, max=100_000, help="Errors to examine per run.")
@@ -47,25 +52,29 @@ def causes(
     from sweeps.results import rows_of
 
     store = open_database(db)
-    runs = stored_runs(store, (sweep,), failing=True)
-    stored = api.causes(store, sweep, sample)
+    runs = stored_runs(store, (sweeps,), **{**chosen, "failing": True})
+    stored = api.causes(store, sweeps, sample, **chosen)
     table = by_configuration(runs, stored)
     if as_json:
-        record = {"sweep": sweep, "failing": len(runs), "causes": rows_of(stored)}
+        record = {"sweep": sweeps, "failing": len(runs), "causes": rows_of(stored)}
         print_record({**record, "by_configuration": rows_of(table)})
         return
     if runs.empty:
-        ids = stored_runs(store, (sweep,))["config_id"].unique().tolist()
+        ids = stored_runs(store, (sweeps,))["config_id"].unique().tolist()
         words = words_of(*api.configs(store, ids).values())
         said = words.misses.format(f"a test {words.string}")
-        say(f"no finished run of sweep {sweep!r} {said}")
+        usual = {"failing": False, "learned_at": LEARNED_AT, "below": 1.0}
+        chose = " that is chosen" if chosen != usual else ""
+        say(f"no finished run of sweep {sweeps!r}{chose} {said}")
         return
-    print_table(_shown_table(runs, table), f"{count(len(runs), 'failing run')} of {sweep}")
+    print_table(_shown_table(store, table), f"{count(len(runs), 'failing run')} of {sweeps}")
     print_table(_shown_causes(runs, stored), "by run, of the errors that were looked at")
 
 
 @app.command(rich_help_panel=PANEL, epilog="Example: seqcls remedies all_initializations/2")
+@filtered
 def remedies(
+    chosen: dict[str, Any],
     run: Run,
     db: Db = None,
     save: Annotated[
@@ -84,7 +93,7 @@ def remedies(
     from sweeps.api.presentation import words_of
 
     store, run_id = open_run(db, run)
-    mechanisms, trials = api.remedies(store, run_id)
+    mechanisms, trials = api.remedies(store, run_id, **chosen)
     record = {
         "run": run_id,
         "mechanisms": mechanisms,
@@ -93,7 +102,8 @@ def remedies(
     if save is not None:
         _save(save, trials, force)
     words = words_of(api.run_config(store, run_id))
-    unlearned = why_not_learned(store, run_id) if NOT_LEARNED in mechanisms else None
+    at = {name: x for name, x in chosen.items() if name == "learned_at"}
+    unlearned = why_not_learned(store, run_id, **at) if NOT_LEARNED in mechanisms else None
     said = [*_why(run_id, words, mechanisms, unlearned), *_sentences(trials)]
     if mechanisms and not trials:
         said.append("nothing on the list of remedies applies to its configuration")
@@ -104,19 +114,18 @@ def remedies(
 app.command("helps", hidden=True)(remedies)
 
 
-def _shown_table(runs: "pd.DataFrame", table: "pd.DataFrame") -> "pd.DataFrame":
-    """Configurations by the fields in which they differ, with mechanisms and their shares."""
+def _shown_table(store: "api.Store", table: "pd.DataFrame") -> "pd.DataFrame":
+    """Configurations by their names, with mechanisms and their shares."""
     from seqcls.interpretability.wording import percent, percents
-    from sweeps.results import differing_fields
+    from sweeps.api.naming import names_of
 
     shown = table[["mechanism", "seeds", "failing"]].copy()
     shown["share (95%)"] = [
         f"{percent(row['share'], 0)} ({percents(row['low'], row['high'], 0)})"
         for row in table.to_dict("records")
     ]
-    settings = runs.drop_duplicates("config_id").set_index("config_id")
-    for place, name in enumerate(differing_fields(runs)):
-        shown.insert(place, name, table["config_id"].map(settings[name]))
+    named = names_of(store, table["config_id"].unique().tolist())
+    shown.insert(0, "configuration", table["config_id"].map(named))
     return shown
 
 
@@ -148,7 +157,7 @@ def _why(
 
 
 def _sentences(trials: "tuple[RemedyTrial, ...]") -> list[str]:
-    from sweeps.api.trials import record_sentence, trial_sentence
+    from sweeps.api import trials as tried
 
     said = []
     for trial in trials:
@@ -156,10 +165,8 @@ def _sentences(trials: "tuple[RemedyTrial, ...]") -> list[str]:
         said += [
             f"try {suggestion.text}, against {suggestion.mechanism}",
             f"  {suggestion.reason} Source: {suggestion.source}.",
-            f"  {trial_sentence(trial)}",
+            *(f"  {sentence}" for sentence in tried.sentences(trial)),
         ]
-        if record := record_sentence(trial):
-            said.append(f"  {record}")
     return said
 
 

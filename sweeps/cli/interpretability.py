@@ -29,10 +29,11 @@ def explain(
 ) -> None:
     """Explain why a model answers a string as it does, and what would change the answer."""
     from seqcls.interpretability.sentences import explanation_text
+    from seqcls.problem import resolve
 
     store, run_id = open_run(db, run)
     explanation = api.explain(store, run_id, string, epoch)
-    said = explanation_text(explanation)
+    said = explanation_text(explanation, resolve(api.config(store, run_id)).tokenizer.display)
     show(as_json, said, {"run": run_id, **explanation.record(), "sentences": said})
 
 

@@ -9,18 +9,16 @@ import typer
 
 from sweeps import api
 from sweeps.cli.parameters import (
-    MAX_SEED,
     AsJson,
-    Below,
     Columns,
     Db,
     Device,
     Engine,
     Epoch,
-    LearnedAt,
     Run,
     Spec,
     Wide,
+    filtered,
 )
 from sweeps.cli.printing import (
     TableOptions,
@@ -54,7 +52,7 @@ def engines(
     """Say which engine trains each configuration of a specification, and why."""
     look = TableOptions(wide, columns)
     frame = api.engines(spec, engine, device, api.existing(db))
-    for name in frame.columns.difference(["sweep", "engine", "reason"]):
+    for name in frame.columns.difference(["configuration", "sweep", "engine", "reason"]):
         frame[name] = frame[name].map(toml_value, na_action="ignore")
     print_table(frame, count(len(frame), "configuration"), look)
 
@@ -166,38 +164,10 @@ def sensitive(
     print_table(shown, title)
 
 
+@filtered
 def runs(
+    chosen: dict[str, Any],
     db: Db = None,
-    sweep: Annotated[
-        list[str] | None, typer.Option("--sweep", help="Only runs of this sweep; repeatable.")
-    ] = None,
-    seed: Annotated[
-        list[int] | None,
-        typer.Option("--seed", min=0, max=MAX_SEED, help="Only this model seed; repeatable."),
-    ] = None,
-    failing: Annotated[
-        bool,
-        typer.Option(
-            "--failing",
-            help="Only runs that get a test string wrong, or whose accuracy is less than --below.",
-        ),
-    ] = False,
-    outcome: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--outcome",
-            help="Only runs of this outcome: generalizes, 'fails beyond', 'not learned' or "
-            "'not known'; repeatable.",
-        ),
-    ] = None,
-    learned_at: LearnedAt = None,
-    below: Below = 1.0,
-    fields: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--where", help="Only where a field has this value, as hidden_size=16; repeatable."
-        ),
-    ] = None,
     as_json: AsJson = False,
     wide: Wide = False,
     columns: Columns = None,
@@ -205,29 +175,23 @@ def runs(
     """List runs with their results and outcomes."""
     from seqcls.imported import MODEL
     from seqcls.theory.table import NOT_KNOWN
+    from sweeps.api.naming import names_of
     from sweeps.api.overlaps import trained_on
     from sweeps.api.results import call_datasets, stored_runs
-    from sweeps.results import BORDER_SHARES, LEARNED_AT, differing_fields, solved_or_none
+    from sweeps.results import BORDER_SHARES, differing_fields, solved_or_none
 
     look = TableOptions(wide, columns)
     store = open_database(db)
-    frame = stored_runs(
-        store,
-        sweep or (),
-        seed or (),
-        failing=failing,
-        outcomes=outcome or (),
-        learned_at=LEARNED_AT if learned_at is None else learned_at,
-        below=below,
-        conditions=fields or (),
-    )
+    frame = stored_runs(store, **chosen)
     if as_json:
         print_json(frame.drop(columns="config_id"))
         return
     frame["dataset"] = call_datasets(store, frame["dataset"])
     # In the order of their weight: a narrow terminal leaves the last out.
-    first = ["id", "sweeps", "model_seed", "outcome", "accuracy", "fp", "fn", "solved_length"]
+    first = ["id", "model_seed", "outcome", "accuracy", "fp", "fn", "solved_length", "sweeps"]
     shown = frame[first].copy()
+    named = names_of(store, frame["config_id"].unique().tolist())
+    shown.insert(0, "configuration", frame["config_id"].map(named))
     shortest = api.shortest_tested(store, set(frame["config_id"]))
     solved = solved_or_none(frame["solved_length"], frame["config_id"].map(shortest).fillna(-1))
     none = frame["solved_length"].notna() & solved.isna()
@@ -237,9 +201,9 @@ def runs(
     shown["outcome"] = shown["outcome"].fillna("")
     shown["accuracy"] = [_percent(value) for value in shown["accuracy"]]
     if (frame["state"] != api.RunState.DONE).any():
-        shown.insert(3, "state", frame["state"])
-    named = [MODEL] if MODEL in frame else []
-    for name in dict.fromkeys([*named, *differing_fields(frame)]):
+        shown.insert(4, "state", frame["state"])
+    foreign = [MODEL] if MODEL in frame else []
+    for name in dict.fromkeys([*foreign, *differing_fields(frame)]):
         shown[name] = frame[name].map(toml_value, na_action="ignore")
     if (frame["predicted"] != NOT_KNOWN).any():
         shown["predicted"] = frame["predicted"]
@@ -267,11 +231,10 @@ def runs(
             say(said)
 
 
+@filtered
 def populations(
+    chosen: dict[str, Any],
     db: Db = None,
-    sweep: Annotated[
-        list[str] | None, typer.Option("--sweep", help="Only runs of this sweep; repeatable.")
-    ] = None,
     by: Annotated[
         list[str] | None,
         typer.Option(
@@ -280,8 +243,6 @@ def populations(
             show_default="the fewest that do",
         ),
     ] = None,
-    learned_at: LearnedAt = None,
-    below: Below = 1.0,
     as_json: AsJson = False,
     wide: Wide = False,
     columns: Columns = None,
@@ -290,11 +251,8 @@ def populations(
 
     Intervals are over languages. Random and border are median accuracies over languages.
     """
-    from sweeps.results import LEARNED_AT
-
     store = open_database(db)
-    at = LEARNED_AT if learned_at is None else learned_at
-    found = api.populations(store, sweep, by or (), learned_at=at, below=below)
+    found = api.populations(store, chosen.pop("sweeps", None), by or (), **chosen)
     if as_json:
         print_json(found.table())
         return
@@ -321,7 +279,8 @@ def errors(
     columns: Columns = None,
 ) -> None:
     """List the test strings that a run gets wrong, the shortest first."""
-    from sweeps.api.presentation import display_strings, words_of
+    from sweeps.api.presentation import border_sentence, display_strings, words_of
+    from sweeps.api.reading import View, border_accuracies
 
     store = open_database(db)
     frame = api.errors_of_run(store, run, sort)
@@ -349,6 +308,8 @@ def errors(
         shares = zip(ways["drawn"], ways["accuracy"], strict=True)
         told = ", ".join(f"{way} {_percent(share)}" for way, share in shares)
         say(f"accuracy by how strings were drawn: {told}")
+    if said := border_sentence(border_accuracies(store.reader(), View(run_ids=(run_id,)))):
+        say(said)
 
 
 def predict(

@@ -1,6 +1,10 @@
 """Arguments and options that several commands share, and what exit statuses mean."""
 
-from typing import Annotated
+from collections.abc import Callable
+from functools import wraps
+from inspect import Parameter as Argument
+from inspect import Signature, signature
+from typing import Annotated, Any
 
 import typer
 
@@ -29,7 +33,7 @@ INSIDE = "Inside a model"
 
 MAX_SEED = 2**63 - 1
 
-MAKE_DATABASES = ("sweep", "submit", "import", "work", "merge", "dashboard", "engines")
+MAKE_DATABASES = ("sweep", "submit", "import", "work", "merge", "dashboard", "engines", "mcp")
 """Commands that make a database in this folder where there is none, or say themselves what they
 show."""
 
@@ -67,11 +71,13 @@ Columns = Annotated[
     str | None,
     typer.Option(help="These columns, separated by commas.", show_default="as many as fit"),
 ]
+LEARNED_AT = 0.99
+"""That of `sweeps.results`, whose import `seqcls --help` does not wait for."""
+
 LearnedAt = Annotated[
-    float | None,
+    float,
     typer.Option(
-        help="The accuracy on strings of trained lengths from which on a run has learned.",
-        show_default="0.99",
+        help="The accuracy on strings of trained lengths from which on a run has learned."
     ),
 ]
 Below = Annotated[
@@ -80,6 +86,62 @@ Below = Annotated[
         help="The accuracy below which a run fails, on longer strings or on the whole test."
     ),
 ]
+
+
+def _choose(
+    sweeps: Annotated[
+        list[str] | None, typer.Option("--sweep", help="Only runs of this sweep; repeatable.")
+    ] = None,
+    model_seeds: Annotated[
+        list[int] | None,
+        typer.Option("--seed", min=0, max=MAX_SEED, help="Only this model seed; repeatable."),
+    ] = None,
+    failing: Annotated[
+        bool,
+        typer.Option(
+            "--failing",
+            help="Only runs that get a test string wrong, or whose accuracy is less than --below.",
+        ),
+    ] = False,
+    outcomes: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--outcome",
+            help="Only runs of this outcome: generalizes, 'fails beyond', 'not learned' or "
+            "'not known'; repeatable.",
+        ),
+    ] = None,
+    learned_at: LearnedAt = LEARNED_AT,
+    below: Below = 1.0,
+    conditions: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--where", help="Only where a field has this value, as hidden_size=16; repeatable."
+        ),
+    ] = None,
+) -> None:
+    """The options of every command on many runs, which are the filters of every page."""
+
+
+def filtered(command: Callable[..., None]) -> Callable[..., None]:
+    """A command with the options that choose among runs, which it is given as `chosen`: what
+    `sweeps.api.configurations.view_of` takes. One that names its sweeps itself has no `--sweep`.
+    """
+    own = {name: x for name, x in signature(command).parameters.items() if name != "chosen"}
+    every = signature(_choose).parameters
+    options = {name: x for name, x in every.items() if name not in own}
+
+    @wraps(command)
+    def with_options(**given: Any) -> None:
+        named = {name: given.pop(name) for name in options}
+        command(**given, chosen={name: x for name, x in named.items() if x is not None})
+
+    parameters = [x.replace(kind=Argument.KEYWORD_ONLY) for x in (*own.values(), *options.values())]
+    with_options.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
+    with_options.__annotations__ = {x.name: x.annotation for x in parameters}
+    return with_options
+
+
 Force = Annotated[
     bool,
     typer.Option("--force", help="Replace files that seqcls wrote and nobody has changed since."),
@@ -124,6 +186,7 @@ Dask = Annotated[
         show_default="this machine",
     ),
 ]
+SweepName = Annotated[str, typer.Argument(help="The name of a sweep.", show_default=False)]
 SweepNames = Annotated[list[str], typer.Argument(help="Names of sweeps.", show_default=False)]
 OptionalSweepNames = Annotated[
     list[str] | None, typer.Argument(help="Names of sweeps.", show_default="all")

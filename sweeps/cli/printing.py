@@ -108,7 +108,6 @@ def print_table(frame: "pd.DataFrame", title: str, look: TableOptions | None = N
 
     Args:
         frame: its columns in the order of their weight: the last are left out first.
-        title: above it.
         look: which columns the user asked for; None where the command has no such options.
 
     Raises:

@@ -15,6 +15,7 @@ from sweeps.cli.parameters import (
     Db,
     Force,
     OptionalSweepNames,
+    filtered,
 )
 from sweeps.cli.printing import count, open_database, print_json, print_record, print_table
 from sweeps.terminal import progress_bar, say
@@ -67,15 +68,14 @@ def merge(
 
 
 @app.command(rich_help_panel=PANEL, epilog="Example: seqcls export results --format parquet")
+@filtered
 def export(
+    chosen: dict[str, Any],
     folder: Annotated[Path, typer.Argument(help="The folder to write to.", show_default=False)],
     db: Db = None,
     kind: Annotated[
         str, typer.Option("--format", help="csv, parquet or jsonl (one line for each answer).")
     ] = "csv",
-    sweep: Annotated[
-        list[str] | None, typer.Option("--sweep", help="Only runs of this sweep; repeatable.")
-    ] = None,
     spreadsheet: Annotated[
         bool,
         typer.Option(
@@ -86,11 +86,10 @@ def export(
     force: Force = False,
 ) -> None:
     """Write runs, accuracy by length and misclassified strings to files."""
-    sweeps = sweep or []
-    store = open_database(db)
+    store, sweeps = open_database(db), chosen.pop("sweeps", ())
     with progress_bar("exporting") as on_progress:
         written = api.export(
-            store, folder, kind, sweeps, on_progress, spreadsheet=spreadsheet, force=force
+            store, folder, kind, sweeps, on_progress, spreadsheet=spreadsheet, force=force, **chosen
         )
     for path, rows in written.items():
         say(f"{path}: {count(rows, 'row')}")

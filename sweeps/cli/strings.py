@@ -72,12 +72,10 @@ def shortcuts(spec: Spec, where: Where = None, as_json: AsJson = False) -> None:
         print_json(pd.DataFrame(rows))
         return
     for row in rows:
-        row |= {name: _percent(row[name]) for name in ("within", "beyond")}
+        row |= {
+            name: "" if row[name] is None else f"{row[name]:.1%}" for name in ("within", "beyond")
+        }
         row |= {"reader": READERS[row["reader"]], "reason": row["reason"] or ""}
     print_table(pd.DataFrame(rows), "How often shortcut readers are right", TableOptions())
     for advice in dict.fromkeys(test.advice for test in found if test.advice):
         say(advice)
-
-
-def _percent(share: float | None) -> str:
-    return "" if share is None else f"{share:.1%}"

@@ -13,9 +13,11 @@ from seqcls.errors import ConfigError
 from sweeps import api
 from sweeps.cli.parameters import (
     INTERRUPTED,
+    LEARNED_AT,
     RUNS_FAILED,
     RUNS_LEFT,
     AsJson,
+    Below,
     Columns,
     Dask,
     Db,
@@ -25,6 +27,7 @@ from sweeps.cli.parameters import (
     OptionalSweepNames,
     Precision,
     Spec,
+    SweepName,
     SweepNames,
     Wide,
     Workers,
@@ -159,6 +162,8 @@ def status(
     sweeps: OptionalSweepNames = None,
     db: Db = None,
     watch: Annotated[bool, typer.Option("--watch", help="Refresh until all are done.")] = False,
+    learned_at: LearnedAt = LEARNED_AT,
+    below: Below = 1.0,
     as_json: AsJson = False,
     wide: Wide = False,
     columns: Columns = None,
@@ -167,6 +172,7 @@ def status(
     from rich.console import Console
     from rich.live import Live
 
+    at = {} if learned_at is None else {"learned_at": learned_at}
     sweeps = sweeps or []
     look = TableOptions(wide, columns)
     if watch and as_json:
@@ -178,7 +184,7 @@ def status(
             print_json(_frame(progress))
         else:
             print_table(_frame(progress)[WEIGHT], _title(store, progress), look)
-            _say_outcomes(store, [sweep.name for sweep in progress])
+            _say_outcomes(store, [sweep.name for sweep in progress], below=below, **at)
             _say_orphaned(progress)
         raise typer.Exit(_exit_status(progress))
     with Live(console=Console(), refresh_per_second=4) as live:
@@ -190,7 +196,7 @@ def status(
             # One that is deleted meanwhile is no longer told of.
             every = retry_lost(partial(api.status, store))
             progress = [x for x in every if not sweeps or x.name in sweeps]
-    _say_outcomes(store, [sweep.name for sweep in progress])
+    _say_outcomes(store, [sweep.name for sweep in progress], below=below, **at)
     raise typer.Exit(_exit_status(progress))
 
 
@@ -229,7 +235,7 @@ def retry(sweeps: SweepNames, db: Db = None) -> None:
 
 @app.command(rich_help_panel=PANEL, epilog="Example: seqcls more heads --budget 4x")
 def more(
-    sweep: Annotated[str, typer.Argument(help="The name of a sweep.", show_default=False)],
+    sweep: SweepName,
     budget: Annotated[
         str,
         typer.Option(
@@ -237,7 +243,7 @@ def more(
             show_default=False,
         ),
     ],
-    learned_at: LearnedAt = None,
+    learned_at: LearnedAt = LEARNED_AT,
     name: Annotated[
         str | None, typer.Option(help="The new sweep's name.", show_default="SWEEP-BUDGET")
     ] = None,
@@ -250,9 +256,7 @@ def more(
 ) -> None:
     """Train those seeds of a sweep that have not learned with a larger budget, as a new sweep."""
     from sweeps.api.budgets import more_training
-    from sweeps.results import LEARNED_AT
 
-    learned_at = LEARNED_AT if learned_at is None else learned_at
     how = _how(workers, engine, device, dask)
     asked = more_training(open_database(db), sweep, budget, learned_at=learned_at, name=name)
     for sentence in asked.sentences(sweep):
@@ -267,7 +271,7 @@ def more(
 
 @app.command(rich_help_panel=PANEL, epilog="Example: seqcls seeds heads --until 'share ± 10 %'")
 def seeds(
-    sweep: Annotated[str, typer.Argument(help="The name of a sweep.", show_default=False)],
+    sweep: SweepName,
     until: Annotated[
         str,
         typer.Option(
@@ -305,7 +309,7 @@ def seeds(
 
 @app.command(rich_help_panel=PANEL, epilog="Example: seqcls delete heads --yes")
 def delete(
-    sweep: Annotated[str, typer.Argument(help="The name of a sweep.", show_default=False)],
+    sweep: SweepName,
     db: Db = None,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Don't ask for confirmation.")] = False,
 ) -> None:
@@ -480,11 +484,11 @@ def _title(store: "Store", progress: "list[SweepProgress]") -> str:
     return f"{count(len(progress), 'sweep')} in {store.name}"
 
 
-def _say_outcomes(store: "Store", sweeps: "Sequence[str]") -> None:
+def _say_outcomes(store: "Store", sweeps: "Sequence[str]", **chosen: Any) -> None:
     """Tells what the finished runs of these sweeps came to."""
     from sweeps.api.sweeping import describe_outcomes
 
-    if sweeps and (came_to := retry_lost(partial(describe_outcomes, store, sweeps))):
+    if sweeps and (came_to := retry_lost(partial(describe_outcomes, store, sweeps, **chosen))):
         say(f"{came_to[0].upper()}{came_to[1:]}.")
 
 

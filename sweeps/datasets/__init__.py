@@ -321,7 +321,8 @@ class _Rows:
             return None
         numbers = {token: number for number, token in enumerate(alphabet)}
         letters = self._letters(self._tokens, numbers)
-        strings = TokenStrings(len(alphabet), _lengths(letters), letters)
+        lengths = np.asarray((letters != NO_LETTER).sum(axis=1), dtype=np.int64)
+        strings = TokenStrings(len(alphabet), lengths, letters)
         labels = targets = None
         if "label" in self._columns:
             answers = labels = np.frombuffer(bytes(self._labels), np.uint8).astype(bool)
@@ -407,10 +408,6 @@ class _Rows:
                     self._places[row],
                     f"the string of {self._places[before]} again, with another {what}; keep one",
                 )
-
-
-def _lengths(letters: np.ndarray) -> np.ndarray:
-    return np.asarray((letters != NO_LETTER).sum(axis=1), dtype=np.int64)
 
 
 def label_of(value: Any, column: str = "label") -> bool:

@@ -245,15 +245,14 @@ def _folder(path: Path) -> RawRows:
     if parts:
         return RawRows(("tokens", "label", "split"), _flare(parts), spaced=True)
     sources = sorted(path.glob("*_src.txt"))
-    by_split = {split: x for x in sources for split in _split_names(x.name)}
+    by_split = {
+        next(split for key, split in SPLIT_NAMES.items() if x.name.startswith(key)): x
+        for x in sources
+        if x.name.startswith(tuple(SPLIT_NAMES))
+    }
     if sources and len(by_split) == len(sources):
         return RawRows(("tokens", "target", "split"), _pairs_by_split(by_split))
     return _folder_of_languages(path) or _tables_by_split(path)
-
-
-def _split_names(name: str) -> Iterator[str]:
-    splits = [split for key, split in SPLIT_NAMES.items() if name.startswith(key)]
-    yield from splits[:1]
 
 
 def _pairs_by_split(sources: Mapping[str, Path]) -> Iterator[RawRow]:

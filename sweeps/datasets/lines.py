@@ -138,7 +138,6 @@ def separated_lines(path: Path, separator: str) -> Iterator[tuple[str, list[str]
     """The cells of each line of a CSV or TSV file; none of an empty line.
 
     Args:
-        path: the file.
         separator: what its ending says. Where it is not in the first line, but another is, that one
             separates; and so does the one of a first line `sep=;`, as Excel reads it.
     """

@@ -62,7 +62,8 @@ def read_predictions(path: Path) -> tuple[bool, list[PredictionRow]]:
                 tested.append((place, cells))
     if not tested:
         raise DatasetError("no predictions for test strings")
-    if _is_text(path):
+    # Every cell of a file such as CSV is text.
+    if not any(path.name.lower().removesuffix(x).endswith(TYPED) for x in ("", *PACKED)):
         tested = _read_numbers(tested)
     predictions = []
     for place, cells in tested:
@@ -173,11 +174,6 @@ def _each_once(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
 
 TYPED = (".jsonl", ".ndjson", ".json", ".parquet")
 """Endings of files that say of each cell whether it is text."""
-
-
-def _is_text(path: Path) -> bool:
-    """Whether every cell of a file is text, as those of CSV are."""
-    return not any(path.name.lower().removesuffix(x).endswith(TYPED) for x in ("", *PACKED))
 
 
 PACKED = (".gz", ".bz2", ".xz")

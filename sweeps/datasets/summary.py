@@ -103,12 +103,7 @@ def summary(path: str | Path) -> Summary:
 
 
 def summary_of(content: FileContent, path: str) -> Summary:
-    """What is in a file that was read.
-
-    Args:
-        content: what was read.
-        path: what the file is called.
-    """
+    """What is in a file that was read."""
     dataset = content.dataset
     if dataset is None:
         return Summary(path, content.problems, content.left_out, unread=content.unread)

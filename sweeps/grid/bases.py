@@ -51,7 +51,6 @@ def on_base(base: Base | None, fields: Fields) -> dict[str, Any]:
 
     Args:
         base: None adds nothing.
-        fields: what the specification gives.
 
     Raises:
         ConfigError: the fields are no configuration.

@@ -105,9 +105,7 @@ def make_groups(
     """Groups of runs that can train together, the longest first, so that cores end together.
 
     Args:
-        runs: what is to be trained.
         engine: as for `choose_engine`; how many members a group has is the engine's to say.
-        device: likewise.
 
     Raises:
         EngineError: the engine is unknown, or cannot train one of them.

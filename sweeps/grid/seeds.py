@@ -85,7 +85,6 @@ class Until:
         """How many seeds each configuration is to have next: as it has, where those are enough.
 
         Args:
-            counts: of every seed, which is trained.
             most: more are not trained.
         """
         if self.within is None:

@@ -66,7 +66,6 @@ def with_digests(data: Mapping[str, Any], folder: Path | None = None) -> Mapping
     whose axes are lists.
 
     Args:
-        data: the table as TOML gives it.
         folder: where paths are looked for first, that of the specification; else, or where there
             is none, the working directory.
 

@@ -24,8 +24,8 @@ import numpy.typing as npt
 
 from sweeps.statistics.differences import Outcomes, table_of
 from sweeps.statistics.intervals import (
-    CONFIDENCE,
     FEWEST,
+    TAIL,
     ConfidenceInterval,
     PairTable,
     fisher,
@@ -37,9 +37,6 @@ from sweeps.statistics.intervals import (
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 Sizes = tuple[int, int]
-
-TAIL = (1 - CONFIDENCE) / 2
-"""What a test leaves on either side."""
 
 UNIT = 1e-9
 """Accuracies that differ by less are equal: what double precision leaves of fractions is no
@@ -113,7 +110,6 @@ def compare_values(a: Outcomes, b: Outcomes, *, paired: bool) -> Difference:
 
     Args:
         a: of each seed of the first, its accuracy; one that is NaN does not count.
-        b: likewise of the second.
         paired: whether the same seed makes a pair, where both have enough of the same.
     """
     first, second, paired = _align(a, b, paired)
@@ -127,9 +123,9 @@ def compare_values(a: Outcomes, b: Outcomes, *, paired: bool) -> Difference:
     number = _permutations(paired, sizes)
     is_exact = number <= EXACT
     if is_exact:
-        exchanged = _all_of_pairs(apart[0]) if apart[1] is None else _all_of_samples(*values)
+        exchanged = _all_of_pairs(apart[0]) if paired else _all_of_samples(*values)
     else:
-        drawn = _drawn_pairs(apart[0]) if apart[1] is None else _drawn_samples(*values)
+        drawn = _drawn_pairs(apart[0]) if paired else _drawn_samples(*values)
         exchanged, number = np.concatenate(list(drawn)), DRAWS + 1
     means = np.sort(np.rint(exchanged / UNIT))
     # Those that exchange nothing, the sample's own among them, speak for either side.
@@ -226,8 +222,6 @@ def _p_values_of_values(
     Args:
         a: the first sample, or the differences of pairs.
         b: the second sample.
-        seeds: of each.
-        rng: what draws them.
     """
     from scipy import special
 
@@ -254,7 +248,6 @@ def compare_shares(a: Outcomes, b: Outcomes, *, paired: bool) -> Difference:
 
     Args:
         a: of each seed of the first that counts, whether it has (0 or 1).
-        b: likewise of the second.
         paired: whether the same seed makes a pair, where both have enough of the same.
     """
     first, second, paired = _align(a, b, paired)
@@ -278,7 +271,8 @@ def compare_shares(a: Outcomes, b: Outcomes, *, paired: bool) -> Difference:
         p_value=p_value,
         least_p=least,
         enough=enough,
-        is_nothing=interval.value == 0 and not _unlike(table),
+        is_nothing=interval.value == 0
+        and (table is None or table.only_first + table.only_second == 0),
         counts=every,
         table=table,
     )
@@ -291,10 +285,6 @@ def _counts(outcomes: Outcomes) -> tuple[int, int]:
 
 def _share(counts: tuple[int, int]) -> float:
     return counts[0] / counts[1] if counts[1] else np.nan
-
-
-def _unlike(table: PairTable | None) -> float:
-    return table.only_first + table.only_second if table else 0
 
 
 def agreeing(interval: ConfidenceInterval, p_value: float) -> ConfidenceInterval:

@@ -18,7 +18,9 @@ from seqcls.problem import obstacle_of
 from sweeps.statistics.intervals import (
     CONFIDENCE,
     FEWEST,
+    MOST_AT_ONCE,
     RESAMPLES,
+    TAIL,
     ConfidenceInterval,
     PairTable,
     newcombe,
@@ -27,9 +29,6 @@ from sweeps.statistics.intervals import (
 
 MOST_KEPT = 100
 """Seeds whose draws are kept for other configurations of the same: 400 kB, of 64 such sets."""
-
-MOST_AT_ONCE = 500_000
-"""Numbers of draws in memory at a time: those of 20,000 seeds would take 320 MB."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,7 +72,8 @@ class Outcomes:
         last = len(order) - 1
         ranked = self.values[order]
         medians = []
-        for drawn in _times_drawn(self.seeds):
+        draws = _kept_draws if len(self.seeds) <= MOST_KEPT else _draws
+        for drawn in draws(self.seeds):
             up_to = np.cumsum(drawn[:, order], axis=1, dtype=np.int32)
             middle = [(up_to <= rank).sum(axis=1) for rank in (last // 2, (last + 1) // 2)]
             medians.append((ranked[middle[0]] + ranked[middle[1]]) / 2)
@@ -87,7 +87,6 @@ def failing_difference(
 
     Args:
         a: whether each seed fails (0 or 1).
-        b: likewise.
         paired: whether each configuration has the same seeds as the one at its place in the other.
     """
     if paired:
@@ -107,8 +106,7 @@ def median_difference(a: Sequence[Outcomes], b: Sequence[Outcomes]) -> Confidenc
     if min(len(x.seeds) for x in (*a, *b)) < FEWEST:
         return ConfidenceInterval(value, np.nan, np.nan)
     first, second = (np.mean([x.medians for x in side], axis=0) for side in (a, b))
-    outside = (1 - CONFIDENCE) / 2
-    low, high = np.quantile(first - second, [outside, 1 - outside])
+    low, high = np.quantile(first - second, [TAIL, 1 - TAIL])
     return ConfidenceInterval(value, float(low), float(high))
 
 
@@ -143,11 +141,6 @@ def _seeds_worth(counts: Sequence[float]) -> float:
     return len(counts) ** 2 / sum(1 / n for n in counts)
 
 
-def _times_drawn(seeds: tuple[int, ...]) -> Iterable[npt.NDArray[np.integer]]:
-    """How often each seed is in each resample, some resamples at a time: (resample, seed)."""
-    return _kept_draws(seeds) if len(seeds) <= MOST_KEPT else _draws(seeds)
-
-
 @lru_cache(maxsize=64)
 def _kept_draws(seeds: tuple[int, ...]) -> tuple[npt.NDArray[np.integer], ...]:
     # Of so few seeds none is drawn more often than two bytes can say.
@@ -179,7 +172,6 @@ def by_length(a: pd.DataFrame, b: pd.DataFrame, *, paired: bool) -> pd.DataFrame
 
     Args:
         a: one row a run and length of the first: model_seed, length, tested, wrong (strings).
-        b: likewise of the second.
         paired: whether the same seed makes a pair; then only seeds that both have count.
 
     Returns:
@@ -294,7 +286,6 @@ def without_unread(settings: pd.DataFrame, configs: Mapping[int, RunConfig]) -> 
 
     Args:
         settings: a column a setting, indexed by config_id.
-        configs: the configurations by their id.
     """
     nothing = frozenset[str]()
     unread = {
@@ -330,7 +321,6 @@ def with_every_budget(models: pd.DataFrame, budgets: Iterable[Mapping[int, int]]
 
     Args:
         models: as `with_largest_budget`, and learned (0 or 1).
-        budgets: likewise.
     """
     parts = [models]
     for there in _there(models, budgets):
@@ -366,7 +356,6 @@ def importance(
             of the measure.
         settings: a column a setting, indexed by config_id; those of one value are left out, and
             configurations where one is missing have no part in it.
-        measure: what the seeds of a configuration are summed up by.
 
     Returns:
         One row a setting, the one that moves most first: fields (its name; several, where they

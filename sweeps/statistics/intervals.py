@@ -15,6 +15,8 @@ from sweeps.results import Outcome
 
 CONFIDENCE = 0.95
 
+TAIL = (1 - CONFIDENCE) / 2
+"""What is left on either side."""
 
 _Z = NormalDist().inv_cdf((1 + CONFIDENCE) / 2)
 
@@ -97,7 +99,6 @@ def newcombe(first: tuple[float, float], second: tuple[float, float]) -> Confide
 
     Args:
         first: how many, of how many.
-        second: likewise.
     """
     return _hybrid(wilson(*first), wilson(*second), 0.0)
 
@@ -126,7 +127,6 @@ def fisher(first: tuple[int, int], second: tuple[int, int]) -> float:
 
     Args:
         first: how many, of how many.
-        second: likewise.
     """
     from scipy import stats
 
@@ -185,8 +185,6 @@ def median_intervals(frame: pd.DataFrame, value: str, by: Sequence[str]) -> pd.D
 
     Args:
         frame: one row a value; rows without one count in no group.
-        value: the column that is summed up.
-        by: the columns that make the groups.
 
     Returns:
         One row a group, sorted: the columns of `by`, n (values), median, low, high. A group of
@@ -223,8 +221,7 @@ def intervals_of(members: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
 def _intervals(members: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     """Low and high of each row of sorted members, of shape (row, 2)."""
     drawn = members[:, _middle_ranks(members.shape[1])].mean(axis=2)
-    outside = (1 - CONFIDENCE) / 2
-    low, high = np.quantile(drawn, [outside, 1 - outside], axis=1)
+    low, high = np.quantile(drawn, [TAIL, 1 - TAIL], axis=1)
     return np.stack([low, high], axis=1)
 
 

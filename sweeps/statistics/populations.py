@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from seqcls.fields import language_fields
-from sweeps.results import Outcome
+from sweeps.results import BORDER_SHARES, Outcome
 from sweeps.statistics.intervals import clustered_wilson, median_intervals, wilson
 
 CLASS = "language_class"
@@ -64,7 +64,6 @@ def language_shares(models: pd.DataFrame, by: Sequence[str], least: int = 2) -> 
     Args:
         models: one row a tested model: the columns of `by`, language, learned (0 or 1; missing
             where it is not known) and outcome.
-        by: what makes the groups.
         least: languages that a group has to have. Of one alone, intervals are over its seeds.
 
     Returns:
@@ -101,12 +100,8 @@ def language_shares(models: pd.DataFrame, by: Sequence[str], least: int = 2) -> 
             row += [share.value, share.low, share.high] if len(own) else [math.nan] * 3
             row.append(len(own))
         rows.append(row)
-    columns = [name for part in counts for name in _columns(part)]
+    columns = [f"{part}{end}" for part in counts for end in ("", "_low", "_high", "_languages")]
     return pd.DataFrame(rows, columns=[*by, "languages", "seeds", *columns])
-
-
-def _columns(part: str) -> list[str]:
-    return [part, f"{part}_low", f"{part}_high", f"{part}_languages"]
 
 
 def median_accuracies(counts: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
@@ -114,14 +109,14 @@ def median_accuracies(counts: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
 
     Args:
         counts: one row a model or reader and way of drawing: the columns of `by`, language, name
-            (of whom), run_id, drawn, tested and right (strings).
-        by: what makes the groups.
+            (of whom), run_id, drawn (or a name of `BORDER_SHARES`), tested and right (strings).
 
     Returns:
-        One row a group, name and strings (random or border): median, low and high (over languages,
-        `median_intervals`), n (languages).
+        One row a group, name and strings (random, border, or of `BORDER_SHARES`): median, low and
+        high (over languages, `median_intervals`), n (languages).
     """
-    ways = {**dict.fromkeys(RANDOM, "random"), **dict.fromkeys(BORDER, "border")}
+    ways = {x: x for x in BORDER_SHARES}
+    ways |= {**dict.fromkeys(RANDOM, "random"), **dict.fromkeys(BORDER, "border")}
     counts = counts.assign(strings=counts["drawn"].map(ways)).dropna(subset=["strings"])
     keys = [*by, "name", "strings"]
     sums = counts.groupby([*keys, "language", "run_id"])[["tested", "right"]].sum()

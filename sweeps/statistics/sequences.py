@@ -76,7 +76,6 @@ def difference_sequence(first: tuple[int, int], second: tuple[int, int]) -> Conf
 
     Args:
         first: how many, of how many; at any time as many of either as one likes.
-        second: likewise.
     """
     (count, n), (other, m) = ((np.asarray(x, float) for x in side) for side in (first, second))
     bound = _least_likely(count, n) + _least_likely(other, m) + math.log(1 - CONFIDENCE)

@@ -144,7 +144,6 @@ def contradiction_of(run: Row, lengths: Row) -> str | None:
     """What the counts of a finished run, or those of its lengths, contradict; None where nothing.
 
     Args:
-        run: its row.
         lengths: its rows of `length_score`, as columns.
     """
     rows = {"run": run, "length_score": lengths}

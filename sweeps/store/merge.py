@@ -60,8 +60,6 @@ def merge_notes(source: Connection, target: Connection, sweep_ids: Numbers) -> N
     """Adds the source's titles, notes and tags of sweeps; a note in the target stays.
 
     Args:
-        source: the database that is read.
-        target: the database that is written.
         sweep_ids: sweep ids in the target by those in the source.
     """
     ours = {row.sweep_id: row for row in target.execute(select(SweepNote.__table__))}
@@ -100,12 +98,9 @@ def merge_views(
     A view whose name is taken gets the name of its database appended.
 
     Args:
-        source: the database that is read.
-        target: the database that is written.
         numbers: for each parameter of an address that is a number, the numbers in the target by
             those in the source.
         renamed: new names of sweeps by those in the source.
-        label: what the source is called.
     """
     ours = {row.name: (row.page, row.query) for row in target.execute(select(SavedView.__table__))}
     for row in source.execute(select(SavedView.__table__).order_by(SavedView.name)):
@@ -180,11 +175,7 @@ def merge_runs(
     """Adds all runs of the source; notes what became of each.
 
     Args:
-        source: the database that is read.
-        target: the database that is written.
         config_ids: the ids here of the configurations there.
-        merged: what is added to.
-        on_progress: called with the number of runs looked at, and of all runs.
 
     Returns:
         The ids here of the runs there.
@@ -376,11 +367,6 @@ def merge(store: Store, other: Store, on_progress: OnProgress | None = None) -> 
 
     A run is known by its configuration and model seed. Where both have its results, those that
     were here stay; so does what is written about a sweep.
-
-    Args:
-        store: where they are added.
-        other: what is taken over.
-        on_progress: called with the number of runs looked at, and of all runs.
     """
     merged = Merged()
     with other.begin() as source, store.change("configs", "members") as target:

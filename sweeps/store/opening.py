@@ -75,7 +75,6 @@ def open_reader(db: str | None = None, *, any_version: bool = False) -> Store:
 
     Args:
         db: a file or a URL; else `SEQCLS_DB`, else `runs.db`.
-        any_version: open a database of an older version too.
 
     Raises:
         StoreMissingError: there is no file, or it holds no tables yet.
@@ -104,10 +103,6 @@ def open_reader(db: str | None = None, *, any_version: bool = False) -> Store:
 
 def open_writer(db: str | None = None, *, any_version: bool = False) -> Store:
     """The database for reading and writing; made where there is none.
-
-    Args:
-        db: a file or a URL; else `SEQCLS_DB`, else `runs.db`.
-        any_version: open a database of an older version too.
 
     Raises:
         StoreVersionError: it was made by another version.

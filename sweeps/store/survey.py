@@ -7,7 +7,7 @@ damaged row, and runs whose configuration is damaged.
 
 import sqlite3
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -166,8 +166,7 @@ def look_through(path: Path) -> Survey:
                 if name != SUMS:
                     _values(connection, table, survey)
                     _twice(connection, table, survey)
-            _configs(connection, survey)
-            _specs(connection, survey)
+            _texts(connection, survey)
             _what_rests_on_others(connection, survey)
             _errors_of_no_string(connection, survey)
             _outputs_of_no_error(connection, survey)
@@ -280,23 +279,19 @@ def _leave_out(survey: Survey, table: Table, values: dict[str, Any], line: str) 
         survey.add(table.name, values.get("id"), line)
 
 
-def _configs(connection: sqlite3.Connection, survey: Survey) -> None:
-    """Configurations that are none."""
-    query = "SELECT id, json, key FROM main.config"
-    for row_id, text, key in _rows(connection, query, survey, "config"):
-        try:
-            read_config_of_key(text, key)
-        except ValueError as error:
-            survey.add("config", row_id, f"config {row_id}: {error}")
-
-
-def _specs(connection: sqlite3.Connection, survey: Survey) -> None:
-    """Specifications that are none."""
-    for row_id, text in _rows(connection, "SELECT id, spec FROM main.sweep", survey, "sweep"):
-        try:
-            read_spec(text)
-        except ValueError as error:
-            survey.add("sweep", row_id, f"sweep {row_id}: {error}")
+def _texts(connection: sqlite3.Connection, survey: Survey) -> None:
+    """Configurations and specifications that are none."""
+    kept: dict[str, tuple[str, Callable[..., object]]] = {
+        "config": ("json, key", read_config_of_key),
+        "sweep": ("spec", read_spec),
+    }
+    for table, (columns, read) in kept.items():
+        query = f"SELECT id, {columns} FROM main.{table}"
+        for row_id, *values in _rows(connection, query, survey, table):
+            try:
+                read(*values)
+            except ValueError as error:
+                survey.add(table, row_id, f"{table} {row_id}: {error}")
 
 
 def _rows(

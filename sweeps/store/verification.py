@@ -90,7 +90,6 @@ def verify(store: Store, on_progress: OnProgress | None = None, processes: int =
     fails.
 
     Args:
-        store: the database.
         on_progress: called with the number of runs checked, and of all runs.
         processes: how many check the runs of a large file at once; a script that asks for more
             than one is one that can be imported, as `multiprocessing` has it.
@@ -100,15 +99,22 @@ def verify(store: Store, on_progress: OnProgress | None = None, processes: int =
     runs = _run_check(damages, "the table of runs", partial(_run_rows, store))
     damages += _run_check(damages, "the file", partial(_file, store))
     damages += _run_check(damages, "the schema", partial(_schema, store))
-    checks = {
+    checks: dict[str, Callable[[Connection], Iterator[Damage]]] = {
         "the configurations": _configs,
-        "the datasets": _datasets,
+        "the datasets": lambda connection: (
+            Damage(f"dataset {digest[:12]}", how) for digest, how in damaged_datasets(connection)
+        ),
         "the test sets": _test_sets,
         "shortcut readers": _shortcuts,
         "the sweeps": _sweeps,
         "rows of results": _rows_without_run,
-        "the sums by length": _sums,
-        "causes and perturbations": _check_causes,
+        "the sums by length": lambda connection: (
+            Damage(f"configuration {config_id}", "its sums by length are wrong")
+            for config_id in wrong_sums(connection)
+        ),
+        "causes and perturbations": lambda connection: (
+            Damage(what, how) for what, how in inconsistencies(connection)
+        ),
     }
     for what, check in checks.items():
         damages += _run_check(damages, what, partial(_in_a_transaction, store, check))
@@ -242,11 +248,6 @@ def _is_tested_on(config: RunConfig, key: str, text: str) -> bool:
     return same and key == test_set_key(config)
 
 
-def _datasets(connection: Connection) -> Iterator[Damage]:
-    for digest, reason in damaged_datasets(connection):
-        yield Damage(f"dataset {digest[:12]}", reason)
-
-
 def _test_sets(connection: Connection) -> Iterator[Damage]:
     for row in connection.execute(select(TestSetRow.__table__)).all():
         what = f"test set {row.id}"
@@ -314,15 +315,6 @@ def _rows_without_run(connection: Connection) -> Iterator[Damage]:
         lost = select(func.count()).select_from(table).where(~has_run)
         if number := connection.scalar(lost):
             yield Damage(table.__tablename__, f"{number} rows belong to no run")
-
-
-def _sums(connection: Connection) -> Iterator[Damage]:
-    for config_id in wrong_sums(connection):
-        yield Damage(f"configuration {config_id}", "its sums by length are wrong")
-
-
-def _check_causes(connection: Connection) -> Iterator[Damage]:
-    yield from (Damage(what, how) for what, how in inconsistencies(connection))
 
 
 def _sweeps(connection: Connection) -> Iterator[Damage]:

@@ -62,7 +62,6 @@ def start_worker(store: Store, sweeps: Mapping[int, str], *, anyway: bool = Fals
     outlives the caller.
 
     Args:
-        store: the database.
         sweeps: names by id.
         anyway: start one beside a living one too, which may be about to end: it was stopped.
 

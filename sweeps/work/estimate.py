@@ -121,9 +121,6 @@ def estimate(
 
     Args:
         store: the database; None where there is none yet.
-        specs: the sweeps.
-        workers: processes that train at once.
-        timer: what times groups.
     """
     planned = _plan_runs(specs)
     there = finished_runs(store, {key for key, _ in planned}) & set(planned) if store else set()

@@ -20,10 +20,6 @@ def grow(store: Store, sweep_ids: Sequence[int] | None = None) -> bool:
     Whatever worker finds one finished does so; the first is heard, and what others would queue
     follows from the same counts.
 
-    Args:
-        store: the database, open for writing.
-        sweep_ids: the sweeps that are meant; all where it is None.
-
     Returns:
         Whether any sweep has grown.
     """
@@ -72,9 +68,7 @@ def grown_spec(store: Store, sweep_id: int, spec: SweepSpec) -> SweepSpec | None
     """The specification with more seeds of each configuration; None where those are enough.
 
     Args:
-        store: the database.
         sweep_id: the sweep, whose runs are all done.
-        spec: its specification, which says until when.
     """
     if not spec.until:
         return None

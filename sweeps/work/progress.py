@@ -55,7 +55,6 @@ def progress(store: Store, counted: Sequence[SweepProgress] | None = None) -> li
     """Every sweep's progress, in the order of their making.
 
     Args:
-        store: where to read.
         counted: what `counts` gives of it at its present revision, where that is known already.
     """
     progress = list(counts(store) if counted is None else counted)

@@ -52,9 +52,6 @@ def fit_readers(
     Each test's are stored as they are fitted: what was stored before an interruption stays.
 
     Args:
-        store: the database, open for writing.
-        sweep_ids: only of runs of these sweeps; of all where it is None.
-        on_progress: told how many tests are done, and of how many.
         until_queued: end once there are runs of these sweeps to train, after the test at hand.
 
     Raises:

@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from seqcls.cancellation import Cancelled, cancelled_when
 from seqcls.config import RunConfig
-from seqcls.engines.choice import Choice, choose_engine
+from seqcls.engines.choice import choose_engine
 from seqcls.errors import ConfigError, MachineError, StoreBusyError
 from seqcls.problem import resolve
 from seqcls.results import EpochLosses
@@ -69,10 +69,6 @@ def work(
     what is nearly done; the second raises KeyboardInterrupt.
 
     Args:
-        store: the database, open for writing.
-        sweep_ids: the sweeps whose runs are meant; all where it is None.
-        how: where and by what they are trained.
-        on_progress: called as training goes on.
         when_idle: called again and again while it waits for runs.
 
     Raises:
@@ -253,12 +249,11 @@ class _Worker:
         self._waiting = make_groups(queued, self._how.engine, self._how.device)
         if queued:
             self._preparation.begin({run.config.key: run.problem for run in queued}.values())
-            self._executor.expect([self._choice(group).name for group in self._waiting])
+            engine, device = self._how.engine, self._how.device
+        choices = [choose_engine(group[0].problem, engine, device) for group in self._waiting]
+        self._executor.expect([choice.name for choice in choices])
         in_training = sum(len(held.claim.runs) for held in self._held.values())
         self._progress.expect(len(queued) + in_training)
-
-    def _choice(self, group: RunGroup) -> Choice:
-        return choose_engine(group[0].problem, self._how.engine, self._how.device)
 
     def _begin(self, group: RunGroup) -> None:
         claimed = self._patiently(partial(self._claim, group, count()))

@@ -130,7 +130,8 @@ class Comparison:
             drawn.page(app, tables=False)
         for came_to in OUTCOMES:
             ids = [x for x, run in self.facts.runs.items() if outcome(run) == came_to]
-            for chosen in (Selection(), strict) if ids else ():
+            both = (strict,) if self.short else (Selection(), strict)
+            for chosen in both if ids else ():
                 link = {"run": str(ids[-1]), **chosen.query}
                 app = open_app(monkeypatch, self.db, "model", **link)
                 Drawn(self.facts, self.ledger, "page model", chosen).model(app, ids[-1])

@@ -228,7 +228,7 @@ class Drawn:
         names = {str(name) for name in frame.columns}
         if "median_accuracy" in names and {"failing_share", "learned_of"} & names:
             self._configurations(rows)
-        elif {"accuracy", "errors", "run_id", "chips"} <= names:
+        elif {"accuracy", "errors", "run_id", "outcome"} <= names:
             self._failing_models(rows)
         elif {"string", "models", "of", "share"} <= names:
             self._breaking(rows)
@@ -258,7 +258,8 @@ class Drawn:
             is_ours = fields["architecture"] != "imported"
             read = fields if is_ours else ("task", "architecture")
             settings = [x for x in row if x.startswith("config.") or x in read]
-            if all(_alike(row[x], fields.get(x)) for x in settings):
+            # What a configuration does not read is missing.
+            if all(_alike(row[x], fields.get(x)) for x in settings if row[x] == row[x]):
                 found.append(config_id)
         return found
 
@@ -354,7 +355,11 @@ class Drawn:
         counted = {"false positives": "fp", "false negatives": "fn"}.get(
             self.chosen.kind or "", "wrong"
         )
-        failing = [x for x in done(self.scope) if self.chosen.picks(x) and x[counted]]
+        failing = [
+            x
+            for x in done(self.scope)
+            if self.chosen.picks(x) and x[counted] and fails(x, self.chosen.below)
+        ]
         worst = sorted((run[counted] / run["tested"] for run in failing), reverse=True)[:100]
         shown = [self.facts.runs[int(row["run_id"])] for row in rows]
         shares = [run[counted] / run["tested"] for run in shown]
@@ -401,7 +406,8 @@ class Drawn:
 
     def _breaking(self, rows: list[Row]) -> None:
         """The strings that most models misclassify, of the language that is shown."""
-        failing = [x for x in done(self.scope) if self.chosen.picks(x) and x["wrong"]]
+        below = self.chosen.below
+        failing = [x for x in done(self.scope) if self.chosen.picks(x) and fails(x, below)]
         ids = self._of_language({run["config_id"] for run in failing})
         if ids is None:
             self.ledger.unknown[f"{self.surface}: strings of one of several languages"] += 1

@@ -3,6 +3,7 @@
 Two hundred of each with `make chaos`, some of them otherwise.
 """
 
+import json
 import random
 from collections.abc import Callable
 from pathlib import Path
@@ -11,6 +12,8 @@ import pandas as pd
 import pytest
 
 from seqcls.errors import SeqclsError
+from seqcls.interpretability.automaton import dot, record
+from seqcls.tasks.regular import Regular
 from sweeps import api
 from sweeps.datasets import read_content
 from tests.conftest import LONG
@@ -140,7 +143,35 @@ def test_predictions(tmp_path: Path, ending: str) -> None:
     assert api.verify(store).damages == []
 
 
+EVEN = Regular("ab", "(b*ab*a)*b*").automaton
+
+AUTOMATA = {
+    "att": "0\t0\tb\tb\n0\t1\ta\ta\n1\t1\tb\tb\n1\t0\ta\ta\n0\n",
+    "json": json.dumps(record(EVEN, "ab")),
+    "dot": dot(EVEN, "ab"),
+}
+
+
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize("ending", AUTOMATA)
+def test_automata(tmp_path: Path, ending: str) -> None:
+    db, path = tmp_path / "runs.db", tmp_path / f"lang.{ending}"
+    store = api.open_store(db)
+    for seed in range(EACH):
+        good = AUTOMATA[ending].encode()
+        path.write_bytes(damaged(good, random.Random(seed)) if seed else good)
+        before = counted(db)
+        fixed = {"task": "automaton", "path": str(path)}
+        try:
+            api.submit(store, {"name": f"sweep {seed}", "model_seeds": [0], "fixed": fixed})
+        except SeqclsError as error:
+            assert seed
+            in_one_line(str(error))
+            assert counted(db) == before, "nothing is half written"
+    assert api.verify(store).damages == []
+
+
 def counted(db: Path) -> list[tuple[int]]:
-    """How many rows each table has that an import writes."""
+    """How many rows each table has that an import or a sweep writes."""
     tables = ("run", "sweep", "config", "dataset", "test_string", "error_pack", "length_score")
     return [rows(db, f"SELECT count(*) FROM {table}")[0] for table in tables]

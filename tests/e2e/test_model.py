@@ -76,10 +76,10 @@ def test_a_link_opens_the_figures_of_a_string_at_an_epoch(browser: Browser, ship
 
 def test_a_step_of_the_guide_leads_to_its_string(browser: Browser, shipped: str) -> None:
     page = open_page(browser, f"{shipped}/guide")
-    page.get_by_role("link", name="Why b{2}c{152} fails").click()
+    page.get_by_role("link", name="Why bbc{152} fails").click()
     page.wait_for_url("**/model?**run=5**")
     expect(
-        page.get_by_text("b{2}c{152} is negative, but the model predicts positive")
+        page.get_by_text("bbc{152} is negative, but the model predicts positive")
     ).to_be_visible()
     no_traceback(page)
     page.close()

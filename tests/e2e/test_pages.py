@@ -202,6 +202,10 @@ def test_pages_fit_narrow_windows(browser: Browser, shipped: str, width: int) ->
         title = page.locator("h1").first.bounding_box()
         assert title is not None
         assert title["y"] < 150, "nothing stands above the title"
+        expect(page.get_by_test_id("stSidebar")).to_have_attribute("aria-expanded", "false")
+        if width > 768:
+            launch = page.get_by_test_id("stTopNav").get_by_role("link", name="Launch")
+            expect(launch).to_be_in_viewport()
         page.close()
 
 
@@ -220,7 +224,7 @@ def test_nothing_moves_while_a_page_is_opened_for_the_first_time(
     browser: Browser, shipped: str
 ) -> None:
     """On a machine so slow that parts of a page are there long before the programs of others."""
-    for path in ("", "failing", "sweeps", "model?run=5&view=Figures", "compare_two", "launch"):
+    for path in ("", "failing", "model?run=5&view=Figures", "launch"):
         context = browser.new_context(viewport={"width": 1440, "height": 900})
         page = context.new_page()
         page.set_default_timeout(PATIENCE_MS)

@@ -96,14 +96,19 @@ def test_a_study_is_launched_in_few_actions_and_its_outcome_needs_no_scrolling(
         assert launch_study(page, "0-0", axes, 6) <= MOST_ACTIONS
         expect(page.get_by_role("heading", name="Running")).to_be_visible()
         expect(page.get_by_test_id("stSidebar")).to_contain_text("of 6 models")
+        expect(page.get_by_role("heading", name="Sweep 1")).to_be_visible()
+        expect(page.get_by_test_id("stMain").get_by_text("of 6 models").last).to_be_in_viewport()
         wait_for(lambda: trained(db) == 6, TRAINING_SECONDS)
         # Nobody touches the page: it goes on by itself, and shows the results at the end.
-        models_tested(page, 6)
         expect(page.get_by_role("heading", name="Running")).to_have_count(0)
         # A toast says it too, for a moment.
         done = page.get_by_test_id("stAlertContentInfo").get_by_text("my_sweep is done")
         expect(done).to_be_in_viewport()
-        expect(page.get_by_text("of 6 models learned the trained lengths")).to_be_in_viewport()
+        learned = page.get_by_text("of 6 models learned the trained lengths")
+        expect(learned).to_be_in_viewport()
+        page.get_by_role("link", name="Compare: this sweep").click()
+        models_tested(page, 6)
+        expect(learned).to_be_in_viewport()
         expect(page.get_by_test_id("stDataFrame").first).to_be_in_viewport(ratio=1)
         expect(page.get_by_test_id("stVegaLiteChart").nth(2)).to_contain_text("hidden_size=4")
         no_traceback(page)

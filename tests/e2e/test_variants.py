@@ -15,13 +15,14 @@ from tests.e2e.test_sweeps import TRAINING_SECONDS
 
 pytestmark = pytest.mark.browser
 
-MOST_ACTIONS = 8
-"""For "rotary against none against LSTM, 5 seeds"; typing belongs to the click on its field."""
+MOST_ACTIONS = 14
+"""For three languages by four variants, 5 seeds; typing belongs to the click on its field."""
 
-VARIANTS = ("transformer, positions rotary", "transformer, positions none", "lstm")
+VARIANTS = ("transformer, positions rotary", "transformer, positions none", "lstm", "gru")
+MORE = ("dyck", "even_pairs")
 
 
-def test_rotary_against_none_against_lstm_is_launched_in_eight_actions(
+def test_three_languages_by_four_variants_are_launched_in_fourteen_actions(
     browser: Browser, tmp_path: Path
 ) -> None:
     db = tmp_path / "variants.db"
@@ -45,13 +46,25 @@ def test_rotary_against_none_against_lstm_is_launched_in_eight_actions(
             expect(main).to_contain_text(f"{5 * number} models")
             page.wait_for_function(AT_REST)
         expect(main).to_contain_text("Set so that training works: readout = last.")
-        main.get_by_role("button", name="Launch 15 models", include_hidden=True).click()
-        expect(page.get_by_test_id("stSidebar")).to_contain_text("of 15 models")
+        main.get_by_role("combobox", name="task", include_hidden=True).click()
+        page.keyboard.type("parity")
+        page.keyboard.press("Enter")
+        expect(main).to_contain_text("an odd number of 1s")
+        page.wait_for_function(AT_REST)
+        main.get_by_role("combobox", name="More languages", include_hidden=True).click()
+        for number, name in enumerate(MORE, 2):
+            page.keyboard.type(name)
+            page.get_by_role("option", name=name, exact=True).click()
+            expect(main).to_contain_text(f"{20 * number} models")
+            page.wait_for_function(AT_REST)
+        main.get_by_role("button", name="Launch 60 models", include_hidden=True).click()
+        expect(page.get_by_test_id("stSidebar")).to_contain_text("of 60 models")
+        expect(page.get_by_role("heading", name="Sweep 1")).to_be_visible()
         no_traceback(page)
         assert page.evaluate("clicks") <= MOST_ACTIONS
         page.close()
     store = open_writer(str(db))
-    assert rows(store, "SELECT count(*) FROM run") == [(15,)]
+    assert rows(store, "SELECT count(*) FROM run") == [(60,)]
     # Its worker would train beside all tests that follow.
     writer.stop(store, [1])
     wait_for(lambda: not background_worker.has_worker(store, 1), TRAINING_SECONDS)

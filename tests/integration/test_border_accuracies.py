@@ -1,6 +1,8 @@
 """Accuracies on border pairs and on random strings: read, and shown beside all accuracies."""
 
+import shutil
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -17,6 +19,7 @@ from sweeps.results import BORDER_SHARES
 from sweeps.store.opening import open_reader, open_writer
 from sweeps.store.verification import verify
 from tests.app import open_app, said
+from tests.commands import run_main
 from tests.databases import file_of, rows
 
 SPEC = {
@@ -104,6 +107,8 @@ def test_commands_exports_and_notebooks_have_these_accuracies(
     told = comparison_sentences(compared, words_of(config), config)
     (said_of_pairs,) = [x for x in told if x.startswith("median accuracy, border, longer: ")]
     assert percent(float(shares["border_beyond"].loc[1])) in said_of_pairs
+    longer = f"border, longer {percent(float(shares['border_beyond'].loc[1]), 1)}."
+    assert longer in run_main("errors", "1", "--db", str(path)).stdout
 
 
 def test_pages_and_reports_show_these_accuracies(
@@ -127,7 +132,45 @@ def test_pages_and_reports_show_these_accuracies(
     report = written(open_reader(str(path)), "pairs")
     assert "<th>border</th>" in report
     assert all(text in report for text in of_pairs)
+    assert f"border, longer {longer:.1%}.".replace(".0%", "%") in report
     assert "No positive string of a border pair has 1, 3, 5, 7, 9, 11, 13, 15 tokens." in report
+
+
+def test_maps_and_downloads_have_these_accuracies(
+    monkeypatch: pytest.MonkeyPatch, path: Path, tmp_path: Path
+) -> None:
+    copy = tmp_path / "two.db"
+    shutil.copy(path, copy)
+    store = open_writer(str(copy))
+    api.submit(store, {**SPEC, "name": "wide", "fixed": {**SPEC["fixed"], "hidden_size": 5}})
+    api.work(store)
+    shares = reading.border_accuracies(store, View()).set_index("run_id")
+    offered: dict[str, pd.DataFrame] = {}
+
+    def offer(place: Any, name: str, rows: Any, *args: Any, **more: Any) -> None:
+        del place, args, more
+        offered[name] = rows()
+
+    monkeypatch.setattr("dashboard.share.offer", offer)
+    app = open_app(monkeypatch, copy, "map", x="hidden_size", y="negatives")
+    open_app(monkeypatch, copy, "failing")
+    failing = offered["failing_models"].set_index("run_id")
+    cells = offered["map"].sort_values(["hidden_size", "negatives"])
+    for name, words in BORDER_SHARES.items():
+        # One model a cell; the runs 1 and 3 are trained on mixed negatives.
+        assert cells[name].tolist() == pytest.approx(shares.loc[[2, 1, 4, 3], name].tolist())
+        assert failing[name].to_dict() == pytest.approx(shares[name].loc[failing.index].to_dict())
+        assert f"Accuracy, {words}" in app.segmented_control(key="mapped").options
+    app = open_app(
+        monkeypatch, copy, "map", x="hidden_size", y="negatives", mapped="Accuracy, border, longer"
+    )
+    mapped = offered["map"].set_index(["hidden_size", "negatives"])
+    assert mapped["median"].to_dict() == pytest.approx(mapped["border_beyond"].to_dict())
+    unpaired = "No positive string of a border pair has 1, 3, 5, 7, 9, 11, 13, 15 tokens."
+    for page in ("map", "failing", "sweeps"):
+        assert unpaired in said(open_app(monkeypatch, copy, page)), page
+    median = percent(float(shares["border_beyond"].loc[:2].median()), 1)
+    assert f"border, longer {median}." in said(open_app(monkeypatch, copy, "sweeps", sweep_id="1"))
 
 
 def test_the_border_strings_of_a_file_are_told_apart_from_its_random_ones(tmp_path: Path) -> None:

@@ -143,7 +143,7 @@ def test_tables_show_what_json_holds() -> None:
     errors = run_main("errors", "all_initializations/2", *DB).stdout
     assert "661 distinct strings, 697 in the test set" in errors
     assert any(
-        line.split()[:3] == ["b{2}c{152}", "false", "positive"] for line in errors.splitlines()
+        line.split()[:3] == ["bbc{152}", "false", "positive"] for line in errors.splitlines()
     )
     assert "0.12187" in run_main("predict", "all_initializations/2", "ab{100}", *DB).stdout
     assert '""' in run_main("predict", "all_initializations/2", "", *DB).stdout

@@ -485,6 +485,32 @@ def test_languages_in_files_are_summed_up_by_the_class_that_their_names_say(
     assert "means over languages" in app_text(mapped)
 
 
+def test_regular_languages_are_summed_up_mapped_and_filtered_by_the_class_that_is_decided(
+    monkeypatch: pytest.MonkeyPatch, store: Store, tmp_path: Path
+) -> None:
+    lines = "0 0 b b\n0 1 a a\n1 1 b b\n1 0 a a\n0\n"
+    small = {"readout": "last", "test_size": 100, "validation_size": 32, "train_size": 32, **SMALL}
+    regular = {"task": "regular", "alphabet": "ab", **small}
+    automaton = {"task": "automaton", "path": str(_written(tmp_path / "even.att", lines)), **small}
+    axes = {"architecture": ["rnn", "lstm"]}
+    patterns = {"pattern": ["(ab)*", "(ba)*", "a*(ba*ba*)*"]}
+    for name, fixed, more in (("patterns", regular, patterns), ("file", automaton, {})):
+        spec = {"name": name, "model_seeds": [0], "fixed": fixed, "axes": axes | more}
+        submit(store, parse_spec(spec))
+    work(store, workers=0)
+    found = populations(store, by="language_class")
+    assert found.shares[["language_class", "languages", "seeds"]].to_numpy().tolist() == [
+        ["SL", 2, 4],
+        ["Zp", 2, 4],
+    ]
+    shown = open_app(monkeypatch, file_of(store), language_class="Zp")
+    assert sorted(shown.dataframe[0].value["task"]) == ["automaton"] * 2 + ["regular"] * 2
+    every = open_app(monkeypatch, file_of(store)).dataframe[0].value
+    assert every["language_class"].value_counts().to_dict() == {"SL": 4, "Zp": 4}
+    mapped = open_app(monkeypatch, file_of(store), "map", x="architecture", y="language_class")
+    assert "means over languages" in app_text(mapped)
+
+
 def test_a_sweep_on_a_file_needs_the_file_no_longer(store: Store, tmp_path: Path) -> None:
     path = _even(tmp_path / "even.csv")
     assert "\na,1\n" in path.read_text()

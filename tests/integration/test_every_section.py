@@ -7,9 +7,13 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from dashboard.words.measures import NOT_KNOWN
-from sweeps.api import predict
+from seqcls.problem import resolve
+from sweeps.api import configs, predict
+from sweeps.api.naming import names_of
+from sweeps.api.protocols import protocol
 from sweeps.store.opening import open_reader
 from tests.app import PAGES, open_app, rerun, said
+from tests.databases import rows
 from tests.every_kind import IMPORTED, NAMES, SWEEPS, WRITTEN, every_kind, every_kind_file, spelled
 
 __all__ = ["every_kind", "every_kind_file"]
@@ -130,3 +134,35 @@ def test_the_bar_of_a_sweep_is_full_where_all_of_it_is_done(
     bar = json.loads(table.proto.columns)["done"]["type_config"]
     assert (bar["min_value"], bar["max_value"]) == (0, 1)
     assert set(table.value["done"]) == {1.0}
+
+
+def test_configurations_of_every_kind_have_names_of_their_own(every_kind: Path) -> None:
+    store = open_reader(str(every_kind))
+    named = names_of(store, list(configs(store)))
+    assert len({*named.values()}) == len(named) >= len(SWEEPS)
+
+
+@pytest.mark.parametrize("sweep", SWEEPS)
+def test_the_protocol_of_every_kind_says_what_is_stored(every_kind: Path, sweep: str) -> None:
+    store = open_reader(str(every_kind))
+    ((config_id, epochs, best, tested, digest, finished),) = rows(
+        store,
+        "SELECT config_id, epochs, best_epoch, tested, digest, finished_at FROM run "
+        f"WHERE id = {run_of(sweep)}",
+    )
+    problem = resolve(configs(store, [config_id])[config_id])
+    text = " ".join(protocol(store, run_of(sweep)))
+    assert f"It answered {tested:,} test" in text
+    assert digest.rpartition(":")[2][:16] in text
+    assert finished[:10] in text
+    assert f"Tested on {problem.test.epoch_size:,} " in text
+    if problem.is_imported:
+        assert "Trained elsewhere as " in text
+        assert "was kept" not in text
+        return
+    assert f"was trained for {epochs:,} epochs, and epoch {best:,} was kept, " in text
+    assert f"ends after {problem.config.max_num_epochs:,} epochs" in text
+    assert f"Trained on {problem.train.epoch_size:,} " in text
+    longest = problem.validation.lengths[-1], problem.train.lengths[-1]
+    assert ("They are longer than those trained on" in text) == (longest[0] > longest[1])
+    assert problem.writes == ("Outputs are written by" in text)

@@ -17,17 +17,16 @@ import torch
 from typer.testing import CliRunner
 
 from dashboard.views.error_places import align
-from dashboard.words.names import told_apart
 from seqcls.config import RunConfig
 from seqcls.errors import ConfigError, DatasetError, UnknownRunError
 from seqcls.imported import imported_config, unfold
 from seqcls.problem import configuration, resolve
 from sweeps import api
 from sweeps.api.importing import ResultLog
+from sweeps.api.naming import names_of
 from sweeps.cli.app import app
 from sweeps.store.databases.engine import Store
 from sweeps.store.opening import open_writer
-from sweeps.store.reads import overview, sweep_queries
 from tests.app import INSIDE, PAGES, open_app, said
 from tests.conftest import ASSETS
 from tests.databases import rows
@@ -142,7 +141,7 @@ def test_every_page_shows_both(both: Store, page: str, monkeypatch: pytest.Monke
 
 
 NEED_WEIGHTS = (
-    "predict 3 ab", "states 3 ab", "ablate 3", "minimal 3", "rules 3", "family 3 <ab>{n}",
+    "predict 3 b", "states 3 ab", "ablate 3", "minimal 3", "rules 3", "family 3 <ab>{n}",
     "figures 3 ab -o figures", "causes theirs", "remedies 3", "explain 3 ab", "verdict 3",
     "automaton 3", "sensitive theirs", "patch 3 ab --source bb",
 )  # fmt: skip
@@ -150,8 +149,32 @@ NEED_NONE = (
     "runs", "runs --json", "errors 3", "compare ours theirs:config.d_model=64",
     "report theirs --out report.html", "report ours --out ours.html", "verify", "export out",
     "export parquet --format parquet", "export answers --format jsonl", "status", "causes ours",
-    "predict 1 ab", "site pages",
+    "predict 1 ab", "predict 3 ab", "site pages",
 )  # fmt: skip
+
+
+def test_an_imported_run_is_asked_about_its_test_strings(
+    both: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answers = api.predict(both, 3, [STRINGS[number] for number in TESTED[:4]])
+    labels = [bool(STRINGS[number].count("a") % 2) for number in TESTED[:4]]
+    assert answers["label"].tolist() == labels
+    wrong = {row["string"] for row in api.errors(both, [3]).to_dict("records")}
+    said_ = [label ^ (STRINGS[x] in wrong) for x, label in zip(TESTED, labels, strict=False)]
+    assert answers["predicted"].tolist() == said_
+    shown = open_app(monkeypatch, str(both.path), "model", run="3")
+    assert any("predicted" in x.value and len(x.value) for x in shown.dataframe)
+
+
+def test_a_page_on_an_imported_sweep_offers_no_training(
+    both: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = [sweep.name for sweep in api.status(both)]
+    page = open_app(monkeypatch, str(both.path), "sweeps", sweep_id=str(names.index("theirs") + 1))
+    assert "Imported" in [x.value for x in page.caption]
+    assert "not yet" not in said(page)
+    assert "trains the same models" not in said(page)
+    assert not any(x.key.startswith(("more ", "edit_as_new")) for x in page.button if x.key)
 
 
 @pytest.mark.parametrize("line", NEED_WEIGHTS)
@@ -252,9 +275,7 @@ def alike(tmp_path_factory: pytest.TempPathFactory) -> Store:
 def test_no_two_configurations_are_called_the_same(
     alike: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    settings = overview.settings(alike)
-    members = sweep_queries.memberships(alike)
-    named = told_apart(settings.index.tolist(), members, settings)
+    named = names_of(alike, list(api.configs(alike)))
     assert len(set(named.values())) == len(named) == len(LOOK_ALIKE) + 1
     numbered = [name for name in named.values() if ", configuration " in name]
     assert len(numbered) == 6, "64 and 64.0; None and no setting; two that begin alike"

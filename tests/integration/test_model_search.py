@@ -68,14 +68,17 @@ def test_any_model_is_found_by_its_run(monkeypatch: pytest.MonkeyPatch, many: Pa
     assert "seed 3: no test string wrong" in offered(app)[0]
 
 
-def test_a_seed_narrows_what_is_offered_to_its_models(
+def test_a_number_is_that_of_a_model_and_offers_those_with_this_seed(
     monkeypatch: pytest.MonkeyPatch, many: Path
 ) -> None:
     app = open_app(monkeypatch, many, "model")
+    for text in ("17", "Model 17", "model 17"):
+        typed(app, text)
+        assert chosen(app) == 17
     typed(app, "17")
-    assert len(offered(app)) == 4
-    assert all("seed 17: " in label for label in offered(app))
-    assert "4 of the models that match '17' are listed" in said(app).replace("\\", "")
+    assert len(offered(app)) == 5
+    assert sum("seed 17: " in label for label in offered(app)) == 4
+    assert "5 of the models that match '17' are listed" in said(app).replace("\\", "")
     last = app.selectbox(key="model_run").options[-1]
     app.selectbox(key="model_run").select(last)
     rerun(app)

@@ -199,7 +199,7 @@ def test_every_name_is_one_place_of_an_axis(
     assert own == names * (len(own) // len(names))
     if tab == "States":
         prefixes = data_sets(app, "prefixes")["prefix"].tolist()
-        assert prefixes[-1] == "push a pop{2}"
+        assert prefixes[-1] == "push a pop pop"
         # Names are longer than their places are wide.
         drawn = [chart.proto.spec for chart in app.get("vega_lite_chart")]
         assert any('"labelAngle": -90' in spec for spec in drawn)

@@ -26,7 +26,7 @@ from sweeps.store.opening import locate, open_reader, open_writer, pack, to_writ
 from sweeps.store.reads import queries
 from sweeps.store.reads.sweep_queries import NamedView
 from sweeps.work import background_worker
-from tests.app import open_app
+from tests.app import open_app, said
 from tests.commands import refused
 from tests.conftest import ROOT
 
@@ -166,6 +166,7 @@ def test_what_writes_is_disabled_and_says_why(
     db: Path, before: bytes, monkeypatch: pytest.MonkeyPatch, page: str, writes: set[str]
 ) -> None:
     app = open_app(monkeypatch, db, page)
+    assert "Read-only: 43 models of runs.db." in said(app).replace("\\", "")
     found = [x for x in app.button if not reads(x.label)]
     assert [x.label for x in found if not x.disabled or x.help != REASON] == []
     missing = {label for label in writes if not any(x.label.startswith(label) for x in found)}

@@ -1,5 +1,6 @@
 """What stands beside every page: launching a sweep, following it, steering it."""
 
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,6 +12,7 @@ from streamlit.testing.v1 import AppTest
 
 from dashboard import actions
 from dashboard.launch import fields, starting_point
+from dashboard.views import running
 from sweeps.grid.spec import parse_spec
 from sweeps.store import writer
 from sweeps.store.databases.engine import Store
@@ -84,6 +86,7 @@ def test_a_sweep_of_ones_own_is_launched_once_and_trained(
         "a second tab starts none"
     )
     assert "mine" in [text.value for text in first.text], "it is shown as running"
+    assert first.subheader[0].value == "Sweep 1", "one lands where it is followed"
     again = panel(first, "Your own")
     entered = [again.text_input(key=f"launch_{name}").value for name in ("name", "seeds")]
     assert entered == ["mine_2", "0, 1, 2"], "what was entered can be changed and launched again"
@@ -161,6 +164,37 @@ def test_a_sweep_that_nobody_trains_is_said_to_wait_and_can_be_resumed(
     rerun(app)
     wait_for_end(store, 1)
     assert sweep_queries.counts_by_state(store, [1]) == {"done": 3}
+
+
+def test_a_worker_that_compiles_is_said_to(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    said_first = "compiling for this machine (transformer), once: about 20 seconds"
+    told = f"import time; print({said_first!r}, flush=True); time.sleep(60)"
+    monkeypatch.setattr(background_worker, "python", lambda *_: [sys.executable, "-c", told])
+    store = open_writer(str(tmp_path / "compiling.db"))
+    before = len(background_worker._started)
+    background_worker.start_worker(store, {writer.submit(store, parse_spec(OWN)): "mine"})
+    try:
+        deadline = time.monotonic() + 20
+        while said_first not in (background_worker.read_log(store, 1) or ""):
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+        app = open_app(monkeypatch, file_of(store), "sweeps")
+        shown = [x.value.replace("\\", "") for x in app.caption]
+        assert shown.count(f"0 of 3 models · {said_first}") == 2, "in the sidebar and on the page"
+    finally:
+        for process in background_worker._started[before:]:
+            process.kill()
+            process.wait()
+
+
+def test_only_the_page_of_sweeps_shows_new_results_by_itself(
+    monkeypatch: pytest.MonkeyPatch, two_sweeps: Store
+) -> None:
+    for page, waits in (("sweeps", False), ("compare", True)):
+        revisions = iter([1, 2])
+        monkeypatch.setattr(running, "_revision_of", lambda _, r=revisions: next(r, 2))
+        app = open_app(monkeypatch, file_of(two_sweeps), page)
+        assert ("refresh" in [button.key for button in app.button]) == waits
 
 
 def test_a_sweep_is_stopped_from_the_page_and_said_to_be(

@@ -16,7 +16,7 @@ from sweeps.api import reading
 from sweeps.api.presentation import display_strings
 from sweeps.store.databases.engine import Store
 from sweeps.store.opening import open_reader, open_writer
-from sweeps.store.reads.shortcuts import read_rightly, unread_tests
+from sweeps.store.reads.shortcuts import unread_tests
 from sweeps.store.writes.shortcuts import fit_shortcuts
 from tests.app import open_app, rerun, said
 from tests.databases import file_of, rows
@@ -81,7 +81,9 @@ def test_shares_of_readers_are_those_of_the_strings_that_they_are_right_on(store
         (test_set_id,) = rows(store, f"SELECT test_set_id FROM config WHERE id = {config_id}")[0]
         query = f"SELECT length, occurrences FROM test_string WHERE test_set_id = {test_set_id}"
         lengths, times = np.array(rows(store, f"{query} ORDER BY number")).T
-        for reader, right in read_rightly(store, config_id).items():
+        fitted = f"SELECT reader, correct FROM shortcut WHERE test_set_id = {test_set_id}"
+        for reader, correct in rows(store, f"{fitted} AND correct IS NOT NULL"):
+            right = np.unpackbits(np.frombuffer(correct, dtype=np.uint8)).astype(bool)
             for name, chosen in (
                 ("within", lengths <= 8),
                 ("beyond", lengths > 8),

@@ -7,16 +7,20 @@ from typing import Any
 
 import pytest
 
+from dashboard.views.configurations import story_sentence
 from seqcls.config import RunConfig
 from seqcls.interpretability.mechanisms import NOT_LEARNED
 from seqcls.interpretability.remedies import REMEDIES, change_fields, named_fields, suggestions
 from seqcls.problem import configuration, resolve
+from seqcls.results import Cause
 from sweeps.api import trials as remedy_trials
 from sweeps.api.comparisons import why_unpaired
 from sweeps.grid.spec import parse_spec
+from sweeps.results import Outcome
 from sweeps.store import writer
 from sweeps.store.databases.engine import Store
 from sweeps.store.opening import open_writer
+from sweeps.store.reads.selection import View
 from tests.conftest import LONG
 
 MECHANISMS = sorted({mechanism for remedy in REMEDIES for mechanism in remedy.mechanisms})
@@ -123,3 +127,88 @@ def test_a_field_that_the_changed_model_does_not_read_may_differ(tmp_path: Path)
     submit(another, change_fields(config, biased), "0..2", "an LSTM with biases")
     set_state(another, "done", "true")
     assert all_said(another)["architecture", "lstm"] == "not tried yet"
+
+
+BLIND = {"task": "parity", "positions": "sinusoidal", "readout": "last"}
+
+
+def explain(store: Store, run_ids: Sequence[int], mechanism: str = "simple rule") -> None:
+    """As if the causes of these runs' errors had been found."""
+    for run_id in run_ids:
+        writer.record_causes(store, run_id, [Cause(mechanism, None, "a rule", 1.0, 1, 0.99)])
+
+
+@pytest.fixture
+def looked_at(tmp_path: Path) -> Store:
+    """Six Transformers, all of which fail on parity; the causes of two of them are known."""
+    store = open_writer(str(tmp_path / "parity.db"))
+    submit(store, configuration(BLIND), "0..5", "parity")
+    set_state(store, "done", "true")
+    explain(store, [1, 2])
+    return store
+
+
+def told(store: Store, view: View | None = None) -> list[str]:
+    """What the cards say."""
+    found = remedy_trials.loops(store.reader(), view)
+    return [story_sentence(loop).replace("\\", "") for loop in found]
+
+
+def test_a_card_does_not_count_seeds_that_nobody_looked_at(looked_at: Store) -> None:
+    known = "*simple rule* in 2 of 2 failing seeds whose causes are known, of 6 that fail"
+    lstm = "try architecture=lstm (now transformer): not tried yet"
+    assert told(looked_at) == [f"{known} → {lstm}"]
+    explain(looked_at, [3, 4, 5, 6])
+    assert told(looked_at) == [f"*simple rule* in 6 of 6 seeds → {lstm}"]
+
+
+def test_a_card_knows_every_trial_that_the_page_knows(looked_at: Store) -> None:
+    # It says another number of heads, which an LSTM does not read.
+    lstm = {"task": "parity", "architecture": "lstm", "readout": "last", "num_attention_heads": 5}
+    submit(looked_at, configuration(lstm), "0..4", "LSTMs")
+    (sentence,) = told(looked_at)
+    assert sentence.endswith("(now transformer): in training: none of 5 seeds is done yet")
+    set_state(looked_at, "done", "id > 6")
+    with looked_at.begin() as connection:
+        connection.exec_driver_sql("UPDATE run SET fp = 0, tn = 6, wrong = 0 WHERE id > 6")
+        connection.exec_driver_sql("UPDATE run SET wrong_beyond = 0 WHERE id > 6")
+    (sentence,) = told(looked_at)
+    assert sentence.endswith("→ architecture=lstm → **0 of 5 seeds fail with it**")
+    (trial,) = remedy_trials.trials(looked_at.reader(), 1, ["simple rule"])
+    assert remedy_trials.trial_sentence(trial).startswith("trained: 0 of 5 seeds fail, against 6")
+    (loop,) = remedy_trials.loops(looked_at.reader())
+    assert loop.best is not None
+    assert loop.best.record() == trial.record()
+    # Of another configuration of the same failure it is said that this was elsewhere.
+    submit(looked_at, configuration({**BLIND, "hidden_size": 4}), "0..1", "wider")
+    set_state(looked_at, "done", "id > 11")
+    other = remedy_trials.trials(looked_at.reader(), 12, ["simple rule"])
+    said_of_it = {x.suggestion.field: remedy_trials.sentences(x) for x in other}
+    assert said_of_it["architecture"] == [
+        "not tried on this configuration",
+        "elsewhere in this database it mended simple rule in 5 of 5 seeds",
+    ]
+
+
+def test_cards_obey_filters_and_thresholds(looked_at: Store) -> None:
+    submit(looked_at, configuration({**BLIND, "hidden_size": 4}), "0..1", "wider")
+    set_state(looked_at, "done", "id > 6")
+    explain(looked_at, [7, 8], "errors by a feature")
+    assert len(told(looked_at)) == 2
+    of = {"parity": "*simple rule*", "wider": "*errors by a feature*"}
+    for sweep, cause in of.items():
+        (card,) = told(looked_at, View(sweeps=(sweep,)))
+        assert card.startswith(cause)
+    (card,) = told(looked_at, View(("parity",), model_seeds=(0, 3)))
+    assert "in 1 of 1 failing seeds whose causes are known, of 2 that fail" in card
+    assert told(looked_at, View(("parity",), outcomes=(Outcome.GENERALIZES,))) == []
+    # Each is right on nine of ten strings.
+    assert told(looked_at, View(below=0.9)) == []
+    assert len(told(looked_at, View(below=0.91))) == 2
+    # By another accuracy on trained lengths, they have not learned.
+    set_state(looked_at, "done", "id < 7", learned=False)
+    (card,) = told(looked_at, View(("parity",), learned_at=0.81))
+    assert card.startswith("*not learned* in 2 of 2")
+    assert "max_num_epochs" in card
+    (card,) = told(looked_at, View(("parity",), learned_at=0.8))
+    assert card.startswith("*simple rule*")

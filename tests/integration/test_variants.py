@@ -60,6 +60,73 @@ def test_three_variants_and_five_seeds_take_one_form(
     assert lstm == {"architecture": "lstm", "readout": "last"}
 
 
+def test_every_task_is_trained_with_every_variant_and_theory_has_a_line_of_each(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    db = tmp_path / "languages.db"
+    app = panel(open_app(monkeypatch, db), "Your own")
+    app.selectbox(key="launch task").set_value("parity")
+    app.multiselect(key="launch_more tasks").set_value(["regular", "dyck"])
+    app.multiselect(key="launch_variants").set_value(THREE)
+    rerun(app)
+    assert "Type the alphabet" not in plain(app)
+    assert "Type the pattern of the language." in plain(app)
+    app.text_input(key="launch pattern").set_value("(ab)*; (ba)*")
+    app.multiselect(key="launch bracket_types").set_value([2])
+    rerun(app)
+    assert "96 models" in said(app)
+    assert "Doesn't use" not in plain(app)
+    assert "Kept, but" not in plain(app)
+    lines = [x.value.replace("\\", "") for x in app.caption]
+    assert any(x.startswith("lstm: can: it is regular") for x in lines)
+    assert any(x.startswith("transformer, positions none: cannot: ") for x in lines)
+    spec = parse_spec(launched(app, monkeypatch, db))
+    made = {
+        (x.task, x.pattern, x.bracket_types, x.architecture, x.positions) for x in spec.configs()
+    }
+    assert len(made) == 12
+    assert {x[:3] for x in made} == {
+        ("parity", "", 1), ("regular", "(ab)*", 1), ("regular", "(ba)*", 1), ("dyck", "", 2)
+    }  # fmt: skip
+    again = panel(open_app(monkeypatch, db), "Your own")
+    start_from(again, "Sweep my_sweep")
+    assert "96 models" in said(again)
+    more = parse_spec(launched(again, monkeypatch, db, "my_sweep_2"))
+    assert {x.key for x in more.configs()} == {x.key for x in spec.configs()}
+
+
+def test_what_nobody_set_is_not_said_to_be_left_out(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    app = panel(open_app(monkeypatch, tmp_path / "none.db"), "Your own")
+    app.selectbox(key="launch task").set_value("regular")
+    rerun(app)
+    app.selectbox(key="launch task").set_value("copy")
+    app.multiselect(key="launch_variants").set_value(["lstm"])
+    rerun(app)
+    assert "Kept, but" not in plain(app)
+    assert "Doesn't use" not in plain(app)
+    assert "without" not in next(x for x in plain(app).split("\n") if x.startswith("Changes from"))
+
+
+@pytest.mark.parametrize(
+    ("words", "field"),
+    [
+        ("head size", "attention_head_size"),
+        ("layers", "num_blocks"),
+        ("learning rate", "learning_rate"),
+        ("epochs", "max_num_epochs"),
+        ("batch size", "train_batch_size"),
+    ],
+)
+def test_a_setting_is_found_by_the_words_that_people_use(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, words: str, field: str
+) -> None:
+    app = panel(open_app(monkeypatch, tmp_path / "none.db"), "Your own")
+    found = [x for x in app.selectbox(key="launch_search").options if words in x]
+    assert any(x.startswith(field) for x in found)
+
+
 def test_a_variant_has_settings_of_its_own_and_shares_the_others(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

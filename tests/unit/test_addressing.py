@@ -11,7 +11,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import Connection, Engine, event
 
-from dashboard.words.names import parts_apart
 from seqcls.errors import ConfigError, SpecError, UnknownRunError
 from seqcls.text import as_argument, nearest
 from sweeps.api import configurations
@@ -152,17 +151,6 @@ def test_every_printed_column_of_runs_selects_them(store: Store) -> None:
     assert stored_runs(store, conditions=["sweeps=nowhere"]).empty
     assert stored_runs(store, conditions=["sweeps=other"])["id"].tolist() == frame["id"].tolist()
     assert stored_runs(store, conditions=['task="contains_all"', "sweeps=other"])["id"].tolist()
-
-
-def test_chips_of_a_sweep_with_a_comma_in_its_name_are_one() -> None:
-    members = pd.DataFrame({"config_id": [1, 2, 2], "sweep": ["a, b", "a, b", "c"]})
-    table = pd.DataFrame({"config.layers": ["[1, 2]", "[1, 3]"]}, index=[1, 2])
-    assert parts_apart([1, 2], members, table) == {1: ["a, b"], 2: ["a, b", "c"]}
-    same = members[members["sweep"] == "a, b"]
-    assert parts_apart([1, 2], same, table) == {
-        1: ["config.layers=[1, 2]"],
-        2: ["config.layers=[1, 3]"],
-    }
 
 
 def test_a_command_in_a_message_can_be_pasted_into_a_shell() -> None:

@@ -1,6 +1,5 @@
 """Charts are functions of their frames."""
 
-import json
 import re
 from typing import Any
 
@@ -14,7 +13,7 @@ from dashboard.charts.attention import attention_weights
 from dashboard.charts.colors import FALSE_NEGATIVE, FALSE_POSITIVE, GREY, HATCH
 from dashboard.charts.legend import legend
 from dashboard.charts.readout import DIRECTIONS, steps_of_one
-from dashboard.charts.scales import LABEL_LETTERS, row_height, rows
+from dashboard.charts.scales import BLANK, LABEL_WIDTH, rows
 from dashboard.charts.token_states import last_turn
 from dashboard.views.ablation import pruning_curve
 from dashboard.views.accuracy_by_length import CLICKED as CLICKED_LINE
@@ -23,6 +22,7 @@ from dashboard.views.accuracy_by_length import (
     PLOT_HEIGHT,
     SPAN,
     accuracy_by_length,
+    lift_apart,
     zoomed_by_length,
 )
 from dashboard.views.configurations import count_outcomes, outcome_bars
@@ -450,19 +450,29 @@ def test_strings_lie_where_their_letters_say_even_if_none_has_the_letter() -> No
         assert len(set(scale["range"])) == 3
 
 
-def test_names_of_several_settings_stand_in_lines_and_get_room() -> None:
-    settings = ["num_attention_heads=1", "hidden_size=2", "embeddings_init_strategy=linear_like"]
-    names = [", ".join(settings), "another"]
-    assert row_height(names, least=10) > row_height(["another"], least=10)
+def test_a_name_is_one_line_in_a_row_of_its_own() -> None:
+    names = ["parity, Transformer, sinusoidal positions, 2 blocks, width 64", BLANK, "another"]
     found: Any = rows(names).to_dict()
-    told = found["axis"]["labelExpr"].removesuffix("[datum.label]")[1:-1]
-    lines: dict[str, list[str]] = json.loads(told)
-    assert " ".join(lines[names[0]]).split(", ") == settings, "nothing is cut off"
-    assert all(len(line) <= LABEL_LETTERS for line in lines[names[0]])
-    assert lines["another"][-1] == "another"
-    assert found["sort"] == names
-    short: Any = rows(["one", "two"]).to_dict()
-    assert short["axis"]["labelExpr"] == "datum.label"
+    assert found["sort"] == found["scale"]["domain"] == names, "a blank one parts two groups"
+    assert "labelExpr" not in found["axis"]
+    assert found["axis"]["labelLimit"] == LABEL_WIDTH
+    values = [{"configuration": name, "x": 1} for name in names if name != BLANK]
+    base = alt.Chart(alt.Data(values=values)).mark_point().encode(x="x:Q", y=rows(names))
+    drawn = vl_convert.vegalite_to_svg(base.properties(height=90).to_dict())
+    ticks = re.findall(r">([^<]*)</text>", drawn)
+    assert next(x for x in ticks if x.startswith("parity")).endswith("…")
+
+
+def test_medians_that_would_hide_each_other_lie_apart() -> None:
+    medians = pd.DataFrame(
+        {
+            "configuration": ["a", "a", "b", "b"],
+            "middle": [5.0, 15.0, 5.0, 15.0],
+            "median": [0.8, 0.7, 0.8, 0.5],
+            "lift": 0.0,
+        }
+    )
+    assert lift_apart(medians)["lift"].tolist() == [-LIFT / 2, 0, LIFT / 2, 0]
 
 
 CURVES = pd.DataFrame(

@@ -2,8 +2,10 @@
 
 import tomllib
 from collections.abc import Iterator
+from itertools import combinations
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -58,6 +60,43 @@ def faded(color: str, ground: str, share: float) -> str:
 def test_every_mark_is_seen(ground: Ground) -> None:
     for color in MARK_COLORS:
         assert contrast(ground.colors.get(color, color), ground.background) >= MARKS, color
+
+
+# What protanopes and deuteranopes see of linear red, green, and blue (Machado et al. 2009).
+SEEN_BY = {
+    "all colors": np.eye(3),
+    "no red": np.array(
+        [[0.152, 1.053, -0.205], [0.115, 0.786, 0.099], [-0.004, -0.048, 1.052]]
+    ),
+    "no green": np.array(
+        [[0.367, 0.861, -0.228], [0.280, 0.673, 0.047], [-0.012, 0.043, 0.969]]
+    ),
+}  # fmt: skip
+TO_XYZ = np.array([[0.434, 0.376, 0.190], [0.213, 0.715, 0.072], [0.018, 0.109, 0.873]])
+"""Relative to white."""
+
+
+def as_lab(color: str, seen_by: str) -> "np.ndarray[Any, Any]":
+    """Lightness and two opponent colors, in which equal distances look about alike (CIELAB)."""
+    parts = np.array([int(color[at : at + 2], 16) / 255 for at in (1, 3, 5)])
+    linear = np.where(parts <= 0.04045, parts / 12.92, ((parts + 0.055) / 1.055) ** 2.4)
+    x, y, z = np.cbrt(TO_XYZ @ np.clip(SEEN_BY[seen_by] @ linear, 0, 1))
+    return np.array([116 * y - 16, 500 * (x - y), 200 * (y - z)])
+
+
+@grounds
+@pytest.mark.parametrize("seen_by", SEEN_BY)
+def test_no_two_configurations_have_colors_that_can_be_confused(
+    ground: Ground, seen_by: str
+) -> None:
+    labs = [as_lab(ground.colors.get(x, x), seen_by) for x in colors.OKABE_ITO]
+    apart = {
+        (one, other): float(np.linalg.norm(labs[one] - labs[other]))
+        for one, other in combinations(range(len(labs)), 2)
+    }
+    closest = min(apart, key=lambda pair: apart[pair])
+    least = 25 if seen_by == "all colors" else 12
+    assert apart[closest] > least, [colors.OKABE_ITO[x] for x in closest]
 
 
 @grounds

@@ -98,6 +98,11 @@ def test_it_is_drawn_with_its_interval_and_every_configuration_as_a_line() -> No
         importance(models(9, 8, 1, 2), SETTINGS, MEASURES[FAILING]), FAILING
     ).to_dict()
     assert [layer["mark"]["type"] for layer in spec["layer"]] == ["rule", "point"]
+    small = importance_chart(
+        importance(models(90, 91, 92, 93, seeds=100), SETTINGS, MEASURES[FAILING]), FAILING
+    ).to_dict()
+    domain = small["layer"][1]["encoding"]["x"]["scale"]["domain"]
+    assert domain[1] < 0.2, "small effects fill their axis"
     table = SETTINGS.assign(configuration=list("abcd"), failing_share=[0.9, 0.8, 0.1, 0.2])
     frame = places(table, ["num_attention_heads", "hidden_size"])
     assert list(dict.fromkeys(frame["axis"])) == ["num_attention_heads", "hidden_size", OUTCOME]

@@ -11,49 +11,12 @@ from hypothesis import strategies as st
 from dashboard import links
 from dashboard.text import clock
 from dashboard.views.scores import points
-from dashboard.words.names import told_apart
 from seqcls.config import RunConfig
 from seqcls.errors import ConfigError
 from seqcls.imported import fields_known, imported_config, in_columns, same_settings
 from seqcls.text import canonical_json
+from sweeps.api.naming import name_configurations
 from sweeps.terminal import format_duration
-
-SETTINGS = pd.DataFrame(
-    {"hidden_size": [2, 2, 4], "heads": [1, 2, 1]}, index=pd.Index([1, 2, 3], name="config_id")
-)
-
-
-def of(*pairs: tuple[int, str]) -> pd.DataFrame:
-    return pd.DataFrame(pairs, columns=["config_id", "sweep"])
-
-
-def test_sweeps_name_configurations_where_they_tell_them_apart() -> None:
-    members = of((1, "one"), (2, "two"), (2, "three"), (3, "four"))
-    assert told_apart([3, 1, 2], members, SETTINGS) == {3: "four", 1: "one", 2: "two, three"}
-
-
-def test_settings_tell_configurations_of_one_sweep_apart() -> None:
-    members = of((1, "grid"), (2, "grid"), (3, "grid"))
-    assert told_apart([1, 2], members, SETTINGS) == {1: "heads=1", 2: "heads=2"}
-    assert told_apart([1, 2, 3], members, SETTINGS) == {
-        1: "hidden_size=2, heads=1",
-        2: "hidden_size=2, heads=2",
-        3: "hidden_size=4, heads=1",
-    }
-
-
-def test_sweeps_and_settings_are_named_where_neither_is_enough() -> None:
-    members = of((1, "grid"), (2, "grid"), (3, "other"))
-    assert told_apart([1, 2, 3], members, SETTINGS) == {
-        1: "grid, heads=1",
-        2: "grid, heads=2",
-        3: "other",
-    }
-
-
-def test_a_configuration_of_no_sweep_has_a_name_too() -> None:
-    assert told_apart([1, 3], of((1, "one")), SETTINGS) == {1: "one", 3: "no sweep"}
-
 
 NAMES = st.sampled_from(["d", "model", "a.b", "a", "config", "b", "config.model", "'"])
 LEAVES = st.one_of(
@@ -81,10 +44,9 @@ def _configured(settings: dict[str, Any]) -> RunConfig:
 @given(st.lists(st.dictionaries(NAMES, VALUES, max_size=3), min_size=2, max_size=6))
 def test_foreign_configurations_have_one_name_each(several: list[dict[str, Any]]) -> None:
     configs = {config.key: config for config in map(_configured, several)}.values()
-    ids = pd.Index(range(1, len(configs) + 1), name="config_id")
     shown = in_columns(map(fields_known, configs))
     columns = [{k: v for k, v in row.items() if k.startswith("config.")} for row in shown]
-    named = told_apart(list(ids), of(*((x, "lab") for x in ids)), pd.DataFrame(columns, ids))
+    named = name_configurations(dict(enumerate(configs, 1)))
     assert len(set(named.values())) == len(configs)
     # What is another value is written otherwise, so that names have numbers for equal ones alone:
     # those of equal numbers, and None beside what is not set.

@@ -60,7 +60,7 @@ def test_a_clause_says_both_shares(counts: tuple[int, ...], said: str) -> None:
 
 def test_what_is_not_known_is_in_no_share() -> None:
     counts = OutcomeCounts(9, 7, 5, 3, 2)
-    assert "Of 2 more it is not known." in details(counts)
+    assert "For 2 more it is not known." in details(counts)
     assert "Of those that learned, generalize: 67%" in details(counts)
     assert "whether they generalize to longer strings" in headline(OutcomeCounts(5, 5, 4, 0, 0))
     unknown = OutcomeCounts(5, 0, 0, 0, 0)

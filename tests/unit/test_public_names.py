@@ -56,6 +56,7 @@ PUBLIC = {
         *("pack", "patch", "populations", "predict"),
         *(
             "proofs",
+            "protocol",
             "remedies",
             "report",
             "resume",

@@ -4,12 +4,13 @@ from typing import Any, get_args
 
 import pytest
 
-from seqcls.config import RunConfig
+from seqcls.config import NetworkConfig, RunConfig
 from seqcls.interpretability.mechanisms import BEHAVIOURS, NOT_LEARNED, OUTPUT_BEHAVIOURS
 from seqcls.interpretability.remedies import REMEDIES, change_fields, suggestions
 from seqcls.problem import configuration, resolve
 from seqcls.results import ErrorKind
-from sweeps.api.trials import Loop, TriedRemedy, record
+from seqcls.theory.predictions import theory_of
+from sweeps.api.trials import Loop, RemedyTrial, record, trial_spec
 
 BEYOND = "errors beyond a bound"
 MECHANISMS = [
@@ -54,7 +55,8 @@ def test_what_is_suggested_fits_the_model() -> None:
     assert "attention_scale=log_length" not in fields(already, "dilution")
     assert "num_attention_heads=4" in fields(RunConfig(), "value interference")
     rotary, lstm = CONFIGS[2:4]
-    assert fields(rotary, "longer than in training")[0] == "positions=alibi"
+    places = configuration({**rotary.changed, "task": "even_pairs"})
+    assert fields(places, "longer than in training")[0] == "positions=alibi"
     assert not {"positions=alibi", "architecture=lstm"} & {*fields(lstm, "longer than in training")}
     assert "positions=alibi" not in fields(configuration({"task": "parity"}), "simple rule")
     order = configuration({"task": "even_pairs"})
@@ -81,6 +83,35 @@ def test_a_model_that_fails_at_trained_lengths_is_shown_more_of_them() -> None:
     assert not any("train_size" in own for own in fields(fixed, "errors by a feature"))
 
 
+@pytest.mark.parametrize("mechanism", sorted({*BEHAVIOURS, "dilution", "value interference"}))
+@pytest.mark.parametrize(
+    "network",
+    [
+        {},
+        {"num_blocks": 2},
+        {"positions": "sinusoidal"},
+        {"architecture": "mamba", "readout": "last"},
+        {"architecture": "linear_attention", "readout": "last"},
+    ],
+)
+def test_no_network_is_suggested_that_theory_excludes(
+    network: dict[str, Any], mechanism: str
+) -> None:
+    for task in ("parity", "even_pairs", "word_problem"):
+        config = configuration({"task": task, **network})
+        for own in suggestions(resolve(config), [mechanism]):
+            said = theory_of(change_fields(config, own.fields).changed).first
+            # Other strings or steps may still push back where errors begin.
+            assert said.verdict != "cannot" or own.field not in NetworkConfig.model_fields
+    assert fields(configuration({"task": "parity"}), "simple rule") == ["architecture=lstm"]
+
+
+def test_what_cannot_see_the_order_is_given_positions_rather_than_epochs() -> None:
+    blind = configuration({"task": "even_pairs"})
+    assert fields(blind, NOT_LEARNED) == ["positions=alibi"]
+    assert "max_num_epochs=120" in fields(configuration({"task": "parity"}), NOT_LEARNED)
+
+
 def test_an_lstm_needs_another_readout_with_it() -> None:
     (own,) = (
         x for x in suggestions(resolve(CONFIGS[1]), ["simple rule"]) if x.field == "architecture"
@@ -97,7 +128,9 @@ def test_every_mechanism_has_a_remedy_for_the_reports_model_or_needs_positions()
 def test_no_positions_are_suggested_only_where_the_order_stays_in_sight() -> None:
     blind = configuration({"task": "repeat_01", "positions": "rotary", "attention_head_size": 2})
     causal = configuration({**blind.changed, "attention_mask": "causal", "readout": "last"})
-    for config, there in ((blind, False), (causal, True)):
+    sharp = configuration({**causal.changed, "attention_scale": "log_length"})
+    # Scores that do not grow with the length are proved to be too few for it without positions.
+    for config, there in ((blind, False), (causal, False), (sharp, True)):
         found = suggestions(resolve(config), ["longer than in training"])
         assert (("positions", "none") in [(own.field, own.value) for own in found]) == there
         assert "train_max_length" in [own.field for own in found]
@@ -160,9 +193,10 @@ def test_a_seed_with_two_budgets_is_one_of_those_that_a_remedy_mended() -> None:
     (suggestion, *_) = suggestions(resolve(RunConfig()), ["dilution"])
 
     def loop(config_id: int, model: int, epochs: int, results: dict[int, bool]) -> Loop:
-        tried = TriedRemedy(suggestion, 10 + config_id, results, 0, 0, ())
         config = RunConfig(max_num_epochs=epochs)
-        return Loop(config_id, model, config, 3, 3, "dilution", (), (tried,), ())
+        spec = trial_spec(config, suggestion, [0])
+        tried = RemedyTrial(suggestion, spec, None, results=results)
+        return Loop(config_id, model, config, 3, 3, 3, "dilution", (), (tried,))
 
     few, many = (
         loop(1, 1, 24, {0: False, 1: False, 2: True}),

@@ -14,6 +14,7 @@ from seqcls.errors import ConfigError
 from seqcls.monoids import MAX_STATES, Table
 from seqcls.subregular.classes import ALIKE, CLASSES, Letters, Membership, Witness
 from seqcls.subregular.decisions import Subregular
+from seqcls.subregular.widths import least_threshold
 from seqcls.subregular.witnesses import find_witness
 from seqcls.tasks.automaton import Automaton, minimize
 from seqcls.tasks.regular import minimal_automaton
@@ -34,7 +35,7 @@ EXAMPLES = {
     "the complement of strictly local (k = 2) on the tier a b",
     "((a|b)*aa(a|b)*)&((a|b)*bb(a|b)*)": "locally testable (k = 2)",
     "((a|b)*aa(a|b)*)&((a|b)*abab(a|b)*)|b*": "locally testable (k = 4)",
-    "(a|b)*aa(a|b)*bb(a|b)*": "piecewise locally testable",
+    "(a|b)*aa(a|b)*bb(a|b)*": "piecewise locally testable (k = 2)",
     "b*(aab*)?": "piecewise testable (k = 3), locally threshold testable (k = 2, t = 2)",
     "(c*ac*bc*)*c*": "strictly local (k = 2) on the tier a b",
     "b*ab*": "piecewise testable (k = 2), locally threshold testable (k = 1, t = 2), "
@@ -50,7 +51,7 @@ EXAMPLES = {
 def smallest_of(automaton: Automaton) -> tuple[Membership, ...]:
     """The smallest classes of a language of which each class is decided."""
     decided = Subregular(automaton)
-    smallest = decided.smallest
+    smallest = tuple(map(decided.measure, decided.smallest))
     assert decided.undecided is None
     return smallest
 
@@ -70,7 +71,8 @@ def belongs(
     if k is None:
         return True
     if name in {"LT", "LTT"} and (found.k is None or t is not None):
-        return decided.threshold(k, False, 1 if name == "LT" else t) is not None
+        most = 1 if name == "LT" else t
+        return least_threshold(decided.columns, decided.start, k, most) is not None
     assert found.k is not None
     return found.k <= k
 
@@ -101,8 +103,17 @@ def test_witnesses_look_alike_to_the_class_that_they_refute(pattern: str, k: int
 def test_every_class_that_strings_refute_has_a_witness() -> None:
     decided = Subregular(automaton("(a(ab)*b)*")[0])
     for name in ALIKE:
-        assert (find_witness(decided, name) is None) == (name == "SF"), name
+        assert (find_witness(decided, name) is None) == (name in {"SF", "quasi-aperiodic"}), name
     assert find_witness(Subregular(automaton("(aa)*")[0]), "SF") is not None
+    said = find_witness(Subregular(automaton("(b*ab*ab*ab*a)*b*")[0]), "quasi-aperiodic")
+    assert said is not None
+    assert said.describe("ab") == (
+        "not quasi-aperiodic: bb is in it, ba is not, and both are 2 blocks of one length, between "
+        "the same ends, that differ in the last; how often each occurs has to be counted modulo a "
+        "number"
+    )
+    # Two sums modulo 2, where any one of them tells some strings apart.
+    assert find_witness(Subregular(automaton("(b*ab*a)*b*&(a*ba*b)*a*")[0]), "Zp") is None
 
 
 @pytest.mark.parametrize("path", sorted(PUBLISHED.glob("*.att")), ids=lambda path: path.stem)
@@ -158,6 +169,17 @@ def test_dot_depth_one_is_decided_as_by_the_identity_of_knast() -> None:
     assert set(found) == {(True, True), (False, False)}
 
 
+def test_the_width_of_factors_in_order_is_that_of_the_identity_on_their_graph() -> None:
+    found = Counter[int | None]()
+    for made in random_automata(6, 40):
+        decided = Subregular(made)
+        if (held := decided.find("PLT")) is not None:
+            k = decided.measure(held).k
+            assert k == next(x for x in itertools.count(1) if keeps_identity_on_graph(decided, x))
+            found[k] += 1
+    assert {*found} >= {1, 2, 3}
+
+
 def test_what_is_too_large_is_not_decided_in_one_line() -> None:
     states = MAX_STATES + 1
     table = np.minimum(np.arange(states)[:, None] + np.array([1, 1]), states - 1)
@@ -210,6 +232,18 @@ def assert_refutes(made: Table, witness: Witness, tier: Letters) -> None:
         assert all(letter in letters for letter in other)
     elif base == "definite":
         assert words[0][-witness.k :] == words[1][-witness.k :]
+    elif base in {"finite", "cofinite"}:
+        assert bool(witness.inside) == (base == "finite")
+        (one, other), more = words, len(words[1]) - len(words[0])
+        # The second has some letters of the first once more.
+        assert any(
+            one[:x] + one[x - more : x] + one[x:] == other for x in range(more, len(one) + 1)
+        )
+    elif base == "quasi-aperiodic":
+        assert len(words[0]) == len(words[1])
+    elif base == "Zp":
+        times = [Counter(word) for word in words]
+        assert all((times[0][x] - times[1][x]) % witness.k == 0 for x in times[0] | times[1])
     elif base == "PLT":
         assert in_order(words[0], witness.k) == in_order(words[1], witness.k)
     else:
@@ -316,6 +350,40 @@ def keeps_knasts_identity(decided: Subregular) -> bool:
         right = products[back, turns].ravel(), turns.ravel()
         if (products[left[0], right[0]] != products[left[1], right[1]]).any():
             return False
+    return True
+
+
+def keeps_identity_on_graph(decided: Subregular, k: int) -> bool:
+    """Whether all ways between any two words of k - 1 letters keep Knast's identity, as they lead
+    on from every state that is reached by a string that ends with the first.
+    """
+    products, elements = decided.monoid.products, decided.monoid.elements
+    columns, following = decided.columns, decided.monoid.following
+    words = list(itertools.product(range(len(columns)), repeat=k - 1))
+    ways: dict[tuple[Letters, Letters], set[int]] = {}
+    for word in words:
+        queue = [(word, 0)]
+        for end, element in queue:
+            ways.setdefault((word, end), set()).add(element)
+            for letter in range(len(columns)):
+                to = (*end, letter)[1:] if k > 1 else (), int(following[element, letter])
+                if to not in queue:
+                    queue.append(to)
+    powers = np.arange(len(products))
+    for _ in range(len(products)):
+        powers = products[powers, np.arange(len(products))]
+    for u, v in itertools.product(words, repeat=2):
+        states = np.arange(columns.shape[1])
+        for letter in u:
+            states = np.unique(columns[letter, states])
+        there, back = (np.array(sorted(ways.get(x, ()))) for x in ((u, v), (v, u)))
+        if not len(there) or not len(back):
+            continue
+        for x, y, z, t in itertools.product(there, back, there, back):
+            left, right = powers[products[x, y]], powers[products[z, t]]
+            one = products[products[left, products[x, t]], right]
+            if (elements[one][states] != elements[products[left, right]][states]).any():
+                return False
     return True
 
 

@@ -113,7 +113,6 @@ def some_batches(strings: Batches, first: int, last: int | None) -> Batches:
     Args:
         strings: arrays that have tiles or groups of strings as their first axis, and after them
             the number of the first tile or group after each batch.
-        first: the batch to begin with.
         last: the batch to end before; None for all.
     """
     if first == 0 and last is None:
@@ -288,7 +287,6 @@ class CompiledEngine(ABC):
     """What is said before a part is compiled for a precision."""
 
     def obstacle(self, problem: Problem, device: str) -> str | None:
-        """Why it cannot train and test this; None where it can."""
         if device == "cuda":
             return "device='cuda' is no CPU"
         return self._obstacle(problem)
@@ -310,7 +308,6 @@ class CompiledEngine(ABC):
                 self.compile_ahead(precision, part)
 
     def is_ready(self, problem: Problem) -> bool:
-        """Implements `Engine.is_ready`."""
         return is_ready(problem.network.precision, self.part_of(problem.network))
 
     def compile_ahead(self, precision: str, part: str) -> None:
@@ -327,7 +324,6 @@ class CompiledEngine(ABC):
 
     def group_size(self, problem: Problem) -> int:
         """Few: members are trained one after another, and small groups keep all cores at work."""
-        del problem
         return 16
 
     def train(
@@ -340,8 +336,6 @@ class CompiledEngine(ABC):
         device: str,
     ) -> list[TrainedMember]:
         """Implements `Engine.train`. Drawing initial parameters loads PyTorch."""
-        del device
-
         return train_one_by_one(
             members,
             initial,

@@ -36,17 +36,14 @@ class Fused(CompiledEngine):
         return problem.lacks("labels") or _why_not_compiled(problem.network)
 
     def part_of(self, config: NetworkConfig) -> str:
-        """Implements `CompiledEngine.part_of`."""
         if config.readout == "mean":
             return MEAN
         return FUSED if config.positions == "none" else TABLES
 
     def parameter_shapes(self, config: NetworkConfig) -> Mapping[str, tuple[int, ...]]:
-        """Implements `Engine.parameter_shapes`."""
         return parameter_shapes(config)
 
     def load(self) -> None:
-        """Implements `Engine.load`."""
         import seqcls.engines.fused.training  # noqa: F401
 
     def _programs(self) -> "Callable[[Problem], Program]":
@@ -62,8 +59,6 @@ class Fused(CompiledEngine):
         *,
         device: str,
     ) -> Float[np.ndarray, "member string"]:
-        """Implements `Engine.logits`."""
-        del device
         from seqcls.engines.fused.training import fused_logits
 
         network = problem.network

@@ -121,8 +121,6 @@ def normal_rows(x: Any, below: Any, density: Any, powers: Any, exponents: Any) -
         x: one-dimensional and contiguous.
         below: receives the probability of a value below x.
         density: receives the density at x.
-        powers: as for `exp_row`.
-        exponents: as for `exp_row`.
     """
     raise NotImplementedError
 

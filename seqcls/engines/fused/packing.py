@@ -116,11 +116,9 @@ class Packed:
         self._network = network
 
     def pack(self, weights: Weights) -> Float[np.ndarray, " parameter"]:
-        """Implements `Program.pack`."""
         return pack(self._network, weights)
 
     def unpack(self, flat: Float[np.ndarray, " parameter"]) -> Weights:
-        """Implements `Program.unpack`."""
         return unpack(self._network, flat)
 
 

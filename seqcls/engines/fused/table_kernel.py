@@ -377,17 +377,11 @@ def score_backward(weights, effect, row, place, head, factor, table):
 def train_table_epoch(
     flat, moments, step, update, shape, rows_shape, scheme, exponents, places, tiles
 ):  # fmt: skip
-    """Trains one model for an epoch, in place; returns the sum of its losses over all strings.
+    """Trains like `seqcls.engines.fused.kernel.train_epoch`.
 
     Args:
-        flat: the parameters, one after another.
-        moments: (2, parameter) AdamW's first and second moments.
-        step: steps done before.
-        update: an `Update`.
-        shape: a `Shape`.
         rows_shape: the same with as many token types as there are rows.
         scheme: a number of `places`.
-        exponents: scratch of TILE integers as wide as the parameters.
         places: the `PositionTerms` of every batch, or of one for all.
         tiles: `LetterTiles`.
     """

@@ -172,7 +172,6 @@ class TableProgram(Packed):
         self._scratch = np.empty(TILE, integers(self._network))
 
     def epoch(self, flat: Flat, steps: Steps, part: EpochPart) -> tuple[float, int]:
-        """Implements `Program.epoch`."""
         number, first, last = part
         whole = epoch_letter_tiles(self._network, self._train, number)
         if first == 0:
@@ -193,7 +192,6 @@ class TableProgram(Packed):
         return loss, len(tiles.ends)
 
     def validation(self, flat: Flat) -> tuple[float, bool]:
-        """Implements `Program.validation`."""
         logits = np.zeros(sum(len(each.strings) for each in self._validation), flat.dtype)
         losses = (answer(self._network, self._shape, flat, x, logits) for x in self._validation)
         return sum(losses), all_classified(self._problem, logits)

@@ -78,9 +78,6 @@ def make_tiles(
     """Strings in tiles, `batch_size` strings in a batch; the last batch may be short.
 
     Args:
-        counts: of the letters.
-        positive: their labels.
-        batch_size: the strings of a batch.
         precision: the type of all numbers.
         special: whether the model reads a token of its own, CLS, beside the letters.
     """

@@ -98,14 +98,12 @@ class CountsProgram(Packed):
         self._logits = np.empty_like(self._validation.targets)
 
     def epoch(self, flat: Flat, steps: Steps, part: EpochPart) -> tuple[float, int]:
-        """Implements `Program.epoch`."""
         whole = epoch_tiles(self._train, part.number, self._precision, special=self._special)
         tiles = some_batches(whole, part.first, part.last)
         loss = self._train_epoch(flat, *steps, self._shape, self._scratch, *tiles)
         return loss, len(tiles.ends)
 
     def validation(self, flat: Flat) -> tuple[float, bool]:
-        """Implements `Program.validation`."""
         tiles = self._validation[:4]
         model = (flat, self._shape, self._scratch)
         loss = self._evaluate(*model, *tiles, self._logits)

@@ -59,8 +59,6 @@ def make_groups(
     """Strings in groups.
 
     Args:
-        readout: what is read of a string.
-        strings: all of them.
         targets: of each, 1 for positive ones.
         batches: the rows of the strings of each batch.
     """
@@ -111,8 +109,6 @@ def validation_groups(
     """The strings of a validation in groups, made once for all members.
 
     Args:
-        readout: what is read of a string.
-        sampler: what draws the strings.
         most: groups of a batch at most.
         alike: whether all strings of a group are of one length.
     """
@@ -209,9 +205,6 @@ def make_batch(
     """Inputs with their targets, in groups.
 
     Args:
-        network: one that writes.
-        task: the transduction.
-        examples: inputs and targets.
         batches: the rows of the strings of each batch.
     """
     read = KIND.reading(task, examples)

@@ -64,8 +64,7 @@ are written by `benchmarks.outputs`."""
 
 MOST_TOKENS = 64
 """The most tokens of an alphabet: each token type costs as much as a number of the hidden state.
-Beside the head of
-a Transformer that writes it is little."""
+Beside the head of a Transformer that writes it is little."""
 
 POSITIONS = ("none", "sinusoidal", "learned", "rotary", "alibi", "relative", *COUPLED)
 
@@ -101,12 +100,10 @@ class Lanes(CompiledEngine):
         return _why_not_compiled(problem.network)
 
     def part_of(self, config: NetworkConfig) -> str:
-        """Implements `CompiledEngine.part_of`."""
         at_once, writing = PARTS[compiled_program(config) or "recurrent"]
         return at_once if config.head == "string" else writing
 
     def parameter_shapes(self, config: NetworkConfig) -> Mapping[str, tuple[int, ...]]:
-        """Implements `Engine.parameter_shapes`."""
         # The sizes alone, which load no Numba.
         if compiled_program(config) == "transformer":
             from seqcls.engines.lanes import transformer_sizes
@@ -117,7 +114,6 @@ class Lanes(CompiledEngine):
         return shapes(config, recurrent_sizes.slots_of(config))
 
     def load(self) -> None:
-        """Implements `Engine.load`."""
         from seqcls.engines.lanes import batches  # noqa: F401
 
     def _programs(self) -> "Callable[[Problem], Program]":
@@ -131,12 +127,9 @@ class Lanes(CompiledEngine):
         *,
         device: str,
     ) -> Float[np.ndarray, "member string"]:
-        """Implements `Engine.logits`."""
-        del device
         return lane_logits(problem.network, weights, strings)
 
     def score(self, problem: Problem, weights: Weights, examples: Examples) -> Scored:
-        """Implements `Writer.score`."""
         # Of an input nothing is asked, whatever training asks of it.
         network = problem.network.model_copy(update={"head": "output"})
         if not len(examples):
@@ -156,7 +149,6 @@ class Lanes(CompiledEngine):
         inputs: TokenStrings,
         limits: Int64[np.ndarray, " string"],
     ) -> list[Written]:
-        """Implements `Writer.write`."""
         if not len(inputs):
             return []
         written = cell_of(problem.network).outputs(weights, inputs, limits)

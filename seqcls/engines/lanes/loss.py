@@ -177,13 +177,9 @@ def token_losses(rows, first, head, a, states, outputs, w, taught, share, traini
     """Adds up the losses of what is to be predicted of rows of states; their sum in nats.
 
     Args:
-        rows: of states.
         first: the first one's number in `taught`.
-        head: a `Head`.
-        a: all vectors.
         states: the `Rows` that the head reads.
         outputs: `Rows` of scratch; D of the head's numbers is left in them.
-        w: the parameters.
         taught: a `Taught`.
         share: what each loss counts for in the gradient.
         training: whether gradients are wanted, or which tokens are missed.

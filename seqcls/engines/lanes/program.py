@@ -101,17 +101,14 @@ class LaneCell(ABC):
 
     def generator(self, seed: int) -> np.random.Generator | None:
         """What training draws places from, where it draws any."""
-        del seed
         return None
 
     def positions(self, groups: Groups, rng: np.random.Generator | None = None) -> tuple[Any, ...]:
         """The places of strings, as `run` takes them; with a generator, those of training."""
-        del groups, rng
         return ()
 
     def positions_of_groups(self, places: tuple[Any, ...], groups: slice) -> tuple[Any, ...]:
         """Those of some groups, of places as both give them."""
-        del groups
         return places
 
     def output_positions(
@@ -120,7 +117,6 @@ class LaneCell(ABC):
         """The places of strings, as `run_outputs` takes them; with a generator, those of training
         in batches of this size.
         """
-        del lesson, batch_size, rng
         return ()
 
     def pack(self, weights: Weights) -> Flat:
@@ -128,7 +124,6 @@ class LaneCell(ABC):
         return pack(self.slots, self.parameters.size, weights)
 
     def unpack(self, flat: Flat) -> Weights:
-        """Copies of the parameters, by name."""
         return unpack(self.network, self.slots, flat)
 
     def answer(
@@ -190,7 +185,6 @@ class LaneCell(ABC):
         """What a model writes for inputs, the likeliest token at every place.
 
         Args:
-            weights: its parameters.
             inputs: strings that it has places for.
             limits: tokens of each output at most, at least 1.
         """
@@ -230,7 +224,6 @@ class AnswerProgram(LaneProgram):
         self._places = cell.positions(self._validation)
 
     def epoch(self, flat: Flat, steps: Steps, part: EpochPart) -> tuple[float, int]:
-        """Implements `Program.epoch`."""
         number, first, last = part
         groups = epoch_groups(self._readout, self._train, number)
         if first == 0:
@@ -242,7 +235,6 @@ class AnswerProgram(LaneProgram):
         return loss, len(strings.ends)
 
     def validation(self, flat: Flat) -> tuple[float, bool]:
-        """Implements `Program.validation`."""
         strings, places = self._validation
         loss, logits = self._cell.answer(flat, strings, self._places, scaled=self._scaled)
         return loss, all_classified(self._problem, logits.reshape(-1)[places])
@@ -266,13 +258,11 @@ class OutputProgram(LaneProgram):
         return self._cell.teach(flat, lesson.taught_in(first, last), places, steps)
 
     def epoch(self, flat: Flat, steps: Steps, part: EpochPart) -> tuple[float, int]:
-        """Implements `Program.epoch`."""
         lesson = epoch_batch(self._cell.network, self._train, part.number)
         results = self.teach(flat, lesson, steps, part.first, part.last)
         return results.loss, len(lesson.taught.shares[part.first : part.last])
 
     def validation(self, flat: Flat) -> tuple[float, bool]:
-        """Implements `Program.validation`."""
         places = self._cell.output_positions(self._validation)
         results = self._cell.teach(flat, self._validation.taught, places)
         missed = results.missed.reshape(-1)[self._validation.groups.places]

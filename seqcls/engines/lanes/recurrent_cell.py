@@ -35,17 +35,14 @@ class RecurrentCell(LaneCell):
         super().__init__(network, slots_of(network), parameters_of(network))
 
     def sizes(self, *, scaled_loss: bool) -> RecurrentSizes:
-        """Implements `LaneCell.sizes`."""
         return sizes_of(self.network, scaled_loss=scaled_loss)
 
     def states(
         self, sizes: RecurrentSizes, strings: LaneStrings, *, training: bool
     ) -> RecurrentStates:
-        """Implements `LaneCell.states`."""
         return states_of(sizes, *most_rows(strings), training=training)
 
     def own_arguments(self) -> tuple[Any, ...]:
-        """Implements `LaneCell.own_arguments`."""
         sizes = self.sizes(scaled_loss=False)
         table = np.zeros(sizes.gates * sizes.type_width, np.float32)
         return table, np.zeros_like(table)
@@ -58,8 +55,6 @@ class RecurrentCell(LaneCell):
         inputs: TokenStrings,
         outputs: OutputBuffers,
     ) -> None:
-        """Implements `LaneCell.write`."""
-        del inputs
         groups = min(self.groups, len(blank.begins))
         at = states_of(sizes, groups, groups, training=True)
         kept = 2 * sizes.layers * groups * (sizes.width + 1)

@@ -36,13 +36,8 @@ def run_outputs(model, taught, table, d_table, losses, missed, missed_inside):
     """Trains a model on batches of strings, in place, or only scores; the sum of all losses.
 
     Args:
-        model: a `Model`.
         taught: a `TaughtStrings`.
-        table: scratch of (gate, token type) numbers.
-        d_table: likewise, zeros at first.
         losses: (group, lane), zeros; added to, as are the next two: as in `Taught`.
-        missed: likewise.
-        missed_inside: likewise.
     """
     training, w, gradient, moments, step, update, sizes, parameters, at, a = model
     row, strings = sizes.width + 1, taught.strings
@@ -99,15 +94,12 @@ def write(w, sizes, parameters, at, before, groups, a, outputs, table):
     """Writes an output for each input.
 
     Args:
-        w: the parameters, one after another.
         sizes: a `RecurrentSizes`.
         parameters: a `RecurrentParameters`.
         at: a `RecurrentStates` of so many rows and groups as are written together.
         before: where there is room for states and cells of each layer.
         groups: how many are written together.
-        a: scratch for the states, zeros at first.
         outputs: an `OutputBuffers`.
-        table: scratch of (gate, token type) numbers.
     """
     row, types_row = sizes.width + 1, sizes.type_width + 1
     size = groups * row

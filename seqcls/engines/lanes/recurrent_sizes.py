@@ -178,7 +178,6 @@ def states_of(
     """Where the states of a batch stand.
 
     Args:
-        s: the network's sizes.
         rows: as `RecurrentStates` counts them.
         groups: so many at most.
         training: whether what the gradients of a head that writes need is kept.

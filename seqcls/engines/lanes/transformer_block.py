@@ -136,15 +136,11 @@ def forward(number, last, tokens, keep, sizes, parameters, at, w, a, group):
     """Computes the block's output from its input.
 
     Args:
-        number: the block's.
         last: whether one token of each string is read of it.
         tokens: of each string, filled up.
         keep: whether everything is kept, for the gradients.
-        sizes: the network's.
         parameters: where they begin in `w`.
         at: where the states begin in `a`.
-        w: the parameters.
-        a: all vectors.
         group: the strings, a `Group`.
     """
     layers, its = layers_of(number, sizes, parameters), rooms_of(number, sizes, at)

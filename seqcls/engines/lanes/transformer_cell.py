@@ -53,7 +53,6 @@ def make_positions(
     """The places of strings in groups.
 
     Args:
-        config: the network.
         rows: of each group, which of `positions` are its tokens'.
         places: one after another, or drawn at random.
         tokens: of the longest string, filled up.
@@ -197,9 +196,7 @@ def in_lanes(
 
     Args:
         network: one with a learned table.
-        places: of each string.
         lanes_of_strings: each string's group's number times the lanes, and its lane.
-        groups: how many there are.
     """
     size, tokens = table_size(network), places.shape[1]
     assert size is not None
@@ -233,27 +230,22 @@ class TransformerCell(LaneCell):
         self.alike = network.position_range > 0
 
     def generator(self, seed: int) -> np.random.Generator:
-        """Implements `LaneCell.generator`."""
         return training_generator(seed)
 
     def sizes(self, *, scaled_loss: bool) -> TransformerSizes:
-        """Implements `LaneCell.sizes`."""
         return sizes_of(self.network, scaled_loss=scaled_loss)
 
     def states(
         self, sizes: TransformerSizes, strings: LaneStrings, *, training: bool
     ) -> TransformerStates:
-        """Implements `LaneCell.states`."""
         return states_of(sizes, strings.ids.shape[1], training=training)
 
     def positions(
         self, groups: Groups, rng: np.random.Generator | None = None
     ) -> tuple[PositionArrays]:
-        """Implements `LaneCell.positions`."""
         return (positions_of(self.network, groups, rng),)
 
     def positions_of_groups(self, places: tuple[Any, ...], groups: slice) -> tuple[Any, ...]:
-        """Implements `LaneCell.positions_of_groups`."""
         of_tokens, *by_lane = places
         its = (x if x is NO_PLACES else x[groups] for x in by_lane)
         return of_tokens._replace(rows=of_tokens.rows[groups]), *its
@@ -261,7 +253,6 @@ class TransformerCell(LaneCell):
     def output_positions(
         self, lesson: Lesson, batch_size: int = 0, rng: np.random.Generator | None = None
     ) -> tuple[PositionArrays, LanePlaces]:
-        """Implements `LaneCell.output_positions`."""
         network = self.network
         count, tokens, _ = lesson.taught.strings.ids.shape
         fixed = fixed_positions(network, count, tokens)
@@ -274,7 +265,6 @@ class TransformerCell(LaneCell):
         return fixed, in_lanes(network, places, *lesson.lanes_of_strings)
 
     def own_arguments(self) -> tuple[Any, ...]:
-        """Implements `LaneCell.own_arguments`."""
         return (np.float32(score_factor(self.network)),)
 
     def write(
@@ -285,7 +275,6 @@ class TransformerCell(LaneCell):
         inputs: TokenStrings,
         outputs: OutputBuffers,
     ) -> None:
-        """Implements `LaneCell.write`."""
         tokens = blank.tokens
         at = written_states_of(sizes, tokens, min(GROUPS_WRITTEN, len(blank.begins)))
         factors = np.full(tokens, score_factor(self.network))

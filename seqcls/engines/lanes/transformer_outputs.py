@@ -84,14 +84,9 @@ def run_outputs(model, taught, places, by_lane, factor, losses, missed, missed_i
     """Trains a model on batches of strings, in place, or only scores; the sum of all losses.
 
     Args:
-        model: a `Model`.
         taught: a `TaughtStrings`.
-        places: `PositionArrays`.
         by_lane: (group, position, lane), places in a learned table; else empty.
-        factor: what scores are multiplied by, whatever a string's length.
         losses: (group, lane), zeros; added to, as are the next two: as in `Taught`.
-        missed: likewise.
-        missed_inside: likewise.
     """
     training, w, gradient, moments, step, update, sizes, parameters, at, a = model
     row = sizes.width + 1
@@ -272,11 +267,9 @@ def write(w, sizes, parameters, at, a, outputs, places, by_lane, factors):
     """Writes an output for each input.
 
     Args:
-        w: the parameters, one after another.
         sizes: a `TransformerSizes`.
         parameters: a `TransformerParameters`.
         at: a `WrittenStates`.
-        a: scratch for the states, zeros at first.
         outputs: an `OutputBuffers`.
         places: `PositionArrays`, of which all strings have the first.
         by_lane: (group, position, lane), places in a learned table; else empty.

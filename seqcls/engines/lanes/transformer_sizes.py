@@ -293,7 +293,6 @@ def states_of(s: TransformerSizes, tokens: int, *, training: bool) -> Transforme
     """Where the states of a group of strings stand.
 
     Args:
-        s: the network's sizes.
         tokens: of the longest string; filled up here.
         training: whether what the gradients need is kept.
     """

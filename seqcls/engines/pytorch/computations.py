@@ -106,7 +106,6 @@ class ByCounts:
         yield from self._encode(strings).split(self._batch_size)
 
     def backward(self, batch: Tensor, losses: Losses) -> Float[Tensor, " member"]:
-        """Each member's mean loss, its gradients left with the group's parameters."""
         parameters = self._group.parameters
         means = losses(group_logits(self._config, parameters, batch)).mean(dim=1)
         for value in parameters.values():
@@ -115,7 +114,6 @@ class ByCounts:
         return means.detach()
 
     def pieces(self, strings: TokenStrings) -> Iterator[tuple[Int64[np.ndarray, " row"], Tensor]]:
-        """All of the strings in pieces that fit in memory, with their rows."""
         encoded = self._encode(strings)
         # With one block all strings share the states of their token types.
         types = 1 if self._config.num_blocks == 1 else encoded.shape[1] + 1
@@ -126,7 +124,6 @@ class ByCounts:
 
     @torch.no_grad()
     def logits(self, piece: Tensor) -> Float[Tensor, "member string"]:
-        """Every member's logits; dropout is off."""
         return group_logits(self._config, self._group.parameters, piece)
 
     def keep(self, rows: Sequence[int]) -> None:
@@ -148,11 +145,9 @@ class _OnStrings:
         self._places = TrainingPlaces(config, seed)
 
     def batches(self, strings: TokenStrings) -> Iterator[Batch]:
-        """An epoch's batches, in order."""
         return training_batches(self._config, strings, self._batch_size, self._places, self._device)
 
     def pieces(self, strings: TokenStrings) -> Iterator[tuple[Int64[np.ndarray, " row"], Batch]]:
-        """All of the strings in pieces that fit in memory, with their rows."""
         return testing_pieces(self._config, strings, self._device)
 
 
@@ -186,7 +181,6 @@ class Stacked(_OnStrings):
         self._model = _Shortest(config, device).eval()
 
     def backward(self, batch: Batch, losses: Losses) -> Float[Tensor, " member"]:
-        """Each member's mean loss, its gradients left with the group's parameters."""
         means = losses(self._all(batch)).sum(dim=1) / losses.units
         for value in self._group.parameters.values():
             value.grad = None
@@ -195,7 +189,6 @@ class Stacked(_OnStrings):
 
     @torch.no_grad()
     def logits(self, piece: Batch) -> Float[Tensor, "member string *output"]:
-        """Every member's logits; dropout is off."""
         # One after another: so many members' states would not fit beside each other.
         parameters = self._group.parameters
         rows = [
@@ -259,7 +252,6 @@ class OneByOne(_OnStrings):
             flat.bind(row, model)
 
     def batches(self, strings: TokenStrings) -> Iterator[Batch]:
-        """An epoch's batches, in order."""
         batches = super().batches(strings)
         if self._config.dropout_rate == 0:
             return batches
@@ -268,7 +260,6 @@ class OneByOne(_OnStrings):
         return (_pad_batch(batch, int(width)) for batch in batches)
 
     def backward(self, batch: Batch, losses: Losses) -> Float[Tensor, " member"]:
-        """Each member's mean loss, its gradients left with the group's parameters."""
         means = []
         self._flat.forget_gradients()
         for model in self.models:
@@ -283,7 +274,6 @@ class OneByOne(_OnStrings):
 
     @torch.no_grad()
     def logits(self, piece: Batch) -> Float[Tensor, "member string *output"]:
-        """Every member's logits; dropout is off."""
         return torch.stack([plain_logits(model.eval(), piece) for model in self.models])
 
     def keep(self, rows: Sequence[int]) -> None:

@@ -30,7 +30,6 @@ class _TorchEngine(ABC):
 
     def group_size(self, problem: Problem) -> int:
         """Beyond this many members a step's arithmetic outweighs what stacking saves."""
-        del problem
         return 64
 
     def prepare(self, problems: Iterable[Problem]) -> None:
@@ -38,8 +37,6 @@ class _TorchEngine(ABC):
         del problems
 
     def is_ready(self, problem: Problem) -> bool:
-        """Implements `Engine.is_ready`."""
-        del problem
         return True
 
     def parameter_shapes(self, config: NetworkConfig) -> None:
@@ -47,7 +44,6 @@ class _TorchEngine(ABC):
         del config
 
     def load(self) -> None:
-        """Implements `Engine.load`."""
         from seqcls.engines.pytorch import training as stacked  # noqa: F401
 
     def train(
@@ -59,7 +55,6 @@ class _TorchEngine(ABC):
         progress: Progress,
         device: str,
     ) -> list[TrainedMember]:
-        """Implements `Engine.train`."""
         from seqcls.engines.member import Unfinished, draw_initial
         from seqcls.engines.pytorch.training import GroupTraining, choose_device
 
@@ -81,7 +76,6 @@ class _TorchEngine(ABC):
         *,
         device: str,
     ) -> Float[np.ndarray, "member string *output"]:
-        """Implements `Engine.logits`."""
         from seqcls.engines.pytorch.groups import all_logits
         from seqcls.engines.pytorch.training import choose_device
 
@@ -108,8 +102,6 @@ class PyTorchCounts(_TorchEngine):
     by_counts = True
 
     def obstacle(self, problem: Problem, device: str) -> str | None:
-        """Why it cannot train and test this; None where it can."""
-        del device
         return problem.lacks("labels") or counts_suffice(problem.network, training=True)
 
     def _training(
@@ -138,8 +130,6 @@ class PyTorchStrings(_TorchEngine):
     by_counts = False
 
     def obstacle(self, problem: Problem, device: str) -> str | None:
-        """Why it cannot train and test this; None where it can."""
-        del problem, device
         return None
 
     def _training(

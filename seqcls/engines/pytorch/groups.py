@@ -209,7 +209,6 @@ class StackedGroup:
         return len(next(iter(self.parameters.values())))
 
     def step(self, learning_rate: float) -> None:
-        """One step of AdamW down the gradients, each member's no longer than it may be."""
         if self._gradient_clip:
             self._clip()
         self._optimizer.step(learning_rate)
@@ -223,7 +222,6 @@ class StackedGroup:
             gradient.mul_(share.view(-1, *[1] * (gradient.ndim - 1)))
 
     def keep(self, rows: Sequence[int]) -> None:
-        """Drops all members but these, with their optimizer state."""
         self.parameters = {
             name: values.detach()[list(rows)].requires_grad_()
             for name, values in self.parameters.items()
@@ -281,7 +279,6 @@ class FlatGroup:
 
     @property
     def parameters(self) -> dict[str, Tensor]:
-        """Every parameter, with a leading member axis."""
         return {name: self._slice(self._values, name) for name in self._places}
 
     def member(self, row: int) -> Iterator[tuple[str, Tensor]]:
@@ -302,7 +299,6 @@ class FlatGroup:
         self._gradients.zero_()
 
     def step(self, learning_rate: float) -> None:
-        """One step of AdamW down the gradients, each member's no longer than it may be."""
         if self._gradient_clip:
             # As `torch.nn.utils.clip_grad_norm_` does it, for every member by itself.
             norms = self._gradients.square().sum(dim=1, keepdim=True).sqrt()

@@ -59,7 +59,6 @@ def coupled_positions(
     """The tokens' places, moved by nothing; 0 for those that stand alone and for padding.
 
     Args:
-        coupling: as `NetworkConfig.coupling` has it.
         ids: what a model reads: `CLS`, an input, `SEP`, and some of its output.
     """
     task, moves_marks, _ = _task(coupling)

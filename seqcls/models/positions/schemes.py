@@ -40,23 +40,19 @@ class Positions(nn.Module):
     @classmethod
     def obstacle(cls, config: NetworkConfig) -> str | None:
         """Why a network cannot have these positions; None where it can."""
-        del config
         return None
 
     @classmethod
     def table_size(cls, config: NetworkConfig) -> int | None:
         """How many places there are; None where there is no end to them."""
-        del config
         return None
 
     def embed(self, states: States, places: Places) -> States:
         """The tokens' embeddings, with what their places add to them."""
-        del places
         return states
 
     def rotate(self, heads: Heads, places: Integer[Tensor, "#string _"]) -> Heads:
         """Queries or keys, turned by their places; between two streams no places are meant."""
-        del places
         return heads
 
     def bias(self, queries: QueryPlaces, keys: KeyPlaces) -> Bias | None:
@@ -66,7 +62,6 @@ class Positions(nn.Module):
             queries: the places of the tokens that attend.
             keys: those of the tokens that they attend to.
         """
-        del queries, keys
         return None
 
 

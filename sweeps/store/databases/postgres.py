@@ -65,8 +65,6 @@ def connect(url: URL, *, read_only: bool, busy_seconds: float | None = None) -> 
     """An engine on a server, each of whose transactions is a connection of its own.
 
     Args:
-        url: of the server.
-        read_only: refuse every write.
         busy_seconds: how long a statement waits for another's lock; `LOCK_SECONDS` if None.
 
     Raises:
@@ -258,8 +256,6 @@ def explain_error(name: str, error: SQLAlchemyError, engine: Engine | None = Non
     """What an error of the server means for the one who uses it, in one line.
 
     Args:
-        name: of the database.
-        error: what SQLAlchemy says.
         engine: on which it happened: the server is asked who is in the way.
     """
     lines = str(getattr(error, "orig", None) or error).strip().splitlines()

@@ -106,7 +106,6 @@ def connect(
     """An engine on a file, each of whose transactions is a connection of its own.
 
     Args:
-        path: the file.
         mode: `ro` reads only; `rw` leaves the file in the journal mode that it has; `rwc` puts it
             into write-ahead mode, and creates it if it is missing; `again` does the first, of a
             file that was open before: it is refused where it was emptied or replaced since.

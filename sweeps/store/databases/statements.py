@@ -209,9 +209,7 @@ def put_configs(
     """Adds those of these test sets and configurations that are not there yet.
 
     Args:
-        connection: is in a transaction that writes.
         test_sets: fields as JSON by key; strings are stored later.
-        configs: what is stored of each.
 
     Returns:
         The configurations' ids by their keys, in the order in which they are given.

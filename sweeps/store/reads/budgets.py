@@ -51,11 +51,6 @@ def learned_by_budget(
     learned with the last smaller one, it counts as learned: nobody trains it again. Where it had
     not, nothing is known of it at this budget.
 
-    Args:
-        store: where to read.
-        view: which seeds.
-        models: as `budget_models`, where they are known.
-
     Returns:
         model (the id of its configuration of the smallest budget in scope), config_id, budget
         (epochs that training may take), trained (seeds that are judged at this budget), learned
@@ -95,11 +90,6 @@ def trained_further(
     """Finished runs of seeds that were trained with a larger budget too, both in scope.
 
     They are the same model, of which the largest budget says more: as two, a seed counts twice.
-
-    Args:
-        store: where to read.
-        view: which runs are in scope.
-        models: as `budget_models`, where they are known.
     """
     stored = budget_models(store) if models is None else models
     ids = [config_id for model in stored for config_id in model.values()]

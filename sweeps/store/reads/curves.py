@@ -49,11 +49,8 @@ def median_curves(
     """The median over the seeds of each configuration, at strings of similar length.
 
     Args:
-        store: where to read.
         view: which runs; all finished ones count, with whatever result.
-        config_ids: of these configurations.
         width: lengths that make one point: with 10, the lengths 0 to 10, 11 to 20, and so on.
-        measure: what is summed up.
 
     Returns:
         config_id, first_length, last_length, n (seeds), median, and low and high of its interval
@@ -175,8 +172,6 @@ def newest_losses(store: Store, sweep_id: int, configs: int, models: int) -> pd.
     """The validation losses of a sweep's newest finished models.
 
     Args:
-        store: where to read.
-        sweep_id: the sweep.
         configs: configurations at most, those with the newest models.
         models: models at most, equally many of each configuration at most.
 
@@ -200,9 +195,6 @@ def losses_in_training(store: Store, sweep_id: int, configs: int, models: int) -
     Workers store them every few seconds without raising a revision, so a remembered answer is old.
 
     Args:
-        store: where to read.
-        sweep_id: the sweep.
-        configs: configurations at most.
         models: models at most, equally many of each configuration at most.
 
     Returns:

@@ -159,7 +159,10 @@ def _of_one_set(
             raise StoreDamagedError(f"run {run_id} (error_pack): {error}") from None
     numbers = np.concatenate([run_errors.numbers for run_errors in errors.values()])
     texts = strings.of(connection, int(rows[0][1] or 0), numbers)
-    outputs = _outputs(_outputs_of(connection, list(errors)), errors)
+    packs = select(OutputPack.run_id, OutputPack.outputs).where(one_of(OutputPack.run_id, errors))
+    rows_of_outputs = connection.execute(packs.order_by(OutputPack.run_id))
+    given = {run_id: unpacked_outputs(packed) for run_id, packed in rows_of_outputs}
+    outputs = _outputs(given, errors)
     columns = {
         **{name: texts[name] for name in _STRINGS.names},
         **{name: outputs[name] for name in OUTPUT_COLUMNS},
@@ -208,17 +211,6 @@ def _packs_of(
     return connection.execute(packs).all()
 
 
-def _outputs_of(connection: Connection, run_ids: Sequence[int]) -> dict[int, list[Output]]:
-    """What those of these runs that are of transductions gave for the strings they got wrong.
-
-    Raises:
-        StoreDamagedError: a pack is none.
-    """
-    packs = select(OutputPack.run_id, OutputPack.outputs).where(one_of(OutputPack.run_id, run_ids))
-    rows = connection.execute(packs.order_by(OutputPack.run_id)).all()
-    return {run_id: unpacked_outputs(outputs) for run_id, outputs in rows}
-
-
 # Reads of how a transduction's run fails: kinds of errors, and where outputs leave targets.
 
 
@@ -226,8 +218,6 @@ def error_kinds_by_length(store: Store, run_id: int, width: int) -> pd.DataFrame
     """How often a run made each kind of error on strings of similar length.
 
     Args:
-        store: where to read.
-        run_id: of a transduction; another has no row.
         width: lengths that make one row: with 10, the lengths 0 to 10, 11 to 20, and so on.
 
     Returns:
@@ -296,13 +286,7 @@ def border_accuracies(store: Store, view: View) -> pd.DataFrame:
 
 
 def with_border(store: Store, runs: pd.DataFrame, view: View) -> pd.DataFrame:
-    """Runs with the columns of `BORDER_SHARES`, where the test of any has border pairs.
-
-    Args:
-        store: where to read.
-        runs: a row each, with its id.
-        view: the scope of those runs.
-    """
+    """Runs with the columns of `BORDER_SHARES`, where the test of any has border pairs."""
     shares = border_accuracies(store, view).drop(columns="config_id")
     if shares.empty:
         return runs

@@ -5,12 +5,12 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import Connection, Select, exists, func, or_, select
 
-from seqcls.interpretability.mechanisms import NOT_LEARNED, is_exact
+from seqcls.interpretability.mechanisms import BESIDE_NOT_LEARNED, NOT_LEARNED, is_exact
 from seqcls.results import Confusion
 from sweeps.results import LEARNED_AT, RANGE_COLUMNS, Outcome
 from sweeps.store.databases.engine import Store
 from sweeps.store.databases.statements import frame, one_of
-from sweeps.store.reads.selection import View, outcome
+from sweeps.store.reads.selection import View, condition_of, fails, in_scope, outcome
 from sweeps.store.tables import CauseRow, Perturbation, Run, RunState
 
 if TYPE_CHECKING:
@@ -27,11 +27,15 @@ SHORT_TRIED = " (short strings tried)"
 tried on the test strings alone, are not read."""
 
 
-def causes(store: Store, run_ids: Sequence[int] | None = None) -> "pd.DataFrame":
+def causes(
+    store: Store, run_ids: Sequence[int] | None = None, learned_at: float = LEARNED_AT
+) -> "pd.DataFrame":
     """The stored causes of these runs, or of all: run_id, number and the other columns.
 
     Without those of runs to which causes were attributed in an older way: on test strings alone, or
-    without asking whether the run had learned.
+    without asking whether the run had learned. They are stored as `LEARNED_AT` has it; by another
+    accuracy a run that has learned does not fail by that, and one that has not fails by nothing
+    that speaks of length.
     """
     stored = _read_rows(store, CauseRow, run_ids).replace({"mechanism": FORMER_NAMES})
     older = {
@@ -46,16 +50,28 @@ def causes(store: Store, run_ids: Sequence[int] | None = None) -> "pd.DataFrame"
     unasked = set(stored["run_id"]) - set(asked)
     if unasked:
         older |= set(not_learned(store, unasked)["run_id"])
-    return stored[~stored["run_id"].isin(older)].reset_index(drop=True)
+    known = stored[~stored["run_id"].isin(older)].reset_index(drop=True)
+    return known if learned_at == LEARNED_AT else _judged(store, known, learned_at)
+
+
+def _judged(store: Store, causes: "pd.DataFrame", learned_at: float) -> "pd.DataFrame":
+    counts = not_learned(store, set(causes["run_id"]), learned_at).set_index("run_id")
+    unlearned, told = causes["run_id"].isin(counts.index), causes["mechanism"] == NOT_LEARNED
+    kept = causes[unlearned | ~told].copy()
+    silent = unlearned & ~causes["run_id"].isin(causes.loc[told, "run_id"])
+    # The first stands for the errors of trained lengths, as where causes are found.
+    new = silent & ((causes["number"] == 0) | ~causes["mechanism"].isin(BESIDE_NOT_LEARNED))
+    wrong = counts.reindex(kept.loc[new, "run_id"])
+    shares = zip(wrong["wrong_within"], wrong["tested_within"], strict=True)
+    kept.loc[new, ["mechanism", "head", "agreement"]] = [NOT_LEARNED, None, None]
+    kept.loc[new, "tokens"] = [f"wrong on {x:,} of {n:,} of trained lengths" for x, n in shares]
+    return kept.reset_index(drop=True)
 
 
 def not_learned(
     store: Store, run_ids: Collection[int], learned_at: float = LEARNED_AT
 ) -> "pd.DataFrame":
-    """Those of these runs that have not learned: run_id, best_epoch and `RANGE_COLUMNS`.
-
-    Causes are stored, and so are found by the default accuracy whatever a page asks for.
-    """
+    """Those of these runs that have not learned: run_id, best_epoch and `RANGE_COLUMNS`."""
     columns = (Run.id.label("run_id"), Run.best_epoch, *(getattr(Run, x) for x in RANGE_COLUMNS))
     query = select(*columns).where(one_of(Run.id, run_ids))
     return frame(
@@ -63,37 +79,18 @@ def not_learned(
     )
 
 
-def failing_runs(store: Store, configurations: int, seeds: int) -> "pd.DataFrame":
-    """Failing runs of the configurations of which most have causes: run_id, config_id.
-
-    Args:
-        store: where to read.
-        configurations: the most of them, those with most explained seeds.
-        seeds: the most runs of each.
-    """
-    import pandas as pd
-
-    explained = func.count(CauseRow.run_id.distinct())
-    most = (
+def most_explained(store: Store, view: View, most: int) -> list[int]:
+    """The configurations of a view with most runs that fail and have causes, at most so many."""
+    number = func.count(CauseRow.run_id.distinct())
+    query = (
         select(Run.config_id)
         .join(CauseRow, CauseRow.run_id == Run.id)
+        .where(in_scope(view), condition_of(view), fails(view))
         .group_by(Run.config_id)
-        .order_by(explained.desc(), Run.config_id)
-        .limit(configurations)
+        .order_by(number.desc(), Run.config_id)
     )
-    failing = (Run.state == RunState.DONE, Run.wrong > 0)
     with store.begin() as connection:
-        runs = [
-            (run_id, config_id)
-            for config_id in connection.scalars(most).all()
-            for run_id in connection.scalars(
-                select(Run.id)
-                .where(Run.config_id == config_id, *failing)
-                .order_by(Run.id)
-                .limit(seeds)
-            )
-        ]
-    return pd.DataFrame(runs, columns=["run_id", "config_id"])
+        return list(connection.scalars(query.limit(most)))
 
 
 def perturbations(store: Store, run_ids: Sequence[int] | None = None) -> "pd.DataFrame":

@@ -82,8 +82,6 @@ def results_of(store: Store, run_ids: Sequence[int], strings: TestStrings) -> di
     """These runs' results: `lengths`, with the columns of `LENGTHS`, and `errors`, of `ERRORS`.
 
     Args:
-        store: where to read.
-        run_ids: of finished runs.
         strings: what is kept of the test sets that were read before.
     """
     with store.begin() as connection:

@@ -163,11 +163,11 @@ def models(store: Store, view: View) -> pd.DataFrame:
 
 
 def failing_models(store: Store, view: View, limit: int, offset: int = 0) -> pd.DataFrame:
-    """Runs with errors, as `models`: those that err on the greatest share of their test first.
+    """Runs that fail, as `models`: those that err on the greatest share of their test first.
 
-    If the view is about errors of one kind, only these count.
+    If the view is about errors of one kind, the share of these counts.
     """
-    query = _worst_first(view).where(condition_of(view), errors_made(view) > 0)
+    query = _worst_first(view).where(condition_of(view), fails(view))
     return _correct_solved_length(store, frame(store, query.limit(limit).offset(offset)))
 
 
@@ -178,9 +178,7 @@ def worst_models(store: Store, view: View, limit: int) -> pd.DataFrame:
 
 def count_failing_models(store: Store, view: View) -> int:
     """How many runs `failing_models` has on all its pages."""
-    query = select(func.count()).where(
-        in_scope(view), condition_of(view), Run.state == RunState.DONE, Run.wrong > 0
-    )
+    query = select(func.count()).where(in_scope(view), condition_of(view), fails(view))
     with store.begin() as connection:
         return connection.scalars(query).one()
 
@@ -190,7 +188,6 @@ def model(store: Store, run_id: int, view: View | None = None) -> pd.DataFrame:
     not exist.
 
     Args:
-        store: where to read.
         run_id: the run, in the scope of the view or not.
         view: says what fails and what has learned, if not as is usual.
     """
@@ -206,8 +203,6 @@ def first_wrong_lengths(
     """The length of the shortest strings that each of these runs got wrong, where it did any.
 
     Args:
-        store: where to read.
-        run_ids: which runs.
         longer_than: a length; strings up to it do not count.
     """
     query = (
@@ -243,8 +238,6 @@ def scores_by_length(store: Store, run_ids: Sequence[int], width: int) -> pd.Dat
     """The confusion of runs on strings of similar length.
 
     Args:
-        store: where to read.
-        run_ids: which runs.
         width: lengths that make one row: with 10, the lengths 0 to 10, 11 to 20, and so on.
 
     Returns:

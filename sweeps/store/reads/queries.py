@@ -22,6 +22,7 @@ from sweeps.store.reads.selection import (
     condition_of,
     in_scope,
     is_value,
+    model_columns,
     outcome,
     share_right,
 )
@@ -67,15 +68,14 @@ def runs(
     `sweeps` is a tuple of names.
 
     Args:
-        store: where to read.
-        view: which runs; all where none is named.
         fields: values that fields of the configuration must have, as they are or `WrittenValue`.
     """
     import pandas as pd
 
     chosen = view or View()
     with store.begin() as connection:
-        ids = None if chosen == View() else _config_ids(connection, chosen)
+        of_view = select(Run.config_id).where(in_scope(chosen), condition_of(chosen)).distinct()
+        ids = None if chosen == View() else list(connection.scalars(of_view))
         known = {x: fields_known(config) for x, config in _configs(connection, ids).items()}
         query = _runs_query(chosen, fields or {}, known)
         runs = read(connection, query.order_by(Run.id))
@@ -227,13 +227,17 @@ def run_status(store: Store, run_id: int) -> RunStatus:
         return RunStatus(*connection.execute(query.where(Run.id == run_id)).one())
 
 
+def test_digest(store: Store, config_id: int) -> str | None:
+    """The digest of the strings that a configuration is tested on; None before any result."""
+    query = select(TestSetRow.digest).join(Config, Config.test_set_id == TestSetRow.id)
+    with store.begin() as connection:
+        return connection.scalar(query.where(Config.id == config_id))
+
+
 def check_done(run_id: int, state: str, error: str | None, lacks: str) -> None:
     """Refuses a run that is not done.
 
     Args:
-        run_id: the run.
-        state: its state.
-        error: why it failed, where it did.
         lacks: what it has not for that reason, as `has no weights`.
 
     Raises:
@@ -386,22 +390,12 @@ def with_value(
     }
 
 
-def config_ids_by_key(store: Store, keys: Collection[str]) -> dict[str, int]:
-    """The ids of those of these configurations that are stored, by their keys."""
-    query = select(Config.key, Config.id).where(Config.key.in_(sorted(keys)))
-    with store.begin() as connection:
-        return {row.key: int(row.id) for row in connection.execute(query)}
-
-
-def finished_seeds(store: Store, config_ids: Collection[int]) -> "pd.DataFrame":
-    """The finished runs of these configurations: id, config_id, model_seed, wrong, outcome and
-    accuracy_within (on trained lengths, in [0, 1]; missing where it is not known).
+def seeds_of(store: Store, config_ids: Collection[int], view: View) -> "pd.DataFrame":
+    """The runs of these configurations in the scope of a view, finished or not: `model_columns` and
+    state.
     """
-    reached = outcome(View()).label("outcome")
-    within = share_right(Run.tested_within, Run.wrong_within).label("accuracy_within")
-    columns = (Run.id, Run.config_id, Run.model_seed, Run.wrong, reached, within)
-    query = select(*columns).where(one_of(Run.config_id, config_ids))
-    return frame(store, query.where(Run.state == RunState.DONE))
+    query = select(*model_columns(view), Run.state).where(one_of(Run.config_id, config_ids))
+    return frame(store, query.where(in_scope(view)).order_by(Run.id))
 
 
 def config_ids_of_sweep(store: Store, sweep_id: int) -> list[int]:
@@ -415,11 +409,6 @@ def config_id_of(store: Store, run_id: int) -> int:
     """The configuration of a run that exists."""
     with store.begin() as connection:
         return connection.scalars(select(Run.config_id).where(Run.id == run_id)).one()
-
-
-def _config_ids(connection: Connection, view: View) -> list[int]:
-    query = select(Run.config_id).where(in_scope(view), condition_of(view)).distinct()
-    return list(connection.scalars(query))
 
 
 def _columns(table: type[Base]) -> list[InstrumentedAttribute[Any]]:

@@ -1,13 +1,12 @@
 """What shortcut readers make of test sets, as it is stored; and which have not been asked yet."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from jaxtyping import Bool
 from sqlalchemy import exists, func, select, type_coerce
 from sqlalchemy.types import NullType
 
@@ -43,7 +42,6 @@ def unread_tests(store: Store, sweep_ids: Collection[int] | None = None) -> list
     Those of models trained elsewhere have none: nothing is known of their training strings.
 
     Args:
-        store: the database.
         sweep_ids: only of runs of these sweeps; of all where it is None.
     """
     finished = select(Run.id).where(Run.config_id == Config.id, Run.state == RunState.DONE)
@@ -166,19 +164,6 @@ def best_shortcuts(store: Store, config_ids: Collection[int]) -> pd.DataFrame:
     return found[["config_id", "reader", "within", "beyond", "whole", "tested", "all_read"]]
 
 
-def read_rightly(store: Store, config_id: int) -> Mapping[str, Bool[np.ndarray, " string"]]:
-    """Which test strings of a configuration each reader is right on, by their numbers.
-
-    Padded to whole bytes: there may be up to seven more than there are strings.
-    """
-    return {
-        reader: np.unpackbits(np.frombuffer(correct, dtype=np.uint8)).astype(bool)
-        for _, _, rows in _rows(store, [config_id], ("reader", "correct"))
-        for reader, correct in rows
-        if isinstance(correct, bytes | memoryview)
-    }
-
-
 def shortcuts_by_drawn(store: Store, config_ids: Collection[int]) -> pd.DataFrame:
     """What readers are right on by how test strings were drawn.
 
@@ -207,10 +192,6 @@ def with_shortcuts(store: Store, runs: pd.DataFrame) -> pd.DataFrame:
 
     Shares of the test strings of trained lengths, and of those of others; missing where no reader
     was asked, or none could be fitted.
-
-    Args:
-        store: where to read.
-        runs: a row each, with its config_id.
     """
     shares = best_shortcuts(store, set(runs["config_id"].tolist())).set_index("config_id")
     reached = {

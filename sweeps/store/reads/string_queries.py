@@ -20,9 +20,9 @@ from sweeps.store.databases.engine import Store
 from sweeps.store.databases.statements import one_of
 from sweeps.store.reads import queries
 from sweeps.store.reads.errors import OUTPUT_COLUMNS, TestStrings, errors_of_runs
-from sweeps.store.reads.selection import KINDS, Kind, View, condition_of, in_scope
+from sweeps.store.reads.selection import KINDS, Kind, View, condition_of, fails, in_scope
 from sweeps.store.reads.test_sets import are_tested, names_of_datasets, stored_test_set
-from sweeps.store.tables import Config, ErrorPack, LengthSum, Run, RunState, TestSetRow, TestString
+from sweeps.store.tables import Config, ErrorPack, LengthSum, Run, TestSetRow, TestString
 
 PACKS_AT_ONCE = 1_000
 """Runs whose errors are unpacked together: of all of them they would be gigabytes."""
@@ -101,18 +101,16 @@ class BreakingStrings:
 
 
 def breaking_strings(store: Store, view: View, limit: int) -> BreakingStrings:
-    """The strings that most runs of a view misclassified.
+    """The strings that most failing runs of a view misclassified.
 
     Where the runs made more than `MOST_ERRORS`, only every second, third, … of them is read, so
     that a page need not read gigabytes.
 
     Args:
-        store: where to read.
-        view: which runs.
         limit: how many strings of each language.
     """
     failing: tuple[ColumnElement[bool], ...]
-    failing = (in_scope(view), condition_of(view), Run.state == RunState.DONE, Run.wrong > 0)
+    failing = (in_scope(view), condition_of(view), fails(view))
     with store.begin() as connection:
         totals = select(func.count(), func.sum(Run.wrong)).where(*failing)
         models, errors = connection.execute(totals).one()
@@ -304,8 +302,6 @@ def strings_by_drawn(store: Store, run_id: int, each: int) -> pd.DataFrame:
     """Some test strings of a run of each kind, by how they were drawn: right ones and wrong ones.
 
     Args:
-        store: where to read.
-        run_id: a finished run.
         each: of right ones and of wrong ones at most so many of each kind, evenly from the shortest
             to the longest.
 

@@ -126,12 +126,7 @@ def missing_runs(store: Store, specs: Iterable[SweepSpec]) -> int | None:
 
 
 def sweeps_to_grow(store: Store, sweep_ids: Sequence[int] | None = None) -> dict[int, str]:
-    """The specifications, as JSON, of finished sweeps that are to have as many seeds as it takes.
-
-    Args:
-        store: where to read.
-        sweep_ids: the sweeps that are meant; all where it is None.
-    """
+    """The specifications, as JSON, of finished sweeps that get as many seeds as it takes."""
     query = select(Sweep.id, Sweep.spec).where(Sweep.state == SweepState.DONE, HAS_UNTIL)
     if sweep_ids is not None:
         query = query.where(Sweep.id.in_(sweep_ids))
@@ -282,7 +277,6 @@ def sweep_outcomes(store: Store, view: View | None = None) -> dict[int, SweepOut
     """The results of each sweep that has a finished run, by its id.
 
     Args:
-        store: where to read.
         view: says what fails and what has learned, if not as is usual; no more than that.
     """
     view = view or View()

@@ -185,7 +185,6 @@ def timings(store: Store, keys: Collection[str] = ()) -> tuple[list[Timing], dic
     """What finished runs took, and their configurations by key.
 
     Args:
-        store: where to read.
         keys: of configurations of which all runs are read; of others the newest.
     """
     query = (

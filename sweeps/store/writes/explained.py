@@ -61,7 +61,6 @@ def copy_causes(source: Connection, target: Connection, target_ids: Mapping[int,
     """Copies causes and perturbations of runs that have the same results in both databases.
 
     Args:
-        source: the database that is read.
         target: the database that is written; what it has of a run stays.
         target_ids: run ids in the target by those in the source.
     """

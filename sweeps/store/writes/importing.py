@@ -69,7 +69,9 @@ def record_imported(
     """
     with store.change("configs", "members") as connection:
         take_turns(connection)
-        sweep_id = _sweep_id(connection, sweep)
+        sweep_id = _known_sweep(connection, sweep)
+        if sweep_id is None:
+            sweep_id = insert_sweep(connection, sweep, DESCRIPTION, _spec(sweep))
         return [_record(connection, sweep_id, run, drawn, replace) for run in runs]
 
 
@@ -112,10 +114,3 @@ def _known_sweep(connection: Connection, name: str) -> int | None:
     if row.spec != _spec(name):
         raise ConfigError(f"sweep {name!r} trains models here; give imported results another name")
     return int(row.id)
-
-
-def _sweep_id(connection: Connection, name: str) -> int:
-    known = _known_sweep(connection, name)
-    if known is not None:
-        return known
-    return insert_sweep(connection, name, DESCRIPTION, _spec(name))

@@ -87,10 +87,6 @@ def judge_stored(store: Store, on_progress: OnProgress | None = None) -> JudgedR
     Their validation strings of trained lengths are asked, where the test holds too few; the counts
     are covered by a new digest of the same results. Each configuration's runs are stored as they
     are judged.
-
-    Args:
-        store: the database, open for writing.
-        on_progress: told how many configurations are done, and of how many.
     """
     judged = JudgedRuns()
     with store.change() as connection:

@@ -142,8 +142,6 @@ def submit(
     goes on.
 
     Args:
-        store: the database, open for writing.
-        spec: what is to be trained.
         launch_token: names a launch that may be asked for twice, by a double click say; the second
             time nothing is done.
         instead_of: the specification, as JSON, that it is made from; where the sweep has another by

@@ -1,0 +1,74 @@
+"""One configuration at a glance: what is not usual of it, all that it reads, and its protocol."""
+
+import html
+from collections.abc import Iterator, Mapping
+
+import pandas as pd
+import streamlit as st
+
+from dashboard import data, elements
+from dashboard.text import error_text, format_value, verbatim
+from dashboard.words import names
+from seqcls.config import RunConfig
+from seqcls.errors import SeqclsError
+from sweeps.api.naming import settings_changed
+from sweeps.api.protocols import protocols
+
+_protocols = data.cached(protocols)
+
+
+def show(run_id: int, config_id: int, config: RunConfig) -> None:
+    """Chips of what is not usual; folded, how the model was trained and tested, and all settings.
+
+    Args:
+        run_id: the model.
+        config_id: its configuration.
+        config: the same.
+    """
+    settings = names.settings_of((config_id,))[config_id]
+    changed = settings_changed(settings)
+    elements.show_chips(changed)
+    with st.expander("How it was trained and tested, and all of its settings", key="protocol"):
+        st.markdown("\n".join(f"- {verbatim(x)}" for x in _sentences(config_id, (run_id,))))
+        st.caption(
+            f"{verbatim(_elsewhere(run_id, config))} Settings that are not usual come first."
+        )
+        rows = changed | settings
+        shown = {"Setting": list(rows), "Value": list(map(format_value, rows.values()))}
+        st.dataframe(pd.DataFrame(shown), hide_index=True, height=260)
+
+
+def _elsewhere(run_id: int, config: RunConfig) -> str:
+    """What commands and files call the model and its configuration."""
+    seed = data.model(run_id)["model_seed"].astype(object).iloc[0]
+    called = [f"run {run_id}", *(f"{sweep}/{seed}" for sweep in data.sweeps_of_run(run_id))]
+    return f"Commands call it {' or '.join(called)}; its configuration's key is {config.key[:16]}."
+
+
+def _sentences(config_id: int, run_ids: tuple[int, ...]) -> list[str]:
+    try:
+        return _protocols(config_id, run_ids)
+    except SeqclsError as error:  # Of a package that is not here nothing is known.
+        return [error_text(error)]
+
+
+def in_full(models: pd.DataFrame, named: Mapping[int, str]) -> Iterator[str]:
+    """Configurations with all that they read and how their seeds were trained and tested, as HTML.
+
+    Args:
+        models: finished ones: run_id and config_id.
+        named: what the configurations are called.
+    """
+    configs, settings = data.some_configs(tuple(named)), names.settings_of(tuple(named))
+    runs = models.groupby("config_id")["run_id"].agg(tuple)
+    for config_id, name in named.items():
+        changed = settings_changed(settings[config_id])
+        others = {x: y for x, y in settings[config_id].items() if x not in changed}
+        first, rest = (html.escape(names.list_settings(x)) for x in (changed, others))
+        said = _sentences(config_id, runs.get(config_id, ()))
+        items = "".join(f"<li>{html.escape(x)}</li>" for x in said)
+        yield (
+            f"<details><summary>{html.escape(name)} <small>{first}</small></summary>\n"
+            f"<ul>{items}</ul>\n<p>As usual: {rest}. The configuration's key: "
+            f"{configs[config_id].key}.</p></details>"
+        )

@@ -1,0 +1,215 @@
+"""What configurations are called, in every table, chart, report and command.
+
+A name says what tells a configuration from the others that are shown and is read by its model, the
+most telling first. It goes down a tree: all are told apart by their language, those of one language
+by their architecture, those that are still alike by what comes next, and so on. So the first thing
+in which two configurations differ stands in both names, and what tells nothing apart in none.
+"""
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from typing import Any
+
+from seqcls.config import ABOUT, IMPORTED, RunConfig, default_fields
+from seqcls.errors import SeqclsError
+from seqcls.fields import fields_unread
+from seqcls.imported import MODEL, PREFIX, fields_known, in_columns
+from seqcls.problem import with_samplers
+from sweeps.store.databases.engine import Store
+from sweeps.store.reads.overview import dataset_names
+from sweeps.store.reads.queries import configs
+
+MOST = 46
+"""Characters from which on a name leaves out defaults that it can do without."""
+
+MOST_OF_VALUE = 40
+"""Characters of a value in a name."""
+
+FIRST = ("architecture", MODEL, "positions")
+"""What comes next to the language; a name keeps these."""
+
+ALONE = ("hidden_size",)
+"""What names a configuration besides, where no other is shown."""
+
+_ORDER = ("Task", "Network", "Training", "Strings", None)
+
+WORDS: Mapping[str, Any] = {
+    "task": {"file": "own strings", "pairs": "own pairs"},
+    "architecture": {
+        "transformer": "Transformer", "encoder_decoder": "encoder-decoder", "rnn": "RNN",
+        "gru": "GRU", "lstm": "LSTM", "slstm": "sLSTM", "deltanet": "DeltaNet", "mamba": "Mamba",
+        "recurrent_attention": "recurrent encoder-decoder",
+    },
+    "positions": {
+        "none": "no positions", "alibi": "ALiBi", "fire": "FIRE", "learned": "learned positions",
+        "": "{}",
+    },
+    "hidden_size": {"": "width {}"},
+    "num_attention_heads": {0: "no attention", 1: "1 head", "": "{} heads"},
+    "attention_head_size": {"": "heads of {}"},
+    "num_blocks": {1: "1 block", "": "{} blocks"},
+    "feed_forward_size": {0: "no feed-forward", "": "feed-forward {}"},
+    "layer_norm": {"rms": "RMS norm", "nn": "LayerNorm"},
+    "layer_norm_eps": {0.0: "no norms", "": "norms with eps {}"},
+    "no_attend_cls": {True: "CLS unattended", False: "CLS attended"},
+    "attention_mask": {"full": "no mask", "causal": "causal"},
+    "attention": {"none": "no attention", "": "{} attention"},
+    "readout": {"": "read at {}", "mean": "read as mean"},
+    "language_class": {"": "{}"}, "width": {"": "k={}"}, "language_seed": {"": "language {}"},
+    "dataset": {"": "{}"}, "pattern": {"": "{}"},
+    "formula": {"": "{}"}, "group": {"": "{}"}, MODEL: {"": "{}"},
+    "num_letters": {"": "{} letters"},
+    "required_letters": {"": "all of {}"},
+    "bracket_types": {1: "1 bracket type", "": "{} bracket types"},
+    "max_num_epochs": {1: "1 epoch", "": "{} epochs"},
+    "train_max_length": {"": "trained up to {}"},
+    "test_max_length": {"": "tested up to {}"},
+    "train_sampler": {"": "{} strings"},
+}  # fmt: skip
+"""What values are called, by field; under "" any other value."""
+
+RECURRENT = ("rnn", "gru", "lstm", "recurrent_attention")
+"""Networks whose width is said in units, and whose blocks are layers."""
+
+
+def say_setting(field: str, value: Any, architecture: str = "") -> str:
+    """A setting in words, as `32 units`; one of a model trained elsewhere as `d_model=64`."""
+    if field.startswith(PREFIX) and field != MODEL:
+        return f"{field.removeprefix(PREFIX)}={_shorten(value)}"
+    known = WORDS.get(field, {})
+    words, said = field.replace("_strategy", "").replace("_", " "), _shorten(value)
+    if isinstance(value, bool) and value not in known:
+        return words if value else f"no {words}"
+    if isinstance(value, str) and field not in ("dataset", "pattern", "formula", MODEL):
+        said = said.replace("_", " ")
+    named = field in ("task", "architecture")
+    form = str(known.get(value, known.get("", "{}" if named else f"{words} {{}}")))
+    text = form.replace("{}", said)
+    if architecture not in RECURRENT:
+        return text
+    return f"{said} units" if field == "hidden_size" else text.replace(" block", " layer")
+
+
+def _shorten(value: Any) -> str:
+    text = f"{value:g}" if isinstance(value, float) and float(f"{value:g}") == value else str(value)
+    return text if len(text) <= MOST_OF_VALUE else text[: MOST_OF_VALUE - 1] + "…"
+
+
+def settings_read(
+    shown: Mapping[int, RunConfig], datasets: Mapping[str, str] | None = None
+) -> dict[int, dict[str, Any]]:
+    """The settings that each configuration reads, the most telling first.
+
+    Args:
+        shown: configurations by their ids.
+        datasets: what datasets are called, by their digests.
+
+    Returns:
+        Values by field, and by `config.d_model` the settings of models trained elsewhere.
+    """
+    rows = in_columns(map(fields_known, shown.values()))
+    order = sorted({x for row in rows for x in row} - {"imported", "plugins"}, key=_place)
+    found = {}
+    for (config_id, config), row in zip(shown.items(), rows, strict=True):
+        unread = frozenset[str]()
+        with suppress(SeqclsError):  # Of a part that is not here nobody knows what it reads.
+            unread = fields_unread(config)
+        row["dataset"] = (datasets or {}).get(row["dataset"], row["dataset"])
+        read = (x for x in order if x not in unread and row.get(x) is not None)
+        found[config_id] = {x: row[x] for x in read}
+    return found
+
+
+def settings_changed(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Those of the settings that a configuration reads that are not usual for its task."""
+    parts = {x: settings[x] for x in ("task", "architecture") if x in settings}
+    usual = dict(RunConfig.from_mapping(with_samplers(parts)))
+    return {x: y for x, y in settings.items() if x in parts or y != usual.get(x)}
+
+
+def _place(field: str) -> tuple[Any, ...]:
+    """How telling a field is: language, architecture, positions, sizes, all others."""
+    if field in FIRST:
+        return 1, FIRST.index(field), field
+    if field.startswith(PREFIX):
+        return 2, 0, field
+    about = ABOUT[field]
+    if about.group == "Task" and "kind" not in about.readers:
+        return 0, about.place, field
+    # What reads other settings comes before these.
+    return 2 + _ORDER.index(about.group), not field.endswith("_sampler"), about.place
+
+
+def settings_of(store: Store, config_ids: Sequence[int]) -> dict[int, dict[str, Any]]:
+    """The settings that stored configurations read, as `settings_read` has them."""
+    return settings_read(configs(store, list(config_ids)), dataset_names(store))
+
+
+def names_of(store: Store, config_ids: Sequence[int]) -> dict[int, str]:
+    """What stored configurations are called beside each other, as `name_configurations` says it."""
+    named = name_configurations(configs(store, list(config_ids)), dataset_names(store))
+    return {config_id: named[config_id] for config_id in config_ids}
+
+
+def name_configurations(
+    shown: Mapping[int, RunConfig], datasets: Mapping[str, str] | None = None
+) -> dict[int, str]:
+    """What each configuration is called beside the others: no two the same.
+
+    Args:
+        shown: all that are, by their ids.
+        datasets: what datasets are called, by their digests.
+
+    Returns:
+        Names such as `parity, LSTM, 32 units`, in the order of the configurations. What no setting
+        that is read tells apart has its number besides.
+    """
+    known = settings_read(shown, datasets)
+    parts: dict[int, list[str]] = {config_id: [] for config_id in known}
+    alike = [list(known)]
+    for field in sorted({x for each in known.values() for x in each}, key=_place):
+        split = []
+        for some in alike:
+            values: dict[Any, list[int]] = {}
+            for config_id in some:
+                values.setdefault(known[config_id].get(field), []).append(config_id)
+            for config_id in some if len(values) > 1 else ():
+                parts[config_id] += [field] * (field in known[config_id])
+            split += [x for x in values.values() if len(x) > 1]
+        alike = split
+    if len(known) == 1:
+        parts = {config_id: _telling(each) for config_id, each in known.items()}
+    names = {config_id: _join(parts[config_id], each) for config_id, each in known.items()}
+    called: dict[str, list[int]] = {}
+    for config_id, name in names.items():
+        called.setdefault(name, []).append(config_id)
+    for name, ids in called.items():
+        if len(ids) > 1 or not name:
+            names |= {x: ", ".join(filter(None, [name, f"configuration {x}"])) for x in ids}
+    return names
+
+
+def _telling(settings: Mapping[str, Any]) -> list[str]:
+    """The fields that name a configuration where no other is shown."""
+    defaults = default_fields()
+    return [
+        name
+        for name, value in settings.items()
+        if (name in ("task", *FIRST, *ALONE) and value != IMPORTED)
+        or (_place(name)[0] == 0 and value != defaults[name])
+    ]
+
+
+def _join(fields: list[str], settings: Mapping[str, Any]) -> str:
+    """A name of these fields; a long one leaves out defaults that are not kept."""
+    defaults, kept = default_fields(), list(fields)
+    architecture = settings.get("architecture", "")
+
+    def text() -> str:
+        return ", ".join(say_setting(x, settings[x], architecture) for x in kept)
+
+    for name in reversed(fields):
+        told = name in FIRST or _place(name)[0] == 0
+        if len(text()) > MOST and not told and settings[name] == defaults.get(name):
+            kept.remove(name)
+    return text()

@@ -1,0 +1,224 @@
+"""How a model was trained and tested, in sentences by which it could be done again."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pandas as pd
+
+from seqcls.config import ANY_SAMPLER, AS_TRAINED, REPORT_SAMPLER, RunConfig
+from seqcls.engines.member import steps_of_epoch
+from seqcls.imported import MODEL, PREFIX, unfold
+from seqcls.problem import Problem, resolve
+from sweeps.results import rows_of
+from sweeps.store.databases.engine import Store
+from sweeps.store.reads import queries
+from sweeps.store.reads.overview import dataset_names
+from sweeps.store.reads.selection import View
+
+DIGITS = 16
+"""Of a digest that are said."""
+
+
+def protocol(store: Store, run: int | str) -> list[str]:
+    """On what a model was trained, to which budget, which epoch was kept, and how it was tested.
+
+    Args:
+        run: by its id or as `heads/2`.
+
+    Returns:
+        A sentence or a few on each, as far as they are known.
+
+    Raises:
+        UnknownRunError: there is no such run.
+        ConfigError: its task or its strings are not known here.
+    """
+    run_id = queries.find_run(store, str(run))
+    return protocols(store, queries.config_id_of(store, run_id), (run_id,))
+
+
+def protocols(store: Store, config_id: int, run_ids: Sequence[int]) -> list[str]:
+    """Says of several runs of one configuration what `protocol` says of one, an item for each."""
+    (config,) = queries.configs(store, [config_id]).values()
+    frame = queries.runs(store, View(run_ids=tuple(run_ids)))
+    rows: list[dict[str, Any]] = rows_of(frame)
+    digest = queries.test_digest(store, config_id)
+    of_runs = [" ".join(of_run(resolve(config), row, digest)) for row in rows]
+    return [*_of_configuration(config, dataset_names(store)), *filter(None, of_runs)]
+
+
+def _of_configuration(config: RunConfig, datasets: Mapping[str, str]) -> list[str]:
+    """What holds for all seeds of a configuration."""
+    problem = resolve(config)
+    file = datasets.get(config.dataset, config.dataset[:DIGITS])
+    task = f"Task: {problem.task.describe()}"
+    if file and file not in task:
+        task += f" File: {file}."
+    beam = f"beam search of width {config.beam_width}"
+    decoding = beam if config.decoding == "beam" else "greedy decoding"
+    tested = f"Tested on {_strings(problem, 'test', file)}."
+    if foreign := unfold(dict(config)):
+        model = foreign.pop(MODEL)
+        known = ", ".join(f"{x.removeprefix(PREFIX)}={y}" for x, y in foreign.items())
+        strings = "; on which strings is not known here" if config.is_imported else ""
+        return [
+            task,
+            f"Trained elsewhere as {model}{f' ({known})' * bool(known)}{strings}.",
+            tested,
+        ]
+    return [
+        task,
+        f"Trained on {_strings(problem, 'train', file)}, in batches of "
+        f"{problem.train.batch_size:,}.",
+        _optimizer(config),
+        _budget(problem),
+        f"Validated on {_strings(problem, 'validation', file)}.{_longer(problem)}",
+        tested,
+        *([f"Outputs are written by {decoding}."] if problem.writes else []),
+    ]
+
+
+def _strings(problem: Problem, part: str, file: str) -> str:
+    """So many strings of which lengths, and how they are drawn."""
+    sampler, config = problem.sampler(part), problem.config
+    number, noun = sampler.epoch_size, problem.kind.words.plural("")
+    name = getattr(config, f"{part}_sampler")
+    fresh = ""
+    if part == "train":
+        fresh = ", the same in every epoch" if sampler.repeats else ", new ones in every epoch"
+    drawn = _DRAWN[name](config, part, file) if name in _DRAWN else f"drawn by {name}"
+    seed = getattr(sampler, "seed", None)
+    drawn += "" if seed is None else f"; seed {seed}"
+    if part == "test" and config.disjoint:
+        drawn += "; none of them trained on"
+    first, last = sampler.lengths[0], sampler.lengths[-1]
+    lengths = f"{first}" if first == last else f"{first} to {last}"
+    return f"{number:,} {noun} of {lengths} tokens{fresh} ({drawn})"
+
+
+def _balanced(config: RunConfig, part: str, _: str) -> str:
+    if part == "test" and config.test_strings != "random":
+        how = (
+            "a quarter positive and a quarter negative, uniform, and half in pairs at edit "
+            "distance 1, one in the language and one outside"
+        )
+    else:
+        asked = config.test_negatives if part == "test" else AS_TRAINED
+        negatives = config.negatives if asked == AS_TRAINED else asked
+        lengths = (
+            "of uniform lengths"
+            if config.negative_lengths == "uniform"
+            else "drawn again length and all while positive"
+        )
+        how = f"half of them positive; negatives {negatives}, {lengths}"
+    return how
+
+
+def _of_file(config: RunConfig, part: str, file: str) -> str:
+    share = {"validation": config.validation_share, "test": config.test_share}.get(part)
+    lacking = "" if share is None else f", or where it has none {share:.0%} of its strings"
+    return f"the split {part} of {file}{lacking}, drawn with seed {config.train_seed}"
+
+
+_DRAWN = {
+    REPORT_SAMPLER: lambda config, part, _: (
+        "each set of required letters has its budget in each batch; shares of letters by a "
+        f"symmetric Dirichlet distribution of alpha {getattr(config, f'{part}_alpha'):g}"
+    ),
+    "fixed_length": lambda *_: "all there are",
+    ANY_SAMPLER: _balanced,
+    "uniform_inputs": lambda *_: "of uniform lengths, as the task draws them",
+    "dataset_rows": _of_file,
+}
+"""How each sampler draws strings."""
+
+
+def _optimizer(config: RunConfig) -> str:
+    rate, factor = config.learning_rate, config.final_learning_rate_factor
+    falls = ""
+    if factor != 1:
+        curve = "linearly" if config.learning_rate_schedule == "linear" else "by a cosine"
+        falls = (
+            f" that falls {curve}, after every {config.learning_rate_interval}, to "
+            f"{rate * factor:g} at epoch {config.max_num_epochs:,}"
+        )
+    decayed = "" if config.decay == "all" else " of matrices alone"
+    parts = [f"AdamW with learning rate {rate:g}{falls}"]
+    if config.warm_up_steps:
+        parts.append(f"a warm-up of {config.warm_up_steps:,} steps")
+    parts.append(f"weight decay {config.weight_decay:g}{decayed * (config.weight_decay > 0)}")
+    if config.gradient_clip:
+        parts.append(f"gradients clipped to norm {config.gradient_clip:g}")
+    if config.dropout_rate:
+        parts.append(f"dropout {config.dropout_rate:g}")
+    loss = "cross-entropy" if config.train_loss == "default" else config.train_loss
+    return f"{', '.join(parts)}; loss: {loss}; {config.precision}."
+
+
+def _budget(problem: Problem) -> str:
+    """When training ends."""
+    config, strings = problem.config, problem.kind.words.plural("validation")
+    epochs = config.max_num_epochs
+    steps = epochs * steps_of_epoch(problem)
+    said = f"Training ends after {epochs:,} epochs ({steps:,} steps) at the latest"
+    earlier = []
+    if config.stop_when_right:
+        also = f" and every {config.check_every:,} steps" if config.check_every else ""
+        earlier.append(
+            f"once all {strings} of trained lengths are right (asked after every epoch{also})"
+        )
+    since = f" from epoch {config.min_num_epochs} on" if config.min_num_epochs > 1 else ""
+    if config.min_validation_loss:
+        earlier.append(f"once their loss is below {config.min_validation_loss:g} nats{since}")
+    if config.patience < epochs:
+        earlier.append(f"after {config.patience:,} epochs without a lower loss of them{since}")
+    return f"{said}; {', or '.join(earlier)}." if earlier else f"{said}."
+
+
+def _longer(problem: Problem) -> str:
+    """That the epoch was chosen by longer strings than it was trained on, where it was."""
+    trained, asked = problem.train.lengths[-1], problem.validation.lengths[-1]
+    if asked <= trained:
+        return ""
+    return (
+        f" They are longer than those trained on ({asked} tokens against {trained}), so strings "
+        "beyond trained lengths had a part in which epoch is kept."
+    )
+
+
+def of_run(problem: Problem, row: Mapping[str, Any], test_digest: str | None) -> list[str]:
+    """What came of one seed: the epoch kept, its test, its digests."""
+    config, words, said = problem.config, problem.kind.words, []
+    if epochs := row["epochs"]:
+        kept = "" if config.imported or not row["best_epoch"] else _kept(problem, row)
+        said.append(f"Seed {row['model_seed']} was trained for {epochs:,} epochs{kept}.")
+    if row["tested"] is not None:
+        judged, within = "", row["tested_within"]
+        if within:
+            strings = words.plural(f"{row['within_from']}")
+            judged = f"; on trained lengths it is judged by {within:,} {strings}"
+        digest = f" (digest {_digits(test_digest)})" if test_digest else ""
+        said.append(f"It answered {row['tested']:,} {words.plural('test')}{digest}{judged}.")
+    if row["finished_at"]:
+        when = f"{pd.Timestamp(row['finished_at']):%Y-%m-%d %H:%M} UTC"
+        how = "Imported" if config.imported else f"Trained by the engine {row['engine']}"
+        digest = f"; digest of its results {_digits(row['digest'])}" if row["digest"] else ""
+        packages = f"; packages {config.plugins}" if config.plugins else ""
+        said.append(f"{how}, {when}{digest}{packages}.")
+    return said
+
+
+def _kept(problem: Problem, row: Mapping[str, Any]) -> str:
+    """Which epoch was kept, and why."""
+    config, strings = problem.config, problem.kind.words.plural("validation")
+    best, loss = row["best_epoch"], row["best_validation_loss"]
+    why = f"of the lowest loss on the {strings}, {loss:.4g} nats in all"
+    if config.stop_when_right and best == row["epochs"]:
+        # At the latest epoch either may be so, and a low loss ends training as well.
+        early = best < config.max_num_epochs and loss >= config.min_validation_loss
+        first = f"the first at which all {strings} of trained lengths were right"
+        why = first if early else f"the last, with a loss of {loss:.4g} nats on the {strings}"
+    return f", and epoch {best:,} was kept, {why}"
+
+
+def _digits(digest: str) -> str:
+    return digest.rpartition(":")[2][:DIGITS]

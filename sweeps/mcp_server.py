@@ -1,0 +1,263 @@
+"""What a database holds, for agents that speak the Model Context Protocol: `seqcls mcp`.
+
+Each tool is a function of `sweeps.api`. An answer is bounded in size, says of how many rows it is,
+and gives n and a 95% interval beside each share. Nothing is written unless launching is allowed.
+"""
+
+import functools
+import json
+import os
+import tomllib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from seqcls import __version__
+from seqcls.errors import ConfigError, PluginError, SeqclsError
+from seqcls.interpretability.verdicts import OutputVerdict
+from seqcls.text import with_nulls
+from sweeps import api
+from sweeps.access import READ_ONLY_VARIABLE
+from sweeps.results import LEARNED_AT, rows_of
+from sweeps.statistics.intervals import wilson
+from sweeps.store.reads.sweep_queries import find_sweep, sweep_outcomes
+
+try:
+    from mcp.server import MCPServer
+    from mcp.server.mcpserver.exceptions import ToolError
+except ModuleNotFoundError as error:
+    raise PluginError(
+        "seqcls mcp needs the package mcp, which is not installed: pip install 'seqcls[mcp]'"
+    ) from error
+
+MOST_ROWS = 200
+"""Rows of a table in one answer; the next ones are asked for by `first`."""
+
+MOST_CHARACTERS = 30_000
+"""Of an answer's JSON: what an agent can read beside all else that it has to."""
+
+INSTRUCTIONS = """seqcls trains many small sequence models on formal languages and transductions,
+and tests which generalize to longer strings. A run is one trained model: a configuration and a
+seed. Its outcome is: not learned (too few strings of trained lengths are right), fails beyond
+(learned, wrong on longer strings), generalizes, or not known. Judge generalization of runs that
+learned alone, and give n and the interval with each share. Strings write a repeated letter as a
+power: a{3}b is aaab. Runs are named by id or as SWEEP/SEED."""
+
+Run = Annotated[str, Field(description="A run: its id, or SWEEP/SEED.")]
+Rows = Annotated[int, Field(ge=1, le=MOST_ROWS, description="Rows at most.")]
+First = Annotated[int, Field(ge=0, description="The first row to give, from 0.")]
+Threshold = Annotated[float, Field(gt=0, le=1)]
+
+
+def serve(db: str | None, allowed: int) -> None:
+    """Answers on standard input and output until the agent leaves.
+
+    Args:
+        db: the database.
+        allowed: models that `launch` may queue in all; with 0 there is no such tool.
+    """
+    if not allowed:
+        os.environ[READ_ONLY_VARIABLE] = "1"
+    server_of(api.open_writer(db) if allowed else api.open_reader(db), allowed).run()
+
+
+def server_of(store: "api.Store", allowed: int) -> MCPServer:
+    """A server of this database, whose tool `launch` may queue so many models in all."""
+    server: MCPServer = MCPServer(
+        "seqcls", instructions=INSTRUCTIONS, version=__version__, log_level="ERROR"
+    )
+    asked = Questions(store, allowed)
+    tools: list[Callable[..., Any]] = [
+        *(asked.sweeps, asked.runs, asked.errors, asked.lengths, asked.causes, asked.remedies),
+        *(asked.verdict, asked.predict, asked.compare, asked.theory, asked.estimate),
+    ]
+    for tool in [*tools, *([asked.launch] if allowed else [])]:
+        server.add_tool(_bounded(tool), structured_output=False)
+    return server
+
+
+def _bounded(tool: Callable[..., Any]) -> Callable[..., str]:
+    """A tool whose answers are no longer than `MOST_CHARACTERS`, and its mistakes one line."""
+
+    @functools.wraps(tool)
+    def answer(*args: Any, **kwargs: Any) -> str:
+        try:
+            text = json.dumps(with_nulls(tool(*args, **kwargs)), allow_nan=False, default=str)
+        except (SeqclsError, OSError, UnicodeError) as error:
+            raise ToolError(" ".join(str(error).split())) from error
+        if len(text) > MOST_CHARACTERS:
+            raise ToolError(
+                f"the answer has {len(text):,} characters, of which {MOST_CHARACTERS:,} are given "
+                "at most; ask for fewer rows, or for one run"
+            )
+        return text
+
+    answer.__annotations__ = {**answer.__annotations__, "return": str}
+    return answer
+
+
+def share(count: int, n: int) -> dict[str, Any]:
+    """A share with its n and its 95% interval (Wilson)."""
+    found = wilson(count, n)
+    return {"count": count, "n": n, "interval": [found.low, found.high] if n else None}
+
+
+class Questions:
+    """What may be asked of a database."""
+
+    def __init__(self, store: "api.Store", allowed: int) -> None:
+        self.store, self.left = store, allowed
+
+    def sweeps(self) -> Any:
+        """List the sweeps: how many models each has, and the shares that learned and generalize."""
+        outcomes = sweep_outcomes(self.store.reader())
+        listed = []
+        for sweep in api.status(self.store):
+            found = outcomes.get(sweep.id)
+            row: dict[str, Any] = {"sweep": sweep.name, "state": sweep.state}
+            row |= {"models": sweep.total, "done": sweep.done}
+            if found is not None:
+                row["learned"] = share(found.learned, found.judged)
+                row["generalize_of_learned"] = share(found.generalize, found.judged_beyond)
+            listed.append(row)
+        return self._rows(listed, 0, MOST_ROWS)
+
+    def runs(
+        self,
+        sweep: Annotated[str | None, Field(description="Only of this sweep.")] = None,
+        outcome: Annotated[
+            str | None,
+            Field(description="not learned, fails beyond, generalizes or not known."),
+        ] = None,
+        where: Annotated[
+            Sequence[str], Field(description="Only where fields have values, as hidden_size=16.")
+        ] = (),
+        learned_at: Threshold = LEARNED_AT,
+        below: Threshold = 1.0,
+        first: First = 0,
+        rows: Rows = 50,
+    ) -> Any:
+        """List runs with their outcomes and accuracies, and the settings in which they differ."""
+        from sweeps.api.results import stored_runs
+        from sweeps.results import differing_fields
+
+        frame = stored_runs(
+            self.store, (sweep,) if sweep else (), outcomes=(outcome,) if outcome else (),
+            learned_at=learned_at, below=below, conditions=where,
+        )  # fmt: skip
+        counts = frame.loc[frame["state"] == "done", "outcome"].value_counts().to_dict()
+        columns = [
+            *("id", "sweeps", "model_seed", "state", "outcome", "tested", "errors"),
+            *("accuracy_within", "accuracy_beyond", "solved_length", "predicted"),
+        ]
+        shown = frame[[*columns, *(x for x in differing_fields(frame) if x not in columns)]]
+        return {"outcomes": counts, **self._rows(rows_of(shown), first, rows)}
+
+    def errors(self, run: Run, first: First = 0, rows: Rows = 50) -> Any:
+        """List the test strings that a run gets wrong, the shortest first."""
+        return self._rows(rows_of(api.errors_of_run(self.store, run)), first, rows)
+
+    def lengths(self, run: Run) -> Any:
+        """Give how many test strings of each length a run was tested on and gets wrong."""
+        run_id = api.find_run(self.store.reader(), run)
+        return self._rows(rows_of(api.lengths(self.store, run_id)), 0, MOST_ROWS)
+
+    def causes(self, run: Run) -> Any:
+        """Say why a run fails: mechanisms, each with its share of the errors looked at."""
+        from sweeps.api.failures import causes_of_run
+
+        reader = self.store.reader()
+        found = causes_of_run(reader, api.find_run(reader, run))
+        return self._rows(rows_of(found), 0, MOST_ROWS)
+
+    def remedies(self, run: Run) -> Any:
+        """Suggest what to change so that a failing run works, and what came of it where tried."""
+        mechanisms, trials = api.remedies(self.store, run)
+        return {"mechanisms": mechanisms, "suggestions": [trial.record() for trial in trials]}
+
+    def verdict(self, run: Run) -> Any:
+        """Check a model on every string up to its longest test length: exact, may take a minute."""
+        found = api.verdict(self.store, run)
+        return found.record() if isinstance(found, OutputVerdict) else asdict(found)
+
+    def predict(
+        self,
+        run: Run,
+        strings: Annotated[
+            Sequence[str], Field(max_length=MOST_ROWS, description="Such as aab or a{100}b.")
+        ],
+    ) -> Any:
+        """Ask a model about strings: its answer, its logit and the right label or output."""
+        return self._rows(rows_of(api.predict(self.store, run, list(strings))), 0, MOST_ROWS)
+
+    def compare(
+        self,
+        a: Annotated[str, Field(description="A run, a sweep, or SWEEP:field=value.")],
+        b: Annotated[str, Field(description="Likewise.")],
+        learned_at: Threshold = LEARNED_AT,
+        below: Threshold = 1.0,
+    ) -> Any:
+        """Compare two configurations: exact tests with n and intervals, and a verdict in words."""
+        found = api.compare(self.store, a, b, learned_at=learned_at, below=below).record()
+        return {name: value for name, value in found.items() if name not in ("lengths", "strings")}
+
+    def theory(
+        self,
+        task: Annotated[str, Field(description="Such as parity, dyck or regular.")],
+        settings: Annotated[Sequence[str], Field(description="Its fields, as pattern=(ab)*.")] = (),
+    ) -> Any:
+        """Say which class a language is in, and which networks can recognize it at every length."""
+        from sweeps.api.configurations import condition
+
+        return api.theory(task, **dict(condition(text, text) for text in settings)).record()
+
+    def estimate(
+        self,
+        specification: Annotated[
+            str, Field(description="TOML, or the name of a shipped one, as known/tomita.")
+        ],
+    ) -> Any:
+        """Say how many models a specification asks for, and how long they take on this machine."""
+        return asdict(api.estimate(self.store, self._spec(specification)))
+
+    def launch(
+        self,
+        specification: Annotated[
+            str, Field(description="TOML, or the name of a shipped one, as known/tomita.")
+        ],
+    ) -> Any:
+        """Train a specification's models in the background; `sweeps` shows how far they are."""
+        from sweeps.work.background_worker import start_worker
+
+        spec = self._spec(specification)
+        asked = api.estimate(self.store, spec, timer=None)
+        wanted = asked.runs - asked.there
+        if wanted > self.left:
+            raise ConfigError(
+                f"the specification asks for {wanted:,} models, and {self.left:,} may still be "
+                "launched; ask for fewer seeds, or restart with a larger --allow-launch"
+            )
+        names = api.submit(self.store, spec)
+        self.left -= wanted
+        start_worker(self.store, {find_sweep(self.store, name): name for name in names})
+        return {"sweeps": names, "models": wanted, "may_still_be_launched": self.left}
+
+    def _spec(self, text: str) -> str | Mapping[str, Any]:
+        """A specification; no path of this machine is read."""
+        if "\n" not in text and "=" not in text:
+            if text.startswith(("known", "report")) and ".." not in text:
+                return text
+            raise ConfigError(
+                f"specification={text!r:.60}: expected TOML, or a shipped one such as known/tomita"
+            )
+        try:
+            return tomllib.loads(text)
+        except tomllib.TOMLDecodeError as error:
+            raise ConfigError(f"specification: it is no TOML: {error}") from error
+
+    @staticmethod
+    def _rows(rows: Sequence[Mapping[Any, Any]], first: int, most: int) -> dict[str, Any]:
+        shown = [dict(row) for row in rows[first : first + most]]
+        return {"of": len(rows), "first": first, "shown": len(shown), "rows": shown}
