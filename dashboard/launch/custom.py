@@ -176,9 +176,10 @@ class _Form:
         if field in self.recommended:
             return self.recommended[field]
         if not self.begin.names_field(field):
-            return [
-                fields.default_value(field, self.values("task")[0] if field != "task" else None)
+            of = [
+                self.values(x)[0] for x in ("task", "answers") if field not in ("task", "answers")
             ]
+            return [fields.default_value(field, *(of or [None]))]
         return self.begin.values(field)
 
     def head(self) -> None:

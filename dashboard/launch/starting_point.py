@@ -86,7 +86,8 @@ class Start:
         of_each = [x[field] for x in self.spec.get("configurations", []) if field in x]
         if of_each:
             return list({canonical_json(value): value for value in of_each}.values())
-        return [default_value(field, None if field == "task" else self.values("task")[0])]
+        of = [self.values(x)[0] for x in ("task", "answers") if field not in ("task", "answers")]
+        return [default_value(field, *(of or [None]))]
 
     def parts(self, task: str | None) -> list["Start"]:
         """It with one of its configurations each; of a task alone where one is named."""
