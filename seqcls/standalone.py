@@ -144,7 +144,8 @@ class _Parts:
         if (text := ast.unparse(node)) in lines:
             return
         for needed in _names_to_define(node):
-            if needed in nodes and needed != name:
+            # One assignment may have several names.
+            if needed in nodes and ast.dump(nodes[needed]) != ast.dump(node):
                 self._add(needed, nodes, lines)
         lines[text] = None
 
@@ -223,7 +224,8 @@ class _Cut(ast.NodeTransformer):
         for argument in (*arguments.args, *arguments.kwonlyargs, *optional):
             argument.annotation = None
         self.generic_visit(node)
-        node.body = node.body or [ast.Pass()]
+        ends = [x for x, y in enumerate(node.body) if isinstance(y, ast.Return | ast.Raise)]
+        node.body = node.body[: ends[0] + 1] if ends else node.body or [ast.Pass()]
         return node
 
     def visit_ClassDef(self, node: ast.ClassDef) -> ast.AST:

@@ -81,8 +81,8 @@ __all__ = [
     "family", "figures", "fit_shortcuts", "give", "import_predictions", "in_both_precisions",
     "judge", "lengths", "load_weights", "log_results", "merge", "minimal", "model", "more",
     "open_store", "pack", "patch", "populations", "predict", "proofs", "protocol", "remedies",
-    "report", "resume", "retry", "rules", "runs", "seeds", "sensitive", "shortcuts", "shortest", "states",
-    "status", "stop", "submit", "theory", "upgrade", "verdict", "verify", "work",
+    "report", "resume", "retry", "rules", "runs", "seeds", "sensitive", "shortcuts", "shortest",
+    "states", "status", "stop", "submit", "theory", "upgrade", "verdict", "verify", "work",
 ]  # fmt: skip
 
 _NAMES = {
