@@ -77,6 +77,7 @@ SamplerSeed = Annotated[int, Field(ge=0, lt=2**32)]
 Share = Annotated[float, Field(gt=0, lt=1)]
 InitStrategy = Literal["default", "output_fan_out"]
 Decay = Literal["all", "matrices"]
+Answered = Literal["string", "prefixes", "next_symbols", "states"]
 LanguageClass = Literal[
     "SL", "coSL", "SP", "coSP", "LT", "LTT", "PT", "PLT", "TSL", "TcoSL", "TLT", "TLTT", "TPLT",
     "SF", "Zp", "Reg",
@@ -226,9 +227,10 @@ class NetworkConfig(_NetworkFields):
     """Tokens of the longest string that it is trained on."""
     tested_length: Annotated[int, Field(ge=0, le=1_000_000)] = 0
     """Tokens of the longest string that it is tested on, with `position_draw` `shifted`."""
-    head: Literal["string", "output", "all"] = "string"
-    """What the head answers: one thing of each string, every token of its output, or in training
-    those of its input too."""
+    head: Literal["string", "output", "all", "places"] = "string"
+    """What the head answers: one thing of each string, every token of its output, in training
+    those of its input too, or something at every place of the string, `CLS` before it among
+    them."""
     coupling: str = ""
     """The task and its fields as JSON, with positions `coupled` or `coupled_marks`: it says which
     tokens belong together; and whether marks are moved along."""
@@ -240,6 +242,11 @@ class NetworkConfig(_NetworkFields):
     @property
     def vocabulary_size(self) -> int:
         return self.num_letters + 2
+
+    @property
+    def writes(self) -> bool:
+        """Whether it answers with an output, token by token."""
+        return self.head in ("output", "all")
 
 
 class RunConfig(_NetworkFields):
@@ -307,6 +314,10 @@ class RunConfig(_NetworkFields):
     """Letters on the tier, of the classes that have one: all others are left out."""
     language_seed: Annotated[SamplerSeed, About("Task", 28, "task")] = 0
     """Which of the languages of these fields."""
+    answers: Annotated[Answered, About("Task", 29, "kind")] = "string"
+    """What is asked of a language: whether the string is in it, or at every place whether the
+    `prefixes` so far is, which `next_symbols` may follow, or in which of its automaton's `states`
+    the string is."""
     loss_on: Annotated[Literal["output", "all"], About("Training", 16, "kind")] = "output"
     """Which tokens a transduction's training loss counts: `all` has the input's too."""
     decoding: Annotated[Literal["greedy", "beam"], About("Task", 21, "kind")] = "greedy"

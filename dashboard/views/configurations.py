@@ -271,12 +271,12 @@ def describe_contradiction(named: Sequence[str]) -> str:
     )
 
 
-# Findings: from failing seeds to their cause, to a remedy, to what came of it.
+# Findings so far: from failing seeds to their cause, to a remedy, to what came of it.
 
 MOST_TOLD = 6
 """Cards."""
 
-STORY_TITLE = "Causes and remedies"
+STORY_TITLE = "Findings so far"
 
 
 def show_story(view: View, failing: int, no_better: Mapping[int, str]) -> None:

@@ -14,6 +14,7 @@ from seqcls.sampling.distinct import DrawnByLength, Letters, Training
 from seqcls.strings.token_strings import NO_LETTER, TokenStrings
 from seqcls.tasks.base import InputTask, Task
 from seqcls.tasks.files import rows_only
+from seqcls.tasks.places import AtEveryPlace
 
 
 @dataclass(frozen=True)
@@ -79,8 +80,10 @@ class UniformInputs(DrawnByLength):
         return examples_of(self.task, strings)
 
     def _draw(self, rng: np.random.Generator, size: int) -> TokenStrings:
-        lengths = rng.choice(self._lengths, size=size).tolist()
-        rows = [self.task.draw_input(rng, length).tolist() for length in lengths]
+        lengths = rng.choice(self._lengths, size=size)
+        if isinstance(self.task, AtEveryPlace):
+            return self.task.draw_inputs(rng, lengths)
+        rows = [self.task.draw_input(rng, length).tolist() for length in lengths.tolist()]
         return TokenStrings.of_lists(len(self.task.alphabet), rows)
 
 

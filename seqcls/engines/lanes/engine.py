@@ -93,6 +93,8 @@ class Lanes(CompiledEngine):
     compiling = "compiling for this machine ({part}), once: about 20 seconds"
 
     def _obstacle(self, problem: Problem) -> str | None:
+        if problem.at_places:
+            return "answers at every place are computed with PyTorch"
         if problem.lacks("outputs") and (reason := problem.lacks("labels")):
             return reason
         return _why_not_compiled(problem.network)

@@ -41,7 +41,7 @@ def _longest(config: NetworkConfig) -> int:
 
 
 def _no_coupling(config: NetworkConfig) -> str | None:
-    if config.head == "string":
+    if not config.writes:
         return (
             f"positions={config.positions!r}: tokens of input and output share places, and the "
             "strings of a language have no output"
