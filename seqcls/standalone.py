@@ -202,7 +202,7 @@ class _Cut(ast.NodeTransformer):
     """Leaves out annotations, and the branches that a network with these settings does not take."""
 
     def __init__(self, network: NetworkConfig, positions: type) -> None:
-        self._known = {**network.model_dump(), "has_norms": network.has_norms}
+        self._known = network_json(network)
         for name in _VARIED:
             del self._known[name]
         self._positions = positions.__name__
@@ -301,4 +301,5 @@ class _Known:
 def network_json(network: NetworkConfig) -> dict[str, Any]:
     """The settings that the file reads."""
     settings: dict[str, Any] = json.loads(network.model_dump_json())
-    return {**settings, "has_norms": network.has_norms, "vocabulary_size": network.vocabulary_size}
+    properties = ("has_norms", "vocabulary_size", "writes")
+    return {**settings, **{name: getattr(network, name) for name in properties}}

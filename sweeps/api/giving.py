@@ -66,7 +66,7 @@ def encode(string):
         named = any(len(token) > 1 for token in ABOUT["alphabet"])
         string = string.split() if named else list(string)
     letters = [IDS[token] for token in string]
-    if ABOUT["settings"]["head"] != "string":
+    if ABOUT["settings"]["writes"]:
         return [BEGIN, *letters, len(IDS) - 2]
     readout = ABOUT["settings"]["readout"]
     return [BEGIN] * (readout == "first") + letters + [BEGIN] * (readout == "last")
@@ -74,7 +74,10 @@ def encode(string):
 
 @torch.no_grad()
 def logits(model, strings):
-    """A logit for each string, positive where the model takes it for one of the language."""
+    """A logit for each string, positive where the model takes it for one of the language.
+
+    Of answers at every place the numbers of each: (string, place, number).
+    """
     rows = [encode(string) for string in strings]
     width = max(map(len, rows), default=0)
     return model(torch.tensor([row + [PADDING] * (width - len(row)) for row in rows]))
@@ -98,10 +101,10 @@ def write(model, string, longest=1000):
 if __name__ == "__main__":
     model = load()
     for string in sys.argv[1:]:
-        if ABOUT["settings"]["head"] == "string":
-            print(string, float(logits(model, [string])[0]))
-        else:
+        if ABOUT["settings"]["writes"]:
             print(string, *write(model, string))
+        else:
+            print(string, logits(model, [string])[0].tolist())
 '''
 
 _README = """# {name}
@@ -200,9 +203,10 @@ def _ids(problem: Problem) -> dict[str, int]:
     """The ids of the tokens, special ones by names that the alphabet does not have."""
     alphabet = list(problem.task.alphabet)
     special = {role: next(x for x in ROLES[role] if x not in alphabet) for role in ROLES}
-    reads_end = not problem.writes and problem.network.readout == "last"
+    network = problem.network
+    reads_end = network.head == "string" and network.readout == "last"
     tokens = [special["end" if reads_end else "begin"], special["padding"], *alphabet]
-    if problem.writes:
+    if network.num_letters > len(alphabet):
         tokens += [special["separator"], special["end"]]
     return {token: number for number, token in enumerate(tokens)}
 
