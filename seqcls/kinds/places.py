@@ -202,7 +202,10 @@ class PlacesKind(Kind):
         tokenizer = Tokenizer(tuple(names.values()))
         ids = np.searchsorted(list(names), answers) + FIRST_LETTER
         ends = (answers != NO_ANSWER).sum(axis=1).tolist()
-        return [tokenizer.decode(row[:end].tolist()) for row, end in zip(ids, ends, strict=True)]
+        # Names have a space between, and the first is written alone, so that there is one.
+        between, cut = tokenizer.separator, bool(tokenizer.separator)
+        parts = [(row[:cut], row[cut:end]) for row, end in zip(ids.tolist(), ends, strict=True)]
+        return [between.join(filter(None, map(tokenizer.decode, each))) for each in parts]
 
     def read_texts(self, task: AtEveryPlace, text: str) -> Sequence[str]:
         """The answers of a text, one after another.
