@@ -1,6 +1,7 @@
 """All that determines a trained model but its seed, as one frozen value."""
 
 import hashlib
+import json
 from collections.abc import Mapping
 from functools import cached_property
 from typing import Annotated, Any, Literal, Self
@@ -160,11 +161,11 @@ class _NetworkFields(_Settings):
         "full"
     )
     """`causal`: a token attends only to itself and those before it."""
-    readout: Annotated[Literal["first", "last", "mean"], About("Network", 8, "architecture")] = (
-        "first"
-    )
+    readout: Annotated[
+        Literal["first", "last", "mean", "last_letter"], About("Network", 8, "architecture")
+    ] = "first"
     """`first`: at `CLS` before the string; `last`: at an end token after it; `mean`: over the
-    string's own tokens, with neither."""
+    string's own tokens, with neither; `last_letter`: at the last of these."""
     attention_scale: Annotated[
         Literal["sqrt", "log_length"], About("Network", 17, "architecture")
     ] = "sqrt"
@@ -208,7 +209,7 @@ class _NetworkFields(_Settings):
 
     @property
     def is_imported(self) -> bool:
-        """Whether its models were trained elsewhere: nothing is known of their network."""
+        """Whether only predictions are known of its models: they were trained elsewhere."""
         return are_imported({"architecture": self.architecture})
 
 
@@ -388,7 +389,8 @@ class RunConfig(_NetworkFields):
     """The share for testing, like `validation_share`."""
 
     imported: Annotated[str, Field(max_length=100_000), About(None, 0, "architecture")] = ""
-    """The name and settings of a model trained elsewhere, as JSON; see `seqcls.imported`."""
+    """The name and settings of a model trained elsewhere, as JSON; see `seqcls.imported`. With an
+    architecture of ours its weights are here."""
 
     train_loss: Annotated[Literal["default", "sigmoid_scaled"], About("Training", 7)] = "default"
     """`sigmoid_scaled`: the loss of the report's program."""
@@ -453,6 +455,21 @@ class RunConfig(_NetworkFields):
         if obstacle is not None:
             raise ValueError(obstacle)
         return alphabet
+
+    @property
+    def is_loaded(self) -> bool:
+        """Whether its models' weights were trained elsewhere and loaded here."""
+        return bool(self.imported) and not self.is_imported
+
+    @cached_property
+    def knows_trained_lengths(self) -> bool:
+        """Whether it says of what lengths the strings were that its models were trained on."""
+        if self.is_imported or not self.imported:
+            return not self.is_imported
+        try:
+            return bool(json.loads(self.imported).get("trained"))
+        except (ValueError, AttributeError, RecursionError):
+            return False
 
     @classmethod
     def from_mapping(cls, fields: Mapping[str, Any]) -> Self:

@@ -243,7 +243,7 @@ def evaluate(
     questions = Questions.about(test.examples)
     answers = ask(problem, weights, questions, engine=engine, device=device, fast_writing=True)
     evaluations = [evaluation_of(problem, test, each) for each in answers]
-    if problem.is_imported or all(each.ranges for each in evaluations):
+    if not problem.knows_trained_lengths or all(each.ranges for each in evaluations):
         return evaluations
     judged = judge_validation(problem, weights, engine=engine, device=device)
     return [
@@ -282,9 +282,10 @@ def range_counts(
         validated: validation strings of trained lengths, and how many of them it gets wrong.
 
     Returns:
-        None of models trained elsewhere, and where `validated` has to be asked for first.
+        None where nobody knows on what lengths it was trained, and where `validated` has to be
+        asked for first.
     """
-    if problem.is_imported:
+    if not problem.knows_trained_lengths:
         return None
     trained = problem.trained_lengths
     inside = (lengths >= trained[0]) & (lengths <= trained[-1])

@@ -96,7 +96,9 @@ def check_read(config: RunConfig) -> None:
     """Refuses later fields that change nothing, so that what is the same has one key."""
     read = fields_read(config)
     for name, readers in READERS.items():
-        if name in config.changed and not any(name in read[reader] for reader in readers):
+        if name == "imported" or name not in config.changed:
+            continue
+        if not any(name in read[reader] for reader in readers):
             named = {**dict(config), "kind": kind_name(TASKS[config.task], config.answers)}
             by = ", ".join(f"{reader} {named[reader]!r}" for reader in readers)
             if name == "test_negatives" and config.test_strings != "random":
@@ -135,7 +137,18 @@ def fields_unread(config: RunConfig) -> frozenset[str]:
     if config.is_imported:
         # Of network and training nothing is known; its settings have names of their own.
         return frozenset(RunConfig.model_fields) - {*strings_read(config, "test"), "architecture"}
-    return _read_by_some().difference(*fields_read(config).values())
+    unread = _read_by_some().difference(*fields_read(config).values())
+    return unread | fields_of_training(config) if config.is_loaded else unread
+
+
+def fields_of_training(config: RunConfig) -> frozenset[str]:
+    """The fields of training, and of its strings unless these are known: of loaded weights they
+    say nothing.
+    """
+    names = {name for name, about in ABOUT.items() if about.group == "Training"}
+    if not config.knows_trained_lengths:
+        names |= {x for part in PARTS[:2] for x in strings_read(config, part)}
+    return frozenset(names.difference(strings_read(config, "test")))
 
 
 def read_by_kind(task: str, answers: Any = "string") -> frozenset[str]:

@@ -52,6 +52,11 @@ def configuration(fields: Mapping[str, Any]) -> RunConfig:
     """
     fields = with_samplers(fields)
     config = RunConfig.from_mapping(fields)
+    if config.is_loaded:
+        raise ConfigError(
+            f"imported={config.imported!r:.60}: such weights were trained elsewhere, and no model "
+            "is trained here in their place"
+        )
     if not config.plugins:
         config = RunConfig.from_mapping({**fields, "plugins": plugins_of(config)})
     check(config)
@@ -199,7 +204,7 @@ class Problem:
     def trained_lengths(self) -> range:
         """From the tokens of the shortest string that training may draw to those of the longest.
 
-        Of models that were trained elsewhere it means nothing: nobody knows their strings.
+        Where `knows_trained_lengths` is false it means nothing: nobody knows their strings.
         """
         return self.train.lengths
 
@@ -403,6 +408,11 @@ class Problem:
         return self.config.is_imported
 
     @property
+    def knows_trained_lengths(self) -> bool:
+        """Whether it is known of what lengths its training strings were, wherever that was."""
+        return self.config.knows_trained_lengths
+
+    @property
     def required_letters(self) -> tuple[int, ...]:
         """The numbers of the letters that every positive string holds; none where the task names
         none. Only `contains_all` names any.
@@ -426,8 +436,8 @@ def _resolve(config: RunConfig) -> Problem:
     read = language(config.task, dict(config))
     task = at_every_place(read, config.answers, config.task)
     kind = _kind(task)
-    if config.is_imported and isinstance(task, OfRows):
-        # A file of test strings need not hold what a model was trained on.
+    if not config.knows_trained_lengths and (config.is_loaded or isinstance(task, OfRows)):
+        # What a model was trained on need not be in the file, nor known at all.
         train = validation = test = _sampler(config, task, "test", None)
     else:
         train = _sampler(config, task, "train", None)

@@ -68,7 +68,7 @@ def title_params(
     return alt.TitleParams(text, subtitle=lines, subtitleFontSize=12, anchor="start")
 
 
-LABEL_WIDTH = 230
+LABEL_WIDTH = 245
 """Pixels of a name beside a chart; its tooltips have what is longer as a whole."""
 LABEL_LINE_HEIGHT = 14
 BLANK = "\N{NO-BREAK SPACE}"

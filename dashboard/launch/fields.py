@@ -119,7 +119,16 @@ def writes(task: Any) -> bool:
 def usual(group: str, task: Any) -> tuple[str, ...]:
     """The settings of a group that are offered at once."""
     more = USUAL_TO_WRITE if group == "Network" and writes(task) else ()
-    return USUAL[group] + more
+    optional = optional_fields(task)
+    return (*(x for x in USUAL[group] if x not in optional), *more)
+
+
+def optional_fields(task: Any) -> frozenset[str]:
+    """The fields of a task that may be empty, and then mean what it has by itself."""
+    found: frozenset[str] = (
+        getattr(TASKS[task], "optional", frozenset()) if task in TASKS else frozenset()
+    )
+    return found
 
 
 def offered_fields(values: Values) -> dict[str, list[str]]:

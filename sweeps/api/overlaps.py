@@ -4,9 +4,12 @@ from collections.abc import Iterable
 from contextlib import suppress
 from itertools import takewhile
 
+import numpy as np
+
 from seqcls.cancellation import check_each
 from seqcls.config import NetworkConfig, RunConfig
 from seqcls.errors import SeqclsError
+from seqcls.evaluation import distinct_test_strings
 from seqcls.overlap import UNLIMITED, Effort, Overlap, overlap
 from seqcls.problem import Problem, resolve
 from seqcls.sampling.balanced import BalancedStrings
@@ -34,7 +37,8 @@ def trained_on(
 ) -> str | None:
     """How many of the test strings of trained lengths are trained on, in one sentence.
 
-    A second one says at which lengths a test lacks the border pairs that it asks for.
+    A second one says at which lengths a test lacks the border pairs that it asks for, a third what
+    the majority answer by length is right on.
 
     Args:
         configs: configurations; those with one test and one training count once, those of models
@@ -58,7 +62,7 @@ def trained_on(
     with suppress(SeqclsError):
         for config in distinct.values():
             problem = resolve(config)
-            if not problem.is_imported:
+            if not problem.config.imported:
                 problems.setdefault((problem.train, problem.test, config.max_num_epochs), problem)
         found = [
             (problem, overlap(problem, effort, epochs)) for problem in check_each(problems.values())
@@ -67,7 +71,8 @@ def trained_on(
         return None
     one = len(found) == 1
     said = _of_one(*found[0], epochs) if one else _of_several([each for _, each in found])
-    return f"{said} {without_pairs(distinct.values())}".strip()
+    sentences = (said, without_pairs(distinct.values()), majority(distinct.values()))
+    return " ".join(filter(None, sentences)) or None
 
 
 def _strings_of(config: RunConfig) -> tuple[object, ...]:
@@ -98,6 +103,75 @@ def _of_one(problem: Problem, found: Overlap | None, epochs: int | None) -> str:
         f"{least}{_percent(found)} of the {len(found.lengths):,} {strings} of trained lengths "
         f"also occur in {up_to}{where}{looked}{_by_length(found)}."
     )
+
+
+LEAST_SAID = 0.6
+"""The share of longer test strings from which on the majority answer by length is said."""
+
+MOST_TOKENS = 2**22
+"""Tokens of a test that is drawn for it."""
+
+
+def majority(configs: Iterable[RunConfig]) -> str:
+    """What the majority answer by length is right on beyond the trained lengths, and where that
+    comes from, in a sentence; or nothing.
+    """
+    problems = {}
+    for config in {_strings_of(config): config for config in configs}.values():
+        with suppress(SeqclsError):
+            problem = resolve(config)
+            if not problem.is_imported and not problem.lacks("labels"):
+                problems.setdefault((problem.train, problem.test), problem)
+    found = {}
+    for key, problem in problems.items():
+        with suppress(SeqclsError):
+            if (shares := _majority_of(problem)) is not None:
+                found[key] = shares
+    if not found or max(share for share, _, _ in found.values()) < LEAST_SAID:
+        return ""
+    if len(problems) > 1:
+        least, most = (bound(x for x, _, _ in found.values()) for bound in (min, max))
+        return (
+            "The more frequent answer of each length is right on "
+            f"{least:.0%} to {most:.0%} of longer test strings."
+        )
+    ((key, (share, constant, short)),) = found.items()
+    answer = "The more frequent answer of each length"
+    if abs(constant) > share - 0.01:
+        answer = f"Always answering {'yes' if constant > 0 else 'no'}"
+    said = f"{answer} is right on {share:.0%} of longer test strings"
+    if constant < LEAST_SAID or getattr(key[1], "negative_lengths", None) != "redrawn":
+        return f"{said}."
+    return (
+        f"{said}: {short:.0%} of negatives have {problems[key].trained_lengths[-1]} tokens or "
+        'fewer. negative_lengths = "uniform" spreads them over all lengths.'
+    )
+
+
+def _majority_of(problem: Problem) -> tuple[float, float, float] | None:
+    """Shares of longer test strings: those right by the majority answer of their length; by one
+    answer to all, below 0 where it is no; and the share of all negatives that are not longer.
+    """
+    lengths = problem.trained_lengths
+    tokens = problem.test.epoch_size * max(1, problem.test.lengths[-1])
+    if tokens > MOST_TOKENS:
+        return None
+    test = distinct_test_strings(problem.test).test_set
+    longer = test.lengths > lengths[-1]
+    times, yes = test.occurrences, test.labels
+    total = int(times[longer].sum())
+    if not total:
+        return None
+    of_yes, of_no = (
+        np.bincount(
+            test.lengths[longer & chosen], times[longer & chosen], int(test.lengths.max()) + 1
+        )
+        for chosen in (yes, ~yes)
+    )
+    share = float(np.maximum(of_yes, of_no).sum()) / total
+    constant = max(of_yes.sum(), -of_no.sum(), key=abs) / total
+    short = float(times[~longer & ~yes].sum()) / max(1, int(times[~yes].sum()))
+    return share, float(constant), short
 
 
 def without_pairs(configs: Iterable[RunConfig]) -> str:

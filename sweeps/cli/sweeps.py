@@ -119,11 +119,14 @@ def submit(spec: Spec, db: Db = None, precision: Precision = None) -> None:
 
 
 def _queue(specs: "list[SweepSpec]", db: str | None) -> None:
+    from sweeps.api.overlaps import majority
     from sweeps.api.sweeping import runs_by_state
 
     _warn_of_memory(specs)
     store = api.open_writer(db)
     names = api.submit(store, specs)
+    if told := majority(config for spec in specs for config in spec.configs()):
+        say(told, err=True)
     # Asked again by itself: what is queued is queued.
     queued = retry_lost(partial(runs_by_state, store, names)).get(api.RunState.QUEUED, 0)
     say(
@@ -172,8 +175,7 @@ def status(
     from rich.console import Console
     from rich.live import Live
 
-    at = {} if learned_at is None else {"learned_at": learned_at}
-    sweeps = sweeps or []
+    sweeps, at = sweeps or [], {"learned_at": learned_at, "below": below}
     look = TableOptions(wide, columns)
     if watch and as_json:
         raise ConfigError("--watch cannot be combined with --json: leave one of them out")
@@ -184,7 +186,9 @@ def status(
             print_json(_frame(progress))
         else:
             print_table(_frame(progress)[WEIGHT], _title(store, progress), look)
-            _say_outcomes(store, [sweep.name for sweep in progress], below=below, **at)
+            _say_outcomes(
+                store, [sweep.name for sweep in progress], learned_at=learned_at, below=below
+            )
             _say_orphaned(progress)
         raise typer.Exit(_exit_status(progress))
     with Live(console=Console(), refresh_per_second=4) as live:
@@ -196,7 +200,7 @@ def status(
             # One that is deleted meanwhile is no longer told of.
             every = retry_lost(partial(api.status, store))
             progress = [x for x in every if not sweeps or x.name in sweeps]
-    _say_outcomes(store, [sweep.name for sweep in progress], below=below, **at)
+    _say_outcomes(store, [sweep.name for sweep in progress], **at)
     raise typer.Exit(_exit_status(progress))
 
 

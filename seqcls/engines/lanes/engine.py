@@ -182,6 +182,8 @@ def _why_not_compiled(config: NetworkConfig) -> str | None:
         return f"hidden_size={config.hidden_size}: up to {widest} it is faster than PyTorch"
     if writes:
         return None
+    if config.readout == "last_letter":
+        return "readout='last_letter' is not compiled"
     if config.final_norm:
         return "final_norm=True is compiled only where an output is written"
     if config.position_draw != "sorted":
