@@ -14,7 +14,7 @@ from streamlit.dataframe_util import convert_anything_to_arrow_bytes
 from streamlit.delta_generator import DeltaGenerator
 
 from dashboard import layout
-from dashboard.charts.legend import Key, legend, split_panels
+from dashboard.charts.legend import Key, deduplicate_legends, legend, split_panels
 from dashboard.charts.parts import TokenDrawing, alone, at_own_size
 from dashboard.charts.scales import Drawing
 from dashboard.charts.themes import DARK, LIGHT, Ground, apply_theme, describe_chart, title_of
@@ -249,6 +249,13 @@ def show_keys(keys: Sequence[Key]) -> None:
     """What colors and shapes mean, once each, above the charts that it holds for."""
     if keys:
         st.html(f'<div class="keys">{"".join(map(_key, dict.fromkeys(keys)))}</div>')
+
+
+def show_under_keys(spec: dict[str, Any], key: str, click: str | None = None) -> Any:
+    """A chart as `build` gives it and `show` shows it, below what its colors and shapes mean."""
+    bare, keys = deduplicate_legends(spec)
+    show_keys(keys)
+    return show(bare, key, click=click)
 
 
 def _key(key: Key) -> str:

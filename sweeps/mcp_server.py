@@ -164,17 +164,18 @@ class Questions:
         run_id = api.find_run(self.store.reader(), run)
         return self._rows(rows_of(api.lengths(self.store, run_id)), 0, MOST_ROWS)
 
-    def causes(self, run: Run) -> Any:
+    def causes(self, run: Run, learned_at: Threshold = LEARNED_AT) -> Any:
         """Say why a run fails: mechanisms, each with its share of the errors looked at."""
         from sweeps.api.failures import causes_of_run
 
         reader = self.store.reader()
-        found = causes_of_run(reader, api.find_run(reader, run))
+        found = causes_of_run(reader, api.find_run(reader, run), learned_at)
         return self._rows(rows_of(found), 0, MOST_ROWS)
 
-    def remedies(self, run: Run) -> Any:
+    def remedies(self, run: Run, learned_at: Threshold = LEARNED_AT, below: Threshold = 1.0) -> Any:
         """Suggest what to change so that a failing run works, and what came of it where tried."""
-        mechanisms, trials = api.remedies(self.store, run)
+        judged = {"learned_at": learned_at, "below": below}
+        mechanisms, trials = api.remedies(self.store, run, **judged)
         return {"mechanisms": mechanisms, "suggestions": [trial.record() for trial in trials]}
 
     def verdict(self, run: Run) -> Any:

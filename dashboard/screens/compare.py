@@ -7,7 +7,6 @@ import streamlit as st
 
 from dashboard import data, filters, links, placement, share
 from dashboard.charts.colors import OKABE_ITO
-from dashboard.charts.legend import deduplicate_legends
 from dashboard.charts.scales import BLANK
 from dashboard.text import verbatim
 from dashboard.views import (
@@ -268,9 +267,7 @@ def _outcomes(chosen: pd.DataFrame, view: View) -> None:
     if few["judged"].any():
         told = names.names_with_settings(_ids(few), view)
         chart = placement.build(configurations.outcome_bars, few, told)
-        bars, keys = deduplicate_legends(chart)
-        placement.show_keys(keys)
-        placement.show(bars, "outcomes")
+        placement.show_under_keys(chart, "outcomes")
     if said := configurations.describe_unknown(chosen, data.models(view)):
         st.caption(said)
 
@@ -329,11 +326,9 @@ def _by_seed(chosen: pd.DataFrame, view: View, is_long: bool) -> None:
             f"The charts show {MAX_MODELS:,} of its {number:,} models, evenly from the worst to "
             "the best."
         )
-    told = _apart(chosen, names.names_with_settings(ids, view))
-    models = scores.by_seed(view, ids)
-    strip, keys = deduplicate_legends(placement.build(seeds.every_seed, models, told))
-    placement.show_keys(keys)
-    clicked = placement.show(strip, "every_seed", click=seeds.CLICKED_POINT)
+    models, told = scores.by_seed(view, ids), _apart(chosen, names.names_with_settings(ids, view))
+    strip = placement.build(seeds.every_seed, models, told)
+    clicked = placement.show_under_keys(strip, "every_seed", click=seeds.CLICKED_POINT)
     links.open_clicked(clicked, seeds.CLICKED_POINT)
     label = "Accuracy of each seed as a grid"
     place = placement.unfold(len(models), label, "seed_grid", is_long=is_long)
@@ -344,11 +339,11 @@ def _by_seed(chosen: pd.DataFrame, view: View, is_long: bool) -> None:
 
 
 def _apart(chosen: pd.DataFrame, told: Mapping[str, str]) -> dict[str, str]:
-    """Names with an empty one between those of two languages, so that rows stand in groups."""
-    places, apart = chosen["place"].tolist(), dict[str, str]()
-    for row, (name, settings) in enumerate(told.items()):
-        if row > 0 and places[row] != places[row - 1]:
-            apart[BLANK * places[row]] = ""
+    """Names with an empty one before those of each further language: rows stand in groups."""
+    apart: dict[str, str] = {}
+    for place, (name, settings) in zip(chosen["place"].tolist(), told.items(), strict=True):
+        if place:
+            apart.setdefault(BLANK * place, "")
         apart[name] = settings
     return apart
 

@@ -23,17 +23,9 @@ from sweeps.results import Outcome
 KINDS_OF_ERRORS = ["false_positives", "false_negatives"]
 CONFIGURATION = "configuration"
 RESULTS = [
-    "outcome",
-    "fails_from",
-    "errors",
-    "model_seed",
-    "accuracy_within",
-    "accuracy",
-    "random",
-    "border",
-    *KINDS_OF_ERRORS,
-    "run_id",
-]
+    "outcome", "fails_from", "errors", "model_seed", "accuracy_within", "accuracy", "random",
+    "border", *KINDS_OF_ERRORS, "run_id",
+]  # fmt: skip
 STRING_WIDTH = 240
 MODELS_A_PAGE = 100
 STRINGS_A_PAGE = 200

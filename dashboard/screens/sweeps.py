@@ -223,7 +223,7 @@ def _is_imported(name: str) -> bool:
     """Whether a sweep's models were trained elsewhere, so that none of them can be trained here."""
     members = data.memberships()
     ids = tuple(members[members["sweep"] == name]["config_id"].unique().tolist()[:1])
-    return any(config.is_imported for config in data.some_configs(ids).values())
+    return any(config.imported for config in data.some_configs(ids).values())
 
 
 # It refreshes itself, and so may find what the page around it did not.

@@ -2,7 +2,7 @@
 
 import uuid
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import astuple, replace
 from typing import Any
 
 import altair as alt
@@ -11,7 +11,6 @@ import streamlit as st
 
 from dashboard import actions, data, placement
 from dashboard.charts.colors import OKABE_ITO
-from dashboard.charts.legend import deduplicate_legends
 from dashboard.charts.pointing import chart_with_names
 from dashboard.charts.scales import configuration_color, share_axis, title_params
 from dashboard.text import verbatim
@@ -47,16 +46,9 @@ def of_models(view: View, config_ids: Collection[int]) -> pd.DataFrame:
     chosen = found[found["config_id"].isin(config_ids)]["model"]
     found = found[found["model"].isin(chosen)].reset_index(drop=True)
     named = names.configuration_names(found["model"].drop_duplicates().tolist(), view)
-    intervals = [wilson(*pair) for pair in zip(found["learned"], found["seeds"], strict=True)]
-    shares = pd.DataFrame(
-        {
-            "share": [x.value for x in intervals],
-            "low": [x.low for x in intervals],
-            "high": [x.high for x in intervals],
-        },
-        index=found.index,
-        dtype=float,
-    )
+    intervals = [astuple(wilson(*x)) for x in zip(found["learned"], found["seeds"], strict=True)]
+    columns = ["share", "low", "high"]
+    shares = pd.DataFrame(intervals, index=found.index, columns=columns, dtype=float)
     known = shares.where(found["unknown"] == 0)
     return found.assign(configuration=found["model"].map(named)).join(known)
 
@@ -192,13 +184,10 @@ def show(config_ids: Sequence[int], view: View) -> None:
     if models.empty:
         return
     st.subheader(TITLE)
-    shown = table(models)
-    st.dataframe(shown.head(MOST_LISTED), hide_index=True)
+    st.dataframe(table(models).head(MOST_LISTED), hide_index=True)
     ids = models["model"].drop_duplicates().head(len(OKABE_ITO)).tolist()
     spec = placement.build(learned_share, *select_models(models, names.colors(ids)))
-    chart, keys = deduplicate_legends(spec)
-    placement.show_keys(keys)
-    placement.show(chart, "learned_share")
+    placement.show_under_keys(spec, "learned_share")
     st.caption(verbatim(meaning(models, view)))
 
 

@@ -210,7 +210,8 @@ def describe_unknown(table: pd.DataFrame, models: pd.DataFrame) -> str:
     tested = [data.model(int(run_id))["tested_within"].iloc[0] for run_id in first["run_id"]]
     reasons = dict.fromkeys(
         why_not_known(
-            None if pd.isna(strings) else int(strings), is_imported=configs[config_id].is_imported
+            None if pd.isna(strings) else int(strings),
+            knows_trained_lengths=configs[config_id].knows_trained_lengths,
         )
         for strings, config_id in zip(tested, first["config_id"], strict=True)
     )
@@ -270,12 +271,12 @@ def describe_contradiction(named: Sequence[str]) -> str:
     )
 
 
-# Findings: from failing seeds to their cause, to a remedy, to what came of it.
+# Findings so far: from failing seeds to their cause, to a remedy, to what came of it.
 
 MOST_TOLD = 6
 """Cards."""
 
-STORY_TITLE = "Causes and remedies"
+STORY_TITLE = "Findings so far"
 
 
 def show_story(view: View, failing: int, no_better: Mapping[int, str]) -> None:
@@ -299,7 +300,7 @@ def show_story(view: View, failing: int, no_better: Mapping[int, str]) -> None:
     with st.container(gap="xxsmall", key="story"):
         for loop in loops[:MOST_TOLD]:
             name = verbatim(named[loop.config_id])
-            with st.expander(f"{story_sentence(loop)} · :gray[{name}]"):
+            with st.expander(f":gray[{name}] · {story_sentence(loop)}"):
                 _card(loop, name, no_better.get(loop.config_id))
 
 

@@ -1,6 +1,6 @@
 """Populations of languages: which classes are learned, by which networks."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import altair as alt
 import pandas as pd
@@ -8,7 +8,6 @@ import streamlit as st
 
 from dashboard import data, layout, placement
 from dashboard.charts.colors import GENERALIZES, INK, OKABE_ITO
-from dashboard.charts.legend import deduplicate_legends
 from dashboard.charts.parts import Layers
 from dashboard.charts.pointing import chart_with_names
 from dashboard.charts.scales import class_color, rows, title_params
@@ -56,9 +55,12 @@ def show(view: View) -> None:
     height = layout.table_height(len(table), 390)
     st.dataframe(table, hide_index=True, height=height, column_config=COLUMNS)
     shown = Populations(found.by, found.shares.head(MOST), found.accuracies)
-    _chart(share_points, shown, "language_shares")
+    named = names(shown)
+    spec = placement.build(share_points, shown, named)
+    placement.show_under_keys(spec, "language_shares")
     if len(found.accuracies):
-        _chart(accuracy_bars, shown, "language_accuracies")
+        spec = placement.build(accuracy_bars, shown, named)
+        placement.show_under_keys(spec, "language_accuracies")
     elif found.shares["seeds"].sum() > MOST_BY_DRAWN:
         st.caption(
             f"Accuracies by how strings were drawn are left out of more than {MOST_BY_DRAWN:,} "
@@ -71,12 +73,6 @@ def show(view: View) -> None:
         "over languages: seeds of one language are no further languages."
         + (f" The charts show the first {MOST}." if len(found.shares) > MOST else "")
     )
-
-
-def _chart(build: Callable[..., Layers], shown: Populations, key: str) -> None:
-    chart, keys = deduplicate_legends(placement.build(build, shown, names(shown)))
-    placement.show_keys(keys)
-    placement.show(chart, key)
 
 
 def names(found: Populations) -> list[str]:

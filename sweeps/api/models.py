@@ -255,7 +255,8 @@ def family(
     if reason := opened.problem.unknown_labels:
         raise ConfigError(f"no family is judged: {reason}")
     # Languages report where the answer changes, transductions where rightness does.
-    return (output_family if opened.problem.writes else answers)(opened, strings)
+    by_rightness = opened.problem.writes or opened.problem.at_places
+    return (output_family if by_rightness else answers)(opened, strings)
 
 
 def verdict(store: Store, run: int | str) -> "Verdict | OutputVerdict":
@@ -277,7 +278,7 @@ def verdict(store: Store, run: int | str) -> "Verdict | OutputVerdict":
     if reason := opened.problem.unknown_labels:
         raise ConfigError(f"run {run_id}: there is no exhaustive check: {reason}")
     # Verdicts are stored of languages alone.
-    if opened.problem.writes:
+    if opened.problem.writes or opened.problem.at_places:
         return output_verdict(opened)
     tried = verdict_of(opened)
     if not is_read_only():

@@ -62,7 +62,7 @@ def trained_on(
     with suppress(SeqclsError):
         for config in distinct.values():
             problem = resolve(config)
-            if not problem.is_imported:
+            if not problem.config.imported:
                 problems.setdefault((problem.train, problem.test, config.max_num_epochs), problem)
         found = [
             (problem, overlap(problem, effort, epochs)) for problem in check_each(problems.values())

@@ -125,7 +125,8 @@ def loops(store: Store, view: View | None = None) -> tuple[Loop, ...]:
         view: whose failing seeds. What came of a remedy is told wherever it was trained.
     """
     view = view or View()
-    found, every = _loops(store, view), _loops(store, _judging(view))
+    found = _loops(store, view)
+    every = found if view == _judging(view) else _loops(store, _judging(view))
     ranked = [replace(x, trials=_rank(x.trials, every)) for x in found]
     return tuple(sorted(ranked, key=_mended_and_seeds, reverse=True))
 

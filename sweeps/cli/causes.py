@@ -8,7 +8,7 @@ import typer
 
 from seqcls.interpretability.mechanisms import NOT_LEARNED, SAMPLE
 from sweeps import api
-from sweeps.cli.parameters import LEARNED_AT, AsJson, Db, Force, Run, filtered
+from sweeps.cli.parameters import AsJson, Db, Force, Run, SweepName, filtered
 from sweeps.cli.printing import (
     count,
     open_database,
@@ -35,10 +35,7 @@ app = typer.Typer()
 @filtered
 def causes(
     chosen: dict[str, Any],
-    sweeps: Annotated[
-        str,
-        typer.Argument(metavar="SWEEP", help="The name of a sweep.", show_default=False),
-    ],
+    sweep: SweepName,
     db: Db = None,
     sample: Annotated[
         int, typer.Option(min=1, max=100_000, help="Errors to examine per run.")
@@ -52,22 +49,20 @@ def causes(
     from sweeps.results import rows_of
 
     store = open_database(db)
-    runs = stored_runs(store, (sweeps,), **{**chosen, "failing": True})
-    stored = api.causes(store, sweeps, sample, **chosen)
+    runs = stored_runs(store, (sweep,), **{**chosen, "failing": True})
+    stored = api.causes(store, sweep, sample, **chosen)
     table = by_configuration(runs, stored)
     if as_json:
-        record = {"sweep": sweeps, "failing": len(runs), "causes": rows_of(stored)}
+        record = {"sweep": sweep, "failing": len(runs), "causes": rows_of(stored)}
         print_record({**record, "by_configuration": rows_of(table)})
         return
     if runs.empty:
-        ids = stored_runs(store, (sweeps,))["config_id"].unique().tolist()
+        ids = stored_runs(store, (sweep,))["config_id"].unique().tolist()
         words = words_of(*api.configs(store, ids).values())
         said = words.misses.format(f"a test {words.string}")
-        usual = {"failing": False, "learned_at": LEARNED_AT, "below": 1.0}
-        chose = " that is chosen" if chosen != usual else ""
-        say(f"no finished run of sweep {sweeps!r}{chose} {said}")
+        say(f"no finished run of sweep {sweep!r} {said if chosen['below'] >= 1 else 'fails'}")
         return
-    print_table(_shown_table(store, table), f"{count(len(runs), 'failing run')} of {sweeps}")
+    print_table(_shown_table(store, table), f"{count(len(runs), 'failing run')} of {sweep}")
     print_table(_shown_causes(runs, stored), "by run, of the errors that were looked at")
 
 
@@ -102,8 +97,8 @@ def remedies(
     if save is not None:
         _save(save, trials, force)
     words = words_of(api.run_config(store, run_id))
-    at = {name: x for name, x in chosen.items() if name == "learned_at"}
-    unlearned = why_not_learned(store, run_id, **at) if NOT_LEARNED in mechanisms else None
+    at = chosen["learned_at"]
+    unlearned = why_not_learned(store, run_id, at) if NOT_LEARNED in mechanisms else None
     said = [*_why(run_id, words, mechanisms, unlearned), *_sentences(trials)]
     if mechanisms and not trials:
         said.append("nothing on the list of remedies applies to its configuration")

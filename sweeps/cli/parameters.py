@@ -33,7 +33,9 @@ INSIDE = "Inside a model"
 
 MAX_SEED = 2**63 - 1
 
-MAKE_DATABASES = ("sweep", "submit", "import", "work", "merge", "dashboard", "engines", "mcp")
+MAKE_DATABASES = (
+    *("sweep", "submit", "import", "load", "work", "merge", "dashboard", "engines", "mcp"),
+)
 """Commands that make a database in this folder where there is none, or say themselves what they
 show."""
 
@@ -129,12 +131,13 @@ def filtered(command: Callable[..., None]) -> Callable[..., None]:
     """
     own = {name: x for name, x in signature(command).parameters.items() if name != "chosen"}
     every = signature(_choose).parameters
-    options = {name: x for name, x in every.items() if name not in own}
+    named = {*own, *(("sweeps",) if "sweep" in own else ())}
+    options = {name: x for name, x in every.items() if name not in named}
 
     @wraps(command)
     def with_options(**given: Any) -> None:
-        named = {name: given.pop(name) for name in options}
-        command(**given, chosen={name: x for name, x in named.items() if x is not None})
+        chosen = {name: given.pop(name) for name in options}
+        command(**given, chosen={name: x for name, x in chosen.items() if x is not None})
 
     parameters = [x.replace(kind=Argument.KEYWORD_ONLY) for x in (*own.values(), *options.values())]
     with_options.__signature__ = Signature(parameters)  # type: ignore[attr-defined]

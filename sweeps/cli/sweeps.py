@@ -178,8 +178,7 @@ def status(
     from rich.console import Console
     from rich.live import Live
 
-    at = {} if learned_at is None else {"learned_at": learned_at}
-    sweeps = sweeps or []
+    sweeps, at = sweeps or [], {"learned_at": learned_at, "below": below}
     look = TableOptions(wide, columns)
     if watch and as_json:
         raise ConfigError("--watch cannot be combined with --json: leave one of them out")
@@ -190,7 +189,9 @@ def status(
             print_json(_frame(progress))
         else:
             print_table(_frame(progress)[WEIGHT], _title(store, progress), look)
-            _say_outcomes(store, [sweep.name for sweep in progress], below=below, **at)
+            _say_outcomes(
+                store, [sweep.name for sweep in progress], learned_at=learned_at, below=below
+            )
             _say_orphaned(progress)
         raise typer.Exit(_exit_status(progress))
     with Live(console=Console(), refresh_per_second=4) as live:
@@ -202,7 +203,7 @@ def status(
             # One that is deleted meanwhile is no longer told of.
             every = retry_lost(partial(api.status, store))
             progress = [x for x in every if not sweeps or x.name in sweeps]
-    _say_outcomes(store, [sweep.name for sweep in progress], below=below, **at)
+    _say_outcomes(store, [sweep.name for sweep in progress], **at)
     raise typer.Exit(_exit_status(progress))
 
 

@@ -156,7 +156,7 @@ def told(store: Store, view: View | None = None) -> list[str]:
 
 def test_a_card_does_not_count_seeds_that_nobody_looked_at(looked_at: Store) -> None:
     known = "*simple rule* in 2 of 2 failing seeds whose causes are known, of 6 that fail"
-    lstm = "try architecture=lstm (now transformer): not tried yet"
+    lstm = "try architecture=lstm (now transformer), and with it positions=none: not tried yet"
     assert told(looked_at) == [f"{known} → {lstm}"]
     explain(looked_at, [3, 4, 5, 6])
     assert told(looked_at) == [f"*simple rule* in 6 of 6 seeds → {lstm}"]
@@ -167,13 +167,13 @@ def test_a_card_knows_every_trial_that_the_page_knows(looked_at: Store) -> None:
     lstm = {"task": "parity", "architecture": "lstm", "readout": "last", "num_attention_heads": 5}
     submit(looked_at, configuration(lstm), "0..4", "LSTMs")
     (sentence,) = told(looked_at)
-    assert sentence.endswith("(now transformer): in training: none of 5 seeds is done yet")
+    assert sentence.endswith("positions=none: in training: none of 5 seeds is done yet")
     set_state(looked_at, "done", "id > 6")
     with looked_at.begin() as connection:
         connection.exec_driver_sql("UPDATE run SET fp = 0, tn = 6, wrong = 0 WHERE id > 6")
         connection.exec_driver_sql("UPDATE run SET wrong_beyond = 0 WHERE id > 6")
     (sentence,) = told(looked_at)
-    assert sentence.endswith("→ architecture=lstm → **0 of 5 seeds fail with it**")
+    assert sentence.endswith("→ architecture=lstm, positions=none → **0 of 5 seeds fail with it**")
     (trial,) = remedy_trials.trials(looked_at.reader(), 1, ["simple rule"])
     assert remedy_trials.trial_sentence(trial).startswith("trained: 0 of 5 seeds fail, against 6")
     (loop,) = remedy_trials.loops(looked_at.reader())
@@ -206,9 +206,10 @@ def test_cards_obey_filters_and_thresholds(looked_at: Store) -> None:
     assert told(looked_at, View(below=0.9)) == []
     assert len(told(looked_at, View(below=0.91))) == 2
     # By another accuracy on trained lengths, they have not learned.
-    set_state(looked_at, "done", "id < 7", learned=False)
-    (card,) = told(looked_at, View(("parity",), learned_at=0.81))
+    with looked_at.begin() as connection:
+        connection.exec_driver_sql("UPDATE run SET tested_within = 1000, wrong_within = 5")
+    (card,) = told(looked_at, View(("parity",), learned_at=0.999))
     assert card.startswith("*not learned* in 2 of 2")
-    assert "max_num_epochs" in card
-    (card,) = told(looked_at, View(("parity",), learned_at=0.8))
+    assert card.endswith("→ hidden_size=4 → **2 of 2 seeds have not learned with it**")
+    (card,) = told(looked_at, View(("parity",), learned_at=0.995))
     assert card.startswith("*simple rule*")
