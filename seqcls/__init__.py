@@ -9,7 +9,7 @@ print(seqcls.TrainedModel(problem, trained[0].kept_weights).answer("0110"))
 """
 
 from importlib import import_module
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from seqcls.config import RunConfig
@@ -29,6 +29,7 @@ __all__ = [
     "RunConfig",
     "TrainedModel",
     "evaluate",
+    "load_run",
     "resolve",
     "train",
 ]  # fmt: skip
@@ -44,6 +45,17 @@ _PLACES = {
     "train": "seqcls.training:train_group",
 }
 """Where each name is defined; it is imported once it is asked for, since some take a second."""
+
+
+def load_run(db: Any, run: int | str, epoch: int | None = None) -> "TrainedModel":
+    """A stored run's model, of the best epoch if none is named: `load_run("runs.db", "heads/2")`.
+
+    Raises:
+        StoreError: there is no such database, run, or weights.
+    """
+    # A notebook's first line, and the one way from here up to what is stored.
+    model: TrainedModel = import_module("sweeps.api.giving").load_run(db, run, epoch)
+    return model
 
 
 def __getattr__(name: str) -> object:

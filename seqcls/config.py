@@ -1,6 +1,7 @@
 """All that determines a trained model but its seed, as one frozen value."""
 
 import hashlib
+import json
 from collections.abc import Mapping
 from functools import cached_property
 from typing import Annotated, Any, Literal, Self
@@ -76,6 +77,7 @@ SamplerSeed = Annotated[int, Field(ge=0, lt=2**32)]
 Share = Annotated[float, Field(gt=0, lt=1)]
 InitStrategy = Literal["default", "output_fan_out"]
 Decay = Literal["all", "matrices"]
+Answered = Literal["string", "prefixes", "next_symbols", "states"]
 LanguageClass = Literal[
     "SL", "coSL", "SP", "coSP", "LT", "LTT", "PT", "PLT", "TSL", "TcoSL", "TLT", "TLTT", "TPLT",
     "SF", "Zp", "Reg",
@@ -159,11 +161,11 @@ class _NetworkFields(_Settings):
         "full"
     )
     """`causal`: a token attends only to itself and those before it."""
-    readout: Annotated[Literal["first", "last", "mean"], About("Network", 8, "architecture")] = (
-        "first"
-    )
+    readout: Annotated[
+        Literal["first", "last", "mean", "last_letter"], About("Network", 8, "architecture")
+    ] = "first"
     """`first`: at `CLS` before the string; `last`: at an end token after it; `mean`: over the
-    string's own tokens, with neither."""
+    string's own tokens, with neither; `last_letter`: at the last of these."""
     attention_scale: Annotated[
         Literal["sqrt", "log_length"], About("Network", 17, "architecture")
     ] = "sqrt"
@@ -207,7 +209,7 @@ class _NetworkFields(_Settings):
 
     @property
     def is_imported(self) -> bool:
-        """Whether its models were trained elsewhere: nothing is known of their network."""
+        """Whether only predictions are known of its models: they were trained elsewhere."""
         return are_imported({"architecture": self.architecture})
 
 
@@ -225,9 +227,10 @@ class NetworkConfig(_NetworkFields):
     """Tokens of the longest string that it is trained on."""
     tested_length: Annotated[int, Field(ge=0, le=1_000_000)] = 0
     """Tokens of the longest string that it is tested on, with `position_draw` `shifted`."""
-    head: Literal["string", "output", "all"] = "string"
-    """What the head answers: one thing of each string, every token of its output, or in training
-    those of its input too."""
+    head: Literal["string", "output", "all", "places"] = "string"
+    """What the head answers: one thing of each string, every token of its output, in training
+    those of its input too, or something at every place of the string, `CLS` before it among
+    them."""
     coupling: str = ""
     """The task and its fields as JSON, with positions `coupled` or `coupled_marks`: it says which
     tokens belong together; and whether marks are moved along."""
@@ -239,6 +242,11 @@ class NetworkConfig(_NetworkFields):
     @property
     def vocabulary_size(self) -> int:
         return self.num_letters + 2
+
+    @property
+    def writes(self) -> bool:
+        """Whether it answers with an output, token by token."""
+        return self.head in ("output", "all")
 
 
 class RunConfig(_NetworkFields):
@@ -306,6 +314,10 @@ class RunConfig(_NetworkFields):
     """Letters on the tier, of the classes that have one: all others are left out."""
     language_seed: Annotated[SamplerSeed, About("Task", 28, "task")] = 0
     """Which of the languages of these fields."""
+    answers: Annotated[Answered, About("Task", 29, "kind")] = "string"
+    """What is asked of a language: whether the string is in it, or at every place whether the
+    `prefixes` so far is, which `next_symbols` may follow, or in which of its automaton's `states`
+    the string is."""
     loss_on: Annotated[Literal["output", "all"], About("Training", 16, "kind")] = "output"
     """Which tokens a transduction's training loss counts: `all` has the input's too."""
     decoding: Annotated[Literal["greedy", "beam"], About("Task", 21, "kind")] = "greedy"
@@ -377,7 +389,8 @@ class RunConfig(_NetworkFields):
     """The share for testing, like `validation_share`."""
 
     imported: Annotated[str, Field(max_length=100_000), About(None, 0, "architecture")] = ""
-    """The name and settings of a model trained elsewhere, as JSON; see `seqcls.imported`."""
+    """The name and settings of a model trained elsewhere, as JSON; see `seqcls.imported`. With an
+    architecture of ours its weights are here."""
 
     train_loss: Annotated[Literal["default", "sigmoid_scaled"], About("Training", 7)] = "default"
     """`sigmoid_scaled`: the loss of the report's program."""
@@ -442,6 +455,21 @@ class RunConfig(_NetworkFields):
         if obstacle is not None:
             raise ValueError(obstacle)
         return alphabet
+
+    @property
+    def is_loaded(self) -> bool:
+        """Whether its models' weights were trained elsewhere and loaded here."""
+        return bool(self.imported) and not self.is_imported
+
+    @cached_property
+    def knows_trained_lengths(self) -> bool:
+        """Whether it says of what lengths the strings were that its models were trained on."""
+        if self.is_imported or not self.imported:
+            return not self.is_imported
+        try:
+            return bool(json.loads(self.imported).get("trained"))
+        except (ValueError, AttributeError, RecursionError):
+            return False
 
     @classmethod
     def from_mapping(cls, fields: Mapping[str, Any]) -> Self:

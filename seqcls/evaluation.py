@@ -16,7 +16,7 @@ from seqcls.errors import ConfigError
 from seqcls.fields import TestSet
 from seqcls.kinds import KINDS, Examples, kind_name
 from seqcls.kinds.base import Answers, Questions, Scored, Written
-from seqcls.kinds.transduction import OutputAnswers, target_lengths
+from seqcls.kinds.transduction import OutputAnswers
 from seqcls.models.positions import longest_readable
 from seqcls.problem import Problem
 from seqcls.results import DRAWN, Evaluation, OutputResults, RangeCounts, StringErrors, Weights
@@ -167,6 +167,10 @@ class TrainedGroup:
     def writes_likeliest(self) -> bool:
         return self.problem.config.decoding == "greedy"
 
+    def each(self) -> "Iterator[TrainedGroup]":
+        for weights in self.weights:
+            yield replace(self, weights=[weights])
+
     def outputs(self, strings: TokenStrings) -> Float[np.ndarray, "member string *output"]:
         return logits_of(
             self.problem, self.weights, strings, engine=self.engine, device=self.device
@@ -239,7 +243,7 @@ def evaluate(
     questions = Questions.about(test.examples)
     answers = ask(problem, weights, questions, engine=engine, device=device, fast_writing=True)
     evaluations = [evaluation_of(problem, test, each) for each in answers]
-    if problem.is_imported or all(each.ranges for each in evaluations):
+    if not problem.knows_trained_lengths or all(each.ranges for each in evaluations):
         return evaluations
     judged = judge_validation(problem, weights, engine=engine, device=device)
     return [
@@ -278,9 +282,10 @@ def range_counts(
         validated: validation strings of trained lengths, and how many of them it gets wrong.
 
     Returns:
-        None of models trained elsewhere, and where `validated` has to be asked for first.
+        None where nobody knows on what lengths it was trained, and where `validated` has to be
+        asked for first.
     """
-    if problem.is_imported:
+    if not problem.knows_trained_lengths:
         return None
     trained = problem.trained_lengths
     inside = (lengths >= trained[0]) & (lengths <= trained[-1])
@@ -323,7 +328,7 @@ def evaluation_of(
     """What answers to the test strings make of one model.
 
     Args:
-        writer: writes outputs that may have tokens beyond the alphabet; by default the problem's.
+        writer: writes outputs that may have tokens beyond the alphabet; by default the kind does.
 
     Raises:
         ConfigError: no input was written an output for.
@@ -347,7 +352,7 @@ def evaluation_of(
         errors=StringErrors(test.numbers[wrong], answers.score[wrong]),
         solved_length=int(lengths[wrong].min()) - 1 if len(wrong) else problem.longest_tested,
         test_set=test.test_set.digest,
-        outputs=_of_outputs(problem, test, answers, tested, writer or problem.tokenizer)
+        outputs=_of_outputs(problem, test, answers, tested, writer)
         if isinstance(answers, OutputAnswers)
         else None,
         ranges=range_counts(problem, tested, of_each, wrong_of_each),
@@ -359,7 +364,7 @@ def _of_outputs(
     test: DistinctStrings,
     answers: OutputAnswers,
     tested: Int64[np.ndarray, " length"],
-    writer: Tokenizer,
+    writer: Tokenizer | None,
 ) -> OutputResults:
     if not len(tested):
         raise ConfigError(
@@ -367,12 +372,17 @@ def _of_outputs(
             "with its target; train on longer strings, or test shorter ones"
         )
     lengths, times = test.strings.lengths, test.occurrences * answers.asked
-    outputs, order = answers.outputs, np.argsort(test.numbers[answers.wrong])
+    order = np.argsort(test.numbers[answers.wrong])
+    said = answers.predicted[test.in_order(answers.wrong)]
+    texts = problem.kind.texts(problem.task, said) or ()
+    if writer is not None:
+        outputs = answers.outputs
+        texts = [writer.decode([FIRST_LETTER + x for x in outputs[each]]) for each in order]
     return OutputResults(
         right_length_given=_per_length(lengths, times * answers.right_length_given, tested),
         edits=_per_length(lengths, times * answers.edits, tested),
-        target_tokens=_per_length(lengths, times * target_lengths(test.targets), tested),
-        texts=[writer.decode([FIRST_LETTER + x for x in outputs[each]]) for each in order],
+        target_tokens=_per_length(lengths, times * answers.target_lengths, tested),
+        texts=texts,
         first_wrong=answers.first_wrong[order],
         error_kinds=[answers.error_kinds[error] for error in order],
     )

@@ -41,7 +41,8 @@ def fields_read(config: RunConfig) -> dict[str, frozenset[str]]:
         ConfigError: there is no such part.
     """
     task = part_named("task", config.task, TASKS)
-    kind, model = kind_name(task), part_named("architecture", config.architecture, MODELS)
+    kind = kind_name(task, config.answers)
+    model = part_named("architecture", config.architecture, MODELS)
     positions = part_named("positions", config.positions, POSITIONS)
     read = {
         "task": task.reads,
@@ -63,6 +64,7 @@ def strings_read(config: RunConfig, part: str) -> tuple[str, ...]:
         f"{part}_sampler", getattr(config, f"{part}_sampler"), SAMPLERS
     )
     names = {"task", "plugins", f"{part}_sampler", *part_named("task", config.task, TASKS).reads}
+    names |= {"answers"} & config.changed.keys()
     names |= _fields_of(sampler, part, config)
     if "disjoint" in names and config.disjoint:
         # What was trained on is kept out, so it matters what that was.
@@ -94,8 +96,10 @@ def check_read(config: RunConfig) -> None:
     """Refuses later fields that change nothing, so that what is the same has one key."""
     read = fields_read(config)
     for name, readers in READERS.items():
-        if name in config.changed and not any(name in read[reader] for reader in readers):
-            named = {**dict(config), "kind": kind_name(TASKS[config.task])}
+        if name == "imported" or name not in config.changed:
+            continue
+        if not any(name in read[reader] for reader in readers):
+            named = {**dict(config), "kind": kind_name(TASKS[config.task], config.answers)}
             by = ", ".join(f"{reader} {named[reader]!r}" for reader in readers)
             if name == "test_negatives" and config.test_strings != "random":
                 by += f" with test_strings={config.test_strings!r}"
@@ -133,12 +137,23 @@ def fields_unread(config: RunConfig) -> frozenset[str]:
     if config.is_imported:
         # Of network and training nothing is known; its settings have names of their own.
         return frozenset(RunConfig.model_fields) - {*strings_read(config, "test"), "architecture"}
-    return _read_by_some().difference(*fields_read(config).values())
+    unread = _read_by_some().difference(*fields_read(config).values())
+    return unread | fields_of_training(config) if config.is_loaded else unread
 
 
-def read_by_kind(task: str) -> frozenset[str]:
+def fields_of_training(config: RunConfig) -> frozenset[str]:
+    """The fields of training, and of its strings unless these are known: of loaded weights they
+    say nothing.
+    """
+    names = {name for name, about in ABOUT.items() if about.group == "Training"}
+    if not config.knows_trained_lengths:
+        names |= {x for part in PARTS[:2] for x in strings_read(config, part)}
+    return frozenset(names.difference(strings_read(config, "test")))
+
+
+def read_by_kind(task: str, answers: Any = "string") -> frozenset[str]:
     """The fields that answers of this task's kind read and others may not."""
-    kind = kind_name(TASKS[task])
+    kind = kind_name(TASKS[task], answers)
     return KINDS[kind].reads if kind in KINDS else frozenset()
 
 
@@ -170,6 +185,7 @@ def language_of(fields: Mapping[str, Any], datasets: Mapping[str, str] | None = 
     known["dataset"] = (datasets or {}).get(known["dataset"], known["dataset"])
     _, *names = language_fields(known["task"])
     # What may be left out of a language, and is, says nothing of it.
+    names += ["answers"] * (known["answers"] != "string")
     said = (f"{name}={known[name]}" for name in names if known[name] != "")
     return ", ".join([str(known["task"]), *said])
 

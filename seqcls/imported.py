@@ -17,7 +17,7 @@ from unicodedata import category
 
 from seqcls.config import IMPORTED, RunConfig
 from seqcls.errors import ConfigError
-from seqcls.fields import fields_unread, test_set_json
+from seqcls.fields import fields_of_training, fields_unread, test_set_json
 from seqcls.problem import resolve, with_samplers
 from seqcls.text import canonical_json
 
@@ -208,14 +208,14 @@ def unfold(fields: Mapping[str, Any]) -> dict[str, Any]:
 def fields_known(config: RunConfig) -> dict[str, Any]:
     """A configuration's fields by name.
 
-    Of a model trained elsewhere its settings besides, as JSON has them; fields of ours say nothing
-    of its network and its training, and are None.
+    Of a model trained elsewhere its settings besides, as JSON has them. Fields of ours that say
+    nothing of its training are None, and of its network where its weights are not here.
     """
     fields = config.model_dump()
-    if not config.is_imported:
+    if not config.imported:
         return fields
-    absent = fields_unread(config)
-    known = {name: None if name in absent else value for name, value in fields.items()}
+    absent = fields_unread(config) if config.is_imported else fields_of_training(config)
+    known = {x: None if x in absent or x == "imported" else value for x, value in fields.items()}
     return {**known, **_settings(fields)}
 
 

@@ -32,13 +32,14 @@ from seqcls.plugin_checks import check_draws, check_inputs, check_kind, check_la
 from seqcls.plugins import check_packages, packages_of
 from seqcls.sampling import SAMPLERS, Sampler
 from seqcls.sampling.distinct import Training
-from seqcls.sampling.streams import OfLengths, are_of
+from seqcls.sampling.streams import AnsweredAgain, OfLengths, are_of
 from seqcls.strings.token_strings import TokenStrings
 from seqcls.strings.tokenizer import Tokenizer
 from seqcls.tasks import TASKS, CountTask, InputTask, LanguageTask, Task
 from seqcls.tasks.base import PartlyKnown
 from seqcls.tasks.files import OfRows
 from seqcls.tasks.letter_counts import ContainsAll
+from seqcls.tasks.places import AtEveryPlace, at_every_place, samplers_of
 from seqcls.text import canonical_json
 
 
@@ -51,6 +52,11 @@ def configuration(fields: Mapping[str, Any]) -> RunConfig:
     """
     fields = with_samplers(fields)
     config = RunConfig.from_mapping(fields)
+    if config.is_loaded:
+        raise ConfigError(
+            f"imported={config.imported!r:.60}: such weights were trained elsewhere, and no model "
+            "is trained here in their place"
+        )
     if not config.plugins:
         config = RunConfig.from_mapping({**fields, "plugins": plugins_of(config)})
     check(config)
@@ -59,24 +65,23 @@ def configuration(fields: Mapping[str, Any]) -> RunConfig:
 
 def with_samplers(fields: Mapping[str, Any]) -> Mapping[str, Any]:
     """Fields with the samplers and the mask of the task's kind, where they name none."""
-    name = str(fields.get("task", REPORT_TASK))
-    if name not in TASKS or (kind := kind_name(TASKS[name])) not in KINDS:
+    name, answers = str(fields.get("task", REPORT_TASK)), fields.get("answers", "string")
+    if name not in TASKS or (kind := kind_name(TASKS[name], answers)) not in KINDS:
         return fields
-    sampler, defaults = usual_sampler(TASKS[name]), KINDS[kind].defaults
-    if sampler == KINDS["membership"].sampler:
-        return fields
+    sampler, defaults = usual_sampler(TASKS[name], answers), KINDS[kind].defaults
     architecture = str(fields.get("architecture", "transformer"))
     read = MODELS[architecture].reads if architecture in MODELS else ()
     network = {name: value for name, value in defaults.items() if name in read}
-    return {**{f"{part}_sampler": sampler for part in PARTS}, **network, **fields}
+    parts = () if kind == "membership" and sampler == ANY_SAMPLER else PARTS
+    return {**{f"{part}_sampler": sampler for part in parts}, **network, **fields}
 
 
-def usual_sampler(task: type[Task]) -> str:
+def usual_sampler(task: type[Task], answers: Any = "string") -> str:
     """What draws a task's strings where no sampler is named; the task's kind is known to be there.
 
     A task whose strings one sampler alone can draw names it, as its attribute `sampler`.
     """
-    sampler: str = getattr(task, "sampler", KINDS[kind_name(task)].sampler)
+    sampler: str = getattr(task, "sampler", KINDS[kind_name(task, answers)].sampler)
     return sampler
 
 
@@ -199,7 +204,7 @@ class Problem:
     def trained_lengths(self) -> range:
         """From the tokens of the shortest string that training may draw to those of the longest.
 
-        Of models that were trained elsewhere it means nothing: nobody knows their strings.
+        Where `knows_trained_lengths` is false it means nothing: nobody knows their strings.
         """
         return self.train.lengths
 
@@ -239,7 +244,9 @@ class Problem:
         return self.kind.longest_reading(self.task, self.sampler(part).lengths[-1])
 
     def longest_target(self, length: int) -> int:
-        """Tokens that the target of an input of so many tokens may have at most; it is written."""
+        """Tokens that the target of an input of so many tokens may have at most; or its places."""
+        if self.at_places:
+            return length + 1
         return self.kind.longest_reading(self.task, length) - length - 1
 
     @cached_property
@@ -298,7 +305,12 @@ class Problem:
     @property
     def writes(self) -> bool:
         """Whether models answer with an output, token by token, and not at once."""
-        return self.network.head != "string"
+        return self.network.writes
+
+    @property
+    def at_places(self) -> bool:
+        """Whether models answer at every place of a string."""
+        return self.network.head == "places"
 
     def knows(self, strings: TokenStrings) -> Bool[np.ndarray, " string"]:
         """Which strings the task says what is right for; it refuses those that are no inputs."""
@@ -323,6 +335,12 @@ class Problem:
 
     def questions(self, strings: TokenStrings) -> Questions:
         """Strings as models are asked about them: with their targets, where they have any."""
+        if isinstance(self.task, AtEveryPlace) and not self.kind.every_string:
+            has_target = self.task.are_inputs(strings)
+            of_inputs = self.kind.targets(self.task, strings.take(np.flatnonzero(has_target)))
+            targets = np.zeros((len(strings), *of_inputs.shape[1:]), dtype=of_inputs.dtype)
+            targets[has_target] = of_inputs
+            return Questions(strings, targets, has_target, has_target)
         if not self.kind.every_string:
             has_target, targets = self._inputs_among(strings)
             return Questions(strings, targets, has_target, has_target | ~self.knows(strings))
@@ -390,6 +408,11 @@ class Problem:
         return self.config.is_imported
 
     @property
+    def knows_trained_lengths(self) -> bool:
+        """Whether it is known of what lengths its training strings were, wherever that was."""
+        return self.config.knows_trained_lengths
+
+    @property
     def required_letters(self) -> tuple[int, ...]:
         """The numbers of the letters that every positive string holds; none where the task names
         none. Only `contains_all` names any.
@@ -410,10 +433,11 @@ def resolve(config: RunConfig) -> Problem:
 @lru_cache(maxsize=4096)
 def _resolve(config: RunConfig) -> Problem:
     check_packages(config.plugins, plugins_of(config), _parts(config))
-    task = language(config.task, dict(config))
+    read = language(config.task, dict(config))
+    task = at_every_place(read, config.answers, config.task)
     kind = _kind(task)
-    if config.is_imported and isinstance(task, OfRows):
-        # A file of test strings need not hold what a model was trained on.
+    if not config.knows_trained_lengths and (config.is_loaded or isinstance(task, OfRows)):
+        # What a model was trained on need not be in the file, nor known at all.
         train = validation = test = _sampler(config, task, "test", None)
     else:
         train = _sampler(config, task, "train", None)
@@ -479,6 +503,12 @@ def _sampler(config: RunConfig, task: Task, part: str, train: Sampler | None) ->
     field = f"{part}_sampler"
     name = getattr(config, field)
     sampler: type[Sampler] = part_named(field, name, SAMPLERS)
+    if isinstance(task, AtEveryPlace):
+        if name not in (draw := samplers_of(task.kind)):
+            asked = f"{field}={name!r} with answers={config.answers!r}"
+            raise ConfigError(f"{asked}: expected {' or '.join(draw)}")
+        if task.kind != "next_symbols":
+            return AnsweredAgain(_sampler(config, task.language, part, train), task)
     obstacle = sampler.obstacle(task)
     if obstacle is not None:
         raise ConfigError(f"{field}={name!r} cannot serve task {config.task!r}: {obstacle}")

@@ -88,9 +88,12 @@ DRAWN = ("positive", "uniform", "edited", "near", "border")
 """Ways in which strings of languages are drawn: positive ones, three of negative ones, and pairs of
 one of each (`seqcls.sampling.border`)."""
 
-ErrorKind = Literal["stopped early", "went on", "repeats", "wrong token"]
+ErrorKind = Literal[
+    "stopped early", "went on", "repeats", "wrong token", "too much", "too little", "wrong answer"
+]
 """How a wrong output of a transduction differs from its target, the first that holds: a proper
-prefix of it, a continuation of it, a loop at its end, or anything else."""
+prefix of it, a continuation of it, a loop at its end, or anything else. Of answers at every place
+the first wrong one: more than is right, less, or neither."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -77,7 +77,7 @@ def read_test(problem: Problem) -> Sequence[Shortcut]:
     Raises:
         ConfigError: the strings cannot be drawn.
     """
-    if problem.is_imported:
+    if problem.config.imported:
         reason = "nothing is known of the strings that these models were trained on"
         return [Shortcut(name, None, reason) for name in problem.kind.shortcut_readers]
     with _READING:

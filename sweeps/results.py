@@ -160,10 +160,12 @@ class RunResult:
         assert self.evaluation is not None
         best = self.best_epoch
         return {
-            # Of a model trained elsewhere there may be no losses.
+            # Of a model trained elsewhere there may be weights and no losses.
             "epochs": len(self.train_losses) or None,
             "best_epoch": best,
-            "best_validation_loss": None if best is None else self.validation_losses[best - 1],
+            "best_validation_loss": (
+                self.validation_losses[best - 1] if best and self.validation_losses else None
+            ),
             "solved_length": self.evaluation.solved_length,
             **self._confusion(),
             "tested": self.evaluation.tested,
@@ -255,13 +257,13 @@ LEARNED_AT = 0.99
 """The accuracy on strings of trained lengths from which on a run has learned."""
 
 
-def why_not_known(tested_within: int | None, *, is_imported: bool) -> str:
+def why_not_known(tested_within: int | None, *, knows_trained_lengths: bool) -> str:
     """Why it is not known what a tested run has come to, as a clause.
 
     Args:
         tested_within: strings of trained lengths that it is judged by; None where it is not judged.
     """
-    if is_imported:
+    if not knows_trained_lengths:
         return "it was trained elsewhere, so its trained lengths are not known here"
     if tested_within is None:
         return (

@@ -35,6 +35,13 @@ OUTPUT_COLORS = {
 }
 """Colors of the errors of transductions."""
 
+PLACE_COLORS = {
+    "too much": FALSE_POSITIVE,
+    "too little": FALSE_NEGATIVE,
+    "wrong answer": WRONG,
+}
+"""Those of answers at every place."""
+
 KIND_SHAPES = ("triangle-down", "triangle-up")
 
 LOW_TO_HIGH: Final = "viridis"
@@ -171,8 +178,9 @@ def kind_shape(kinds: Iterable[str]) -> alt.Shape:
 def _known_kinds(kinds: Iterable[str]) -> dict[str, str]:
     """The kinds of errors that there can be beside those that are drawn, with their colors."""
     drawn = set(kinds)
-    if drawn & OUTPUT_COLORS.keys():
-        return OUTPUT_COLORS
+    for colors in (OUTPUT_COLORS, PLACE_COLORS):
+        if drawn & colors.keys():
+            return colors
     if "wrong" in drawn:
         return {"wrong": WRONG}
     return {**KIND_COLORS, NO_ANSWER: WRONG} if NO_ANSWER in drawn else KIND_COLORS

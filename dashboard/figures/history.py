@@ -109,7 +109,7 @@ class History:
             StoreError: the weights are damaged.
         """
         networks = {}
-        if with_initial:
+        if with_initial and not stored.config.is_loaded:
             # Imported where it is used: it loads PyTorch.
             from seqcls.engines.member import draw_initial
 

@@ -27,7 +27,7 @@ SUCH_AS = {
 }
 MEANING = {
     "alphabet": "The letters of strings, one character each; in counting and rewrite "
-    "also names, with a space between: push pop a.",
+    "also names, with a space between: push pop a. In automaton, tokens that its file lacks.",
     "pattern": "A regular expression: letters, * + ? | and parentheses. It matches whole strings; "
     "in rewrite, what is replaced. Several are a language each: (ab)\\*; (ba)\\*.",
     "formula": "A letter stands for how often it occurs: a > b, a % 2 == 0, a == b and c <= 3. "
@@ -53,12 +53,13 @@ def box(
         begun: its values in what the sweep starts from.
     """
     if field in fields.TYPED:
-        return _text_box(field, key, "; ".join(map(str, begun(field))))
+        is_needed = field not in fields.optional_fields(values("task")[0])
+        return _text_box(field, key, "; ".join(map(str, begun(field))), is_needed)
     return _axis(field, key, values, unchosen(field))
 
 
-def _text_box(field: str, key: str, begun: Any) -> str:
-    first = FIRST_ALPHABET if field == "alphabet" and not begun else ""
+def _text_box(field: str, key: str, begun: Any, is_needed: bool) -> str:
+    first = FIRST_ALPHABET if field == "alphabet" and is_needed and not begun else ""
     placeholder = str(begun) or SUCH_AS.get(field, "")
     return st.text_input(field, first, key=key, placeholder=placeholder, help=MEANING.get(field))
 
@@ -175,9 +176,10 @@ class _Form:
         if field in self.recommended:
             return self.recommended[field]
         if not self.begin.names_field(field):
-            return [
-                fields.default_value(field, self.values("task")[0] if field != "task" else None)
+            of = [
+                self.values(x)[0] for x in ("task", "answers") if field not in ("task", "answers")
             ]
+            return [fields.default_value(field, *(of or [None]))]
         return self.begin.values(field)
 
     def head(self) -> None:
@@ -240,13 +242,8 @@ class _Form:
         entered: dict[str, list[Any]],
         begin: Start | None = None,
     ) -> tuple[dict[str, Any], dict[str, Any], set[str]]:
-        """What a variant is made of on one of the tasks; as `variants.settings_of` gives it.
-
-        Args:
-            variant: with what was chosen for it.
-            task: its name.
-            entered: what is chosen for all variants.
-            begin: a part of what the sweep starts from.
+        """What a variant is made of on one of the tasks, as `variants.settings_of` gives it; from a
+        part of what the sweep starts from, where one is given.
         """
         named = {"task": task} if len(self.tasks) > 1 else {}
         start = begin or self.begin
@@ -415,8 +412,9 @@ class _Form:
 
     def _configurations(self) -> dict[str, Any]:
         """What the specification says of fields: of every task, and of all variants if any."""
+        needed = {} if self.several else {x: [y] for x, y in self.needed.items()}
         made = [
-            self._settings_of(variant, task, self.chosen, part)[0]
+            self._settings_of(variant, task, needed | self.chosen, part)[0]
             for task in self.tasks
             for part in self.begin.parts(None if "task" in self.chosen else task)
             for variant in self.several or [NO_VARIANT]

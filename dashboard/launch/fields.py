@@ -23,7 +23,8 @@ from seqcls.models import MODELS
 from seqcls.models.positions import POSITIONS
 from seqcls.problem import language_or_reason, obstacle_of, usual_sampler
 from seqcls.sampling import SAMPLERS
-from seqcls.tasks import TASKS
+from seqcls.tasks import TASKS, LanguageTask
+from seqcls.tasks.places import samplers_of
 from sweeps.api.configurations import value_of
 from sweeps.grid.spec import listed_values
 
@@ -56,26 +57,16 @@ SEVERAL = ("pattern", "formula")
 """Of those, the ones of which several may be typed, with `; ` between."""
 
 ALSO_CALLED = {
-    "num_blocks": "layers, depth",
-    "hidden_size": "width, dimension, d_model",
-    "num_attention_heads": "number of heads",
-    "feed_forward_size": "MLP",
-    "layer_norm_eps": "without normalization",
-    "architecture": "model, network",
-    "positions": "position encoding",
-    "attention_mask": "causal",
-    "readout": "pooling",
-    "dropout_rate": "regularization",
-    "max_num_epochs": "epochs, training time",
-    "patience": "early stopping",
-    "learning_rate": "lr, step size",
-    "warm_up_steps": "warmup",
-    "gradient_clip": "clipping",
-    "train_size": "number of training strings",
-    "test_size": "number of test strings",
-    "task": "language",
+    "num_blocks": "layers, depth", "hidden_size": "width, dimension, d_model",
+    "num_attention_heads": "number of heads", "feed_forward_size": "MLP",
+    "layer_norm_eps": "without normalization", "architecture": "model, network",
+    "positions": "position encoding", "attention_mask": "causal", "readout": "pooling",
+    "dropout_rate": "regularization", "max_num_epochs": "epochs, training time",
+    "patience": "early stopping", "learning_rate": "lr, step size", "warm_up_steps": "warmup",
+    "gradient_clip": "clipping", "train_size": "number of training strings",
+    "test_size": "number of test strings", "task": "language",
     "pattern": "regular expression, regex",
-}
+}  # fmt: skip
 """Words by which people look for a setting, beside its name."""
 
 REGISTERED: dict[str, Mapping[str, Any]] = {
@@ -99,12 +90,13 @@ Values = Callable[[str], list[Any]]
 """The values that are chosen for a field; its own one where none is."""
 
 
-def default_value(field: str, task: Any) -> Any:
+def default_value(field: str, task: Any, answers: Any = "string") -> Any:
     """What a field is where nothing is chosen for it."""
-    names = KINDS.usable([kind_name(TASKS[name]) for name in TASKS.usable([task])])
+    names = KINDS.usable([kind_name(TASKS[name], answers) for name in TASKS.usable([task])])
     kind = next((KINDS[name] for name in names), None)
-    if field in {f"{part}_sampler" for part in PARTS} and task != REPORT_TASK:
-        return usual_sampler(TASKS[task]) if kind else ANY_SAMPLER
+    own = task != REPORT_TASK or answers != "string"
+    if field in {f"{part}_sampler" for part in PARTS} and own:
+        return usual_sampler(TASKS[task], answers) if kind else ANY_SAMPLER
     fixed = kind.defaults if kind else {}
     return fixed.get(field, default_fields()[field])
 
@@ -117,7 +109,16 @@ def writes(task: Any) -> bool:
 def usual(group: str, task: Any) -> tuple[str, ...]:
     """The settings of a group that are offered at once."""
     more = USUAL_TO_WRITE if group == "Network" and writes(task) else ()
-    return USUAL[group] + more
+    optional = optional_fields(task)
+    return (*(x for x in USUAL[group] if x not in optional), *more)
+
+
+def optional_fields(task: Any) -> frozenset[str]:
+    """The fields of a task that may be empty, and then mean what it has by itself."""
+    found: frozenset[str] = (
+        getattr(TASKS[task], "optional", frozenset()) if task in TASKS else frozenset()
+    )
+    return found
 
 
 def offered_fields(values: Values) -> dict[str, list[str]]:
@@ -160,7 +161,7 @@ def _by_all(reads: Iterable[frozenset[str]]) -> set[str]:
 def options(field: str, values: Values) -> list[Any]:
     """The values of a field that are offered to choose from."""
     if field in {f"{part}_sampler" for part in PARTS}:
-        return [x for x, sampler in sorted(SAMPLERS.items()) if not _obstacle(sampler, values)]
+        return [x for x in sorted(SAMPLERS) if not _obstacle(x, values)]
     if field in REGISTERED:
         return list(REGISTERED[field])
     if literals := _literals(field):
@@ -175,12 +176,18 @@ def options(field: str, values: Values) -> list[Any]:
     return SIZES if field.endswith(("_size", "_heads", "_blocks", "_types")) else [default]
 
 
-def _obstacle(sampler: Any, values: Values) -> bool:
+def _obstacle(sampler: str, values: Values) -> bool:
     for name in TASKS.usable(values("task")):
         task = language_or_reason(name, {field: values(field)[0] for field in TASKS[name].reads})
         # Of settings that are no language yet, something else is said.
-        if not isinstance(task, str) and sampler.obstacle(task) is not None:
-            return True
+        if isinstance(task, str):
+            continue
+        for answers in values("answers"):
+            if isinstance(task, LanguageTask) and answers != "string":
+                if sampler not in samplers_of(answers):
+                    return True
+            elif SAMPLERS[sampler].obstacle(task) is not None:
+                return True
     return False
 
 

@@ -11,7 +11,7 @@ import pandas as pd
 import streamlit as st
 
 from dashboard.actions import PROBLEM
-from dashboard.launch.fields import Values
+from dashboard.launch.fields import Values, optional_fields
 from dashboard.text import verbatim
 from dashboard.words import languages
 from seqcls.config import ANY_SAMPLER, RunConfig
@@ -64,7 +64,7 @@ def show_language(task: str, values: Values, networks: Mapping[str, Values]) -> 
 
 
 def _show_one(task: str, settings: Mapping[str, Any], networks: Mapping[str, Values]) -> str | None:
-    optional = getattr(TASKS[task], "optional", ())
+    optional = optional_fields(task)
     for name in ("alphabet", "pattern", "formula", "dataset"):
         if settings.get(name) == "" and name not in optional:
             return name

@@ -14,6 +14,7 @@ from dashboard.launch.fields import default_value, writes
 from dashboard.text import format_value
 from dashboard.words import names
 from seqcls.config import ANY_SAMPLER, PARTS, RunConfig
+from seqcls.strings.datasets import dataset_of
 from seqcls.text import canonical_json
 from sweeps.api import open_reader, reading, why_unreadable
 from sweeps.grid.bases import on_base
@@ -85,7 +86,8 @@ class Start:
         of_each = [x[field] for x in self.spec.get("configurations", []) if field in x]
         if of_each:
             return list({canonical_json(value): value for value in of_each}.values())
-        return [default_value(field, None if field == "task" else self.values("task")[0])]
+        of = [self.values(x)[0] for x in ("task", "answers") if field not in ("task", "answers")]
+        return [default_value(field, *(of or [None]))]
 
     def parts(self, task: str | None) -> list["Start"]:
         """It with one of its configurations each; of a task alone where one is named."""
@@ -150,12 +152,18 @@ class Start:
     def changes(self, chosen: Mapping[str, Sequence[Any]], read: set[str]) -> list[str]:
         """What is changed, such as `hidden_size 2 → 4, 8`."""
         told = [
-            f"{field} {format_values(self.values(field))} → {format_values(values)}"
+            f"{field} {_said(field, self.values(field))} → {_said(field, values)}"
             for field, values in chosen.items()
             if list(values) != self.values(field)
         ]
         named = [] if self.is_base else filter(self.names_field, RunConfig.model_fields)
         return [*told, *(f"without {field}" for field in named if field not in read)]
+
+
+def _said(field: str, values: Sequence[Any]) -> str:
+    """Values as they are written; a dataset by its name."""
+    is_named = field == "dataset" and all(values)
+    return format_values([dataset_of(x).name for x in values] if is_named else values)
 
 
 def format_values(values: Sequence[Any]) -> str:

@@ -23,21 +23,15 @@ from sweeps.results import Outcome
 KINDS_OF_ERRORS = ["false_positives", "false_negatives"]
 CONFIGURATION = "configuration"
 RESULTS = [
-    "outcome",
-    "fails_from",
-    "errors",
-    "model_seed",
-    "accuracy_within",
-    "accuracy",
-    "random",
-    "border",
-    *KINDS_OF_ERRORS,
-    "run_id",
-]
+    "outcome", "fails_from", "errors", "model_seed", "accuracy_within", "accuracy", "random",
+    "border", *KINDS_OF_ERRORS, "run_id",
+]  # fmt: skip
 STRING_WIDTH = 240
 MODELS_A_PAGE = 100
 STRINGS_A_PAGE = 200
 BREAKING = 100
+LEAST_MODELS = 4
+"""Models that have to get a row of a file wrong for its label to be doubted."""
 
 
 def show() -> None:
@@ -295,6 +289,25 @@ def _breaking(view: View, number: int) -> None:
         hide_index=True,
         column_config=measures.string_columns(kind),
         height=layout.table_height(len(table), 390),
+    )
+    _say_ceiling(view, ids, table, of)
+
+
+def _say_ceiling(view: View, config_ids: list[int], table: pd.DataFrame, models: int) -> None:
+    """Says of rows of a file that no model gets right what a model reaches that has all others."""
+    never, found = int((table["models"] == models).sum()), data.configurations(view)
+    found = found[found["config_id"].isin(config_ids)]
+    is_file = all(x.dataset for x in data.some_configs(tuple(found["config_id"])).values())
+    if not is_file or not never or models < max(LEAST_MODELS, int(found["seeds"].sum())):
+        return
+    worst = data.failing_models(view, 1).iloc[0]
+    tested = round(worst["errors"] / (1 - worst["accuracy"]))
+    least, are = "At least " if never == BREAKING else "", "is" if never == 1 else "are"
+    st.caption(
+        f"{least}{never:,} of the {tested:,} test strings {are} wrong in all {models:,} models: "
+        f"check the labels. A model that is right on all others reaches "
+        f"{percent(1 - never / tested)}; with that as the accuracy below which a model fails (in "
+        "the sidebar), it does not fail."
     )
 
 

@@ -16,6 +16,7 @@ from dashboard.words import languages, measures
 from seqcls.kinds import Measure
 from sweeps.api.naming import say_setting
 from sweeps.api.reading import View
+from sweeps.statistics.populations import CLASS
 
 OUTCOMES = ("both", "learned_share", "generalizing_share")
 SHARES = ("median", "failing_share", "worst", "best")
@@ -32,9 +33,12 @@ def show() -> None:
         filters.say_none()
         return
     every = f"All {measures.words_of_languages(map(str, models.index)).words.task}s"
-    # Of a random language of a class there may be nothing but networks to tell apart.
-    is_one_of_many = len(heat_map.fields(view, str(models.idxmax()))) < 2
-    is_one_of_many &= len(heat_map.fields(view, None)) > 1
+    first = str(models.idxmax())
+    of_first, of_all = (set(heat_map.fields(view, x)) for x in (first, None))
+    # Of languages drawn of several classes the class is an axis, as is what a link asks for.
+    wanted = {CLASS} & heat_map.language_settings(view, first).keys()
+    wanted |= {st.query_params.get(name, "") for name in ("x", "y", "facet")}
+    is_one_of_many = len(of_first) < 2 <= len(of_all) or bool(wanted & of_all - of_first)
     chosen = languages.choose(models, [every], more_first=is_one_of_many)
     language = None if chosen == every else chosen
     fields = heat_map.fields(view, language)

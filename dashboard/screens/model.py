@@ -112,14 +112,14 @@ def _by_counts(
 
 def _writes(problem: Problem) -> bool:
     """Whether there are tabs about outputs: those are other questions than about answers."""
-    return problem.writes
+    return problem.writes or problem.at_places
 
 
 def _of_any_model(run_id: int, config: RunConfig) -> tuple[str, Sections]:
     """The string that is looked at first and the sections, where strings are run."""
     sections: Sections = {ANSWERS: partial(answers.show, run_id, config)}
     problem = resolve(config)
-    for name in (WRITING, *OF_A_STRING) if _writes(problem) else OF_A_STRING:
+    for name in (WRITING, *OF_A_STRING) if problem.writes else OF_A_STRING:
         sections[name] = partial(_of_a_string, run_id, config, name)
     if _writes(problem) and problem.unknown_labels is None:
         for name in (BREAKING, ALL_INPUTS):

@@ -1,7 +1,6 @@
 """The automaton that a model has become: learned from its answers, drawn, and found inside."""
 
 import json
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import altair as alt
@@ -224,14 +223,14 @@ def _graphs(learned: LearnedAutomaton) -> Round:
             shown = rounds[names.index(name)]
         is_found = shown.counterexample is None
         heading.subheader("The model's" if is_found else "A refuted hypothesis")
-        _graph(shown.automaton, learned.alphabet)
+        _graph(shown.automaton, learned)
         st.caption(verbatim(_of_round(learned, shown)))
     if learned.language is not None:
         with columns[1]:
             st.subheader("The language's")
             if len(rounds) > 1:
                 st.caption("Minimal. Double circle: accepting. Unlabeled arrow: the start.")
-            _graph(learned.language, learned.alphabet)
+            _graph(learned.language, learned)
             st.caption(states(len(learned.language.table)) + ".")
     return shown
 
@@ -248,11 +247,12 @@ def _of_round(learned: LearnedAutomaton, made: Round) -> str:
     return f"{said}. No string tried refutes it."
 
 
-def _graph(drawn: Automaton, alphabet: Sequence[str]) -> None:
+def _graph(drawn: Automaton, learned: LearnedAutomaton) -> None:
     if len(drawn.table) > DRAWN:
         st.info(f"{states(len(drawn.table))} are too many to draw; the exports have them.")
         return
-    st.graphviz_chart(dot(drawn, alphabet, ground().colors.get(INK, INK)), width="stretch")
+    color = ground().colors.get(INK, INK)
+    st.graphviz_chart(dot(drawn, learned.alphabet, color, learned.names), width="stretch")
 
 
 def _rounds(learned: LearnedAutomaton) -> pd.DataFrame:

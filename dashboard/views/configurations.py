@@ -210,7 +210,8 @@ def describe_unknown(table: pd.DataFrame, models: pd.DataFrame) -> str:
     tested = [data.model(int(run_id))["tested_within"].iloc[0] for run_id in first["run_id"]]
     reasons = dict.fromkeys(
         why_not_known(
-            None if pd.isna(strings) else int(strings), is_imported=configs[config_id].is_imported
+            None if pd.isna(strings) else int(strings),
+            knows_trained_lengths=configs[config_id].knows_trained_lengths,
         )
         for strings, config_id in zip(tested, first["config_id"], strict=True)
     )

@@ -1,7 +1,7 @@
 """Where a model's errors lie: by length, by the task's own features, and token by token."""
 
 import html
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -18,9 +18,11 @@ from dashboard.views.output_errors import errors_by_length
 from dashboard.views.scores import FEW_LENGTHS, name_bins
 from seqcls.config import REPORT_TASK, RunConfig
 from seqcls.errors import InvalidStringError
-from seqcls.problem import missing_plugin, resolve
+from seqcls.kinds.places import PlacesKind
+from seqcls.problem import Problem, missing_plugin, resolve
 from seqcls.strings.token_strings import TokenStrings
 from seqcls.strings.tokenizer import FIRST_LETTER, Tokenizer
+from seqcls.tasks.places import AtEveryPlace
 
 HEIGHT = 400
 
@@ -184,21 +186,51 @@ def show_alignment(config: RunConfig, errors: pd.DataFrame) -> None:
     if "output" not in errors or errors.empty or missing_plugin(config) is not None:
         return
     error = errors.iloc[0]
+    problem = resolve(config)
+    at_places = isinstance(problem.kind, PlacesKind)
     try:
-        rows = align(resolve(config).tokenizer, error)
+        rows = places_of(problem, error) if at_places else align(problem.tokenizer, error)
     except InvalidStringError:
         # Of what stands in a database nothing is certain.
         st.caption("This output cannot be read.")
         return
     first_wrong = int(error["first_wrong"])
-    elements.show_picture(resolve(config).task, error["string"], first_wrong)
+    elements.show_picture(problem.task, error["string"], first_wrong)
     start = max(0, first_wrong - BEFORE) if first_wrong >= MOST_TOKENS else 0
     st.html(alignment_table(rows, first_wrong, start, placement.ground().background))
     part = f" Shown from token {start + 1:,} on." if start else ""
+    if at_places:
+        st.caption(f"{FIRST_WRONG}{part}")
+        return
     st.caption(
         "Marked: the first wrong token of the output; dimmed: those after it. END: the string ends "
         f"there.{part}"
     )
+
+
+FIRST_WRONG = (
+    "At each token what is right and what the model answers. Marked: the first wrong place."
+)
+
+
+def places_of(problem: Problem, error: Mapping[Any, Any]) -> dict[str, list[str]]:
+    """A string from `CLS` on, with what is right and what is answered at each place.
+
+    Raises:
+        InvalidStringError: one cannot be read.
+    """
+    kind, task = problem.kind, problem.task
+    assert isinstance(kind, PlacesKind)
+    assert isinstance(task, AtEveryPlace)
+    ids = problem.tokenizer.encode(error["string"])[1:]
+    return {
+        problem.kind.words.string.capitalize(): [
+            "CLS",
+            *(problem.tokenizer.alphabet[x - FIRST_LETTER] for x in ids),
+        ],
+        "Target": list(kind.read_texts(task, error["target"])),
+        "Output": list(kind.read_texts(task, error["output"])),
+    }
 
 
 def align(tokenizer: Tokenizer, error: "pd.Series[Any]") -> dict[str, list[str]]:

@@ -62,10 +62,14 @@ def config_ids(view: View, language: str | None) -> list[int]:
 
 @data.shared
 def fields(view: View, language: str | None) -> list[str]:
-    """The settings of few values in which the models differ."""
+    """The settings of few values in which the models differ; of all languages the network and what
+    tells these apart first.
+    """
     models = _models(view, language)
     known = models.columns.intersection([*data.settings().columns, CLASS], sort=False)
-    return [str(x) for x in known if 1 < models[x].nunique() <= MAX_VALUES]
+    few = [str(x) for x in known if 1 < models[x].nunique() <= MAX_VALUES]
+    apart = [x for x in ("task", CLASS) if x in few][: language is None]
+    return sorted(few, key=lambda x: x not in ["architecture", *apart] if apart else 0)
 
 
 @data.shared

@@ -73,13 +73,14 @@ def errors_by_length(errors: pd.DataFrame, words: Words = MISCLASSIFIED) -> alt.
 PLACES_HEIGHT = 400
 
 
-def first_wrong_positions(places: pd.DataFrame) -> Drawing:
+def first_wrong_positions(places: pd.DataFrame, right: str = "Right tokens") -> Drawing:
     """Cells colored by the number of inputs, with a line where as many tokens are right as it has.
 
     Args:
         places: first_length and last_length of each cell, lengths (as text), first_place and
             last_place (tokens that are right before the first wrong one), places (as text),
             strings.
+        right: what is counted before the first wrong one.
     """
     top = int(places["last_length"].max())
     most = max(int(places["last_place"].max()), top)
@@ -98,7 +99,7 @@ def first_wrong_positions(places: pd.DataFrame) -> Drawing:
         .encode(
             x=alt.X("left:Q", title="Input length", scale=x, axis=whole),
             x2="right:Q",
-            y=alt.Y("low:Q", title="Right tokens before the first wrong one", scale=y, axis=whole),
+            y=alt.Y("low:Q", title=f"{right} before the first wrong one", scale=y, axis=whole),
             y2="high:Q",
             color=alt.Color(
                 "strings:Q",
@@ -108,7 +109,7 @@ def first_wrong_positions(places: pd.DataFrame) -> Drawing:
             ),
             tooltip=[
                 alt.Tooltip("lengths:N", title="Input lengths"),
-                alt.Tooltip("places:N", title="Right tokens"),
+                alt.Tooltip("places:N", title=right),
                 alt.Tooltip("strings:Q", title="Test inputs"),
             ],
         )
@@ -121,7 +122,7 @@ def first_wrong_positions(places: pd.DataFrame) -> Drawing:
     )
     title = title_params(
         "Where outputs go wrong first",
-        subtitle="Dashed: as many right tokens as the input has.",
+        subtitle=f"Dashed: as many {right[0].lower()}{right[1:]} as the input has tokens.",
     )
     return alt.layer(cells, line).properties(height=PLACES_HEIGHT, title=title)
 
@@ -253,7 +254,8 @@ def show(run_id: int, config: RunConfig) -> None:
         chart = placement.build(errors_by_length, _kinds(run_id, width), problem.kind.words)
         placement.show(chart, "errors by length")
     with right:
-        chart = placement.build(first_wrong_positions, _positions(run_id, width))
+        right = next(x.title for x in problem.kind.error_columns() if x.name == "first_wrong")
+        chart = placement.build(first_wrong_positions, _positions(run_id, width), right)
         placement.show(chart, "first wrong places")
     show_by_features(run_id, config)
 

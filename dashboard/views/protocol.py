@@ -7,7 +7,7 @@ import pandas as pd
 import streamlit as st
 
 from dashboard import data, elements
-from dashboard.text import error_text, format_value, verbatim
+from dashboard.text import error_text, verbatim
 from dashboard.words import names
 from seqcls.config import RunConfig
 from seqcls.errors import SeqclsError
@@ -30,12 +30,8 @@ def show(run_id: int, config_id: int, config: RunConfig) -> None:
     elements.show_chips(changed)
     with st.expander("How it was trained and tested, and all of its settings", key="protocol"):
         st.markdown("\n".join(f"- {verbatim(x)}" for x in _sentences(config_id, (run_id,))))
-        st.caption(
-            f"{verbatim(_elsewhere(run_id, config))} Settings that are not usual come first."
-        )
-        rows = changed | settings
-        shown = {"Setting": list(rows), "Value": list(map(format_value, rows.values()))}
-        st.dataframe(pd.DataFrame(shown), hide_index=True, height=260)
+        st.caption(f"{verbatim(_elsewhere(run_id, config))} All other settings are as usual:")
+        elements.show_chips({x: y for x, y in settings.items() if x not in changed})
 
 
 def _elsewhere(run_id: int, config: RunConfig) -> str:

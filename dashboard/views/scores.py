@@ -151,7 +151,7 @@ def limits(config_ids: Sequence[int]) -> pd.DataFrame:
     problems = _problems(config_ids)
     tested = max((problem.test.lengths[-1] for problem in problems), default=0)
     # Of models trained elsewhere nobody knows on what.
-    trained = [problem for problem in problems if not problem.is_imported]
+    trained = [problem for problem in problems if problem.knows_trained_lengths]
     firsts: dict[int, int] = {}
     for lengths in (problem.train.lengths for problem in trained):
         firsts[lengths[-1]] = min(lengths[0], firsts.get(lengths[-1], lengths[0]))

@@ -15,9 +15,10 @@ from dashboard.choosing.opened import AnyModel, remembered, say
 from dashboard.choosing.strings import Named
 from dashboard.data import explaining
 from dashboard.figures.string_states import Answer, StringStates, heads_of
-from dashboard.placement import stretch
+from dashboard.placement import ground, stretch
 from dashboard.text import verbatim
-from seqcls.interpretability.states_by_strings import layer_word
+from dashboard.views import error_places
+from seqcls.interpretability.states_by_strings import layer_word, prefix_logits
 from seqcls.interpretability.trained_model import Letters, TrainedModel
 from sweeps.api import presentation
 
@@ -201,6 +202,18 @@ def _steps(results: StringResults, look: FigureStyle) -> None:
 
 def _prefixes(results: StringResults, look: FigureStyle) -> None:
     stretch(results.draw_prefixes(look.prefixes), f"network prefixes {look.name}")
+    prefixes = results.ask(prefix_logits)
+    if not prefixes.answers:
+        return
+    wrong = [x != y for x, y in zip(prefixes.labels, prefixes.answers, strict=True)]
+    rows = {
+        "String": ["CLS", *prefixes.tokens[1:]],
+        "Target": list(prefixes.labels),
+        "Output": list(prefixes.answers),
+    }
+    first = wrong.index(True) if any(wrong) else len(wrong)
+    st.html(error_places.alignment_table(rows, first, 0, ground().background))
+    st.caption(error_places.FIRST_WRONG)
 
 
 def _attention(results: StringResults, look: FigureStyle) -> None:
@@ -270,8 +283,8 @@ _SECTIONS = {
     ),
     "prefixes": _Section(
         "Running logit",
-        "After each prefix, classified as a string of its own. Where the sign changes, the "
-        "prediction does.",
+        "After each prefix, classified as a string of its own, or answered at its place. Where the "
+        "sign changes, the prediction does.",
         _prefixes,
     ),
     "attention": _Section(

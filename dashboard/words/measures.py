@@ -220,8 +220,8 @@ def configuration_columns(
     }
 
 
-WIDEST = 300
-"""Pixels of the column that names the rows, at most: it stays in sight."""
+WIDEST, PINNED = 300, 200
+"""Pixels of the column that names the rows, at most, and where it stays in sight."""
 
 LETTER = 7.5
 """Pixels of a letter in a table, about."""
@@ -238,7 +238,11 @@ def setting_columns(settings: Iterable[str], names: Iterable[str]) -> dict[str, 
     told = "What tells it from the others that are shown, the most telling first."
     return {
         "configuration": TextColumn(
-            "Configuration", help=told, width=round(min(max(wanted, 120), WIDEST)), pinned=True
+            "Configuration",
+            help=told,
+            width=round(min(max(wanted, 120), WIDEST)),
+            # A wide one that stays in sight would fill a narrow window.
+            pinned=wanted <= PINNED,
         ),
         "sweeps": TextColumn("Sweeps", width=140),
         **{name: st.column_config.Column(width=95, help=verbatim(name)) for name in settings},

@@ -13,7 +13,6 @@ from seqcls.imported import PREFIX
 from sweeps.api import naming, reading
 from sweeps.api.naming import names_of, settings_changed
 from sweeps.api.reading import View
-from sweeps.statistics.differences import without_unread
 
 COLORS = "colors of configurations"
 """Those that the session has seen."""
@@ -52,14 +51,6 @@ def list_settings(settings: Mapping[str, Any]) -> str:
     return ", ".join(f"{name}={format_value(value)}" for name, value in settings.items())
 
 
-def _varied_settings(settings: pd.DataFrame) -> pd.DataFrame:
-    """The settings that are not the same in all rows; a foreign one may be missing from some."""
-    return settings.loc[
-        :,
-        [x for x in settings if settings[x].nunique(dropna=not str(x).startswith(PREFIX)) > 1],
-    ]
-
-
 def sweep_names(config_ids: Sequence[int], memberships: pd.DataFrame) -> "pd.Series[str]":
     """The sweeps that each configuration belongs to, joined; indexed by config_id."""
     chosen = memberships[memberships["config_id"].isin(config_ids)]
@@ -68,9 +59,15 @@ def sweep_names(config_ids: Sequence[int], memberships: pd.DataFrame) -> "pd.Ser
 
 
 def settings_that_differ(config_ids: Sequence[int]) -> pd.DataFrame:
-    """The settings in which these configurations differ, missing where one does not read them."""
-    ids = tuple(dict.fromkeys(config_ids))
-    return _varied_settings(without_unread(data.settings().loc[list(ids)], data.some_configs(ids)))
+    """The settings that are not the same in all that read them, the most telling first.
+
+    Returns:
+        A row a configuration, indexed by config_id; missing where it does not read a setting.
+    """
+    known = settings_of(tuple(dict.fromkeys(config_ids)))
+    table = pd.DataFrame(list(known.values()), index=pd.Index(known), dtype=object)
+    varied = (x for x in table if table[x].nunique(dropna=not x.startswith(PREFIX)) > 1)
+    return table[sorted(varied, key=naming.place_of)]
 
 
 def colors(config_ids: Sequence[int]) -> dict[int, str]:

@@ -121,7 +121,9 @@ def describe_outcome(run_id: int, config: RunConfig, view: View | None = None) -
     model = rows.astype(object).iloc[0]
     # Nothing can be made of a configuration that is damaged, or of a package that is missing.
     problem = resolve(config) if obstacle_of(config) is None else None
-    trained = None if problem is None else problem.trained_lengths
+    trained = (
+        problem.trained_lengths if problem is not None and problem.knows_trained_lengths else None
+    )
     fails_from = None
     if trained is not None and model["outcome"] != Outcome.NOT_LEARNED:
         fails_from = data.first_wrong_lengths((run_id,), trained[-1]).get(run_id)
@@ -130,7 +132,7 @@ def describe_outcome(run_id: int, config: RunConfig, view: View | None = None) -
         trained,
         fails_from,
         MISCLASSIFIED if problem is None else problem.kind.words,
-        is_imported=config.is_imported,
+        knows_trained_lengths=config.knows_trained_lengths,
         learned_at=view.learned_at,
         below=view.below,
     )
@@ -142,7 +144,7 @@ def describe_model(
     fails_from: int | None = None,
     words: Words = MISCLASSIFIED,
     *,
-    is_imported: bool = False,
+    knows_trained_lengths: bool = True,
     learned_at: float = LEARNED_AT,
     below: float = 1,
 ) -> str:
@@ -155,13 +157,13 @@ def describe_model(
         trained: the lengths that it was trained on; None where that is not known.
         fails_from: the shortest length beyond the trained ones of which it got a string wrong.
         words: of its task.
-        is_imported: whether it was trained elsewhere.
+        knows_trained_lengths: whether it is known what lengths it was trained on.
         learned_at: the accuracy on trained lengths from which on a model has learned.
         below: the accuracy on longer lengths below which it fails.
     """
     outcome = model["outcome"]
     within = None if pd.isna(model["tested_within"]) else int(model["tested_within"])
-    why = why_not_known(within, is_imported=is_imported)
+    why = why_not_known(within, knows_trained_lengths=knows_trained_lengths)
     if not within:
         return f"Whether it learned is not known: {why}."
     strings = words.plural(str(model["within_from"]))

@@ -20,6 +20,8 @@ def counts_suffice(config: NetworkConfig, *, training: bool) -> str | None:
         return f"positions={config.positions!r} makes equal tokens differ by their place"
     if config.attention_mask != "full":
         return f"attention_mask={config.attention_mask!r} makes equal tokens differ by their place"
+    if config.readout == "last_letter":
+        return "readout='last_letter' makes the last letter differ"
     if training and config.dropout_rate > 0:
         return f"dropout_rate={config.dropout_rate} makes equal letters differ"
     return None

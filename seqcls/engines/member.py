@@ -17,6 +17,7 @@ from jaxtyping import Float
 from seqcls.cache import cache_folder, keep_checked, read_checked, use
 from seqcls.config import RunConfig
 from seqcls.engines.base import Member
+from seqcls.errors import ConfigError
 from seqcls.models import MODELS
 from seqcls.models.positions import POSITIONS
 from seqcls.problem import Problem
@@ -27,7 +28,13 @@ from seqcls.sampling.streams import stream
 
 
 def draw_initial(members: Sequence[Member]) -> list[Weights]:
-    """The initial parameters of these members."""
+    """The initial parameters of these members.
+
+    Raises:
+        ConfigError: a member's weights were trained elsewhere.
+    """
+    if any(problem.config.is_loaded for problem, _ in members):
+        raise ConfigError("the weights were trained elsewhere: what they began with is not known")
     # PyTorch, which takes a second or two to load.
     from seqcls.models.initialization import initial_parameters
 

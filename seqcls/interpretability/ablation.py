@@ -33,8 +33,7 @@ def running(model: TrainedModel, sample: int = SAMPLE) -> Backend:
     # Imported where it is used: PyTorch takes a second or two to load.
     from seqcls.interpretability.backends_by_strings import Outputs, Strings
 
-    at_once = model.problem.network.head == "string"
-    return Strings(model, sample) if at_once else Outputs(model, sample)
+    return Outputs(model, sample) if model.problem.writes else Strings(model, sample)
 
 
 @dataclass(frozen=True, eq=False)

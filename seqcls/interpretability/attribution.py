@@ -90,7 +90,8 @@ def has_residual_stream(model: TrainedModel) -> bool:
     from seqcls.interpretability.readable_model import plain_model
     from seqcls.models.forms import form
 
-    one_logit = model.problem.network.num_outputs == 1
+    network = model.problem.network
+    one_logit = network.num_outputs == 1 and network.head == "string"
     return one_logit and form(plain_model(model), "residual_stream") is not None
 
 
@@ -110,7 +111,7 @@ def logit_steps(model: TrainedModel, letters: Sequence[int]) -> tuple[LogitStep,
     from seqcls.models.forms import form
 
     network = plain_model(model)
-    if model.problem.network.num_outputs > 1:
+    if model.problem.network.num_outputs > 1 or model.problem.at_places:
         raise ConfigError("the head gives several numbers, and steps are of one logit")
     if (stream := form(network, "residual_stream")) is None:
         raise ConfigError(

@@ -1,6 +1,6 @@
 """What learning a model's automaton has found."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
@@ -71,7 +71,7 @@ def refuse(model: TrainedModel) -> None:
 
 def obstacle(problem: Problem) -> str | None:
     """Why automata of a problem's models are not learned; None where they are."""
-    if reason := problem.lacks("labels"):
+    if not problem.at_places and (reason := problem.lacks("labels")):
         return f"an automaton is learned of languages, and {reason}"
     letters = problem.tokenizer.num_letters
     if letters > MOST_LETTERS:
@@ -85,10 +85,17 @@ def obstacle(problem: Problem) -> str | None:
 # Automata as graphs, as data, and as those of automata-lib.
 
 
-def dot(automaton: Automaton, alphabet: Sequence[str], color: str = "black") -> str:
+def dot(
+    automaton: Automaton,
+    alphabet: Sequence[str],
+    color: str = "black",
+    names: Mapping[int, str] | None = None,
+) -> str:
     """A graph in the language DOT: accepting states have two rings, an arrow leads to the start.
 
     Edges between the same two states are one, with all their tokens.
+
+    Of a Moore machine `names` are those of its outputs, which stand below the states' numbers.
     """
     lines = [
         "digraph {",
@@ -98,6 +105,8 @@ def dot(automaton: Automaton, alphabet: Sequence[str], color: str = "black") -> 
         f"  start -> {automaton.start};",
     ]
     lines += [f"  {state} [shape=doublecircle];" for state in automaton.accepting.nonzero()[0]]
+    for state, output in enumerate(automaton.says.tolist() if names else ()):
+        lines.append(f'  {state} [label="{state}\\n{_escape((names or {})[output])}"];')
     edges: dict[tuple[int, int], list[str]] = {}
     for state, row in enumerate(automaton.table.tolist()):
         for token, after in zip(alphabet, row, strict=True):
@@ -107,9 +116,13 @@ def dot(automaton: Automaton, alphabet: Sequence[str], color: str = "black") -> 
     return "\n".join([*lines, "}"])
 
 
-def record(automaton: Automaton, alphabet: Sequence[str]) -> dict[str, Any]:
-    """An automaton as JSON has it."""
+def record(
+    automaton: Automaton, alphabet: Sequence[str], names: Mapping[int, str] | None = None
+) -> dict[str, Any]:
+    """An automaton as JSON has it; of a Moore machine with the outputs that are so named."""
+    outputs = [names[output] for output in automaton.says.tolist()] if names else []
     return {
+        **({"outputs": outputs} if names else {}),
         "alphabet": list(alphabet),
         "start": automaton.start,
         "accepting": automaton.accepting.nonzero()[0].tolist(),
@@ -165,6 +178,8 @@ class LearnedAutomaton:
     """An automaton over the tokens of a language, and what was asked of the model to find it."""
 
     alphabet: tuple[str, ...]
+    names: Mapping[int, str]
+    """How a Moore machine's outputs are written; empty where states accept or reject."""
     rounds: tuple[Round, ...]
     """Its last hypothesis is the automaton."""
     ended: str | None
@@ -203,14 +218,14 @@ class LearnedAutomaton:
 
     def dot(self) -> str:
         """The automaton as a graph in the language DOT."""
-        return dot(self.automaton, self.alphabet)
+        return dot(self.automaton, self.alphabet, names=self.names)
 
     def record(self) -> dict[str, Any]:
         """The automaton as JSON has it."""
-        return record(self.automaton, self.alphabet)
+        return record(self.automaton, self.alphabet, self.names)
 
     def dfa(self) -> "DFA":
-        """The automaton as a `DFA` of automata-lib."""
+        """The automaton as a `DFA` of automata-lib; of a Moore machine by which states accept."""
         return dfa(self.automaton, self.alphabet)
 
     @property
@@ -286,14 +301,16 @@ def _of_language(learned: LearnedAutomaton) -> str:
 def _of_error(learned: LearnedAutomaton, error: Answer) -> str:
     if not error.is_wrong:
         return f"It differs from the language first on {name_string(learned, error.string)}."
-    label, predicted = (sign(bool(x)) for x in (error.label, error.predicted))
+    said = (error.label, error.predicted)
+    label, predicted = (x if isinstance(x, str) else sign(bool(x)) for x in said)
+    logit = "" if learned.names else f" (logit {error.logit:.4f})"
     tested = "the test has it" if learned.error_is_tested else "the test does not have it"
     what = "of the strings asked, the model is wrong first on"
     if learned.found and learned.language is not None:
         what = "it differs from the language first on"
     return (
         f"{what[0].upper()}{what[1:]} {name_string(learned, error.string)}: {label}, and the model "
-        f"says {predicted} (logit {error.logit:.4f}), an error of the model ({tested})."
+        f"says {predicted}{logit}, an error of the model ({tested})."
     )
 
 

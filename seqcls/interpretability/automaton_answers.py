@@ -1,11 +1,12 @@
 """A model's answers to strings, each asked once, many at once wherever they are known before."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int64
 from torch import Tensor
 
 from seqcls.interpretability.automaton import LearningBudget
@@ -16,12 +17,13 @@ from seqcls.interpretability.domains import (
     tested_strings,
 )
 from seqcls.interpretability.readable_model import plain_model
-from seqcls.interpretability.trained_model import MAX_LENGTH, Letters, TrainedModel
+from seqcls.interpretability.trained_model import MAX_LENGTH, Answer, Letters, TrainedModel
 from seqcls.models.base import Classifier
 from seqcls.models.forms import Kept, form, map_kept
 from seqcls.models.positions import longest_readable
 from seqcls.strings.token_strings import TokenStrings
 from seqcls.strings.tokenizer import CLS, FIRST_LETTER
+from seqcls.tasks.places import AtEveryPlace
 
 # A recurrent model's states after prefixes: each is one step from that of the prefix before.
 
@@ -82,7 +84,8 @@ DOUBTFUL = 1e-3
 """Logits that are stepped in double precision decide where they are larger; else the model that
 was tested is asked."""
 
-Bits = Bool[np.ndarray, " string"]
+Bits = Bool[np.ndarray, " string"] | Int64[np.ndarray, " string"]
+"""Whether strings are in the language; or the answers at their ends, where every place has one."""
 
 
 class EndedError(Exception):
@@ -102,13 +105,14 @@ class ModelAnswers:
         """Tokens of the longest string that may be asked."""
         self.tried_length = affordable_length(model.num_letters, budget.strings, self.longest)
         """All strings up to this length are tried."""
-        self.empty_given = not model.problem.tries_empty
+        self._task = model.task if isinstance(model.task, AtEveryPlace) else None
+        self.empty_given = self._task is None and not model.problem.tries_empty
         """Whether the language answers for the model where the string is empty."""
         self._steps = PrefixStates.of(model) if stepped else None
         self._most_single = budget.single
         self._seconds = budget.seconds
         self._end = time.monotonic() + budget.seconds
-        self._single: dict[Letters, bool] = {}
+        self._single: dict[Letters, int] = {}
         self.transitions: dict[Letters, None] = {}
         """A string for each transition of the last hypothesis, to its end."""
         self.levels = self._all_short()
@@ -117,7 +121,7 @@ class ModelAnswers:
         """Longer strings that were asked together, and their answers; the test set's first."""
         strings = tested_strings(model.problem).strings
         self.test = strings.take(np.flatnonzero(strings.lengths <= self.longest))
-        self.test_answers = self._ask(self.test) if len(self.test) else np.zeros(0, dtype=bool)
+        self.test_answers = self._ask(self.test)
         longer = np.flatnonzero(self.test.lengths > self.tried_length)
         self.batches.append((self.test.take(longer), self.test_answers[longer]))
 
@@ -132,7 +136,7 @@ class ModelAnswers:
         if time.monotonic() > self._end:
             raise EndedError(f"{self._seconds:g} seconds are over")
 
-    def of(self, letters: Letters) -> bool:
+    def of(self, letters: Letters) -> int:
         """The answer to one string.
 
         Raises:
@@ -142,7 +146,7 @@ class ModelAnswers:
             number = 0
             for letter in letters:
                 number = number * self.model.num_letters + letter
-            return bool(self.levels[len(letters)][number])
+            return int(self.levels[len(letters)][number])
         if letters not in self._single:
             self.check_time()
             if len(self._single) >= self._most_single:
@@ -169,19 +173,44 @@ class ModelAnswers:
     def singles(self) -> tuple[TokenStrings, Bits]:
         """The longer strings that were asked one by one."""
         strings = TokenStrings.of_lists(self.model.num_letters, list(self._single))
-        return strings, np.array(list(self._single.values()), dtype=bool)
+        return strings, np.array(list(self._single.values()), dtype=self._dtype)
 
     def prefixes(self, letters: Letters) -> Bits:
         """The answers to all prefixes of a string, the empty one first."""
         ends = range(len(self.levels), len(letters) + 1)
         unanswered = [letters[:end] for end in ends if letters[:end] not in self._single]
         if unanswered:
-            said = self._ask(TokenStrings.of_lists(self.model.num_letters, unanswered))
-            self._single.update(zip(unanswered, said.tolist(), strict=True))
-        return np.array([self.of(letters[:end]) for end in range(len(letters) + 1)])
+            asked = self._ask(TokenStrings.of_lists(self.model.num_letters, unanswered))
+            self._single.update(zip(unanswered, asked.tolist(), strict=True))
+        said = [self.of(letters[:end]) for end in range(len(letters) + 1)]
+        return np.array(said, dtype=self._dtype)
+
+    @property
+    def _dtype(self) -> Any:
+        return bool if self._task is None else np.int64
+
+    def names(self, said: Sequence[int]) -> Mapping[int, str]:
+        """How answers are written, but those of a language."""
+        if self._task is None:
+            return {}
+        codes = np.unique([*said, *(() if self._task.machine is None else self._task.machine.says)])
+        texts = self.model.said(codes.astype(np.int64)[:, None])
+        return dict(zip(codes.tolist(), map(str, texts), strict=True))
+
+    def answer(self, letters: Letters) -> Answer:
+        """Label and answer of a string that was asked."""
+        if self._task is None:
+            return self.model.answer(letters)
+        strings = TokenStrings.of_lists(self.model.num_letters, [letters])
+        right, said = int(self._task.at_ends(strings)[0]), self.of(letters)
+        names, text = self.names([right, said]), self.model.text(letters)
+        tokenizer = self.model.tokenizer
+        return Answer(text, len(letters), names[right], 0.0, names[said], tokenizer)
 
     def wrong(self, strings: TokenStrings, said: Bits) -> Bits:
         """Which answers are not the language's; where no label is known, none is wrong."""
+        if self._task is not None:
+            return np.asarray(said != self._task.at_ends(strings))
         return np.asarray(said != self.model.problem.targets_or(strings, said), dtype=bool)
 
     def _ask(self, strings: TokenStrings) -> Bits:
@@ -192,9 +221,15 @@ class ModelAnswers:
                 first = part.strings.take(rows[:1])
                 string = self.model.text(first.letters[0, : first.lengths[0]].tolist())
                 raise EndedError(f"{string[:60]!r} has no answer: its logit is NaN")
-        return np.concatenate([np.asarray(part.predicted, dtype=bool) for part in parts])
+        if self._task is not None:
+            ends = [x.predicted[np.arange(len(x.strings)), x.strings.lengths] for x in parts]
+            # Nothing is asked after what no string of the language begins with.
+            right, asked = self._task.at_ends(strings), self._task.can_go_on(strings)
+            return np.where(asked, np.concatenate([right[:0], *ends]), right)
+        said = [np.asarray(part.predicted, dtype=bool) for part in parts]
+        return np.concatenate([np.zeros(0, dtype=bool), *said])
 
-    def _answer_by_steps(self, steps: PrefixStates, letters: Letters) -> bool:
+    def _answer_by_steps(self, steps: PrefixStates, letters: Letters) -> int:
         logit = float(steps.logits(steps.after(letters), 1)[0])
         if abs(logit) > DOUBTFUL:
             return logit > 0
@@ -220,7 +255,7 @@ class ModelAnswers:
         first = given(empty, rejected) if self.empty_given else self._ask(empty)
         steps = self._steps
         level = self._asked_level if steps is None else _Stepped(steps, self._resolve).level
-        levels = [np.asarray(first, dtype=bool)]
+        levels: list[Bits] = [np.asarray(first, dtype=self._dtype)]
         for length in range(1, self.tried_length + 1):
             self.check_time()
             levels.append(level(length))

@@ -6,7 +6,7 @@ which it and the language differ, and random walks that take each of its transit
 """
 
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from itertools import chain
 from typing import Any
 
@@ -21,6 +21,7 @@ from seqcls.interpretability.domains import strings_of_length
 from seqcls.interpretability.trained_model import Letters, TrainedModel
 from seqcls.strings.token_strings import NO_LETTER, TokenStrings
 from seqcls.tasks.automaton import Automaton, language_automaton, minimize
+from seqcls.tasks.places import AtEveryPlace
 
 # Longer strings on which a hypothesis is held against a model.
 
@@ -103,14 +104,14 @@ def shortest_difference(one: Automaton, other: Automaton, *, empty: bool = True)
     start = (one.start, other.start)
     reached: dict[tuple[int, int], Letters] = {start: ()}
     queue = deque([start])
-    if empty and one.accepting[one.start] != other.accepting[other.start]:
+    if empty and one.says[one.start] != other.says[other.start]:
         return ()
     while queue:
         pair = queue.popleft()
         for letter in range(one.table.shape[1]):
             after = int(one.table[pair[0], letter]), int(other.table[pair[1], letter])
             string = (*reached[pair], letter)
-            if one.accepting[after[0]] != other.accepting[after[1]]:
+            if one.says[after[0]] != other.says[after[1]]:
                 return string
             if after not in reached:
                 reached[after] = string
@@ -161,7 +162,8 @@ def learn(
     refuse(model)
     budget = budget or LearningBudget()
     answers = _open(model, budget, stepped)
-    language = language_automaton(model.task)
+    task = model.task
+    language = task.machine if isinstance(task, AtEveryPlace) else language_automaton(task)
     oracle = _Oracle(answers, budget, language, on_round)
     ended = None
     try:
@@ -184,7 +186,8 @@ def _kearns_vazirani(oracle: "_Oracle", answers: ModelAnswers) -> None:
     from aalpy import run_KV
 
     letters = list(range(answers.model.num_letters))
-    run_KV(letters, _System(answers), oracle, "dfa", cache_and_non_det_check=False, print_level=0)
+    kind = "moore" if answers.model.problem.at_places else "dfa"
+    run_KV(letters, _System(answers), oracle, kind, cache_and_non_det_check=False, print_level=0)
 
 
 class _System:
@@ -195,7 +198,7 @@ class _System:
     def __init__(self, answers: ModelAnswers) -> None:
         self._answers = answers
 
-    def query(self, word: Letters) -> list[bool]:
+    def query(self, word: Letters) -> list[int]:
         return [self._answers.of(tuple(word))]
 
 
@@ -223,7 +226,7 @@ class _Oracle:
         Raises:
             EndedError: there is one, and the budget allows no further hypothesis.
         """
-        automaton = _automaton(hypothesis, self.answers.model.tokenizer.alphabet)
+        automaton = _automaton(hypothesis, self.answers.model)
         letters = range(self.answers.model.num_letters)
         self.answers.transitions = {
             (*state.prefix, letter): None for state in hypothesis.states for letter in letters
@@ -262,24 +265,27 @@ class _Oracle:
         """Whether the model, where it can be asked, says otherwise of a string."""
         if len(letters) > self.answers.longest:
             return False
-        return self.answers.of(letters) != _accepts(automaton, letters)
+        return self.answers.of(letters) != int(automaton.says[_path(automaton, letters)[-1]])
 
     def _shorten(self, automaton: Automaton, letters: Letters) -> Letters:
         """The shortest prefix on which they differ."""
         said = self.answers.prefixes(letters)
         states = np.array(_path(automaton, letters))
-        return letters[: int((said != automaton.accepting[states]).argmax())]
+        return letters[: int((said != automaton.says[states]).argmax())]
 
 
-def _automaton(hypothesis: Any, alphabet: Sequence[str]) -> Automaton:
+def _automaton(hypothesis: Any, model: TrainedModel) -> Automaton:
     """AALpy's as ours, minimal."""
     states = [hypothesis.initial_state]
     states += [state for state in hypothesis.states if state is not hypothesis.initial_state]
     numbers = {id(state): number for number, state in enumerate(states)}
     table = [
-        [numbers[id(state.transitions[letter])] for letter in range(len(alphabet))]
+        [numbers[id(state.transitions[letter])] for letter in range(model.num_letters)]
         for state in states
     ]
+    if isinstance(model.task, AtEveryPlace):
+        outputs = np.array([state.output for state in states], dtype=np.int64)
+        return minimize(np.array(table), model.task.accepts(outputs), outputs=outputs)
     return minimize(np.array(table), np.array([bool(state.is_accepting) for state in states]))
 
 
@@ -294,16 +300,12 @@ def _path(automaton: Automaton, letters: Letters) -> list[int]:
     return states
 
 
-def _accepts(automaton: Automaton, letters: Letters) -> bool:
-    return bool(automaton.accepting[_path(automaton, letters)[-1]])
-
-
 def _short_difference(automaton: Automaton, answers: ModelAnswers) -> Letters | None:
     """The shortest of all short strings on which an automaton says otherwise."""
     letters = answers.model.num_letters
     states = np.array([automaton.start])
     for length, said in enumerate(answers.levels):
-        differ = np.flatnonzero(automaton.accepting[states] != said)
+        differ = np.flatnonzero(automaton.says[states] != said)
         if len(differ):
             number = int(differ[0])
             powers = (letters**place for place in range(length - 1, -1, -1))
@@ -317,7 +319,7 @@ def _long_difference(
     automaton: Automaton, strings: TokenStrings, said: np.ndarray
 ) -> Letters | None:
     """The shortest of some strings on which an automaton says otherwise."""
-    differ = np.flatnonzero(automaton.accepting[automaton.states(strings)] != said)
+    differ = np.flatnonzero(automaton.says[automaton.states(strings)] != said)
     if not len(differ):
         return None
     row = differ[int(strings.lengths[differ].argmin())]
@@ -329,9 +331,10 @@ def _result(oracle: _Oracle, ended: str | None) -> LearnedAutomaton:
     longer, longest = _longer(answers)
     error = _error(oracle, ended)
     test = distinct_test_strings(model.problem.test)
-    answer = None if error is None else model.answer(error)
+    answer = None if error is None else answers.answer(error)
     return LearnedAutomaton(
         alphabet=tuple(model.tokenizer.alphabet),
+        names=answers.names([x for made in oracle.rounds for x in made.automaton.says.tolist()]),
         rounds=tuple(oracle.rounds),
         ended=ended,
         budget=oracle.budget,
@@ -371,7 +374,7 @@ def _on_test(automaton: Automaton, answers: ModelAnswers) -> tuple[float, int]:
     """On which share of the test strings it says what the model says, and how many of its errors
     it makes.
     """
-    said = automaton.accepting[automaton.states(answers.test)]
+    said = automaton.says[automaton.states(answers.test)]
     same = said == answers.test_answers
     wrong = answers.wrong(answers.test, answers.test_answers)
     return float(same.mean()) if len(same) else 1.0, int((wrong & same).sum())

@@ -31,6 +31,7 @@ from seqcls.models.parts import Part, PartKind
 from seqcls.models.pictures import pictures_at_once
 from seqcls.models.positions import read_ids
 from seqcls.strings.token_strings import TokenStrings
+from seqcls.strings.tokenizer import PAD
 
 
 class Strings(Backend):
@@ -85,9 +86,9 @@ class Strings(Backend):
             outputs = [self._judge(x, _run(self._plain, x, values)) for x in self._batches]
         return torch.cat(outputs).numpy()
 
-    def _judge(self, _ids: Tensor, outputs: Tensor) -> Tensor:
-        """What is judged of that which the head gives for a batch."""
-        return outputs
+    def _judge(self, ids: Tensor, outputs: Tensor) -> Tensor:
+        """What is judged of that which the head gives for a batch: all, or at every place."""
+        return outputs[ids != PAD] if self.model.problem.at_places else outputs
 
     @cached_property
     def _encoded(self) -> Tensor:

@@ -326,7 +326,7 @@ def _attributions(
     model: TrainedModel, wrong: Sequence[str], picked: Sequence[str]
 ) -> tuple[AttributedError, ...]:
     # What errors have in common is another question where they are outputs.
-    if model.problem.writes:
+    if model.problem.writes or model.problem.at_places:
         return output_behaviours(model, wrong, picked)
     network = as_network(model)
     if network is not None:

@@ -17,6 +17,7 @@ from seqcls.sampling.streams import stream
 from seqcls.strings.token_strings import NO_LETTER, TokenStrings
 from seqcls.tasks import CountTask
 from seqcls.tasks.base import PartlyKnown
+from seqcls.tasks.places import AtEveryPlace
 
 # All strings over an alphabet, the shortest first.
 
@@ -78,12 +79,17 @@ def inputs_up_to(
     """
     letters = len(problem.task.alphabet)
     reached, parts = 0, list[TokenStrings]()
-    first, last = 0 if problem.tries_empty else 1, affordable_length(letters, max_strings, longest)
-    for length in range(first, last + 1):
-        inputs = [
-            inputs_among(problem, each).letters for each in strings_of_length(letters, length)
-        ]
-        parts.append(TokenStrings.of_letters(letters, np.concatenate(inputs)))
+    task, last = problem.task, longest
+    apart = isinstance(task, AtEveryPlace) and not problem.kind.every_string
+    if not apart:
+        last = affordable_length(letters, max_strings, longest)
+    for length in range(0 if problem.tries_empty else 1, last + 1):
+        if isinstance(task, AtEveryPlace) and apart:
+            parts.append(task.inputs_of_length(length, max_inputs - sum(map(len, parts))))
+        else:
+            strings = strings_of_length(letters, length)
+            inputs = [inputs_among(problem, each).letters for each in strings]
+            parts.append(TokenStrings.of_letters(letters, np.concatenate(inputs)))
         if sum(map(len, parts)) > max_inputs:
             return reached, parts[:-1]
         reached = length

@@ -28,7 +28,7 @@ from seqcls.interpretability.family import (
 )
 from seqcls.interpretability.network import Network, as_network
 from seqcls.interpretability.trained_model import TrainedModel
-from seqcls.kinds.transduction import output_texts, target_lengths
+from seqcls.kinds.transduction import OutputAnswers
 from seqcls.results import ErrorKind
 from seqcls.strings.token_strings import TokenStrings
 from seqcls.strings.tokenizer import MAX_SPELLED_LENGTH
@@ -320,20 +320,21 @@ class _Tried:
         model, family = self.model, self._family
         letters = [family.letters(*each) for each in values]
         strings = TokenStrings.of_lists(model.num_letters, letters)
-        is_input, answers = model.problem.questions(strings).has_target, model.outputs(strings)
+        is_input, answers = model.problem.questions(strings).has_target, model.ask(strings)
+        assert isinstance(answers, OutputAnswers)
         self._no_inputs += [each for each, known in zip(values, is_input, strict=True) if not known]
         self._no_places += int((is_input & ~answers.asked).sum())
-        texts = output_texts(model.tokenizer, answers.targets)
-        tokens = target_lengths(answers.targets).tolist()
+        texts, outputs = model.said(answers.targets), model.said(answers.predicted)
+        tokens = answers.target_lengths.tolist()
         places = answers.first_wrong.tolist()
         errors = dict(
             zip(answers.errors, zip(answers.error_kinds, places, strict=True), strict=True)
         )
         for row in np.flatnonzero(answers.asked & is_input).tolist():
-            target, length, each = texts[row], tokens[row], values[row]
+            target, length, each = str(texts[row]), tokens[row], values[row]
             said: tuple[str, ErrorKind | None, int] = (target, None, length)
             if row in errors:
-                said = (model.text(answers.errors[row].output), *errors[row])
+                said = (str(outputs[row]), *errors[row])
             self._outputs[each] = FamilyOutput(each, family.member(each), target, length, *said)
 
     def halve(self, one: FamilyOutput, other: FamilyOutput) -> None:

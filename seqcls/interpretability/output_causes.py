@@ -27,7 +27,7 @@ from seqcls.interpretability.mechanisms import (
 )
 from seqcls.interpretability.trained_model import TrainedModel
 from seqcls.interpretability.wording import EMPTY
-from seqcls.kinds.transduction import target_lengths
+from seqcls.kinds.transduction import OutputAnswers, target_lengths
 from seqcls.strings.token_strings import TokenStrings
 
 # What holds of a model's own wrong outputs, whatever it was trained on.
@@ -64,6 +64,8 @@ class WrongOutputs:
     target_lengths: Int64[np.ndarray, " string"]
     """Tokens of their targets."""
     is_wrong: Bool[np.ndarray, " string"]
+    unit: str = "token"
+    """What a target has so many of."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,6 +87,8 @@ def statements(wrong: WrongOutputs) -> list[OutputStatement]:
 
 
 def _repeats(wrong: WrongOutputs) -> OutputStatement | None:
+    if wrong.unit != "token":
+        return None
     lengths, repeats = wrong.tested.lengths, _have_repeats(wrong.tested)
     rates, weights = [], []
     for length in np.unique(lengths).tolist():
@@ -112,7 +116,8 @@ def _first_right(wrong: WrongOutputs) -> OutputStatement | None:
     longer = wrong.target_lengths > first
     if first < 1 or not longer.any() or not wrong.is_wrong[longer].all():
         return None
-    tokens = "the first token is" if first == 1 else f"the first {first} tokens are"
+    unit = wrong.unit
+    tokens = f"the first {unit} is" if first == 1 else f"the first {first} {unit}s are"
     text = f"{tokens} right, and every output with a longer target is wrong"
     return OutputStatement(FIRST_RIGHT, text, wrong.first_wrong >= first)
 
@@ -124,7 +129,7 @@ def _one_position(wrong: WrongOutputs) -> OutputStatement | None:
     if there.mean() <= MOST or len(np.unique(wrong.inputs.lengths[there])) < FEW:
         return None
     return OutputStatement(
-        ONE_PLACE, f"first wrong at token {place + 1}, whatever the length", there
+        ONE_PLACE, f"first wrong at {wrong.unit} {place + 1}, whatever the length", there
     )
 
 
@@ -163,9 +168,10 @@ def output_behaviours(
     strings = list(dict.fromkeys(picked))
     letters = [model.letters(string) for string in strings]
     inputs = TokenStrings.of_lists(model.num_letters, letters)
-    judged = model.outputs(inputs)
+    judged, at_places = model.ask(inputs), model.problem.at_places
+    assert isinstance(judged, OutputAnswers)
     outputs = {tuple(output) for output in judged.outputs}
-    if len(outputs) == 1 and len(judged.outputs) >= FEW:
+    if not at_places and len(outputs) == 1 and len(judged.outputs) >= FEW:
         (output,) = outputs
         said = f"always {model.display(output) or EMPTY}"
         return tuple(AttributedError(string, CONSTANT, None, said) for string in picked)
@@ -178,12 +184,17 @@ def output_behaviours(
     for number, (row, kind, place) in enumerate(each):
         string, of_it = strings[row], [x for x in held if x.holds[number]]
         if of_it:
-            clause = f"the output {'has a wrong token' if kind == 'wrong token' else kind}"
+            clause = "" if at_places else "the output "
+            clause += {"wrong token": "has a wrong token"}.get(kind, kind)
             said = "; ".join([*(x.text for x in of_it), clause])
             causes[string] = AttributedError(string, of_it[0].mechanism, None, said)
         else:
             side = "after" if place >= longest else "within"
             said = f"{side} the {longest} tokens of the longest target in training"
+            if at_places:
+                pair = np.array([[judged.predicted[row, place]], [judged.targets[row, place]]])
+                answer, right = model.said(pair)
+                said = f"{answer} for {right}, {side} the {longest} places of training"
             causes[string] = AttributedError(string, kind, None, said)
     return tuple(causes[string] for string in picked)
 
@@ -193,5 +204,8 @@ def _with_test(
 ) -> WrongOutputs:
     test, failing = tested_strings(model.problem), set(wrong)
     is_wrong = np.array([text in failing for text in test.texts], dtype=bool)
-    lengths = target_lengths(test.targets)
-    return WrongOutputs(inputs, first_wrong, test.strings, lengths, is_wrong)
+    if model.problem.at_places:
+        lengths, unit = test.strings.lengths + 1, "place"
+    else:
+        lengths, unit = target_lengths(test.targets), "token"
+    return WrongOutputs(inputs, first_wrong, test.strings, lengths, is_wrong, unit)

@@ -124,7 +124,7 @@ def patch(model: TrainedModel, base: Sequence[int], source: Sequence[int]) -> Pa
         ConfigError: an architecture whose states are not known, or one that reads pictures.
     """
     network, sites = _open(model, base, source)
-    measured = (_of_output if network.config.head != "string" else _of_answer)(model, base)
+    measured = (_of_output if network.config.writes else _of_answer)(model, base)
     ids, others = (
         [ids_of(model, [letters], read and [read]) for read in measured.read]
         for letters in (base, source)
@@ -202,7 +202,10 @@ def _of_answer(model: TrainedModel, base: Sequence[int]) -> _Asked:
 
     def measure(outputs: Sequence[Tensor]) -> _Measured:
         (given,) = outputs
-        margins = kind.margins(given.numpy(), np.repeat(right, len(given), axis=0))
+        targets = np.repeat(right, len(given), axis=0)
+        # Every place of a string is as that of others, which are as long.
+        given = given.flatten(0, 1) if model.problem.at_places else given
+        margins = kind.margins(given.numpy(), targets)
         return _Measured(margins, margins > 0)
 
     return _Asked(LOGIT, [None], None, measure)

@@ -18,9 +18,11 @@ from seqcls.interpretability.readable_model import (
     write_output,
 )
 from seqcls.interpretability.trained_model import TrainedModel
+from seqcls.kinds.places import PlacesKind
 from seqcls.models.base import Classifier
 from seqcls.models.pictures import memory_shape
 from seqcls.models.positions import longest_readable
+from seqcls.strings.token_strings import TokenStrings
 
 MAX_TOKENS = 512
 """Tokens of a string whose every state, or every prefix, is looked at."""
@@ -50,13 +52,17 @@ class Patterns:
 
 @dataclass(frozen=True, eq=False)
 class Prefixes:
-    """A string's prefixes, the empty one first, each asked about as a string of its own."""
+    """A string's prefixes, the empty one first, each asked about as a string of its own, or
+    answered at its place where every place is.
+    """
 
     tokens: tuple[str, ...]
     """The last token of each prefix; of the empty one none."""
     logits: Float[np.ndarray, " prefix"]
     labels: np.ndarray
     """Labels of a language, None where a file does not say it; else the targets as text."""
+    answers: tuple[str, ...] = ()
+    """What is answered at each place, where every place is answered."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -200,8 +206,19 @@ def prefix_logits(model: TrainedModel, letters: Sequence[int]) -> Prefixes:
     if reason := model.problem.lacks("prefixes"):
         raise ConfigError(reason)
     check_length(model, letters)
+    kind, tokens = model.problem.kind, ("", *(model.tokenizer.alphabet[x] for x in letters))
+    if isinstance(kind, PlacesKind):
+        network = plain_model(model)
+        outputs = network(ids_of(model, [letters]))[0].detach().numpy()
+        strings = TokenStrings.of_lists(model.num_letters, [letters])
+        targets = kind.targets(model.task, strings)[0].astype(np.int64)
+        right, said = (
+            [kind.texts(model.task, np.array([[code]]))[0] for code in codes.tolist()]
+            for codes in (targets, kind.said(outputs))
+        )
+        margins = kind.place_margins(outputs, targets)
+        return Prefixes(tokens, margins, np.array(right, dtype=object), tuple(said))
     answers = model.ask_all([tuple(letters[:end]) for end in range(len(letters) + 1)])
-    tokens = ("", *(model.tokenizer.alphabet[letter] for letter in letters))
     labels, known = np.array(model.said(answers.targets)), model.problem.knows(answers.strings)
     if not known.all():
         labels = labels.astype(object)

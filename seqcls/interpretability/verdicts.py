@@ -260,7 +260,7 @@ def output_verdict(
     """
     problem = model.problem
     reached, parts = inputs_up_to(problem, problem.longest_tested, max_strings, max_inputs)
-    counts, wrong = _count_errors(problem, map(model.outputs, filter(len, parts)), MAX_SHOWN)
+    counts, wrong = _count_errors(problem, map(model.ask, filter(len, parts)), MAX_SHOWN)
     shortest = tuple(map(model.answer, wrong[:MAX_SHOWN]))
     return OutputVerdict(reached, problem.longest_tested, counts, shortest)
 

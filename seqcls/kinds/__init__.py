@@ -1,5 +1,7 @@
 """Kinds of answers: what a task asks for, and what that means for training, testing and showing."""
 
+from typing import Any
+
 from seqcls.kinds.base import (
     ACCURACY,
     MISCLASSIFIED,
@@ -10,13 +12,21 @@ from seqcls.kinds.base import (
     Words,
 )
 from seqcls.kinds.membership import MembershipKind
+from seqcls.kinds.places import NextSymbolsKind, PrefixesKind, StatesKind
 from seqcls.kinds.transduction import TransductionKind
 from seqcls.plugins import Registry
 from seqcls.strings.token_strings import TokenStrings
 from seqcls.tasks.base import Task
 
 KINDS: Registry[type[Kind]] = Registry(
-    "seqcls.kinds", {"membership": MembershipKind, "transduction": TransductionKind}
+    "seqcls.kinds",
+    {
+        "membership": MembershipKind,
+        "transduction": TransductionKind,
+        "prefixes": PrefixesKind,
+        "next_symbols": NextSymbolsKind,
+        "states": StatesKind,
+    },
 )
 
 __all__ = [
@@ -33,10 +43,16 @@ __all__ = [
 ]
 
 
-def kind_name(task: Task | type[Task]) -> str:
-    """The name of a task's kind; a language need not say that it is one."""
+def kind_name(task: Task | type[Task], answers: Any = "string") -> str:
+    """The name of a task's kind; a language need not say that it is one.
+
+    Args:
+        task: which it is.
+        answers: the field of a configuration: what is asked of a language.
+    """
     name: str = getattr(task, "kind", "membership")
-    return name
+    asked = name == "membership" and answers != "string" and answers in KINDS
+    return answers if asked else name
 
 
 def examples_of(task: Task, strings: TokenStrings) -> Examples:

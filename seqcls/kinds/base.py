@@ -88,8 +88,16 @@ class TrainedModels(Protocol):
         """Whether the likeliest token is written everywhere, as teacher forcing foretells."""
         ...
 
+    def each(self) -> "Iterator[TrainedModels]":
+        """Each of them by itself."""
+        ...
+
     def outputs(self, strings: TokenStrings) -> Float[np.ndarray, "member string *output"]:
-        """The head's outputs for strings; NaN for those that they have no places for."""
+        """The head's outputs for strings; NaN for those that they have no places for.
+
+        Of a head that answers at every place (member, string, place, output), with NaN after each
+        string's end.
+        """
         ...
 
     def score(self, examples: Examples) -> "Iterator[Scored]":
@@ -184,8 +192,13 @@ def of_one_width(*answers: np.ndarray) -> list[np.ndarray]:
     if answers[0].ndim == 1:
         return list(answers)
     width = max(some.shape[1] for some in answers)
+    # After the end of what is no letters stands -1.
     return [
-        np.pad(some, ((0, 0), (0, width - some.shape[1])), constant_values=NO_LETTER)
+        np.pad(
+            some,
+            ((0, 0), (0, width - some.shape[1])),
+            constant_values=NO_LETTER if some.dtype == np.uint8 else -1,
+        )
         for some in answers
     ]
 

@@ -84,6 +84,7 @@ class OneAnswer(Kind):
 class MembershipKind(OneAnswer):
     """Answers of languages; a positive logit means that the string is in it."""
 
+    reads: ClassVar[frozenset[str]] = frozenset({"answers"})
     shortcut_readers: ClassVar[tuple[str, ...]] = (
         *("length", "ends", "counts", "counts_trees", "bigrams", "trigrams"),
     )

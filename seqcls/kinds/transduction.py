@@ -138,7 +138,7 @@ class TransductionKind(Kind):
         has_target = targets != NO_TARGET
         scores = outputs.log_softmax(dim=-1)
         chosen = targets[has_target].expand(scores.shape[:-1]).unsqueeze(-1)
-        return -_per_string(scores.gather(-1, chosen).squeeze(-1), has_target)
+        return -per_string(scores.gather(-1, chosen).squeeze(-1), has_target)
 
     def units(self, targets: "Tensor") -> int:
         """Implements `Kind.units`: the tokens predicted."""
@@ -149,7 +149,7 @@ class TransductionKind(Kind):
         has_target = targets != NO_TARGET
         said = writable(outputs).argmax(dim=-1)
         missed = (said != targets[has_target]) & of_output(targets, outputs.shape[-1])
-        return _per_string(missed.to(outputs.dtype), has_target) == 0
+        return per_string(missed.to(outputs.dtype), has_target) == 0
 
     def are_right_length_given(
         self, outputs: "Tensor", targets: "Tensor"
@@ -161,7 +161,7 @@ class TransductionKind(Kind):
         wanted = targets[has_target]
         missed = (writable(outputs)[..., :end].argmax(dim=-1) != wanted) & (wanted != end)
         missed = missed & of_output(targets, outputs.shape[-1])
-        return _per_string(missed.to(outputs.dtype), has_target) == 0
+        return per_string(missed.to(outputs.dtype), has_target) == 0
 
     def ask(self, models: TrainedModels, questions: Questions) -> Iterator["OutputAnswers"]:
         """Implements `Kind.ask`: by the outputs that are written, one model after another.
@@ -276,7 +276,7 @@ def _ids(letters: np.ndarray) -> Int64[np.ndarray, "string position"]:
     return np.where(letters == NO_LETTER, NO_TARGET, letters.astype(np.int64) + FIRST_LETTER)
 
 
-def _per_string(
+def per_string(
     values: "Float[Tensor, '*member token']", has_target: "Bool[Tensor, 'string place']"
 ) -> "Float[Tensor, '*member string']":
     """Sums over the tokens of each string, of values of all strings one after another."""
@@ -321,6 +321,11 @@ class OutputAnswers(Answers):
     def outputs(self) -> list[list[int]]:
         """The wrong outputs, as letters."""
         return [each.output for each in self.errors.values()]
+
+    @property
+    def target_lengths(self) -> Int64[np.ndarray, " string"]:
+        """Tokens of each target."""
+        return target_lengths(self.targets)
 
     @cached_property
     def edits(self) -> Int64[np.ndarray, " string"]:

@@ -32,15 +32,16 @@ def _no_transformer(config: NetworkConfig) -> str | None:
     if (reason := _no_head(config, blind=causal)) is not None:
         return reason
     if config.head != "string" and config.attention_mask != "causal":
+        left_to_right = "an output is written" if config.writes else "every place is answered"
         return (
-            f"attention_mask={config.attention_mask!r}: an output is written from left to right; "
-            "use 'causal'"
+            f"attention_mask={config.attention_mask!r}: {left_to_right} from left to right; use "
+            "'causal'"
         )
     return _no_blocks(config)
 
 
 def _no_blocks(config: NetworkConfig) -> str | None:
-    if config.head != "string" and config.position_range:
+    if config.writes and config.position_range:
         return (
             f"position_range={config.position_range}: places are drawn for strings of a known "
             "length, and that of an output that is being written is not; leave it out"
@@ -91,10 +92,11 @@ def _no_recurrent_attention(config: NetworkConfig) -> str | None:
 
 def _no_streams(config: NetworkConfig) -> str | None:
     """Why the two streams of an input and an output cannot be read."""
-    if config.head == "string":
+    if not config.writes:
+        asks = "one answer of a string" if config.head == "string" else "answers at every place"
         return (
-            f"architecture={config.architecture!r}: it writes outputs, and this task asks for one "
-            "answer of a string; use 'transformer' or 'lstm'"
+            f"architecture={config.architecture!r}: it writes outputs, and this task asks for "
+            f"{asks}; use 'transformer' or 'lstm'"
         )
     if config.head == "all":
         return (
@@ -135,7 +137,8 @@ def _no_head(config: NetworkConfig, *, blind: str | None) -> str | None:
     if config.head != "string":
         if config.readout == "first":
             return None
-        return f"readout={config.readout!r}: an output is read at every place; leave it out"
+        answer = "an output" if config.writes else "the answer"
+        return f"readout={config.readout!r}: {answer} is read at every place; leave it out"
     if config.readout == "first" and blind is not None:
         return (
             f"readout='first' with {blind}: CLS comes first, so it hasn't seen the string yet; "
@@ -278,10 +281,12 @@ def check_network(config: NetworkConfig, longest: Mapping[str, int]) -> None:
             f"architecture={config.architecture!r}: it reads tokens, and this task draws pictures; "
             "use 'paragraph_reader' or 'recurrent_attention'"
         )
-    if config.num_outputs > 1 and not MODELS[config.architecture].several_outputs:
+    asked = "at every place" if config.head == "places" else f"for {config.num_outputs}"
+    several = config.num_outputs > 1 or config.head == "places"
+    if several and not MODELS[config.architecture].several_outputs:
         raise ConfigError(
             f"architecture={config.architecture!r}: it answers with one number, and this task asks "
-            f"for {config.num_outputs}"
+            f"{asked}"
         )
     end = longest_readable(config)
     for part, length in longest.items():

@@ -191,10 +191,16 @@ def make_head(config: NetworkConfig) -> Linear | None:
 
 
 def read_states(config: NetworkConfig, states: Hidden, ids: Ids) -> Float[Tensor, "string hidden"]:
-    """The states that the head reads: at the first token, at the last, or the mean of all."""
+    """The states that the head reads: at the first token, at the last, or the mean of all.
+
+    Of no token, which only a string of letters alone may have, the state is zero.
+    """
     if config.readout == "first":
         return states[:, 0]
     read = ids != PAD
     if config.readout == "mean":
         return masked_mean(states, read)
-    return states[torch.arange(len(ids), device=ids.device), read.sum(dim=1) - 1]
+    last = read.sum(dim=1) - 1
+    if config.readout == "last_letter":
+        states, last = functional.pad(states, (0, 0, 1, 0)), last + 1
+    return states[torch.arange(len(ids), device=ids.device), last]

@@ -58,7 +58,7 @@ class Batch:
     def is_asked(self) -> Bool[Tensor, "string position"]:
         """At which tokens a head that answers token by token is asked for the next one."""
         read = self.ids != PAD
-        if self.config.head == "all":
+        if self.config.head != "output":
             return read
         return read & ((self.ids == separator_id(self.config)).cumsum(dim=1) > 0)
 

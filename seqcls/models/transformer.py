@@ -24,6 +24,7 @@ from seqcls.models.base import (
     Places,
     Recorder,
     make_head,
+    read_states,
 )
 from seqcls.models.batches import Batch
 from seqcls.models.blocks import (
@@ -36,9 +37,9 @@ from seqcls.models.blocks import (
     attending_of,
 )
 from seqcls.models.forms import Scores
-from seqcls.models.layers import Dropout, Embedding, make_norm, masked_mean
+from seqcls.models.layers import Dropout, Embedding, make_norm
 from seqcls.models.parts import Part, Site, block_parts, block_sites
-from seqcls.models.positions import POSITIONS
+from seqcls.models.positions import LETTERS_ALONE, POSITIONS
 from seqcls.models.positions.places import positions_of
 from seqcls.models.positions.schemes import Positions
 from seqcls.models.shortest import Queries, apply_feed_forward, attend, spread, through
@@ -98,12 +99,13 @@ class Transformer(BodyAndHead):
             states = attend(last, states, states, everywhere)
             states = apply_feed_forward(last, states.index_select(0, batch.asked_tokens))
             return self.head(self._normalize(states))
-        if batch.config.readout == "mean":
+        if batch.config.readout in LETTERS_ALONE:
             states = self._normalize(through(last, states, states, everywhere))
-            read = masked_mean(spread(states, batch.token_rows, batch.ids.shape), batch.ids != PAD)
+            spread_out = spread(states, batch.token_rows, batch.ids.shape)
+            read = read_states(batch.config, spread_out, batch.ids)
         else:
-            read_states = states.index_select(0, batch.read_tokens)
-            read = self._normalize(through(last, read_states, states, everywhere.only_read()))
+            asking = states.index_select(0, batch.read_tokens)
+            read = self._normalize(through(last, asking, states, everywhere.only_read()))
         return self.head(read)
 
     stacked = shortest

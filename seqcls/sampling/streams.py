@@ -21,10 +21,12 @@ import numpy as np
 from jaxtyping import Bool
 
 from seqcls.cache import MEMORY, STRINGS, cache_folder, keep_checked, make_room, read_checked, use
+from seqcls.kinds import examples_of
 from seqcls.kinds.base import Examples
 from seqcls.strings.token_strings import TokenStrings
 from seqcls.tasks import TASKS
 from seqcls.tasks.base import Task
+from seqcls.tasks.places import AtEveryPlace
 
 
 @runtime_checkable
@@ -75,28 +77,16 @@ class Sampler(Protocol):
 
 
 @dataclass(frozen=True)
-class OfLengths:
-    """The strings of each epoch of a sampler that have so many tokens; some of them, or all."""
+class _OfOther:
+    """What is made of the strings of another sampler."""
 
     sampler: Sampler
-    lengths: range
-    most: int | None = None
-    """The most of an epoch, its first ones; None for all."""
     reads: ClassVar[frozenset[str]] = frozenset()
     reads_of_part: ClassVar[Mapping[str, frozenset[str]]] = {}
 
     @property
-    def task(self) -> Task:
-        return self.sampler.task
-
-    @property
     def batch_size(self) -> int:
         return self.sampler.batch_size
-
-    @property
-    def epoch_size(self) -> int:
-        """Those of the first epoch."""
-        return len(stream(self).epoch(0))
 
     @property
     def repeats(self) -> bool:
@@ -105,13 +95,52 @@ class OfLengths:
     @classmethod
     def obstacle(cls, task: Task) -> str | None:
         """It can draw what the other sampler can."""
+        del task
         return None
+
+
+@dataclass(frozen=True)
+class OfLengths(_OfOther):
+    """The strings of each epoch of a sampler that have so many tokens; some of them, or all."""
+
+    lengths: range
+    most: int | None = None
+    """The most of an epoch, its first ones; None for all."""
+
+    @property
+    def task(self) -> Task:
+        return self.sampler.task
+
+    @property
+    def epoch_size(self) -> int:
+        """Those of the first epoch."""
+        return len(stream(self).epoch(0))
 
     def epochs(self) -> Iterator[Examples]:
         """Epochs of as many strings as there are of these lengths; there may be none."""
         for epoch in count():
             drawn = stream(self.sampler).epoch(epoch)
             yield drawn.take(np.flatnonzero(are_of(self.lengths, drawn.strings))[: self.most])
+
+
+@dataclass(frozen=True)
+class AnsweredAgain(_OfOther):
+    """The strings of another sampler, of which something else is asked."""
+
+    task: Task
+
+    @property
+    def lengths(self) -> range:
+        return self.sampler.lengths
+
+    @property
+    def epoch_size(self) -> int:
+        return self.sampler.epoch_size
+
+    def epochs(self) -> Iterator[Examples]:
+        """The other's epochs; how strings were drawn, labels say, and these are none."""
+        for epoch in count():
+            yield examples_of(self.task, stream(self.sampler).epoch(epoch).strings)
 
 
 def are_of(lengths: range, strings: TokenStrings) -> Bool[np.ndarray, " string"]:
@@ -196,6 +225,7 @@ def stream(sampler: Sampler) -> Stream:
 
 def _code(task: Task) -> str:
     """What the repr of a language from outside does not say of it."""
+    task = task.language if isinstance(task, AtEveryPlace) else task
     if type(task).__repr__ is object.__repr__:
         # Not even its settings: its address may be that of any other in another process.
         return uuid4().hex

@@ -5,7 +5,8 @@ smallest one of a language; `OfAutomaton` is what languages have in common that 
 """
 
 from abc import abstractmethod
-from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from threading import Lock
@@ -97,39 +98,52 @@ def zeros(*shape: int) -> Numbers:
     return Numbers(np.zeros(shape), np.full(shape, NOTHING, dtype=np.int32))
 
 
+Says = Bool[np.ndarray, " state"] | Int64[np.ndarray, " state"]
+
+
 class Automaton:
-    """A complete deterministic automaton over numbered letters."""
+    """A complete deterministic automaton over numbered letters; a Moore machine where its states
+    have outputs.
+    """
 
     def __init__(
         self,
         table: Int64[np.ndarray, "state letter"],
         accepting: Bool[np.ndarray, " state"],
         start: int = 0,
+        outputs: Int64[np.ndarray, " state"] | None = None,
     ) -> None:
         self.table = table
         self.accepting = accepting
         self.start = start
+        self.says: Says = accepting if outputs is None else outputs
+        """What it says in each state: whether it accepts, or its output."""
         self._reached = np.arange(len(table)) == start
         self._has: list[tuple[bool, bool]] = []
         """Whether it rejects, and accepts, any string of each length."""
         self._ways = {label: _Ways(table, accepting == label) for label in (False, True)}
 
+    def walk(self, strings: TokenStrings) -> Iterator[Int64[np.ndarray, " string"]]:
+        """The state of each string before its first token, and then after each; where it has ended
+        its state stays.
+        """
+        states = np.full(len(strings), self.start, dtype=np.int64)
+        yield states
+        for letters in np.ascontiguousarray(strings.letters.T):
+            # NO_LETTER stands for the last column.
+            states = self._steps[states, np.minimum(letters, self.table.shape[1])]
+            yield states
+
     def states(self, strings: TokenStrings) -> Int64[np.ndarray, " string"]:
         """The state after each string."""
-        columns = np.ascontiguousarray(strings.letters.T)
-        states = np.full(len(strings), self.start, dtype=np.int64)
-        for letters in columns:
-            # After its end a string's state stays: NO_LETTER stands for that column.
-            states = self._steps[states, np.minimum(letters, self.table.shape[1])]
-        return states
+        (last,) = deque(self.walk(strings), maxlen=1)
+        return last
 
     def sound_lengths(self, strings: TokenStrings) -> Int64[np.ndarray, " string"]:
         """Tokens of each string's longest prefix with which an accepted string begins."""
         sound = np.zeros(len(strings), dtype=np.int64)
-        states = np.full(len(strings), self.start, dtype=np.int64)
-        for letters in np.ascontiguousarray(strings.letters.T):
-            states = self._steps[states, np.minimum(letters, self.table.shape[1])]
-            sound += (letters != NO_LETTER) & self.sound[states]
+        for place, states in enumerate(self.walk(strings)):
+            sound += (strings.lengths >= place) & self.sound[states] & (place > 0)
         return sound
 
     @cached_property
@@ -320,10 +334,15 @@ def determinize(
 
 
 def minimize(
-    table: Int64[np.ndarray, "state letter"], accepting: Bool[np.ndarray, " state"], start: int = 0
+    table: Int64[np.ndarray, "state letter"],
+    accepting: Bool[np.ndarray, " state"],
+    start: int = 0,
+    outputs: Int64[np.ndarray, " state"] | None = None,
 ) -> Automaton:
-    """The minimal automaton of the same language, its states as they are met from the start, 0."""
-    classes = _equivalent(table, accepting)
+    """The minimal automaton of the same language, or machine of the same outputs, its states as
+    they are met from the start, 0.
+    """
+    classes = _equivalent(table, accepting if outputs is None else outputs)
     _, members = np.unique(classes, return_index=True)
     following = classes[table[members]]
     numbers = {int(classes[start]): 0}
@@ -335,24 +354,26 @@ def minimize(
                 states.append(reached)
     renumbered = np.zeros(len(members), dtype=np.int64)
     renumbered[states] = np.arange(len(states))
-    return Automaton(renumbered[following[states]], accepting[members[states]])
+    of = members[states]
+    says = None if outputs is None else outputs[of]
+    return Automaton(renumbered[following[states]], accepting[of], outputs=says)
 
 
 def _equivalent(
-    table: Int64[np.ndarray, "state letter"], accepting: Bool[np.ndarray, " state"]
+    table: Int64[np.ndarray, "state letter"], says: Says
 ) -> Int64[np.ndarray, " state"]:
-    """A number of each state that is that of those that accept the same strings (Moore 1956).
+    """A number of each state that is that of those that say the same of all strings (Moore 1956).
 
     In every round a state's hash is made anew of it and of those of the states that it leads to,
-    beginning with how far it is from accepting and from rejecting, which tells long chains apart.
+    beginning with how far it is from each of what may be said, which tells long chains apart.
     Equal states have equal ones; whether others do, by chance, is checked.
     """
     columns = np.column_stack([np.arange(len(table)), np.unique(table, axis=1)])
-    far = [distances_to(columns, wanted) for wanted in (accepting, ~accepting)]
+    far = np.column_stack([distances_to(columns, says == said) for said in np.unique(says)])
     rng = np.random.default_rng(0)
     while True:
         factors = rng.integers(2**63, size=columns.shape[1:], dtype=np.uint64)
-        hashes = np.column_stack(far).astype(np.uint64) @ factors[:2]
+        hashes = far.astype(np.uint64) @ rng.integers(2**63, size=far.shape[1], dtype=np.uint64)
         found, rounds = 0, 1
         # Until nothing is told apart any more; what is told apart, stays so.
         while len(numbers := np.unique(hashes)) > found:
@@ -363,7 +384,7 @@ def _equivalent(
         classes = np.searchsorted(numbers, hashes)
         _, members, places = np.unique(classes, return_index=True, return_inverse=True)
         same = classes[columns] == classes[columns[members]][places]
-        if same.all() and (accepting == accepting[members][places]).all():
+        if same.all() and (says == says[members][places]).all():
             return np.asarray(classes)
 
 

@@ -93,6 +93,9 @@ def _theory(fields: tuple[tuple[str, Any], ...], network: tuple[Any, ...]) -> Th
         return Theory(missing, (TheoryPrediction("not known", missing.describe()),))
     known = class_of(task)
     made = NetworkConfig(**dict(zip(NETWORK_FIELDS, network, strict=True)))
+    if made.readout == "last_letter" and made.architecture in FINITE_STATE:
+        # The state after the last letter is one of finitely many, too.
+        made = made.model_copy(update={"readout": "last"})
     applied = tuple(_predict(row, task, made) for row in STATEMENTS if row.holds(known, made))
     if not applied:
         applied = (_by_order(task, known, made),)

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from sweeps.api.databases import judge, merge, open_store, pack, upgrade, verify
     from sweeps.api.exports import export
     from sweeps.api.failures import in_both_precisions
+    from sweeps.api.giving import give
     from sweeps.api.importing import import_predictions, log_results
     from sweeps.api.interpretability import (
         ablate,
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
         states,
     )
     from sweeps.api.languages import populations
+    from sweeps.api.loading import load_weights
     from sweeps.api.models import config, explain, family, model, predict, proofs, verdict
     from sweeps.api.protocols import protocol
     from sweeps.api.results import FIRST as FIRST
@@ -76,11 +78,11 @@ if TYPE_CHECKING:
 __all__ = [
     "ablate", "automaton", "automaton_inside", "by_drawn", "causes", "compare", "config", "data",
     "delete", "draw", "engines", "errors", "errors_of_run", "estimate", "explain", "export",
-    "family", "figures", "fit_shortcuts", "import_predictions", "in_both_precisions", "judge",
-    "lengths", "log_results", "merge", "minimal", "model", "more", "open_store", "pack", "patch",
-    "populations", "predict", "proofs", "protocol", "remedies", "report", "resume", "retry",
-    "rules", "runs", "seeds", "sensitive", "shortcuts", "shortest", "states", "status", "stop",
-    "submit", "theory", "upgrade", "verdict", "verify", "work",
+    "family", "figures", "fit_shortcuts", "give", "import_predictions", "in_both_precisions",
+    "judge", "lengths", "load_weights", "log_results", "merge", "minimal", "model", "more",
+    "open_store", "pack", "patch", "populations", "predict", "proofs", "protocol", "remedies",
+    "report", "resume", "retry", "rules", "runs", "seeds", "sensitive", "shortcuts", "shortest",
+    "states", "status", "stop", "submit", "theory", "upgrade", "verdict", "verify", "work",
 ]  # fmt: skip
 
 _NAMES = {
@@ -88,12 +90,14 @@ _NAMES = {
     "sweeps.api.budgets": "more seeds",
     "sweeps.api.databases": "judge merge open_store pack upgrade verify",
     "sweeps.api.exports": "export",
+    "sweeps.api.giving": "give",
     "sweeps.api.importing": "import_predictions log_results",
     "sweeps.api.interpretability": "ablate automaton automaton_inside minimal patch rules "
     "shortest states",
     "sweeps.api.models": "config explain family model predict proofs verdict",
     "sweeps.api.comparisons": "compare",
     "sweeps.api.languages": "populations",
+    "sweeps.api.loading": "load_weights",
     "sweeps.api.failures": "in_both_precisions",
     "sweeps.api.protocols": "protocol",
     "sweeps.api.results": "FIRST by_drawn causes errors errors_of_run helps lengths remedies "

@@ -8,13 +8,13 @@ import pandas as pd
 
 from seqcls.config import RunConfig
 from seqcls.errors import ConfigError, UnknownRunError
-from seqcls.imported import fields_known, in_columns
+from seqcls.imported import PREFIX
 from seqcls.interpretability.wording import p_value_text, percent, percents
 from seqcls.problem import differing_starts
 from seqcls.text import with_nulls
 from sweeps.api.configurations import checked_threshold, config_named
-from sweeps.api.naming import names_of
-from sweeps.results import BORDER_SHARES, LEARNED_AT, Outcome, differing_fields, rows_of
+from sweeps.api.naming import names_of, settings_of
+from sweeps.results import BORDER_SHARES, LEARNED_AT, Outcome, rows_of
 from sweeps.statistics.chance import (
     Difference,
     agreeing,
@@ -41,7 +41,6 @@ from sweeps.statistics.intervals import (
 from sweeps.store.databases.engine import Store
 from sweeps.store.reads import queries, string_queries
 from sweeps.store.reads.errors import border_accuracies
-from sweeps.store.reads.overview import dataset_names
 from sweeps.store.reads.selection import View
 from sweeps.store.reads.shortcuts import best_shortcut, shortcut_scores, shortcut_shares
 from sweeps.store.tables import RunState
@@ -315,7 +314,7 @@ def why_unpaired(a: RunConfig, b: RunConfig) -> str | None:
     """Why seeds of two configurations share only their number, as a clause; None where they are
     pairs.
     """
-    if a.is_imported or b.is_imported:
+    if a.imported or b.imported:
         return "what a seed determines is not known of models that were trained elsewhere"
     try:
         apart = differing_starts(a, b)
@@ -365,18 +364,17 @@ def _border(
 
 
 def fields_apart(store: Store, runs: Sequence[pd.DataFrame]) -> dict[str, tuple[object, object]]:
-    """The fields in which the configurations of two runs differ, with both values.
+    """The fields that the configurations of two runs both read and in which they differ, with both
+    values; and all settings of models trained elsewhere, None where one has none.
 
     Args:
         runs: the row of each, as `queries.runs` has it.
     """
     ids = [int(row["config_id"].iloc[0]) for row in runs]
-    known = queries.configs(store, ids)
-    each = in_columns(fields_known(known[config_id]) for config_id in ids)
-    names = dataset_names(store)
-    for fields in each:
-        fields["dataset"] = names.get(fields["dataset"], fields["dataset"])
-    return {x: (each[0].get(x), each[1].get(x)) for x in differing_fields(pd.concat(runs))}
+    known = settings_of(store, ids)
+    a, b = (known[config_id] for config_id in ids)
+    apart = (x for x in dict.fromkeys([*a, *b]) if a.get(x) != b.get(x))
+    return {x: (a.get(x), b.get(x)) for x in apart if (x in a and x in b) or x.startswith(PREFIX)}
 
 
 def _learning_of(runs: pd.DataFrame) -> dict[str, Outcomes]:

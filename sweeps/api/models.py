@@ -106,26 +106,23 @@ def _stored_answers(
 ) -> pd.DataFrame:
     """What a model that was trained elsewhere answered to strings of its test."""
     stored = {row["input"]: row for row in answers_of(store, run_id)}
-    tokenizer = problem.tokenizer
-    rows = []
-    for text in texts:
-        row = stored.get(tokenizer.decode(tokenizer.encode(text)))
-        if row is None:
-            raise InvalidStringError(
-                f"{text[:60]!r} is not in this model's test; its weights are not in this database, "
-                "so its answers to test strings alone are known: `seqcls export answers` lists them"
-            )
-        rows.append(row)
-    names: tuple[str, ...] = ("label", "predicted", "logit", "probability")
+    encode, decode = problem.tokenizer.encode, problem.tokenizer.decode
+    rows = [stored.get(decode(encode(text))) for text in texts]
+    if None in rows:
+        raise InvalidStringError(
+            f"{texts[rows.index(None)][:60]!r} is not in this model's test; its weights are not in "
+            "this database, so its answers to test strings alone are known: `seqcls export "
+            "answers` lists them"
+        )
+    names: Sequence[str] = ("label", "predicted", "logit", "probability")
     if problem.lacks("labels"):
         names = ("target", *(column.name for column in problem.kind.answer_columns))
-    target, answer, *numbers = names
-    as_known = bool if target == "label" else str
-    answers = {
-        name: [None if row[key] is None else as_known(row[key]) for row in rows]
-        for name, key in ((target, "target"), (answer, "prediction"))
+    kind = bool if names[0] == "label" else str
+    known = {
+        name: [None if row is None or row[key] is None else kind(row[key]) for row in rows]
+        for name, key in zip(names, ("target", "prediction"), strict=False)
     }
-    return pd.DataFrame({"string": texts, **answers, **dict.fromkeys(numbers, np.nan)})
+    return pd.DataFrame({"string": texts, **known, **dict.fromkeys(names[2:], np.nan)})
 
 
 def predict(
@@ -258,7 +255,8 @@ def family(
     if reason := opened.problem.unknown_labels:
         raise ConfigError(f"no family is judged: {reason}")
     # Languages report where the answer changes, transductions where rightness does.
-    return (output_family if opened.problem.writes else answers)(opened, strings)
+    by_rightness = opened.problem.writes or opened.problem.at_places
+    return (output_family if by_rightness else answers)(opened, strings)
 
 
 def verdict(store: Store, run: int | str) -> "Verdict | OutputVerdict":
@@ -280,7 +278,7 @@ def verdict(store: Store, run: int | str) -> "Verdict | OutputVerdict":
     if reason := opened.problem.unknown_labels:
         raise ConfigError(f"run {run_id}: there is no exhaustive check: {reason}")
     # Verdicts are stored of languages alone.
-    if opened.problem.writes:
+    if opened.problem.writes or opened.problem.at_places:
         return output_verdict(opened)
     tried = verdict_of(opened)
     if not is_read_only():

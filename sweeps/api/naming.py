@@ -108,7 +108,7 @@ def settings_read(
         Values by field, and by `config.d_model` the settings of models trained elsewhere.
     """
     rows = in_columns(map(fields_known, shown.values()))
-    order = sorted({x for row in rows for x in row} - {"imported", "plugins"}, key=_place)
+    order = sorted({x for row in rows for x in row} - {"imported", "plugins"}, key=place_of)
     found = {}
     for (config_id, config), row in zip(shown.items(), rows, strict=True):
         unread = frozenset[str]()
@@ -127,7 +127,7 @@ def settings_changed(settings: Mapping[str, Any]) -> dict[str, Any]:
     return {x: y for x, y in settings.items() if x in parts or y != usual.get(x)}
 
 
-def _place(field: str) -> tuple[Any, ...]:
+def place_of(field: str) -> tuple[Any, ...]:
     """How telling a field is: language, architecture, positions, sizes, all others."""
     if field in FIRST:
         return 1, FIRST.index(field), field
@@ -167,7 +167,7 @@ def name_configurations(
     known = settings_read(shown, datasets)
     parts: dict[int, list[str]] = {config_id: [] for config_id in known}
     alike = [list(known)]
-    for field in sorted({x for each in known.values() for x in each}, key=_place):
+    for field in sorted({x for each in known.values() for x in each}, key=place_of):
         split = []
         for some in alike:
             values: dict[Any, list[int]] = {}
@@ -177,15 +177,14 @@ def name_configurations(
                 parts[config_id] += [field] * (field in known[config_id])
             split += [x for x in values.values() if len(x) > 1]
         alike = split
-    if len(known) == 1:
-        parts = {config_id: _telling(each) for config_id, each in known.items()}
-    names = {config_id: _join(parts[config_id], each) for config_id, each in known.items()}
+    # What stands alone, or differs from others only in what they have, is called by what it is.
+    names = {x: _join(parts[x] or _telling(each), each) for x, each in known.items()}
     called: dict[str, list[int]] = {}
     for config_id, name in names.items():
         called.setdefault(name, []).append(config_id)
     for name, ids in called.items():
-        if len(ids) > 1 or not name:
-            names |= {x: ", ".join(filter(None, [name, f"configuration {x}"])) for x in ids}
+        if len(ids) > 1:
+            names |= {x: f"{name}, configuration {x}" for x in ids}
     return names
 
 
@@ -196,7 +195,7 @@ def _telling(settings: Mapping[str, Any]) -> list[str]:
         name
         for name, value in settings.items()
         if (name in ("task", *FIRST, *ALONE) and value != IMPORTED)
-        or (_place(name)[0] == 0 and value != defaults[name])
+        or (place_of(name)[0] == 0 and value != defaults[name])
     ]
 
 
@@ -209,7 +208,7 @@ def _join(fields: list[str], settings: Mapping[str, Any]) -> str:
         return ", ".join(say_setting(x, settings[x], architecture) for x in kept)
 
     for name in reversed(fields):
-        told = name in FIRST or _place(name)[0] == 0
+        told = name in FIRST or place_of(name)[0] == 0
         if len(text()) > MOST and not told and settings[name] == defaults.get(name):
             kept.remove(name)
     return text()

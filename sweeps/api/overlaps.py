@@ -4,9 +4,12 @@ from collections.abc import Iterable
 from contextlib import suppress
 from itertools import takewhile
 
+import numpy as np
+
 from seqcls.cancellation import check_each
 from seqcls.config import NetworkConfig, RunConfig
 from seqcls.errors import SeqclsError
+from seqcls.evaluation import distinct_test_strings
 from seqcls.overlap import UNLIMITED, Effort, Overlap, overlap
 from seqcls.problem import Problem, resolve
 from seqcls.sampling.balanced import BalancedStrings
@@ -34,7 +37,8 @@ def trained_on(
 ) -> str | None:
     """How many of the test strings of trained lengths are trained on, in one sentence.
 
-    A second one says at which lengths a test lacks the border pairs that it asks for.
+    A second one says at which lengths a test lacks the border pairs that it asks for, a third what
+    the majority answer by length is right on.
 
     Args:
         configs: configurations; those with one test and one training count once, those of models
@@ -58,7 +62,7 @@ def trained_on(
     with suppress(SeqclsError):
         for config in distinct.values():
             problem = resolve(config)
-            if not problem.is_imported:
+            if not problem.config.imported:
                 problems.setdefault((problem.train, problem.test, config.max_num_epochs), problem)
         found = [
             (problem, overlap(problem, effort, epochs)) for problem in check_each(problems.values())
@@ -67,7 +71,8 @@ def trained_on(
         return None
     one = len(found) == 1
     said = _of_one(*found[0], epochs) if one else _of_several([each for _, each in found])
-    return f"{said} {without_pairs(distinct.values())}".strip()
+    sentences = (said, without_pairs(distinct.values()), majority(distinct.values()))
+    return " ".join(filter(None, sentences)) or None
 
 
 def _strings_of(config: RunConfig) -> tuple[object, ...]:
@@ -98,6 +103,61 @@ def _of_one(problem: Problem, found: Overlap | None, epochs: int | None) -> str:
         f"{least}{_percent(found)} of the {len(found.lengths):,} {strings} of trained lengths "
         f"also occur in {up_to}{where}{looked}{_by_length(found)}."
     )
+
+
+LEAST_SAID = 0.6
+"""The share of longer test strings from which on the majority answer by length is said."""
+
+MOST_TOKENS = 2**22
+"""Tokens of a test that is drawn for it."""
+
+
+def majority(configs: Iterable[RunConfig]) -> str:
+    """What the majority answer by length is right on beyond the trained lengths, and where that
+    comes from, in a sentence; or nothing.
+    """
+    problems: dict[tuple[object, object], Problem] = {}
+    shares: list[tuple[float, float, float]] = []
+    for config in {_strings_of(config): config for config in configs}.values():
+        with suppress(SeqclsError):
+            problem = resolve(config)
+            if (problem.train, problem.test) in problems or problem.is_imported:
+                continue
+            problems[problem.train, problem.test] = problem
+            shares += [] if problem.lacks("labels") else _majority_of(problem)
+    if not shares or max(shares)[0] < LEAST_SAID:
+        return ""
+    (share, constant, short), (problem, *others) = shares[0], problems.values()
+    by_length = "The more frequent answer of each length"
+    if others:
+        ends = f"{min(shares)[0]:.0%} to {max(shares)[0]:.0%}"
+        return f"{by_length} is right on {ends} of longer test strings."
+    is_constant = abs(constant) > share - 0.01
+    said = f"Always answering {'yes' if constant > 0 else 'no'}" if is_constant else by_length
+    said += f" is right on {share:.0%} of longer test strings"
+    if constant < LEAST_SAID or getattr(problem.test, "negative_lengths", None) != "redrawn":
+        return f"{said}."
+    return (
+        f"{said}: {short:.0%} of negatives have {problem.trained_lengths[-1]} tokens or fewer. "
+        'negative_lengths = "uniform" spreads them over all lengths.'
+    )
+
+
+def _majority_of(problem: Problem) -> list[tuple[float, float, float]]:
+    """Shares of longer test strings: those right by the majority answer of their length; by one
+    answer to all, below 0 where it is no; and the share of all negatives that are not longer.
+    """
+    if problem.test.epoch_size * max(1, problem.test.lengths[-1]) > MOST_TOKENS:
+        return []
+    test = distinct_test_strings(problem.test).test_set
+    longer, yes = test.lengths > problem.trained_lengths[-1], test.labels
+    if not longer.any():
+        return []
+    counts = np.zeros((2, int(test.lengths.max()) + 1))
+    np.add.at(counts, (yes[longer] * 1, test.lengths[longer]), test.occurrences[longer])
+    (no, of_yes), total = counts.sum(axis=1), counts.sum()
+    short = test.occurrences[~longer & ~yes].sum() / max(1, test.occurrences[~yes].sum())
+    return [(counts.max(axis=0).sum() / total, max(of_yes, -no, key=abs) / total, short)]
 
 
 def without_pairs(configs: Iterable[RunConfig]) -> str:

@@ -5,10 +5,11 @@ from typing import Any
 
 import pandas as pd
 
-from seqcls.config import ANY_SAMPLER, AS_TRAINED, REPORT_SAMPLER, RunConfig
+from seqcls.config import ANY_SAMPLER, AS_TRAINED, PARTS, REPORT_SAMPLER, RunConfig
 from seqcls.engines.member import steps_of_epoch
 from seqcls.imported import MODEL, PREFIX, unfold
 from seqcls.problem import Problem, resolve
+from seqcls.tasks.files import OfRows
 from sweeps.results import rows_of
 from sweeps.store.databases.engine import Store
 from sweeps.store.reads import queries
@@ -51,15 +52,17 @@ def _of_configuration(config: RunConfig, datasets: Mapping[str, str]) -> list[st
     problem = resolve(config)
     file = datasets.get(config.dataset, config.dataset[:DIGITS])
     task = f"Task: {problem.task.describe()}"
-    if file and file not in task:
-        task += f" File: {file}."
+    if file:
+        task += f" File: {file} (digest {config.dataset[:DIGITS]})."
     beam = f"beam search of width {config.beam_width}"
     decoding = beam if config.decoding == "beam" else "greedy decoding"
     tested = f"Tested on {_strings(problem, 'test', file)}."
     if foreign := unfold(dict(config)):
         model = foreign.pop(MODEL)
         known = ", ".join(f"{x.removeprefix(PREFIX)}={y}" for x, y in foreign.items())
-        strings = "; on which strings is not known here" if config.is_imported else ""
+        strings = "; on which strings is not known here"
+        if config.knows_trained_lengths:
+            strings = f", on strings of up to {problem.trained_lengths[-1]} tokens"
         return [
             task,
             f"Trained elsewhere as {model}{f' ({known})' * bool(known)}{strings}.",
@@ -85,7 +88,7 @@ def _strings(problem: Problem, part: str, file: str) -> str:
     fresh = ""
     if part == "train":
         fresh = ", the same in every epoch" if sampler.repeats else ", new ones in every epoch"
-    drawn = _DRAWN[name](config, part, file) if name in _DRAWN else f"drawn by {name}"
+    drawn = _DRAWN[name](problem, part, file) if name in _DRAWN else f"drawn by {name}"
     seed = getattr(sampler, "seed", None)
     drawn += "" if seed is None else f"; seed {seed}"
     if part == "test" and config.disjoint:
@@ -95,7 +98,8 @@ def _strings(problem: Problem, part: str, file: str) -> str:
     return f"{number:,} {noun} of {lengths} tokens{fresh} ({drawn})"
 
 
-def _balanced(config: RunConfig, part: str, _: str) -> str:
+def _balanced(problem: Problem, part: str, _: str) -> str:
+    config = problem.config
     if part == "test" and config.test_strings != "random":
         how = (
             "a quarter positive and a quarter negative, uniform, and half in pairs at edit "
@@ -113,16 +117,21 @@ def _balanced(config: RunConfig, part: str, _: str) -> str:
     return how
 
 
-def _of_file(config: RunConfig, part: str, file: str) -> str:
+def _of_file(problem: Problem, part: str, file: str) -> str:
+    config = problem.config
+    splits = problem.task.content.splits if isinstance(problem.task, OfRows) else None
+    if splits is not None and (splits == PARTS.index(part)).any():
+        return f"the split {part} of {file}"
     share = {"validation": config.validation_share, "test": config.test_share}.get(part)
-    lacking = "" if share is None else f", or where it has none {share:.0%} of its strings"
-    return f"the split {part} of {file}{lacking}, drawn with seed {config.train_seed}"
+    if share is None:
+        return f"the other strings of {file}"
+    return f"{share:.0%} of the strings of {file}, drawn with seed {config.train_seed}"
 
 
 _DRAWN = {
-    REPORT_SAMPLER: lambda config, part, _: (
+    REPORT_SAMPLER: lambda problem, part, _: (
         "each set of required letters has its budget in each batch; shares of letters by a "
-        f"symmetric Dirichlet distribution of alpha {getattr(config, f'{part}_alpha'):g}"
+        f"symmetric Dirichlet distribution of alpha {getattr(problem.config, f'{part}_alpha'):g}"
     ),
     "fixed_length": lambda *_: "all there are",
     ANY_SAMPLER: _balanced,
@@ -168,9 +177,11 @@ def _budget(problem: Problem) -> str:
         )
     since = f" from epoch {config.min_num_epochs} on" if config.min_num_epochs > 1 else ""
     if config.min_validation_loss:
-        earlier.append(f"once their loss is below {config.min_validation_loss:g} nats{since}")
+        earlier.append(
+            f"once the validation loss is below {config.min_validation_loss:g} nats{since}"
+        )
     if config.patience < epochs:
-        earlier.append(f"after {config.patience:,} epochs without a lower loss of them{since}")
+        earlier.append(f"after {config.patience:,} epochs without a lower validation loss{since}")
     return f"{said}; {', or '.join(earlier)}." if earlier else f"{said}."
 
 
@@ -180,8 +191,8 @@ def _longer(problem: Problem) -> str:
     if asked <= trained:
         return ""
     return (
-        f" They are longer than those trained on ({asked} tokens against {trained}), so strings "
-        "beyond trained lengths had a part in which epoch is kept."
+        f" They are longer than those trained on ({asked} tokens against {trained}): the loss by "
+        "which an epoch is kept is also of strings beyond trained lengths."
     )
 
 
@@ -198,7 +209,7 @@ def of_run(problem: Problem, row: Mapping[str, Any], test_digest: str | None) ->
             judged = f"; on trained lengths it is judged by {within:,} {strings}"
         digest = f" (digest {_digits(test_digest)})" if test_digest else ""
         said.append(f"It answered {row['tested']:,} {words.plural('test')}{digest}{judged}.")
-    if row["finished_at"]:
+    if row["finished_at"] and row["tested"] is not None:
         when = f"{pd.Timestamp(row['finished_at']):%Y-%m-%d %H:%M} UTC"
         how = "Imported" if config.imported else f"Trained by the engine {row['engine']}"
         digest = f"; digest of its results {_digits(row['digest'])}" if row["digest"] else ""

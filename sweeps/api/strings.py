@@ -18,7 +18,7 @@ from seqcls.problem import Problem, resolve
 from seqcls.results import DRAWN
 from seqcls.sampling import Sampler
 from seqcls.sampling.balanced import BalancedStrings
-from seqcls.sampling.streams import stream
+from seqcls.sampling.streams import AnsweredAgain, stream
 from seqcls.shortcuts import READERS, Shortcut, decided_by, read_test
 from seqcls.strings.token_strings import NO_LETTER
 from seqcls.strings.tokenizer import Tokenizer
@@ -261,6 +261,8 @@ def first_strings(problem: Problem, part: str, number: int = 10) -> FirstStrings
 
 def _make_smaller(sampler: Sampler) -> Sampler:
     """A sampler of fewer strings, where drawing an epoch takes long and none was drawn before."""
+    if isinstance(sampler, AnsweredAgain):
+        return replace(sampler, sampler=_make_smaller(sampler.sampler))
     longest = max(1, sampler.lengths[-1])
     is_small = sampler.epoch_size * longest <= MOST_TOKENS
     of_lengths: Any = sampler

@@ -1,7 +1,7 @@
 """What theory says of a task and networks, without any run."""
 
 from dataclasses import asdict
-from typing import Any, NamedTuple, get_args
+from typing import Any, NamedTuple
 
 from seqcls.config import NetworkConfig, RunConfig
 from seqcls.errors import ConfigError
@@ -16,7 +16,7 @@ from seqcls.theory.classes import RegularClass, Undecided
 from seqcls.theory.predictions import NETWORK_FIELDS, TheoryPrediction, theory_of
 from sweeps.grid.spec import with_digests
 
-READOUTS: tuple[str, ...] = get_args(NetworkConfig.model_fields["readout"].annotation)
+READOUTS = ("first", "last", "mean")
 
 _CAUSAL = {"attention_mask": "causal", "readout": "last"}
 

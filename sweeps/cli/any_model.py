@@ -175,7 +175,9 @@ def comparison_sentences(compared: "Compared", words: "Words", *configs: "RunCon
 
     sides = zip("ab", compared.called, compared.names, strict=True)
     said = [f"{side}: {called} ({asked})" for side, called, asked in sides]
-    said += [f"{name}: {a} in a, {b} in b" for name, (a, b) in compared.fields.items()]
+    for name, values in compared.fields.items():
+        a, b = ("not set" if value is None else value for value in values)
+        said.append(f"{name}: {a} in a, {b} in b")
     said += [compared.verdict(), compared.pairing]
     said += [sentence_of(name, found) for name, found in compared.questions.items()]
     if "learned" not in compared.questions:

@@ -145,5 +145,8 @@ def transitions_table(learned: "LearnedAutomaton", made: "Round") -> "pd.DataFra
     frame = pd.DataFrame(made.automaton.table, columns=list(learned.alphabet))
     accepts = ["yes" if x else "" for x in made.automaton.accepting.tolist()]
     frame.insert(0, "accepts", accepts)
+    if learned.names:
+        frame["accepts"] = [learned.names[output] for output in made.automaton.says.tolist()]
+        frame = frame.rename(columns={"accepts": "output"})
     frame.insert(0, "state", range(made.states))
     return frame

@@ -33,7 +33,9 @@ INSIDE = "Inside a model"
 
 MAX_SEED = 2**63 - 1
 
-MAKE_DATABASES = ("sweep", "submit", "import", "work", "merge", "dashboard", "engines", "mcp")
+MAKE_DATABASES = (
+    *("sweep", "submit", "import", "load", "work", "merge", "dashboard", "engines", "mcp"),
+)
 """Commands that make a database in this folder where there is none, or say themselves what they
 show."""
 

@@ -13,11 +13,20 @@ from sweeps.cli.parameters import (
     RUNS_FAILED,
     AsJson,
     Db,
+    Epoch,
     Force,
     OptionalSweepNames,
+    Run,
     filtered,
 )
-from sweeps.cli.printing import count, open_database, print_json, print_record, print_table
+from sweeps.cli.printing import (
+    count,
+    open_database,
+    open_run,
+    print_json,
+    print_record,
+    print_table,
+)
 from sweeps.terminal import progress_bar, say
 
 if TYPE_CHECKING:
@@ -95,6 +104,20 @@ def export(
         say(f"{path}: {count(rows, 'row')}")
 
 
+@app.command(rich_help_panel=PANEL, epilog="Example: seqcls give all_initializations/2 model")
+def give(
+    run: Run,
+    folder: Annotated[Path, typer.Argument(help="The folder to write to.", show_default=False)],
+    db: Db = None,
+    epoch: Epoch = None,
+    force: Force = False,
+) -> None:
+    """Write a model as one file of PyTorch, its weights, and what trained it."""
+    store, run_id = open_run(db, run)
+    for path in api.give(store, run_id, folder, epoch, force=force):
+        say(str(path))
+
+
 @app.command(rich_help_panel=PANEL, epilog="Example: seqcls verify --db runs.db")
 def verify(db: Db = None, as_json: AsJson = False) -> None:
     """Check that the database still holds what was written to it, and name what is damaged."""
@@ -117,7 +140,7 @@ def verify(db: Db = None, as_json: AsJson = False) -> None:
         if checked.imported:
             say(
                 f"of {count(checked.imported, 'imported run')}, digests and counts are recomputed "
-                "from the stored predictions; none can be trained again"
+                "from what is stored; none can be trained again"
             )
     raise typer.Exit(RUNS_FAILED if checked.damages else 0)
 
@@ -207,16 +230,104 @@ def import_(
     db: Db = None,
 ) -> None:
     """Import what models trained elsewhere predict for test strings, as runs."""
-    fields: Any = task
-    if task is not None and task.lstrip().startswith("{"):
-        try:
-            fields = json.loads(task)
-        except (ValueError, RecursionError) as error:
-            raise ConfigError(f"--task is no JSON: {str(error)[:100]}") from None
+    fields = None if task is None else _task_fields(task)
     settings = {"dataset": dataset, "task": fields, "replace": replace}
     ids = api.import_predictions(db, file, sweep=sweep, **settings)
     store = open_database(db)
     say(f"{file}: {count(len(ids), 'run')} imported into {store.name}, sweep {sweep!r}")
+
+
+def _task_fields(task: str) -> Any:
+    """A task's name, or the fields that JSON says."""
+    if not task.lstrip().startswith("{"):
+        return task
+    try:
+        return json.loads(task)
+    except (ValueError, RecursionError) as error:
+        raise ConfigError(f"--task is no JSON: {str(error)[:100]}") from None
+
+
+@files_app.command(
+    rich_help_panel=SWEEPS,
+    epilog="Example: seqcls load model.safetensors --task parity --set readout=mean",
+)
+def load(
+    path: Annotated[
+        str,
+        typer.Argument(
+            help="A safetensors file, or a folder with one, config.json and vocabulary.json.",
+            show_default=False,
+        ),
+    ],
+    task: Annotated[
+        str,
+        typer.Option(
+            "--task",
+            help='The task that it is tested on: parity, or \'{"task": "parity", '
+            '"test_max_length": 40, "train_max_length": 20}\'.',
+            show_default=False,
+        ),
+    ],
+    adapter: Annotated[
+        str | None,
+        typer.Option(
+            "--as",
+            help="What wrote it: gpt2, recurrent, transformer_encoder or seqcls.",
+            show_default="by the names of its tensors",
+        ),
+    ] = None,
+    tokens: Annotated[
+        str | None,
+        typer.Option(
+            "--tokens",
+            help="A JSON file: ids by token, or tokens in the order of their ids.",
+            show_default="the task's tokens in their order",
+        ),
+    ] = None,
+    sweep: Annotated[
+        str, typer.Option("--sweep", help="The sweep that it is put into.")
+    ] = "loaded",
+    model: Annotated[
+        str | None, typer.Option("--model", help="Its name.", show_default="that of the file")
+    ] = None,
+    seed: Annotated[int, typer.Option("--seed", help="Tells it from others of this name.")] = 0,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set", help="What its tensors do not say, as heads=2 or readout=mean; repeatable."
+        ),
+    ] = None,
+    replace: Annotated[
+        bool, typer.Option("--replace", help="Replace a run that is already there.")
+    ] = False,
+    db: Db = None,
+) -> None:
+    """Load a model that was trained elsewhere, by its weights, as a run."""
+    run = api.load_weights(
+        db,
+        path,
+        task=_task_fields(task),
+        sweep=sweep,
+        adapter=adapter,
+        tokens=tokens,
+        settings=dict(map(_setting, settings or ())),
+        model=model,
+        seed=seed,
+        replace=replace,
+    )
+    store = open_database(db)
+    say(f"{path}: loaded into {store.name} as run {run}, sweep {sweep!r}")
+
+
+def _setting(given: str) -> tuple[str, Any]:
+    """A setting as `name=value`, where the value is JSON or text."""
+    name, equals, value = given.partition("=")
+    if not equals:
+        raise ConfigError(f"--set {given!r:.60}: expected name=value, as heads=2")
+    try:
+        return name, json.loads(value)
+    except (ValueError, RecursionError):
+        return name, value
 
 
 @files_app.command(rich_help_panel=SWEEPS, epilog="Example: seqcls data words.csv")

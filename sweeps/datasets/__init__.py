@@ -3,6 +3,7 @@
 import ast
 import json
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -397,16 +398,28 @@ class _Rows:
         return letters
 
     def _refuse_two_answers(self, strings: TokenStrings, answers: np.ndarray) -> None:
+        """Refuses rows that contradict others; says how many could be answered right at most."""
         first: dict[int, int] = {}
+        apart: list[tuple[int, int]] = []
         for row, letters in enumerate(strings.letters):
             content = letters.tobytes()
             before = first.setdefault(hash(content), row)
             same = before != row and strings.letters[before].tobytes() == content
             if same and (answers[before] != answers[row]).any():
-                what = "label" if "label" in self._columns else "target"
-                self._refuse(
-                    self._places[row],
-                    f"the string of {self._places[before]} again, with another {what}; keep one",
+                apart.append((before, row))
+        given: dict[int, Counter[bytes]] = {before: Counter() for before, _ in apart}
+        for row, letters in enumerate(strings.letters if apart else ()):
+            if (counted := given.get(first[hash(letters.tobytes())])) is not None:
+                counted[answers[row].tobytes()] += 1
+        wrong = sum(each.total() - max(each.values()) for each in given.values())
+        what = "label" if "label" in self._columns else "target"
+        for number, (before, row) in enumerate(apart):
+            again = f"the string of {self._places[before]} again, with another {what}; keep one"
+            self._refuse(self._places[row], again)
+            if number == 0:
+                self.problems.append(
+                    f"a perfect model could be right on {1 - wrong / len(strings.letters):.1%} of "
+                    "these rows: the others contradict them"
                 )
 
 

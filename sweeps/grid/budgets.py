@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from itertools import combinations
 from typing import Any
 
-from seqcls.config import RunConfig, are_imported, default_fields
+from seqcls.config import RunConfig, default_fields
 from seqcls.text import canonical_json
 
 BUDGET = "max_num_epochs"
@@ -48,7 +48,7 @@ def models_by_budget(configs: Mapping[int, Mapping[str, Any]]) -> list[dict[int,
     defaults = default_fields()
     alike: dict[str, dict[_Values, dict[int, int]]] = {}
     for config_id, stored in configs.items():
-        if are_imported(stored):
+        if stored.get("imported"):
             continue
         known = {**{name: defaults[name] for name in BUDGET_FIELDS}, **stored}
         other = {

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 from jaxtyping import Bool
 
-from seqcls.config import IMPORTED, RunConfig
+from seqcls.config import RunConfig
 from seqcls.errors import ConfigError, SpecError
 from seqcls.results import DRAWN, Confusion
 from sweeps.grid.spec import SweepSpec, spec_as_written
@@ -28,7 +28,7 @@ Row = Mapping[str, Any]
 
 Parsed = TypeVar("Parsed")
 
-IMPORTED_JSON = f'"architecture":"{IMPORTED}"'
+IMPORTED_JSON = '"imported":"{'
 """Stands in the JSON of the configurations of models trained elsewhere, and of no others."""
 
 OF_DONE = ("tested", "wrong", "solved_length", "digest")

@@ -54,6 +54,11 @@ COMMANDS: dict[str, list[str]] = {
         *("import", "predicted.csv", "--sweep", "lab", "--dataset", "tested.csv"),
         *("--db", "runs.db"),
     ],
+    "load": [
+        *("load", "given", "--task", '{"task": "contains_all", "test_max_length": 12}'),
+        *("--db", "runs.db"),
+    ],
+    "give": ["give", "done/0", "out", "--db", "runs.db"],
     "export": ["export", "out", "--db", "runs.db"],
     "export answers": ["export", "out", "--format", "jsonl", "--db", "runs.db"],
     "report": ["report", "done", "--out", "report.html", "--db", "runs.db"],
@@ -162,6 +167,7 @@ def prepare(folder: Path) -> None:
         ["sweep", "other.toml", "--workers", "0", "--db", "other.db"],
         # Which is kept, so that it is there before and after.
         ["verdict", "done/0", "--db", "runs.db"],
+        ["give", "done/0", "given", "--db", "runs.db"],
         ["pack", "--db", "runs.db"],
         ["pack", "--db", "other.db"],
     ]

@@ -110,7 +110,7 @@ def test_a_study_is_launched_in_few_actions_and_its_outcome_needs_no_scrolling(
         models_tested(page, 6)
         expect(learned).to_be_in_viewport()
         expect(page.get_by_test_id("stDataFrame").first).to_be_in_viewport(ratio=1)
-        expect(page.get_by_test_id("stVegaLiteChart").nth(2)).to_contain_text("hidden_size=4")
+        expect(page.get_by_test_id("stVegaLiteChart").nth(2)).to_contain_text("width 4")
         no_traceback(page)
         page.get_by_role("link", name="Sweeps").click()
         page.get_by_text("Worker log").click()

@@ -22,7 +22,7 @@ from tests.app import open_app, said
 from tests.commands import run_main
 from tests.databases import file_of, rows
 
-SPEC = {
+SPEC: dict[str, Any] = {
     "name": "pairs",
     "model_seeds": [0],
     "fixed": {

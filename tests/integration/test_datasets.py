@@ -279,6 +279,13 @@ def test_a_malformed_file_is_refused_in_one_line(tmp_path: Path, name: str) -> N
     assert len(str(refused.value)) < 700
 
 
+def test_rows_that_contradict_are_listed_with_what_a_perfect_model_reaches(tmp_path: Path) -> None:
+    path = _written(tmp_path / "noisy.csv", "tokens,label\nab,1\nab,0\nba,0\nab,1\nba,1\nbb,0\n")
+    refused = summary(path).refused
+    assert "line 3: the string of line 2 again, with another label; keep one" in refused
+    assert any("could be right on 66.7% of these rows" in line for line in refused)
+
+
 LABELS = "tokens,label\nab,1\nba,0\n"
 
 ALIKE: dict[str, str | bytes] = {

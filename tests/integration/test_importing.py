@@ -18,7 +18,7 @@ from typer.testing import CliRunner
 
 from dashboard.views.error_places import align
 from seqcls.config import RunConfig
-from seqcls.errors import ConfigError, DatasetError, UnknownRunError
+from seqcls.errors import ConfigError, DatasetError, SeqclsError
 from seqcls.imported import imported_config, unfold
 from seqcls.problem import configuration, resolve
 from sweeps import api
@@ -166,6 +166,14 @@ def test_an_imported_run_is_asked_about_its_test_strings(
     assert any("predicted" in x.value and len(x.value) for x in shown.dataframe)
 
 
+def test_rows_that_no_model_gets_right_are_said_with_what_a_perfect_one_reaches(
+    both: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shown = said(open_app(monkeypatch, str(both.path), "failing", sweep="theirs")).replace("\\", "")
+    assert f"1 of the {len(TESTED)} test strings is wrong in all 4 models: check" in shown
+    assert f"A model that is right on all others reaches {1 - 1 / len(TESTED):.2%}" in shown
+
+
 def test_a_page_on_an_imported_sweep_offers_no_training(
     both: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -183,7 +191,7 @@ def test_what_needs_weights_says_why_it_is_absent(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     found = CliRunner().invoke(app, [*line.split(), "--db", str(both.path)])
-    assert isinstance(found.exception, UnknownRunError | ConfigError), found.output
+    assert isinstance(found.exception, SeqclsError), found.output
     assert "weights are not in this database" in str(found.exception)
 
 

@@ -246,7 +246,7 @@ def test_what_is_predicted_stands_beside_what_is_measured(
     assert "01 and 10 get one answer" in said(app)
     app = open_app(monkeypatch, db, "map", x="positions", y="num_attention_heads")
     assert "predicted: cannot, at every length" in said(app)
-    assert "of 24 models of these cells do not fail" in said(app)
+    assert "of 24 models of these cells fail" in said(app)
     charts = [x.proto.spec for x in app.get("vega_lite_chart")]
     assert any("predicted" in drawn for drawn in charts)
 
@@ -257,5 +257,5 @@ def test_models_that_do_what_is_predicted_to_be_impossible_are_named(
     app = open_app(monkeypatch, db, below="10")
     assert "Predicted cannot, but not all models fail: " in said(app)
     app = open_app(monkeypatch, db, "map", x="positions", y="num_attention_heads", below="10")
-    assert "24 of 24 models of these cells do not fail" in said(app)
+    assert "0 of 24 models of these cells fail" in said(app)
     assert "Either the tested strings alone are solved, or a condition" in said(app)

@@ -273,7 +273,7 @@ def test_errors_of_a_kind_are_a_filter(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "3 of 43 runs match the filters." in said(app)
     app = open_app(monkeypatch, SHIPPED, "failing", kind="false positives", seed="2")
     assert app.dataframe[0].value["false_positives"].tolist() == [1443, 6]
-    assert "Counted are those of 5 tested models that match the filters." in said(app)
+    assert "They are among the 5 tested models that match the filters." in said(app)
     assert set(app.dataframe[1].value["kind"]) == {"false positive"}
 
 

@@ -26,7 +26,7 @@ def on_a_terminal(*arguments: str, columns: int = 80) -> str:
 @pytest.mark.parametrize(
     ("arguments", "shown"),
     [
-        (["runs", "--failing"], ["id", "sweeps", "model_seed", "outcome", "accuracy"]),
+        (["runs", "--failing"], ["configuration", "id", "model_seed", "outcome", "accuracy"]),
         (["status"], ["name", "state", "done", "failed"]),
         (["errors", "5"], ["string", "kind", "length", "logit"]),
     ],

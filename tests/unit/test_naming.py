@@ -128,7 +128,7 @@ def test_the_protocol_says_that_longer_strings_chose_the_epoch() -> None:
     trained, validated = (next(x for x in said if x.startswith(y)) for y in ("Tra", "Val"))
     assert "9,984 strings of 1 to 10 tokens, new ones in every epoch" in trained
     assert "960 strings of 1 to 50 tokens" in validated
-    assert "(50 tokens against 10), so strings beyond trained lengths had a part" in validated
+    assert "(50 tokens against 10): the loss by which an epoch is kept is also of" in validated
     assert "30 epochs (4,680 steps) at the latest" in " ".join(said)
     assert "epoch 8 was kept" in said[-1]
 

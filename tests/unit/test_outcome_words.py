@@ -129,7 +129,7 @@ def test_a_model_that_generalizes_may_have_errors_at_the_thresholds() -> None:
 
 def test_what_is_not_known_of_a_model_has_its_reason() -> None:
     elsewhere = row(Outcome.NOT_KNOWN, tested_within=None)
-    assert describe_model(elsewhere, None, is_imported=True) == (
+    assert describe_model(elsewhere, None, knows_trained_lengths=False) == (
         "Whether it learned is not known: it was trained elsewhere, so its trained lengths are not "
         "known here."
     )

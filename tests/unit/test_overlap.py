@@ -2,12 +2,14 @@
 known.
 """
 
+import json
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 from seqcls.cache import CACHE_VARIABLE
 from seqcls.overlap import UNLIMITED, Effort, Overlap, overlap
@@ -15,7 +17,8 @@ from seqcls.problem import Problem, configuration, resolve
 from seqcls.sampling import Sampler
 from seqcls.sampling.streams import stream
 from seqcls.tasks.base import texts
-from sweeps.api.overlaps import trained_on
+from sweeps.api.overlaps import majority, trained_on
+from sweeps.cli.app import app
 
 LENGTHS = {"train_max_length": 7, "validation_max_length": 7, "test_max_length": 12}
 SIZES = {"train_size": 300, "test_size": 400, "max_num_epochs": 5}
@@ -135,6 +138,27 @@ def test_what_takes_too_much_drawing_is_said_to_be_unknown_and_how_to_know() -> 
     told = trained_on([problem.config]) or ""
     assert "is not known: that takes drawing 500,000 training strings" in told
     assert "`seqcls estimate SPEC --overlap` does" in told
+
+
+def test_the_majority_answer_by_length_is_said_where_it_is_often_right(tmp_path: Path) -> None:
+    contains_ab = {"task": "regular", "alphabet": "ab", "pattern": "(a|b)*ab(a|b)*"}
+    problem = problem_of(**contains_ab)
+    drawn = stream(problem.test).epoch(0)
+    longer = [bool(x) for n, x in zip(drawn.strings.lengths, drawn.labels, strict=True) if n > 7]
+    negatives = drawn.strings.lengths[~drawn.labels]
+    said = (
+        f"Always answering yes is right on {sum(longer) / len(longer):.0%} of longer test strings: "
+        f"{(negatives <= 7).mean():.0%} of negatives have 7 tokens or fewer."
+    )
+    assert majority([problem.config]).startswith(said)
+    assert said in (trained_on([problem.config]) or "")
+    assert majority([problem_of(**contains_ab, negative_lengths="uniform").config]) == ""
+    spec = tmp_path / "ab.toml"
+    fixed = {**LENGTHS, **SIZES, **contains_ab}
+    settings = "\n".join(f"{name} = {json.dumps(value)}" for name, value in fixed.items())
+    spec.write_text(f'name = "ab"\nmodel_seeds = "0..1"\n[fixed]\n{settings}\n')
+    submitted = CliRunner().invoke(app, ["submit", str(spec), "--db", str(tmp_path / "x.db")])
+    assert said in " ".join(submitted.output.split())
 
 
 def test_several_tests_are_told_of_by_their_range() -> None:

@@ -17,7 +17,9 @@ from tests.conftest import ROOT
 
 PUBLIC = {
     "seqcls": [
-        *("MODELS", "Problem", "RunConfig", "TASKS", "TrainedModel", "evaluate", "resolve"),
+        *("MODELS", "Problem", "RunConfig", "TASKS", "TrainedModel", "evaluate"),
+        "load_run",
+        "resolve",
         "train",
     ],
     "seqcls.kinds": [
@@ -50,9 +52,19 @@ PUBLIC = {
             "delete",
         ),
         *("draw", "engines", "errors", "errors_of_run"),
-        *("estimate", "explain", "export", "family", "figures", "fit_shortcuts"),
+        *("estimate", "explain", "export", "family", "figures", "fit_shortcuts", "give"),
         *("import_predictions", "in_both_precisions"),
-        *("judge", "lengths", "log_results", "merge", "minimal", "model", "more", "open_store"),
+        *(
+            "judge",
+            "lengths",
+            "load_weights",
+            "log_results",
+            "merge",
+            "minimal",
+            "model",
+            "more",
+            "open_store",
+        ),
         *("pack", "patch", "populations", "predict"),
         *(
             "proofs",

@@ -83,6 +83,8 @@ def _why_not_compiled(config: NetworkConfig) -> str | None:
         return "final_norm=True is not compiled"
     if config.position_draw != "sorted":
         return f"position_draw={config.position_draw!r} is not compiled"
+    if config.readout == "last_letter":
+        return "readout='last_letter' is not compiled"
     if config.readout == "mean" and config.attention_mask == "causal":
         return "readout='mean' with attention_mask='causal' is not compiled"
     if config.norm_placement == "post" and config.has_norms:

@@ -93,6 +93,8 @@ class Lanes(CompiledEngine):
     compiling = "compiling for this machine ({part}), once: about 20 seconds"
 
     def _obstacle(self, problem: Problem) -> str | None:
+        if problem.at_places:
+            return "answers at every place are computed with PyTorch"
         if problem.lacks("outputs") and (reason := problem.lacks("labels")):
             return reason
         return _why_not_compiled(problem.network)
@@ -180,6 +182,8 @@ def _why_not_compiled(config: NetworkConfig) -> str | None:
         return f"hidden_size={config.hidden_size}: up to {widest} it is faster than PyTorch"
     if writes:
         return None
+    if config.readout == "last_letter":
+        return "readout='last_letter' is not compiled"
     if config.final_norm:
         return "final_norm=True is compiled only where an output is written"
     if config.position_draw != "sorted":

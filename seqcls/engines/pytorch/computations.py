@@ -256,7 +256,7 @@ class OneByOne(_OnStrings):
         if self._config.dropout_rate == 0:
             return batches
         # What dropout draws depends on the width: as in the report's program that of the epoch.
-        width = strings.lengths.max(initial=0) + (self._config.readout != "mean")
+        width = strings.lengths.max(initial=0) + special_tokens(self._config)
         return (_pad_batch(batch, int(width)) for batch in batches)
 
     def backward(self, batch: Batch, losses: Losses) -> Float[Tensor, " member"]:

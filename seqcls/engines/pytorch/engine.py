@@ -75,12 +75,12 @@ class _TorchEngine(ABC):
         strings: TokenStrings,
         *,
         device: str,
-    ) -> Float[np.ndarray, "member string"]:
+    ) -> Float[np.ndarray, "member string *output"]:
         from seqcls.engines.pytorch.groups import all_logits
         from seqcls.engines.pytorch.training import choose_device
 
         computation = self._answering(problem, weights, len(strings), choose_device(device))
-        return all_logits(computation, strings, len(weights))
+        return all_logits(computation, strings, len(weights), at_places=problem.at_places)
 
     @abstractmethod
     def _training(

@@ -143,18 +143,34 @@ class Computation(Protocol):
 
 
 def all_logits(
-    computation: Computation, strings: TokenStrings, members: int
+    computation: Computation, strings: TokenStrings, members: int, *, at_places: bool = False
 ) -> Float[np.ndarray, "member string *output"]:
     """Every member's logits for every string, piece by piece."""
     logits: np.ndarray | None = None
+    width = int(strings.lengths.max(initial=0)) + 1
     for rows, piece in check_each(computation.pieces(strings)):
         piece_logits = computation.logits(piece).cpu().numpy()
+        if at_places:
+            piece_logits = _by_string(piece_logits, strings.lengths[rows] + 1, width)
         if logits is None:
             logits = np.empty(
                 (members, len(strings), *piece_logits.shape[2:]), dtype=piece_logits.dtype
             )
         logits[:, rows] = piece_logits
     return np.empty((members, 0)) if logits is None else logits
+
+
+def _by_string(
+    outputs: Float[np.ndarray, "member token output"],
+    tokens: Int64[np.ndarray, " string"],
+    width: int,
+) -> Float[np.ndarray, "member string place output"]:
+    """Outputs of all tokens, string after string, with NaN after each string's."""
+    of_strings = np.full(
+        (len(outputs), len(tokens), width, outputs.shape[-1]), np.nan, dtype=outputs.dtype
+    )
+    of_strings[:, np.arange(width) < tokens[:, None]] = outputs
+    return of_strings
 
 
 # The parameters of a group's members, stacked, and the optimizer that moves them.

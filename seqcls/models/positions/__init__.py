@@ -41,7 +41,7 @@ def _longest(config: NetworkConfig) -> int:
 
 
 def _no_coupling(config: NetworkConfig) -> str | None:
-    if config.head == "string":
+    if not config.writes:
         return (
             f"positions={config.positions!r}: tokens of input and output share places, and the "
             "strings of a language have no output"
@@ -106,17 +106,20 @@ def longest_readable(config: NetworkConfig) -> int | None:
     return None if size is None else size - special_tokens(config)
 
 
-Readout = Literal["first", "last", "mean"]
+Readout = Literal["first", "last", "mean", "last_letter"]
+
+LETTERS_ALONE = ("mean", "last_letter")
+"""Readouts of models that read no special token."""
 
 
 def read_ids(strings: TokenStrings, readout: Readout) -> UInt8[np.ndarray, "string position"]:
     """The token ids that a model reads, `PAD` after each string's end.
 
     With the readout `first`, `CLS` stands before the letters; with `last`, the same token stands
-    after them, as an end token; with `mean` there are only the letters.
+    after them, as an end token; with `LETTERS_ALONE` there are only the letters.
     """
     ids = strings.ids
-    if readout == "mean":
+    if readout in LETTERS_ALONE:
         return ids
     if readout == "first":
         return np.insert(ids, 0, CLS, axis=1)
@@ -126,5 +129,5 @@ def read_ids(strings: TokenStrings, readout: Readout) -> UInt8[np.ndarray, "stri
 
 
 def special_tokens(config: NetworkConfig) -> int:
-    """How many tokens a model reads beside a string's own: one, or none for the readout `mean`."""
-    return 0 if config.readout == "mean" else 1
+    """How many tokens a model reads beside a string's own: one, or none."""
+    return 0 if config.readout in LETTERS_ALONE else 1

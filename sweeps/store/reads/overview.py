@@ -9,7 +9,7 @@ import pandas as pd
 from sqlalchemy import BigInteger, ColumnElement, Float, Select, case, cast, func, select
 from sqlalchemy.orm import InstrumentedAttribute
 
-from seqcls.config import are_imported, default_fields
+from seqcls.config import default_fields
 from seqcls.fields import language_of
 from seqcls.imported import PREFIX, fields_known, in_columns
 from seqcls.theory.predictions import TheoryPrediction, theory_of
@@ -53,7 +53,7 @@ def settings(store: Store) -> pd.DataFrame:
     fields = []
     for config_id, text in texts.items():
         stored = {**defaults, **json.loads(text)}
-        known = fields_known(config_of(config_id, text)) if are_imported(stored) else stored
+        known = fields_known(config_of(config_id, text)) if stored["imported"] else stored
         digest = stored["dataset"]
         fields.append({**known, "dataset": names.get(digest, digest)})
     index = pd.Index(list(texts), name="config_id")

@@ -61,7 +61,7 @@ def unread_tests(store: Store, sweep_ids: Collection[int] | None = None) -> list
     unread: dict[tuple[int, str], Unread] = {}
     for text, test_set_id, digest in rows:
         problem = problem_of(text)
-        if problem is None or problem.is_imported or not problem.kind.shortcut_readers:
+        if problem is None or problem.config.imported or not problem.kind.shortcut_readers:
             continue
         key = (test_set_id, training_key(problem))
         if key not in read:
@@ -234,6 +234,6 @@ def _training(text: str) -> tuple[str, range] | None:
     Of each once: pages ask for all configurations whenever a run has ended.
     """
     problem = problem_of(text)
-    if problem is None or problem.is_imported:
+    if problem is None or problem.config.imported:
         return None
     return training_key(problem), problem.train.lengths

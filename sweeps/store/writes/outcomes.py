@@ -67,7 +67,7 @@ def _find_unjudged(connection: Connection) -> Iterator[tuple[int, Problem]]:
     )
     for config_id, text in connection.execute(query).all():
         problem = problem_of(text)
-        if problem is not None and not problem.is_imported:
+        if problem is not None and problem.knows_trained_lengths:
             yield config_id, problem
 
 

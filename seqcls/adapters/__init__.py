@@ -1,0 +1,208 @@
+"""Weights that were trained elsewhere, read as parameters of the architectures here.
+
+They are read from safetensors files alone: no pickle is ever opened.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from safetensors import SafetensorError
+from safetensors.numpy import load
+
+from seqcls.adapters.base import Adapter, Loaded, Settings, Tensors, Vocabulary, short
+from seqcls.adapters.encoder import ENCODER
+from seqcls.adapters.gpt2 import GPT2
+from seqcls.adapters.recurrent import RECURRENT
+from seqcls.config import NetworkConfig
+from seqcls.errors import ConfigError
+from seqcls.models import MODELS
+from seqcls.models.positions import POSITIONS
+from seqcls.results import Weights
+
+__all__ = ["ADAPTERS", "FORMAT", "TABLE", "ForeignWeights", "read_weights"]
+
+TABLE = "positions.table.weight"
+"""The parameter of learned positions."""
+
+MOST_BYTES = 2**28
+"""Of a file of weights: the models here are small."""
+
+CONVERT = (
+    'python -c "import torch; from safetensors.torch import save_file; '
+    "save_file({k: v.clone() for k, v in torch.load('model.pt', weights_only=True).items()}, "
+    "'model.safetensors')\""
+)
+"""Writes the file that is read here, of a state dict."""
+
+FORMAT = "seqcls"
+"""The format that `config.json` of a model given by this program names."""
+
+
+def _read_own(tensors: Tensors, settings: Settings, vocabulary: Vocabulary) -> Loaded:
+    """Reads a model that `seqcls give` wrote: the names are ours."""
+    network = settings.of_folder.get("network")
+    if settings.of_folder.get("format") != FORMAT or not isinstance(network, Mapping):
+        raise ConfigError("config.json: expected that of a model that `seqcls give` wrote")
+    architecture, positions = network.get("architecture"), network.get("positions", "none")
+    if architecture not in MODELS or positions not in POSITIONS:
+        raise ConfigError(f"architecture={short(architecture)}: not installed here")
+    if list(settings.of_folder.get("alphabet", vocabulary.alphabet)) != list(vocabulary.alphabet):
+        raise ConfigError("the model reads other tokens than the task has; name its own task")
+    return Loaded(dict(network), {name: _take_any(tensors, name) for name in tensors.names})
+
+
+def _take_any(tensors: Tensors, name: str) -> np.ndarray:
+    return tensors.take(name, *tensors.shape(name))
+
+
+ADAPTERS: Mapping[str, Adapter] = {
+    "gpt2": GPT2,
+    "recurrent": RECURRENT,
+    "transformer_encoder": ENCODER,
+    "seqcls": Adapter("what `seqcls give` wrote", "", (), _read_own),
+}
+"""The ways in which weights are written, by name."""
+
+
+@dataclass(frozen=True)
+class ForeignWeights:
+    """A file of weights, and what stands beside it."""
+
+    path: Path
+    tensors: Weights
+    of_folder: Mapping[str, Any]
+    vocabulary: Any
+    """As `Vocabulary.of` takes it."""
+
+    def adapter_name(self, named: str | None) -> str:
+        """The adapter that is named, or whose tensors these are.
+
+        Raises:
+            ConfigError: there is no such adapter.
+        """
+        if named is not None:
+            if named not in ADAPTERS:
+                raise ConfigError(f"weights as {short(named)}: expected {', '.join(ADAPTERS)}")
+            return named
+        signs = {name: x.sign for name, x in ADAPTERS.items() if x.sign}
+        found = [name for name, x in signs.items() if any(x in tensor for tensor in self.tensors)]
+        if not found and self.of_folder.get("format") != FORMAT:
+            raise ConfigError(
+                f"{self.path}: tensors {', '.join(sorted(self.tensors)):.60} are of no kind that "
+                f"is known here: expected a name with {', '.join(signs.values())}"
+            )
+        return found[0] if found else "seqcls"
+
+    def read(
+        self, adapter: str, alphabet: Any, given: Mapping[str, Any], network: NetworkConfig
+    ) -> Loaded:
+        """The network and the parameters of a model for a task with these tokens.
+
+        Raises:
+            ConfigError: a tensor or a setting is missing, or has no place.
+        """
+        reads = ADAPTERS[adapter]
+        settings = Settings(given, self.of_folder)
+        settings.check_known(adapter, reads.settings)
+        vocabulary = Vocabulary.of(alphabet, self.vocabulary, network)
+        tensors = Tensors({name: x.copy() for name, x in self.tensors.items()})
+        fields, weights = reads.read(tensors, settings, vocabulary)
+        tensors.check_empty(adapter)
+        if (table := weights.get(TABLE)) is not None and "position_offset" in given:
+            weights[TABLE] = table[settings.number("position_offset") :]
+        precision = next(iter(weights.values())).dtype.name if weights else "float32"
+        return Loaded({**fields, "precision": precision}, weights)
+
+
+def read_weights(path: Path, vocabulary: Path | None = None) -> ForeignWeights:
+    """Reads a file of weights, or a folder with `model.safetensors` and `config.json`.
+
+    Args:
+        path: the file or the folder; `vocabulary.json` in the folder is read, too.
+        vocabulary: another file of the vocabulary.
+
+    Raises:
+        ConfigError: there is none, or it is no safetensors file of finite numbers.
+    """
+    folder = path if path.is_dir() else None
+    file = path
+    if folder is not None:
+        found = sorted(folder.glob("*.safetensors"))
+        if len(found) != 1:
+            what = "no file of weights" if not found else f"{len(found)} files of weights"
+            raise ConfigError(f"{path}: {what} in it, expected one, model.safetensors")
+        file = found[0]
+    beside = {} if folder is None else _read_json(folder / "config.json", {})
+    if not isinstance(beside, dict):
+        raise ConfigError(f"{path}: config.json is no object of settings")
+    named = vocabulary or (None if folder is None else folder / "vocabulary.json")
+    tokens = None if named is None else _read_json(named, ... if vocabulary else None)
+    return ForeignWeights(path, _read_tensors(file), beside, tokens)
+
+
+def _read_json(path: Path, missing: Any) -> Any:
+    try:
+        if not path.exists() and missing is not ...:
+            return missing
+        return json.loads(path.read_bytes())
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot be read: {error.strerror}") from None
+    except (ValueError, RecursionError) as error:
+        raise ConfigError(f"{path}: no JSON ({' '.join(str(error).split())[:100]})") from None
+
+
+def _read_tensors(path: Path) -> Weights:
+    try:
+        size = path.stat().st_size
+        if size > MOST_BYTES:
+            raise ConfigError(f"{path}: {size:,} bytes, expected at most {MOST_BYTES:,}")
+        data = path.read_bytes()
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot be read: {error.strerror}") from None
+    if data[:2] in (b"PK", b"\x80\x02", b"\x80\x03", b"\x80\x04", b"\x80\x05"):
+        raise ConfigError(
+            f"{path}: a pickle, which may run any program when it is opened, and is not: expected "
+            f"safetensors; convert it where you trust it: {CONVERT}"
+        )
+    try:
+        _check_header(data)
+        tensors = {name: x for name, x in load(data).items() if x.dtype.kind == "f"}
+    except (SafetensorError, ValueError, TypeError, KeyError, RecursionError) as error:
+        said = " ".join(str(error).split())[:160]
+        raise ConfigError(f"{path}: no safetensors file that can be read ({said})") from None
+    if not tensors:
+        raise ConfigError(f"{path}: holds no tensor of floating-point numbers")
+    if len({x.dtype for x in tensors.values()}) > 1:
+        raise ConfigError(f"{path}: tensors of two types, expected all F32 or all F64")
+    for name, values in tensors.items():
+        if not np.isfinite(values).all():
+            raise ConfigError(f"{path}: tensor {short(name)} has a value that is not finite")
+    return tensors
+
+
+READABLE = ("F32", "F64", "I8", "I16", "I32", "I64", "U8", "U16", "U32", "U64", "BOOL")
+"""Types of tensors; no answer is computed from whole numbers, which are left out."""
+
+
+def _check_header(data: bytes) -> None:
+    """Refuses numbers of types that no model here has, by the tensor's name.
+
+    Raises:
+        ValueError: there is one, or no header.
+    """
+    length = int.from_bytes(data[:8], "little")
+    if len(data) < 8 or length > len(data) - 8:
+        raise ValueError(f"it has {len(data):,} bytes, and its header says more: truncated")
+    header = json.loads(data[8 : 8 + length])
+    if not isinstance(header, dict):
+        raise ValueError("its header names no tensors")
+    for name, about in header.items():
+        if name == "__metadata__":
+            continue
+        dtype = about.get("dtype") if isinstance(about, dict) else None
+        if dtype not in READABLE:
+            raise ValueError(f"tensor {short(name)} is of type {short(dtype)}, expected F32 or F64")

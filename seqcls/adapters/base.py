@@ -1,0 +1,299 @@
+"""What adapters have in common: tensors taken by name, the vocabulary, and what they make.
+
+An adapter maps the tensors of a model that was trained elsewhere to the parameters of one of ours
+that computes the same. What it cannot map it refuses, naming it.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from seqcls.config import NetworkConfig
+from seqcls.errors import ConfigError
+from seqcls.results import Weights
+
+ROLES: Mapping[str, Sequence[str]] = {
+    "begin": ("<bos>", "<s>", "<cls>", "[CLS]", "[BOS]", "CLS", "BOS", "^"),
+    "separator": ("<sep>", "[SEP]", "SEP", "|"),
+    "end": ("<eos>", "</s>", "[EOS]", "EOS", "END", "$"),
+    "padding": ("<pad>", "[PAD]", "PAD", "_"),
+}
+"""What special tokens are called in vocabularies."""
+
+NEVER = -1e4
+"""The bias of a token that a head does not know: no other number is as low."""
+
+
+def short(value: Any) -> str:
+    """A name or a value in a message of one line."""
+    return " ".join(repr(value).split())[:60]
+
+
+class Tensors:
+    """The tensors of a file, by name: each is taken once, and one that is left has no place."""
+
+    def __init__(self, tensors: Weights) -> None:
+        self._left = dict(tensors)
+
+    @property
+    def names(self) -> list[str]:
+        return sorted(self._left)
+
+    def has(self, name: str) -> bool:
+        return name in self._left
+
+    def shape(self, name: str) -> tuple[int, ...]:
+        """The shape of a tensor that is there.
+
+        Raises:
+            ConfigError: it is not.
+        """
+        if name not in self._left:
+            raise ConfigError(f"tensor {short(name)} is missing")
+        return self._left[name].shape
+
+    def take(self, name: str, *shape: int | None) -> np.ndarray:
+        """A tensor of this shape; None stands for any size.
+
+        Raises:
+            ConfigError: it is missing, or has another shape.
+        """
+        found = self.shape(name)
+        fits = len(found) == len(shape) and all(
+            wanted in (None, size) for wanted, size in zip(shape, found, strict=True)
+        )
+        if not fits:
+            wanted = ", ".join("any" if size is None else str(size) for size in shape)
+            raise ConfigError(f"tensor {short(name)} has the shape {found}, expected ({wanted})")
+        return self._left.pop(name)
+
+    def take_bias(self, name: str, like: np.ndarray) -> np.ndarray:
+        """A bias for the rows of a matrix; zeros where the model has none."""
+        return self.take(name, len(like)) if self.has(name) else np.zeros_like(like[:, 0])
+
+    def leave_out(self, unread: Callable[[str], bool]) -> None:
+        """Forgets what no answer is computed from."""
+        self._left = {name: x for name, x in self._left.items() if not unread(name)}
+
+    def check_empty(self, adapter: str) -> None:
+        """Refuses tensors that nothing was made of.
+
+        Raises:
+            ConfigError: there is one.
+        """
+        if self._left:
+            raise ConfigError(
+                f"tensor {short(self.names[0])} has no place in a model read as {adapter!r}; "
+                "expected the tensors of that class, an embedding and a linear head"
+            )
+
+
+@dataclass(frozen=True)
+class Vocabulary:
+    """Which of the foreign model's ids are the task's tokens and the special ones."""
+
+    alphabet: Sequence[str]
+    ids: Mapping[str, int]
+    network: NetworkConfig
+    """What the task asks of a network: its head, outputs and letters."""
+
+    @property
+    def at_places(self) -> bool:
+        """Whether an answer is read at more places than one: of an output, or of every prefix."""
+        return self.network.head != "string"
+
+    @property
+    def of_tokens(self) -> bool:
+        """Whether the head has a number for each token."""
+        return self.at_places and self.network.num_outputs == self.network.vocabulary_size
+
+    @classmethod
+    def of(cls, alphabet: Sequence[str], given: Any, network: NetworkConfig) -> "Vocabulary":
+        """A vocabulary as a file has it: ids by token, or tokens in the order of their ids.
+
+        Args:
+            alphabet: the task's tokens.
+            given: None for the task's tokens in their order, and no special ones.
+            network: as the attribute.
+
+        Raises:
+            ConfigError: it is none of these, or lacks a token of the task.
+        """
+        if given is None:
+            given = list(alphabet)
+        if isinstance(given, list):
+            given = dict(zip(given, range(len(given)), strict=True)) if _texts(given) else None
+        if not isinstance(given, Mapping) or not _texts(given) or not _numbers(given.values()):
+            raise ConfigError(
+                "the vocabulary: expected distinct tokens in the order of their ids, or ids by "
+                'token, as {"a": 0, "b": 1, "<bos>": 2}'
+            )
+        if missing := [token for token in alphabet if token not in given]:
+            raise ConfigError(
+                f"token {missing[0]!r} of the task is not in the vocabulary: {', '.join(given):.60}"
+            )
+        return cls(tuple(alphabet), dict(given), network)
+
+    def special(self, role: str) -> int | None:
+        """The id of a special token; None where the vocabulary has none of its names."""
+        names = [x for x in ROLES[role] if x in self.ids and x not in self.alphabet]
+        return self.ids[names[0]] if names else None
+
+    def _required(self, role: str, why: str) -> int:
+        if (found := self.special(role)) is None:
+            raise ConfigError(
+                f"{why}: the vocabulary has no {role} token; expected one called "
+                f"{', '.join(ROLES[role][:3])} or {ROLES[role][3]}"
+            )
+        return found
+
+    def answer_id(self, settings: "Settings", answer: str) -> int:
+        """The id of the token by which a language model says `yes` or `no` of a string.
+
+        Raises:
+            ConfigError: none is named, or the vocabulary does not have it.
+        """
+        token = settings.get(answer, None)
+        if token is None or str(token) not in self.ids:
+            said = "is not named" if token is None else f"is {short(token)}, not in the vocabulary"
+            raise ConfigError(
+                f"the token that says {answer} of a string {said}: name both, as yes=1 and no=0"
+            )
+        return self.ids[str(token)]
+
+    def rows(self, readout: str) -> list[int | None]:
+        """The foreign id of each of our token ids; None where the model reads no such token."""
+        special: int | None = None
+        if self.at_places:
+            special = self._required("begin", "answers at places are read from left to right")
+        elif readout in ("first", "last"):
+            role = {"first": "begin", "last": "end"}[readout]
+            special = self._required(role, f"readout={readout!r}")
+        rows = [special, self.special("padding"), *(self.ids[x] for x in self.alphabet)]
+        if self.network.num_letters > len(self.alphabet):
+            separator = self.special("separator")
+            if self.network.writes and separator is None:
+                separator = self._required("separator", "an output is written after an input")
+            rows += [separator, self._required("end", "the end of a string is predicted")]
+        return rows
+
+    def embedding(self, table: np.ndarray, readout: str, name: str) -> np.ndarray:
+        """Our embeddings out of a table with a row for each foreign id."""
+        rows = self.rows(readout)
+        if (largest := max(x for x in rows if x is not None)) >= len(table):
+            raise ConfigError(
+                f"tensor {short(name)} has {len(table)} rows, and the vocabulary the id {largest}"
+            )
+        none = np.zeros_like(table[0])
+        return np.stack([none if x is None else table[x] for x in rows])
+
+    def head(
+        self, weight: np.ndarray, bias: np.ndarray | None, readout: str, name: str
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Our head out of one with a row for each foreign id, or for each answer of a language."""
+        bias = np.zeros_like(weight[:, 0]) if bias is None else bias
+        if self.of_tokens:
+            known = np.array([x is not None for x in self.rows(readout)])
+            numbers = self.embedding(weight, readout, name)
+            return numbers, np.where(
+                known, self.embedding(bias[:, None], readout, name)[:, 0], NEVER
+            ).astype(bias.dtype)
+        if self.network.num_outputs > 1 and len(weight) == self.network.num_outputs:
+            return weight, bias
+        if len(weight) not in (1, 2) or self.network.num_outputs > 1:
+            raise ConfigError(
+                f"tensor {short(name)} has {len(weight)} rows: expected {self._expected_rows()}"
+            )
+        # Of two classes the second is likelier where its logit is larger.
+        return weight[-1:] - (len(weight) == 2) * weight[:1], bias[-1:] - (len(bias) == 2) * bias[
+            :1
+        ]
+
+    def _expected_rows(self) -> str:
+        several = self.network.num_outputs
+        return (
+            str(several) if several > 1 else "1 of a language, or 2, the second for strings in it"
+        )
+
+
+def _texts(values: Any) -> bool:
+    return all(isinstance(x, str) for x in values) and len(set(values)) == len(values)
+
+
+def _numbers(values: Any) -> bool:
+    return all(isinstance(x, int) and not isinstance(x, bool) and 0 <= x < 10**6 for x in values)
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What the tensors do not say: of a folder's `config.json`, and what is given besides."""
+
+    given: Mapping[str, Any]
+    of_folder: Mapping[str, Any] = field(default_factory=dict)
+
+    def get(self, name: str, default: Any, among: Sequence[Any] = (), *aliases: str) -> Any:
+        """A setting, one of some values where these are named.
+
+        Raises:
+            ConfigError: it is none of them.
+        """
+        value = self.given.get(name, default)
+        if name not in self.given:
+            said = [self.of_folder[x] for x in (name, *aliases) if x in self.of_folder]
+            value = said[0] if said else value
+        if among and value not in among:
+            raise ConfigError(f"{name}={short(value)}: expected {' or '.join(map(repr, among))}")
+        return value
+
+    def number(self, name: str, *aliases: str, default: int | None = None) -> int:
+        """A whole number from 1.
+
+        Raises:
+            ConfigError: it is none, or there is none.
+        """
+        value = self.get(name, default, (), *aliases)
+        if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= 4096:
+            if value is None:
+                raise ConfigError(f"{name} is not in the tensors: give it, as {name}=2")
+            raise ConfigError(f"{name}={short(value)}: expected a whole number from 1 to 4096")
+        return value
+
+    def check_known(self, adapter: str, known: Sequence[str]) -> None:
+        """Refuses what an adapter does not read.
+
+        Raises:
+            ConfigError: something is.
+        """
+        if unknown := sorted(set(self.given) - set(known)):
+            raise ConfigError(
+                f"{unknown[0]:.60}: not read by {adapter!r}; expected {', '.join(known)}"
+            )
+
+
+class Loaded(NamedTuple):
+    """The fields of a network of ours, and its parameters."""
+
+    fields: dict[str, Any]
+    weights: Weights
+
+
+class Adapter(NamedTuple):
+    """One way in which weights are written."""
+
+    about: str
+    sign: str
+    """What stands in a name of its tensors and of no other adapter's; empty for our own."""
+    settings: Sequence[str]
+    read: Callable[[Tensors, Settings, Vocabulary], Loaded]
+
+
+READOUTS = ("first", "last", "mean", "last_letter")
+
+
+def readout_of(settings: Settings, vocabulary: Vocabulary, default: str) -> str:
+    """Where the answer of a string is read, if it is not everywhere."""
+    if vocabulary.at_places:
+        return "first"
+    return str(settings.get("readout", default, READOUTS))

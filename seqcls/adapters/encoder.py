@@ -1,0 +1,156 @@
+"""`torch.nn.TransformerEncoder`, with an embedding, positions and a linear head.
+
+What its tensors do not say is given: heads, `norm_first`, the activation, the mask.
+"""
+
+import re
+from typing import Any
+
+import numpy as np
+
+from seqcls.adapters.base import (
+    Adapter,
+    Loaded,
+    Settings,
+    Tensors,
+    Vocabulary,
+    readout_of,
+    short,
+)
+from seqcls.adapters.recurrent import find_embedding, read_head
+from seqcls.errors import ConfigError
+
+_LAYER = re.compile(r"(.*?)layers\.0\.self_attn\.in_proj_weight")
+
+MOST_PLACES = 10_000
+"""Rows of a table of waves; as many are kept as the longest test string has tokens."""
+
+
+def read(tensors: Tensors, settings: Settings, vocabulary: Vocabulary) -> Loaded:
+    """Implements `Adapter.read`."""
+    found = [x for x in map(_LAYER.fullmatch, tensors.names) if x]
+    if len(found) != 1:
+        raise ConfigError(
+            "no tensor 'layers.0.self_attn.in_proj_weight', or two: expected one "
+            "torch.nn.TransformerEncoder"
+        )
+    prefix = found[0][1]
+    heads = settings.number("heads", "nhead", "num_heads", "n_head")
+    _, hidden = tensors.shape(found[0][0])
+    if hidden % heads:
+        raise ConfigError(f"heads={heads}: expected a divisor of the width, {hidden}")
+    weights: dict[str, np.ndarray] = {}
+    blocks, inner = 0, hidden
+    while tensors.has(f"{prefix}layers.{blocks}.self_attn.in_proj_weight"):
+        inner = _read_layer(
+            tensors, f"{prefix}layers.{blocks}.", f"blocks.{blocks}.", hidden, weights
+        )
+        blocks += 1
+    final_norm = tensors.has(f"{prefix}norm.weight")
+    if final_norm:
+        _read_norm(tensors, f"{prefix}norm", "final_norm", hidden, weights)
+    readout = readout_of(settings, vocabulary, "first")
+    name = find_embedding(tensors, settings, hidden)
+    if name is None:
+        raise ConfigError(f"no embedding: expected a matrix of {hidden} columns; name it")
+    scale = settings.get("embedding_scale", "none", ("none", "sqrt"))
+    table = tensors.take(name, None, hidden)
+    embedded = vocabulary.embedding(table, readout, name)
+    if scale == "sqrt":
+        embedded = embedded * np.sqrt(hidden).astype(embedded.dtype)
+    weights["embedding.weight"] = embedded
+    places = _read_places(tensors, settings, hidden, table.dtype)
+    if places is not None:
+        weights["positions.table.weight"] = places
+    weights |= read_head(tensors, settings, vocabulary, readout, table, hidden)
+    mask = settings.get("mask", "causal" if vocabulary.at_places else "full", ("full", "causal"))
+    fields: dict[str, Any] = {
+        "architecture": "transformer",
+        "num_blocks": blocks,
+        "hidden_size": hidden,
+        "num_attention_heads": heads,
+        "attention_head_size": hidden // heads,
+        "feed_forward_size": inner,
+        "layer_norm": "nn",
+        "layer_norm_eps": float(settings.get("layer_norm_eps", 1e-5)),
+        "norm_placement": "pre" if settings.get("norm_first", False, (True, False)) else "post",
+        "final_norm": final_norm,
+        "biases": True,
+        "activation": settings.get("activation", "relu", ("relu", "gelu")),
+        "attention_mask": mask,
+        "positions": "none" if places is None else "learned",
+        "readout": readout,
+    }
+    return Loaded(fields, weights)
+
+
+def _read_layer(
+    tensors: Tensors, theirs: str, ours: str, hidden: int, weights: dict[str, np.ndarray]
+) -> int:
+    """Reads one layer; returns the units of its feed-forward."""
+    inner = tensors.shape(f"{theirs}linear1.weight")[0]
+    joint = tensors.take(f"{theirs}self_attn.in_proj_weight", 3 * hidden, hidden)
+    biases = tensors.take_bias(f"{theirs}self_attn.in_proj_bias", joint)
+    for part, rows, bias in zip(
+        ("query", "key", "value"), np.split(joint, 3), np.split(biases, 3), strict=True
+    ):
+        weights[f"{ours}attention.{part}.weight"] = rows.copy()
+        weights[f"{ours}attention.{part}.bias"] = bias.copy()
+    for layer, part, shape in (
+        ("self_attn.out_proj", "attention.output", (hidden, hidden)),
+        ("linear1", "feed_forward.input", (inner, hidden)),
+        ("linear2", "feed_forward.output", (hidden, inner)),
+    ):
+        matrix = tensors.take(f"{theirs}{layer}.weight", *shape)
+        weights[f"{ours}{part}.weight"] = matrix
+        weights[f"{ours}{part}.bias"] = tensors.take_bias(f"{theirs}{layer}.bias", matrix)
+    _read_norm(tensors, f"{theirs}norm1", f"{ours}attention_norm", hidden, weights)
+    _read_norm(tensors, f"{theirs}norm2", f"{ours}feed_forward_norm", hidden, weights)
+    return inner
+
+
+def _read_norm(
+    tensors: Tensors, theirs: str, ours: str, hidden: int, weights: dict[str, np.ndarray]
+) -> None:
+    weights[f"{ours}.weight"] = weight = tensors.take(f"{theirs}.weight", hidden)
+    weights[f"{ours}.bias"] = tensors.take_bias(f"{theirs}.bias", weight[:, None])
+
+
+def _read_places(
+    tensors: Tensors, settings: Settings, hidden: int, dtype: Any
+) -> np.ndarray | None:
+    """The table of positions, a row a place; None where the model knows none.
+
+    A table may stand in a tensor of a name with `pos`, or `pe`; with `positions=sinusoidal` it is
+    that of PyTorch's tutorial, sines and cosines in turn.
+    """
+    if settings.get("positions", "table", ("table", "sinusoidal")) == "sinusoidal":
+        angles = np.arange(MOST_PLACES)[:, None] * 10_000 ** (-np.arange(0, hidden, 2) / hidden)
+        waves = np.stack([np.sin(angles), np.cos(angles)], axis=2).reshape(MOST_PLACES, -1)
+        tensors.leave_out(_is_table)
+        return waves[:, :hidden].astype(dtype)
+    names = [x for x in tensors.names if _is_table(x)]
+    if not names:
+        return None
+    table = tensors.take(names[0], *[None] * len(tensors.shape(names[0])))
+    rows = max(table.shape[:-1], default=0)
+    if table.shape[-1:] != (hidden,) or table.size != rows * hidden:
+        raise ConfigError(
+            f"tensor {short(names[0])} has the shape {table.shape}, expected (any, {hidden})"
+        )
+    return table.reshape(rows, hidden)
+
+
+def _is_table(name: str) -> bool:
+    return "pos" in name.lower() or re.search(r"(^|\.)pe($|\.)", name) is not None
+
+
+ENCODER = Adapter(
+    "torch.nn.TransformerEncoder with an embedding, positions and a linear head",
+    "self_attn.in_proj_weight",
+    (
+        *("heads", "norm_first", "activation", "layer_norm_eps", "mask", "readout"),
+        *("positions", "position_offset", "embedding_scale", "embedding", "head"),
+    ),
+    read,
+)

@@ -1,0 +1,120 @@
+"""GPT-2 as Hugging Face writes it: `wte`, `wpe`, `h.0.attn.c_attn`, and its `config.json`.
+
+Matrices are stored [in, out]. A head of its own is `lm_head`, or `score` of a sequence classifier;
+without one it is the embedding.
+"""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from seqcls.adapters.base import Adapter, Loaded, Settings, Tensors, Vocabulary, readout_of
+from seqcls.errors import ConfigError
+
+ACTIVATIONS: Mapping[str, str] = {
+    "gelu_new": "gelu_tanh",
+    "gelu_pytorch_tanh": "gelu_tanh",
+    "gelu": "gelu",
+    "relu": "relu",
+}
+"""Ours by their names there."""
+
+_BUFFERS = re.compile(r"h\.\d+\.attn\.(bias|masked_bias)")
+
+_UNUSUAL = ("scale_attn_by_inverse_layer_idx", "add_cross_attention")
+"""Settings that change the function, and are off as published."""
+
+
+def read(tensors: Tensors, settings: Settings, vocabulary: Vocabulary) -> Loaded:
+    """Implements `Adapter.read`."""
+    prefix = "transformer." if tensors.has("transformer.wte.weight") else ""
+    tensors.leave_out(lambda name: bool(_BUFFERS.fullmatch(name.removeprefix(prefix))))
+    if switched_on := [x for x in _UNUSUAL if settings.get(x, False)]:
+        raise ConfigError(f"{switched_on[0]}=True: expected False, as GPT-2 is published")
+    heads = settings.number("n_head")
+    scaled = settings.get("scale_attn_weights", True, (True, False))
+    activation = settings.get("activation_function", "gelu_new", tuple(ACTIVATIONS))
+    table = tensors.take(f"{prefix}wte.weight", None, None)
+    hidden = table.shape[1]
+    if hidden % heads:
+        raise ConfigError(f"n_head={heads}: expected a divisor of the width, {hidden}")
+    readout = readout_of(settings, vocabulary, "last_letter")
+    weights = {
+        "embedding.weight": vocabulary.embedding(table, readout, f"{prefix}wte.weight"),
+        "positions.table.weight": tensors.take(f"{prefix}wpe.weight", None, hidden),
+    }
+    blocks, inner = 0, 4 * hidden
+    while blocks == 0 or tensors.has(f"{prefix}h.{blocks}.ln_1.weight"):
+        inner = _read_block(tensors, f"{prefix}h.{blocks}.", f"blocks.{blocks}.", hidden, weights)
+        if not scaled:
+            # The house divides scores by the root of a head's size.
+            for name in ("weight", "bias"):
+                query = weights[f"blocks.{blocks}.attention.query.{name}"]
+                query *= np.sqrt(hidden // heads).astype(query.dtype)
+        blocks += 1
+    for name in ("weight", "bias"):
+        weights[f"final_norm.{name}"] = tensors.take(f"{prefix}ln_f.{name}", hidden)
+    name = next((x for x in ("lm_head.weight", "score.weight") if tensors.has(x)), None)
+    head = table if name is None else tensors.take(name, None, hidden)
+    if not vocabulary.at_places and name != "score.weight":
+        vocabulary.embedding(head, readout, name or "wte.weight")
+        head = head[[vocabulary.answer_id(settings, answer) for answer in ("no", "yes")]]
+    read_head = vocabulary.head(head, None, readout, name or "wte.weight")
+    weights["classifier.weight"], weights["classifier.bias"] = read_head
+    fields: dict[str, Any] = {
+        "architecture": "transformer",
+        "num_blocks": blocks,
+        "hidden_size": hidden,
+        "num_attention_heads": heads,
+        "attention_head_size": hidden // heads,
+        "feed_forward_size": inner,
+        "layer_norm": "nn",
+        "layer_norm_eps": float(settings.get("layer_norm_epsilon", 1e-5)),
+        "norm_placement": "pre",
+        "final_norm": True,
+        "biases": True,
+        "activation": ACTIVATIONS[activation],
+        "attention_mask": "causal",
+        "positions": "learned",
+        "readout": readout,
+    }
+    return Loaded(fields, weights)
+
+
+def _read_block(
+    tensors: Tensors, theirs: str, ours: str, hidden: int, weights: dict[str, np.ndarray]
+) -> int:
+    """Reads one block; returns the units of its feed-forward."""
+    inner = tensors.shape(f"{theirs}mlp.c_fc.weight")[-1]
+    layers = {
+        "attn.c_attn": ("attention.query", "attention.key", "attention.value"),
+        "attn.c_proj": ("attention.output",),
+        "mlp.c_fc": ("feed_forward.input",),
+        "mlp.c_proj": ("feed_forward.output",),
+    }
+    sizes = {"mlp.c_fc": (hidden, inner), "mlp.c_proj": (inner, hidden)}
+    for layer, parts in layers.items():
+        inputs, outputs = sizes.get(layer, (hidden, len(parts) * hidden))
+        matrix = tensors.take(f"{theirs}{layer}.weight", inputs, outputs).T
+        bias = tensors.take(f"{theirs}{layer}.bias", outputs)
+        split = zip(parts, np.split(matrix, len(parts)), np.split(bias, len(parts)), strict=True)
+        for part, rows, numbers in split:
+            weights[f"{ours}{part}.weight"] = np.ascontiguousarray(rows)
+            weights[f"{ours}{part}.bias"] = numbers.copy()
+    for norm, part in (("ln_1", "attention_norm"), ("ln_2", "feed_forward_norm")):
+        for name in ("weight", "bias"):
+            weights[f"{ours}{part}.{name}"] = tensors.take(f"{theirs}{norm}.{name}", hidden)
+    return inner
+
+
+GPT2 = Adapter(
+    "GPT-2 as Hugging Face writes it",
+    "wte.weight",
+    (
+        *("n_head", "activation_function", "layer_norm_epsilon", "scale_attn_weights"),
+        *("readout", "yes", "no", "position_offset"),
+    ),
+    read,
+)

@@ -1,0 +1,302 @@
+"""Answers at every place of a string: of a language asked of each prefix, the empty one first.
+
+A model reads `CLS w` from left to right and answers at every token, so that the answer at `CLS` is
+that to the empty prefix. A string is right if its answers at all places are.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from jaxtyping import Bool, Float, Int64
+
+from seqcls.config import NetworkConfig
+from seqcls.kinds.base import (
+    Ability,
+    ErrorColumn,
+    Examples,
+    Kind,
+    Measure,
+    Outputs,
+    Questions,
+    Targets,
+    TrainedModels,
+    Words,
+    of_one_width,
+)
+from seqcls.kinds.transduction import SPECIAL_LETTERS, OutputAnswers, WrongOutput, per_string
+from seqcls.results import ErrorKind
+from seqcls.strings.alphabets import has_names
+from seqcls.strings.tokenizer import CLS, FIRST_LETTER, PAD, Tokenizer
+from seqcls.tasks.base import Task
+from seqcls.tasks.places import NO_ANSWER, AtEveryPlace
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+NOTHING = "∅"
+"""How the empty set is written."""
+
+_PLACES = ", asked at every place,"
+
+
+@dataclass(frozen=True, eq=False)
+class PlaceAnswers(OutputAnswers):
+    """What models answer at every place; their outputs are the answers."""
+
+    of_bits: bool
+    """Whether an answer is a set of bits."""
+
+    @property
+    def target_lengths(self) -> Int64[np.ndarray, " string"]:
+        """The places of each string."""
+        return np.asarray(self.strings.lengths + 1)
+
+    @cached_property
+    def error_kinds(self) -> list[ErrorKind]:
+        """How the first wrong answer of each string differs from what is right."""
+        firsts = zip(self.errors.values(), self.first_wrong.tolist(), strict=True)
+        pairs = [(each.output[place], each.target[place]) for each, place in firsts]
+        return [_error_kind(*pair) if self.of_bits else "wrong answer" for pair in pairs]
+
+    @cached_property
+    def edits(self) -> Int64[np.ndarray, " string"]:
+        """Wrong places of each string."""
+        return np.asarray((self.predicted != self.targets).sum(axis=1) * self.asked)
+
+
+def _error_kind(said: int, right: int) -> ErrorKind:
+    """How a set differs from that which is right; NaN is no answer, and so a wrong one."""
+    if said == NO_ANSWER or (said & ~right and right & ~said):
+        return "wrong answer"
+    return "too much" if said & ~right else "too little"
+
+
+class PlacesKind(Kind):
+    """Answers at every place that are sets of bits, each read off a logit of its own."""
+
+    of_bits: ClassVar[bool] = True
+    reads: ClassVar[frozenset[str]] = frozenset({"answers"})
+    sampler: ClassVar[str] = "balanced_strings"
+    defaults: ClassVar[Mapping[str, Any]] = {"attention_mask": "causal"}
+    words: ClassVar[Words] = Words(
+        *("string", "get {} wrong", "gets {} wrong", "wrongly answered", "language", "target"),
+        "rightly answered",
+    )
+    answer_columns: ClassVar[tuple[ErrorColumn, ErrorColumn]] = (
+        ErrorColumn("output", "Answers", "What the model answers, place by place."),
+        ErrorColumn("margin", "Margin", "Of the answer that is least sure, over what is next."),
+    )
+    absent: ClassVar[Mapping[Ability, str]] = {
+        "labels": f"{_PLACES} answers more than yes or no",
+        "outputs": f"{_PLACES} is no transduction: its models write no outputs",
+    }
+
+    def num_outputs(self, task: Any) -> int:
+        return 1
+
+    def network(self, task: Task, fields: Mapping[str, Any]) -> Mapping[str, Any]:
+        return {**super().network(task, fields), "head": "places"}
+
+    def encoded(
+        self, task: Task, examples: Examples, network: NetworkConfig
+    ) -> Int64[np.ndarray, "string place"]:
+        return examples.targets.astype(np.int64)
+
+    def units(self, targets: "Tensor") -> int:
+        return int((targets != NO_ANSWER).sum())
+
+    def losses(
+        self, outputs: "Tensor", targets: "Tensor", train_loss: str
+    ) -> "Float[Tensor, '*member string']":
+        asked = targets != NO_ANSWER
+        return per_string(self.place_losses(outputs, targets[asked]), asked)
+
+    def place_losses(self, outputs: "Tensor", wanted: "Tensor") -> "Float[Tensor, '*member token']":
+        """The loss at each place, in nats: the mean binary cross entropy of its bits."""
+        import torch
+        from torch.nn import functional
+
+        bits = (wanted[:, None] >> torch.arange(outputs.shape[-1], device=wanted.device)) & 1
+        bits = bits.to(outputs.dtype).expand_as(outputs)
+        losses = functional.binary_cross_entropy_with_logits(outputs, bits, reduction="none")
+        return losses.mean(dim=-1)
+
+    def said(self, outputs: np.ndarray) -> Int64[np.ndarray, "*string place"]:
+        """What a model says at each place: the set of the bits whose logit is positive."""
+        return np.asarray((outputs > 0) @ (1 << np.arange(outputs.shape[-1])))
+
+    def place_margins(
+        self, outputs: np.ndarray, wanted: Int64[np.ndarray, "*string place"]
+    ) -> Float[np.ndarray, "*string place"]:
+        """By how much the right answer at a place is preferred: the least of its bits' margins."""
+        bits = (wanted[..., None] >> np.arange(outputs.shape[-1])) & 1
+        return np.asarray(np.where(bits == 1, outputs, -outputs).min(axis=-1))
+
+    def are_right(self, outputs: "Tensor", targets: "Tensor") -> "Bool[Tensor, '*member string']":
+        import torch
+
+        asked, given = targets != NO_ANSWER, outputs.detach().cpu().numpy()
+        missed = self.said(given) != targets[asked].cpu().numpy()
+        missed |= np.isnan(given).any(axis=-1)
+        wrong = torch.from_numpy(missed.astype(np.float32)).to(targets.device)
+        return per_string(wrong, asked) == 0
+
+    def ask(self, models: TrainedModels, questions: Questions) -> Iterator[PlaceAnswers]:
+        for model in models.each():
+            (outputs,) = model.outputs(questions.strings)
+            yield self.judge(questions, outputs, models.places)
+
+    def judge(
+        self, questions: Questions, outputs: Float[np.ndarray, "string *output"], places: float
+    ) -> PlaceAnswers:
+        """The answers that outputs stand for; where no target is known, any is right."""
+        lengths = questions.strings.lengths
+        if outputs.ndim == 1:
+            # The model has places for none of them.
+            outputs = outputs[:, None, None]
+        there = np.arange(outputs.shape[1]) <= lengths[:, None]
+        readable, of_none = lengths <= places, np.isnan(outputs).any(axis=-1) & there
+        unanswered = of_none.any(axis=1) & readable
+        predicted = np.where(there & ~of_none, self.said(outputs), NO_ANSWER)
+        targets, predicted = of_one_width(questions.targets.astype(np.int64), predicted)
+        targets = np.where(questions.has_target[:, None], targets, predicted)
+        margins = self.place_margins(outputs, targets[:, : outputs.shape[1]])
+        score = np.where(there, margins, np.inf).min(axis=1)
+        known, same = readable & ~unanswered, (predicted == targets).all(axis=1)
+        errors = {}
+        for row in np.flatnonzero((known & ~same) | unanswered).tolist():
+            output, target = (x[row, : lengths[row] + 1].tolist() for x in (predicted, targets))
+            errors[row] = WrongOutput(output, target, ended=True)
+        return PlaceAnswers(
+            questions.strings,
+            targets,
+            predicted,
+            np.where(known, score, np.nan),
+            known,
+            unanswered,
+            known & same,
+            errors,
+            self.of_bits,
+        )
+
+    def margins(self, outputs: Outputs, targets: Targets) -> Float[np.ndarray, " string"]:
+        asked = targets != NO_ANSWER
+        starts = np.cumsum(asked.sum(axis=1)) - asked.sum(axis=1)
+        of_places = self.place_margins(outputs, targets[asked].astype(np.int64))
+        return np.asarray(np.minimum.reduceat(of_places, starts)) if len(starts) else of_places
+
+    def are_wrong(self, outputs: Outputs, targets: Targets) -> Bool[np.ndarray, " string"]:
+        import torch
+
+        encoded = torch.from_numpy(targets.astype(np.int64))
+        return ~self.are_right(torch.from_numpy(outputs), encoded).numpy()
+
+    def texts(self, task: Any, answers: np.ndarray) -> Sequence[str]:
+        codes = np.unique(answers[answers != NO_ANSWER]).tolist()
+        names = dict(sorted(self.names(task, codes).items()))
+        tokenizer = Tokenizer(tuple(names.values()))
+        ids = np.searchsorted(list(names), answers) + FIRST_LETTER
+        ends = (answers != NO_ANSWER).sum(axis=1).tolist()
+        # Names have a space between, and the first is written alone, so that there is one.
+        between, cut = tokenizer.separator, bool(tokenizer.separator)
+        parts = [(row[:cut], row[cut:end]) for row, end in zip(ids.tolist(), ends, strict=True)]
+        return [between.join(filter(None, map(tokenizer.decode, each))) for each in parts]
+
+    def read_texts(self, task: AtEveryPlace, text: str) -> Sequence[str]:
+        """The answers of a text, one after another.
+
+        Raises:
+            InvalidStringError: it is none.
+        """
+        tokenizer = Tokenizer(tuple(self.names(task, ()).values())).with_tokens_of(text)
+        return [tokenizer.alphabet[x - FIRST_LETTER] for x in tokenizer.encode(text)[1:]]
+
+    def names(self, task: AtEveryPlace, codes: Sequence[int]) -> Mapping[int, str]:
+        """How answers are written, these and all that decide whether spaces stand between."""
+        return {0: "0", 1: "1"}
+
+    def measures(self) -> tuple[Measure, ...]:
+        return (
+            Measure(
+                *("accuracy", "Accuracy"),
+                "Share of a model's test strings whose answers at all places are right.",
+            ),
+            Measure(
+                *("token_error_rate", "Wrong places"),
+                "Share of the places of the test strings at which the answer is wrong.",
+                is_error=True,
+            ),
+        )
+
+    def error_columns(self) -> tuple[ErrorColumn, ...]:
+        return (
+            ErrorColumn(
+                "target", "Targets", "What is right at each place, before the string first."
+            ),
+            ErrorColumn("output", "Answers", "What the model answers there."),
+            ErrorColumn("error_kind", "Error", "How the first wrong answer differs."),
+            ErrorColumn("first_wrong", "Right places", "Places before the first wrong one."),
+            ErrorColumn("logit", "Margin", "Of the right answer where it is preferred least."),
+        )
+
+
+class PrefixesKind(PlacesKind):
+    """Whether the string so far is in the language."""
+
+
+class NextSymbolsKind(PlacesKind):
+    """Which tokens may follow, `END` among them: a bit for each token id, as a head has them that
+    is tied to the embeddings. Those of `CLS`, `PAD` and `SEP` are never right.
+    """
+
+    reads: ClassVar[frozenset[str]] = frozenset({"answers", "tied_embeddings"})
+    sampler: ClassVar[str] = "uniform_inputs"
+    every_string: ClassVar[bool] = False
+
+    def num_outputs(self, task: Any) -> int:
+        return int(task.end) + 1
+
+    def network(self, task: Any, fields: Mapping[str, Any]) -> Mapping[str, Any]:
+        special = {"num_letters": len(task.alphabet) + SPECIAL_LETTERS}
+        return {**super().network(task, fields), **special}
+
+    def names(self, task: AtEveryPlace, codes: Sequence[int]) -> Mapping[int, str]:
+        tokens = {CLS: "^", PAD: "_", task.end - 1: "|", task.end: "$"}
+        if has_names(task.alphabet) or {*tokens.values(), NOTHING} & {*task.alphabet}:
+            tokens = {CLS: "CLS", PAD: "PAD", task.end - 1: "SEP", task.end: "END"}
+        between = "," if "CLS" in tokens.values() else ""
+        tokens |= dict(enumerate(task.alphabet, FIRST_LETTER))
+        return {
+            code: between.join(tokens[x] for x in sorted(tokens) if code >> x & 1) or NOTHING
+            # The set of all has several characters, so that between any two is a space.
+            for code in (*codes, (2 << task.end) - 1)
+        }
+
+
+class StatesKind(PlacesKind):
+    """The state of the minimal automaton, one of as many as it has."""
+
+    of_bits: ClassVar[bool] = False
+
+    def num_outputs(self, task: Any) -> int:
+        return len(task.automaton.table)
+
+    def place_losses(self, outputs: "Tensor", wanted: "Tensor") -> "Float[Tensor, '*member token']":
+        chosen = wanted.expand(outputs.shape[:-1]).unsqueeze(-1)
+        return -outputs.log_softmax(dim=-1).gather(-1, chosen).squeeze(-1)
+
+    def said(self, outputs: np.ndarray) -> Int64[np.ndarray, "*string place"]:
+        return np.asarray(outputs.argmax(axis=-1))
+
+    def place_margins(
+        self, outputs: np.ndarray, wanted: Int64[np.ndarray, "*string place"]
+    ) -> Float[np.ndarray, "*string place"]:
+        is_wanted = np.arange(outputs.shape[-1]) == wanted[..., None]
+        others = np.where(is_wanted, -np.inf, outputs).max(axis=-1)
+        return np.asarray(np.where(is_wanted, outputs, -np.inf).max(axis=-1) - others)
+
+    def names(self, task: AtEveryPlace, codes: Sequence[int]) -> Mapping[int, str]:
+        return {state: str(state) for state in range(self.num_outputs(task))}

@@ -1,0 +1,131 @@
+"""Weights that were trained elsewhere, loaded as runs: tested here, and looked into like any."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from seqcls.adapters import TABLE, read_weights
+from seqcls.config import ABOUT, IMPORTED, RunConfig
+from seqcls.errors import ConfigError, DatasetError
+from seqcls.evaluation import distinct_test_strings, evaluate
+from seqcls.imported import MAX_NAME, plain_settings
+from seqcls.models.positions import table_size
+from seqcls.problem import Problem, check, plugins_of, resolve, with_samplers
+from seqcls.results import Weights
+from seqcls.text import canonical_json
+from seqcls.weights import shape_mismatch, to_bytes
+from sweeps.datasets.predictions import seed_of
+from sweeps.grid.spec import with_digests
+from sweeps.results import RunResult
+from sweeps.store.databases.engine import Store
+from sweeps.store.opening import open_writer, to_write
+from sweeps.store.writes.importing import ImportedRun, check_sweep, record_imported
+
+
+def load_weights(
+    db: Store | str | Path | None,
+    path: str | Path,
+    *,
+    task: Mapping[str, Any] | str,
+    sweep: str = "loaded",
+    adapter: str | None = None,
+    tokens: str | Path | None = None,
+    settings: Mapping[str, Any] | None = None,
+    model: str | None = None,
+    seed: int = 0,
+    replace: bool = False,
+) -> int:
+    """Loads a model that was trained elsewhere, tests it, and stores it as a run.
+
+    Args:
+        db: the database; made where there is none.
+        path: a safetensors file, or a folder with one and its `config.json` and `vocabulary.json`.
+        task: the task that it is tested on, by name, or with the fields of a specification, as
+            `{"task": "parity", "test_max_length": 40}`. Where these say what it was trained on, as
+            `train_max_length` does, it is judged on trained and on longer lengths.
+        sweep: a name for these runs; runs are added to those that it has.
+        adapter: one of `seqcls.adapters.ADAPTERS`; by the names of the tensors if none is named.
+        tokens: a JSON file of the vocabulary: ids by token, or tokens in the order of their ids.
+            Without one they are the task's tokens in their order.
+        settings: what the tensors do not say, such as `{"heads": 2, "readout": "mean"}`.
+        model: a name; that of the file if none is given.
+        seed: what tells it from others of this name.
+        replace: whether a run that is there already is replaced; else it is refused.
+
+    Returns:
+        The run's id.
+
+    Raises:
+        ConfigError: the file is none that can be read, or is no model of such a task.
+    """
+    path = Path(path)
+    foreign = read_weights(path, None if tokens is None else Path(tokens))
+    name = foreign.adapter_name(adapter)
+    try:
+        seed = seed_of(seed)
+        given = {"task": task} if isinstance(task, str) else dict(task)
+        fields = with_samplers(with_digests({"fixed": given})["fixed"])
+        said = plain_settings({"weights": name, **(settings or {})})
+    except (DatasetError, ValueError, TypeError) as error:
+        raise ConfigError(str(error)) from None
+    # Of such a configuration only the task and its test strings count.
+    asked = resolve(RunConfig.from_mapping({**fields, "architecture": IMPORTED}))
+    for field in given:
+        if field in ABOUT and ABOUT[field].group in ("Network", "Training"):
+            raise ConfigError(f"{field}={given[field]!r:.60}: the weights say it; leave it out")
+    if asked.network.head == "string" and asked.lacks("labels"):
+        raise ConfigError(
+            f"task={asked.config.task!r}: weights are loaded for languages and for transductions, "
+            "and its answers are of another kind"
+        )
+    made = foreign.read(name, asked.task.alphabet, settings or {}, asked.network)
+    called = model or (path.name if path.is_dir() else path.stem)
+    if not called.isprintable() or not 1 <= len(called.strip()) <= MAX_NAME:
+        raise ConfigError(f"model={called!r:.60}: expected 1 to {MAX_NAME} printable characters")
+    trained = any(field.startswith("train_") for field in given)
+    about = {"model": called, "config": said, "trained": trained}
+    network = dict(made.fields)
+    if network.get("positions") == "learned" and trained and not network.get("position_range"):
+        # A table that was learned elsewhere ends where it ends, and not with the trained lengths.
+        network["position_draw"] = "shifted"
+    config = RunConfig.from_mapping({**fields, **network, "imported": canonical_json(about)})
+    config = config.model_copy(update={"plugins": plugins_of(config)})
+    check(config)
+    problem = resolve(config)
+    weights = _cut_table(problem, made.weights)
+    if (obstacle := shape_mismatch(problem, weights)) is not None:
+        raise ConfigError(f"{path}: read as {name!r}, {obstacle}")
+    (evaluation,) = evaluate(problem, [weights])
+    result = RunResult(
+        [],
+        [],
+        train_seconds=0.0,
+        engine="loaded",
+        engine_reason=f"weights trained elsewhere, read as {name}",
+        best_epoch=1,
+        evaluation=evaluation,
+        checkpoints={1: to_bytes(weights)},
+    )
+    store = to_write(db) if isinstance(db, Store) else open_writer(None if db is None else str(db))
+    check_sweep(store, sweep)
+    run = ImportedRun(config, seed, result.seal(config.key, seed))
+    drawn = distinct_test_strings(problem.test).test_set
+    return record_imported(store, sweep, [run], drawn, replace)[0]
+
+
+def _cut_table(problem: Problem, weights: Weights) -> Weights:
+    """Parameters whose table of places ends where this task's longest test string does.
+
+    Raises:
+        ConfigError: it ends before.
+    """
+    size = table_size(problem.network)
+    if size is None or TABLE not in weights:
+        return weights
+    if len(weights[TABLE]) < size:
+        raise ConfigError(
+            f"the model has {len(weights[TABLE]):,} places, and the longest test string needs "
+            f"{size:,}: expected test_max_length={problem.config.test_max_length} to be lower by "
+            f"at least {size - len(weights[TABLE])}"
+        )
+    return {**weights, TABLE: weights[TABLE][:size]}

@@ -1,0 +1,317 @@
+"""Weights that were trained elsewhere, loaded as runs and looked into like any."""
+
+import json
+import re
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import save_file
+from torch import Tensor, nn
+
+from seqcls.adapters import read_weights
+from seqcls.config import RunConfig
+from seqcls.errors import ConfigError
+from seqcls.problem import configuration
+from sweeps import api
+
+TASK = {"task": "parity", "test_size": 200, "test_max_length": 12}
+STRINGS = ["0", "1", "01", "110", "0101101", "111111111111"]
+
+
+class OwnRecurrent(nn.Module):
+    """A network as people write it: an embedding, a recurrent layer, a linear head."""
+
+    def __init__(self, cell: type[nn.RNNBase], embedding: int, answers: int = 1) -> None:
+        super().__init__()
+        self.embedding = nn.Embedding(2, embedding)
+        self.body = cell(embedding, 6, num_layers=2, batch_first=True)
+        self.head = nn.Linear(6, answers)
+
+    def forward(self, ids: Tensor) -> Tensor:
+        states, _ = self.body(self.embedding(ids))
+        read: Tensor = self.head(states[:, -1])
+        return read[:, 0] if read.shape[1] == 1 else read[:, 1] - read[:, 0]
+
+
+class OwnEncoder(nn.Module):
+    """An encoder that reads `<cls>` first, with a learned table of positions."""
+
+    def __init__(self, **how: Any) -> None:
+        super().__init__()
+        self.tok = nn.Embedding(4, 8)
+        self.pos = nn.Parameter(torch.randn(20, 8))
+        layer = nn.TransformerEncoderLayer(8, 2, 12, dropout=0.0, batch_first=True, **how)
+        norm = nn.LayerNorm(8) if how.get("norm_first") else None
+        self.encoder = nn.TransformerEncoder(layer, 2, norm=norm, enable_nested_tensor=False)
+        self.out = nn.Linear(8, 1)
+
+    def forward(self, ids: Tensor) -> Tensor:
+        ids = torch.cat([torch.full_like(ids[:, :1], 2), ids], dim=1)
+        states = self.encoder(self.tok(ids) + self.pos[: ids.shape[1]])
+        logits: Tensor = self.out(states[:, 0])[:, 0]
+        return logits
+
+
+@torch.no_grad()
+def logits_of(model: Callable[[Tensor], Tensor], strings: Sequence[str]) -> list[float]:
+    return [float(model(torch.tensor([[int(x) for x in text]]))) for text in strings]
+
+
+def save(model: nn.Module, file: Path) -> Path:
+    # Values like those of a trained model: initial norms and biases are ones and zeros.
+    for value in model.parameters():
+        value.data = torch.randn_like(value)
+    save_file(model.state_dict(), file)
+    return file
+
+
+def loaded_logits(db: Path, file: Path, strings: Sequence[str] = STRINGS, **how: Any) -> Any:
+    run = api.load_weights(db, file, **{"task": TASK, **how})
+    return api.model(api.open_store(str(db)), run).ask_all(list(strings)).score
+
+
+@pytest.mark.parametrize("precision", [torch.float32, torch.float64])
+@pytest.mark.parametrize("embedding", [3, 6, 9])
+@pytest.mark.parametrize("cell", [nn.RNN, nn.GRU, nn.LSTM])
+def test_a_recurrent_network_of_pytorch_answers_as_it_does_there(
+    cell: type[nn.RNNBase], embedding: int, precision: torch.dtype, tmp_path: Path
+) -> None:
+    model = OwnRecurrent(cell, embedding, answers=2 if embedding == 6 else 1).to(precision)
+    file = save(model, tmp_path / "own.safetensors")
+    found = loaded_logits(tmp_path / "runs.db", file)
+    close = 1e-5 if precision == torch.float32 else 1e-12
+    assert np.allclose(found, logits_of(model, STRINGS), rtol=close, atol=close)
+
+
+@pytest.mark.parametrize("norm_first", [False, True])
+def test_an_encoder_of_pytorch_answers_as_it_does_there(norm_first: bool, tmp_path: Path) -> None:
+    model = OwnEncoder(norm_first=norm_first, activation="gelu").double().eval()
+    file = save(model, tmp_path / "own.safetensors")
+    tokens = tmp_path / "tokens.json"
+    tokens.write_text(json.dumps(["0", "1", "<cls>", "<pad>"]))
+    settings = {"heads": 2, "norm_first": norm_first, "activation": "gelu"}
+    found = loaded_logits(tmp_path / "runs.db", file, tokens=tokens, settings=settings)
+    assert np.allclose(found, logits_of(model, STRINGS), rtol=1e-10, atol=1e-10)
+
+
+NAMES = ("weight", "bias")
+
+
+def gpt2_tensors(tokens: int, places: int, **more: tuple[int, ...]) -> dict[str, Tensor]:
+    """Two blocks with the names and shapes of Hugging Face: matrices are [in, out]."""
+    shapes: dict[str, tuple[int, ...]] = {"wte.weight": (tokens, 8), "wpe.weight": (places, 8)}
+    linear = {"attn.c_attn": (8, 24), "attn.c_proj": (8, 8)}
+    linear |= {"mlp.c_fc": (8, 20), "mlp.c_proj": (20, 8)}
+    for block in ("h.0.", "h.1."):
+        for layer, shape in linear.items():
+            shapes[f"{block}{layer}.weight"] = shape
+            shapes[f"{block}{layer}.bias"] = shape[1:]
+        norms = [f"{block}{norm}.{name}" for norm in ("ln_1", "ln_2") for name in NAMES]
+        shapes |= dict.fromkeys(norms, (8,))
+    shapes |= {f"ln_f.{name}": (8,) for name in NAMES}
+    return {name: torch.randn(*x).double() for name, x in (shapes | more).items()}
+
+
+def gpt2_states(tensors: dict[str, Tensor], ids: Sequence[int]) -> Tensor:
+    """The last states of one string, by the published formula."""
+
+    def linear(name: str, states: Tensor) -> Tensor:
+        return states @ tensors[f"{name}.weight"] + tensors[f"{name}.bias"]
+
+    def norm(name: str, states: Tensor) -> Tensor:
+        return nn.functional.layer_norm(states, (8,), *(tensors[f"{name}.{x}"] for x in NAMES))
+
+    states = tensors["wte.weight"][list(ids)] + tensors["wpe.weight"][: len(ids)]
+    for block in ("h.0", "h.1"):
+        joint = linear(f"{block}.attn.c_attn", norm(f"{block}.ln_1", states))
+        query, key, value = (x.unflatten(1, (2, 4)).transpose(0, 1) for x in joint.split(8, 1))
+        mixed = nn.functional.scaled_dot_product_attention(query, key, value, is_causal=True)
+        states = states + linear(f"{block}.attn.c_proj", mixed.transpose(0, 1).flatten(1))
+        inner = linear(f"{block}.mlp.c_fc", norm(f"{block}.ln_2", states))
+        inner = nn.functional.gelu(inner, approximate="tanh")
+        states = states + linear(f"{block}.mlp.c_proj", inner)
+    return norm("ln_f", states)
+
+
+def test_a_gpt2_classifier_answers_as_it_does_there(tmp_path: Path) -> None:
+    tensors = gpt2_tensors(2, 20, **{"score.weight": (2, 8)})
+    save_file(tensors, tmp_path / "model.safetensors")
+    (tmp_path / "config.json").write_text('{"n_head": 2, "activation_function": "gelu_new"}')
+    found = loaded_logits(tmp_path / "runs.db", tmp_path)
+    for text, logit in zip(STRINGS, found, strict=True):
+        no, yes = tensors["score.weight"] @ gpt2_states(tensors, [int(x) for x in text])[-1]
+        assert logit == pytest.approx(float(yes - no), rel=1e-8)
+
+
+def test_a_gpt2_gives_outputs_the_probabilities_that_it_gives_there(tmp_path: Path) -> None:
+    tokens = ["a", "b", "<bos>", "<sep>", "<eos>", "<pad>"]
+    tensors = gpt2_tensors(len(tokens), 40)
+    save_file(tensors, tmp_path / "model.safetensors")
+    (tmp_path / "config.json").write_text('{"n_head": 2}')
+    (tmp_path / "vocabulary.json").write_text(json.dumps(tokens))
+    task = {"task": "copy", "test_size": 50, "test_max_length": 6}
+    run = api.load_weights(tmp_path / "runs.db", tmp_path, task=task)
+    found = api.model(api.open_store(str(tmp_path / "runs.db")), run).ask_all(["ab"]).score
+    logits = gpt2_states(tensors, [2, 0, 1, 3, 0, 1]) @ tensors["wte.weight"].T
+    written = logits.log_softmax(1)[[3, 4, 5], [0, 1, 4]].sum()
+    assert found[0] == pytest.approx(float(written), rel=1e-8)
+
+
+def loaded_lstm(folder: Path, **how: Any) -> tuple[api.Store, int]:
+    """A database with one loaded LSTM, and its run."""
+    file = save(OwnRecurrent(nn.LSTM, 3), folder / "own.safetensors")
+    run = api.load_weights(folder / "runs.db", file, **{"task": TASK, **how})
+    return api.open_store(str(folder / "runs.db")), run
+
+
+def test_a_loaded_run_is_looked_into_like_any_and_marked(tmp_path: Path) -> None:
+    store, run = loaded_lstm(tmp_path, model="mine", sweep="theirs")
+    (row,) = api.runs(store).to_dict("records")
+    assert row["sweeps"] == "theirs"
+    assert row["engine"] == "loaded"
+    assert row["config.model"] == "mine"
+    assert row["outcome"] == "not known"
+    assert not api.errors(store, "theirs").empty
+    assert api.verdict(store, run, 6) is not None
+    assert api.verify(store).damages == []
+    assert api.verify(store).imported == 1
+    with pytest.raises(ConfigError, match="trained elsewhere"):
+        resolve_again(api.config(store, run))
+
+
+def resolve_again(config: RunConfig) -> RunConfig:
+    """What a specification of the same fields asks for."""
+    return configuration(config.model_dump())
+
+
+def test_it_is_judged_on_trained_lengths_where_these_are_said(tmp_path: Path) -> None:
+    store, _ = loaded_lstm(tmp_path, task={**TASK, "train_max_length": 6})
+    (row,) = api.runs(store).to_dict("records")
+    assert row["outcome"] != "not known"
+
+
+def changed(tensors: dict[str, Tensor], **more: Tensor | None) -> dict[str, Tensor]:
+    kept = {**tensors, **more}
+    return {name: x for name, x in kept.items() if x is not None}
+
+
+REFUSED: dict[str, tuple[Callable[[dict[str, Tensor]], dict[str, Tensor]], str]] = {
+    "a missing tensor": (lambda x: changed(x, **{"body.weight_hh_l1": None}), "weight_hh_l1"),
+    "a shape": (lambda x: changed(x, **{"body.weight_ih_l1": torch.zeros(24, 7)}), "shape"),
+    "one too many": (lambda x: changed(x, **{"norm.weight": torch.zeros(6)}), "norm.weight"),
+    "two heads": (lambda x: changed(x, **{"other.weight": torch.zeros(2, 6)}), "each be the head"),
+    "no head": (lambda x: changed(x, **{"head.weight": None, "head.bias": None}), "no linear head"),
+    "a head of seven": (
+        lambda x: changed(x, **{"head.weight": torch.zeros(7, 6), "head.bias": torch.zeros(7)}),
+        "7 rows",
+    ),
+    "a projection": (lambda x: changed(x, **{"body.weight_hr_l0": torch.zeros(6, 6)}), "weight_hr"),
+    "both directions": (
+        lambda x: changed(x, **{"body.weight_ih_l0_reverse": torch.zeros(6)}),
+        "reads forward",
+    ),
+    "no number": (lambda x: changed(x, **{"head.bias": torch.full((1,), torch.nan)}), "not finite"),
+    "halves": (lambda x: {name: value.half() for name, value in x.items()}, "F16"),
+    "brain floats": (lambda x: {name: value.bfloat16() for name, value in x.items()}, "BF16"),
+    "two types": (lambda x: changed(x, **{"head.bias": torch.zeros(1).double()}), "two types"),
+    "a path": (lambda x: changed(x, **{"../../evil": torch.zeros(1)}), "../../evil"),
+    "no network": (lambda _: {"a": torch.zeros(2)}, "no kind that is known"),
+}
+
+
+@pytest.mark.parametrize("what", list(REFUSED))
+def test_what_does_not_fit_is_named_in_one_line(what: str, tmp_path: Path) -> None:
+    change, said = REFUSED[what]
+    file = tmp_path / "own.safetensors"
+    save_file(change(OwnRecurrent(nn.LSTM, 3).state_dict()), file)
+    with pytest.raises(ConfigError, match=re.escape(said)) as refused:
+        api.load_weights(tmp_path / "runs.db", file, task=TASK)
+    assert "\n" not in str(refused.value)
+    assert not (tmp_path / "runs.db").exists()
+
+
+@pytest.mark.parametrize(
+    ("how", "said"),
+    [
+        ({"adapter": "onnx"}, "'onnx'"),
+        ({"settings": {"heads": 2}}, "heads: not read by 'recurrent'"),
+        ({"settings": {"readout": "middle"}}, "'middle'"),
+        ({"settings": {"readout": "last"}}, "no end token"),
+        ({"settings": {"nonlinearity": "relu"}}, "'relu'"),
+        ({"settings": {"head": "nothing"}}, "nothing.weight"),
+        ({"task": "parityy"}, "parity"),
+        ({"task": {"task": "parity", "hidden_size": 9}}, "the weights say it"),
+        ({"task": {"task": "dyck"}}, "not in the vocabulary|larger|rows"),
+        ({"seed": -1}, "seed"),
+        ({"model": "a\nb"}, "printable"),
+    ],
+)
+def test_what_is_said_of_it_wrongly_is_named(how: Any, said: str, tmp_path: Path) -> None:
+    tokens = tmp_path / "tokens.json"
+    tokens.write_text('["0", "1"]')
+    with pytest.raises(ConfigError, match=said):
+        loaded_lstm(tmp_path, tokens=tokens, **how)
+    assert not (tmp_path / "runs.db").exists()
+
+
+def test_a_pickle_is_refused_with_what_converts_it(tmp_path: Path) -> None:
+    file = tmp_path / "model.pt"
+    torch.save(OwnRecurrent(nn.LSTM, 3).state_dict(), file)
+    with pytest.raises(ConfigError, match=r"a pickle.*save_file"):
+        read_weights(file)
+
+
+def hostile_files(sound: bytes) -> Iterator[bytes]:
+    """Two hundred files that are no model: cut, changed, and with headers that lie."""
+    rng = np.random.default_rng(0)
+    for _ in range(60):
+        yield sound[: int(rng.integers(len(sound)))]
+    for _ in range(60):
+        data = bytearray(sound)
+        for place in rng.integers(200, size=8):
+            data[place] = int(rng.integers(256))
+        yield bytes(data)
+    length = int.from_bytes(sound[:8], "little")
+    header = json.loads(sound[8 : 8 + length])
+    first = next(iter(header))
+    whole: list[Any] = [None, [], 1, "x", {}, {"a": 1}, {first: []}, {first: {}}]
+    entries: list[dict[str, Any]] = [
+        {"dtype": "F32", "shape": [50_000, 50_000], "data_offsets": [0, 10**10]},
+        {"dtype": "F32", "shape": [2**40, 2**40], "data_offsets": [0, 4]},
+        {"dtype": "F32", "shape": [-1], "data_offsets": [0, 4]},
+        {"dtype": "F32", "shape": [1], "data_offsets": [4, 0]},
+        {"dtype": "F32", "shape": [1], "data_offsets": [2**64 - 4, 2**64]},
+        {"dtype": "F99", "shape": [1], "data_offsets": [0, 4]},
+        {"dtype": 7, "shape": "x", "data_offsets": None},
+        {"dtype": "C64", "shape": [1], "data_offsets": [0, 8]},
+    ]
+    names = ["../../../etc/passwd", "/dev/zero", "a" * 10_000, "", "\x00", "a\nb"]
+    whole += [{first: x} for x in entries]
+    whole += [{name: entries[0]} for name in names]
+    whole += [{**header, first: x} for x in entries]
+    for made in whole:
+        text = json.dumps(made).encode()
+        yield len(text).to_bytes(8, "little") + text + sound[8 + length :]
+    yield (10**10).to_bytes(8, "little") + b"{" * 100
+    yield b'\xff\xff\xff\xff\xff\xff\xff\xff{"a":1}'
+    yield (200_000).to_bytes(8, "little") + b"[" * 200_000
+    yield from (rng.bytes(int(size)) for size in rng.integers(200, size=50))
+
+
+def test_two_hundred_hostile_files_are_refused_in_a_line_each(tmp_path: Path) -> None:
+    sound = save(OwnRecurrent(nn.LSTM, 3), tmp_path / "own.safetensors").read_bytes()
+    file = tmp_path / "hostile.safetensors"
+    said = []
+    for data in hostile_files(sound):
+        file.write_bytes(data)
+        try:
+            api.load_weights(tmp_path / "runs.db", file, task=TASK)
+        except ConfigError as error:
+            said.append(str(error))
+    # A changed name of a tensor is refused, too; a changed value is one that a model may have.
+    assert len(said) >= 200
+    assert not [text for text in said if "\n" in text or len(text) > 600]

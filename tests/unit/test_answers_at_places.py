@@ -1,0 +1,238 @@
+"""Answers at every place: whether the prefix is in the language, what may follow, which state."""
+
+import re
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from seqcls import fields as of_fields
+from seqcls.config import RunConfig
+from seqcls.engines.choice import choose_engine
+from seqcls.errors import ConfigError, EngineError, InvalidStringError
+from seqcls.evaluation import distinct_test_strings, evaluate
+from seqcls.models.initialization import initial_parameters, make_model
+from seqcls.problem import Problem, configuration, resolve
+from seqcls.sampling.streams import stream
+from seqcls.strings.token_strings import TokenStrings
+from seqcls.strings.tokenizer import FIRST_LETTER
+from seqcls.tasks.places import AtEveryPlace
+from seqcls.training import train_group
+
+FEW = {"train_size": 64, "validation_size": 32, "test_size": 200}
+SHORT = {"train_max_length": 6, "validation_max_length": 6, "test_max_length": 12}
+ALTERNATING = {"task": "regular", "alphabet": "ab", "pattern": "(ab)*"}
+
+
+def problem_of(answers: str, **fields: Any) -> Problem:
+    return resolve(configuration({**FEW, **SHORT, **ALTERNATING, "answers": answers, **fields}))
+
+
+def targets(problem: Problem, *strings: str) -> list[str]:
+    rows = [["".join(problem.task.alphabet).index(token) for token in text] for text in strings]
+    given = problem.kind.targets(
+        problem.task, TokenStrings.of_lists(problem.tokenizer.num_letters, rows)
+    )
+    return list(problem.kind.texts(problem.task, given) or ())
+
+
+def test_what_is_right_at_each_place_of_a_string() -> None:
+    assert targets(problem_of("prefixes"), "", "abab", "ba") == ["1", "10101", "10{2}"]
+    assert targets(problem_of("next_symbols"), "", "abab") == ["a$", "a$ b a$ b a$"]
+    assert targets(problem_of("states"), "", "abb") == ["0", "0102"]
+
+
+def test_next_symbols_are_asked_of_strings_in_the_language_alone() -> None:
+    problem = problem_of("next_symbols")
+    with pytest.raises(InvalidStringError, match="input 'ba': expected a string of the language"):
+        targets(problem, "ba")
+    drawn = stream(problem.test).epoch(0).strings
+    assert {"a" * n for n in range(1)} | {("ab" * 6)[: int(n)] for n in drawn.lengths} == {
+        problem.tokenizer.spell(row[:n].tolist())
+        for row, n in zip(drawn.letters, drawn.lengths, strict=True)
+    }
+    by_length = np.bincount(drawn.lengths)[::2]
+    assert len(by_length) == 7
+    assert by_length.min() > 200 / 7 / 3
+
+
+@pytest.mark.parametrize("pattern", ["(ab|b)*", "a*b*a*b*", "(a|b)*abb", "(aab|ba)*b?", "(ab)+"])
+def test_next_symbols_are_those_of_some_continuation(pattern: str) -> None:
+    problem = problem_of("next_symbols", pattern=pattern)
+    is_in = re.compile(pattern).fullmatch
+    words = ["".join(word) for n in range(10) for word in product("ab", repeat=n)]
+    accepted = [word for word in words if is_in(word)]
+    for text in [word for word in accepted if len(word) <= 5][:12]:
+        expected = []
+        for place in range(len(text) + 1):
+            prefix = text[:place]
+            follow = {
+                word[place : place + 1] or "$" for word in accepted if word.startswith(prefix)
+            }
+            expected.append("".join(sorted(follow - {"$"})) + "$" * ("$" in follow))
+        assert targets(problem, text) == targets_written(problem, expected)
+
+
+def targets_written(problem: Problem, sets: list[str]) -> list[str]:
+    """Sets of tokens as the kind writes them."""
+    end = problem.network.vocabulary_size - 1
+    ids = {"a": FIRST_LETTER, "b": FIRST_LETTER + 1, "$": end}
+    codes = np.array([[sum(1 << ids[x] for x in tokens) for tokens in sets]])
+    return list(problem.kind.texts(problem.task, codes) or ())
+
+
+@pytest.mark.parametrize(
+    "task",
+    [
+        {"task": "majority"},
+        {"task": "dyck"},
+        {"task": "marked_reversal"},
+        {"task": "contains_all"},
+        {"task": "dyck", "max_depth": 2},
+    ],
+)
+def test_prefixes_are_labeled_as_the_language_labels_them(task: dict[str, Any]) -> None:
+    problem = problem_of("prefixes", alphabet="", pattern="", **task)
+    drawn = stream(problem.train).epoch(0)
+    assert isinstance(problem.task, AtEveryPlace)
+    of_language = problem.task.language
+    for row in range(20):
+        letters = drawn.strings.letters[row, : drawn.strings.lengths[row]].tolist()
+        prefixes = TokenStrings.of_lists(
+            drawn.strings.num_letters, [letters[:n] for n in range(len(letters) + 1)]
+        )
+        expected = of_language.labels(prefixes.with_a_place()).astype(int).tolist()
+        assert drawn.targets[row, : len(letters) + 1].tolist() == expected
+        assert (drawn.targets[row, len(letters) + 1 :] == -1).all()
+
+
+def test_prefixes_and_states_are_asked_of_the_strings_that_membership_is() -> None:
+    once = resolve(configuration({**FEW, **SHORT, **ALTERNATING}))
+    for answers in ("prefixes", "states"):
+        strings = stream(problem_of(answers).test).epoch(0).strings
+        assert (strings.letters == stream(once.test).epoch(0).strings.letters).all()
+
+
+@pytest.mark.parametrize("answers", ["prefixes", "next_symbols", "states"])
+@pytest.mark.parametrize("architecture", ["rnn", "transformer", "mamba"])
+def test_models_answer_each_prefix_as_they_answer_it_alone(answers: str, architecture: str) -> None:
+    problem = problem_of(answers, architecture=architecture, hidden_size=4, precision="float64")
+    model = make_model(problem.network).double()
+    drawn = initial_parameters(problem.network, 0)
+    weights = {name: 3 * value.double().numpy() for name, value in drawn.items()}
+    model.load_state_dict({name: torch.from_numpy(value) for name, value in weights.items()})
+    (evaluation,) = evaluate(problem, [weights])
+    test = distinct_test_strings(problem.test)
+    wrong = np.zeros(len(test.texts), dtype=bool)
+    margins = np.zeros(len(test.texts))
+    for row, (letters, length) in enumerate(
+        zip(test.strings.letters, test.strings.lengths.tolist(), strict=True)
+    ):
+        ids = [0, *(letters[:length] + FIRST_LETTER).tolist()]
+        least = np.inf
+        for place in range(length + 1):
+            outputs = model(torch.tensor([ids[: place + 1]]))[0, -1].detach().numpy()
+            target = int(test.targets[row, place])
+            if answers == "states":
+                others = np.delete(outputs, target)
+                least = min(least, outputs[target] - others.max())
+            else:
+                bits = [(target >> bit) & 1 for bit in range(len(outputs))]
+                least = min(
+                    least, *(x if bit else -x for x, bit in zip(outputs, bits, strict=True))
+                )
+        wrong[row], margins[row] = least <= 0, least
+    rows = test.in_order(wrong)
+    assert evaluation.errors.numbers.tolist() == test.numbers[rows].tolist()
+    np.testing.assert_allclose(evaluation.errors.logits, margins[rows], atol=1e-12)
+    assert evaluation.outputs is not None
+    places = int((test.occurrences * (test.strings.lengths + 1)).sum())
+    assert evaluation.outputs.target_tokens.sum() == places
+
+
+@pytest.mark.parametrize("answers", ["prefixes", "next_symbols", "states"])
+def test_losses_are_means_of_places_and_bits(answers: str) -> None:
+    problem = problem_of(answers)
+    drawn = stream(problem.train).epoch(0).take(slice(0, 5))
+    encoded = torch.from_numpy(problem.kind.encoded(problem.task, drawn, problem.network))
+    outputs = torch.randn(2, int((encoded >= 0).sum()), problem.network.num_outputs).double()
+    given = problem.kind.losses(outputs, encoded, "default")
+    expected, token = np.zeros((2, 5)), 0
+    for row, codes in enumerate(encoded.tolist()):
+        for code in [x for x in codes if x >= 0]:
+            for member in range(2):
+                numbers = outputs[member, token].numpy()
+                if answers == "states":
+                    loss = np.log(np.exp(numbers).sum()) - numbers[code]
+                else:
+                    signs = [1 if (code >> bit) & 1 else -1 for bit in range(len(numbers))]
+                    loss = np.log1p(np.exp(-np.array(signs) * numbers)).mean()
+                expected[member, row] += loss
+            token += 1
+    np.testing.assert_allclose(given.numpy(), expected)
+    assert problem.kind.units(encoded) == token
+
+
+def test_a_small_network_learns_which_symbols_may_follow() -> None:
+    problem = problem_of(
+        "next_symbols", architecture="rnn", hidden_size=8, train_size=2000, max_num_epochs=20,
+        test_max_length=40, train_max_length=10,
+    )  # fmt: skip
+    together = train_group([(problem, 0), (problem, 1)])
+    (alone,) = train_group([(problem, 1)])
+    first, second = evaluate(problem, [x.kept_weights for x in together])
+    assert first.wrong == second.wrong == 0
+    assert first.solved_length == 40
+    assert alone.train_losses == together[1].train_losses
+
+
+def test_old_keys_mean_what_they_meant() -> None:
+    assert RunConfig.from_mapping({}).key == RunConfig.from_mapping({"answers": "string"}).key
+    fields = {**ALTERNATING, **FEW}
+    once, again = configuration(fields), configuration({**fields, "answers": "prefixes"})
+    assert once.key == configuration({**fields, "answers": "string"}).key != again.key
+    assert of_fields.test_set_key(once) != of_fields.test_set_key(again)
+    assert of_fields.language_of(dict(once)) == "regular, alphabet=ab, pattern=(ab)*"
+    assert (
+        of_fields.language_of(dict(again))
+        == "regular, alphabet=ab, pattern=(ab)*, answers=prefixes"
+    )
+
+
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [
+        ({"task": "copy"}, "answers='next_symbols': not read by kind 'transduction'; leave it out"),
+        (
+            {"task": "majority"},
+            "answers='next_symbols' with task='majority': its language has no minimal automaton "
+            "here; use 'prefixes' or 'string'",
+        ),
+        ({"attention_mask": "full"}, "attention_mask='full': every place is answered from left"),
+        ({"architecture": "rnn", "readout": "last"}, "readout='last': the answer is read at every"),
+        ({"architecture": "encoder_decoder"}, "this task asks for answers at every place"),
+        ({"answers": "letters"}, "answers='letters'"),
+        ({"answers": "prefixes", "tied_embeddings": True}, "not read by kind 'prefixes'"),
+        ({"answers": "states", "pattern": "(a|b)*"}, "expected an automaton of 2 to 4,096 states"),
+        (
+            {"test_sampler": "balanced_strings"},
+            "test_sampler='balanced_strings' with answers='next_symbols': expected uniform_inputs",
+        ),
+        ({"positions": "coupled"}, "have no output"),
+    ],
+)
+def test_what_cannot_be_asked_is_refused_in_one_line(fields: dict[str, Any], said: str) -> None:
+    of_task = {} if "task" in fields else ALTERNATING
+    with pytest.raises(ConfigError) as refused:
+        configuration({**of_task, "answers": "next_symbols", **fields})
+    assert said in str(refused.value)
+    assert "\n" not in str(refused.value)
+
+
+def test_the_engine_of_lanes_says_why_it_cannot() -> None:
+    problem = problem_of("next_symbols", architecture="rnn")
+    assert choose_engine(problem, "auto", "cpu").name == "strings"
+    with pytest.raises(EngineError, match="answers at every place are computed with PyTorch"):
+        choose_engine(problem, "lanes", "cpu")
