@@ -31,6 +31,9 @@ TABLE = "positions.table.weight"
 MOST_BYTES = 2**28
 """Of a file of weights: the models here are small."""
 
+PICKLES = (b"PK", b"\x80\x02", b"\x80\x03", b"\x80\x04", b"\x80\x05")
+"""How they begin, packed or not."""
+
 CONVERT = (
     'python -c "import torch; from safetensors.torch import save_file; '
     "save_file({k: v.clone() for k, v in torch.load('model.pt', weights_only=True).items()}, "
@@ -163,7 +166,8 @@ def _read_tensors(path: Path) -> Weights:
         data = path.read_bytes()
     except OSError as error:
         raise ConfigError(f"{path}: cannot be read: {error.strerror}") from None
-    if data[:2] in (b"PK", b"\x80\x02", b"\x80\x03", b"\x80\x04", b"\x80\x05"):
+    # A header may be as long as these bytes say, too: after its length it begins with a brace.
+    if data[:2] in PICKLES and data[8:9] != b"{":
         raise ConfigError(
             f"{path}: a pickle, which may run any program when it is opened, and is not: expected "
             f"safetensors; convert it where you trust it: {CONVERT}"

@@ -98,7 +98,7 @@ def find_embedding(tensors: Tensors, settings: Settings, width: int) -> str | No
     """The name of the embedding among what is left; None where there is none."""
     named = settings.get("embedding", None)
     if named is not None:
-        return named if tensors.has(str(named)) else f"{named}.weight"
+        return str(named) if tensors.has(str(named)) else f"{named}.weight"
     matrices = [
         name
         for name in _matrices(tensors)
