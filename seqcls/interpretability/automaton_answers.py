@@ -180,8 +180,8 @@ class ModelAnswers:
         ends = range(len(self.levels), len(letters) + 1)
         unanswered = [letters[:end] for end in ends if letters[:end] not in self._single]
         if unanswered:
-            said = self._ask(TokenStrings.of_lists(self.model.num_letters, unanswered))
-            self._single.update(zip(unanswered, said.tolist(), strict=True))
+            asked = self._ask(TokenStrings.of_lists(self.model.num_letters, unanswered))
+            self._single.update(zip(unanswered, asked.tolist(), strict=True))
         said = [self.of(letters[:end]) for end in range(len(letters) + 1)]
         return np.array(said, dtype=self._dtype)
 

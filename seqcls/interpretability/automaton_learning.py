@@ -265,7 +265,7 @@ class _Oracle:
         """Whether the model, where it can be asked, says otherwise of a string."""
         if len(letters) > self.answers.longest:
             return False
-        return self.answers.of(letters) != automaton.says[_path(automaton, letters)[-1]]
+        return self.answers.of(letters) != int(automaton.says[_path(automaton, letters)[-1]])
 
     def _shorten(self, automaton: Automaton, letters: Letters) -> Letters:
         """The shortest prefix on which they differ."""

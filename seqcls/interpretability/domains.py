@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import lru_cache
 
 import numpy as np
 from jaxtyping import Bool, Int64, UInt8
@@ -79,25 +79,21 @@ def inputs_up_to(
     """
     letters = len(problem.task.alphabet)
     reached, parts = 0, list[TokenStrings]()
-    of_length, last = partial(_inputs_of_length, problem), longest
-    if isinstance(problem.task, AtEveryPlace) and not problem.kind.every_string:
-        of_length = problem.task.inputs_of_length
-    else:
+    task, last = problem.task, longest
+    apart = isinstance(task, AtEveryPlace) and not problem.kind.every_string
+    if not apart:
         last = affordable_length(letters, max_strings, longest)
     for length in range(0 if problem.tries_empty else 1, last + 1):
-        parts.append(of_length(length, max_inputs - sum(map(len, parts))))
+        if isinstance(task, AtEveryPlace) and apart:
+            parts.append(task.inputs_of_length(length, max_inputs - sum(map(len, parts))))
+        else:
+            strings = strings_of_length(letters, length)
+            inputs = [inputs_among(problem, each).letters for each in strings]
+            parts.append(TokenStrings.of_letters(letters, np.concatenate(inputs)))
         if sum(map(len, parts)) > max_inputs:
             return reached, parts[:-1]
         reached = length
     return reached, parts
-
-
-def _inputs_of_length(problem: Problem, length: int, most: int) -> TokenStrings:
-    """All inputs of a length, in the order of the alphabet."""
-    del most
-    letters = len(problem.task.alphabet)
-    inputs = [inputs_among(problem, each).letters for each in strings_of_length(letters, length)]
-    return TokenStrings.of_letters(letters, np.concatenate(inputs))
 
 
 def all_inputs(problem: Problem, limit: int = MAX_STRINGS) -> tuple[int, Iterator[TokenStrings]]:

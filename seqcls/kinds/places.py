@@ -133,7 +133,7 @@ class PlacesKind(Kind):
     ) -> Float[np.ndarray, "*string place"]:
         """By how much the right answer at a place is preferred: the least of its bits' margins."""
         bits = (wanted[..., None] >> np.arange(outputs.shape[-1])) & 1
-        return np.where(bits == 1, outputs, -outputs).min(axis=-1)
+        return np.asarray(np.where(bits == 1, outputs, -outputs).min(axis=-1))
 
     def are_right(self, outputs: "Tensor", targets: "Tensor") -> "Bool[Tensor, '*member string']":
         import torch
@@ -166,12 +166,10 @@ class PlacesKind(Kind):
         margins = self.place_margins(outputs, targets[:, : outputs.shape[1]])
         score = np.where(there, margins, np.inf).min(axis=1)
         known, same = readable & ~unanswered, (predicted == targets).all(axis=1)
-        errors = {
-            row: WrongOutput(
-                *(x[row, : lengths[row] + 1].tolist() for x in (predicted, targets)), True
-            )
-            for row in np.flatnonzero((known & ~same) | unanswered).tolist()
-        }
+        errors = {}
+        for row in np.flatnonzero((known & ~same) | unanswered).tolist():
+            output, target = (x[row, : lengths[row] + 1].tolist() for x in (predicted, targets))
+            errors[row] = WrongOutput(output, target, ended=True)
         return PlaceAnswers(
             questions.strings,
             targets,
@@ -202,7 +200,10 @@ class PlacesKind(Kind):
         tokenizer = Tokenizer(tuple(names.values()))
         ids = np.searchsorted(list(names), answers) + FIRST_LETTER
         ends = (answers != NO_ANSWER).sum(axis=1).tolist()
-        return [tokenizer.decode(row[:end].tolist()) for row, end in zip(ids, ends, strict=True)]
+        # Names have a space between, and the first is written alone, so that there is one.
+        between, cut = tokenizer.separator, bool(tokenizer.separator)
+        parts = [(row[:cut], row[cut:end]) for row, end in zip(ids.tolist(), ends, strict=True)]
+        return [between.join(filter(None, map(tokenizer.decode, each))) for each in parts]
 
     def read_texts(self, task: AtEveryPlace, text: str) -> Sequence[str]:
         """The answers of a text, one after another.
@@ -255,8 +256,8 @@ class NextSymbolsKind(PlacesKind):
     sampler: ClassVar[str] = "uniform_inputs"
     every_string: ClassVar[bool] = False
 
-    def num_outputs(self, task: AtEveryPlace) -> int:
-        return task.end + 1
+    def num_outputs(self, task: Any) -> int:
+        return int(task.end) + 1
 
     def network(self, task: Any, fields: Mapping[str, Any]) -> Mapping[str, Any]:
         special = {"num_letters": len(task.alphabet) + SPECIAL_LETTERS}

@@ -13,6 +13,7 @@ from seqcls.kinds import Examples, examples_of
 from seqcls.sampling.distinct import DrawnByLength, Letters, Training
 from seqcls.strings.token_strings import NO_LETTER, TokenStrings
 from seqcls.tasks.base import InputTask, Task
+from seqcls.tasks.drawing import draw_many
 from seqcls.tasks.files import rows_only
 from seqcls.tasks.places import AtEveryPlace
 
@@ -82,7 +83,7 @@ class UniformInputs(DrawnByLength):
     def _draw(self, rng: np.random.Generator, size: int) -> TokenStrings:
         lengths = rng.choice(self._lengths, size=size)
         if isinstance(self.task, AtEveryPlace):
-            return self.task.draw_inputs(rng, lengths)
+            return draw_many(self.task.language, rng, lengths, True)
         rows = [self.task.draw_input(rng, length).tolist() for length in lengths.tolist()]
         return TokenStrings.of_lists(len(self.task.alphabet), rows)
 

@@ -118,6 +118,9 @@ class Tokenizer:
         be read, but it is stored as it was: look up no string by it.
         """
         if not self.separator:
+            if " " in text:
+                # Names that are no tokens of this alphabet: of what is answered at places.
+                return text
             text = _SIGNS.sub(_written_signs, text)
         return self._two.sub(lambda run: f"{run[1]}{self.separator}{run[1]}", text)
 

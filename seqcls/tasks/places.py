@@ -18,7 +18,6 @@ from seqcls.strings.token_strings import TokenStrings
 from seqcls.strings.tokenizer import FIRST_LETTER, Tokenizer
 from seqcls.tasks.automaton import Automaton, language_automaton, minimize
 from seqcls.tasks.base import LanguageTask, LetterRow, PartlyKnown, Task
-from seqcls.tasks.drawing import draw_many
 
 NO_ANSWER = -1
 """Stands at the places after a string's end."""
@@ -103,7 +102,8 @@ class AtEveryPlace:
         if self.kind == "states":
             return np.arange(len(accepting))
         goes_on = self.automaton.sound[self.automaton.table].astype(np.int64)
-        return goes_on @ (1 << np.arange(FIRST_LETTER, self.end - 1)) + (accepting << self.end)
+        follow = goes_on @ (1 << np.arange(FIRST_LETTER, self.end - 1))
+        return np.asarray(follow + (accepting << self.end))
 
     @cached_property
     def machine(self) -> Automaton | None:
@@ -117,21 +117,22 @@ class AtEveryPlace:
         """What is right at the end of each string, be it in the language or not."""
         if self.automaton is None:
             return self._labels_of_prefixes(strings, int(strings.lengths.max(initial=0)))
-        return self._of_states[self.automaton.states(strings)]
+        return np.asarray(self._of_states[self.automaton.states(strings)])
 
     def can_go_on(self, strings: TokenStrings) -> Bool[np.ndarray, " string"]:
         """Which strings are prefixes of some that are asked about."""
         if self.kind != "next_symbols":
             return np.ones(len(strings), dtype=bool)
         assert self.automaton is not None
-        return self.automaton.sound[self.automaton.states(strings)]
+        return np.asarray(self.automaton.sound[self.automaton.states(strings)])
 
     def accepts(self, answers: Int64[np.ndarray, " state"]) -> Bool[np.ndarray, " state"]:
         """Which answers at a string's end say that it is in the language."""
         if self.kind == "states":
             assert self.automaton is not None
-            return self.automaton.accepting[answers]
-        return answers >> (self.end if self.kind == "next_symbols" else 0) & 1 == 1
+            return np.asarray(self.automaton.accepting[answers])
+        bit = self.end if self.kind == "next_symbols" else 0
+        return np.asarray(answers >> bit & 1 == 1)
 
     def targets(self, strings: TokenStrings) -> Integer[np.ndarray, "string place"]:
         """What is right at each place of each string, `NO_ANSWER` after its end.
@@ -183,30 +184,18 @@ class AtEveryPlace:
         for _ in range(length):
             reaches.append(reaches[-1][table].any(axis=1))
         for left in range(length - 1, -1, -1):
-            goes_on = reaches[left][table[states]]
-            row, letter = np.nonzero(goes_on)
+            # Each that goes on leads to a string of its own.
+            row, letter = (x[: most + 1] for x in np.nonzero(reaches[left][table[states]]))
             rows, states = np.column_stack([rows[row], letter]), table[states[row], letter]
-            # Each leads to a string of its own.
-            rows, states = rows[: most + 1], states[: most + 1]
-        rows = rows[reaches[0][states]]
-        return TokenStrings.of_letters(len(self.alphabet), rows)
+        return TokenStrings.of_letters(len(self.alphabet), rows[reaches[0][states]])
 
     def has_input(self, length: int) -> bool:
-        """Whether any string of that length is in the language."""
         return self.language.has(length, True)
 
     def draw_input(self, rng: np.random.Generator, length: int) -> LetterRow:
-        """The letters of a string of that length in the language."""
         return self.language.draw(rng, length, True)
 
-    def draw_inputs(
-        self, rng: np.random.Generator, lengths: Int64[np.ndarray, " string"]
-    ) -> TokenStrings:
-        """Strings of these lengths in the language."""
-        return draw_many(self.language, rng, lengths, True)
-
     def features(self, strings: TokenStrings) -> Mapping[str, np.ndarray]:
-        """The language's."""
         return self.language.features(strings)
 
     def describe(self) -> str:
@@ -220,5 +209,6 @@ def at_every_place(task: Task, answers: Answered, name: str) -> Task:
     Raises:
         ConfigError: as `AtEveryPlace`.
     """
-    is_language = isinstance(task, LanguageTask) and answers != "string"
-    return AtEveryPlace(task, answers, name) if is_language else task
+    if answers == "string" or not isinstance(task, LanguageTask):
+        return task
+    return AtEveryPlace(task, answers, name)

@@ -60,6 +60,8 @@ class ModelStates(NamedTuple):
         record = self.answer.record()
         if self.prefixes is not None:
             record["prefix_logits"] = self.prefixes.logits.tolist()
+            if self.prefixes.answers:
+                record["prefix_answers"] = list(self.prefixes.answers)
         if self.output is not None:
             record["output"] = list(map(vars, self.output))
         if self.steps is not None:

@@ -299,8 +299,12 @@ def errors(
     shown = ["string", "kind", "length", "logit", "occurrences"]
     shown.append("target" if "target" in frame else "label")
     if "output" in frame:
-        shown = ["string", "kind", "length", "target", "output", "first_wrong"]
-        shown += ["log_probability", "occurrences"]
+        # Imported where it is used: help is fast.
+        from seqcls.problem import resolve
+
+        sure = resolve(of).kind.answer_columns[1].name
+        frame = frame.rename(columns={"log_probability": sure})
+        shown = ["string", "kind", "length", "target", "output", "first_wrong", sure, "occurrences"]
     if "drawn" in frame:
         shown.append("drawn")
     print_table(frame[shown], title, TableOptions(wide, columns))

@@ -164,7 +164,10 @@ def _prefixes(prefixes: "Prefixes") -> "tuple[str, pd.DataFrame]":
     if not any(isinstance(label, str) for label in prefixes.labels):
         labels = ["not known" if label is None else str(int(label)) for label in prefixes.labels]
         return "the logit after every prefix", frame.assign(label=labels)
-    return "the margin after every prefix", frame.set_axis(["token", "margin", "target"], axis=1)
+    frame = frame.set_axis(["token", "margin", "target"], axis=1)
+    if prefixes.answers:
+        frame["answer"] = prefixes.answers
+    return "the margin after every prefix", frame
 
 
 def _units(units: "Units") -> "pd.DataFrame":

@@ -76,6 +76,9 @@ def shortcuts(spec: Spec, where: Where = None, as_json: AsJson = False) -> None:
             name: "" if row[name] is None else f"{row[name]:.1%}" for name in ("within", "beyond")
         }
         row |= {"reader": READERS[row["reader"]], "reason": row["reason"] or ""}
+    if not rows:
+        say("no shortcut reader answers what these models are asked")
+        return
     print_table(pd.DataFrame(rows), "How often shortcut readers are right", TableOptions())
     for advice in dict.fromkeys(test.advice for test in found if test.advice):
         say(advice)
