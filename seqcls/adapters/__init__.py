@@ -13,7 +13,7 @@ import numpy as np
 from safetensors import SafetensorError
 from safetensors.numpy import load
 
-from seqcls.adapters.base import Adapter, Loaded, Settings, Tensors, Vocabulary, short
+from seqcls.adapters.base import TABLE, Adapter, Loaded, Settings, Tensors, Vocabulary, short
 from seqcls.adapters.encoder import ENCODER
 from seqcls.adapters.gpt2 import GPT2
 from seqcls.adapters.recurrent import RECURRENT
@@ -23,10 +23,7 @@ from seqcls.models import MODELS
 from seqcls.models.positions import POSITIONS
 from seqcls.results import Weights
 
-__all__ = ["ADAPTERS", "FORMAT", "TABLE", "ForeignWeights", "read_weights"]
-
-TABLE = "positions.table.weight"
-"""The parameter of learned positions."""
+__all__ = ["ADAPTERS", "FORMAT", "ForeignWeights", "read_weights"]
 
 MOST_BYTES = 2**28
 """Of a file of weights: the models here are small."""

@@ -22,6 +22,9 @@ ROLES: Mapping[str, Sequence[str]] = {
 }
 """What special tokens are called in vocabularies."""
 
+TABLE = "positions.table.weight"
+"""Our parameter of learned positions."""
+
 NEVER = -1e4
 """The bias of a token that a head does not know: no other number is as low."""
 

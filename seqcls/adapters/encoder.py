@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from seqcls.adapters.base import (
+    TABLE,
     Adapter,
     Loaded,
     Settings,
@@ -61,7 +62,7 @@ def read(tensors: Tensors, settings: Settings, vocabulary: Vocabulary) -> Loaded
     weights["embedding.weight"] = embedded
     places = _read_places(tensors, settings, hidden, table.dtype)
     if places is not None:
-        weights["positions.table.weight"] = places
+        weights[TABLE] = places
     weights |= read_head(tensors, settings, vocabulary, readout, table, hidden)
     mask = settings.get("mask", "causal" if vocabulary.at_places else "full", ("full", "causal"))
     fields: dict[str, Any] = {
