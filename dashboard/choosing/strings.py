@@ -78,6 +78,9 @@ def choose_model(run_id: int, parameter: str = EPOCH) -> Named:
         SeqclsError: the run has no model.
     """
     *others, kept = stored_epochs(open_reader(), run_id)
+    if reading.run_config(open_reader(), run_id).is_loaded:
+        # No epoch of its training is known, nor what it began with.
+        return Named(f"Model {run_id}", open_any(run_id, kept))
     epoch = choose_epoch(sorted([*others, kept]), kept, parameter)
     name = f"Model {run_id}" if epoch == kept else f"Model {run_id}, epoch {epoch}"
     return Named(name, open_any(run_id, epoch))

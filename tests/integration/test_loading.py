@@ -17,6 +17,7 @@ from seqcls.config import RunConfig
 from seqcls.errors import ConfigError
 from seqcls.problem import configuration
 from sweeps import api
+from tests.app import open_app, said
 
 TASK = {"task": "parity", "test_size": 200, "test_max_length": 12}
 STRINGS = ["0", "1", "01", "110", "0101101", "111111111111"]
@@ -181,6 +182,17 @@ def test_a_loaded_run_is_looked_into_like_any_and_marked(tmp_path: Path) -> None
     assert api.verify(store).imported == 1
     with pytest.raises(ConfigError, match="trained elsewhere"):
         resolve_again(api.config(store, run))
+
+
+@pytest.mark.parametrize("page", ["model", "failing"])
+def test_a_page_says_that_it_was_trained_elsewhere(
+    page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store, run = loaded_lstm(tmp_path, model="mine")
+    query = {"run": str(run)} if page == "model" else {}
+    shown = open_app(monkeypatch, str(store.path), page, **query)
+    assert "Trained elsewhere as mine" in said(shown)
+    assert not [x for x in shown.select_slider if "untrained" in x.label]
 
 
 def resolve_again(config: RunConfig) -> RunConfig:
