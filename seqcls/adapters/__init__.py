@@ -17,7 +17,7 @@ from seqcls.adapters.base import TABLE, Adapter, Loaded, Settings, Tensors, Voca
 from seqcls.adapters.encoder import ENCODER
 from seqcls.adapters.gpt2 import GPT2
 from seqcls.adapters.recurrent import RECURRENT
-from seqcls.config import NetworkConfig
+from seqcls.config import ABOUT, NetworkConfig
 from seqcls.errors import ConfigError
 from seqcls.models import MODELS
 from seqcls.models.positions import POSITIONS
@@ -52,6 +52,8 @@ def _read_own(tensors: Tensors, settings: Settings, vocabulary: Vocabulary) -> L
         raise ConfigError(f"architecture={short(architecture)}: not installed here")
     if list(settings.of_folder.get("alphabet", vocabulary.alphabet)) != list(vocabulary.alphabet):
         raise ConfigError("the model reads other tokens than the task has; name its own task")
+    if other := [x for x in network if x not in ABOUT or ABOUT[x].group != "Network"]:
+        raise ConfigError(f"config.json: network has {short(other[0])}, which is no setting of one")
     return Loaded(dict(network), {name: _take_any(tensors, name) for name in tensors.names})
 
 
@@ -158,11 +160,14 @@ def _read_json(path: Path, missing: Any) -> Any:
 def _read_tensors(path: Path) -> Weights:
     try:
         size = path.stat().st_size
+        if not path.is_file():
+            raise ConfigError(f"{path}: no file; expected one of weights, or a folder with one")
         if size > MOST_BYTES:
             raise ConfigError(f"{path}: {size:,} bytes, expected at most {MOST_BYTES:,}")
         data = path.read_bytes()
-    except OSError as error:
-        raise ConfigError(f"{path}: cannot be read: {error.strerror}") from None
+    except (OSError, ValueError) as error:
+        said = getattr(error, "strerror", None) or error
+        raise ConfigError(f"{str(path)!r:.200}: cannot be read: {said}") from None
     # A header may be as long as these bytes say, too: after its length it begins with a brace.
     if data[:2] in PICKLES and data[8:9] != b"{":
         raise ConfigError(

@@ -73,7 +73,7 @@ def read(tensors: Tensors, settings: Settings, vocabulary: Vocabulary) -> Loaded
         "attention_head_size": hidden // heads,
         "feed_forward_size": inner,
         "layer_norm": "nn",
-        "layer_norm_eps": float(settings.get("layer_norm_epsilon", 1e-5)),
+        "layer_norm_eps": settings.epsilon("layer_norm_epsilon"),
         "norm_placement": "pre",
         "final_norm": True,
         "biases": True,
@@ -99,7 +99,7 @@ def _read_block(
     tensors: Tensors, theirs: str, ours: str, hidden: int, weights: dict[str, np.ndarray]
 ) -> int:
     """Reads one block; returns the units of its feed-forward."""
-    inner = tensors.shape(f"{theirs}mlp.c_fc.weight")[-1]
+    _, inner = tensors.matrix(f"{theirs}mlp.c_fc.weight")
     sizes = {"mlp.c_fc": (hidden, inner), "mlp.c_proj": (inner, hidden)}
     for layer, parts in _LAYERS.items():
         inputs, outputs = sizes.get(layer, (hidden, len(parts) * hidden))

@@ -221,6 +221,7 @@ REFUSED: dict[str, tuple[Callable[[dict[str, Tensor]], dict[str, Tensor]], str]]
         lambda x: changed(x, **{"head.weight": torch.zeros(7, 6), "head.bias": torch.zeros(7)}),
         "7 rows",
     ),
+    "a vector": (lambda x: changed(x, **{"body.weight_ih_l0": torch.zeros(24)}), "a matrix"),
     "a projection": (lambda x: changed(x, **{"body.weight_hr_l0": torch.zeros(6, 6)}), "weight_hr"),
     "both directions": (
         lambda x: changed(x, **{"body.weight_ih_l0_reverse": torch.zeros(6)}),
