@@ -75,6 +75,8 @@ class Comparison(WithFresh):
     """Lengths beyond the trained ones that are told of, in tokens."""
     names: tuple[str, ...] = ()
     """What its configurations are called, in their order; else by the fields that differ."""
+    named: str = "language"
+    """What those names are of."""
     page: str = "known_results.md"
 
 
@@ -113,6 +115,21 @@ COMPARISONS = (
         ),
     ),
     Comparison("recurrent", ((41, 500),)),
+    Comparison(
+        "signed_eigenvalues",
+        ((41, 128), (129, 256)),
+        tuple(
+            f"{name}, width {width}"
+            for name in (
+                *("DeltaNet, positive", "DeltaNet, signed", "Mamba, positive", "Mamba, signed"),
+                *("sLSTM", "LSTM", "Transformer, rotary"),
+            )
+            for width in (16, 32)
+        ),
+        "model",
+    ),
+    Comparison("copying_small", ((21, 40), (41, 60))),
+    Comparison("binary_majority_word", ((51, 100), (101, 150))),
     Comparison("addition", ((23, 32), (33, 42))),
 )
 
@@ -568,8 +585,8 @@ def comparison_table(comparison: Comparison, found: pd.DataFrame) -> str:
     fields = [str(name) for name in found.columns[: found.columns.get_loc("fresh")]]
     if comparison.names:
         codes = every.groupby(fields, sort=False).ngroup()
-        every["language"] = [comparison.names[code] for code in codes]
-        shown = ["language"]
+        every[comparison.named] = [comparison.names[code] for code in codes]
+        shown = [comparison.named]
     else:
         every[fields] = every[fields].map(lambda x: "" if pd.isna(x) else f"`{x}`")
         shown = fields

@@ -58,6 +58,10 @@ STYLE = f"""
 .st-key-undo {{ position: fixed; bottom: 1rem; z-index: 10; width: fit-content; max-width: 95vw;
   backdrop-filter: blur(1.5rem); }}
 .st-key-launch_offer {{ backdrop-filter: blur(1.5rem); }}
+/* A card is a line until it is unfolded. */
+.st-key-story summary * {{ min-width: 0; }}
+.st-key-story details:not([open]) summary p {{ white-space: nowrap; overflow: hidden;
+  text-overflow: ellipsis; }}
 [class*="st-key-grid-"] > * {{ flex: 1 1 {CELL}px !important; min-width: min({CELL}px, 100%); }}
 .keys {{ display: flex; flex-wrap: wrap; gap: 0 2.5rem; font-size: 0.875rem; }}
 .keys p {{ margin: 0; display: flex; flex-wrap: wrap; }}

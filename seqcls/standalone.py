@@ -144,7 +144,8 @@ class _Parts:
         if (text := ast.unparse(node)) in lines:
             return
         for needed in _names_to_define(node):
-            if needed in nodes and needed != name:
+            # One assignment may have several names.
+            if needed in nodes and ast.dump(nodes[needed]) != ast.dump(node):
                 self._add(needed, nodes, lines)
         lines[text] = None
 
@@ -201,7 +202,7 @@ class _Cut(ast.NodeTransformer):
     """Leaves out annotations, and the branches that a network with these settings does not take."""
 
     def __init__(self, network: NetworkConfig, positions: type) -> None:
-        self._known = {**network.model_dump(), "has_norms": network.has_norms}
+        self._known = network_json(network)
         for name in _VARIED:
             del self._known[name]
         self._positions = positions.__name__
@@ -223,7 +224,8 @@ class _Cut(ast.NodeTransformer):
         for argument in (*arguments.args, *arguments.kwonlyargs, *optional):
             argument.annotation = None
         self.generic_visit(node)
-        node.body = node.body or [ast.Pass()]
+        ends = [x for x, y in enumerate(node.body) if isinstance(y, ast.Return | ast.Raise)]
+        node.body = node.body[: ends[0] + 1] if ends else node.body or [ast.Pass()]
         return node
 
     def visit_ClassDef(self, node: ast.ClassDef) -> ast.AST:
@@ -299,4 +301,5 @@ class _Known:
 def network_json(network: NetworkConfig) -> dict[str, Any]:
     """The settings that the file reads."""
     settings: dict[str, Any] = json.loads(network.model_dump_json())
-    return {**settings, "has_norms": network.has_norms, "vocabulary_size": network.vocabulary_size}
+    properties = ("has_norms", "vocabulary_size", "writes")
+    return {**settings, **{name: getattr(network, name) for name in properties}}

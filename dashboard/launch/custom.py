@@ -242,13 +242,8 @@ class _Form:
         entered: dict[str, list[Any]],
         begin: Start | None = None,
     ) -> tuple[dict[str, Any], dict[str, Any], set[str]]:
-        """What a variant is made of on one of the tasks; as `variants.settings_of` gives it.
-
-        Args:
-            variant: with what was chosen for it.
-            task: its name.
-            entered: what is chosen for all variants.
-            begin: a part of what the sweep starts from.
+        """What a variant is made of on one of the tasks, as `variants.settings_of` gives it; from a
+        part of what the sweep starts from, where one is given.
         """
         named = {"task": task} if len(self.tasks) > 1 else {}
         start = begin or self.begin
@@ -417,8 +412,9 @@ class _Form:
 
     def _configurations(self) -> dict[str, Any]:
         """What the specification says of fields: of every task, and of all variants if any."""
+        needed = {} if self.several else {x: [y] for x, y in self.needed.items()}
         made = [
-            self._settings_of(variant, task, self.chosen, part)[0]
+            self._settings_of(variant, task, needed | self.chosen, part)[0]
             for task in self.tasks
             for part in self.begin.parts(None if "task" in self.chosen else task)
             for variant in self.several or [NO_VARIANT]

@@ -57,26 +57,16 @@ SEVERAL = ("pattern", "formula")
 """Of those, the ones of which several may be typed, with `; ` between."""
 
 ALSO_CALLED = {
-    "num_blocks": "layers, depth",
-    "hidden_size": "width, dimension, d_model",
-    "num_attention_heads": "number of heads",
-    "feed_forward_size": "MLP",
-    "layer_norm_eps": "without normalization",
-    "architecture": "model, network",
-    "positions": "position encoding",
-    "attention_mask": "causal",
-    "readout": "pooling",
-    "dropout_rate": "regularization",
-    "max_num_epochs": "epochs, training time",
-    "patience": "early stopping",
-    "learning_rate": "lr, step size",
-    "warm_up_steps": "warmup",
-    "gradient_clip": "clipping",
-    "train_size": "number of training strings",
-    "test_size": "number of test strings",
-    "task": "language",
+    "num_blocks": "layers, depth", "hidden_size": "width, dimension, d_model",
+    "num_attention_heads": "number of heads", "feed_forward_size": "MLP",
+    "layer_norm_eps": "without normalization", "architecture": "model, network",
+    "positions": "position encoding", "attention_mask": "causal", "readout": "pooling",
+    "dropout_rate": "regularization", "max_num_epochs": "epochs, training time",
+    "patience": "early stopping", "learning_rate": "lr, step size", "warm_up_steps": "warmup",
+    "gradient_clip": "clipping", "train_size": "number of training strings",
+    "test_size": "number of test strings", "task": "language",
     "pattern": "regular expression, regex",
-}
+}  # fmt: skip
 """Words by which people look for a setting, beside its name."""
 
 REGISTERED: dict[str, Mapping[str, Any]] = {

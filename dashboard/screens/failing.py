@@ -294,27 +294,18 @@ def _breaking(view: View, number: int) -> None:
 
 
 def _say_ceiling(view: View, config_ids: list[int], table: pd.DataFrame, models: int) -> None:
-    """Says of rows of a file that no model gets right what a model reaches that has all others.
-
-    Args:
-        view: which models.
-        config_ids: configurations of one file.
-        table: the strings that most models get wrong, with how many that are.
-        models: how many of these have errors.
-    """
-    configs = data.some_configs(tuple(config_ids))
-    never = int((table["models"] == models).sum())
-    found = data.configurations(view)
-    tested_models = int(found.loc[found["config_id"].isin(config_ids), "seeds"].sum())
-    of_file = [x for x, config in configs.items() if config.dataset]
-    if not of_file or not never or models < max(LEAST_MODELS, tested_models):
+    """Says of rows of a file that no model gets right what a model reaches that has all others."""
+    never, found = int((table["models"] == models).sum()), data.configurations(view)
+    found = found[found["config_id"].isin(config_ids)]
+    is_file = all(x.dataset for x in data.some_configs(tuple(found["config_id"])).values())
+    if not is_file or not never or models < max(LEAST_MODELS, int(found["seeds"].sum())):
         return
     worst = data.failing_models(view, 1).iloc[0]
     tested = round(worst["errors"] / (1 - worst["accuracy"]))
     least, are = "At least " if never == BREAKING else "", "is" if never == 1 else "are"
     st.caption(
         f"{least}{never:,} of the {tested:,} test strings {are} wrong in all {models:,} models: "
-        "check the labels. A model that is right on all others reaches "
+        f"check the labels. A model that is right on all others reaches "
         f"{percent(1 - never / tested)}; with that as the accuracy below which a model fails (in "
         "the sidebar), it does not fail."
     )

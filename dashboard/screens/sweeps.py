@@ -83,7 +83,6 @@ def _table(sweeps: list[SweepProgress], written: dict[int, Note]) -> int:
             "median": [outcome.median for outcome in outcomes],
             "models": [sweep.total for sweep in sweeps],
             "done": [sweep.done / max(1, sweep.total) for sweep in sweeps],
-            "unfinished": [sweep.queued + sweep.running for sweep in sweeps],
             "failed": [sweep.failed for sweep in sweeps],
         }
     )
@@ -117,12 +116,11 @@ def _table(sweeps: list[SweepProgress], written: dict[int, Note]) -> int:
         "done": st.column_config.ProgressColumn(
             "Trained and tested", format="percent", min_value=0, max_value=1
         ),
-        "unfinished": st.column_config.NumberColumn("Unfinished", help="Queued or in training."),
         "failed": st.column_config.NumberColumn("Training failed"),
     }
-    for name in ("title", "tags"):
-        if not shown[name].map(len).any():
-            del shown[name]
+    # What no sweep has: nothing, or 0 of it.
+    absent = [x for x in ("title", "tags", "failed") if not shown[x].astype(bool).any()]
+    shown = shown.drop(columns=absent).dropna(axis="columns", how="all")
     chosen = links.selectable(
         shown,
         [sweep.id for sweep in sweeps],

@@ -300,7 +300,7 @@ def show_story(view: View, failing: int, no_better: Mapping[int, str]) -> None:
     with st.container(gap="xxsmall", key="story"):
         for loop in loops[:MOST_TOLD]:
             name = verbatim(named[loop.config_id])
-            with st.expander(f"{story_sentence(loop)} · :gray[{name}]"):
+            with st.expander(f":gray[{name}] · {story_sentence(loop)}"):
                 _card(loop, name, no_better.get(loop.config_id))
 
 

@@ -26,11 +26,7 @@ TOLD = "ended sweeps that a toast has told of"
 
 
 def show(follows: bool) -> None:
-    """Draws what is in training, and refreshes itself.
-
-    Args:
-        follows: whether the page shows new results by itself; else they are offered.
-    """
+    """Draws what is in training, and refreshes itself; the page too, if it follows."""
     try:
         store = open_reader()
         st.session_state[SHOWN_REVISION] = _revision_of(store)
@@ -120,13 +116,7 @@ def show_sweep(store: Store, sweep: SweepProgress, place: str) -> None:
 
 
 def describe_progress(sweep: SweepProgress, attended: bool, doing: str = "") -> str:
-    """How far a sweep is, in one line.
-
-    Args:
-        sweep: the sweep.
-        attended: whether a worker trains it.
-        doing: what its worker does before it trains.
-    """
+    """How far a sweep is, and what its worker does before it trains, in one line."""
     parts = [f"{sweep.done:,} of {sweep.total:,} models"]
     if sweep.running:
         parts.append(f"{sweep.running:,} in training{_epochs(sweep)}")

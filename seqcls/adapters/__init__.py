@@ -17,6 +17,7 @@ from seqcls.adapters.base import Adapter, Loaded, Settings, Tensors, Vocabulary,
 from seqcls.adapters.encoder import ENCODER
 from seqcls.adapters.gpt2 import GPT2
 from seqcls.adapters.recurrent import RECURRENT
+from seqcls.config import NetworkConfig
 from seqcls.errors import ConfigError
 from seqcls.models import MODELS
 from seqcls.models.positions import POSITIONS
@@ -97,7 +98,7 @@ class ForeignWeights:
         return found[0] if found else "seqcls"
 
     def read(
-        self, adapter: str, alphabet: Any, given: Mapping[str, Any], *, writes: bool
+        self, adapter: str, alphabet: Any, given: Mapping[str, Any], network: NetworkConfig
     ) -> Loaded:
         """The network and the parameters of a model for a task with these tokens.
 
@@ -107,7 +108,7 @@ class ForeignWeights:
         reads = ADAPTERS[adapter]
         settings = Settings(given, self.of_folder)
         settings.check_known(adapter, reads.settings)
-        vocabulary = Vocabulary.of(alphabet, self.vocabulary, writes=writes)
+        vocabulary = Vocabulary.of(alphabet, self.vocabulary, network)
         tensors = Tensors({name: x.copy() for name, x in self.tensors.items()})
         fields, weights = reads.read(tensors, settings, vocabulary)
         tensors.check_empty(adapter)

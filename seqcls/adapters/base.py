@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from seqcls.config import NetworkConfig
 from seqcls.errors import ConfigError
 from seqcls.results import Weights
 
@@ -95,17 +96,27 @@ class Vocabulary:
 
     alphabet: Sequence[str]
     ids: Mapping[str, int]
-    writes: bool
-    """Whether the task's answers are outputs, written token by token."""
+    network: NetworkConfig
+    """What the task asks of a network: its head, outputs and letters."""
+
+    @property
+    def at_places(self) -> bool:
+        """Whether an answer is read at more places than one: of an output, or of every prefix."""
+        return self.network.head != "string"
+
+    @property
+    def of_tokens(self) -> bool:
+        """Whether the head has a number for each token."""
+        return self.at_places and self.network.num_outputs == self.network.vocabulary_size
 
     @classmethod
-    def of(cls, alphabet: Sequence[str], given: Any, *, writes: bool) -> "Vocabulary":
+    def of(cls, alphabet: Sequence[str], given: Any, network: NetworkConfig) -> "Vocabulary":
         """A vocabulary as a file has it: ids by token, or tokens in the order of their ids.
 
         Args:
             alphabet: the task's tokens.
             given: None for the task's tokens in their order, and no special ones.
-            writes: as the attribute.
+            network: as the attribute.
 
         Raises:
             ConfigError: it is none of these, or lacks a token of the task.
@@ -123,7 +134,7 @@ class Vocabulary:
             raise ConfigError(
                 f"token {missing[0]!r} of the task is not in the vocabulary: {', '.join(given):.60}"
             )
-        return cls(tuple(alphabet), dict(given), writes)
+        return cls(tuple(alphabet), dict(given), network)
 
     def special(self, role: str) -> int | None:
         """The id of a special token; None where the vocabulary has none of its names."""
@@ -155,14 +166,17 @@ class Vocabulary:
     def rows(self, readout: str) -> list[int | None]:
         """The foreign id of each of our token ids; None where the model reads no such token."""
         special: int | None = None
-        if self.writes:
-            special = self._required("begin", "an output is written after an input")
+        if self.at_places:
+            special = self._required("begin", "answers at places are read from left to right")
         elif readout in ("first", "last"):
             role = {"first": "begin", "last": "end"}[readout]
             special = self._required(role, f"readout={readout!r}")
         rows = [special, self.special("padding"), *(self.ids[x] for x in self.alphabet)]
-        if self.writes:
-            rows += [self._required(x, "an output is written") for x in ("separator", "end")]
+        if self.network.num_letters > len(self.alphabet):
+            separator = self.special("separator")
+            if self.network.writes and separator is None:
+                separator = self._required("separator", "an output is written after an input")
+            rows += [separator, self._required("end", "the end of a string is predicted")]
         return rows
 
     def embedding(self, table: np.ndarray, readout: str, name: str) -> np.ndarray:
@@ -180,21 +194,28 @@ class Vocabulary:
     ) -> tuple[np.ndarray, np.ndarray]:
         """Our head out of one with a row for each foreign id, or for each answer of a language."""
         bias = np.zeros_like(weight[:, 0]) if bias is None else bias
-        if self.writes:
+        if self.of_tokens:
             known = np.array([x is not None for x in self.rows(readout)])
             numbers = self.embedding(weight, readout, name)
             return numbers, np.where(
                 known, self.embedding(bias[:, None], readout, name)[:, 0], NEVER
             ).astype(bias.dtype)
-        if len(weight) not in (1, 2):
+        if self.network.num_outputs > 1 and len(weight) == self.network.num_outputs:
+            return weight, bias
+        if len(weight) not in (1, 2) or self.network.num_outputs > 1:
             raise ConfigError(
-                f"tensor {short(name)} has {len(weight)} rows: expected 1 of a language, or 2, the "
-                "second for strings in it"
+                f"tensor {short(name)} has {len(weight)} rows: expected {self._expected_rows()}"
             )
         # Of two classes the second is likelier where its logit is larger.
         return weight[-1:] - (len(weight) == 2) * weight[:1], bias[-1:] - (len(bias) == 2) * bias[
             :1
         ]
+
+    def _expected_rows(self) -> str:
+        several = self.network.num_outputs
+        return (
+            str(several) if several > 1 else "1 of a language, or 2, the second for strings in it"
+        )
 
 
 def _texts(values: Any) -> bool:
@@ -272,7 +293,7 @@ READOUTS = ("first", "last", "mean", "last_letter")
 
 
 def readout_of(settings: Settings, vocabulary: Vocabulary, default: str) -> str:
-    """Where the answer of a string is read; an output is read everywhere."""
-    if vocabulary.writes:
+    """Where the answer of a string is read, if it is not everywhere."""
+    if vocabulary.at_places:
         return "first"
     return str(settings.get("readout", default, READOUTS))

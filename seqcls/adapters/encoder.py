@@ -63,7 +63,7 @@ def read(tensors: Tensors, settings: Settings, vocabulary: Vocabulary) -> Loaded
     if places is not None:
         weights["positions.table.weight"] = places
     weights |= read_head(tensors, settings, vocabulary, readout, table, hidden)
-    mask = settings.get("mask", "causal" if vocabulary.writes else "full", ("full", "causal"))
+    mask = settings.get("mask", "causal" if vocabulary.at_places else "full", ("full", "causal"))
     fields: dict[str, Any] = {
         "architecture": "transformer",
         "num_blocks": blocks,

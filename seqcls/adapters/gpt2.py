@@ -58,7 +58,7 @@ def read(tensors: Tensors, settings: Settings, vocabulary: Vocabulary) -> Loaded
         weights[f"final_norm.{name}"] = tensors.take(f"{prefix}ln_f.{name}", hidden)
     name = next((x for x in ("lm_head.weight", "score.weight") if tensors.has(x)), None)
     head = table if name is None else tensors.take(name, None, hidden)
-    if not vocabulary.writes and name != "score.weight":
+    if not vocabulary.at_places and name != "score.weight":
         vocabulary.embedding(head, readout, name or "wte.weight")
         head = head[[vocabulary.answer_id(settings, answer) for answer in ("no", "yes")]]
     read_head = vocabulary.head(head, None, readout, name or "wte.weight")

@@ -128,7 +128,7 @@ def read_head(
             f"tensors {', '.join(names):.60} may each be the head: expected one linear layer; say "
             f"which it is, as head={names[-1].removesuffix('.weight')}"
         )
-    if not names and not (vocabulary.writes and table.shape[1] == hidden):
+    if not names and not (vocabulary.of_tokens and table.shape[1] == hidden):
         raise ConfigError(f"no linear head: expected a matrix with {hidden} columns")
     weight, bias = table, None
     if names:

@@ -82,8 +82,7 @@ __all__ = [
     "judge", "lengths", "load_weights", "log_results", "merge", "minimal", "model", "more",
     "open_store", "pack", "patch", "populations", "predict", "proofs", "protocol", "remedies",
     "report", "resume", "retry", "rules", "runs", "seeds", "sensitive", "shortcuts", "shortest",
-    "states",
-    "status", "stop", "submit", "theory", "upgrade", "verdict", "verify", "work",
+    "states", "status", "stop", "submit", "theory", "upgrade", "verdict", "verify", "work",
 ]  # fmt: skip
 
 _NAMES = {

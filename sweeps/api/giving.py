@@ -10,6 +10,7 @@ from seqcls.adapters import FORMAT
 from seqcls.adapters.base import ROLES
 from seqcls.config import ABOUT
 from seqcls.interpretability.trained_model import TrainedModel
+from seqcls.problem import Problem
 from seqcls.standalone import network_json, source_of
 from seqcls.weights import to_bytes
 from sweeps.api.models import trained_model
@@ -65,7 +66,7 @@ def encode(string):
         named = any(len(token) > 1 for token in ABOUT["alphabet"])
         string = string.split() if named else list(string)
     letters = [IDS[token] for token in string]
-    if ABOUT["settings"]["head"] != "string":
+    if ABOUT["settings"]["writes"]:
         return [BEGIN, *letters, len(IDS) - 2]
     readout = ABOUT["settings"]["readout"]
     return [BEGIN] * (readout == "first") + letters + [BEGIN] * (readout == "last")
@@ -73,7 +74,10 @@ def encode(string):
 
 @torch.no_grad()
 def logits(model, strings):
-    """A logit for each string, positive where the model takes it for one of the language."""
+    """A logit for each string, positive where the model takes it for one of the language.
+
+    Of answers at every place the numbers of each: (string, place, number).
+    """
     rows = [encode(string) for string in strings]
     width = max(map(len, rows), default=0)
     return model(torch.tensor([row + [PADDING] * (width - len(row)) for row in rows]))
@@ -97,13 +101,13 @@ def write(model, string, longest=1000):
 if __name__ == "__main__":
     model = load()
     for string in sys.argv[1:]:
-        if ABOUT["settings"]["head"] == "string":
-            print(string, float(logits(model, [string])[0]))
-        else:
+        if ABOUT["settings"]["writes"]:
             print(string, *write(model, string))
+        else:
+            print(string, logits(model, [string])[0].tolist())
 '''
 
-_README = """# {title}
+_README = """# {name}
 
 {task}
 
@@ -141,9 +145,8 @@ def give(
         ConfigError: a file is there, or the model reads what only its task knows.
     """
     reader, run_id = queries.open_run(store, run)
-    model = trained_model(reader, run_id, epoch)
-    files = {name: text.encode() for name, text in _texts(model, reader, run_id).items()}
-    files["model.safetensors"] = to_bytes(model.weights)
+    seed = queries.stored_model(reader, run_id).model_seed
+    files = files_of(trained_model(reader, run_id, epoch), f"run_{run_id}", seed)
     paths = [Path(folder) / name for name in files]
     refuse_taken(paths, force=force)
     with whole_files(Path(folder), force=force) as new:
@@ -152,49 +155,60 @@ def give(
     return paths
 
 
-def _texts(model: TrainedModel, store: Store, run_id: int) -> dict[str, str]:
-    problem = model.problem.without_dropout
-    source, name = source_of(problem.network)
-    alphabet = list(problem.task.alphabet)
-    special = {role: next(x for x in ROLES[role] if x not in alphabet) for role in ROLES}
-    tokens = [special["begin"], special["padding"], *alphabet]
-    if problem.writes:
-        tokens += [special["separator"], special["end"]]
-    elif problem.network.readout == "last":
-        tokens[0] = special["end"]
-    fields: dict[str, Any] = {
+def files_of(model: TrainedModel, name: str, seed: int) -> dict[str, bytes]:
+    """What a model's folder holds, by the files' names.
+
+    Raises:
+        ConfigError: the model reads what only its task knows.
+    """
+    problem, weights = model.problem.without_dropout, to_bytes(model.weights)
+    source, model_class = source_of(problem.network)
+    texts = {
+        "config.json": json.dumps(_settings(problem), indent=1) + "\n",
+        "vocabulary.json": json.dumps(_ids(problem)) + "\n",
+        "model.py": _HEAD + source + _TAIL.replace("MODEL(config)", f"{model_class}(config)"),
+    }
+    origin = "The weights were trained elsewhere."
+    if not model.config.is_loaded:
+        fixed = {x: value for x, value in model.config.changed.items() if x != "plugins"}
+        spec = {"name": name, "description": "Trains the model again.", "model_seeds": [seed]}
+        texts["specification.toml"] = toml_of(json.dumps({**spec, "fixed": fixed}))
+        origin = "`seqcls sweep specification.toml` trains it again."
+    texts["README.md"] = _README.format(
+        name=name,
+        task=problem.task.describe(),
+        origin=origin,
+        version=seqcls.__version__,
+        digest=hashlib.sha256(weights).hexdigest(),
+    )
+    return {"model.safetensors": weights, **{x: text.encode() for x, text in texts.items()}}
+
+
+def _settings(problem: Problem) -> dict[str, Any]:
+    """What `model.py` reads, and what loads the model again."""
+    fields = {
         field: value
         for field, value in problem.config.changed.items()
-        if field in ABOUT and ABOUT[field].group == "Network" and field != "tied_embeddings"
+        if field in ABOUT and ABOUT[field].group == "Network" and field != "num_letters"
     }
-    about = {
+    return {
         "format": FORMAT,
-        "alphabet": alphabet,
-        "network": {**fields, "architecture": problem.config.architecture},
+        "alphabet": list(problem.task.alphabet),
+        "network": {"architecture": problem.config.architecture, **fields},
         "settings": network_json(problem.network),
     }
-    sweep = f"run_{run_id}"
-    said = "The weights were trained elsewhere."
-    texts = {}
-    if not model.config.is_loaded:
-        seed = queries.stored_model(store, run_id).model_seed
-        fixed = {x: value for x, value in model.config.changed.items() if x != "plugins"}
-        spec = {"name": sweep, "description": f"Trains run {run_id} again.", "model_seeds": [seed]}
-        texts["specification.toml"] = toml_of(json.dumps({**spec, "fixed": fixed}))
-        said = "`seqcls sweep specification.toml` trains it again."
-    return {
-        **texts,
-        "config.json": json.dumps(about, indent=1) + "\n",
-        "vocabulary.json": json.dumps(dict(zip(tokens, range(len(tokens)), strict=True))) + "\n",
-        "model.py": f"{_HEAD}{source}{_TAIL.replace('MODEL(config)', f'{name}(config)')}",
-        "README.md": _README.format(
-            title=f"Run {run_id}",
-            task=problem.task.describe(),
-            origin=said,
-            version=seqcls.__version__,
-            digest=hashlib.sha256(to_bytes(model.weights)).hexdigest(),
-        ),
-    }
+
+
+def _ids(problem: Problem) -> dict[str, int]:
+    """The ids of the tokens, special ones by names that the alphabet does not have."""
+    alphabet = list(problem.task.alphabet)
+    special = {role: next(x for x in ROLES[role] if x not in alphabet) for role in ROLES}
+    network = problem.network
+    reads_end = network.head == "string" and network.readout == "last"
+    tokens = [special["end" if reads_end else "begin"], special["padding"], *alphabet]
+    if network.num_letters > len(alphabet):
+        tokens += [special["separator"], special["end"]]
+    return {token: number for number, token in enumerate(tokens)}
 
 
 def load_run(db: str | Path, run: int | str, epoch: int | None = None) -> TrainedModel:

@@ -73,14 +73,12 @@ def load_weights(
     for field in given:
         if field in ABOUT and ABOUT[field].group in ("Network", "Training"):
             raise ConfigError(f"{field}={given[field]!r:.60}: the weights say it; leave it out")
-    if asked.lacks("labels") and asked.lacks("outputs"):
+    if asked.network.head == "string" and asked.lacks("labels"):
         raise ConfigError(
-            f"task={asked.config.task!r}: weights are loaded for languages, whose answers are "
-            "labels, and for transductions, whose answers are strings"
+            f"task={asked.config.task!r}: weights are loaded for languages and for transductions, "
+            "and its answers are of another kind"
         )
-    made = foreign.read(
-        name, asked.task.alphabet, settings or {}, writes=asked.lacks("outputs") is None
-    )
+    made = foreign.read(name, asked.task.alphabet, settings or {}, asked.network)
     called = model or (path.name if path.is_dir() else path.stem)
     if not called.isprintable() or not 1 <= len(called.strip()) <= MAX_NAME:
         raise ConfigError(f"model={called!r:.60}: expected 1 to {MAX_NAME} printable characters")

@@ -106,26 +106,23 @@ def _stored_answers(
 ) -> pd.DataFrame:
     """What a model that was trained elsewhere answered to strings of its test."""
     stored = {row["input"]: row for row in answers_of(store, run_id)}
-    tokenizer = problem.tokenizer
-    rows = []
-    for text in texts:
-        row = stored.get(tokenizer.decode(tokenizer.encode(text)))
-        if row is None:
-            raise InvalidStringError(
-                f"{text[:60]!r} is not in this model's test; its weights are not in this database, "
-                "so its answers to test strings alone are known: `seqcls export answers` lists them"
-            )
-        rows.append(row)
-    names: tuple[str, ...] = ("label", "predicted", "logit", "probability")
+    encode, decode = problem.tokenizer.encode, problem.tokenizer.decode
+    rows = [stored.get(decode(encode(text))) for text in texts]
+    if None in rows:
+        raise InvalidStringError(
+            f"{texts[rows.index(None)][:60]!r} is not in this model's test; its weights are not in "
+            "this database, so its answers to test strings alone are known: `seqcls export "
+            "answers` lists them"
+        )
+    names: Sequence[str] = ("label", "predicted", "logit", "probability")
     if problem.lacks("labels"):
         names = ("target", *(column.name for column in problem.kind.answer_columns))
-    target, answer, *numbers = names
-    as_known = bool if target == "label" else str
-    answers = {
-        name: [None if row[key] is None else as_known(row[key]) for row in rows]
-        for name, key in ((target, "target"), (answer, "prediction"))
+    kind = bool if names[0] == "label" else str
+    known = {
+        name: [None if row is None or row[key] is None else kind(row[key]) for row in rows]
+        for name, key in zip(names, ("target", "prediction"), strict=False)
     }
-    return pd.DataFrame({"string": texts, **answers, **dict.fromkeys(numbers, np.nan)})
+    return pd.DataFrame({"string": texts, **known, **dict.fromkeys(names[2:], np.nan)})
 
 
 def predict(

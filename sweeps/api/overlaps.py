@@ -116,62 +116,48 @@ def majority(configs: Iterable[RunConfig]) -> str:
     """What the majority answer by length is right on beyond the trained lengths, and where that
     comes from, in a sentence; or nothing.
     """
-    problems = {}
+    problems: dict[tuple[object, object], Problem] = {}
+    shares: list[tuple[float, float, float]] = []
     for config in {_strings_of(config): config for config in configs}.values():
         with suppress(SeqclsError):
             problem = resolve(config)
-            if not problem.is_imported and not problem.lacks("labels"):
-                problems.setdefault((problem.train, problem.test), problem)
-    found = {}
-    for key, problem in problems.items():
-        with suppress(SeqclsError):
-            if (shares := _majority_of(problem)) is not None:
-                found[key] = shares
-    if not found or max(share for share, _, _ in found.values()) < LEAST_SAID:
+            if (problem.train, problem.test) in problems or problem.is_imported:
+                continue
+            problems[problem.train, problem.test] = problem
+            shares += [] if problem.lacks("labels") else _majority_of(problem)
+    if not shares or max(shares)[0] < LEAST_SAID:
         return ""
-    if len(problems) > 1:
-        least, most = (bound(x for x, _, _ in found.values()) for bound in (min, max))
-        return (
-            "The more frequent answer of each length is right on "
-            f"{least:.0%} to {most:.0%} of longer test strings."
-        )
-    ((key, (share, constant, short)),) = found.items()
-    answer = "The more frequent answer of each length"
-    if abs(constant) > share - 0.01:
-        answer = f"Always answering {'yes' if constant > 0 else 'no'}"
-    said = f"{answer} is right on {share:.0%} of longer test strings"
-    if constant < LEAST_SAID or getattr(key[1], "negative_lengths", None) != "redrawn":
+    (share, constant, short), (problem, *others) = shares[0], problems.values()
+    by_length = "The more frequent answer of each length"
+    if others:
+        ends = f"{min(shares)[0]:.0%} to {max(shares)[0]:.0%}"
+        return f"{by_length} is right on {ends} of longer test strings."
+    is_constant = abs(constant) > share - 0.01
+    said = f"Always answering {'yes' if constant > 0 else 'no'}" if is_constant else by_length
+    said += f" is right on {share:.0%} of longer test strings"
+    if constant < LEAST_SAID or getattr(problem.test, "negative_lengths", None) != "redrawn":
         return f"{said}."
     return (
-        f"{said}: {short:.0%} of negatives have {problems[key].trained_lengths[-1]} tokens or "
-        'fewer. negative_lengths = "uniform" spreads them over all lengths.'
+        f"{said}: {short:.0%} of negatives have {problem.trained_lengths[-1]} tokens or fewer. "
+        'negative_lengths = "uniform" spreads them over all lengths.'
     )
 
 
-def _majority_of(problem: Problem) -> tuple[float, float, float] | None:
+def _majority_of(problem: Problem) -> list[tuple[float, float, float]]:
     """Shares of longer test strings: those right by the majority answer of their length; by one
     answer to all, below 0 where it is no; and the share of all negatives that are not longer.
     """
-    lengths = problem.trained_lengths
-    tokens = problem.test.epoch_size * max(1, problem.test.lengths[-1])
-    if tokens > MOST_TOKENS:
-        return None
+    if problem.test.epoch_size * max(1, problem.test.lengths[-1]) > MOST_TOKENS:
+        return []
     test = distinct_test_strings(problem.test).test_set
-    longer = test.lengths > lengths[-1]
-    times, yes = test.occurrences, test.labels
-    total = int(times[longer].sum())
-    if not total:
-        return None
-    of_yes, of_no = (
-        np.bincount(
-            test.lengths[longer & chosen], times[longer & chosen], int(test.lengths.max()) + 1
-        )
-        for chosen in (yes, ~yes)
-    )
-    share = float(np.maximum(of_yes, of_no).sum()) / total
-    constant = max(of_yes.sum(), -of_no.sum(), key=abs) / total
-    short = float(times[~longer & ~yes].sum()) / max(1, int(times[~yes].sum()))
-    return share, float(constant), short
+    longer, yes = test.lengths > problem.trained_lengths[-1], test.labels
+    if not longer.any():
+        return []
+    counts = np.zeros((2, int(test.lengths.max()) + 1))
+    np.add.at(counts, (yes[longer] * 1, test.lengths[longer]), test.occurrences[longer])
+    (no, of_yes), total = counts.sum(axis=1), counts.sum()
+    short = test.occurrences[~longer & ~yes].sum() / max(1, test.occurrences[~yes].sum())
+    return [(counts.max(axis=0).sum() / total, max(of_yes, -no, key=abs) / total, short)]
 
 
 def without_pairs(configs: Iterable[RunConfig]) -> str:

@@ -493,7 +493,6 @@ class Drawn:
             finished = done(runs)
             true[name] = {
                 "state": names[name]["state"], "models": len(runs), "failed": states["failed"],
-                "unfinished": states["queued"] + states["running"],
                 "done": len(finished) / max(1, len(runs)),
                 "failing": (
                     sum(fails(run, self.chosen.below) for run in finished) / len(finished)

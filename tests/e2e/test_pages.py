@@ -202,7 +202,7 @@ def test_pages_fit_narrow_windows(browser: Browser, shipped: str, width: int) ->
         title = page.locator("h1").first.bounding_box()
         assert title is not None
         assert title["y"] < 150, "nothing stands above the title"
-        expect(page.get_by_test_id("stSidebar")).to_have_attribute("aria-expanded", "false")
+        expect(page.get_by_test_id("stSidebar")).to_have_attribute("data-collapsed", "true")
         if width > 768:
             launch = page.get_by_test_id("stTopNav").get_by_role("link", name="Launch")
             expect(launch).to_be_in_viewport()

@@ -181,6 +181,7 @@ def test_a_worker_that_compiles_is_said_to(monkeypatch: pytest.MonkeyPatch, tmp_
         app = open_app(monkeypatch, file_of(store), "sweeps")
         shown = [x.value.replace("\\", "") for x in app.caption]
         assert shown.count(f"0 of 3 models · {said_first}") == 2, "in the sidebar and on the page"
+        assert list(app.dataframe[0].value) == ["name", "state", "models", "done"], "no empty one"
     finally:
         for process in background_worker._started[before:]:
             process.kill()

@@ -83,7 +83,7 @@ def test_the_first_page_tells_what_a_remedy_mended(
     app = open_app(monkeypatch, mended)
     (told,) = [x.label for x in app.expander if "dilution" in x.label]
     plain = told.replace("\\", "")
-    assert plain.startswith("*dilution* in 7 of 8 seeds → attention_scale=log_length → ")
+    assert "*dilution* in 7 of 8 seeds → attention_scale=log_length → " in plain
     of = "" if mended_seeds == seeds else f" of {seeds}"
     left_out = f"{loop.best.left_out[0]} not learned"
     assert f"{mended_seeds}{of} mended, {loop.best.broken} broken, {left_out}" in plain

@@ -456,8 +456,8 @@ def test_a_name_is_one_line_in_a_row_of_its_own() -> None:
     assert found["sort"] == found["scale"]["domain"] == names, "a blank one parts two groups"
     assert "labelExpr" not in found["axis"]
     assert found["axis"]["labelLimit"] == LABEL_WIDTH
-    values = [{"configuration": name, "x": 1} for name in names if name != BLANK]
-    base = alt.Chart(pd.DataFrame(values)).mark_point().encode(x="x:Q", y=rows(names))
+    frame = pd.DataFrame({"configuration": [names[0], names[2]], "x": 1})
+    base = alt.Chart(frame).mark_point().encode(x="x:Q", y=rows(names))
     drawn = vl_convert.vegalite_to_svg(base.properties(height=90).to_dict())
     ticks = re.findall(r">([^<]*)</text>", drawn)
     assert next(x for x in ticks if x.startswith("parity")).endswith("…")

@@ -1,0 +1,114 @@
+"""Models given away as one file of PyTorch, which says what the model here says."""
+
+import importlib.util
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+
+import seqcls
+from seqcls.errors import ConfigError
+from seqcls.interpretability.trained_model import TrainedModel
+from seqcls.models import MODELS
+from seqcls.models.initialization import initial_parameters
+from seqcls.models.positions import POSITIONS
+from seqcls.problem import configuration, resolve
+from seqcls.strings.tokenizer import FIRST_LETTER
+from sweeps import api
+from sweeps.api.giving import files_of
+from tests.conftest import ROOT
+
+PARITY: dict[str, Any] = {"task": "parity", "num_blocks": 2, "precision": "float64"}
+SHORT = {"train_max_length": 12, "validation_max_length": 12, "test_max_length": 12}
+COPY: dict[str, Any] = {**PARITY, **SHORT, "task": "copy", "hidden_size": 4}
+
+LANGUAGES: list[dict[str, Any]] = [
+    {"architecture": name, "readout": readout, "hidden_size": 4}
+    for name in MODELS
+    if MODELS[name].reads >= {"readout"} and name != "transformer"
+    for readout in ("last", "mean", "last_letter")
+]
+LANGUAGES += [
+    {"positions": name, "attention_head_size": 2, **SHORT}
+    for name in POSITIONS
+    if not name.startswith("coupled")
+]
+LANGUAGES += [
+    {"positions": "learned", "position_range": 40, "readout": "last", "attention_mask": "causal"},
+    {"norm_placement": "post", "layer_norm": "nn", "biases": True, "readout": "mean"},
+    {"attention_scale": "log_length", "final_norm": True, "activation": "gelu_tanh"},
+    {"readout": "last_letter", "positions": "rotary", "attention_head_size": 4},
+]
+WRITERS: list[dict[str, Any]] = [
+    *({"architecture": name} for name in MODELS if name != "paragraph_reader"),
+    {"positions": "fire", "tied_embeddings": True},
+    {"architecture": "encoder_decoder", "positions": "learned"},
+    {"architecture": "recurrent_attention", "attention": "none"},
+]
+
+
+def given(fields: dict[str, Any], folder: Path) -> tuple[TrainedModel, ModuleType]:
+    """A model that is drawn, and its file as a module."""
+    problem = resolve(configuration(fields))
+    drawn = initial_parameters(problem.network, 0)
+    model = TrainedModel(problem, {name: 2 * value.numpy() for name, value in drawn.items()})
+    for name, content in files_of(model, "given", 0).items():
+        (folder / name).write_bytes(content)
+    spec = importlib.util.spec_from_file_location("given", folder / "model.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return model, module
+
+
+def strings(tokens: str, number: int) -> list[str]:
+    rng = np.random.default_rng(0)
+    return ["".join(rng.choice(list(tokens), size)) for size in rng.integers(0, 12, number)]
+
+
+@pytest.mark.parametrize("fields", LANGUAGES, ids=lambda x: "-".join(map(str, x.values())))
+def test_a_file_gives_the_logits_that_are_given_here(fields: Any, tmp_path: Path) -> None:
+    model, module = given({**PARITY, **fields}, tmp_path)
+    asked = strings("01", 1000)
+    found = module.logits(module.load(), asked).numpy()
+    assert np.abs(found - model.ask_all(asked).score).max() < 1e-6
+
+
+@pytest.mark.parametrize("fields", WRITERS, ids=lambda x: "-".join(map(str, x.values())))
+def test_a_file_writes_the_outputs_that_are_written_here(fields: Any, tmp_path: Path) -> None:
+    model, module = given({**COPY, **fields}, tmp_path)
+    asked = strings("ab", 30)
+    loaded, answers = module.load(), model.ask_all(asked)
+    for text, written in zip(asked, model.said(answers.predicted), strict=True):
+        ids = model.tokenizer.encode(str(written))[1:]
+        tokens = [model.task.alphabet[x - FIRST_LETTER] for x in ids]
+        # One that is not ended is cut here.
+        assert module.write(loaded, text, len(tokens) + 1)[: len(tokens)] == tokens
+
+
+def test_what_only_the_task_knows_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="coupling"):
+        given({**COPY, "positions": "coupled"}, tmp_path)
+
+
+def test_a_stored_run_is_given_and_needs_nothing_of_this(tmp_path: Path) -> None:
+    store = api.open_store(str(ROOT / "runs.db"))
+    files = api.give(store, "all_initializations/2", tmp_path / "given")
+    assert {x.name for x in files} == {path.name for path in (tmp_path / "given").iterdir()}
+    text = (tmp_path / "given" / "model.py").read_text()
+    assert "import seqcls" not in text
+    assert "from seqcls" not in text
+    run = [sys.executable, "-P", str(tmp_path / "given" / "model.py"), "ab", "aaaa"]
+    said = subprocess.run(run, capture_output=True, text=True, check=True, cwd=tmp_path).stdout
+    found = [float(line.split()[1]) for line in said.splitlines()]
+    trained = seqcls.load_run(ROOT / "runs.db", "all_initializations/2")
+    assert np.allclose(found, trained.logits(["ab", "aaaa"]), rtol=1e-4)
+    again = api.load_weights(tmp_path / "runs.db", tmp_path / "given", task="contains_all")
+    loaded = seqcls.load_run(tmp_path / "runs.db", again)
+    assert np.array_equal(loaded.logits(["ab", "aaaa"]), trained.logits(["ab", "aaaa"]))
+    assert (tmp_path / "given" / "specification.toml").read_text().count("model_seeds") == 1
