@@ -66,7 +66,7 @@ def settings_that_differ(config_ids: Sequence[int]) -> pd.DataFrame:
     """
     known = settings_of(tuple(dict.fromkeys(config_ids)))
     table = pd.DataFrame(list(known.values()), index=pd.Index(known), dtype=object)
-    varied = (x for x in table if table[x].nunique(dropna=not x.startswith(PREFIX)) > 1)
+    varied = (x for x in map(str, table) if table[x].nunique(dropna=not x.startswith(PREFIX)) > 1)
     return table[sorted(varied, key=naming.place_of)]
 
 
