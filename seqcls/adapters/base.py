@@ -22,6 +22,9 @@ ROLES: Mapping[str, Sequence[str]] = {
 }
 """What special tokens are called in vocabularies."""
 
+TABLE = "positions.table.weight"
+"""Our parameter of learned positions."""
+
 NEVER = -1e4
 """The bias of a token that a head does not know: no other number is as low."""
 
@@ -53,6 +56,16 @@ class Tensors:
         if name not in self._left:
             raise ConfigError(f"tensor {short(name)} is missing")
         return self._left[name].shape
+
+    def matrix(self, name: str) -> tuple[int, int]:
+        """The rows and columns of a matrix that is there.
+
+        Raises:
+            ConfigError: it is missing, or no matrix.
+        """
+        if len(found := self.shape(name)) != 2:
+            raise ConfigError(f"tensor {short(name)} has the shape {found}, expected a matrix")
+        return found[0], found[1]
 
     def take(self, name: str, *shape: int | None) -> np.ndarray:
         """A tensor of this shape; None stands for any size.
@@ -259,6 +272,17 @@ class Settings:
                 raise ConfigError(f"{name} is not in the tensors: give it, as {name}=2")
             raise ConfigError(f"{name}={short(value)}: expected a whole number from 1 to 4096")
         return value
+
+    def epsilon(self, name: str) -> float:
+        """What a norm adds to the variance.
+
+        Raises:
+            ConfigError: it is no number from 0 to 1, and not 0.
+        """
+        value = self.get(name, 1e-5)
+        if not isinstance(value, int | float) or not 0 < value <= 1:
+            raise ConfigError(f"{name}={short(value)}: expected a number above 0, up to 1")
+        return float(value)
 
     def check_known(self, adapter: str, known: Sequence[str]) -> None:
         """Refuses what an adapter does not read.

@@ -36,8 +36,8 @@ def read(tensors: Tensors, settings: Settings, vocabulary: Vocabulary) -> Loaded
         raise ConfigError(
             f"tensor {short(other[0])}: expected a network that reads forward, without projection"
         )
-    hidden = tensors.shape(f"{prefix}weight_hh_l0")[-1]
-    rows, inputs = tensors.shape(first[0])
+    _, hidden = tensors.matrix(f"{prefix}weight_hh_l0")
+    rows, inputs = tensors.matrix(first[0])
     if hidden == 0 or rows % hidden or rows // hidden not in _CELLS:
         raise ConfigError(
             f"tensor {short(first[0])} has {rows} rows and {hidden} units: expected 1 gate (RNN), "
@@ -98,7 +98,7 @@ def find_embedding(tensors: Tensors, settings: Settings, width: int) -> str | No
     """The name of the embedding among what is left; None where there is none."""
     named = settings.get("embedding", None)
     if named is not None:
-        return named if tensors.has(str(named)) else f"{named}.weight"
+        return str(named) if tensors.has(str(named)) else f"{named}.weight"
     matrices = [
         name
         for name in _matrices(tensors)

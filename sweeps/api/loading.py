@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from seqcls.adapters import TABLE, read_weights
+from seqcls.adapters import read_weights
+from seqcls.adapters.base import TABLE
 from seqcls.config import ABOUT, IMPORTED, RunConfig
 from seqcls.errors import ConfigError, DatasetError
 from seqcls.evaluation import distinct_test_strings, evaluate
