@@ -237,7 +237,7 @@ def test_what_is_predicted_stands_beside_what_is_measured(
 ) -> None:
     app = open_app(monkeypatch, db)
     (table,) = (x.value for x in app.dataframe if "predicted" in x.value)
-    names = table["configuration"]
+    names = table["sweeps"]
     predicted = [
         set(table["predicted"][names.str.startswith(sweep)])
         for sweep in ("parity", "recurrent", "first", "ab")
