@@ -124,7 +124,8 @@ def gpt2_states(tensors: dict[str, Tensor], ids: Sequence[int]) -> Tensor:
         return states @ tensors[f"{name}.weight"] + tensors[f"{name}.bias"]
 
     def norm(name: str, states: Tensor) -> Tensor:
-        return nn.functional.layer_norm(states, (8,), *(tensors[f"{name}.{x}"] for x in NAMES))
+        weight, bias = (tensors[f"{name}.{x}"] for x in NAMES)
+        return nn.functional.layer_norm(states, (8,), weight, bias)
 
     states = tensors["wte.weight"][list(ids)] + tensors["wpe.weight"][: len(ids)]
     for block in ("h.0", "h.1"):
