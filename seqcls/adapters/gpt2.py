@@ -186,7 +186,6 @@ def write(network: NetworkConfig, weights: Weights) -> tuple[Weights, dict[str, 
 
 
 GPT2 = Adapter(
-    "GPT-2 as Hugging Face writes it",
     "wte.weight",
     (
         *("n_head", "activation_function", "layer_norm_epsilon", "scale_attn_weights"),

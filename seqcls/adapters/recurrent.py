@@ -148,7 +148,6 @@ def _is_position(name: str) -> bool:
 
 
 RECURRENT = Adapter(
-    "torch.nn.RNN, GRU or LSTM with an embedding and a linear head",
     "weight_ih_l0",
     ("readout", "embedding", "head", "nonlinearity"),
     read,
