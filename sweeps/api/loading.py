@@ -65,6 +65,9 @@ def load_weights(
     try:
         seed = seed_of(seed)
         given = {"task": task} if isinstance(task, str) else dict(task)
+        if "train_max_length" in given:
+            # Validation strings serve to judge it on trained lengths.
+            given = {"validation_max_length": given["train_max_length"], **given}
         fields = with_samplers(with_digests({"fixed": given})["fixed"])
         said = plain_settings({"weights": name, **(settings or {})})
     except (DatasetError, ValueError, TypeError) as error:
