@@ -163,6 +163,21 @@ def test_a_gpt2_gives_outputs_the_probabilities_that_it_gives_there(tmp_path: Pa
     assert found[0] == pytest.approx(float(written), rel=1e-8)
 
 
+def test_a_network_that_answers_at_every_place_answers_as_it_does_there(tmp_path: Path) -> None:
+    model = OwnRecurrent(nn.LSTM, 3).double()
+    model.embedding = nn.Embedding(3, 3).double()
+    file = save(model, tmp_path / "own.safetensors")
+    tokens = tmp_path / "tokens.json"
+    tokens.write_text('["0", "1", "<bos>"]')
+    task = {**TASK, "answers": "prefixes"}
+    run = api.load_weights(tmp_path / "runs.db", file, task=task, tokens=tokens)
+    loaded = api.model(api.open_store(str(tmp_path / "runs.db")), run)
+    read = [2, 0, 1, 1, 0]
+    with torch.no_grad():
+        right = [int(model(torch.tensor([read[: end + 1]])) > 0) for end in range(5)]
+    assert loaded.ask_all(["0110"]).predicted[0].tolist() == right
+
+
 def loaded_lstm(folder: Path, **how: Any) -> tuple[api.Store, int]:
     """A database with one loaded LSTM, and its run."""
     file = save(OwnRecurrent(nn.LSTM, 3), folder / "own.safetensors")
