@@ -1,7 +1,7 @@
 """A sweep of one's own: settings in groups, and what is wrong beside the field that it is of."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 from typing import Any
 
@@ -36,6 +36,11 @@ MEANING = {
     "parentheses hold.",
 }
 FIRST_ALPHABET = "ab"
+FOLLOWED = (
+    "hidden_size", "num_attention_heads", "architecture", "train_min_length", "train_max_length",
+    "max_num_epochs",
+)  # fmt: skip
+"""Fields that others of a base are made of."""
 NO_VARIANT = Variant("", {})
 """What is trained where no variant is chosen."""
 
@@ -138,6 +143,8 @@ class _Form:
         self.read_first = {name for names in each[0].values() for name in names}
         self.needed = self._needed_values(chosen)
         self.recommended |= {name: [value] for name, value in self.needed.items()}
+        first = {x: chosen.get(x, self.values(x))[0] for x in self.read_first}
+        self.recommended |= self.begin.follow(first, chosen | self.recommended)
 
     def _entered(self, field: str) -> Any:
         """What the session has for a field; several tasks stand in two boxes."""
@@ -412,14 +419,25 @@ class _Form:
 
     def _configurations(self) -> dict[str, Any]:
         """What the specification says of fields: of every task, and of all variants if any."""
-        needed = {} if self.several else {x: [y] for x, y in self.needed.items()}
+        own = self.several or "base" in self.begin.spec
+        needed = {} if own else {x: [y] for x, y in self.needed.items()}
         made = [
-            self._settings_of(variant, task, needed | self.chosen, part)[0]
+            self._settings_of(one, task, needed | self.chosen | values, part)[0]
             for task in self.tasks
             for part in self.begin.parts(None if "task" in self.chosen else task)
             for variant in self.several or [NO_VARIANT]
+            for one, values in self._apart(variant)
         ]
         return variants.union(made)
+
+    def _apart(self, variant: Variant) -> Iterator[tuple[Variant, dict[str, list[Any]]]]:
+        """A variant with one value each of what others follow, and these values for all."""
+        chosen = self.chosen | variant.typed
+        names = [x for x in FOLLOWED if x in chosen and "base" in self.begin.spec]
+        for values in product(*(chosen[x] for x in names)):
+            one = {x: [y] for x, y in zip(names, values, strict=True)}
+            own = {x: y for x, y in one.items() if x in variant.typed}
+            yield Variant(variant.name, variant.named_for, variant.typed | own), one
 
     def _verdict(self) -> bool:
         if fields.writes(self.task):

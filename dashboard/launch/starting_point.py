@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import count
 from typing import Any
@@ -14,6 +14,7 @@ from dashboard.launch.fields import default_value, writes
 from dashboard.text import format_value
 from dashboard.words import names
 from seqcls.config import ANY_SAMPLER, PARTS, RunConfig
+from seqcls.errors import ConfigError
 from seqcls.strings.datasets import dataset_of
 from seqcls.text import canonical_json
 from sweeps.api import open_reader, reading, why_unreadable
@@ -96,6 +97,23 @@ class Start:
             for entry in self.spec.get("configurations", [{}])
             if task is None or entry.get("task", task) == task
         ]
+
+    def follow(self, first: Mapping[str, Any], chosen: Container[str]) -> dict[str, list[Any]]:
+        """Values of its base that are made of others, such as a feed-forward four times the width.
+
+        Args:
+            first: a configuration.
+            chosen: fields that stay as they are.
+        """
+        if "base" not in self.spec:
+            return {}
+        own = {x: y for x, y in first.items() if x in chosen or x not in self.spec["fixed"]}
+        try:
+            made = on_base(self.spec["base"], own)
+        except ConfigError:
+            # Something is still to be typed.
+            return {}
+        return {x: [y] for x, y in made.items() if x not in chosen and first.get(x, y) != y}
 
     def names_field(self, field: str) -> bool:
         """Whether it says anything of a field."""
@@ -235,7 +253,7 @@ def _offer() -> dict[str, Mapping[str, Any]]:
     small = on_base("small_transformer", {"train_sampler": ANY_SAMPLER})
     del small["train_sampler"]
     offered: dict[str, Mapping[str, Any]] = {
-        SMALL: {"fixed": small},
+        SMALL: {"base": "small_transformer", "fixed": small},
         REPORT: {"fixed": on_base("report", {})},
         DEFAULTS: {},
     }

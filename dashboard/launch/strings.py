@@ -16,6 +16,7 @@ from dashboard.text import verbatim
 from seqcls.config import PARTS, RunConfig
 from seqcls.errors import SeqclsError
 from seqcls.fields import test_set_key
+from seqcls.interpretability.wording import EMPTY
 from seqcls.problem import Problem, resolve
 from seqcls.sampling.balanced import BalancedStrings
 from seqcls.shortcuts import READERS, training_key
@@ -178,7 +179,7 @@ def _show_kinds(problem: Problem, part: str, looked: FirstStrings) -> None:
         pair = looked.kinds[number : number + 2]
         for column, of_kind in zip(st.columns(min(2, len(looked.kinds))), pair, strict=False):
             with column:
-                _show_first(problem, of_kind)
+                _show_first(of_kind)
 
 
 def _bars(by_length: Sequence[int]) -> list[int]:
@@ -187,13 +188,11 @@ def _bars(by_length: Sequence[int]) -> list[int]:
     return [sum(by_length[x : x + width]) for x in range(0, len(by_length), width)]
 
 
-def _show_first(problem: Problem, of_kind: StringsOfKind) -> None:
+def _show_first(of_kind: StringsOfKind) -> None:
     shown = of_kind.first.sort_values("length", kind="stable")
     columns = [name for name in ("string", "target", "length") if name in shown]
-    for name in columns[:-1]:
-        shown[name] = [problem.tokenizer.display(text) or "ε" for text in shown[name]]
     st.dataframe(
-        shown[columns],
+        shown[columns].replace("", EMPTY),
         hide_index=True,
         height="content",
         column_config={

@@ -125,6 +125,8 @@ def settings_of(
     read = {name for names in groups.values() for name in names}
     made = {name: value for name, value in (shared | chosen).items() if name in read}
     spec = begin.with_changes(made, read)
+    made |= begin.follow(first_of(spec), shared | chosen)
+    spec = begin.with_changes(made, read)
     needed = fields.settings_needed(first_of(spec), made)
     made |= {name: [value] for name, value in needed.items()}
     return begin.with_changes(made, read), needed, read

@@ -63,7 +63,7 @@ def _ask(run_id: int, config: RunConfig, errors: pd.DataFrame) -> None:
         st.caption(f"Only the first {MOST_ASKED} of {len(strings)} strings are asked.")
     answers = _predictions(run_id, strings[:MOST_ASKED])
     st.dataframe(
-        measures.answers_frame(display_strings(answers, config)),
+        measures.answers_frame(display_strings(answers, config)).dropna(axis="columns", how="all"),
         hide_index=True,
         column_config={
             **measures.string_columns(problem.kind),

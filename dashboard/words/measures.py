@@ -305,9 +305,9 @@ def string_columns(kind: kinds.Kind | None = None) -> dict[str, Any]:
 
 
 def kinds_first(errors: pd.DataFrame, kind: kinds.Kind | None) -> pd.DataFrame:
-    """A table of wrong outputs with what the kind says of each first; any other as it is."""
+    """A table of wrong outputs with what the kind says of each first; of others what is known."""
     if kind is None or "output" not in errors:
-        return errors
+        return errors.dropna(axis="columns", how="all")
     named = [column.name for column in kind.error_columns()]
     return errors[["string", *named, "length", "occurrences"]]
 

@@ -97,7 +97,7 @@ def describe_outcomes(outcomes: Iterable[str]) -> str:
         Outcome.GENERALIZES: ("generalizes", "generalize"),
         Outcome.FAILS_BEYOND: ("learned and fails beyond", "learned and fail beyond"),
         Outcome.NOT_LEARNED: ("has not learned", "have not learned"),
-        Outcome.NOT_KNOWN: ("is not known", "are not known"),
+        Outcome.NOT_KNOWN: ("has no known outcome", "have no known outcome"),
     }
     parts = [f"{counts[x]:,} {said[x][counts[x] != 1]}" for x in said if counts[x]]
     return ", ".join(parts)

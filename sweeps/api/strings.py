@@ -279,7 +279,7 @@ def _make_smaller(sampler: Sampler) -> Sampler:
 def _write_rows(problem: Problem, examples: Examples, in_notation: bool) -> pd.DataFrame:
     strings, tokenizer = examples.strings, problem.tokenizer
     columns: dict[str, Any] = {
-        "string": texts_of(tokenizer, strings)
+        "string": [tokenizer.display(text) for text in texts_of(tokenizer, strings)]
         if in_notation
         else _spell_out(tokenizer, strings.letters)
     }
@@ -288,7 +288,7 @@ def _write_rows(problem: Problem, examples: Examples, in_notation: bool) -> pd.D
         columns["label"] = examples.labels.astype(int)
     elif in_notation or kind_name(problem.task) != "transduction":
         # What answers of a package's own kind are made of is not known.
-        columns["target"] = list(targets)
+        columns["target"] = [tokenizer.display(text) for text in targets]
     else:
         columns["target"] = _spell_out(tokenizer, examples.targets)
     columns["length"] = strings.lengths

@@ -1,6 +1,7 @@
 """Commands on sweeps: submit, train, watch, stop, resume, retry, delete, estimate."""
 
 import os
+import sys
 import time
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -53,6 +54,8 @@ if TYPE_CHECKING:
 
 
 PANEL = "Sweeps"
+GRACE_SECONDS = 60
+"""So long a person can take a deletion back, as on the page."""
 
 app = typer.Typer()
 
@@ -315,9 +318,11 @@ def seeds(
 def delete(
     sweep: SweepName,
     db: Db = None,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Don't ask for confirmation.")] = False,
+    yes: Annotated[
+        bool, typer.Option("--yes", "-y", help="Don't ask for confirmation, and don't wait.")
+    ] = False,
 ) -> None:
-    """Delete a sweep and those of its runs that no other sweep has."""
+    """Delete a sweep and those of its runs that no other sweep has, a minute after you agree."""
     from sweeps.api.sweeping import runs_of_no_other
 
     store = open_database(db)
@@ -328,6 +333,9 @@ def delete(
             f"with all results, from {store.name}?",
             abort=True,
         )
+        if sys.stdin.isatty():
+            say(f"{sweep} is deleted in {GRACE_SECONDS} seconds. Ctrl-C keeps it.")
+            time.sleep(GRACE_SECONDS)
     say(f"{sweep}: deleted, and {count(api.delete(store, sweep), 'run')}.")
 
 

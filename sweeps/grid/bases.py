@@ -5,7 +5,9 @@ from typing import Any, Literal, get_args
 
 from seqcls.config import RunConfig, default_fields
 from seqcls.fields import fields_unread
+from seqcls.kinds import kind_name
 from seqcls.problem import with_samplers
+from seqcls.tasks import TASKS
 
 Base = Literal["report", "small_transformer"]
 BASES: tuple[Base, ...] = get_args(Base)
@@ -25,8 +27,11 @@ _VALUES: Mapping[Base, Mapping[str, Value]] = {
         "feed_forward_size": lambda x: 4 * x["hidden_size"],
         "layer_norm": "nn",
         "biases": True,
-        # Recurrent networks have no CLS to read at that knows the string.
-        "readout": lambda x: "first" if x["architecture"] == "transformer" else "last",
+        # Recurrent networks have no CLS to read at that knows the string; an output is read at
+        # every place.
+        "readout": lambda x: (
+            "last" if x["architecture"] != "transformer" and _is_language(x["task"]) else "first"
+        ),
         "negative_lengths": "uniform",
         "train_batch_size": 128,
         "validation_min_length": lambda x: x["train_min_length"],
@@ -44,6 +49,10 @@ _VALUES: Mapping[Base, Mapping[str, Value]] = {
 }
 """Values by field; of some it is made of what other fields have. They never change: a stored
 specification names its base."""
+
+
+def _is_language(task: str) -> bool:
+    return all(kind_name(TASKS[name]) == "membership" for name in TASKS.usable([task]))
 
 
 def on_base(base: Base | None, fields: Fields) -> dict[str, Any]:

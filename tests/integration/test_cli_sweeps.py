@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from typer.testing import CliRunner
@@ -74,6 +75,26 @@ def test_a_sweep_is_stopped_resumed_and_deleted(short_spec: Path, db: tuple[str,
     assert "short" in seqcls("status", *db)[1]
     assert "short: deleted, and 6 runs." in seqcls("delete", "short", *db, typed="y\n")[1]
     assert rows(Path(db[1]), "SELECT count(*) FROM run") == [(0,)]
+
+
+def test_a_person_can_take_a_deletion_back_for_a_minute(
+    short_spec: Path, db: tuple[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seqcls("submit", str(short_spec), *db)
+    waits: list[float] = []
+
+    def interrupted(seconds: float) -> None:
+        waits.append(seconds)
+        raise KeyboardInterrupt
+
+    terminal = SimpleNamespace(stdin=SimpleNamespace(isatty=lambda: True))
+    monkeypatch.setattr("sweeps.cli.sweeps.sys", terminal)
+    monkeypatch.setattr("sweeps.cli.sweeps.time.sleep", interrupted)
+    status, said = seqcls("delete", "short", *db, typed="y\n")
+    assert status != 0
+    assert "short is deleted in 60 seconds. Ctrl-C keeps it." in said
+    assert waits == [60]
+    assert rows(Path(db[1]), "SELECT count(*) FROM run") == [(6,)]
 
 
 def test_runs_that_failed_are_told_by_the_exit_status_and_retried(

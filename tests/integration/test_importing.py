@@ -163,7 +163,8 @@ def test_an_imported_run_is_asked_about_its_test_strings(
     said_ = [label ^ (STRINGS[x] in wrong) for x, label in zip(TESTED, labels, strict=False)]
     assert answers["predicted"].tolist() == said_
     shown = open_app(monkeypatch, str(both.path), "model", run="3")
-    assert any("predicted" in x.value and len(x.value) for x in shown.dataframe)
+    (asked,) = (x.value for x in shown.dataframe if "predicted" in x.value)
+    assert list(asked) == ["string", "label", "predicted", "correct"], "no empty column"
 
 
 def test_rows_that_no_model_gets_right_are_said_with_what_a_perfect_one_reaches(

@@ -84,9 +84,10 @@ def test_json_lines_hold_what_csv_does(tmp_path: Path) -> None:
     assert all(len(row["target"]) == row["length"] for row in rows)
 
 
-def test_a_table_counts_repetitions(tmp_path: Path) -> None:
+def test_a_table_counts_repetitions_of_more_than_two(tmp_path: Path) -> None:
     table = run_main("draw", spec_file(tmp_path, NAMED), "-n", "50").stdout
-    assert "{2}" in table
+    assert "{3}" in table
+    assert "{2}" not in table
     assert "50 strings of train" in table
 
 

@@ -95,6 +95,23 @@ def test_every_task_is_trained_with_every_variant_and_theory_has_a_line_of_each(
     assert {x.key for x in more.configs()} == {x.key for x in spec.configs()}
 
 
+def test_what_a_base_makes_of_other_fields_follows_them(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    db = tmp_path / "following.db"
+    app = panel(open_app(monkeypatch, db), "Your own")
+    app.multiselect(key="launch hidden_size").set_value([16, 64])
+    app.multiselect(key="launch train_max_length").set_value([20])
+    app.multiselect(key="launch architecture").set_value(["transformer", "lstm"])
+    rerun(app)
+    spec = parse_spec(launched(app, monkeypatch, db))
+    own = [x for x in spec.configs() if x.architecture == "transformer"]
+    assert [(x.feed_forward_size, x.attention_head_size) for x in own] == [(64, 4), (256, 16)]
+    assert {x.validation_max_length for x in spec.configs()} == {20}
+    readouts = {x.architecture: x.readout for x in spec.configs()}
+    assert readouts == {"transformer": "first", "lstm": "last"}
+
+
 def test_what_nobody_set_is_not_said_to_be_left_out(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -147,6 +147,6 @@ def test_what_is_not_known_of_a_model_has_its_reason() -> None:
 
 def test_models_are_counted_by_what_they_came_to() -> None:
     said = ["not learned", "fails beyond", "fails beyond", "not known"]
-    told = "2 learned and fail beyond, 1 has not learned, 1 is not known"
+    told = "2 learned and fail beyond, 1 has not learned, 1 has no known outcome"
     assert describe_outcomes(said) == told
     assert describe_outcomes([]) == ""

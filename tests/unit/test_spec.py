@@ -171,6 +171,13 @@ def test_a_base_serves_every_kind_of_task(task: str) -> None:
     assert config.validation_max_length == config.train_max_length
 
 
+def test_a_base_suits_recurrent_networks_that_write() -> None:
+    fixed = {"task": "copy", "architecture": "lstm"}
+    spec = {"name": "x", "model_seeds": "0..0", "base": "small_transformer", "fixed": fixed}
+    (config,) = parse_spec(spec).configs()
+    assert config.readout == "first", "an output is read at every place"
+
+
 def test_a_base_that_is_none_is_refused() -> None:
     with pytest.raises(SpecError, match="base='big': expected 'report' or 'small_transformer'"):
         parse_spec({"name": "x", "model_seeds": "0..0", "base": "big"})
