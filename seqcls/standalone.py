@@ -220,8 +220,8 @@ class _Cut(ast.NodeTransformer):
         if isinstance(copy, ast.FunctionDef) and copy.name == "table_size":
             # How many there are the settings and the trained strings say.
             copy.body = [ast.Return(ast.Constant(self._table_size))]
-        cut: Any = self.visit(copy)
-        return ast.fix_missing_locations(cut)
+        cut: _Definition = ast.fix_missing_locations(self.visit(copy))
+        return cut
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
         node.returns = None

@@ -65,7 +65,7 @@ ADAPTERS: Mapping[str, Adapter] = {
     "gpt2": GPT2,
     "recurrent": RECURRENT,
     "transformer_encoder": ENCODER,
-    "seqcls": Adapter("what `seqcls give` wrote", "", (), _read_own),
+    "seqcls": Adapter("", (), _read_own),
 }
 """The ways in which weights are written, by name."""
 

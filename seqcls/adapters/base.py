@@ -210,25 +210,19 @@ class Vocabulary:
         if self.of_tokens:
             known = np.array([x is not None for x in self.rows(readout)])
             numbers = self.embedding(weight, readout, name)
-            return numbers, np.where(
-                known, self.embedding(bias[:, None], readout, name)[:, 0], NEVER
-            ).astype(bias.dtype)
-        if self.network.num_outputs > 1 and len(weight) == self.network.num_outputs:
-            return weight, bias
-        if len(weight) not in (1, 2) or self.network.num_outputs > 1:
-            raise ConfigError(
-                f"tensor {short(name)} has {len(weight)} rows: expected {self._expected_rows()}"
-            )
-        # Of two classes the second is likelier where its logit is larger.
-        return weight[-1:] - (len(weight) == 2) * weight[:1], bias[-1:] - (len(bias) == 2) * bias[
-            :1
-        ]
-
-    def _expected_rows(self) -> str:
+            biases = self.embedding(bias[:, None], readout, name)[:, 0]
+            return numbers, np.where(known, biases, NEVER).astype(bias.dtype)
         several = self.network.num_outputs
-        return (
-            str(several) if several > 1 else "1 of a language, or 2, the second for strings in it"
-        )
+        if len(weight) not in ((1, 2) if several == 1 else (several,)):
+            one = "1 of a language, or 2, the second for strings in it"
+            raise ConfigError(
+                f"tensor {short(name)} has {len(weight)} rows: expected "
+                f"{one if several == 1 else several}"
+            )
+        if several == 1 and len(weight) == 2:
+            # The second class is likelier where its logit is larger.
+            return weight[1:] - weight[:1], bias[1:] - bias[:1]
+        return weight, bias
 
 
 def _texts(values: Any) -> bool:
@@ -306,7 +300,6 @@ class Loaded(NamedTuple):
 class Adapter(NamedTuple):
     """One way in which weights are written."""
 
-    about: str
     sign: str
     """What stands in a name of its tensors and of no other adapter's; empty for our own."""
     settings: Sequence[str]

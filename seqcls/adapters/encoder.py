@@ -147,7 +147,6 @@ def _is_table(name: str) -> bool:
 
 
 ENCODER = Adapter(
-    "torch.nn.TransformerEncoder with an embedding, positions and a linear head",
     "self_attn.in_proj_weight",
     (
         *("heads", "norm_first", "activation", "layer_norm_eps", "mask", "readout"),

@@ -58,12 +58,12 @@ def read(tensors: Tensors, settings: Settings, vocabulary: Vocabulary) -> Loaded
         blocks += 1
     for name in ("weight", "bias"):
         weights[f"final_norm.{name}"] = tensors.take(f"{prefix}ln_f.{name}", hidden)
-    name = next((x for x in ("lm_head.weight", "score.weight") if tensors.has(x)), None)
-    head = table if name is None else tensors.take(name, None, hidden)
-    if not vocabulary.at_places and name != "score.weight":
-        vocabulary.embedding(head, readout, name or "wte.weight")
+    head_name = next((x for x in ("lm_head.weight", "score.weight") if tensors.has(x)), None)
+    head = table if head_name is None else tensors.take(head_name, None, hidden)
+    if not vocabulary.at_places and head_name != "score.weight":
+        vocabulary.embedding(head, readout, head_name or "wte.weight")
         head = head[[vocabulary.answer_id(settings, answer) for answer in ("no", "yes")]]
-    read_head = vocabulary.head(head, None, readout, name or "wte.weight")
+    read_head = vocabulary.head(head, None, readout, head_name or "wte.weight")
     weights["classifier.weight"], weights["classifier.bias"] = read_head
     fields: dict[str, Any] = {
         "architecture": "transformer",
@@ -170,7 +170,7 @@ def write(network: NetworkConfig, weights: Weights) -> tuple[Weights, dict[str, 
     elif network.head == "string":
         of_second = weights["classifier.weight"]
         tensors["score.weight"] = np.concatenate([np.zeros_like(of_second), of_second])
-    theirs_by_ours = {ours: theirs for theirs, ours in reversed(ACTIVATIONS.items())}
+    theirs_by_ours = {ours: theirs for theirs, ours in reversed(list(ACTIVATIONS.items()))}
     return tensors, {
         "model_type": "gpt2",
         "activation_function": theirs_by_ours[network.activation],
@@ -186,7 +186,6 @@ def write(network: NetworkConfig, weights: Weights) -> tuple[Weights, dict[str, 
 
 
 GPT2 = Adapter(
-    "GPT-2 as Hugging Face writes it",
     "wte.weight",
     (
         *("n_head", "activation_function", "layer_norm_epsilon", "scale_attn_weights"),

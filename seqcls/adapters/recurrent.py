@@ -54,12 +54,12 @@ def read(tensors: Tensors, settings: Settings, vocabulary: Vocabulary) -> Loaded
             weights[f"{ours}{part}_bias"] = bias
         layers += 1
     readout = readout_of(settings, vocabulary, "last_letter")
-    name = find_embedding(tensors, settings, inputs)
-    if name is None:
+    named = find_embedding(tensors, settings, inputs)
+    if named is None:
         table = np.eye(inputs, dtype=weights["layers.0.input_weight"].dtype)
     else:
-        table = tensors.take(name, None, inputs)
-    embedded = vocabulary.embedding(table, readout, name or first[0])
+        table = tensors.take(named, None, inputs)
+    embedded = vocabulary.embedding(table, readout, named or first[0])
     table_and_weight = _of_width(embedded, weights["layers.0.input_weight"], hidden)
     weights["embedding.weight"], weights["layers.0.input_weight"] = table_and_weight
     weights |= read_head(tensors, settings, vocabulary, readout, table, hidden)
@@ -148,7 +148,6 @@ def _is_position(name: str) -> bool:
 
 
 RECURRENT = Adapter(
-    "torch.nn.RNN, GRU or LSTM with an embedding and a linear head",
     "weight_ih_l0",
     ("readout", "embedding", "head", "nonlinearity"),
     read,

@@ -11,7 +11,7 @@ from seqcls.adapters.base import ROLES
 from seqcls.adapters.gpt2 import write as write_gpt2
 from seqcls.config import ABOUT
 from seqcls.errors import ConfigError, Parameter
-from seqcls.interpretability.trained_model import TrainedModel
+from seqcls.interpretability.trained_model import RunModel, TrainedModel
 from seqcls.problem import Problem
 from seqcls.standalone import network_json, source_of
 from seqcls.weights import to_bytes
@@ -219,7 +219,8 @@ def _ids(problem: Problem) -> dict[str, int]:
     return {token: number for number, token in enumerate(tokens)}
 
 
-def load_run(db: str | Path, run: int | str, epoch: int | None = None) -> TrainedModel:
+def load_run(db: str | Path, run: int | str, epoch: int | None = None) -> RunModel:
     """Implements `seqcls.load_run`."""
     store = open_reader(str(db))
-    return trained_model(*queries.open_run(store, run), epoch)
+    model = trained_model(*queries.open_run(store, run), epoch)
+    return RunModel(model.problem, model.weights)

@@ -38,7 +38,13 @@ LANGUAGES += [
     if not name.startswith("coupled")
 ]
 LANGUAGES += [
-    {"positions": "learned", "position_range": 40, "readout": "last", "attention_mask": "causal"},
+    {
+        **SHORT,
+        "positions": "learned",
+        "position_range": 40,
+        "readout": "last",
+        "attention_mask": "causal",
+    },
     {"norm_placement": "post", "layer_norm": "nn", "biases": True, "readout": "mean"},
     {"attention_scale": "log_length", "final_norm": True, "activation": "gelu_tanh"},
     {"readout": "last_letter", "positions": "rotary", "attention_head_size": 4},

@@ -124,7 +124,8 @@ def gpt2_states(tensors: dict[str, Tensor], ids: Sequence[int]) -> Tensor:
         return states @ tensors[f"{name}.weight"] + tensors[f"{name}.bias"]
 
     def norm(name: str, states: Tensor) -> Tensor:
-        return nn.functional.layer_norm(states, (8,), *(tensors[f"{name}.{x}"] for x in NAMES))
+        weight, bias = (tensors[f"{name}.{x}"] for x in NAMES)
+        return nn.functional.layer_norm(states, (8,), weight, bias)
 
     states = tensors["wte.weight"][list(ids)] + tensors["wpe.weight"][: len(ids)]
     for block in ("h.0", "h.1"):
@@ -160,6 +161,21 @@ def test_a_gpt2_gives_outputs_the_probabilities_that_it_gives_there(tmp_path: Pa
     logits = gpt2_states(tensors, [2, 0, 1, 3, 0, 1]) @ tensors["wte.weight"].T
     written = logits.log_softmax(1)[[3, 4, 5], [0, 1, 4]].sum()
     assert found[0] == pytest.approx(float(written), rel=1e-8)
+
+
+def test_a_network_that_answers_at_every_place_answers_as_it_does_there(tmp_path: Path) -> None:
+    model = OwnRecurrent(nn.LSTM, 3).double()
+    model.embedding = nn.Embedding(3, 3).double()
+    file = save(model, tmp_path / "own.safetensors")
+    tokens = tmp_path / "tokens.json"
+    tokens.write_text('["0", "1", "<bos>"]')
+    task = {**TASK, "answers": "prefixes"}
+    run = api.load_weights(tmp_path / "runs.db", file, task=task, tokens=tokens)
+    loaded = api.model(api.open_store(str(tmp_path / "runs.db")), run)
+    read = [2, 0, 1, 1, 0]
+    with torch.no_grad():
+        right = [int(model(torch.tensor([read[: end + 1]])) > 0) for end in range(5)]
+    assert loaded.ask_all(["0110"]).predicted[0].tolist() == right
 
 
 def loaded_lstm(folder: Path, **how: Any) -> tuple[api.Store, int]:
