@@ -229,13 +229,6 @@ class RunModel(TrainedModel):
         self.problem.require_language("logits are of languages")
         return np.asarray(self.ask_all(strings).score)
 
-    def module(self) -> Any:
-        """The readable model as a PyTorch module in double precision, dropout off."""
-        # PyTorch, which takes a second or two to load.
-        from seqcls.interpretability.readable_model import plain_model
-
-        return plain_model(self)
-
 
 def _is_text(string: str | Sequence[str] | Sequence[int]) -> bool:
     return isinstance(string, str) or (len(string) > 0 and isinstance(string[0], str))
