@@ -234,7 +234,7 @@ def import_(
 ) -> None:
     """Import what models trained elsewhere predict for test strings, as runs."""
     fields = None if task is None else _task_fields(task)
-    settings = {"dataset": dataset, "task": fields, "replace": replace}
+    settings: dict[str, Any] = {"dataset": dataset, "task": fields, "replace": replace}
     ids = api.import_predictions(db, file, sweep=sweep, **settings)
     store = open_database(db)
     say(f"{file}: {count(len(ids), 'run')} imported into {store.name}, sweep {sweep!r}")

@@ -183,7 +183,7 @@ def test_an_automaton_is_dropped_as_a_file_and_what_it_accepts_is_shown(
     assert "Strings that the automaton of the file 'lang.att' accepts are positive" in text
     # The letters that other languages begin with are none of its tokens.
     assert "over 3 tokens" in text
-    assert "dataset → lang.att." in text
+    assert "→ lang.att" in text
     assert "Positive: ε · skip · push pop" in text
     assert "star-free" in text
     assert "**8 models to train**" in text
