@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from seqcls.config import RunConfig
     from seqcls.evaluation import evaluate
-    from seqcls.interpretability.trained_model import TrainedModel
+    from seqcls.interpretability.trained_model import RunModel, TrainedModel
     from seqcls.models import MODELS
     from seqcls.problem import Problem, resolve
     from seqcls.tasks import TASKS
@@ -47,14 +47,14 @@ _PLACES = {
 """Where each name is defined; it is imported once it is asked for, since some take a second."""
 
 
-def load_run(db: Any, run: int | str, epoch: int | None = None) -> "TrainedModel":
+def load_run(db: Any, run: int | str, epoch: int | None = None) -> "RunModel":
     """A stored run's model, of the best epoch if none is named: `load_run("runs.db", "heads/2")`.
 
     Raises:
         StoreError: there is no such database, run, or weights.
     """
     # A notebook's first line, and the one way from here up to what is stored.
-    model: TrainedModel = import_module("sweeps.api.giving").load_run(db, run, epoch)
+    model: RunModel = import_module("sweeps.api.giving").load_run(db, run, epoch)
     return model
 
 

@@ -93,6 +93,8 @@ class _Parts:
                 return
             module, name = origin, theirs
             defined, imported = _module(module)
+        if name in self._found and self._found[name][0] != module and name in defined:
+            raise ConfigError(f"a model of its own file: two of its parts are called {name!r}")
         if name in defined and name not in self._found:
             self._found[name] = (module, _Cut(self._network, self._positions).of(defined[name]))
 
@@ -125,9 +127,13 @@ class _Parts:
             return node
         called = self._names_called() if called is None else called
         body = [x for x in node.body if _is_needed(x, called)]
-        bases = {"name": node.name, "bases": node.bases, "keywords": node.keywords}
-        decorated = node.decorator_list
-        kept = ast.ClassDef(**bases, body=body or [ast.Pass()], decorator_list=decorated)
+        kept = ast.ClassDef(
+            name=node.name,
+            bases=node.bases,
+            keywords=node.keywords,
+            body=body or [ast.Pass()],
+            decorator_list=node.decorator_list,
+        )
         return ast.fix_missing_locations(kept)
 
     def text(self) -> str:
@@ -214,8 +220,8 @@ class _Cut(ast.NodeTransformer):
         if isinstance(copy, ast.FunctionDef) and copy.name == "table_size":
             # How many there are the settings and the trained strings say.
             copy.body = [ast.Return(ast.Constant(self._table_size))]
-        cut: Any = self.visit(copy)
-        return ast.fix_missing_locations(cut)
+        cut: _Definition = ast.fix_missing_locations(self.visit(copy))
+        return cut
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
         node.returns = None
@@ -246,9 +252,9 @@ class _Cut(ast.NodeTransformer):
             return None
         return self.generic_visit(ast.Assign([node.target], node.value))
 
-    def visit_Assert(self, _: ast.Assert) -> None:
+    def visit_Assert(self, node: ast.Assert) -> None:
         # They tell a type checker what is known.
-        return
+        del node
 
     def visit_If(self, node: ast.If) -> Any:
         self.generic_visit(node)

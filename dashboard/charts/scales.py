@@ -85,7 +85,10 @@ def readable_on(field: str) -> Any:
 
 def rows(names: Collection[str], field: str = "configuration", *, grid: bool = True) -> alt.Y:
     """A row for each name, in this order, with a line through it or none."""
-    axis = alt.Axis(labelLimit=LABEL_WIDTH, labelOverlap=False, grid=grid)
+    # In a narrow window marks need room, too.
+    narrow = f"containerSize()[0] < {2 * LABEL_WIDTH}"
+    limit = {"expr": f"{narrow} ? {LABEL_WIDTH * 7 // 10} : {LABEL_WIDTH}"}
+    axis = alt.Axis(labelLimit=limit, labelOverlap=False, grid=grid)
     spaced = alt.Scale(paddingInner=0.06, domain=list(names))
     return alt.Y(f"{field}:N", title=None, sort=list(names), scale=spaced, axis=axis)
 

@@ -49,14 +49,19 @@ class Named:
         return self.opened.model
 
 
-def choose_epoch(stored: Sequence[int], kept: int, parameter: str = EPOCH) -> int:
+def choose_epoch(
+    config: RunConfig, stored: Sequence[int], kept: int, parameter: str = EPOCH
+) -> int:
     """The epoch that the link names, or the kept one; a slider to choose another.
 
     Args:
+        config: of the model; of one that was trained elsewhere there are no others.
         stored: the epochs whose weights are stored, in order.
         kept: one of them.
         parameter: of the link.
     """
+    if config.is_loaded:
+        return kept
     epochs = [0, *stored]
     linked = st.query_params.get(parameter, "")
     st.session_state[parameter] = next((x for x in epochs if str(x) == linked), kept)
@@ -78,7 +83,8 @@ def choose_model(run_id: int, parameter: str = EPOCH) -> Named:
         SeqclsError: the run has no model.
     """
     *others, kept = stored_epochs(open_reader(), run_id)
-    epoch = choose_epoch(sorted([*others, kept]), kept, parameter)
+    config = reading.run_config(open_reader(), run_id)
+    epoch = choose_epoch(config, sorted([*others, kept]), kept, parameter)
     name = f"Model {run_id}" if epoch == kept else f"Model {run_id}, epoch {epoch}"
     return Named(name, open_any(run_id, epoch))
 
@@ -151,7 +157,7 @@ def choose_view(model: OpenedModel, errors: pd.DataFrame) -> Chosen:
     with middle:
         others = _beside(model.config)
     with right:
-        epoch = choose_epoch([*model.stored.networks], model.stored.kept_epoch)
+        epoch = choose_epoch(model.config, [*model.stored.networks], model.stored.kept_epoch)
     strings = [*others, string] if string not in others else others
     if len(strings) > MOST_STRINGS:
         st.error(f"{len(strings)} strings are too many to draw at once: expected {MOST_STRINGS}.")

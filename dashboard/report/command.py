@@ -77,9 +77,12 @@ def written(store: Store, *sweeps: str, beside: bool = False, **chosen: Any) -> 
 
 def _describe(chosen: Mapping[str, Any]) -> str:
     """What is chosen, in a line; empty where nothing is."""
-    set_to = {x: value for x, value in chosen.items() if value != USUAL.get(x)}
-    said = (f"{x} {value}" for x, value in set_to.items())
-    return f"Filtered by {'; '.join(said).replace('_', ' ')}." if set_to else ""
+    said = [
+        f"{name.replace('_', ' ')} {', '.join(map(str, x)) if isinstance(x, list | tuple) else x}"
+        for name, x in chosen.items()
+        if x not in (USUAL.get(name), [], ())
+    ]
+    return f"Filtered by {'; '.join(said)}." if said else ""
 
 
 def quieten() -> None:

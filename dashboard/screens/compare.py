@@ -309,7 +309,7 @@ def _length_controls(measures_of: Mapping[str, Measure], width: int) -> tuple[Me
     )
     said = "Few test strings have any one length; together they make a steadier line."
     widths = [1, 5, 10, 20]
-    chosen = links.choice("Lengths per point", widths, "width", width, place=row, help=said)
+    chosen = links.choice("Lengths per point", widths, "lengths", width, place=row, help=said)
     return measures_of[measure], chosen
 
 

@@ -58,7 +58,7 @@ def _rows(view: View, most: int) -> pd.DataFrame:
 def _nothing(view: View) -> None:
     tested = int(data.configurations(view)["seeds"].sum())
     if tested:
-        makes = " and ".join(filters.describe_picked(replace(view, failing=True)))
+        makes = " and ".join(filters.describe_picked(replace(view, failing=view.kind is None)))
         which = "that the other filters leave" if view.picks else "that match the filters"
         st.success(f"None of the {tested:,} tested models {which} {makes}.")
     else:

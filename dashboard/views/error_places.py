@@ -189,7 +189,7 @@ def show_alignment(config: RunConfig, errors: pd.DataFrame) -> None:
     problem = resolve(config)
     at_places = isinstance(problem.kind, PlacesKind)
     try:
-        rows = places_of(problem, error) if at_places else align(problem.tokenizer, error)
+        rows = places_of(problem, dict(error)) if at_places else align(problem.tokenizer, error)
     except InvalidStringError:
         # Of what stands in a database nothing is certain.
         st.caption("This output cannot be read.")

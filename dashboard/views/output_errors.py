@@ -254,8 +254,8 @@ def show(run_id: int, config: RunConfig) -> None:
         chart = placement.build(errors_by_length, _kinds(run_id, width), problem.kind.words)
         placement.show(chart, "errors by length")
     with right:
-        right = next(x.title for x in problem.kind.error_columns() if x.name == "first_wrong")
-        chart = placement.build(first_wrong_positions, _positions(run_id, width), right)
+        named = next(x.title for x in problem.kind.error_columns() if x.name == "first_wrong")
+        chart = placement.build(first_wrong_positions, _positions(run_id, width), named)
         placement.show(chart, "first wrong places")
     show_by_features(run_id, config)
 

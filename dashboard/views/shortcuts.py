@@ -330,6 +330,9 @@ def say_no_better(run_id: int, config_id: int) -> None:
 
 def show(run_id: int, config_id: int, config: RunConfig) -> None:
     """Draws what a model is right on by how the strings were drawn, and its test's readers."""
+    kind = None if obstacle_of(config) is not None else resolve(config).kind
+    if kind is not None and not (kind.cells or kind.shortcut_readers):
+        return
     folded = st.expander(TITLE, key="shortcuts", on_change="rerun")
     if not folded.open:
         return

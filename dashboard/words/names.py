@@ -66,8 +66,9 @@ def settings_that_differ(config_ids: Sequence[int]) -> pd.DataFrame:
     """
     known = settings_of(tuple(dict.fromkeys(config_ids)))
     table = pd.DataFrame(list(known.values()), index=pd.Index(known), dtype=object)
-    varied = (x for x in table if table[x].nunique(dropna=not x.startswith(PREFIX)) > 1)
-    return table[sorted(varied, key=naming.place_of)]
+    fields = sorted(map(str, table), key=naming.place_of)
+    # A foreign one may be missing from some.
+    return table[[x for x in fields if table[x].nunique(dropna=not x.startswith(PREFIX)) > 1]]
 
 
 def colors(config_ids: Sequence[int]) -> dict[int, str]:

@@ -13,23 +13,23 @@ import numpy as np
 from safetensors import SafetensorError
 from safetensors.numpy import load
 
-from seqcls.adapters.base import Adapter, Loaded, Settings, Tensors, Vocabulary, short
+from seqcls.adapters.base import TABLE, Adapter, Loaded, Settings, Tensors, Vocabulary, short
 from seqcls.adapters.encoder import ENCODER
 from seqcls.adapters.gpt2 import GPT2
 from seqcls.adapters.recurrent import RECURRENT
-from seqcls.config import NetworkConfig
+from seqcls.config import ABOUT, NetworkConfig
 from seqcls.errors import ConfigError
 from seqcls.models import MODELS
 from seqcls.models.positions import POSITIONS
 from seqcls.results import Weights
 
-__all__ = ["ADAPTERS", "FORMAT", "TABLE", "ForeignWeights", "read_weights"]
-
-TABLE = "positions.table.weight"
-"""The parameter of learned positions."""
+__all__ = ["ADAPTERS", "FORMAT", "ForeignWeights", "read_weights"]
 
 MOST_BYTES = 2**28
 """Of a file of weights: the models here are small."""
+
+PICKLES = (b"PK", b"\x80\x02", b"\x80\x03", b"\x80\x04", b"\x80\x05")
+"""How they begin, packed or not."""
 
 CONVERT = (
     'python -c "import torch; from safetensors.torch import save_file; '
@@ -52,6 +52,8 @@ def _read_own(tensors: Tensors, settings: Settings, vocabulary: Vocabulary) -> L
         raise ConfigError(f"architecture={short(architecture)}: not installed here")
     if list(settings.of_folder.get("alphabet", vocabulary.alphabet)) != list(vocabulary.alphabet):
         raise ConfigError("the model reads other tokens than the task has; name its own task")
+    if other := [x for x in network if x not in ABOUT or ABOUT[x].group != "Network"]:
+        raise ConfigError(f"config.json: network has {short(other[0])}, which is no setting of one")
     return Loaded(dict(network), {name: _take_any(tensors, name) for name in tensors.names})
 
 
@@ -63,7 +65,7 @@ ADAPTERS: Mapping[str, Adapter] = {
     "gpt2": GPT2,
     "recurrent": RECURRENT,
     "transformer_encoder": ENCODER,
-    "seqcls": Adapter("what `seqcls give` wrote", "", (), _read_own),
+    "seqcls": Adapter("", (), _read_own),
 }
 """The ways in which weights are written, by name."""
 
@@ -158,12 +160,16 @@ def _read_json(path: Path, missing: Any) -> Any:
 def _read_tensors(path: Path) -> Weights:
     try:
         size = path.stat().st_size
+        if not path.is_file():
+            raise ConfigError(f"{path}: no file; expected one of weights, or a folder with one")
         if size > MOST_BYTES:
             raise ConfigError(f"{path}: {size:,} bytes, expected at most {MOST_BYTES:,}")
         data = path.read_bytes()
-    except OSError as error:
-        raise ConfigError(f"{path}: cannot be read: {error.strerror}") from None
-    if data[:2] in (b"PK", b"\x80\x02", b"\x80\x03", b"\x80\x04", b"\x80\x05"):
+    except (OSError, ValueError) as error:
+        said = getattr(error, "strerror", None) or error
+        raise ConfigError(f"{str(path)!r:.200}: cannot be read: {said}") from None
+    # A header may be as long as these bytes say, too: after its length it begins with a brace.
+    if data[:2] in PICKLES and data[8:9] != b"{":
         raise ConfigError(
             f"{path}: a pickle, which may run any program when it is opened, and is not: expected "
             f"safetensors; convert it where you trust it: {CONVERT}"

@@ -22,6 +22,9 @@ ROLES: Mapping[str, Sequence[str]] = {
 }
 """What special tokens are called in vocabularies."""
 
+TABLE = "positions.table.weight"
+"""Our parameter of learned positions."""
+
 NEVER = -1e4
 """The bias of a token that a head does not know: no other number is as low."""
 
@@ -53,6 +56,16 @@ class Tensors:
         if name not in self._left:
             raise ConfigError(f"tensor {short(name)} is missing")
         return self._left[name].shape
+
+    def matrix(self, name: str) -> tuple[int, int]:
+        """The rows and columns of a matrix that is there.
+
+        Raises:
+            ConfigError: it is missing, or no matrix.
+        """
+        if len(found := self.shape(name)) != 2:
+            raise ConfigError(f"tensor {short(name)} has the shape {found}, expected a matrix")
+        return found[0], found[1]
 
     def take(self, name: str, *shape: int | None) -> np.ndarray:
         """A tensor of this shape; None stands for any size.
@@ -197,25 +210,19 @@ class Vocabulary:
         if self.of_tokens:
             known = np.array([x is not None for x in self.rows(readout)])
             numbers = self.embedding(weight, readout, name)
-            return numbers, np.where(
-                known, self.embedding(bias[:, None], readout, name)[:, 0], NEVER
-            ).astype(bias.dtype)
-        if self.network.num_outputs > 1 and len(weight) == self.network.num_outputs:
-            return weight, bias
-        if len(weight) not in (1, 2) or self.network.num_outputs > 1:
-            raise ConfigError(
-                f"tensor {short(name)} has {len(weight)} rows: expected {self._expected_rows()}"
-            )
-        # Of two classes the second is likelier where its logit is larger.
-        return weight[-1:] - (len(weight) == 2) * weight[:1], bias[-1:] - (len(bias) == 2) * bias[
-            :1
-        ]
-
-    def _expected_rows(self) -> str:
+            biases = self.embedding(bias[:, None], readout, name)[:, 0]
+            return numbers, np.where(known, biases, NEVER).astype(bias.dtype)
         several = self.network.num_outputs
-        return (
-            str(several) if several > 1 else "1 of a language, or 2, the second for strings in it"
-        )
+        if len(weight) not in ((1, 2) if several == 1 else (several,)):
+            one = "1 of a language, or 2, the second for strings in it"
+            raise ConfigError(
+                f"tensor {short(name)} has {len(weight)} rows: expected "
+                f"{one if several == 1 else several}"
+            )
+        if several == 1 and len(weight) == 2:
+            # The second class is likelier where its logit is larger.
+            return weight[1:] - weight[:1], bias[1:] - bias[:1]
+        return weight, bias
 
 
 def _texts(values: Any) -> bool:
@@ -260,6 +267,17 @@ class Settings:
             raise ConfigError(f"{name}={short(value)}: expected a whole number from 1 to 4096")
         return value
 
+    def epsilon(self, name: str) -> float:
+        """What a norm adds to the variance.
+
+        Raises:
+            ConfigError: it is no number from 0 to 1, and not 0.
+        """
+        value = self.get(name, 1e-5)
+        if not isinstance(value, int | float) or not 0 < value <= 1:
+            raise ConfigError(f"{name}={short(value)}: expected a number above 0, up to 1")
+        return float(value)
+
     def check_known(self, adapter: str, known: Sequence[str]) -> None:
         """Refuses what an adapter does not read.
 
@@ -282,7 +300,6 @@ class Loaded(NamedTuple):
 class Adapter(NamedTuple):
     """One way in which weights are written."""
 
-    about: str
     sign: str
     """What stands in a name of its tensors and of no other adapter's; empty for our own."""
     settings: Sequence[str]

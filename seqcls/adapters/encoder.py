@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from seqcls.adapters.base import (
+    TABLE,
     Adapter,
     Loaded,
     Settings,
@@ -36,7 +37,7 @@ def read(tensors: Tensors, settings: Settings, vocabulary: Vocabulary) -> Loaded
         )
     prefix = found[0][1]
     heads = settings.number("heads", "nhead", "num_heads", "n_head")
-    _, hidden = tensors.shape(found[0][0])
+    _, hidden = tensors.matrix(found[0][0])
     if hidden % heads:
         raise ConfigError(f"heads={heads}: expected a divisor of the width, {hidden}")
     weights: dict[str, np.ndarray] = {}
@@ -61,7 +62,7 @@ def read(tensors: Tensors, settings: Settings, vocabulary: Vocabulary) -> Loaded
     weights["embedding.weight"] = embedded
     places = _read_places(tensors, settings, hidden, table.dtype)
     if places is not None:
-        weights["positions.table.weight"] = places
+        weights[TABLE] = places
     weights |= read_head(tensors, settings, vocabulary, readout, table, hidden)
     mask = settings.get("mask", "causal" if vocabulary.at_places else "full", ("full", "causal"))
     fields: dict[str, Any] = {
@@ -72,7 +73,7 @@ def read(tensors: Tensors, settings: Settings, vocabulary: Vocabulary) -> Loaded
         "attention_head_size": hidden // heads,
         "feed_forward_size": inner,
         "layer_norm": "nn",
-        "layer_norm_eps": float(settings.get("layer_norm_eps", 1e-5)),
+        "layer_norm_eps": settings.epsilon("layer_norm_eps"),
         "norm_placement": "pre" if settings.get("norm_first", False, (True, False)) else "post",
         "final_norm": final_norm,
         "biases": True,
@@ -88,7 +89,7 @@ def _read_layer(
     tensors: Tensors, theirs: str, ours: str, hidden: int, weights: dict[str, np.ndarray]
 ) -> int:
     """Reads one layer; returns the units of its feed-forward."""
-    inner = tensors.shape(f"{theirs}linear1.weight")[0]
+    inner, _ = tensors.matrix(f"{theirs}linear1.weight")
     joint = tensors.take(f"{theirs}self_attn.in_proj_weight", 3 * hidden, hidden)
     biases = tensors.take_bias(f"{theirs}self_attn.in_proj_bias", joint)
     for part, rows, bias in zip(
@@ -146,7 +147,6 @@ def _is_table(name: str) -> bool:
 
 
 ENCODER = Adapter(
-    "torch.nn.TransformerEncoder with an embedding, positions and a linear head",
     "self_attn.in_proj_weight",
     (
         *("heads", "norm_first", "activation", "layer_norm_eps", "mask", "readout"),

@@ -10,8 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from seqcls.adapters.base import Adapter, Loaded, Settings, Tensors, Vocabulary, readout_of
+from seqcls.adapters.base import TABLE, Adapter, Loaded, Settings, Tensors, Vocabulary, readout_of
+from seqcls.config import NetworkConfig
 from seqcls.errors import ConfigError
+from seqcls.results import Weights
 
 ACTIVATIONS: Mapping[str, str] = {
     "gelu_new": "gelu_tanh",
@@ -43,7 +45,7 @@ def read(tensors: Tensors, settings: Settings, vocabulary: Vocabulary) -> Loaded
     readout = readout_of(settings, vocabulary, "last_letter")
     weights = {
         "embedding.weight": vocabulary.embedding(table, readout, f"{prefix}wte.weight"),
-        "positions.table.weight": tensors.take(f"{prefix}wpe.weight", None, hidden),
+        TABLE: tensors.take(f"{prefix}wpe.weight", None, hidden),
     }
     blocks, inner = 0, 4 * hidden
     while blocks == 0 or tensors.has(f"{prefix}h.{blocks}.ln_1.weight"):
@@ -56,12 +58,12 @@ def read(tensors: Tensors, settings: Settings, vocabulary: Vocabulary) -> Loaded
         blocks += 1
     for name in ("weight", "bias"):
         weights[f"final_norm.{name}"] = tensors.take(f"{prefix}ln_f.{name}", hidden)
-    name = next((x for x in ("lm_head.weight", "score.weight") if tensors.has(x)), None)
-    head = table if name is None else tensors.take(name, None, hidden)
-    if not vocabulary.at_places and name != "score.weight":
-        vocabulary.embedding(head, readout, name or "wte.weight")
+    head_name = next((x for x in ("lm_head.weight", "score.weight") if tensors.has(x)), None)
+    head = table if head_name is None else tensors.take(head_name, None, hidden)
+    if not vocabulary.at_places and head_name != "score.weight":
+        vocabulary.embedding(head, readout, head_name or "wte.weight")
         head = head[[vocabulary.answer_id(settings, answer) for answer in ("no", "yes")]]
-    read_head = vocabulary.head(head, None, readout, name or "wte.weight")
+    read_head = vocabulary.head(head, None, readout, head_name or "wte.weight")
     weights["classifier.weight"], weights["classifier.bias"] = read_head
     fields: dict[str, Any] = {
         "architecture": "transformer",
@@ -71,7 +73,7 @@ def read(tensors: Tensors, settings: Settings, vocabulary: Vocabulary) -> Loaded
         "attention_head_size": hidden // heads,
         "feed_forward_size": inner,
         "layer_norm": "nn",
-        "layer_norm_eps": float(settings.get("layer_norm_epsilon", 1e-5)),
+        "layer_norm_eps": settings.epsilon("layer_norm_epsilon"),
         "norm_placement": "pre",
         "final_norm": True,
         "biases": True,
@@ -83,19 +85,23 @@ def read(tensors: Tensors, settings: Settings, vocabulary: Vocabulary) -> Loaded
     return Loaded(fields, weights)
 
 
+_LAYERS = {
+    "attn.c_attn": ("attention.query", "attention.key", "attention.value"),
+    "attn.c_proj": ("attention.output",),
+    "mlp.c_fc": ("feed_forward.input",),
+    "mlp.c_proj": ("feed_forward.output",),
+}
+_NORMS = {"ln_1": "attention_norm", "ln_2": "feed_forward_norm"}
+"""Our names of a block's parts, by theirs."""
+
+
 def _read_block(
     tensors: Tensors, theirs: str, ours: str, hidden: int, weights: dict[str, np.ndarray]
 ) -> int:
     """Reads one block; returns the units of its feed-forward."""
-    inner = tensors.shape(f"{theirs}mlp.c_fc.weight")[-1]
-    layers = {
-        "attn.c_attn": ("attention.query", "attention.key", "attention.value"),
-        "attn.c_proj": ("attention.output",),
-        "mlp.c_fc": ("feed_forward.input",),
-        "mlp.c_proj": ("feed_forward.output",),
-    }
+    _, inner = tensors.matrix(f"{theirs}mlp.c_fc.weight")
     sizes = {"mlp.c_fc": (hidden, inner), "mlp.c_proj": (inner, hidden)}
-    for layer, parts in layers.items():
+    for layer, parts in _LAYERS.items():
         inputs, outputs = sizes.get(layer, (hidden, len(parts) * hidden))
         matrix = tensors.take(f"{theirs}{layer}.weight", inputs, outputs).T
         bias = tensors.take(f"{theirs}{layer}.bias", outputs)
@@ -103,14 +109,83 @@ def _read_block(
         for part, rows, numbers in split:
             weights[f"{ours}{part}.weight"] = np.ascontiguousarray(rows)
             weights[f"{ours}{part}.bias"] = numbers.copy()
-    for norm, part in (("ln_1", "attention_norm"), ("ln_2", "feed_forward_norm")):
+    for norm, part in _NORMS.items():
         for name in ("weight", "bias"):
             weights[f"{ours}{part}.{name}"] = tensors.take(f"{theirs}{norm}.{name}", hidden)
     return inner
 
 
+_AS_PUBLISHED: Mapping[str, Any] = {
+    "architecture": "transformer",
+    "positions": "learned",
+    "position_range": 0,
+    "attention_mask": "causal",
+    "attention_scale": "sqrt",
+    "no_attend_cls": False,
+    "layer_norm": "nn",
+    "norm_placement": "pre",
+    "final_norm": True,
+    "biases": True,
+}
+
+
+def write(network: NetworkConfig, weights: Weights) -> tuple[Weights, dict[str, Any]]:
+    """The tensors and the `config.json` of a network of ours that is a GPT-2.
+
+    A language's logit is the `score` of its second class; the first one's is 0.
+
+    Raises:
+        ConfigError: it is none; the setting is named.
+    """
+    said = network.model_dump()
+    for name, value in _AS_PUBLISHED.items():
+        if said[name] != value:
+            raise ConfigError(f"{name}={said[name]!r}: a GPT-2 has {name}={value!r}")
+    hidden, heads = network.hidden_size, network.num_attention_heads
+    if heads * network.attention_head_size != hidden or not network.feed_forward_size:
+        raise ConfigError(
+            f"attention_head_size={network.attention_head_size}: a GPT-2 of width {hidden} has "
+            f"{heads} heads that make up its width, and a feed-forward"
+        )
+    if network.readout == "mean":
+        raise ConfigError("readout='mean': a GPT-2 is read at the last token")
+    if np.any(weights.get("classifier.bias", 0)):
+        raise ConfigError("the head has a bias: that of a GPT-2 has none")
+    tensors = {"wte.weight": weights["embedding.weight"], "wpe.weight": weights[TABLE]}
+    parts = [(f"ln_f.{name}", f"final_norm.{name}") for name in ("weight", "bias")]
+    for block in range(network.num_blocks):
+        theirs, ours = f"h.{block}.", f"blocks.{block}."
+        for layer, joined in _LAYERS.items():
+            rows, biases = (
+                np.concatenate([weights[f"{ours}{part}.{name}"] for part in joined])
+                for name in ("weight", "bias")
+            )
+            tensors[f"{theirs}{layer}.weight"] = np.ascontiguousarray(rows.T)
+            tensors[f"{theirs}{layer}.bias"] = biases
+        for norm, part in _NORMS.items():
+            parts += [(f"{theirs}{norm}.{x}", f"{ours}{part}.{x}") for x in ("weight", "bias")]
+    tensors |= {theirs: weights[ours] for theirs, ours in parts}
+    if network.head != "string" and not network.tied_embeddings:
+        tensors["lm_head.weight"] = weights["classifier.weight"]
+    elif network.head == "string":
+        of_second = weights["classifier.weight"]
+        tensors["score.weight"] = np.concatenate([np.zeros_like(of_second), of_second])
+    theirs_by_ours = {ours: theirs for theirs, ours in reversed(list(ACTIVATIONS.items()))}
+    return tensors, {
+        "model_type": "gpt2",
+        "activation_function": theirs_by_ours[network.activation],
+        "layer_norm_epsilon": network.layer_norm_eps,
+        "n_embd": hidden,
+        "n_head": heads,
+        "n_inner": network.feed_forward_size,
+        "n_layer": network.num_blocks,
+        "n_positions": len(tensors["wpe.weight"]),
+        "vocab_size": len(tensors["wte.weight"]),
+        "tie_word_embeddings": "lm_head.weight" not in tensors,
+    }
+
+
 GPT2 = Adapter(
-    "GPT-2 as Hugging Face writes it",
     "wte.weight",
     (
         *("n_head", "activation_function", "layer_norm_epsilon", "scale_attn_weights"),

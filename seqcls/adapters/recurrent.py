@@ -36,8 +36,8 @@ def read(tensors: Tensors, settings: Settings, vocabulary: Vocabulary) -> Loaded
         raise ConfigError(
             f"tensor {short(other[0])}: expected a network that reads forward, without projection"
         )
-    hidden = tensors.shape(f"{prefix}weight_hh_l0")[-1]
-    rows, inputs = tensors.shape(first[0])
+    _, hidden = tensors.matrix(f"{prefix}weight_hh_l0")
+    rows, inputs = tensors.matrix(first[0])
     if hidden == 0 or rows % hidden or rows // hidden not in _CELLS:
         raise ConfigError(
             f"tensor {short(first[0])} has {rows} rows and {hidden} units: expected 1 gate (RNN), "
@@ -54,12 +54,12 @@ def read(tensors: Tensors, settings: Settings, vocabulary: Vocabulary) -> Loaded
             weights[f"{ours}{part}_bias"] = bias
         layers += 1
     readout = readout_of(settings, vocabulary, "last_letter")
-    name = find_embedding(tensors, settings, inputs)
-    if name is None:
+    named = find_embedding(tensors, settings, inputs)
+    if named is None:
         table = np.eye(inputs, dtype=weights["layers.0.input_weight"].dtype)
     else:
-        table = tensors.take(name, None, inputs)
-    embedded = vocabulary.embedding(table, readout, name or first[0])
+        table = tensors.take(named, None, inputs)
+    embedded = vocabulary.embedding(table, readout, named or first[0])
     table_and_weight = _of_width(embedded, weights["layers.0.input_weight"], hidden)
     weights["embedding.weight"], weights["layers.0.input_weight"] = table_and_weight
     weights |= read_head(tensors, settings, vocabulary, readout, table, hidden)
@@ -98,7 +98,7 @@ def find_embedding(tensors: Tensors, settings: Settings, width: int) -> str | No
     """The name of the embedding among what is left; None where there is none."""
     named = settings.get("embedding", None)
     if named is not None:
-        return named if tensors.has(str(named)) else f"{named}.weight"
+        return str(named) if tensors.has(str(named)) else f"{named}.weight"
     matrices = [
         name
         for name in _matrices(tensors)
@@ -148,7 +148,6 @@ def _is_position(name: str) -> bool:
 
 
 RECURRENT = Adapter(
-    "torch.nn.RNN, GRU or LSTM with an embedding and a linear head",
     "weight_ih_l0",
     ("readout", "embedding", "head", "nonlinearity"),
     read,

@@ -167,22 +167,6 @@ class TrainedModel:
         rows = [self.letters(x) if _is_text(x) else x for x in listed]
         return self.ask(TokenStrings.of_lists(self.num_letters, rows))  # type: ignore[arg-type]
 
-    def logits(self, strings: Sequence[str | Sequence[str] | Sequence[int]]) -> np.ndarray:
-        """A logit for each string, positive where the model takes it for one of the language.
-
-        Raises:
-            ConfigError: the task is no language: `ask_all` has what it answers.
-        """
-        self.problem.require_language("logits are of languages")
-        return np.asarray(self.ask_all(strings).score)
-
-    def module(self) -> Any:
-        """The readable model as a PyTorch module in double precision, dropout off."""
-        # PyTorch, which takes a second or two to load.
-        from seqcls.interpretability.readable_model import plain_model
-
-        return plain_model(self)
-
     def answer(self, string: Given) -> Answer:
         """Label and answer of one string: text, its tokens, or the numbers of its letters.
 
@@ -231,6 +215,19 @@ class TrainedModel:
         texts = self.problem.kind.texts(self.task, answers)
         bits: list[bool] = answers.tolist()
         return bits if texts is None else texts
+
+
+class RunModel(TrainedModel):
+    """A stored run's model, as a notebook asks it."""
+
+    def logits(self, strings: Sequence[str | Sequence[str] | Sequence[int]]) -> np.ndarray:
+        """A logit for each string, positive where the model takes it for one of the language.
+
+        Raises:
+            ConfigError: the task is no language: `ask_all` has what it answers.
+        """
+        self.problem.require_language("logits are of languages")
+        return np.asarray(self.ask_all(strings).score)
 
 
 def _is_text(string: str | Sequence[str] | Sequence[int]) -> bool:

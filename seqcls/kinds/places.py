@@ -196,7 +196,7 @@ class PlacesKind(Kind):
 
     def texts(self, task: Any, answers: np.ndarray) -> Sequence[str]:
         codes = np.unique(answers[answers != NO_ANSWER]).tolist()
-        names = dict(sorted(self.names(task, codes).items()))
+        names = self._names(task, codes)
         tokenizer = Tokenizer(tuple(names.values()))
         ids = np.searchsorted(list(names), answers) + FIRST_LETTER
         ends = (answers != NO_ANSWER).sum(axis=1).tolist()
@@ -211,12 +211,17 @@ class PlacesKind(Kind):
         Raises:
             InvalidStringError: it is none.
         """
-        tokenizer = Tokenizer(tuple(self.names(task, ()).values())).with_tokens_of(text)
+        tokenizer = Tokenizer(tuple(self._names(task, ()).values())).with_tokens_of(text)
         return [tokenizer.alphabet[x - FIRST_LETTER] for x in tokenizer.encode(text)[1:]]
 
     def names(self, task: AtEveryPlace, codes: Sequence[int]) -> Mapping[int, str]:
         """How answers are written, these and all that decide whether spaces stand between."""
         return {0: "0", 1: "1"}
+
+    def _names(self, task: AtEveryPlace, codes: Sequence[int]) -> Mapping[int, str]:
+        """The same in their order; beside strings whose tokens have names all have a space."""
+        names = dict(sorted(self.names(task, codes).items()))
+        return {**names, max(names) + 1: "none"} if has_names(task.alphabet) else names
 
     def measures(self) -> tuple[Measure, ...]:
         return (

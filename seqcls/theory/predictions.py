@@ -80,6 +80,9 @@ def theory_of(fields: Mapping[str, Any]) -> Theory:
         return Theory(unknown, (TheoryPrediction("not known", unknown.describe()),))
     reads = sorted(TASKS[known["task"]].reads) if known["task"] in TASKS else []
     task = tuple((name, known[name]) for name in ("task", *reads))
+    if known["answers"] != "string":
+        # Each place is read at its own letter.
+        known["readout"] = "last_letter"
     return _theory(task, tuple(known[name] for name in NETWORK_FIELDS))
 
 

@@ -8,8 +8,10 @@ from typing import Any
 import seqcls
 from seqcls.adapters import FORMAT
 from seqcls.adapters.base import ROLES
+from seqcls.adapters.gpt2 import write as write_gpt2
 from seqcls.config import ABOUT
-from seqcls.interpretability.trained_model import TrainedModel
+from seqcls.errors import ConfigError, Parameter
+from seqcls.interpretability.trained_model import RunModel, TrainedModel
 from seqcls.problem import Problem
 from seqcls.standalone import network_json, source_of
 from seqcls.weights import to_bytes
@@ -111,8 +113,8 @@ _README = """# {name}
 
 {task}
 
-`model.py` is the model as one file of PyTorch (`python model.py STRING`), `model.safetensors` its
-weights, `config.json` its settings and `vocabulary.json` the ids of its tokens. {origin}
+`model.safetensors` has the model's weights, {about}
+and `vocabulary.json` the ids of its tokens. {origin}
 `seqcls load .` loads it into a database again.
 
 To cite: The seqcls developers, *seqcls: which small sequence models fail on longer strings, on
@@ -126,6 +128,7 @@ def give(
     folder: str | Path,
     epoch: int | None = None,
     *,
+    form: str = "torch",
     force: bool = False,
 ) -> list[Path]:
     """Writes a model into a folder: weights, settings, vocabulary, `model.py`, what trained it.
@@ -135,6 +138,7 @@ def give(
         run: its id, or its sweep and model seed, as `heads/2`.
         folder: made where it is missing.
         epoch: whose weights; the best one's if none is named.
+        form: `torch`, or `gpt2` for the tensors and settings of Hugging Face instead of `model.py`.
         force: whether files are replaced that this program wrote and nobody has changed since.
 
     Returns:
@@ -146,7 +150,7 @@ def give(
     """
     reader, run_id = queries.open_run(store, run)
     seed = queries.stored_model(reader, run_id).model_seed
-    files = files_of(trained_model(reader, run_id, epoch), f"run_{run_id}", seed)
+    files = files_of(trained_model(reader, run_id, epoch), f"run_{run_id}", seed, form)
     paths = [Path(folder) / name for name in files]
     refuse_taken(paths, force=force)
     with whole_files(Path(folder), force=force) as new:
@@ -155,19 +159,22 @@ def give(
     return paths
 
 
-def files_of(model: TrainedModel, name: str, seed: int) -> dict[str, bytes]:
-    """What a model's folder holds, by the files' names.
-
-    Raises:
-        ConfigError: the model reads what only its task knows.
-    """
+def files_of(model: TrainedModel, name: str, seed: int, form: str = "torch") -> dict[str, bytes]:
+    """What a model's folder holds, by the files' names; arguments and errors as `give`."""
     problem, weights = model.problem.without_dropout, to_bytes(model.weights)
-    source, model_class = source_of(problem.network)
-    texts = {
-        "config.json": json.dumps(_settings(problem), indent=1) + "\n",
-        "vocabulary.json": json.dumps(_ids(problem)) + "\n",
-        "model.py": _HEAD + source + _TAIL.replace("MODEL(config)", f"{model_class}(config)"),
-    }
+    texts = {"vocabulary.json": json.dumps(_ids(problem)) + "\n"}
+    if form == "gpt2":
+        tensors, settings = write_gpt2(problem.network, model.weights)
+        weights, about = to_bytes(tensors), "`config.json` its settings, as Hugging Face has them,"
+    elif form == "torch":
+        settings, about = _settings(problem), "`config.json` its settings"
+        source, model_class = source_of(problem.network)
+        made = _TAIL.replace("MODEL(config)", f"{model_class}(config)")
+        texts["model.py"] = _HEAD + source + made
+        about += ", `model.py` the model as one file of PyTorch (`python model.py STRING`),"
+    else:
+        raise ConfigError(Parameter("form", form), ": expected torch or gpt2")
+    texts["config.json"] = json.dumps(settings, indent=1) + "\n"
     origin = "The weights were trained elsewhere."
     if not model.config.is_loaded:
         fixed = {x: value for x, value in model.config.changed.items() if x != "plugins"}
@@ -177,6 +184,7 @@ def files_of(model: TrainedModel, name: str, seed: int) -> dict[str, bytes]:
     texts["README.md"] = _README.format(
         name=name,
         task=problem.task.describe(),
+        about=about,
         origin=origin,
         version=seqcls.__version__,
         digest=hashlib.sha256(weights).hexdigest(),
@@ -211,7 +219,8 @@ def _ids(problem: Problem) -> dict[str, int]:
     return {token: number for number, token in enumerate(tokens)}
 
 
-def load_run(db: str | Path, run: int | str, epoch: int | None = None) -> TrainedModel:
+def load_run(db: str | Path, run: int | str, epoch: int | None = None) -> RunModel:
     """Implements `seqcls.load_run`."""
     store = open_reader(str(db))
-    return trained_model(*queries.open_run(store, run), epoch)
+    model = trained_model(*queries.open_run(store, run), epoch)
+    return RunModel(model.problem, model.weights)

@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from seqcls.adapters import TABLE, read_weights
+from seqcls.adapters import read_weights
+from seqcls.adapters.base import TABLE
 from seqcls.config import ABOUT, IMPORTED, RunConfig
 from seqcls.errors import ConfigError, DatasetError
 from seqcls.evaluation import distinct_test_strings, evaluate
@@ -64,12 +65,15 @@ def load_weights(
     try:
         seed = seed_of(seed)
         given = {"task": task} if isinstance(task, str) else dict(task)
-        fields = with_samplers(with_digests({"fixed": given})["fixed"])
+        if "train_max_length" in given:
+            # Validation strings serve to judge it on trained lengths.
+            given = {"validation_max_length": given["train_max_length"], **given}
+        fields = with_digests({"fixed": given})["fixed"]
         said = plain_settings({"weights": name, **(settings or {})})
     except (DatasetError, ValueError, TypeError) as error:
         raise ConfigError(str(error)) from None
     # Of such a configuration only the task and its test strings count.
-    asked = resolve(RunConfig.from_mapping({**fields, "architecture": IMPORTED}))
+    asked = resolve(RunConfig.from_mapping(with_samplers({**fields, "architecture": IMPORTED})))
     for field in given:
         if field in ABOUT and ABOUT[field].group in ("Network", "Training"):
             raise ConfigError(f"{field}={given[field]!r:.60}: the weights say it; leave it out")
@@ -88,7 +92,8 @@ def load_weights(
     if network.get("positions") == "learned" and trained and not network.get("position_range"):
         # A table that was learned elsewhere ends where it ends, and not with the trained lengths.
         network["position_draw"] = "shifted"
-    config = RunConfig.from_mapping({**fields, **network, "imported": canonical_json(about)})
+    network["imported"] = canonical_json(about)
+    config = RunConfig.from_mapping(with_samplers({**fields, **network}))
     config = config.model_copy(update={"plugins": plugins_of(config)})
     check(config)
     problem = resolve(config)

@@ -28,9 +28,6 @@ MOST_OF_VALUE = 40
 FIRST = ("architecture", MODEL, "positions")
 """What comes next to the language; a name keeps these."""
 
-ALONE = ("hidden_size",)
-"""What names a configuration besides, where no other is shown."""
-
 _ORDER = ("Task", "Network", "Training", "Strings", None)
 
 WORDS: Mapping[str, Any] = {
@@ -194,7 +191,7 @@ def _telling(settings: Mapping[str, Any]) -> list[str]:
     return [
         name
         for name, value in settings.items()
-        if (name in ("task", *FIRST, *ALONE) and value != IMPORTED)
+        if (name in ("task", *FIRST, "hidden_size") and value != IMPORTED)
         or (place_of(name)[0] == 0 and value != defaults[name])
     ]
 

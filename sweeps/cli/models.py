@@ -40,6 +40,9 @@ if TYPE_CHECKING:
 
 MODELS = "Models"
 
+LONGEST = 30
+"""Characters of a configuration's name in a table that has to fit a terminal."""
+
 
 def engines(
     spec: Spec,
@@ -191,6 +194,8 @@ def runs(
     first = ["id", "model_seed", "outcome", "accuracy", "fp", "fn", "solved_length", "sweeps"]
     shown = frame[first].copy()
     named = names_of(store, frame["config_id"].unique().tolist())
+    if is_fitted(look):
+        named = {x: y if len(y) <= LONGEST else f"{y[: LONGEST - 1]}…" for x, y in named.items()}
     shown.insert(0, "configuration", frame["config_id"].map(named))
     shortest = api.shortest_tested(store, set(frame["config_id"]))
     solved = solved_or_none(frame["solved_length"], frame["config_id"].map(shortest).fillna(-1))

@@ -108,13 +108,16 @@ def export(
 def give(
     run: Run,
     folder: Annotated[Path, typer.Argument(help="The folder to write to.", show_default=False)],
+    form: Annotated[
+        str, typer.Option("--as", help="torch, or gpt2: as Hugging Face has it.")
+    ] = "torch",
     db: Db = None,
     epoch: Epoch = None,
     force: Force = False,
 ) -> None:
     """Write a model as one file of PyTorch, its weights, and what trained it."""
     store, run_id = open_run(db, run)
-    for path in api.give(store, run_id, folder, epoch, force=force):
+    for path in api.give(store, run_id, folder, epoch, form=form, force=force):
         say(str(path))
 
 
@@ -231,8 +234,9 @@ def import_(
 ) -> None:
     """Import what models trained elsewhere predict for test strings, as runs."""
     fields = None if task is None else _task_fields(task)
-    settings = {"dataset": dataset, "task": fields, "replace": replace}
-    ids = api.import_predictions(db, file, sweep=sweep, **settings)
+    ids = api.import_predictions(
+        db, file, sweep=sweep, dataset=dataset, task=fields, replace=replace
+    )
     store = open_database(db)
     say(f"{file}: {count(len(ids), 'run')} imported into {store.name}, sweep {sweep!r}")
 

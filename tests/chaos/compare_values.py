@@ -682,8 +682,8 @@ class Comparison:
             )
         if "measure" in controls:
             app.segmented_control(key="measure").set_value(controls["measure"][0])
-        for width in controls.get("width", [])[:2] if not chosen.sweeps else []:
-            app.segmented_control(key="width").set_value(width)
+        for width in controls.get("lengths", [])[:2] if not chosen.sweeps else []:
+            app.segmented_control(key="lengths").set_value(width)
             Drawn(self.facts, self.ledger, "page compare", chosen).page(rerun(app), tables=False)
 
 

@@ -247,7 +247,7 @@ OPACITIES = """chart => [...chart.querySelectorAll('g[class*="mark-line"] path')
 def test_a_line_is_hit_between_its_points_and_lengths_are_brushed_and_shown_again(
     browser: Browser, shipped: str
 ) -> None:
-    page = open_page(browser, f"{shipped}/?config=2&seed=2&width=20", 1440)
+    page = open_page(browser, f"{shipped}/?config=2&seed=2&lengths=20", 1440)
     # The first is of outcomes.
     lengths = page.get_by_test_id("stVegaLiteChart").nth(1)
     points = lengths.locator('path[aria-roledescription="point"]')

@@ -126,7 +126,7 @@ def test_the_page_model_says_the_task_and_what_is_absent_and_why(
     assert "are left out: Why, Figures, Breaking point" in text
     assert "architecture='rnn' reads tokens in their order" in text
     assert not [words for words in UNTRUE if words in text]
-    asked = app.dataframe[0].value
+    asked = next(x.value for x in app.dataframe if "string" in x.value)
     assert {"string", "label", "predicted", "correct", "logit"} == set(asked.columns)
     assert len(set(asked["label"])) == 2, "strings of either label are offered"
 
@@ -183,7 +183,7 @@ def test_an_automaton_is_dropped_as_a_file_and_what_it_accepts_is_shown(
     assert "Strings that the automaton of the file 'lang.att' accepts are positive" in text
     # The letters that other languages begin with are none of its tokens.
     assert "over 3 tokens" in text
-    assert "dataset → lang.att." in text
+    assert "→ lang.att" in text
     assert "Positive: ε · skip · push pop" in text
     assert "star-free" in text
     assert "**8 models to train**" in text

@@ -38,7 +38,13 @@ LANGUAGES += [
     if not name.startswith("coupled")
 ]
 LANGUAGES += [
-    {"positions": "learned", "position_range": 40, "readout": "last", "attention_mask": "causal"},
+    {
+        **SHORT,
+        "positions": "learned",
+        "position_range": 40,
+        "readout": "last",
+        "attention_mask": "causal",
+    },
     {"norm_placement": "post", "layer_norm": "nn", "biases": True, "readout": "mean"},
     {"attention_scale": "log_length", "final_norm": True, "activation": "gelu_tanh"},
     {"readout": "last_letter", "positions": "rotary", "attention_head_size": 4},
@@ -89,6 +95,45 @@ def test_a_file_writes_the_outputs_that_are_written_here(fields: Any, tmp_path: 
         tokens = [model.task.alphabet[x - FIRST_LETTER] for x in ids]
         # One that is not ended is cut here.
         assert module.write(loaded, text, len(tokens) + 1)[: len(tokens)] == tokens
+
+
+GPT2: dict[str, Any] = {
+    "positions": "learned",
+    "attention_mask": "causal",
+    "layer_norm": "nn",
+    "final_norm": True,
+    "biases": True,
+    "hidden_size": 4,
+    "attention_head_size": 2,
+    "activation": "gelu_tanh",
+}
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [{**PARITY, "readout": "last"}, {**PARITY, "answers": "next_symbols", "tied_embeddings": True}],
+)
+def test_a_gpt2_comes_back_as_it_was_given(fields: Any, tmp_path: Path) -> None:
+    problem = resolve(configuration({**SHORT, **GPT2, **fields}))
+    weights = {x: y.numpy() for x, y in initial_parameters(problem.network, 0).items()}
+    if "classifier.bias" in weights:
+        weights["classifier.bias"][:] = 0
+    model = TrainedModel(problem, weights)
+    for name, content in files_of(model, "given", 0, "gpt2").items():
+        (tmp_path / name).write_bytes(content)
+    task = {"task": "parity", "test_max_length": 12, "test_size": 50}
+    task |= {x: y for x, y in fields.items() if x == "answers"}
+    settings = {} if "answers" in fields else {"readout": "last"}
+    run = api.load_weights(tmp_path / "runs.db", tmp_path, task=task, settings=settings)
+    loaded, asked = seqcls.load_run(tmp_path / "runs.db", run), strings("01", 100)
+    assert np.allclose(loaded.ask_all(asked).score, model.ask_all(asked).score, atol=1e-12)
+
+
+def test_what_is_no_gpt2_is_not_given_as_one(tmp_path: Path) -> None:
+    store = api.open_store(str(ROOT / "runs.db"))
+    with pytest.raises(ConfigError, match="positions='none': a GPT-2 has positions='learned'"):
+        api.give(store, "all_initializations/2", tmp_path / "given", form="gpt2")
+    assert not (tmp_path / "given").exists()
 
 
 def test_what_only_the_task_knows_is_refused(tmp_path: Path) -> None:

@@ -237,7 +237,7 @@ def test_what_is_predicted_stands_beside_what_is_measured(
 ) -> None:
     app = open_app(monkeypatch, db)
     (table,) = (x.value for x in app.dataframe if "predicted" in x.value)
-    names = table["configuration"]
+    names = table["sweeps"]
     predicted = [
         set(table["predicted"][names.str.startswith(sweep)])
         for sweep in ("parity", "recurrent", "first", "ab")
@@ -259,3 +259,25 @@ def test_models_that_do_what_is_predicted_to_be_impossible_are_named(
     app = open_app(monkeypatch, db, "map", x="positions", y="num_attention_heads", below="10")
     assert "0 of 24 models of these cells fail" in said(app)
     assert "Either the tested strings alone are solved, or a condition" in said(app)
+
+
+def test_random_languages_of_several_classes_and_widths_are_compared_and_mapped_by_them(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    store = open_writer(str(tmp_path / "random.db"))
+    fixed = {**TINY, "task": "subregular", "architecture": "rnn", "readout": "last"}
+    axes = {
+        "language_class": ["SL", "SP"],
+        "width": [2, 3],
+        "hidden_size": [2, 3],
+        "biases": [True],
+    }
+    spec = {"name": "random", "model_seeds": [0], "fixed": fixed, "axes": axes}
+    work(store, [writer.submit(store, parse_spec(spec))], WorkOptions(workers=0))
+    app = open_app(monkeypatch, tmp_path / "random.db", lengths="10")
+    assert app.segmented_control(key="lengths").value == 10
+    assert app.multiselect(key="width").options == ["2", "3"]
+    mapped = open_app(monkeypatch, tmp_path / "random.db", "map")
+    assert mapped.selectbox(key="language").value == "All languages"
+    assert mapped.selectbox(key="x").value == "language_class"
+    assert "means over languages" in said(mapped)

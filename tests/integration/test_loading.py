@@ -17,6 +17,7 @@ from seqcls.config import RunConfig
 from seqcls.errors import ConfigError
 from seqcls.problem import configuration
 from sweeps import api
+from tests.app import open_app, said
 
 TASK = {"task": "parity", "test_size": 200, "test_max_length": 12}
 STRINGS = ["0", "1", "01", "110", "0101101", "111111111111"]
@@ -25,7 +26,7 @@ STRINGS = ["0", "1", "01", "110", "0101101", "111111111111"]
 class OwnRecurrent(nn.Module):
     """A network as people write it: an embedding, a recurrent layer, a linear head."""
 
-    def __init__(self, cell: type[nn.RNNBase], embedding: int, answers: int = 1) -> None:
+    def __init__(self, cell: Callable[..., nn.Module], embedding: int, answers: int = 1) -> None:
         super().__init__()
         self.embedding = nn.Embedding(2, embedding)
         self.body = cell(embedding, 6, num_layers=2, batch_first=True)
@@ -78,7 +79,7 @@ def loaded_logits(db: Path, file: Path, strings: Sequence[str] = STRINGS, **how:
 @pytest.mark.parametrize("embedding", [3, 6, 9])
 @pytest.mark.parametrize("cell", [nn.RNN, nn.GRU, nn.LSTM])
 def test_a_recurrent_network_of_pytorch_answers_as_it_does_there(
-    cell: type[nn.RNNBase], embedding: int, precision: torch.dtype, tmp_path: Path
+    cell: Callable[..., nn.Module], embedding: int, precision: torch.dtype, tmp_path: Path
 ) -> None:
     model = OwnRecurrent(cell, embedding, answers=2 if embedding == 6 else 1).to(precision)
     file = save(model, tmp_path / "own.safetensors")
@@ -123,7 +124,8 @@ def gpt2_states(tensors: dict[str, Tensor], ids: Sequence[int]) -> Tensor:
         return states @ tensors[f"{name}.weight"] + tensors[f"{name}.bias"]
 
     def norm(name: str, states: Tensor) -> Tensor:
-        return nn.functional.layer_norm(states, (8,), *(tensors[f"{name}.{x}"] for x in NAMES))
+        weight, bias = (tensors[f"{name}.{x}"] for x in NAMES)
+        return nn.functional.layer_norm(states, (8,), weight, bias)
 
     states = tensors["wte.weight"][list(ids)] + tensors["wpe.weight"][: len(ids)]
     for block in ("h.0", "h.1"):
@@ -161,6 +163,21 @@ def test_a_gpt2_gives_outputs_the_probabilities_that_it_gives_there(tmp_path: Pa
     assert found[0] == pytest.approx(float(written), rel=1e-8)
 
 
+def test_a_network_that_answers_at_every_place_answers_as_it_does_there(tmp_path: Path) -> None:
+    model = OwnRecurrent(nn.LSTM, 3).double()
+    model.embedding = nn.Embedding(3, 3).double()
+    file = save(model, tmp_path / "own.safetensors")
+    tokens = tmp_path / "tokens.json"
+    tokens.write_text('["0", "1", "<bos>"]')
+    task = {**TASK, "answers": "prefixes"}
+    run = api.load_weights(tmp_path / "runs.db", file, task=task, tokens=tokens)
+    loaded = api.model(api.open_store(str(tmp_path / "runs.db")), run)
+    read = [2, 0, 1, 1, 0]
+    with torch.no_grad():
+        right = [int(model(torch.tensor([read[: end + 1]])) > 0) for end in range(5)]
+    assert loaded.ask_all(["0110"]).predicted[0].tolist() == right
+
+
 def loaded_lstm(folder: Path, **how: Any) -> tuple[api.Store, int]:
     """A database with one loaded LSTM, and its run."""
     file = save(OwnRecurrent(nn.LSTM, 3), folder / "own.safetensors")
@@ -171,16 +188,27 @@ def loaded_lstm(folder: Path, **how: Any) -> tuple[api.Store, int]:
 def test_a_loaded_run_is_looked_into_like_any_and_marked(tmp_path: Path) -> None:
     store, run = loaded_lstm(tmp_path, model="mine", sweep="theirs")
     (row,) = api.runs(store).to_dict("records")
-    assert row["sweeps"] == "theirs"
+    assert "theirs" in row["sweeps"]
     assert row["engine"] == "loaded"
     assert row["config.model"] == "mine"
     assert row["outcome"] == "not known"
-    assert not api.errors(store, "theirs").empty
-    assert api.verdict(store, run, 6) is not None
+    assert not api.errors_of_run(store, run).empty
+    assert api.model(store, run).answer("01").predicted in (True, False)
     assert api.verify(store).damages == []
     assert api.verify(store).imported == 1
     with pytest.raises(ConfigError, match="trained elsewhere"):
         resolve_again(api.config(store, run))
+
+
+@pytest.mark.parametrize("page", ["model", "failing"])
+def test_a_page_says_that_it_was_trained_elsewhere(
+    page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store, run = loaded_lstm(tmp_path, model="mine")
+    query = {"run": str(run)} if page == "model" else {}
+    shown = open_app(monkeypatch, str(store.path), page, **query)
+    assert "Trained elsewhere as mine" in said(shown)
+    assert not [x for x in shown.select_slider if "untrained" in x.label]
 
 
 def resolve_again(config: RunConfig) -> RunConfig:
@@ -209,6 +237,7 @@ REFUSED: dict[str, tuple[Callable[[dict[str, Tensor]], dict[str, Tensor]], str]]
         lambda x: changed(x, **{"head.weight": torch.zeros(7, 6), "head.bias": torch.zeros(7)}),
         "7 rows",
     ),
+    "a vector": (lambda x: changed(x, **{"body.weight_ih_l0": torch.zeros(24)}), "a matrix"),
     "a projection": (lambda x: changed(x, **{"body.weight_hr_l0": torch.zeros(6, 6)}), "weight_hr"),
     "both directions": (
         lambda x: changed(x, **{"body.weight_ih_l0_reverse": torch.zeros(6)}),

@@ -351,7 +351,7 @@ def test_a_sweep_gets_as_many_seeds_as_it_takes_from_whatever_worker(
     api.resume(store, "tiny-20x")
     status, printed = seqcls("work", "tiny-20x", "--workers", "0", *db)
     assert status == 0
-    (said,) = [x for x in printed.splitlines() if x.startswith("tiny-20x architecture=rnn: ")]
+    (said,) = [x for x in printed.splitlines() if x.startswith("tiny-20x, RNN: ")]
     right = seeds_of(store, "tiny-20x")["rnn"]
     assert right == list(range(len(right)))
     assert 6 <= len(right) <= 16

@@ -6,6 +6,7 @@ import pytest
 from typer.testing import CliRunner
 
 from seqcls.errors import SeqclsError
+from seqcls.interpretability.verdicts import OutputVerdict
 from sweeps.api import automaton, errors, lengths, states, verdict
 from sweeps.cli.app import app as seqcls
 from sweeps.grid.spec import parse_spec
@@ -56,6 +57,7 @@ def test_questions_about_a_model_that_answers_at_every_place(db: Path) -> None:
     store = open_reader(str(db))
     for run in (PREFIXES, NEXT, STATES):
         tried = verdict(store, run)
+        assert isinstance(tried, OutputVerdict)
         assert tried.wrong == sum(tried.error_kinds.values()) > 0
         wrong = errors(store, [run]).iloc[0]
         prefixes = states(store, run, wrong["string"]).prefixes

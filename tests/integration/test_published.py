@@ -40,7 +40,7 @@ HOSTILE = (
 )
 PARAMETERS = (
     *("run", "config", "sweep", "seed", "tag", "below", "kind", "failing", "view", "epoch"),
-    *("beside", "beside_epoch", "string", "strings", "family", "columns", "find", "width"),
+    *("beside", "beside_epoch", "string", "strings", "family", "columns", "find", "lengths"),
     *("hidden_size", "heads_off", "group", "automaton_states", "mechanism", "measure", "x", "y"),
     *("models_page", "strings_page", "models_axis", "show_archived", "language"),
 )

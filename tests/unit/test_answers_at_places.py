@@ -13,6 +13,11 @@ from seqcls.config import RunConfig
 from seqcls.engines.choice import choose_engine
 from seqcls.errors import ConfigError, EngineError, InvalidStringError
 from seqcls.evaluation import distinct_test_strings, evaluate
+from seqcls.interpretability.automaton import LearningBudget
+from seqcls.interpretability.automaton_learning import learn
+from seqcls.interpretability.trained_model import TrainedModel
+from seqcls.interpretability.verdicts import output_verdict
+from seqcls.kinds.places import PlacesKind
 from seqcls.models.initialization import initial_parameters, make_model
 from seqcls.problem import Problem, configuration, resolve
 from seqcls.sampling.streams import stream
@@ -108,6 +113,59 @@ def test_prefixes_are_labeled_as_the_language_labels_them(task: dict[str, Any]) 
         assert (drawn.targets[row, len(letters) + 1 :] == -1).all()
 
 
+@pytest.mark.parametrize("pattern", ["(ab|b)*", "a*b*", "(aab|ba)*b?"])
+def test_all_strings_of_a_length_are_those_that_match(pattern: str) -> None:
+    problem = problem_of("next_symbols", pattern=pattern)
+    assert isinstance(problem.task, AtEveryPlace)
+    for length in range(7):
+        words = ["".join(word) for word in product("ab", repeat=length)]
+        there = [word for word in words if re.fullmatch(pattern, word)]
+        given = problem.task.inputs_of_length(length, 1000)
+        assert [problem.tokenizer.spell(row) for row in given.letters.tolist()] == there
+        assert len(problem.task.inputs_of_length(length, 1)) == min(2, len(there))
+
+
+@pytest.mark.parametrize(
+    ("alphabet", "pattern", "string", "said"),
+    [
+        ("ab", "(ab)*", "abab", "a$ b a$ b a$"),
+        ("a", "a*", "aaaa", "a$ a${4}"),
+        ("$-", "($-)*", "$-", "$,END - $,END"),
+    ],
+)
+def test_sets_are_written_so_that_they_are_read(
+    alphabet: str, pattern: str, string: str, said: str
+) -> None:
+    pattern = pattern.replace("$", r"\$") if "$" in alphabet else pattern
+    problem = problem_of("next_symbols", alphabet=alphabet, pattern=pattern)
+    ids = problem.tokenizer.encode(string)[1:]
+    strings = TokenStrings.of_lists(
+        problem.tokenizer.num_letters, [[x - FIRST_LETTER for x in ids]]
+    )
+    given = problem.kind.targets(problem.task, strings)
+    (text,) = problem.kind.texts(problem.task, given) or ()
+    assert text == problem.tokenizer.display(text) == said
+    assert isinstance(problem.kind, PlacesKind)
+    assert isinstance(problem.task, AtEveryPlace)
+    each = problem.kind.read_texts(problem.task, text)
+    names = problem.kind.names(problem.task, np.unique(given).tolist())
+    assert list(each) == [names[code] for code in given[0].tolist()]
+
+
+@pytest.mark.parametrize("answers", ["prefixes", "next_symbols", "states"])
+def test_answers_beside_named_tokens_have_spaces(answers: str) -> None:
+    task = {"task": "word_problem", "group": "S3", "alphabet": "", "pattern": ""}
+    problem = problem_of(answers, **task)
+    assert isinstance(problem.kind, PlacesKind)
+    assert isinstance(problem.task, AtEveryPlace)
+    drawn = stream(problem.test).epoch(0)
+    texts = problem.kind.texts(problem.task, drawn.targets)
+    for text, length in zip(texts, drawn.strings.lengths.tolist(), strict=True):
+        each = list(problem.kind.read_texts(problem.task, text))
+        assert len(each) == length + 1
+        assert problem.kind.read_texts(problem.task, problem.tokenizer.display(text)) == each
+
+
 def test_prefixes_and_states_are_asked_of_the_strings_that_membership_is() -> None:
     once = resolve(configuration({**FEW, **SHORT, **ALTERNATING}))
     for answers in ("prefixes", "states"):
@@ -186,6 +244,13 @@ def test_a_small_network_learns_which_symbols_may_follow() -> None:
     assert first.wrong == second.wrong == 0
     assert first.solved_length == 40
     assert alone.train_losses == together[1].train_losses
+    model = TrainedModel(problem, together[0].kept_weights)
+    learned = learn(model, LearningBudget(strings=64, length=20))
+    assert learned.error is None, "the machine of its answers is that of the language"
+    assert sorted(set(learned.names.values())) == ["a$", "b", "∅"]
+    assert "\\na$" in learned.dot()
+    tried = output_verdict(model)
+    assert (tried.max_length, tried.inputs, tried.wrong) == (40, 21, 0)
 
 
 def test_old_keys_mean_what_they_meant() -> None:
