@@ -254,11 +254,17 @@ class _Form:
         """
         named = {"task": task} if len(self.tasks) > 1 else {}
         start = begin or self.begin
+
+        def values(field: str) -> list[Any]:
+            if field in entered or start.names_field(field):
+                return entered.get(field) or start.values(field)
+            return [fields.default_value(field, task if field != "task" else None)]
+
         return variants.settings_of(
             start,
             Variant(variant.name, {**variant.named_for, **named}, variant.typed),
             self.recommends[task] | entered,
-            lambda field: entered[field] if field in entered else start.values(field),
+            values,
         )
 
     def left_out(self) -> None:

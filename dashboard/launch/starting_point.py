@@ -170,7 +170,7 @@ class Start:
     def changes(self, chosen: Mapping[str, Sequence[Any]], read: set[str]) -> list[str]:
         """What is changed, such as `hidden_size 2 → 4, 8`."""
         told = [
-            f"{field} {_said(field, self.values(field))} → {_said(field, values)}"
+            f"{f'{field} {_said(field, self.values(field))}'.strip()} → {_said(field, values)}"
             for field, values in chosen.items()
             if list(values) != self.values(field)
         ]

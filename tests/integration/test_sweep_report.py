@@ -16,6 +16,7 @@ from dashboard import data
 from dashboard.cli import app
 from dashboard.report import failing_models, sweep_report
 from dashboard.views import configurations
+from seqcls.strings.tokenizer import Tokenizer
 from sweeps.api import failures, log_results
 from sweeps.api.results import remedies
 from sweeps.api.trials import trial_sentence
@@ -89,7 +90,8 @@ def test_every_misclassified_string_of_every_failing_seed_is_in_it(two: str) -> 
     assert len(names) == len(runs)
     for name in names:
         errors = string_queries.string_errors(store, int(name.removeprefix("strings-")))
-        assert [row[0] for row in shown[name]["rows"]] == errors["string"].tolist()
+        written = errors["string"].map(Tokenizer("abc").display)
+        assert [row[0] for row in shown[name]["rows"]] == written.tolist()
         assert shown[name]["left"] == 0
 
 

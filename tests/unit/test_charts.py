@@ -86,7 +86,7 @@ def test_every_seed_is_a_line_and_every_configuration_a_median() -> None:
     # The order is that of the table, and all layers color a configuration alike.
     for layer in (band, lines, median):
         assert layer["encoding"]["color"]["scale"]["domain"] == ["b", "a"]
-        assert layer["encoding"]["x"]["title"] == "String length (letters)"
+        assert layer["encoding"]["x"]["title"] == "String length"
     assert "Accuracy" in lines["encoding"]["y"]["title"]
     assert "Model seed" in titles(targets["encoding"])
     data = spec["datasets"]
