@@ -160,7 +160,7 @@ def test_a_sweep_starts_from_another_and_says_what_is_changed() -> None:
     ]
     assert begin.changes(made, read - {"no_attend_cls"}) == [
         "hidden_size 2, 4 → 8",
-        "dropout_rate 0.0 → 0.0, 0.1",
+        "dropout_rate 0 → 0, 0.1",
         "without no_attend_cls",
     ]
 
