@@ -374,8 +374,9 @@ def _of_outputs(
     lengths, times = test.strings.lengths, test.occurrences * answers.asked
     order = np.argsort(test.numbers[answers.wrong])
     said = answers.predicted[test.in_order(answers.wrong)]
-    texts = problem.kind.texts(problem.task, said) or ()
-    if writer is not None:
+    if writer is None:
+        texts = problem.kind.texts(problem.task, said) or ()
+    else:
         outputs = answers.outputs
         texts = [writer.decode([FIRST_LETTER + x for x in outputs[each]]) for each in order]
     return OutputResults(

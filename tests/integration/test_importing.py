@@ -301,7 +301,7 @@ def test_configurations_of_others_are_not_trained() -> None:
     assert unfold(dict(config)) == {"config.model": "m", "config.d": 1, "config.l": "[1]"}
     with pytest.raises(ConfigError, match="cannot be trained here"):
         configuration({"task": "parity", "architecture": "imported", "imported": config.imported})
-    with pytest.raises(ConfigError, match="not read by"):
+    with pytest.raises(ConfigError, match="such weights were trained elsewhere"):
         configuration({"imported": "{}"})
     with pytest.raises(ConfigError, match="learning_rate"):
         imported_config({"task": "parity", "learning_rate": 0.1}, "m")
