@@ -22,6 +22,7 @@ PUBLIC = {
         "resolve",
         "train",
     ],
+    "seqcls.adapters": ["ADAPTERS", "FORMAT", "ForeignWeights", "read_weights"],
     "seqcls.kinds": [
         *("ACCURACY", "ErrorColumn", "Examples", "KINDS", "Kind", "MISCLASSIFIED", "Measure"),
         *("Words", "examples_of", "kind_name"),
