@@ -105,7 +105,7 @@ class _Parts:
 
     def _find_all(self, name: str) -> None:
         module, _ = self._found[name]
-        for used in _names(self._kept(name)):
+        for used in _names(self._prune(name)):
             if used == self._positions.__name__:
                 self._find(self._positions.__module__, used)
             else:
@@ -114,13 +114,13 @@ class _Parts:
     def _names_called(self) -> set[str]:
         called = set(_CALLED)
         while True:
-            kept = [self._kept(name, called) for name in self._found]
+            kept = [self._prune(name, called) for name in self._found]
             more = {x.attr for node in kept for x in ast.walk(node) if isinstance(x, ast.Attribute)}
             if more <= called:
                 return called
             called |= more
 
-    def _kept(self, name: str, called: set[str] | None = None) -> _Definition:
+    def _prune(self, name: str, called: set[str] | None = None) -> _Definition:
         """A definition without the methods and attributes of a class that nothing names."""
         _, node = self._found[name]
         if not isinstance(node, ast.ClassDef) or _is_record(node):
@@ -138,7 +138,7 @@ class _Parts:
 
     def text(self) -> str:
         """The text of all, each after what it needs to be defined."""
-        nodes = {name: self._kept(name) for name in self._found}
+        nodes = {name: self._prune(name) for name in self._found}
         used = {x for node in nodes.values() for x in _names(node)}
         lines: dict[str, None] = {}
         for name in reversed(nodes):

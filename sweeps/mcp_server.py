@@ -36,7 +36,7 @@ MOST_ROWS = 200
 """Rows of a table in one answer; the next ones are asked for by `first`."""
 
 MOST_CHARACTERS = 30_000
-"""Of an answer's JSON: what an agent can read beside all else that it has to."""
+"""The longest answer, as JSON: what an agent can read beside all else that it has to."""
 
 INSTRUCTIONS = """seqcls trains many small sequence models on formal languages and transductions,
 and tests which generalize to longer strings. A run is one trained model: a configuration and a
@@ -74,11 +74,11 @@ def server_of(store: "api.Store", allowed: int) -> MCPServer:
         *(asked.verdict, asked.predict, asked.compare, asked.theory, asked.estimate),
     ]
     for tool in [*tools, *([asked.launch] if allowed else [])]:
-        server.add_tool(_bounded(tool), structured_output=False)
+        server.add_tool(_bound(tool), structured_output=False)
     return server
 
 
-def _bounded(tool: Callable[..., Any]) -> Callable[..., str]:
+def _bound(tool: Callable[..., Any]) -> Callable[..., str]:
     """A tool whose answers are no longer than `MOST_CHARACTERS`, and its mistakes one line."""
 
     @functools.wraps(tool)

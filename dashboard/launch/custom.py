@@ -124,7 +124,7 @@ class _Form:
         self.several: list[Variant] = []
         for field in (name for names in fields.GROUPS.values() for name in names):
             # What was chosen is known before it is drawn, as what is offered depends on it.
-            self._take(field, self._entered(field))
+            self._take(field, self._read(field))
         self.tasks = self.values("task")
         self.task = self.tasks[0]
         each = [fields.offered_fields(self._values_for(task)) for task in self.tasks]
@@ -146,7 +146,7 @@ class _Form:
         first = {x: chosen.get(x, self.values(x))[0] for x in self.read_first}
         self.recommended |= self.begin.follow(first, chosen | self.recommended)
 
-    def _entered(self, field: str) -> Any:
+    def _read(self, field: str) -> Any:
         """What the session has for a field; several tasks stand in two boxes."""
         value = st.session_state.get(_key(field))
         if field == "task" and (others := st.session_state.get(OTHER_TASKS)):
@@ -238,7 +238,7 @@ class _Form:
         before = self.chosen
         self.chosen = {}
         for field in self.read:
-            self._take(field, self._entered(field))
+            self._take(field, self._read(field))
         entered, self.chosen = self.chosen, before
         return entered
 
@@ -344,7 +344,7 @@ class _Form:
                 placeholder=f"{more}, each with the same networks",
                 label_visibility="collapsed",
             )
-            value = self._entered(field)
+            value = self._read(field)
         if line := meanings().get(field):
             st.caption(line)
         self.slots[field] = st.container()

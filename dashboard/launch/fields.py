@@ -54,7 +54,7 @@ TYPED = frozenset({"alphabet", "dataset", "pattern", "replacement", "formula", "
 """Settings that are typed, one value at a time."""
 
 SEVERAL = ("pattern", "formula")
-"""Of those, the ones of which several may be typed, with `; ` between."""
+"""Those settings of which several may be typed, with `; ` between."""
 
 ALSO_CALLED = {
     "num_blocks": "layers, depth", "hidden_size": "width, dimension, d_model",

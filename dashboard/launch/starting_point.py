@@ -170,7 +170,7 @@ class Start:
     def changes(self, chosen: Mapping[str, Sequence[Any]], read: set[str]) -> list[str]:
         """What is changed, such as `hidden_size 2 → 4, 8`."""
         told = [
-            f"{f'{field} {_said(field, self.values(field))}'.strip()} → {_said(field, values)}"
+            f"{f'{field} {_say(field, self.values(field))}'.strip()} → {_say(field, values)}"
             for field, values in chosen.items()
             if list(values) != self.values(field)
         ]
@@ -178,7 +178,7 @@ class Start:
         return [*told, *(f"without {field}" for field in named if field not in read)]
 
 
-def _said(field: str, values: Sequence[Any]) -> str:
+def _say(field: str, values: Sequence[Any]) -> str:
     """Values as they are written; a dataset by its name."""
     is_named = field == "dataset" and all(values)
     return format_values([dataset_of(x).name for x in values] if is_named else values)

@@ -29,7 +29,7 @@ from sweeps.api.strings import (
     TestReached,
     distinct_tests,
     first_strings,
-    reached,
+    measure_readers,
 )
 from sweeps.grid.spec import parse_spec
 
@@ -273,7 +273,7 @@ def _is_left(key: Any, wanted: Container[Any]) -> bool:
 def _read(config: RunConfig) -> TestReached | SeqclsError:
     try:
         with TASKS.wrap_errors(config.task):
-            return reached(resolve(config), {})
+            return measure_readers(resolve(config), {})
     except SeqclsError as error:
         return error
 

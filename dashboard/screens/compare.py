@@ -88,7 +88,7 @@ def show() -> None:
     if not scores.counts(view, _ids(chosen)):
         st.info("None of the selected configurations has a model that is trained and tested.")
         return
-    drawn = _drawn(chosen, is_selected)
+    drawn = _order(chosen, is_selected)
     _outcomes(drawn, view)
     if said := data.trained_on(_ids(chosen)) or data.without_pairs(_ids(chosen)):
         st.caption(verbatim(said))
@@ -194,7 +194,7 @@ def _table(table: pd.DataFrame, view: View) -> tuple[pd.DataFrame, bool]:
     return (rows, True) if len(rows) else (table[table["seeds"] > 0], False)
 
 
-def _drawn(chosen: pd.DataFrame, is_selected: bool) -> pd.DataFrame:
+def _order(chosen: pd.DataFrame, is_selected: bool) -> pd.DataFrame:
     """The rows of the charts: those of one language, which have the beginnings of their names in
     common, stand together.
     """

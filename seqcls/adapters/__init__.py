@@ -26,7 +26,7 @@ from seqcls.results import Weights
 __all__ = ["ADAPTERS", "FORMAT", "ForeignWeights", "read_weights"]
 
 MOST_BYTES = 2**28
-"""Of a file of weights: the models here are small."""
+"""The largest file of weights that is read: the models here are small."""
 
 PICKLES = (b"PK", b"\x80\x02", b"\x80\x03", b"\x80\x04", b"\x80\x05")
 """How they begin, packed or not."""
@@ -78,7 +78,7 @@ class ForeignWeights:
     tensors: Weights
     of_folder: Mapping[str, Any]
     vocabulary: Any
-    """As `Vocabulary.of` takes it."""
+    """What `Vocabulary.of` takes."""
 
     def adapter_name(self, named: str | None) -> str:
         """The adapter that is named, or whose tensors these are.

@@ -154,7 +154,7 @@ class Vocabulary:
         names = [x for x in ROLES[role] if x in self.ids and x not in self.alphabet]
         return self.ids[names[0]] if names else None
 
-    def _required(self, role: str, why: str) -> int:
+    def _require(self, role: str, why: str) -> int:
         if (found := self.special(role)) is None:
             raise ConfigError(
                 f"{why}: the vocabulary has no {role} token; expected one called "
@@ -180,16 +180,16 @@ class Vocabulary:
         """The foreign id of each of our token ids; None where the model reads no such token."""
         special: int | None = None
         if self.at_places:
-            special = self._required("begin", "answers at places are read from left to right")
+            special = self._require("begin", "answers at places are read from left to right")
         elif readout in ("first", "last"):
             role = {"first": "begin", "last": "end"}[readout]
-            special = self._required(role, f"readout={readout!r}")
+            special = self._require(role, f"readout={readout!r}")
         rows = [special, self.special("padding"), *(self.ids[x] for x in self.alphabet)]
         if self.network.num_letters > len(self.alphabet):
             separator = self.special("separator")
             if self.network.writes and separator is None:
-                separator = self._required("separator", "an output is written after an input")
-            rows += [separator, self._required("end", "the end of a string is predicted")]
+                separator = self._require("separator", "an output is written after an input")
+            rows += [separator, self._require("end", "the end of a string is predicted")]
         return rows
 
     def embedding(self, table: np.ndarray, readout: str, name: str) -> np.ndarray:

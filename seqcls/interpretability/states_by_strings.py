@@ -214,7 +214,7 @@ def prefix_logits(model: TrainedModel, letters: Sequence[int]) -> Prefixes:
         targets = kind.targets(model.task, strings)[0].astype(np.int64)
         right, said = (
             [kind.texts(model.task, np.array([[code]]))[0] for code in codes.tolist()]
-            for codes in (targets, kind.said(outputs))
+            for codes in (targets, kind.decide(outputs))
         )
         margins = kind.place_margins(outputs, targets)
         return Prefixes(tokens, margins, np.array(right, dtype=object), tuple(said))

@@ -124,7 +124,7 @@ class PlacesKind(Kind):
         losses = functional.binary_cross_entropy_with_logits(outputs, bits, reduction="none")
         return losses.mean(dim=-1)
 
-    def said(self, outputs: np.ndarray) -> Int64[np.ndarray, "*string place"]:
+    def decide(self, outputs: np.ndarray) -> Int64[np.ndarray, "*string place"]:
         """What a model says at each place: the set of the bits whose logit is positive."""
         return np.asarray((outputs > 0) @ (1 << np.arange(outputs.shape[-1])))
 
@@ -139,7 +139,7 @@ class PlacesKind(Kind):
         import torch
 
         asked, given = targets != NO_ANSWER, outputs.detach().cpu().numpy()
-        missed = self.said(given) != targets[asked].cpu().numpy()
+        missed = self.decide(given) != targets[asked].cpu().numpy()
         missed |= np.isnan(given).any(axis=-1)
         wrong = torch.from_numpy(missed.astype(np.float32)).to(targets.device)
         return per_string(wrong, asked) == 0
@@ -160,7 +160,7 @@ class PlacesKind(Kind):
         there = np.arange(outputs.shape[1]) <= lengths[:, None]
         readable, of_none = lengths <= places, np.isnan(outputs).any(axis=-1) & there
         unanswered = of_none.any(axis=1) & readable
-        predicted = np.where(there & ~of_none, self.said(outputs), NO_ANSWER)
+        predicted = np.where(there & ~of_none, self.decide(outputs), NO_ANSWER)
         targets, predicted = of_one_width(questions.targets.astype(np.int64), predicted)
         targets = np.where(questions.has_target[:, None], targets, predicted)
         margins = self.place_margins(outputs, targets[:, : outputs.shape[1]])
@@ -293,7 +293,7 @@ class StatesKind(PlacesKind):
         chosen = wanted.expand(outputs.shape[:-1]).unsqueeze(-1)
         return -outputs.log_softmax(dim=-1).gather(-1, chosen).squeeze(-1)
 
-    def said(self, outputs: np.ndarray) -> Int64[np.ndarray, "*string place"]:
+    def decide(self, outputs: np.ndarray) -> Int64[np.ndarray, "*string place"]:
         return np.asarray(outputs.argmax(axis=-1))
 
     def place_margins(

@@ -82,14 +82,14 @@ class StoredAutomaton(OfContent):
         """A line of JSON; where each token leads from each state, two bytes each, the lowest
         first; a byte for each state, 1 where it accepts.
         """
-        return self._written({})
+        return self._write({})
 
     def to_bytes(self) -> bytes:
         """The content, packed, with what is said of the file in its first line."""
         said = {"read_as": list(self.read_as)} if self.read_as else {}
-        return zlib.compress(self._written(said), 3)
+        return zlib.compress(self._write(said), 3)
 
-    def _written(self, said: Mapping[str, Any]) -> bytes:
+    def _write(self, said: Mapping[str, Any]) -> bytes:
         head = {
             "version": VERSION,
             "task": self.task,

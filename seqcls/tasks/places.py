@@ -53,7 +53,7 @@ class AtEveryPlace:
     kind: Answered
     """What is asked."""
     name: str
-    """Of the language's task."""
+    """What the task of the language is called."""
 
     order_sensitive: ClassVar[bool] = True
     reads: ClassVar[frozenset[str]] = frozenset()

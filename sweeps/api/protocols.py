@@ -17,7 +17,7 @@ from sweeps.store.reads.overview import dataset_names
 from sweeps.store.reads.selection import View
 
 DIGITS = 16
-"""Of a digest that are said."""
+"""How many of a digest's are said."""
 
 
 def protocol(store: Store, run: int | str) -> list[str]:
@@ -98,7 +98,7 @@ def _strings(problem: Problem, part: str, file: str) -> str:
     return f"{number:,} {noun} of {lengths} tokens{fresh} ({drawn})"
 
 
-def _balanced(problem: Problem, part: str, _: str) -> str:
+def _describe_balanced(problem: Problem, part: str, _: str) -> str:
     config = problem.config
     if part == "test" and config.test_strings != "random":
         how = (
@@ -134,7 +134,7 @@ _DRAWN = {
         f"symmetric Dirichlet distribution of alpha {getattr(problem.config, f'{part}_alpha'):g}"
     ),
     "fixed_length": lambda *_: "all there are",
-    ANY_SAMPLER: _balanced,
+    ANY_SAMPLER: _describe_balanced,
     "uniform_inputs": lambda *_: "of uniform lengths, as the task draws them",
     "dataset_rows": _of_file,
 }
@@ -200,7 +200,7 @@ def of_run(problem: Problem, row: Mapping[str, Any], test_digest: str | None) ->
     """What came of one seed: the epoch kept, its test, its digests."""
     config, words, said = problem.config, problem.kind.words, []
     if epochs := row["epochs"]:
-        kept = "" if config.imported or not row["best_epoch"] else _kept(problem, row)
+        kept = "" if config.imported or not row["best_epoch"] else _describe_kept(problem, row)
         said.append(f"Seed {row['model_seed']} was trained for {epochs:,} epochs{kept}.")
     if row["tested"] is not None:
         judged, within = "", row["tested_within"]
@@ -218,7 +218,7 @@ def of_run(problem: Problem, row: Mapping[str, Any], test_digest: str | None) ->
     return said
 
 
-def _kept(problem: Problem, row: Mapping[str, Any]) -> str:
+def _describe_kept(problem: Problem, row: Mapping[str, Any]) -> str:
     """Which epoch was kept, and why."""
     config, strings = problem.config, problem.kind.words.plural("validation")
     best, loss = row["best_epoch"], row["best_validation_loss"]

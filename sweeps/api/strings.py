@@ -79,7 +79,7 @@ def shortcuts(spec: Spec, conditions: Sequence[str] = ()) -> list[TestReached]:
         SpecError, ConfigError: the specification is refused, or no configuration has these values.
     """
     tests = distinct_tests(_choose(spec, conditions))
-    return [reached(resolve(config), fields) for config, fields in check_each(tests)]
+    return [measure_readers(resolve(config), fields) for config, fields in check_each(tests)]
 
 
 def distinct_tests(configs: Iterable[RunConfig]) -> list[tuple[RunConfig, dict[str, Any]]]:
@@ -97,7 +97,7 @@ def distinct_tests(configs: Iterable[RunConfig]) -> list[tuple[RunConfig, dict[s
     return [(config, {name: getattr(config, name) for name in varied}) for config in tests]
 
 
-def reached(problem: Problem, fields: Mapping[str, Any]) -> TestReached:
+def measure_readers(problem: Problem, fields: Mapping[str, Any]) -> TestReached:
     """What each reader reaches on the test of a problem, of these fields."""
     test = distinct_test_strings(problem.test).test_set
     within = are_within(problem, test.lengths)

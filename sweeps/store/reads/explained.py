@@ -51,10 +51,10 @@ def causes(
     if unasked:
         older |= set(not_learned(store, unasked)["run_id"])
     known = stored[~stored["run_id"].isin(older)].reset_index(drop=True)
-    return known if learned_at == LEARNED_AT else _judged(store, known, learned_at)
+    return known if learned_at == LEARNED_AT else _judge(store, known, learned_at)
 
 
-def _judged(store: Store, causes: "pd.DataFrame", learned_at: float) -> "pd.DataFrame":
+def _judge(store: Store, causes: "pd.DataFrame", learned_at: float) -> "pd.DataFrame":
     counts = not_learned(store, set(causes["run_id"]), learned_at).set_index("run_id")
     unlearned, told = causes["run_id"].isin(counts.index), causes["mechanism"] == NOT_LEARNED
     kept = causes[unlearned | ~told].copy()
