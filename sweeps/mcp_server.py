@@ -74,11 +74,11 @@ def server_of(store: "api.Store", allowed: int) -> MCPServer:
         *(asked.verdict, asked.predict, asked.compare, asked.theory, asked.estimate),
     ]
     for tool in [*tools, *([asked.launch] if allowed else [])]:
-        server.add_tool(_bound(tool), structured_output=False)
+        server.add_tool(_limit(tool), structured_output=False)
     return server
 
 
-def _bound(tool: Callable[..., Any]) -> Callable[..., str]:
+def _limit(tool: Callable[..., Any]) -> Callable[..., str]:
     """A tool whose answers are no longer than `MOST_CHARACTERS`, and its mistakes one line."""
 
     @functools.wraps(tool)
