@@ -58,9 +58,12 @@ def serve(db: str | None, allowed: int) -> None:
         db: the database.
         allowed: models that `launch` may queue in all; with 0 there is no such tool.
     """
-    if not allowed:
-        os.environ[READ_ONLY_VARIABLE] = "1"
-    server_of(api.open_writer(db) if allowed else api.open_reader(db), allowed).run()
+    before = os.environ.get(READ_ONLY_VARIABLE, "")
+    os.environ[READ_ONLY_VARIABLE] = before if allowed else "1"
+    try:
+        server_of(api.open_writer(db) if allowed else api.open_reader(db), allowed).run()
+    finally:
+        os.environ[READ_ONLY_VARIABLE] = before
 
 
 def server_of(store: "api.Store", allowed: int) -> MCPServer:

@@ -44,8 +44,11 @@ from tests.matrix import (
 from tests.plugins import forget_parts
 from tests.shown import Tables, charts_of, kept_in, printed_rows
 
-ENDLESS = {"dashboard"}
-"""Commands that run until they are ended; the pages of this one are cells of their own."""
+ENDLESS = {"dashboard", "mcp"}
+"""Commands that run until they are ended; the pages of the first are cells of their own."""
+
+OWN_FILES = {"load"}
+"""Commands that read weights from elsewhere, of kinds of their own: `test_loading` tries them."""
 
 ALWAYS = {
     "db", "yes", "workers", "times", "seconds", "rounds", "length",
@@ -193,8 +196,6 @@ class Cell:
             "automaton strings": lambda: "60",
             "report out": lambda: str(self.folder / "report.html"),
             "merge others": lambda: str(self.matrix.db),
-            "runs outcome": lambda: "not learned",
-            "runs fields": lambda: f"task={self.kind.task['task']}",
             "theory settings": lambda: "positions=rotary",
             "draw part": lambda: "test",
             "more budget": lambda: "2x",
@@ -222,7 +223,8 @@ class Cell:
             "precision": lambda: "float64", "kind": lambda: "csv", "form": lambda: "csv",
             "number": lambda: "3", "label": lambda: "positive",
             "learned_at": lambda: "0.5", "below": lambda: "0.75",
-            "where": lambda: f"task={self.kind.task['task']}",
+            "conditions": lambda: f"task={self.kind.task['task']}",
+            "model_seeds": lambda: "0", "outcomes": lambda: "not learned",
         }  # fmt: skip
         assert name in values, f"{command}: say here what is given for {name!r}"
         return values[name]()
@@ -279,7 +281,12 @@ def arguments(cell: Cell, command: str, variant: tuple[str, ...]) -> list[str]:
 CELLS = [
     (surface, kind)
     for number, surface in enumerate(
-        [(name, variant) for name in COMMANDS if name not in ENDLESS for variant in variants(name)]
+        [
+            (name, variant)
+            for name in COMMANDS
+            if name not in ENDLESS | OWN_FILES
+            for variant in variants(name)
+        ]
     )
     for place, kind in enumerate(KINDS)
     if (number + place) % PART == 0
