@@ -51,8 +51,8 @@ def kind_name(task: Task | type[Task], answers: Any = "string") -> str:
         answers: the field of a configuration: what is asked of a language.
     """
     name: str = getattr(task, "kind", "membership")
-    asked = name == "membership" and answers != "string" and answers in KINDS
-    return answers if asked else name
+    asked = isinstance(answers, str) and answers != "string" and answers in KINDS
+    return answers if asked and name == "membership" else name
 
 
 def examples_of(task: Task, strings: TokenStrings) -> Examples:
