@@ -74,7 +74,8 @@ def table(view: View) -> pd.DataFrame:
     settings = names.settings_that_differ(config_ids)
     if CLASS not in settings and data.classes()[config_ids].nunique() > 1:
         settings = settings.assign(**{CLASS: data.classes()})
-    settings = settings.reset_index(drop=True)
+    # The settings come in the order of the ids, the rows by what became of their models.
+    settings = settings.loc[config_ids].reset_index(drop=True)
     return summed.drop(columns=["picked", "low", "tested", "all_read"]).join(settings)
 
 

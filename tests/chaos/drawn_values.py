@@ -343,9 +343,9 @@ class Drawn:
         true = self.true_configuration(tested[0])
         failing, seeds = numbers_in(row["failing"])
         renamed = {
-            "failing": failing, "seeds": seeds, "failing_interval": row["95%_(wilson)"],
+            "failing": failing, "seeds": seeds, "failing_interval": row["95%_of_failing"],
             "failing_seeds": row["failing_seeds"], "median_accuracy": row["median_accuracy"],
-            "interval": row["95%_interval"], "median_solved_length": row["solved_length"],
+            "interval": row["95%_of_accuracy"], "median_solved_length": row["solved_length"],
             "learned_of": row["learned"], "generalize_of": row["generalize,_of_those"],
             "generalizing_interval": row["95%_of_generalizing"],
         }  # fmt: skip
