@@ -16,7 +16,7 @@ from dashboard.text import verbatim
 from seqcls.config import PARTS, RunConfig
 from seqcls.errors import SeqclsError
 from seqcls.fields import test_set_key
-from seqcls.interpretability.wording import EMPTY
+from seqcls.interpretability.wording import EMPTY, percent
 from seqcls.problem import Problem, resolve
 from seqcls.sampling.balanced import BalancedStrings
 from seqcls.shortcuts import READERS, training_key
@@ -288,7 +288,7 @@ def _show_reached(made: TestReached | SeqclsError, name: str) -> None:
         say(verbatim(f"{of_test}{made.advice}."))
     else:
         said = [
-            f"{max(shares):.1%} {where}"
+            f"{percent(max(shares), 1)} {where}"
             for where in ("within", "beyond")
             if (shares := [x for each in made.readers if (x := getattr(each, where)) is not None])
         ]

@@ -12,6 +12,7 @@ from seqcls.config import AS_TRAINED, PARTS, RunConfig
 from seqcls.errors import ConfigError, Parameter
 from seqcls.evaluation import distinct_test_strings, texts_of
 from seqcls.fields import strings_read
+from seqcls.interpretability.wording import percent
 from seqcls.kinds import kind_name
 from seqcls.kinds.base import Examples
 from seqcls.problem import Problem, resolve
@@ -137,7 +138,7 @@ def _advice(problem: Problem, found: Sequence[Reached]) -> tuple[str | None, dic
             return None, {}
         best = replace(best, beyond=None)
     where = "within trained lengths" if best.beyond is None else "beyond trained lengths"
-    said = f"{_share(best):.1%} {where} can be reached by {READERS[best.reader]}"
+    said = f"{percent(_share(best) or 0.0, 1)} {where} can be reached by {READERS[best.reader]}"
     if (by := decided_by(problem)) is not None:
         return f"{said}: {by} decide this language", {}
     test = problem.test

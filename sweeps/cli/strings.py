@@ -59,6 +59,7 @@ def shortcuts(spec: Spec, where: Where = None, as_json: AsJson = False) -> None:
     """Show what can be reached on each test without knowing the language."""
     import pandas as pd
 
+    from seqcls.interpretability.wording import percent
     from seqcls.shortcuts import READERS
 
     with progress_bar("fitting readers"):
@@ -73,7 +74,8 @@ def shortcuts(spec: Spec, where: Where = None, as_json: AsJson = False) -> None:
         return
     for row in rows:
         row |= {
-            name: "" if row[name] is None else f"{row[name]:.1%}" for name in ("within", "beyond")
+            name: "" if row[name] is None else percent(row[name], 1)
+            for name in ("within", "beyond")
         }
         row |= {"reader": READERS[row["reader"]], "reason": row["reason"] or ""}
     if not rows:

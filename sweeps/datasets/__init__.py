@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from seqcls.errors import DatasetError
+from seqcls.interpretability.wording import percent
 from seqcls.strings.alphabets import alphabet_obstacle, has_names, unseen_character
 from seqcls.strings.datasets import (
     MAX_NAME,
@@ -417,9 +418,10 @@ class _Rows:
             again = f"the string of {self._places[before]} again, with another {what}; keep one"
             self._refuse(self._places[row], again)
             if number == 0:
+                best = percent(1 - wrong / len(strings.letters), 1)
                 self.problems.append(
-                    f"a perfect model could be right on {1 - wrong / len(strings.letters):.1%} of "
-                    "these rows: the others contradict them"
+                    f"a perfect model could be right on {best} of these rows: the others "
+                    "contradict them"
                 )
 
 

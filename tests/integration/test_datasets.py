@@ -284,6 +284,10 @@ def test_rows_that_contradict_are_listed_with_what_a_perfect_model_reaches(tmp_p
     refused = summary(path).refused
     assert "line 3: the string of line 2 again, with another label; keep one" in refused
     assert any("could be right on 66.7% of these rows" in line for line in refused)
+    # One row in 4,000 is not none.
+    rows = [f"{number:b},1" for number in range(3_999)]
+    path = _written(tmp_path / "nearly.csv", "\n".join(["tokens,label", *rows, "0,0"]))
+    assert any("right on 99.98% of these rows" in line for line in summary(path).refused)
 
 
 LABELS = "tokens,label\nab,1\nba,0\n"

@@ -230,7 +230,7 @@ def test_what_a_reader_knows_is_said_of_languages_alone(tmp_path: Path, rows_fil
     """The input is what `copy` writes, and of a file's language nobody knows what decides it."""
     (copied,) = api.shortcuts(spec_file(tmp_path, {"task": "copy"}))
     (of_rows,) = api.shortcuts(spec_file(tmp_path, {"task": "file", "path": rows_file}))
-    said = "100.0% beyond trained lengths can be reached by the input itself"
+    said = "100% beyond trained lengths can be reached by the input itself"
     assert copied.advice == said
     assert "without knowing" not in (of_rows.advice or "")
     assert copied.remedy == of_rows.remedy == {}
