@@ -98,6 +98,7 @@ REASONS = (
     ("own strings", "of strings that are not in the file nobody knows what is right"),
     ("own strings", "dataset='': expected strings; name a file as path='data.csv'"),
     ("no numbers", "has (no|an) answer: (its logit|what the model computes for (it|them)) is NaN"),
+    ("pictures", "a model of its own file: the task says what this network reads .picture."),
     ("no language", "with pictures names no states that could be carried over"),
     ("any", "within two substitutions"),
     ("any", "none of the report's models"),
@@ -198,6 +199,7 @@ class Cell:
             "merge others": lambda: str(self.matrix.db),
             "theory settings": lambda: "positions=rotary",
             "draw part": lambda: "test",
+            "give form": lambda: "torch",
             "more budget": lambda: "2x",
             "more name": lambda: "longer",
             "seeds until": lambda: "learned ± 49 %",
@@ -223,7 +225,7 @@ class Cell:
             "precision": lambda: "float64", "kind": lambda: "csv", "form": lambda: "csv",
             "number": lambda: "3", "label": lambda: "positive",
             "learned_at": lambda: "0.5", "below": lambda: "0.75",
-            "conditions": lambda: f"task={self.kind.task['task']}",
+            **dict.fromkeys(("conditions", "where"), lambda: f"task={self.kind.task['task']}"),
             "model_seeds": lambda: "0", "outcomes": lambda: "not learned",
         }  # fmt: skip
         assert name in values, f"{command}: say here what is given for {name!r}"
@@ -326,6 +328,7 @@ def natures(cell: Cell) -> set[str]:
         "language": is_language,
         "no language": not is_language,
         "outside": not is_language and not writes,
+        "pictures": fields["task"] == "paragraph",
         "no numbers": cell.kind.overflows,
         "structured": "=" in cell.string or "/" in cell.string,
     }
@@ -382,6 +385,10 @@ def test_commands(
         return
     compared = Compared(facts, kind.name)
     stored_counts_agree(compared.facts)
+    if "model_seeds" in variant:
+        compared.seed = int(str(cell.value(command, "model_seeds")))
+    if "below" in variant:
+        compared.below = float(str(cell.value(command, "below")))
     if command == "errors":
         compared.run_id = cell.run_id
     if "as_json" in variant:
