@@ -154,6 +154,9 @@ def legend(colors: Mapping[str, str]) -> alt.LayerChart | alt.FacetChart:
     texts = names.encode(
         x=alt.value(20), text=alt.Text(f"{CONFIGURATION}:N"), opacity=fade_others()
     )
+    # Below a chart that states no padding Streamlit leaves some, which the rows would be short of:
+    # of a single one nothing was left to point at.
+    padding = dict.fromkeys(("left", "top", "right", "bottom"), 0)
     return alt.layer(marks, texts, targets).properties(
-        height=height, title=alt.TitleParams("", offset=0)
+        height=height, padding=padding, title=alt.TitleParams("", offset=0)
     )

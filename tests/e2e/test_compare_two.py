@@ -17,7 +17,7 @@ def test_two_rows_are_compared_and_a_string_of_one_leads_to_its_model(
     main = page.get_by_test_id("stMain")
     expect(main).to_contain_text("More than chance explains: accuracy on longer strings")
     expect(main).to_contain_text("Seeds are not paired: hidden_size differs")
-    expect(page.get_by_test_id("stVegaLiteChart").first).to_contain_text("String length (letters)")
+    expect(page.get_by_test_id("stVegaLiteChart").first).to_contain_text("String length")
     box = page.get_by_role("textbox", name="String to ask about")
     box.fill("ab{100}c{55}")
     box.press("Enter")

@@ -49,7 +49,7 @@ def test_back_and_forward_keep_what_is_filtered(browser: Browser, shipped: str, 
 @pytest.mark.parametrize(
     ("path", "mark", "leads_to"),
     [
-        ("?config=2&seed=2", '[aria-label*="width 2"]', "model?**run=5"),
+        ("?config=2&seed=2", '[aria-label*="configuration: width 2;"]', "model?**run=5"),
         ("map?seed=2", "", "?**hidden_size=2"),
     ],
     ids=["compare", "map"],

@@ -45,8 +45,9 @@ TOKENS = ("**t**", f"![x](http://{OUTSIDE}/t)", f"<img/src=http://{OUTSIDE}/t>")
 WRITTEN = " ".join(x.replace("<", "{<}").replace(">", "{>}") for x in TOKENS)
 PARAMETERS = (
     *("run", "config", "sweep", "seed", "tag", "below", "kind", "failing", "view", "epoch", "find"),
-    *("beside", "string", "strings", "family", "columns", "width", "x", "y", "facet", "mechanism"),
-    *("measure", "language", "hidden_size", "config.model", "two_string", "group", "head"),
+    *("beside", "string", "strings", "family", "columns", "lengths", "x", "y", "facet"),
+    *("mechanism", "measure", "language", "hidden_size", "config.model", "two_string", "group"),
+    "head",
 )
 MADE_OF_IT = """outside => {
     const app = document.querySelector('[data-testid="stApp"]') ?? document.documentElement;

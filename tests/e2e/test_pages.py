@@ -8,6 +8,7 @@ from playwright.sync_api import Browser, WebSocket, expect
 from playwright.sync_api import TimeoutError as TooLateError
 
 from benchmarks.served import serve
+from dashboard.charts.legend import ROW
 from dashboard.views import running
 from tests.e2e.server import AT_REST, PATIENCE_MS, models_tested, new_page, no_traceback, open_page
 
@@ -44,12 +45,17 @@ def test_it_opens_on_the_report_draws_it_and_prints_it_without_the_sidebar(
     outcomes, lines = (page.get_by_test_id("stVegaLiteChart").nth(place) for place in (0, 1))
     said = "41 of 43 models learned the trained lengths; of these 27 generalize to longer strings."
     expect(page.get_by_text(said)).to_be_visible()
-    expect(outcomes).to_contain_text("lower_magnitude_initializations")
-    expect(lines).to_contain_text("String length (letters)")
+    expect(outcomes).to_contain_text("width 16, 2 heads, embeddings init linear like")
+    expect(lines).to_contain_text("String length")
     expect(lines).to_contain_text("end of training")
     # The names stand beside it.
     names = page.get_by_test_id("stVegaLiteChart").nth(2)
-    expect(names).to_contain_text("lower_magnitude_initializations")
+    expect(names).to_contain_text("width 16, attention init output fan out")
+    # Each can be pointed at over all of its row.
+    heights = names.locator('path[aria-roledescription="rect mark"]').evaluate_all(
+        "rows => rows.map(row => row.getBBox().height)"
+    )
+    assert heights == [ROW] * 7
     expect(page.get_by_test_id("stVegaLiteChart")).to_have_count(7)
     no_traceback(page)
 
@@ -145,7 +151,8 @@ def test_a_cell_leads_to_its_model(browser: Browser, shipped: str) -> None:
     page = open_page(browser, f"{shipped}/?seed=2")
     # Lines of another chart have such names too, and either may be drawn first.
     page.locator(
-        'path[aria-roledescription="rect mark"][aria-label*="lower_magnitude_initializations"]'
+        'path[aria-roledescription="rect mark"]'
+        '[aria-label*="configuration: width 16, 2 heads, embeddings init linear like;"]'
     ).click()
     page.wait_for_url("**/model?**run=38**")
     page.close()

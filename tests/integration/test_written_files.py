@@ -23,6 +23,7 @@ WRITING = {
     "site": ("site", "out", "--sweep", "all_initializations"),
     "figures": ("figures", RUN, "baac", "-o", "out"),
     "export": ("export", "out"),
+    "give": ("give", RUN, "out"),
     "remedies": ("remedies", RUN, "--save", "out"),
 }
 

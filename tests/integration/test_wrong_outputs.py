@@ -336,7 +336,8 @@ def test_commands_say_them(other: Store) -> None:
     filled(other, fixed=TASK)
     told = CliRunner().invoke(seqcls, ["errors", "2", "--db", other.name, "--wide"])
     assert told.exit_code == 0, told.output
-    names = "string kind length target output first_wrong log_probability occurrences"
+    # A kind of package says how sure an answer is by its margin, a transduction by what it writes.
+    names = "string kind length target output first_wrong margin occurrences"
     assert names in " ".join(told.stdout.split())
     for output, place, kind in GIVEN:
         shown = re.escape(output or '""')
