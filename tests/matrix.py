@@ -27,7 +27,7 @@ from sweeps.store import writer
 from sweeps.store.databases.engine import Store
 from sweeps.store.reads import workers
 from tests.databases import rows
-from tests.facts import Facts
+from tests.facts import Facts, fails
 
 COUNTS = {"tested", "wrong", "tn", "fp", "fn", "tp"}
 OF_RUNS = {
@@ -230,6 +230,10 @@ class Compared:
     """How many were compared."""
     of_all: bool = True
     """Whether lines are shares of all strings, and not of those of one label, or of tokens."""
+    seed: int | None = None
+    """The only seed of which the numbers are."""
+    below: float = 1.0
+    """The accuracy below which a model fails."""
 
     def equal(self, what: str, shown: Any, true: Any) -> None:
         """Holds one number against the truth; one that is missing has to be missing there too."""
@@ -298,17 +302,24 @@ class Compared:
                 return int(str(found))
         return None
 
+    def _runs(self, sweep: str) -> list[dict[str, Any]]:
+        runs = self.facts.sweeps[sweep]
+        return [run for run in runs if self.seed is None or run["model_seed"] == self.seed]
+
+    def _failing(self, runs: Iterable[dict[str, Any]]) -> int:
+        return sum(fails(run, self.below) for run in runs)
+
     def _true(self, run_id: int) -> dict[str, Any]:
         return self.facts.runs[run_id]
 
     def _configuration(self, row: Mapping[str, Any], what: str) -> None:
         # On the index of a site there are those of several sweeps.
         named = row.get("sweep", self.sweep)
-        runs = [run for run in self.facts.sweeps[named] if self._is_of(run, row)]
+        runs = [run for run in self._runs(named) if self._is_of(run, row)]
         done = [run for run in runs if run["state"] == "done"]
         failing, *of = re.findall(r"\d+", str(row["failing"]))
         said = f"{what}: configuration {sorted({run['config_id'] for run in runs})}, "
-        self.equal(said + "failing", failing, sum(run["wrong"] > 0 for run in done))
+        self.equal(said + "failing", failing, self._failing(done))
         true: dict[str, Any] = {"seeds": len(done), "failed": len(runs) - len(done)}
         for name in ("false_positives", "false_negatives"):
             counts = [run[name] for run in done if run[name] is not None]
@@ -368,14 +379,14 @@ class Compared:
                 self.equal(f"{what}: {name} of {found['string']!r}", found[name], models)
 
     def _breaking(self, row: Mapping[str, Any], what: str) -> None:
-        done = [run for run in self.facts.sweeps[self.sweep] if run["state"] == "done"]
+        done = [run for run in self._runs(self.sweep) if run["state"] == "done"]
         wrong = [map(spelled_out, self.facts.wrong_strings(run["run_id"])) for run in done]
         models = sum(spelled_out(row["string"]) in strings for strings in wrong)
         self.equal(f"{what}: models wrong on {row['string']!r}", row["models"], models)
         self.equal(f"{what}: models asked", row["of"], len(done))
 
     def _sweep(self, row: Mapping[str, Any], what: str) -> None:
-        runs = self.facts.sweeps[row["name"]]
+        runs = self._runs(row["name"])
         done = [run for run in runs if run["state"] == "done"]
         said = f"{what}: sweep {row['name']}, "
         if "failed" in row:
@@ -383,7 +394,7 @@ class Compared:
             self.equal(said + "failed", row["failed"], failed)
         if "models" in row:
             self.equal(said + "models", row["models"], len(runs))
-            share = sum(run["wrong"] > 0 for run in done) / len(done) if done else None
+            share = self._failing(done) / len(done) if done else None
             self.equal(said + "failing", row["failing"], share)
             middle = median(run["accuracy"] for run in done) if done else None
             self.equal(said + "median", row["median"], middle)
@@ -392,10 +403,10 @@ class Compared:
             self.equal(said + "done", row["done"], len(done))
 
     def _sweep_of_report(self, row: Mapping[str, Any], what: str) -> None:
-        done = [run for run in self.facts.sweeps[row["sweep"]] if run["state"] == "done"]
+        done = [run for run in self._runs(row["sweep"]) if run["state"] == "done"]
         failing, of = re.findall(r"\d+", row["failing"])
         said = f"{what}: sweep {row['sweep']}, "
-        self.equal(said + "failing", failing, sum(run["wrong"] > 0 for run in done))
+        self.equal(said + "failing", failing, self._failing(done))
         self.equal(said + "finished", of, len(done))
         middle = median(run["accuracy"] for run in done)
         self.equal(said + "median", row["median_accuracy"], middle)

@@ -123,7 +123,11 @@ def test_a_random_language_is_of_its_class_and_of_none_smaller(name: str) -> Non
             assert set(found) <= {"quasi-aperiodic", "solvable", "Reg"}
             continue
         own = found[name]
-        assert own.k == (None if name in NOT_MEASURED else task.width)
+        if name in ("PLT", "TPLT"):
+            # It is drawn by blocks of the width: fewer letters may suffice, or none be found.
+            assert own.k is None or own.k <= task.width
+        else:
+            assert own.k == (None if name in NOT_MEASURED else task.width)
         assert own.t in (2, None)
         assert own.tier is None or len(own.tier) == 2
 
