@@ -9,6 +9,7 @@ print(seqcls.TrainedModel(problem, trained[0].kept_weights).answer("0110"))
 """
 
 from importlib import import_module
+from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -53,8 +54,9 @@ def load_run(db: Any, run: int | str, epoch: int | None = None) -> "RunModel":
     Raises:
         StoreError: there is no such database, run, or weights.
     """
-    # A notebook's first line, and the one way from here up to what is stored.
-    model: RunModel = import_module("sweeps.api.giving").load_run(db, run, epoch)
+    # A notebook's first line. What is stored is known above, where nothing here may import from.
+    (known,) = entry_points(group="seqcls.api", name="load_run")
+    model: RunModel = known.load()(db, run, epoch)
     return model
 
 

@@ -241,7 +241,7 @@ class Questions:
         if wanted > self.left:
             raise ConfigError(
                 f"the specification asks for {wanted:,} models, and {self.left:,} may still be "
-                "launched; ask for fewer seeds, or restart with a larger --allow-launch"
+                "launched; ask for fewer seeds, or start the server anew for more"
             )
         names = api.submit(self.store, spec)
         self.left -= wanted

@@ -119,6 +119,7 @@ def _of_any_model(run_id: int, config: RunConfig) -> tuple[str, Sections]:
     """The string that is looked at first and the sections, where strings are run."""
     sections: Sections = {ANSWERS: partial(answers.show, run_id, config)}
     problem = resolve(config)
+    # How an answer came about token by token is asked of outputs alone.
     for name in (WRITING, *OF_A_STRING) if problem.writes else OF_A_STRING:
         sections[name] = partial(_of_a_string, run_id, config, name)
     if _writes(problem) and problem.unknown_labels is None:

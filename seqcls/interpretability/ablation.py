@@ -33,6 +33,7 @@ def running(model: TrainedModel, sample: int = SAMPLE) -> Backend:
     # Imported where it is used: PyTorch takes a second or two to load.
     from seqcls.interpretability.backends_by_strings import Outputs, Strings
 
+    # An output has as many answers as tokens.
     return Outputs(model, sample) if model.problem.writes else Strings(model, sample)
 
 

@@ -124,7 +124,8 @@ def patch(model: TrainedModel, base: Sequence[int], source: Sequence[int]) -> Pa
         ConfigError: an architecture whose states are not known, or one that reads pictures.
     """
     network, sites = _open(model, base, source)
-    measured = (_of_output if network.config.writes else _of_answer)(model, base)
+    # An output has as many answers as tokens, of which one is measured.
+    measured = (_of_output if model.problem.writes else _of_answer)(model, base)
     ids, others = (
         [ids_of(model, [letters], read and [read]) for read in measured.read]
         for letters in (base, source)

@@ -76,6 +76,7 @@ def _of_configuration(config: RunConfig, datasets: Mapping[str, str]) -> list[st
         _budget(problem),
         f"Validated on {_strings(problem, 'validation', file)}.{_longer(problem)}",
         tested,
+        # Other answers are given at once.
         *([f"Outputs are written by {decoding}."] if problem.writes else []),
     ]
 
