@@ -22,6 +22,7 @@ from sweeps import api
 from sweeps.access import READ_ONLY_VARIABLE
 from sweeps.results import LEARNED_AT, rows_of
 from sweeps.statistics.intervals import wilson
+from sweeps.store.reads.selection import as_list
 from sweeps.store.reads.sweep_queries import find_sweep, sweep_outcomes
 
 try:
@@ -113,7 +114,7 @@ class Questions:
     def __init__(self, store: "api.Store", allowed: int) -> None:
         self.store, self.left = store, allowed
 
-    def sweeps(self) -> Any:
+    def sweeps(self, first: First = 0) -> Any:
         """List the sweeps: how many models each has, and the shares that learned and generalize."""
         outcomes = sweep_outcomes(self.store.reader())
         listed = []
@@ -125,7 +126,7 @@ class Questions:
                 row["learned"] = share(found.learned, found.judged)
                 row["generalize_of_learned"] = share(found.generalize, found.judged_beyond)
             listed.append(row)
-        return self._rows(listed, 0, MOST_ROWS)
+        return self._rows(listed, first, MOST_ROWS)
 
     def runs(
         self,
@@ -162,18 +163,20 @@ class Questions:
         """List the test strings that a run gets wrong, the shortest first."""
         return self._rows(rows_of(api.errors_of_run(self.store, run)), first, rows)
 
-    def lengths(self, run: Run) -> Any:
+    def lengths(self, run: Run, first: First = 0) -> Any:
         """Give how many test strings of each length a run was tested on and gets wrong."""
         run_id = api.find_run(self.store.reader(), run)
-        return self._rows(rows_of(api.lengths(self.store, run_id)), 0, MOST_ROWS)
+        return self._rows(rows_of(api.lengths(self.store, run_id)), first, MOST_ROWS)
 
     def causes(self, run: Run, learned_at: Threshold = LEARNED_AT) -> Any:
         """Say why a run fails: mechanisms, each with its share of the errors looked at."""
         from sweeps.api.failures import causes_of_run
 
         reader = self.store.reader()
-        found = causes_of_run(reader, api.find_run(reader, run), learned_at)
-        return self._rows(rows_of(found), 0, MOST_ROWS)
+        found = rows_of(causes_of_run(reader, api.find_run(reader, run), learned_at))
+        n = sum(row["strings"] for row in found)
+        rows = [{**row, "share": share(row["strings"], n)} for row in found]
+        return self._rows(rows, 0, MOST_ROWS)
 
     def remedies(self, run: Run, learned_at: Threshold = LEARNED_AT, below: Threshold = 1.0) -> Any:
         """Suggest what to change so that a failing run works, and what came of it where tried."""
@@ -257,9 +260,16 @@ class Questions:
                 f"specification={text!r:.60}: expected TOML, or a shipped one such as known/tomita"
             )
         try:
-            return tomllib.loads(text)
+            spec = tomllib.loads(text)
         except tomllib.TOMLDecodeError as error:
             raise ConfigError(f"specification: it is no TOML: {error}") from error
+        tables = [spec.get("fixed"), spec.get("axes"), *as_list(spec.get("configurations", []))]
+        if any(isinstance(table, Mapping) and "path" in table for table in tables):
+            raise ConfigError(
+                "path: no file of this machine is read for an agent; expected a dataset that the "
+                'database has, by its digest: dataset = "…"'
+            )
+        return spec
 
     @staticmethod
     def _rows(rows: Sequence[Mapping[Any, Any]], first: int, most: int) -> dict[str, Any]:

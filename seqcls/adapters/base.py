@@ -306,6 +306,20 @@ class Adapter(NamedTuple):
     read: Callable[[Tensors, Settings, Vocabulary], Loaded]
 
 
+def transformer_fields(blocks: int, hidden: int, heads: int, inner: int) -> dict[str, Any]:
+    """The fields that every Transformer of PyTorch's norms has, by its sizes."""
+    return {
+        "architecture": "transformer",
+        "num_blocks": blocks,
+        "hidden_size": hidden,
+        "num_attention_heads": heads,
+        "attention_head_size": hidden // heads,
+        "feed_forward_size": inner,
+        "layer_norm": "nn",
+        "biases": True,
+    }
+
+
 READOUTS = ("first", "last", "mean", "last_letter")
 
 

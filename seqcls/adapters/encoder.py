@@ -17,6 +17,7 @@ from seqcls.adapters.base import (
     Vocabulary,
     readout_of,
     short,
+    transformer_fields,
 )
 from seqcls.adapters.recurrent import find_embedding, read_head
 from seqcls.errors import ConfigError
@@ -66,17 +67,10 @@ def read(tensors: Tensors, settings: Settings, vocabulary: Vocabulary) -> Loaded
     weights |= read_head(tensors, settings, vocabulary, readout, table, hidden)
     mask = settings.get("mask", "causal" if vocabulary.at_places else "full", ("full", "causal"))
     fields: dict[str, Any] = {
-        "architecture": "transformer",
-        "num_blocks": blocks,
-        "hidden_size": hidden,
-        "num_attention_heads": heads,
-        "attention_head_size": hidden // heads,
-        "feed_forward_size": inner,
-        "layer_norm": "nn",
+        **transformer_fields(blocks, hidden, heads, inner),
         "layer_norm_eps": settings.epsilon("layer_norm_eps"),
         "norm_placement": "pre" if settings.get("norm_first", False, (True, False)) else "post",
         "final_norm": final_norm,
-        "biases": True,
         "activation": settings.get("activation", "relu", ("relu", "gelu")),
         "attention_mask": mask,
         "positions": "none" if places is None else "learned",

@@ -10,7 +10,16 @@ from typing import Any
 
 import numpy as np
 
-from seqcls.adapters.base import TABLE, Adapter, Loaded, Settings, Tensors, Vocabulary, readout_of
+from seqcls.adapters.base import (
+    TABLE,
+    Adapter,
+    Loaded,
+    Settings,
+    Tensors,
+    Vocabulary,
+    readout_of,
+    transformer_fields,
+)
 from seqcls.config import NetworkConfig
 from seqcls.errors import ConfigError
 from seqcls.results import Weights
@@ -66,17 +75,10 @@ def read(tensors: Tensors, settings: Settings, vocabulary: Vocabulary) -> Loaded
     read_head = vocabulary.head(head, None, readout, head_name or "wte.weight")
     weights["classifier.weight"], weights["classifier.bias"] = read_head
     fields: dict[str, Any] = {
-        "architecture": "transformer",
-        "num_blocks": blocks,
-        "hidden_size": hidden,
-        "num_attention_heads": heads,
-        "attention_head_size": hidden // heads,
-        "feed_forward_size": inner,
-        "layer_norm": "nn",
+        **transformer_fields(blocks, hidden, heads, inner),
         "layer_norm_eps": settings.epsilon("layer_norm_epsilon"),
         "norm_placement": "pre",
         "final_norm": True,
-        "biases": True,
         "activation": ACTIVATIONS[activation],
         "attention_mask": "causal",
         "positions": "learned",

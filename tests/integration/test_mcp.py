@@ -92,6 +92,8 @@ def test_an_agent_learns_what_the_database_holds_and_writes_nothing(shipped: Pat
 
         # Neither is stored in the shipped database, and neither is kept.
         (cause,) = (await ask("causes", run=run))["rows"]
+        assert cause["share"]["count"] == cause["share"]["n"] == cause["strings"]
+        assert cause["share"]["interval"][0] < 1 == cause["share"]["interval"][1]
         helps = await ask("remedies", run=run)
         assert helps["mechanisms"] == [cause["mechanism"]]
         assert helps["suggestions"]
@@ -119,6 +121,11 @@ def test_an_agent_learns_what_the_database_holds_and_writes_nothing(shipped: Pat
         ("estimate", {"specification": "/etc/passwd"}, "a shipped one such as known/tomita"),
         ("estimate", {"specification": "known/../../x"}, "a shipped one such as known/tomita"),
         ("estimate", {"specification": "name = ["}, "it is no TOML"),
+        (
+            "estimate",
+            {"specification": 'name = "x"\nmodel_seeds = [0]\n[fixed]\npath = "/etc/passwd"'},
+            "no file of this machine is read",
+        ),
         ("theory", {"task": "party"}, "parity"),
     ],
 )
