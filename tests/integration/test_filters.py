@@ -210,6 +210,7 @@ def test_the_last_line_of_status_is_judged_by_its_thresholds() -> None:
 def test_every_page_obeys_its_link(monkeypatch: pytest.MonkeyPatch, page: str) -> None:
     filters = Filters(below=0.95, learned_at=0.85, failing=True, seeds=(0, 1, 2, 3, 4))
     app = open_app(monkeypatch, DB, page, **filters.link)
+    assert not app.error, "an error in place of a page"
     scope, fails = filters.scope(), sum(row["failing"] for row in filters.scope())
     if page == "sweeps":
         share = {x["Sweep"] if "Sweep" in x else x["name"]: x["failing"] for x in rows_of(app)}
