@@ -3,15 +3,19 @@
 import importlib.util
 import subprocess
 import sys
+from itertools import cycle
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 import seqcls
 from seqcls.errors import ConfigError
+from seqcls.evaluation import logits_of
+from seqcls.interpretability.readable_model import ids_of, plain_model, target
 from seqcls.interpretability.trained_model import TrainedModel
 from seqcls.models import MODELS
 from seqcls.models.initialization import initial_parameters
@@ -89,13 +93,50 @@ def test_a_file_gives_the_logits_that_are_given_here(fields: Any, tmp_path: Path
 @pytest.mark.parametrize("fields", WRITERS, ids=lambda x: "-".join(map(str, x.values())))
 def test_a_file_writes_the_outputs_that_are_written_here(fields: Any, tmp_path: Path) -> None:
     model, module = given({**COPY, **fields}, tmp_path)
-    asked = strings("ab", 30)
-    loaded, answers = module.load(), model.ask_all(asked)
-    for text, written in zip(asked, model.said(answers.predicted), strict=True):
+    inputs = [text for text in strings("ab", 1100) if text][:1000]
+    loaded, answers = module.load(), model.ask_all(inputs[:30])
+    for text, written in zip(inputs, model.said(answers.predicted), strict=False):
         ids = model.tokenizer.encode(str(written))[1:]
         tokens = [model.task.alphabet[x - FIRST_LETTER] for x in ids]
         # One that is not ended is cut here.
         assert module.write(loaded, text, len(tokens) + 1)[: len(tokens)] == tokens
+    read = ids_of(model, list(map(model.letters, inputs)), [target(model, (0, 1, 1))] * 1000)
+    with torch.no_grad():
+        torch.testing.assert_close(loaded(read), plain_model(model)(read), atol=1e-6, rtol=0)
+
+
+def at_places(name: str) -> bool:
+    """Whether an architecture answers at every place."""
+    fields = {**PARITY, **SHORT, "architecture": name, "answers": "states"}
+    try:
+        resolve(configuration(fields))
+    except ConfigError:
+        return False
+    return True
+
+
+PLACES: list[dict[str, Any]] = [
+    {"architecture": name, "answers": answers, "hidden_size": 4}
+    for name, answers in zip(
+        filter(at_places, MODELS), cycle(["prefixes", "next_symbols", "states"]), strict=False
+    )
+]
+PLACES += [
+    {"positions": "learned", "answers": answers, **more}
+    for answers, more in (("prefixes", {}), ("next_symbols", {"tied_embeddings": True}))
+]
+
+
+@pytest.mark.parametrize("fields", PLACES, ids=lambda x: "-".join(map(str, x.values())))
+def test_a_file_answers_at_every_place_as_it_is_answered_here(fields: Any, tmp_path: Path) -> None:
+    model, module = given({**PARITY, **SHORT, **fields}, tmp_path)
+    asked = [text for text in strings("01", 3000) if text.count("1") % 2][:1000]
+    known = TokenStrings.of_lists(2, list(map(model.letters, asked)))
+    (right,) = logits_of(model.problem, [model.weights], known)
+    found = module.logits(module.load(), asked).numpy()
+    there = ~np.isnan(right)
+    assert there.any(axis=(1, 2)).all()
+    assert np.abs(found - right)[there].max() < 1e-6
 
 
 GPT2: dict[str, Any] = {
