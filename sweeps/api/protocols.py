@@ -119,14 +119,18 @@ def _describe_balanced(problem: Problem, part: str, _: str) -> str:
 
 
 def _of_file(problem: Problem, part: str, file: str) -> str:
-    config = problem.config
-    splits = problem.task.content.splits if isinstance(problem.task, OfRows) else None
+    config, task = problem.config, problem.task
+    content = task.content if isinstance(task, OfRows) else None
+    left_out = ""
+    if part != "train" and content is not None and content.contradicted.any():
+        left_out = "; without rows that contradict others"
+    splits = None if content is None else content.splits
     if splits is not None and (splits == PARTS.index(part)).any():
-        return f"the split {part} of {file}"
+        return f"the split {part} of {file}{left_out}"
     share = {"validation": config.validation_share, "test": config.test_share}.get(part)
     if share is None:
         return f"the other strings of {file}"
-    return f"{share:.0%} of the strings of {file}, drawn with seed {config.train_seed}"
+    return f"{share:.0%} of the strings of {file}, drawn with seed {config.train_seed}{left_out}"
 
 
 _DRAWN = {
