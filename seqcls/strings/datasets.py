@@ -266,7 +266,7 @@ class Dataset(OfContent):
 
     @cached_property
     def contradictions(self) -> tuple[Bool[np.ndarray, " row"], int]:
-        """As `contradictions` has them, of labels or targets."""
+        """Its contradicted rows, and how many of its labels or targets every model gets wrong."""
         answers = self.targets if self.labels is None else self.labels
         assert answers is not None
         return contradictions(self.strings, answers)

@@ -216,7 +216,10 @@ def of_run(problem: Problem, row: Mapping[str, Any], test_digest: str | None) ->
         said.append(f"It answered {row['tested']:,} {words.plural('test')}{digest}{judged}.")
     if row["finished_at"] and row["tested"] is not None:
         when = f"{pd.Timestamp(row['finished_at']):%Y-%m-%d %H:%M} UTC"
-        how = "Imported" if config.imported else f"Trained by the engine {row['engine']}"
+        how = f"Trained by the engine {row['engine']}"
+        if config.imported:
+            # Of which file, or in which epoch training diverged.
+            how = f"Imported ({row['engine_reason']})" if row["engine_reason"] else "Imported"
         digest = f"; digest of its results {_digits(row['digest'])}" if row["digest"] else ""
         packages = f"; packages {config.plugins}" if config.plugins else ""
         said.append(f"{how}, {when}{digest}{packages}.")
