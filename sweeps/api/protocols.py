@@ -119,14 +119,18 @@ def _describe_balanced(problem: Problem, part: str, _: str) -> str:
 
 
 def _of_file(problem: Problem, part: str, file: str) -> str:
-    config = problem.config
-    splits = problem.task.content.splits if isinstance(problem.task, OfRows) else None
+    config, task = problem.config, problem.task
+    content = task.content if isinstance(task, OfRows) else None
+    left_out = ""
+    if part != "train" and content is not None and content.contradicted.any():
+        left_out = "; without rows that contradict others"
+    splits = None if content is None else content.splits
     if splits is not None and (splits == PARTS.index(part)).any():
-        return f"the split {part} of {file}"
+        return f"the split {part} of {file}{left_out}"
     share = {"validation": config.validation_share, "test": config.test_share}.get(part)
     if share is None:
         return f"the other strings of {file}"
-    return f"{share:.0%} of the strings of {file}, drawn with seed {config.train_seed}"
+    return f"{share:.0%} of the strings of {file}, drawn with seed {config.train_seed}{left_out}"
 
 
 _DRAWN = {
@@ -212,7 +216,10 @@ def of_run(problem: Problem, row: Mapping[str, Any], test_digest: str | None) ->
         said.append(f"It answered {row['tested']:,} {words.plural('test')}{digest}{judged}.")
     if row["finished_at"] and row["tested"] is not None:
         when = f"{pd.Timestamp(row['finished_at']):%Y-%m-%d %H:%M} UTC"
-        how = "Imported" if config.imported else f"Trained by the engine {row['engine']}"
+        how = f"Trained by the engine {row['engine']}"
+        if config.imported:
+            # Of which file, or in which epoch training diverged.
+            how = f"Imported ({row['engine_reason']})" if row["engine_reason"] else "Imported"
         digest = f"; digest of its results {_digits(row['digest'])}" if row["digest"] else ""
         packages = f"; packages {config.plugins}" if config.plugins else ""
         said.append(f"{how}, {when}{digest}{packages}.")
