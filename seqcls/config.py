@@ -447,12 +447,12 @@ class RunConfig(_NetworkFields):
 
     @field_validator("train_lengths", mode="before")
     @classmethod
-    def _stages(cls, value: Any) -> str:
+    def _read_stages(cls, value: Any) -> str:
         return stages_as_json(value)
 
     @field_validator("freeze", mode="before")
     @classmethod
-    def _frozen(cls, value: Any) -> str:
+    def _read_frozen(cls, value: Any) -> str:
         return frozen_as_json(value)
 
     @model_validator(mode="before")

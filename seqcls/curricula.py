@@ -52,7 +52,7 @@ def frozen_as_json(value: Any) -> str:
     """
     pairs = _pairs(value, f"a part and a share of training, such as {FROZEN}")
     for part, _ in pairs:
-        if part not in _PARTS and not (isinstance(part, str) and _BLOCK.fullmatch(part)):
+        if not isinstance(part, str) or not (part in _PARTS or _BLOCK.fullmatch(part)):
             raise ValueError(f"{part!r} is no part; expected {', '.join(_PARTS)} or 'block 0'")
     if len({part for part, _ in pairs}) < len(pairs):
         raise ValueError("expected each part once")

@@ -546,7 +546,7 @@ def _sampler(config: RunConfig, task: Task, part: str, train: Sampler | None) ->
             stages = stages_of(settings.pop("lengths", ""))
             drawn_by: Sampler = make(task=task, **settings)
             if stages:
-                drawn_by = _staged(drawn_by, stages, config.max_num_epochs)
+                drawn_by = _add_stages(drawn_by, stages, config.max_num_epochs)
             if not TASKS.is_own(config.task):
                 _check_drawn(name, task, drawn_by.lengths)
     except PluginError:
@@ -557,7 +557,9 @@ def _sampler(config: RunConfig, task: Task, part: str, train: Sampler | None) ->
     return drawn_by
 
 
-def _staged(longest: Sampler, stages: Sequence[tuple[int, float]], max_num_epochs: int) -> Sampler:
+def _add_stages(
+    longest: Sampler, stages: Sequence[tuple[int, float]], max_num_epochs: int
+) -> Sampler:
     """Draws shorter strings before those that it would draw, stage by stage."""
     batches = max_num_epochs * -(-longest.epoch_size // longest.batch_size)
     made: Any = longest

@@ -53,7 +53,7 @@ class Attention(nn.Module):
             self.length_bias = nn.Parameter(torch.zeros(self.heads[0]))
         self.dropout = Dropout(config.dropout_rate)
 
-    def scaled(self, scale: Scale) -> Scale:
+    def scale_by_length(self, scale: Scale) -> Scale:
         """What each head's scores are multiplied by beside 1 / sqrt(head size): s ln N + b where
         s and b are learned (scalable softmax, with the bias that Nakanishi 2025 tries too).
         """
@@ -74,7 +74,9 @@ class Attention(nn.Module):
         query = record("query", positions.rotate(self.split(self.query(states)), places))
         key = record("key", positions.rotate(self.split(self.key(others)), places))
         value = record("value", self.split(self.value(others)))
-        scores = query @ key.transpose(-1, -2) * self.scaled(scale) / math.sqrt(self.heads[1])
+        scores = (
+            query @ key.transpose(-1, -2) * self.scale_by_length(scale) / math.sqrt(self.heads[1])
+        )
         bias = positions.bias(places, places)
         scores = record("scores", scores if bias is None else scores + bias)
         return self.mix(scores, value, attendable.unsqueeze(1), record)

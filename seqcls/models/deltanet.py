@@ -60,7 +60,7 @@ class DeltaNetMixer(Mixer):
         del states
         return None
 
-    def gated(self, normed: Tensor, states: Tensor) -> Tensor:
+    def apply_gate(self, normed: Tensor, states: Tensor) -> Tensor:
         """What is given of each head: (..., head, head_size)."""
         del states
         return normed
@@ -129,7 +129,7 @@ class DeltaNetMixer(Mixer):
         return ("eigenvalue",)
 
     def _answer(self, mixed: Tensor, states: Tensor) -> Tensor:
-        output: Tensor = self.output(self.gated(self.norm(mixed), states).flatten(-2))
+        output: Tensor = self.output(self.apply_gate(self.norm(mixed), states).flatten(-2))
         return output
 
     def _by_step(self, log_kept: Tensor | None) -> Tensor | None:

@@ -101,7 +101,7 @@ class Crossing(NamedTuple):
         layer = block.cross_attention
 
         def part(read: Hidden) -> Hidden:
-            factor = layer.scaled(self.scale) / math.sqrt(layer.heads[1])
+            factor = layer.scale_by_length(self.scale) / math.sqrt(layer.heads[1])
             scores = layer.split(layer.query(read)) @ self.keys[number].mT * factor
             return layer.mix(scores, self.values[number], self.attendable, NOTHING)
 

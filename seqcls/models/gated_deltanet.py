@@ -41,7 +41,7 @@ class GatedDeltaNetMixer(DeltaNetMixer):
         """The logarithm of the factor by which each head's memory fades."""
         return -self.log_rate.exp() * functional.softplus(self.fading(states) + self.offset)
 
-    def gated(self, normed: Tensor, states: Tensor) -> Tensor:
+    def apply_gate(self, normed: Tensor, states: Tensor) -> Tensor:
         return normed * functional.silu(self.by_head(self.gate(states)))
 
 

@@ -240,7 +240,7 @@ def attended_once(
     rows, width = torch.arange(len(states)), attendable.shape[2]
     keys[rows, :, places[:, 0]] = positions.rotate(key, places)[:, :, 0]
     values[rows, :, places[:, 0]] = value[:, :, 0]
-    factor = layer.scaled(scale) / math.sqrt(layer.heads[1])
+    factor = layer.scale_by_length(scale) / math.sqrt(layer.heads[1])
     scores = positions.rotate(query, places) @ keys[:, :, :width].mT * factor
     bias = positions.bias(places, torch.arange(width).unsqueeze(0))
     scores = scores if bias is None else scores + bias

@@ -23,7 +23,7 @@ from jaxtyping import Bool
 from seqcls.cache import MEMORY, STRINGS, cache_folder, keep_checked, make_room, read_checked, use
 from seqcls.kinds import examples_of
 from seqcls.kinds.base import Examples
-from seqcls.strings.token_strings import TokenStrings, joined
+from seqcls.strings.token_strings import TokenStrings, join_strings
 from seqcls.tasks import TASKS
 from seqcls.tasks.base import Task
 from seqcls.tasks.places import AtEveryPlace
@@ -160,12 +160,12 @@ class Staged(_OfOther):
                     rows = [(x - first) * self.batch_size for x in (within.start, within.stop)]
                     parts.append(drawn.take(slice(*rows)))
                 begun = end
-            yield self._joined(parts)
+            yield self._join(parts)
 
-    def _joined(self, parts: list[Examples]) -> Examples:
+    def _join(self, parts: list[Examples]) -> Examples:
         if len(parts) == 1:
             return parts[0]
-        strings = joined([part.strings for part in parts])
+        strings = join_strings([part.strings for part in parts])
         drawn = [part.drawn for part in parts if part.drawn is not None]
         ways = np.concatenate(drawn) if len(drawn) == len(parts) else None
         if parts[0].targets.ndim > 1:

@@ -120,7 +120,7 @@ class TokenStrings:
         return type(self)(self.num_letters, self.lengths[rows], letters, counts)
 
 
-def joined(parts: Sequence[TokenStrings]) -> TokenStrings:
+def join_strings(parts: Sequence[TokenStrings]) -> TokenStrings:
     """Strings over one alphabet, one part after another."""
     lengths = np.concatenate([part.lengths for part in parts])
     if all(part.is_counted for part in parts):

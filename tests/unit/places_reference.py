@@ -52,8 +52,8 @@ def reference_logit(
         if config.attention_scale == "log_length":
             scores = scores * math.log(len(ids))
         if config.attention_scale == "learned_log_length":
-            slope, offset = (w[f"blocks.0.attention.length_{x}"][head] for x in ("scale", "bias"))
-            scores = scores * (slope * math.log(len(ids)) + offset)
+            factor, offset = (w[f"blocks.0.attention.length_{x}"][head] for x in ("scale", "bias"))
+            scores = scores * (factor * math.log(len(ids)) + offset)
         for token, place in enumerate(places):
             distance = place - places[special]
             if config.positions == "alibi":

@@ -106,7 +106,7 @@ def test_a_fixed_part_moves_as_if_training_began_when_it_is_let_go(
         optimizer.param_groups[0]["lr"] = 0.1 / (step + 1)
         frozen = [x for x in plain if done < 0.5 and x.startswith("embedding")]
         frozen += [x for x in plain if done < 0.75 and x.startswith("layers.0")]
-        gradients = {}
+        gradients: dict[str, torch.Tensor] = {}
         for name, value in plain.items():
             gradients[name] = torch.randn(value.shape, generator=generator, dtype=value.dtype)
             value.grad = None if name in frozen else gradients[name].clone()
@@ -119,14 +119,14 @@ def test_a_fixed_part_moves_as_if_training_began_when_it_is_let_go(
                 block = group._block(name)
                 group._slice(block.gradients, name).copy_(gradients[name].expand(2, -1, -1))
         else:
-            for name, value in group.parameters.items():
-                value.grad = torch.stack([gradients[name]] * 2)
+            for name, stacked in group.parameters.items():
+                stacked.grad = torch.stack([gradients[name]] * 2)
         group.step(0.1 / (step + 1), done)
-        for name, value in group.parameters.items():
-            assert torch.equal(value[0], value[1])
+        for name, moved in group.parameters.items():
+            assert torch.equal(moved[0], moved[1])
             if name in frozen:
-                assert torch.equal(value[0].detach(), weights[name])
-            torch.testing.assert_close(value[1].detach(), plain[name].detach(), rtol=1e-9, atol=0)
+                assert torch.equal(moved[0].detach(), weights[name])
+            torch.testing.assert_close(moved[1].detach(), plain[name].detach(), rtol=1e-9, atol=0)
         if step == 6 and isinstance(group, FlatGroup):
             group.keep([1, 0])
 
@@ -149,7 +149,9 @@ def test_compiled_engines_leave_fixed_parts_to_pytorch_and_say_so() -> None:
     assert str(choose_engine(problem, device="cpu")) == (
         "strings: freeze='[[\"embeddings\", 0.2]]' is not compiled"
     )
-    assert choose_engine(resolve(RunConfig(freeze=[["blocks", 1]])), device="cpu").name == "counts"
+    assert (
+        choose_engine(resolve(RunConfig(freeze='[["blocks", 1.0]]')), device="cpu").name == "counts"
+    )
     assert choose_engine(problem_of(train_lengths=STAGES), device="cpu").name == "lanes"
 
 
@@ -201,6 +203,7 @@ def test_the_protocol_says_how_training_changed() -> None:
         ({"train_lengths": 12}, "expected pairs of a longest length and a share"),
         ({"train_lengths": [8, 12]}, "expected pairs of a longest length and a share"),
         ({"freeze": [["embedings", 0.2]]}, "'embedings' is no part; expected embeddings,"),
+        ({"freeze": [[["head"], 0.2]]}, "['head'] is no part; expected embeddings,"),
         ({"freeze": [["block 1", 0.2]]}, "there is no block 1; expected 'block 0' to 0"),
         ({"freeze": [["head", 0.2], ["head", 0.3]]}, "expected each part once"),
         ({"freeze": [["head", 0]]}, "expected shares of training above 0, up to 1.0, not 0"),
