@@ -35,6 +35,7 @@ WORDS: Mapping[str, Any] = {
     "architecture": {
         "transformer": "Transformer", "encoder_decoder": "encoder-decoder", "rnn": "RNN",
         "gru": "GRU", "lstm": "LSTM", "slstm": "sLSTM", "deltanet": "DeltaNet", "mamba": "Mamba",
+        "gated_deltanet": "Gated DeltaNet", "deltaproduct": "DeltaProduct", "hybrid": "hybrid",
         "recurrent_attention": "recurrent encoder-decoder",
     },
     "positions": {

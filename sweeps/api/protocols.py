@@ -6,6 +6,7 @@ from typing import Any
 import pandas as pd
 
 from seqcls.config import ANY_SAMPLER, AS_TRAINED, PARTS, REPORT_SAMPLER, RunConfig
+from seqcls.curricula import frozen_parts, stages_of
 from seqcls.engines.member import steps_of_epoch
 from seqcls.imported import MODEL, PREFIX, unfold
 from seqcls.problem import Problem, resolve
@@ -92,6 +93,9 @@ def _strings(problem: Problem, part: str, file: str) -> str:
     drawn = _DRAWN[name](problem, part, file) if name in _DRAWN else f"drawn by {name}"
     seed = getattr(sampler, "seed", None)
     drawn += "" if seed is None else f"; seed {seed}"
+    if part == "train" and config.train_lengths:
+        *earlier, _ = stages_of(config.train_lengths)
+        drawn += "".join(f"; up to {x} tokens until {y:.0%} of training" for x, y in earlier)
     if part == "test" and config.disjoint:
         drawn += "; none of them trained on"
     first, last = sampler.lengths[0], sampler.lengths[-1]
@@ -159,6 +163,9 @@ def _optimizer(config: RunConfig) -> str:
     parts = [f"AdamW with learning rate {rate:g}{falls}"]
     if config.warm_up_steps:
         parts.append(f"a warm-up of {config.warm_up_steps:,} steps")
+    parts += [
+        f"{part} fixed until {y:.0%} of training" for part, y in frozen_parts(config.freeze).items()
+    ]
     parts.append(f"weight decay {config.weight_decay:g}{decayed * (config.weight_decay > 0)}")
     if config.gradient_clip:
         parts.append(f"gradients clipped to norm {config.gradient_clip:g}")
