@@ -287,10 +287,21 @@ class RunConfig(_NetworkFields):
     max_depth: Annotated[int, Field(ge=0, le=10_000), About("Task", 9, "task")] = 0
     """Brackets open at once in `dyck`; 0 means no limit."""
     num_tokens: Annotated[int, Field(ge=1, le=200), About("Task", 12, "task")] = 2
-    """Tokens that inputs of `copy`, `reverse`, `duplicate`, `sort` and `write_odds_first` may
-    hold."""
+    """Tokens that inputs of `copy`, `reverse`, `duplicate`, `sort`, `write_odds_first`, `retrieval`
+    and, beside noise, `selective_copy` may hold; keys of `associative_recall` and
+    `consistent_pairs`, which have as many values."""
     distinct: Annotated[bool, About("Task", 13, "task")] = False
-    """Whether no input of these holds a token twice."""
+    """Whether no input of the first five holds a token twice, and none of `associative_recall` a
+    key."""
+    ignore_share: Annotated[float, Field(ge=0, lt=1), About("Task", 30, "task")] = 0.8
+    """The share of instructions between the first and the last of `flip_flop` and `write_flip_flop`
+    that are `i`: 0.98 is sparse, 0.1 dense."""
+    data_tokens: Annotated[int, Field(ge=1, le=1_000), About("Task", 31, "task")] = 4
+    """Tokens of every input of `selective_copy` that are no noise."""
+    neighbor: Annotated[Literal["right", "left"], About("Task", 32, "task")] = "right"
+    """Which token beside the one that `retrieval` looks for is its output."""
+    occurrence: Annotated[Literal["last", "first", "unique"], About("Task", 33, "task")] = "last"
+    """Which of that token's occurrences it looks for; `unique`: there is one."""
     base: Annotated[Literal[2, 10], About("Task", 14, "task")] = 2
     """The base of the numbers of arithmetic tasks."""
     digit_order: Annotated[Literal["most_first", "least_first"], About("Task", 15, "task")] = (

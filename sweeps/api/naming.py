@@ -58,6 +58,8 @@ WORDS: Mapping[str, Any] = {
     "formula": {"": "{}"}, "group": {"": "{}"}, MODEL: {"": "{}"},
     "num_letters": {"": "{} letters"},
     "required_letters": {"": "all of {}"},
+    "data_tokens": {"": "{} data tokens"}, "ignore_share": {"": "{} ignored"},
+    "neighbor": {"": "{} neighbor"}, "occurrence": {"": "{} occurrence"},
     "bracket_types": {1: "1 bracket type", "": "{} bracket types"},
     "max_num_epochs": {1: "1 epoch", "": "{} epochs"},
     "train_max_length": {"": "trained up to {}"},
