@@ -132,3 +132,18 @@ class TokenStrings:
         letters = None if self._letters is None else self._letters[rows]
         counts = None if self._counts is None else self._counts[rows]
         return type(self)(self.num_letters, self.lengths[rows], letters, counts)
+
+
+def join_strings(parts: Sequence[TokenStrings]) -> TokenStrings:
+    """Strings over one alphabet, one part after another."""
+    lengths = np.concatenate([part.lengths for part in parts])
+    if all(part.is_counted for part in parts):
+        counts = np.concatenate([part.counts for part in parts])
+        return TokenStrings(parts[0].num_letters, lengths, counts=counts)
+    letters = np.full((len(lengths), int(lengths.max(initial=0))), NO_LETTER, dtype=np.uint8)
+    start = 0
+    for part in parts:
+        own = part.letters[:, : letters.shape[1]]
+        letters[start : start + len(own), : own.shape[1]] = own
+        start += len(own)
+    return TokenStrings(parts[0].num_letters, lengths, letters)
