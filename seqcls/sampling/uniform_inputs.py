@@ -31,7 +31,7 @@ class UniformInputs(DrawnByLength):
         {"part", "min_length", "max_length", "size", "batch_size", "seed"}
     )
     reads_of_part: ClassVar[Mapping[str, frozenset[str]]] = {
-        "train": frozenset({"train_set"}),
+        "train": frozenset({"train_set", "lengths"}),
         "test": frozenset({"disjoint"}),
     }
 

@@ -17,6 +17,7 @@ from seqcls.models import MODELS
 from seqcls.models.initialization import initial_parameters
 from seqcls.models.positions import POSITIONS
 from seqcls.problem import configuration, resolve
+from seqcls.strings.token_strings import TokenStrings
 from seqcls.strings.tokenizer import FIRST_LETTER
 from sweeps import api
 from sweeps.api.giving import files_of
@@ -157,3 +158,24 @@ def test_a_stored_run_is_given_and_needs_nothing_of_this(tmp_path: Path) -> None
     loaded = seqcls.load_run(tmp_path / "runs.db", again)
     assert np.array_equal(loaded.logits(["ab", "aaaa"]), trained.logits(["ab", "aaaa"]))
     assert (tmp_path / "given" / "specification.toml").read_text().count("model_seeds") == 1
+
+
+def test_a_notebook_draws_a_run_by_its_accuracy_and_its_answers() -> None:
+    drawn = seqcls.load_run(ROOT / "runs.db", "all_initializations/2")._repr_html_()
+    assert "Accuracy by length, up to 200, trained up to 10" in drawn
+    assert "<title>length 200: " in drawn
+    assert "<tr><td>ab</td><td>True</td><td>True</td>" in drawn
+    # Results are of the best epoch, and no other is beside them.
+    early = seqcls.load_run(ROOT / "runs.db", "all_initializations/2", epoch=1)
+    assert "Accuracy" not in early._repr_html_()
+
+
+def test_a_notebook_draws_strings_of_any_length() -> None:
+    strings = TokenStrings.of_lists(3, [[0, 2], [], [1] * 200, *[[0]] * 20])
+    drawn = strings._repr_html_()
+    assert drawn.count("<span") == 2 + 100 + 9
+    assert "(empty)" in drawn
+    assert "and 100 more" in drawn
+    assert "and 11 more strings" in drawn
+    counted = TokenStrings.of_counts(2, np.array([[10**9, 1]]))
+    assert counted._repr_html_() == "&lt;TokenStrings: 1 over 2 letters&gt;"
