@@ -17,7 +17,7 @@ from seqcls.errors import ConfigError, InvalidStringError
 from seqcls.strings.automata import MAX_STATES
 from seqcls.strings.token_strings import TokenStrings
 from seqcls.strings.tokenizer import FIRST_LETTER, Tokenizer
-from seqcls.tasks.automaton import Automaton, OfAutomaton, explore
+from seqcls.tasks.automaton import Automaton, OfAutomaton, explore, minimize
 from seqcls.tasks.base import Language, LetterRow
 from seqcls.tasks.transductions import TargetRow, Transduction, numbered_tokens
 
@@ -253,7 +253,7 @@ def _new_keys(num_keys: int, pairs: int) -> Float64[np.ndarray, "left seen"]:
 
 
 _Known = tuple[tuple[int, ...], int]
-"""Of each key its value, and the key that waits for one; -1 for none."""
+"""Each key's value, and the key that waits for one; -1 for none."""
 
 
 @remembered
@@ -273,7 +273,9 @@ def _pairs(num_keys: int) -> Automaton:
         return (*known[:key], letter, *known[key + 1 :]), -1
 
     start: _Known | None = ((-1,) * num_keys, -1)
-    return explore(2 * num_keys, start, step, lambda state: state is not None and state[1] < 0)
+    made = explore(2 * num_keys, start, step, lambda state: state is not None and state[1] < 0)
+    # Which of two keys with one value waits makes no difference.
+    return minimize(made.table, made.accepting)
 
 
 Occurrence = Literal["last", "first", "unique"]
