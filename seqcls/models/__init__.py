@@ -243,7 +243,8 @@ def _no_hybrid(config: NetworkConfig) -> str | None:
             f"position_range={config.position_range} with architecture='hybrid': its places are "
             "counted; leave it out"
         )
-    return no_mixing(config)
+    # Which blocks need heads they have said.
+    return no_mixing(config.model_copy(update={"num_attention_heads": 1}))
 
 
 def _blocks(config: NetworkConfig) -> list[tuple[Entry, NetworkConfig]]:

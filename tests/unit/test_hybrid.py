@@ -21,7 +21,7 @@ from seqcls.models.base import Classifier
 from seqcls.models.entries import entry_of
 from seqcls.models.initialization import initial_parameters
 from seqcls.models.mixing import LinearAttentionMixer, Mixing
-from seqcls.problem import check, configuration, differing_starts, resolve
+from seqcls.problem import check, configuration, differing_starts, obstacle_of, resolve
 from seqcls.standalone import network_json, source_of
 from seqcls.strings.tokenizer import PAD
 from seqcls.theory.predictions import theory_of
@@ -187,6 +187,7 @@ def test_the_number_of_blocks_follows_from_the_letters() -> None:
     assert sizes.scores(network, 10.0) > 0
     assert sizes.products(network, 10.0) > 0
     check(config)
+    assert obstacle_of({**fields, "layers": "mr", "num_attention_heads": 0}) is None
 
 
 def test_what_cannot_stand_side_by_side_is_absent_with_the_reason() -> None:
