@@ -261,7 +261,7 @@ class _Block:
 
     @classmethod
     def of(
-        cls, until: float, values: Tensor, matrices: Tensor | None, weight_decay: float
+        cls, until: int, values: Tensor, matrices: Tensor | None, weight_decay: float
     ) -> "_Block":
         """A block of these values; only `matrices` of them decay, where they are given."""
         decays = None if matrices is None else [matrices]
