@@ -8,7 +8,7 @@ from seqcls.errors import ConfigError
 from seqcls.interpretability.trained_model import TrainedModel
 from seqcls.proofs import checker
 from seqcls.proofs.cells import end_token
-from seqcls.proofs.regions import BEGINNING, Counting, Regions
+from seqcls.proofs.regions import BEGINNING, Refined, Regions
 from seqcls.strings.tokenizer import FIRST_LETTER
 from seqcls.tasks.automaton import Automaton
 
@@ -19,13 +19,13 @@ UNREADABLE = (KeyError, IndexError, TypeError, ValueError, AttributeError, Overf
 
 
 def make_certificate(
-    model: TrainedModel, automaton: Automaton, counting: Counting, regions: Regions
+    model: TrainedModel, automaton: Automaton, refined: Refined, regions: Regions
 ) -> dict[str, Any]:
     """A certificate of closed regions, as JSON has it.
 
     Args:
         automaton: whose answers the model gives.
-        counting: the automaton of the regions.
+        refined: the automaton of the regions.
     """
     empty = model.problem.tries_empty
     alphabet = list(model.tokenizer.alphabet)
@@ -58,10 +58,10 @@ def make_certificate(
         },
         "regions": [
             {
-                "state": int(counting.states[regions.state[number]]),
+                "state": int(refined.states[regions.state[number]]),
                 # A string that is known whole begins with ^.
                 "suffix": "^" * (BEGINNING in regions.suffixes[number])
-                + model.text(counting.letters(regions.suffixes[number])),
+                + model.text(refined.letters(regions.suffixes[number])),
                 "next": regions.next[number].tolist(),
                 **(
                     {"low": regions.low[number].tolist(), "high": regions.high[number].tolist()}

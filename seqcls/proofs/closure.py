@@ -9,7 +9,7 @@ from jaxtyping import Bool, Int64
 from seqcls.cancellation import check
 from seqcls.proofs.arithmetic import Forms
 from seqcls.proofs.cells import Cells
-from seqcls.proofs.regions import Regions
+from seqcls.proofs.regions import Regions, widths_of
 
 DIGITS = 6
 """Decimals of a box's ends."""
@@ -90,7 +90,7 @@ class Growth:
 
     def _widths(self) -> np.ndarray:
         regions = self.regions
-        return np.where(np.isfinite(regions.low), regions.high - regions.low, 0)
+        return np.where(np.isfinite(regions.low), widths_of(regions.low, regions.high), 0)
 
     def _open(self, numbers: np.ndarray) -> np.ndarray:
         regions = self.regions

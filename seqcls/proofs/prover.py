@@ -9,6 +9,7 @@ that repeat in a region that does not close are tried as well.
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, fields
+from itertools import chain
 from typing import Any, Literal
 
 import numpy as np
@@ -21,8 +22,8 @@ from seqcls.proofs import checker
 from seqcls.proofs.cells import Cells, why_not_proved
 from seqcls.proofs.certificate import make_certificate
 from seqcls.proofs.closure import Ended, Growth
-from seqcls.proofs.regions import BEGINNING, Counting, Regions, Samples, SuffixTree
-from seqcls.proofs.search import Walker, most_letters, run_periods, words
+from seqcls.proofs.regions import BEGINNING, widths_of, Refined, Regions, Samples, SuffixTree
+from seqcls.proofs.search import Walker, most_letters, refined, words
 from seqcls.strings.token_strings import TokenStrings
 from seqcls.tasks.automaton import Automaton, language_automaton
 
@@ -35,6 +36,9 @@ WAYS = (
 )
 """How far apart the states of a region may be at first, and over how many letters these are carried:
 from few regions to many."""
+
+COARSE = 1.0
+MOST_SPLITS = 150
 
 FEW = 6
 """Attempts after which words are repeated for long where regions do not close, as in the end."""
@@ -133,9 +137,9 @@ class _Prover:
         self._model, self._wanted = model, automaton
         self._budget, self._tell = budget, tell
         kind = str(model.config.architecture)
-        self._counting = Counting.of(automaton, run_periods(steps, kind))
+        self._refined = refined(steps, automaton, kind)
         self._empty = model.problem.tries_empty
-        self._walker = Walker(steps, self._counting, kind, self._empty)
+        self._walker = Walker(steps, self._refined, kind, self._empty)
         self._cells = Cells.of(model)
         self._attempts = list[Attempt]()
         self._repeated = dict[tuple[Letters, Letters], None]()
@@ -149,16 +153,17 @@ class _Prover:
         found = self._walker.search()
         if string := self._refutation(found.errors):
             return self._proof("refuted", string=string)
-        for width, over, regions in self._ways(found.samples):
+        for width, over, regions in chain(self._split(found.samples), self._regions(found.samples)):
             self._tell(f"{len(regions):,} regions, {over} tokens at once")
-            accepting = self._counting.automaton.accepting
+            accepting = self._refined.automaton.accepting
             growth = Growth(self._cells, regions, accepting, self._empty, self._deadline)
             ended = growth.grow()
             if ended.closed:
-                certificate = make_certificate(self._model, self._wanted, self._counting, regions)
+                certificate = make_certificate(self._model, self._wanted, self._refined, regions)
                 checker.check(certificate)
                 return self._proof("proved", certificate=certificate)
             self._note(width, over, regions, ended)
+            self._open = ended.growing.tolist()
             if len(self._attempts) == FEW and (string := self._refutation(self._repeat())):
                 return self._proof("refuted", string=string)
             if time.monotonic() > self._deadline:
@@ -171,33 +176,58 @@ class _Prover:
         seconds = time.monotonic() - self._begun
         return Proof(outcome, self._wanted, attempts=tuple(self._attempts), seconds=seconds, **what)
 
-    def _ways(self, samples: Samples) -> Iterator[tuple[float, int, Regions]]:
+    def _regions(self, samples: Samples) -> Iterator[tuple[float, int, Regions]]:
         """Regions to grow, what is cheap first; how wide they are at most, over how many letters."""
+        most = self._budget.regions
         for width, ways in WAYS:
-            tree = SuffixTree(self._counting)
-            most = self._budget.regions
+            tree = SuffixTree(self._refined)
             if not tree.fit(samples, width, most):
-                return
-            leaves = Regions.of(self._counting, tree, samples, most)
-            if leaves is None:
-                return
-            everywhere = dict.fromkeys(range(len(leaves)), 0)
-            cycles = leaves.cycles(3)
+                break
             for over in ways:
+                leaves = Regions.of(self._refined, tree, samples, most)
+                if leaves is None:
+                    break
+                everywhere = dict.fromkeys(range(len(leaves)), 0)
                 # A few letters are carried everywhere, many where short words repeat.
-                within = everywhere if over < 5 else cycles
+                within = everywhere if over < 5 else leaves.cycles(3)
                 carried = {region: (number, over) for region, number in within.items()}
                 regions = leaves.unrolled(carried if over > 1 else {})
                 if len(regions) <= most:
                     yield width, over, regions
+
+    def _split(self, samples: Samples) -> Iterator[tuple[float, int, Regions]]:
+        """Regions to grow, from few of them: those that did not close are split."""
+        tree = SuffixTree(self._refined)
+        tree.fit(samples, COARSE, self._budget.regions)
+        for number in range(MOST_SPLITS):
+            leaves = Regions.of(self._refined, tree, samples, self._budget.regions)
+            if leaves is None:
+                return
+            over = 8
+            carried = {x: (cycle, over) for x, cycle in leaves.cycles(3).items()}
+            regions = leaves.unrolled(carried)
+            before = widths_of(regions.low, regions.high).max(axis=1)
+            yield COARSE, over, regions
+            after = widths_of(regions.low, regions.high).max(axis=1)
+            grown = np.nan_to_num((after - before) * regions.boxed, nan=0, posinf=0, neginf=0)
+            chosen = [*self._open[:3], *np.argsort(-grown)[: 3 + len(leaves) // 20].tolist()]
+            count = 0
+            for region in chosen:
+                leaf = int(regions.origin[region])
+                suffix = leaves.suffixes[leaf]
+                if BEGINNING not in suffix and len(suffix) < samples.most_letters - 1 and before[leaf] > 1e-3:
+                    tree.split(int(leaves.state[leaf]), suffix)
+                    count += 1
+            if not count:
+                return
 
     def _note(self, width: float, over: int, regions: Regions, ended: Ended) -> None:
         """Remembers what was tried in vain."""
         where, box = "", 0.0
         if len(ended.growing):
             worst = int(ended.growing[0])
-            letters = self._counting.letters(regions.suffixes[worst])
-            where = f"{self._model.display(letters)} in state {self._counting.states[regions.state[worst]]}"
+            letters = self._refined.letters(regions.suffixes[worst])
+            where = f"{self._model.display(letters)} in state {self._refined.states[regions.state[worst]]}"
             box = float((regions.high[worst] - regions.low[worst]).max())
             self._open_words(regions, ended)
         self._attempts.append(Attempt(width, over, len(regions), ended.why, where, box))

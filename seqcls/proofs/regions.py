@@ -26,37 +26,22 @@ Suffix = tuple[int, ...]
 """Last letters, the last of all first; `BEGINNING` ends one that is the whole string."""
 
 
+def widths_of(low: np.ndarray, high: np.ndarray) -> np.ndarray:
+    """How wide boxes are, unit by unit: as they are near 0, in proportion where cells are large."""
+    return np.asarray(np.arcsinh(high) - np.arcsinh(low))
+
+
 @dataclass(frozen=True, eq=False)
-class Counting:
-    """An automaton whose states know besides for how long one letter has repeated, modulo a period."""
+class Refined:
+    """An automaton whose states know more than those of another: what a model remembers besides."""
 
     automaton: Automaton
     states: Int64[np.ndarray, " state"]
-    """The state of the plain automaton that each state stands for."""
-    phases: Int64[np.ndarray, " state"]
-    """What each state knows of the run that it is in."""
-
-    @classmethod
-    def of(cls, automaton: Automaton, periods: Sequence[int]) -> "Counting":
-        """That of an automaton, with the period of each letter; 1 where none is counted."""
-        start = (automaton.start, -1, 0)
-        numbers, order, table = {start: 0}, [start], list[list[int]]()
-        for state, letter, run in order:
-            row = []
-            for after, period in enumerate(periods):
-                now = ((run + 1) % period if after == letter else 1) if period > 1 else 0
-                key = (int(automaton.table[state, after]), after if period > 1 else -1, now)
-                if key not in numbers:
-                    numbers[key] = len(order)
-                    order.append(key)
-                row.append(numbers[key])
-            table.append(row)
-        states, _, phases = np.array(order).T
-        return cls(Automaton(np.array(table), automaton.accepting[states]), states, phases)
+    """The state of the other automaton that each state stands for."""
 
     def marked(self, letters: np.ndarray | int, after: np.ndarray | int) -> Any:
-        """Letters, each with what the state after it knows of the run, as one number."""
-        return letters + self.automaton.table.shape[1] * self.phases[after]
+        """Letters, each with the state after it, as one number: what went before may matter."""
+        return letters + self.automaton.table.shape[1] * after
 
     def letters(self, suffix: Suffix) -> list[int]:
         """The letters of a suffix, in their order."""
@@ -71,7 +56,7 @@ class Samples:
     states: Int64[np.ndarray, " sample"]
     """Of the automaton."""
     last: Int64[np.ndarray, "sample back"]
-    """The last letters as `Counting.marked` has them, the last of all first, then `BEGINNING`."""
+    """The last letters as `Refined.marked` has them, the last of all first, then `BEGINNING`."""
 
     @property
     def most_letters(self) -> int:
@@ -82,16 +67,16 @@ class Samples:
 class SuffixTree:
     """Which suffixes are split, of each state of an automaton."""
 
-    def __init__(self, counting: Counting) -> None:
-        self._counting = counting
-        automaton = counting.automaton
+    def __init__(self, refined: Refined) -> None:
+        self._refined = refined
+        automaton = refined.automaton
         self._split: set[tuple[int, Suffix]] = set()
         states, letters = automaton.table.shape
         self._before: dict[tuple[int, int], list[int]] = {}
         for state in range(states):
             for letter in range(letters):
                 after = int(automaton.table[state, letter])
-                mark = int(counting.marked(letter, after))
+                mark = int(refined.marked(letter, after))
                 self._before.setdefault((after, mark), []).append(state)
 
     def split(self, state: int, suffix: Suffix) -> None:
@@ -114,7 +99,7 @@ class SuffixTree:
 
     def leaves(self, samples: Samples) -> tuple[list[tuple[int, Suffix]], Int64[np.ndarray, " sample"]]:
         """The leaves of samples, and the number of each sample's."""
-        table = self._counting.automaton.table
+        table = self._refined.automaton.table
         keys: list[tuple[int, Suffix]] = [(state, ()) for state in range(len(table))]
         numbers, done = samples.states.copy(), np.zeros(len(samples.states), dtype=bool)
         for back in range(samples.most_letters):
@@ -142,7 +127,7 @@ class SuffixTree:
         for _ in range(samples.most_letters - 1):
             keys, numbers = self.leaves(samples)
             low, high = hulls(samples.values, numbers, len(keys))
-            widths = (high - low).max(axis=1)
+            widths = widths_of(low, high).max(axis=1)
             wide = []
             for number in np.flatnonzero(widths > widest).tolist():
                 state, suffix = keys[number]
@@ -193,13 +178,13 @@ class Regions:
 
     @classmethod
     def of(
-        cls, counting: Counting, tree: SuffixTree, samples: Samples, most: int
+        cls, refined: Refined, tree: SuffixTree, samples: Samples, most: int
     ) -> "Regions | None":
         """The leaves that strings get to; None where there are more than `most`.
 
         The first is that of the empty string. Boxes are those around samples.
         """
-        automaton = counting.automaton
+        automaton = refined.automaton
         start = (automaton.start, tree.leaf(automaton.start, (BEGINNING,)))
         known = {start: 0}
         table: list[list[int]] = []
@@ -208,7 +193,7 @@ class Regions:
             row = []
             for letter in range(automaton.table.shape[1]):
                 after = int(automaton.table[state, letter])
-                key = (after, tree.leaf(after, (int(counting.marked(letter, after)), *suffix)))
+                key = (after, tree.leaf(after, (int(refined.marked(letter, after)), *suffix)))
                 if key not in known:
                     if len(known) >= most:
                         return None

@@ -5,8 +5,7 @@ drift: so words u v{n} w are tried for all short u, v and w, next to all short s
 ones. Steps are taken in double precision; whoever reports an error asks the model itself.
 """
 
-import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import product
 
@@ -19,7 +18,9 @@ from seqcls.interpretability.automaton_answers import PrefixStates
 from seqcls.interpretability.trained_model import Letters
 from seqcls.models.forms import Kept, map_kept
 from seqcls.models.recurrent import Recurrence
-from seqcls.proofs.regions import BEGINNING, Counting, Samples
+from seqcls.proofs.regions import BEGINNING, Refined, Samples
+from seqcls.strings.token_strings import TokenStrings
+from seqcls.tasks.automaton import Automaton
 
 REMEMBERED = 40
 """Last letters that are kept of a sample."""
@@ -33,8 +34,14 @@ RANDOM, RANDOM_LENGTH = 16, 400
 REPEATED = 256
 """Letters of the words that repeat."""
 
-SETTLED, MOST_PERIOD, SAME = 160, 12, 1e-3
-"""Letters of a run before its states are compared, how far back, and what is the same state."""
+SETTLED = 96
+"""Letters of the words that repeat after strings that are told apart."""
+
+NEAR, MOST_GROUPS = 0.1, 12
+"""How near states are that are the same for good, and of how many groups at most."""
+
+MOST_STATES = 100
+"""States of an automaton that knows what a model remembers."""
 
 MOST_ERRORS = 64
 """Errors that are kept, the shortest."""
@@ -54,7 +61,7 @@ class Walker:
     """Steps through strings, beside an automaton that says what is right."""
 
     steps: PrefixStates
-    counting: Counting
+    refined: Refined
     kind: str
     """The architecture: says what of a state is a sample's."""
     asks_empty: bool
@@ -83,7 +90,7 @@ class Walker:
             most_after: each prefix is tried with all words of up to so many letters after it, too.
         """
         kept = map_kept(lambda x: x.expand(len(strings), *x.shape[1:]), self.steps.start)
-        automaton = self.counting.automaton
+        automaton = self.refined.automaton
         states = np.full(len(strings), automaton.start)
         last = np.full((len(strings), REMEMBERED), BEGINNING)
         values, reached, lasts, errors = [flat(kept, self.kind)], [states], [last], set[Letters]()
@@ -93,7 +100,7 @@ class Walker:
                 letters = strings[:, place - 1]
                 kept = self.steps.step(kept, letters.tolist())
                 states = automaton.table[states, letters]
-                marked = self.counting.marked(letters, states)
+                marked = self.refined.marked(letters, states)
                 last = np.concatenate([marked[:, None], last[:, :-1]], axis=1)
                 values.append(flat(kept, self.kind))
                 reached.append(states)
@@ -109,7 +116,7 @@ class Walker:
     def _wrong(self, kept: Kept, states: np.ndarray, most_after: int) -> list[tuple[int, Letters]]:
         """Prefixes by their rows, and words after each, where the answers differ."""
         rows, after, wrong = np.arange(len(states)), np.zeros((len(states), 0), dtype=int), []
-        letters, automaton = self.steps.num_letters, self.counting.automaton
+        letters, automaton = self.steps.num_letters, self.refined.automaton
         for length in range(most_after + 1):
             if length:
                 more = np.tile(np.arange(letters), len(rows))
@@ -124,25 +131,79 @@ class Walker:
         return wrong
 
 
-def run_periods(steps: PrefixStates, kind: str) -> list[int]:
-    """Of each letter, after how many of it a long run of it is in the same state again; else 1."""
+def refined(steps: PrefixStates, automaton: Automaton, kind: str) -> Refined:
+    """The automaton, its states told apart by what a model remembers for good.
+
+    Two strings are one where the same state of the automaton and, after each of some long words that
+    repeat, nearly the same state of the model follow: where runs of a letter end in a cycle of states,
+    a string says where on the cycle a run after it is.
+    """
     letters = steps.num_letters
-    before = words(letters, 0, most_letters(letters) + 1)
-    started = map_kept(lambda *x: torch.cat(x), *(steps.after(x) for x in before))
-    periods = []
-    for letter in range(letters):
-        kept, seen, period = started, [], 1
-        for place in range(SETTLED + MOST_PERIOD + 1):
-            kept = steps.step(kept, [letter] * len(before))
-            if place >= SETTLED:
-                seen.append(flat(kept, kind))
-        far = np.abs(np.array(seen[-2::-1]) - seen[-1]).max(axis=2)
-        for row in (far < SAME).T:
-            again = math.lcm(period, int(row.argmax()) + 1)
-            if row.any() and again <= MOST_PERIOD:
-                period = again
-        periods.append(period)
-    return periods
+    after = repeat(words(letters, 0, 1 + (letters == 2)), words(letters, 1, 2), SETTLED)
+    while True:
+        met: list[list[np.ndarray]] = [[] for _ in after]
+        found = _classes(steps, automaton, lambda x, m=met, a=after: _ends(steps, x, a, kind, m))
+        # A word after which there are many different states tells nothing for good.
+        told = [len(each) <= MOST_GROUPS for each in met]
+        if found is not None and all(told):
+            return found
+        if all(told):
+            return Refined(automaton, np.arange(len(automaton.table)))
+        after = after[told]
+
+
+def _ends(
+    steps: PrefixStates,
+    strings: Sequence[Letters],
+    after: Int64[np.ndarray, "word position"],
+    kind: str,
+    met: list[list[np.ndarray]],
+) -> Int64[np.ndarray, "string word"]:
+    """In which of the groups met before, or a new one, each string ends after each word."""
+    kept = map_kept(lambda *x: torch.cat(x), *(steps.after(x) for x in strings))
+    kept = map_kept(lambda x: x.repeat(len(after), *[1] * (x.ndim - 1)), kept)
+    for column in np.repeat(after, len(strings), axis=0).T:
+        check()
+        kept = steps.step(kept, column.tolist())
+    ends = np.arcsinh(flat(kept, kind)).reshape(len(after), len(strings), -1)
+    groups = np.zeros((len(strings), len(after)), dtype=int)
+    for word, known in enumerate(met):
+        for string, end in enumerate(ends[word]):
+            near = (n for n, each in enumerate(known) if np.abs(each - end).max() < NEAR)
+            groups[string, word] = number = next(near, len(known))
+            if number == len(known) <= MOST_GROUPS:
+                known.append(end)
+    return groups
+
+
+def _classes(
+    steps: PrefixStates,
+    automaton: Automaton,
+    ends: Callable[[Sequence[Letters]], Int64[np.ndarray, "string word"]],
+) -> Refined | None:
+    """The machine whose states are strings told apart by their ends; None where it has too many."""
+    numbers: dict[tuple[int, ...], int] = {}
+    states, table, strings = list[int](), list[list[int]](), list[Letters]([()])
+    owners: list[tuple[int, int]] = []
+    while strings:
+        reached = automaton.states(TokenStrings.of_lists(steps.num_letters, strings)).tolist()
+        following = list[Letters]()
+        for row, (state, groups) in enumerate(zip(reached, ends(strings).tolist(), strict=True)):
+            number = numbers.setdefault((state, *groups), len(states))
+            if owners:
+                before, letter = owners[row]
+                table[before][letter] = number
+            if number == len(states):
+                states.append(state)
+                table.append([0] * steps.num_letters)
+                following += [(*strings[row], letter) for letter in range(steps.num_letters)]
+        if len(states) > MOST_STATES:
+            return None
+        strings = following
+        fresh = range(len(states) - len(following) // steps.num_letters, len(states))
+        owners = [(number, letter) for number in fresh for letter in range(steps.num_letters)]
+    wanted = np.array(states)
+    return Refined(Automaton(np.array(table), automaton.accepting[wanted]), wanted)
 
 
 def flat(kept: Kept, kind: str) -> np.ndarray:
