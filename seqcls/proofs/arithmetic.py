@@ -1,18 +1,18 @@
 """Affine forms: sets of vectors that are carried through a network, rounded outward.
 
-A form is the set of all c + sum_k e_k g_k + r with e_k in [-1, 1] and |r_i| <= rest_i: a center, common
-generators, and a rest that each unit has for itself. A box is a form whose generators are its half
-widths. What is linear keeps a form as it is; elsewhere it is replaced by the nearest linear
-function, and the difference goes into the rest (Singh et al. 2018, DeepZ).
+A form is the set of all c + sum_k e_k g_k + r with e_k in [-1, 1] and |r_i| <= rest_i: a center,
+common generators, and a rest that each unit has for itself. A linear function makes a form of a
+form; any other is replaced by a linear one, and the difference goes into the rest (Singh et al.
+2018, DeepZ).
 
 Why a form contains what the program computes in float32, by whichever engine:
 
-- A sum of n products, in any order, with or without fused multiply-add, differs from the exact one by
-  at most n u / (1 - n u) times the sum of the products' sizes, u = 2^-24, since each product goes
-  through at most n roundings (Higham 2002, section 4.2). `linear` adds that, for `SPARE` roundings more
-  than there are terms.
-- Functions of the library differ from the exact ones by at most `OF_FUNCTIONS`: sixteen units in the
-  last place of a number near 1, where tests find fewer than four.
+- A sum of n products, in any order, with or without fused multiply-add, differs from the exact one
+  by at most n u / (1 - n u) times the sum of the products' sizes, u = 2^-24, since each product
+  goes through at most n roundings (Higham 2002, section 4.2). `linear` adds that, for `SPARE`
+  roundings more than there are terms.
+- Functions of the library differ from the exact ones by at most `OF_FUNCTIONS`: sixteen units in
+  the last place of a number near 1.
 - What is flushed to zero is below `LEAST`.
 - The forms' own arithmetic is float64: its errors are 2^-53 of the same numbers for each of at most
   10^5 operations, less than a hundredth of what is added for float32.
@@ -51,7 +51,9 @@ class Forms:
     ) -> Self:
         """The forms of boxes."""
         center = (low + high) / 2
-        return cls(center, np.zeros((len(low), 0, low.shape[1])), np.maximum(high - center, center - low))
+        return cls(
+            center, np.zeros((len(low), 0, low.shape[1])), np.maximum(high - center, center - low)
+        )
 
     @property
     def radius(self) -> Float64[np.ndarray, "row unit"]:
@@ -75,7 +77,9 @@ class Forms:
 
     def units(self, chosen: slice) -> Self:
         """Some of the units."""
-        return type(self)(self.center[:, chosen], self.generators[:, :, chosen], self.rest[:, chosen])
+        return type(self)(
+            self.center[:, chosen], self.generators[:, :, chosen], self.rest[:, chosen]
+        )
 
     def shared(self) -> Self:
         """The same sets; each unit's rest is a generator, so that later units may share it."""
@@ -133,7 +137,7 @@ def times(x: Forms, y: Forms) -> Forms:
 
 
 def tanh(forms: Forms) -> Forms:
-    """tanh of every unit."""
+    """The hyperbolic tangent of every unit."""
     low, high = forms.ends
     ends = np.tanh(low), np.tanh(high)
     return _relaxed(forms, ends, np.minimum(1 - ends[0] ** 2, 1 - ends[1] ** 2))

@@ -20,7 +20,7 @@ GATES = {"rnn": 1, "gru": 3, "lstm": 4}
 """Gates of each architecture whose models are proved."""
 
 MOST_UNITS = 256
-"""Units of a layer at most: a form has a generator for each, of each letter that it is carried over."""
+"""Units of a layer at most: a form has a generator for each and each letter it is carried over."""
 
 
 def why_not_proved(problem: Problem) -> str | None:
@@ -86,7 +86,9 @@ class Cells:
         none = np.zeros(GATES[kind] * network.hidden_size)
         layers = []
         for row in range(network.num_blocks):
-            named = {x.rsplit(".", 1)[1]: w for x, w in weights.items() if x.startswith(f"layers.{row}.")}
+            named = {
+                x.rsplit(".", 1)[1]: w for x, w in weights.items() if x.startswith(f"layers.{row}.")
+            }
             layers.append(Layer(**{"input_bias": none, "state_bias": none, **named}))
         head = weights["classifier.weight"], weights.get("classifier.bias", np.zeros(1))
         return cls(kind, weights["embedding.weight"], layers, head, end_token(network))
@@ -109,7 +111,9 @@ class Cells:
         if self.end is not None:
             states = self._step(states, self.end)
         last = (len(self.layers) - 1) * self._layer_units
-        low, high = linear(states.units(slice(last, last + self.embedding.shape[1])), *self.head).ends
+        low, high = linear(
+            states.units(slice(last, last + self.embedding.shape[1])), *self.head
+        ).ends
         return low[:, 0], high[:, 0]
 
     def _step(self, states: Forms, token: int) -> Forms:
@@ -160,7 +164,9 @@ def _gates(layer: Layer, given: Given, state: Forms, chosen: slice) -> Forms:
     if isinstance(given, Forms):
         weights = np.concatenate([layer.input_weight, layer.state_weight], axis=1)[chosen]
         return linear(beside(given, state), weights, *biases)
-    return linear(state, layer.state_weight[chosen], *biases, *(layer.input_weight[chosen] * given).T)
+    return linear(
+        state, layer.state_weight[chosen], *biases, *(layer.input_weight[chosen] * given).T
+    )
 
 
 def _split(forms: Forms, hidden: int) -> list[Forms]:

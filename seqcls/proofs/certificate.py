@@ -1,4 +1,4 @@
-"""Certificates as files: what `seqcls.proofs.checker` reads, and nothing else is needed to check."""
+"""Certificates as files: what `seqcls.proofs.checker` reads, which needs nothing else."""
 
 import json
 from pathlib import Path
@@ -13,9 +13,6 @@ from seqcls.strings.tokenizer import FIRST_LETTER
 from seqcls.tasks.automaton import Automaton
 
 FORMAT = "seqcls certificate 1"
-
-UNREADABLE = (KeyError, IndexError, TypeError, ValueError, AttributeError, OverflowError)
-"""What a checker raises of a file that is no certificate."""
 
 
 def make_certificate(
@@ -32,8 +29,8 @@ def make_certificate(
     return {
         "format": FORMAT,
         "claim": (
-            f"This network, a {model.config.architecture} for task={model.config.task!r}, answers as "
-            f"this automaton of {len(automaton.table)} states on every string"
+            f"This network, a {model.config.architecture} for task={model.config.task!r}, answers "
+            f"as this automaton of {len(automaton.table)} states on every string"
             f"{'' if empty else ' but the empty one'}."
         ),
         "cell": str(model.config.architecture),
@@ -94,12 +91,12 @@ def check_file(path: Path, weights: Path | None = None) -> tuple[str, int]:
         certificate = json.loads(path.read_text(encoding="utf-8"))
         given = None if weights is None else checker.read_safetensors(weights.read_bytes())
         return str(certificate["claim"]), checker.check(certificate, given)
-    except checker.Rejected as error:
+    except checker.RejectedError as error:
         raise ConfigError(f"{path.name}: rejected: {error}") from None
     except OSError as error:
         raise ConfigError(f"{error.filename}: {error.strerror}; expected a file") from None
-    except UNREADABLE as error:
+    except (OverflowError, *checker.MALFORMED) as error:
         raise ConfigError(
-            f"{path.name}: rejected: it is no certificate ({type(error).__name__}); expected a file "
-            "that `seqcls prove` wrote"
+            f"{path.name}: rejected: it is no certificate ({type(error).__name__}); expected a "
+            "file that `seqcls prove` wrote"
         ) from None

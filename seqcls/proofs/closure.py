@@ -1,4 +1,4 @@
-"""Boxes that grow until every letter leads from boxes into boxes, and the answer is right in each."""
+"""Boxes that grow until letters lead from boxes into boxes, and the answer is right in each."""
 
 import time
 from dataclasses import dataclass

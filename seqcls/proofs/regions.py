@@ -1,9 +1,9 @@
 """Regions of states: boxes for (state of the automaton, last letters), and where each letter leads.
 
-One box for each state of the automaton is hopeless: its states fall into clusters that the last letters
-tell apart. How many letters matter differs, so suffixes are leaves of a tree, of which only those are
-split whose states are far apart. A leaf with its state knows the leaf after every letter: where a suffix
-ending in a letter is split, what it ends in before that letter is split too.
+One box for each state of the automaton is hopeless: its states fall into clusters that the last
+letters tell apart. How many letters matter differs, so suffixes are leaves of a tree, of which only
+those are split whose states are far apart. A leaf with its state knows the leaf after every letter:
+where a suffix ending in a letter is split, what it ends in before that letter is split too.
 """
 
 from collections.abc import Sequence
@@ -97,7 +97,9 @@ class SuffixTree:
             length += 1
         return tuple(letters[:length])
 
-    def leaves(self, samples: Samples) -> tuple[list[tuple[int, Suffix]], Int64[np.ndarray, " sample"]]:
+    def leaves(
+        self, samples: Samples
+    ) -> tuple[list[tuple[int, Suffix]], Int64[np.ndarray, " sample"]]:
         """The leaves of samples, and the number of each sample's."""
         table = self._refined.automaton.table
         keys: list[tuple[int, Suffix]] = [(state, ()) for state in range(len(table))]
@@ -133,7 +135,9 @@ class SuffixTree:
                 state, suffix = keys[number]
                 seen[state, suffix] = width = float(widths[number])
                 # More letters do not help where they have not helped for long.
-                before = seen.get((state, suffix[:-PATIENCE]), np.inf) if suffix[PATIENCE:] else np.inf
+                before = (
+                    seen.get((state, suffix[:-PATIENCE]), np.inf) if suffix[PATIENCE:] else np.inf
+                )
                 if len(suffix) < samples.most_letters - 1 and width < 0.9 * before:
                     wide.append(number)
             if not wide:

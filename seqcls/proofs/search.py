@@ -79,7 +79,9 @@ class Walker:
         most = most_letters(letters)
         repeated = repeat(words(letters, 0, most - 1), words(letters, 1, most), REPEATED)
         runs = [self.run(short, 0), self.run(drawn, 0), self.run(repeated, most)]
-        parts = zip(*((x.samples.values, x.samples.states, x.samples.last) for x in runs), strict=True)
+        parts = zip(
+            *((x.samples.values, x.samples.states, x.samples.last) for x in runs), strict=True
+        )
         errors = {string for x in runs for string in x.errors}
         return Found(Samples(*map(np.concatenate, parts)), _shortest(errors))
 
@@ -126,17 +128,17 @@ class Walker:
                 kept = map_kept(lambda x: x.repeat_interleave(letters, dim=0), kept)
                 kept = self.steps.step(kept, more.tolist())
             said = self.steps.logits(kept, len(rows)).numpy() > 0
-            for n in np.flatnonzero(said != automaton.accepting[states])[:MOST_ERRORS].tolist():
-                wrong.append((int(rows[n]), tuple(after[n].tolist())))
+            differ = np.flatnonzero(said != automaton.accepting[states])[:MOST_ERRORS].tolist()
+            wrong += [(int(rows[n]), tuple(after[n].tolist())) for n in differ]
         return wrong
 
 
 def refined(steps: PrefixStates, automaton: Automaton, kind: str) -> Refined:
     """The automaton, its states told apart by what a model remembers for good.
 
-    Two strings are one where the same state of the automaton and, after each of some long words that
-    repeat, nearly the same state of the model follow: where runs of a letter end in a cycle of states,
-    a string says where on the cycle a run after it is.
+    Two strings are one where the same state of the automaton and, after each of some long words
+    that repeat, nearly the same state of the model follow: where runs of a letter end in a cycle of
+    states, a string says where on the cycle a run after it is.
     """
     letters = steps.num_letters
     after = repeat(words(letters, 0, 1 + (letters == 2)), words(letters, 1, 2), SETTLED)
