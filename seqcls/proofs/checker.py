@@ -1,8 +1,7 @@
 """Checks a certificate that a recurrent network answers as an automaton on every string.
 
-It needs NumPy alone and shares no code with what finds certificates:
-
-    python checker.py CERTIFICATE [WEIGHTS.npz]
+It needs NumPy alone and shares no code with what finds certificates. Run it as a script, too:
+`python checker.py CERTIFICATE [WEIGHTS.npz]`.
 
 Regions stand for states of the automaton, say to which region every letter leads, and have a box of
 network states, or none. What is checked: the empty string's state is in the first box; from every
@@ -91,8 +90,6 @@ def squash(x: Sets, logistic: bool) -> Sets:
 
 
 class Network:
-    """The network of a certificate, on sets of states."""
-
     def __init__(self, kind: str, weights: dict[str, np.ndarray]) -> None:
         w = {name: np.asarray(x, dtype=np.float64) for name, x in weights.items()}
         need(all(np.isfinite(x).all() for x in w.values()), "a weight is not finite")
@@ -199,8 +196,5 @@ def check(certificate: dict[str, Any], weights: dict[str, np.ndarray] | None = N
 
 if __name__ == "__main__":
     given = json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))
-    try:
-        regions = check(given, dict(np.load(sys.argv[2])) if len(sys.argv) > 2 else None)
-    except (RejectedError, *MALFORMED) as error:
-        sys.exit(f"rejected: {error!r}")
-    print(f"accepted, {regions} regions: {given['claim']}")
+    found = check(given, dict(np.load(sys.argv[2])) if len(sys.argv) > 2 else None)
+    print(f"accepted, {found} regions: {given['claim']}")
