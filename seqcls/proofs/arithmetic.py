@@ -71,7 +71,7 @@ class Forms:
         radius = self.radius
         return self.center - radius, self.center + radius
 
-    def rows(self, chosen: np.ndarray) -> Self:
+    def rows(self, chosen: np.ndarray | slice) -> Self:
         """Some of the rows."""
         return type(self)(self.center[chosen], self.generators[chosen], self.rest[chosen])
 

@@ -100,7 +100,7 @@ class Cells:
 
     @property
     def _layer_units(self) -> int:
-        return self.embedding.shape[1] * (2 if self.kind == "lstm" else 1)
+        return int(self.embedding.shape[1]) * (2 if self.kind == "lstm" else 1)
 
     def after_letter(self, states: Forms, letter: int) -> Forms:
         """The states after one more letter."""

@@ -4,13 +4,14 @@ import json
 from pathlib import Path
 from typing import Any
 
-from seqcls.errors import ConfigError
+from seqcls.errors import ConfigError, StoreError
 from seqcls.interpretability.trained_model import TrainedModel
 from seqcls.proofs import checker
 from seqcls.proofs.cells import end_token
 from seqcls.proofs.regions import BEGINNING, Refined, Regions
 from seqcls.strings.tokenizer import FIRST_LETTER
 from seqcls.tasks.automaton import Automaton
+from seqcls.weights import from_bytes
 
 FORMAT = "seqcls certificate 1"
 
@@ -89,10 +90,12 @@ def check_file(path: Path, weights: Path | None = None) -> tuple[str, int]:
     """
     try:
         certificate = json.loads(path.read_text(encoding="utf-8"))
-        given = None if weights is None else checker.read_safetensors(weights.read_bytes())
+        given = None if weights is None else from_bytes(weights.read_bytes())
         return str(certificate["claim"]), checker.check(certificate, given)
     except checker.RejectedError as error:
         raise ConfigError(f"{path.name}: rejected: {error}") from None
+    except StoreError as error:
+        raise ConfigError(f"{weights}: {error}; expected a safetensors file") from None
     except OSError as error:
         raise ConfigError(f"{error.filename}: {error.strerror}; expected a file") from None
     except (OverflowError, *checker.MALFORMED) as error:

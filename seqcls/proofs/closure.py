@@ -95,7 +95,7 @@ class Growth:
     def _open(self, numbers: np.ndarray) -> np.ndarray:
         regions = self.regions
         forms = Forms.boxes(regions.low[numbers], regions.high[numbers])
-        return numbers[~self._right(numbers, forms)]
+        return np.asarray(numbers[~self._right(numbers, forms)])
 
     def _right(self, numbers: np.ndarray, forms: Forms) -> np.ndarray:
         """Whether the answer is right on all of each form."""

@@ -61,7 +61,7 @@ class Samples:
     @property
     def most_letters(self) -> int:
         """Letters of a suffix that is told apart at most."""
-        return self.last.shape[1]
+        return int(self.last.shape[1])
 
 
 class SuffixTree:

@@ -7,6 +7,7 @@ ones. Steps are taken in double precision; whoever reports an error asks the mod
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import product
 
 import numpy as np
@@ -144,7 +145,7 @@ def refined(steps: PrefixStates, automaton: Automaton, kind: str) -> Refined:
     after = repeat(words(letters, 0, 1 + (letters == 2)), words(letters, 1, 2), SETTLED)
     while True:
         met: list[list[np.ndarray]] = [[] for _ in after]
-        found = _classes(steps, automaton, lambda x, m=met, a=after: _ends(steps, x, a, kind, m))
+        found = _classes(steps, automaton, partial(_ends, steps, kind, met, after))
         # A word after which there are many different states tells nothing for good.
         told = [len(each) <= MOST_GROUPS for each in met]
         if found is not None and all(told):
@@ -156,10 +157,10 @@ def refined(steps: PrefixStates, automaton: Automaton, kind: str) -> Refined:
 
 def _ends(
     steps: PrefixStates,
-    strings: Sequence[Letters],
-    after: Int64[np.ndarray, "word position"],
     kind: str,
     met: list[list[np.ndarray]],
+    after: Int64[np.ndarray, "word position"],
+    strings: Sequence[Letters],
 ) -> Int64[np.ndarray, "string word"]:
     """In which of the groups met before, or a new one, each string ends after each word."""
     kept = map_kept(lambda *x: torch.cat(x), *(steps.after(x) for x in strings))

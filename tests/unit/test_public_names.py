@@ -70,6 +70,7 @@ PUBLIC = {
         *(
             "proofs",
             "protocol",
+            "prove",
             "remedies",
             "report",
             "resume",
