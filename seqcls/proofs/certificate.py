@@ -30,8 +30,8 @@ def make_certificate(
     return {
         "format": FORMAT,
         "claim": (
-            f"This network, a {model.config.architecture} for task={model.config.task!r}, answers "
-            f"as this automaton of {len(automaton.table)} states on every string"
+            f"This {model.config.architecture.upper()} for task={model.config.task!r} answers as "
+            f"this automaton of {len(automaton.table)} states on every string"
             f"{'' if empty else ' but the empty one'}."
         ),
         "cell": str(model.config.architecture),
